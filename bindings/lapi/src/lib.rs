@@ -1,0 +1,1 @@
+//! The C interface of LAPI: liblapi_r.so.

@@ -1,0 +1,1 @@
+//! Schedules, groups and teams over the Lapis core.

@@ -1,0 +1,1 @@
+//! Lapis core.

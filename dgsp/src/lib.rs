@@ -1,0 +1,1 @@
+//! Data gather/scatter programs.

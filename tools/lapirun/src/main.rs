@@ -1,0 +1,2 @@
+//! Starts the tasks of a Lapis job.
+fn main() {}

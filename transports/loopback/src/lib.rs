@@ -1,0 +1,1 @@
+//! The self transport of Lapis, and the template for others.

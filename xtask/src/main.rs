@@ -1,0 +1,2 @@
+//! Developer commands of Lapis: `cargo xtask <command>`.
+fn main() {}
