@@ -1,1 +1,4 @@
-//! Lapis core.
+//! Lapis core: contexts, operations, dispatcher, counters, handlers, transports and their loader.
+
+pub mod sync;
+pub mod transport;
