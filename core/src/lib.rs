@@ -1,1 +1,4 @@
 //! Lapis core.
+
+pub mod config;
+pub mod error;
