@@ -164,7 +164,11 @@ impl<T: Transport> Exported<T> {
         error: *mut ErrorText,
     ) -> i32 {
         // SAFETY: as above; the address is valid for the call.
-        unsafe { Self::set_up(i, error, |t| t.connect(peer, slice(address, len)).map(|()| abi::status::OK)) }
+        unsafe {
+            Self::set_up(i, error, |t| {
+                t.connect(peer, slice(address, len as usize)).map(|()| abi::status::OK)
+            })
+        }
     }
 
     unsafe extern "C" fn progress_connect(i: *mut c_void, error: *mut ErrorText) -> i32 {
@@ -236,7 +240,7 @@ impl<T: Transport> Exported<T> {
         bl: u32,
     ) -> i32 {
         // SAFETY: contract of the table: a live instance, one caller at a time, valid ranges.
-        unsafe { Self::data(i, |t| t.am_short(peer, slice(h, hl), slice(b, bl))) }
+        unsafe { Self::data(i, |t| t.am_short(peer, slice(h, hl as usize), slice(b, bl as usize))) }
     }
 
     unsafe extern "C" fn am_packed(
@@ -263,12 +267,12 @@ impl<T: Transport> Exported<T> {
         token: u64,
     ) -> i32 {
         // SAFETY: as above; the body's promise is handed on.
-        unsafe { Self::data(i, |t| t.am_zcopy(peer, slice(h, hl), body, token)) }
+        unsafe { Self::data(i, |t| t.am_zcopy(peer, slice(h, hl as usize), body, token)) }
     }
 
     unsafe extern "C" fn put_short(i: *mut c_void, peer: u32, local: RawSlice, remote: RemoteAddr) -> i32 {
         // SAFETY: as above.
-        unsafe { Self::data(i, |t| t.put_short(peer, slice(local.ptr, local.len as u32), remote)) }
+        unsafe { Self::data(i, |t| t.put_short(peer, slice(local.ptr, local.len), remote)) }
     }
 
     unsafe extern "C" fn get_short(i: *mut c_void, peer: u32, local: RawSlice, remote: RemoteAddr) -> i32 {
@@ -522,10 +526,10 @@ unsafe fn write_text(out: *mut ErrorText, text: &str) {
 
 /// # Safety
 /// `ptr` and `len` describe readable memory for as long as the result is used; a null pointer needs `len` 0.
-unsafe fn slice<'a>(ptr: *const u8, len: u32) -> &'a [u8] {
+unsafe fn slice<'a>(ptr: *const u8, len: usize) -> &'a [u8] {
     if len == 0 {
         return &[];
     }
     // SAFETY: the caller's promise.
-    unsafe { std::slice::from_raw_parts(ptr, len as usize) }
+    unsafe { std::slice::from_raw_parts(ptr, len) }
 }

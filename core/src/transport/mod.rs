@@ -22,10 +22,18 @@
 pub mod abi;
 mod export;
 mod host;
+mod link;
+mod loader;
+mod registry;
+mod services;
 mod types;
 
 pub use export::{Exported, Instance};
 pub use host::Host;
+pub use link::{Link, Sleeper};
+pub use loader::{MIN_TABLE_SIZE, Origin, Plugin, Refusal, file_name, load_file, name_of_file};
+pub use registry::{Candidate, NotFound, Registry, Request, SelectError, Verdict, standard_dirs};
+pub use services::host_table;
 pub use types::*;
 
 /// A backend. See the [module](self) documentation for the contract and `docs/writing-a-transport.md` for a lesson.
