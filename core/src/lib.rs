@@ -1,11 +1,21 @@
 //! Lapis core: contexts, operations, dispatcher, counters, handlers, transports and their loader.
 
+pub mod bootstrap;
 pub mod completion;
 pub mod config;
+pub mod context;
 pub mod counter;
 pub mod error;
+pub mod handlers;
 mod lock;
-mod message;
+pub mod message;
+pub mod stats;
 pub mod sync;
 pub mod transport;
 pub mod wire;
+
+pub use completion::{Completion, Notify};
+pub use context::{Context, ContextBuilder};
+pub use counter::Counter;
+pub use error::{Error, LapiCode, Result};
+pub use handlers::{CompletionHandler, Delivery, Incoming, Run};

@@ -139,7 +139,7 @@ fn thread_word() -> usize {
 
 #[cfg(not(loom))]
 fn nap(d: Duration) {
-    std::thread::sleep(d);
+    thread::sleep(d);
 }
 
 #[cfg(loom)]

@@ -202,9 +202,9 @@ impl Header {
         self
     }
 
-    /// Writes the header to the beginning of `out` and returns its length.
+    /// Writes the header to the beginning of `out`, at least [`MAX_HEADER`] bytes, and returns its length.
     #[inline(always)]
-    pub fn encode(&self, out: &mut [u8; MAX_HEADER]) -> usize {
+    pub fn encode(&self, out: &mut [u8]) -> usize {
         let head = self.kind as u64
             | (self.flags as u64) << 8
             | (self.user_header as u64) << 16

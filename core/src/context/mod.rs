@@ -19,7 +19,7 @@ use crate::lock::{ContextLock, LockGuard};
 use crate::message::State;
 use crate::stats::Statistics;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use crate::transport::{Link, PeerId, Window};
+use crate::transport::{PeerId, Sleeper, Window};
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -45,8 +45,8 @@ pub(crate) struct Shared {
     pub(crate) terminated: AtomicBool,
     pub(crate) lock: ContextLock,
     state: UnsafeCell<State>,
-    /// The transports, in order of preference. Data-path calls on them need the lock.
-    pub(crate) links: Box<[Link]>,
+    /// How threads sleep on each link, in the order of the links.
+    pub(crate) link_sleepers: Box<[Sleeper]>,
     /// Peers' memory that is mapped here, by task; fixed after initialisation, so it is read without the lock.
     pub(crate) windows: Box<[Window]>,
     pub(crate) handlers: HandlerTable,
@@ -57,6 +57,10 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) candidates: Vec<crate::transport::Candidate>,
     threads: std::sync::Mutex<Vec<std::thread::JoinHandle<()>>>,
+    /// Whether the progress thread was started.
+    progress_thread: AtomicBool,
+    /// Threads of the program that poll in a wait.
+    polling: AtomicU32,
     bootstrap: std::sync::Mutex<Box<dyn crate::bootstrap::Bootstrap>>,
     users: AtomicUsize,
 }
@@ -112,11 +116,11 @@ impl Context {
     }
 
     /// Name of the transport that carries messages to `target`.
-    pub fn transport_to(&self, target: u32) -> Option<&str> {
+    pub fn transport_to(&self, target: u32) -> Option<&'static str> {
         let _held = self.shared.lock.guard();
         // SAFETY: the lock is held and nothing below calls out.
-        let link = unsafe { self.state() }.peers.get(target as usize)?.route.link()?;
-        Some(self.shared.links[link].name())
+        let state = unsafe { self.state() };
+        (target < self.shared.tasks).then(|| state.link_to(target).map(|l| l.name()))?
     }
 
     /// What this context has sent and received so far.

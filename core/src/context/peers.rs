@@ -15,9 +15,10 @@ impl Route {
         Self(link as u8)
     }
 
+    /// Index of the link; beyond the end of the links for [`Self::NONE`].
     #[inline(always)]
-    pub(crate) fn link(self) -> Option<usize> {
-        (self != Self::NONE).then_some(self.0 as usize)
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
     }
 }
 

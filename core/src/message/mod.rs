@@ -31,8 +31,8 @@ pub use rma::{GetArgs, PutArgs};
 pub use rmw::RmwArgs;
 
 use crate::context::Peer;
-use crate::stats::Statistics;
-use crate::transport::PeerId;
+use crate::stats::{Path, Statistics};
+use crate::transport::{Link, PeerId};
 use assembly::Assemblies;
 use std::collections::VecDeque;
 
@@ -50,6 +50,10 @@ pub(crate) const MAX_OPERATIONS: usize = 8192;
 
 /// What the lock protects.
 pub(crate) struct State {
+    /// The transports, in order of preference.
+    pub(crate) links: Vec<Link>,
+    /// What each link counts for in the statistics.
+    pub(crate) paths: Vec<Path>,
     pub(crate) peers: Vec<Peer>,
     pub(crate) operations: Operations,
     pub(crate) assemblies: Assemblies,
@@ -78,8 +82,10 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(peers: Vec<Peer>) -> Self {
+    pub(crate) fn new(links: Vec<Link>, peers: Vec<Peer>) -> Self {
         Self {
+            paths: links.iter().map(packet::path_of).collect(),
+            links,
             peers,
             operations: Operations::default(),
             assemblies: Assemblies::default(),

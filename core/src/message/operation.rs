@@ -181,6 +181,12 @@ impl Operations {
         ids.into_iter().filter_map(|id| self.remove(id)).collect()
     }
 
+    /// Whether a peer may still read a buffer of ours.
+    pub(crate) fn holds_buffers(&self) -> bool {
+        self.live > 0
+            && self.slots.iter().flat_map(|s| &s.operation).any(|o| matches!(o.waiting, Waiting::Pull | Waiting::Transport))
+    }
+
     /// Operations outstanding.
     pub(crate) fn len(&self) -> usize {
         self.live

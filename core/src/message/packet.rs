@@ -12,20 +12,21 @@ use crate::wire::{Header, MAX_HEADER};
 const HEAD_ROOM: usize = 64;
 
 impl Context {
-    /// The link to a peer.
-    #[inline(always)]
-    pub(crate) fn link_to(&self, state: &State, peer: PeerId) -> Option<&Link> {
-        self.shared.links.get(state.peers[peer as usize].route.link()?)
-    }
-
     /// Tries to send one packet. `data` is copied before return.
     #[inline(always)]
-    pub(crate) fn try_packet(&self, state: &mut State, peer: PeerId, header: &Header, user: &[u8], data: &[u8]) -> Status {
-        let Some(link) = self.link_to(state, peer) else { return Status::PeerDown };
+    pub(crate) fn try_packet(
+        &self,
+        state: &mut State,
+        peer: PeerId,
+        header: &Header,
+        user: &[u8],
+        data: &[u8],
+    ) -> Status {
+        let Some(link) = state.links.get_mut(state.peers[peer as usize].route.index()) else {
+            return Status::PeerDown;
+        };
         let mut head = [0u8; MAX_HEADER + HEAD_ROOM];
-        let (fixed, room) = head.split_first_chunk_mut::<MAX_HEADER>().expect("the array is longer than a header");
-        let _ = room;
-        let n = header.encode(fixed);
+        let n = header.encode(&mut head);
         let total = n + user.len() + data.len();
         let status = if user.len() <= HEAD_ROOM && total <= link.limits().max_short as usize {
             head[n..n + user.len()].copy_from_slice(user);
@@ -40,7 +41,7 @@ impl Context {
             })
         };
         if status == Status::Done {
-            self.count_sent(state, link, data.len());
+            state.count_sent(peer, data.len());
         }
         status
     }
@@ -55,34 +56,22 @@ impl Context {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Status {
-        let Some(link) = self.link_to(state, peer) else { return Status::PeerDown };
+        let Some(link) = state.links.get_mut(state.peers[peer as usize].route.index()) else {
+            return Status::PeerDown;
+        };
         let mut head = [0u8; MAX_HEADER];
         let n = header.encode(&mut head);
-        let mut fill = Some(fill);
         let status = link.am_packed(peer, n + user.len() + len, |out| {
             let (a, rest) = out.split_at_mut(n);
             let (b, c) = rest.split_at_mut(user.len());
             a.copy_from_slice(&head[..n]);
             b.copy_from_slice(user);
-            if let Some(fill) = fill.take() {
-                fill(c);
-            }
+            fill(c);
         });
         if status == Status::Done {
-            self.count_sent(state, link, len);
+            state.count_sent(peer, len);
         }
         status
-    }
-
-    #[inline(always)]
-    fn count_sent(&self, state: &mut State, link: &Link, data: usize) {
-        let path = path_of(link);
-        if path == Path::Local {
-            state.self_pending += 1;
-        }
-        let counts = state.statistics.path_mut(path);
-        counts.packets_sent += 1;
-        counts.data_sent += data as u64;
     }
 
     /// Sends one packet, waiting for room if need be: inside a handler, where waiting is impossible, a copy is deferred.
@@ -158,14 +147,14 @@ impl Context {
     pub(crate) fn send_deferred(&self, state: &mut State) {
         for _ in 0..state.deferred.len() {
             let Some((peer, packet)) = state.deferred.pop_front() else { return };
-            let Some(link) = self.link_to(state, peer) else { continue };
+            let Some(link) = state.links.get_mut(state.peers[peer as usize].route.index()) else { continue };
             let status = if packet.len() <= link.limits().max_short as usize {
                 link.am_short(peer, &packet, &[])
             } else {
                 link.am_packed(peer, packet.len(), |out| out.copy_from_slice(&packet))
             };
             match status {
-                Status::Done => self.count_sent(state, link, 0),
+                Status::Done => state.count_sent(peer, 0),
                 Status::Again => state.deferred.push_back((peer, packet)),
                 // The peer is gone: so is the wish for an answer.
                 _ => {}
@@ -177,7 +166,7 @@ impl Context {
     #[cold]
     pub(crate) fn link_failed(&self, peer: PeerId, status: Status) -> Error {
         // SAFETY: the lock is held and the reference ends here.
-        let name = self.link_to(unsafe { self.state() }, peer).map_or("none", Link::name).to_owned();
+        let name = unsafe { self.state() }.link_to(peer).map_or("none", |l| l.name()).to_owned();
         match status {
             Status::PeerDown => {
                 // SAFETY: as above.
@@ -193,8 +182,26 @@ impl Context {
     }
 }
 
+impl State {
+    /// The link to a peer.
+    #[inline(always)]
+    pub(crate) fn link_to(&mut self, peer: PeerId) -> Option<&mut Link> {
+        self.links.get_mut(self.peers[peer as usize].route.index())
+    }
+
+    #[inline(always)]
+    fn count_sent(&mut self, peer: PeerId, data: usize) {
+        let path = self.paths[self.peers[peer as usize].route.index()];
+        if path == Path::Local {
+            self.self_pending += 1;
+        }
+        let counts = self.statistics.path_mut(path);
+        counts.packets_sent += 1;
+        counts.data_sent += data as u64;
+    }
+}
+
 /// The statistics path that a link counts for.
-#[inline(always)]
 pub(crate) fn path_of(link: &Link) -> Path {
     let caps = link.caps();
     if caps.contains(Caps::SELF_ONLY) {
