@@ -835,7 +835,7 @@ pub const FETCH_AND_ADD: RMW_ops_t = 0;
 pub const FETCH_AND_OR: RMW_ops_t = 1;
 /// [`RMW_ops_t`]: replace.
 pub const SWAP: RMW_ops_t = 2;
-/// [`RMW_ops_t`]: replace the variable by in_val[1] if it equals in_val[0].
+/// [`RMW_ops_t`]: replace the variable by in_val\[1\] if it equals in_val\[0\].
 pub const COMPARE_AND_SWAP: RMW_ops_t = 3;
 
 /// Directive: tgt_vec is a lapi_vec_t *, not a lapi_lvec_t *.

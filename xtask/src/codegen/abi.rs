@@ -47,7 +47,7 @@ struct FunctionType {
 }
 
 fn docs(out: &mut String, text: &str) -> std::fmt::Result {
-    text.lines().try_for_each(|line| writeln!(out, "/// {line}"))
+    prose(text).lines().try_for_each(|line| writeln!(out, "/// {line}"))
 }
 
 fn typedef(out: &mut String, item: &Typedef, functions: &HashSet<FunctionType>) -> Result<()> {
@@ -70,6 +70,7 @@ fn enumeration(out: &mut String, item: &Enum) -> Result<()> {
         writeln!(out, "/// Another name of [`{}`].\npub type {alias} = {};", item.name, item.name)?;
     }
     for (name, value, doc) in &item.values {
+        let doc = prose(doc);
         writeln!(out, "/// [`{}`]: {doc}.\npub const {name}: {} = {value};", item.name, item.name)?;
     }
     Ok(())
@@ -95,7 +96,12 @@ fn aggregate(
 
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    prose(&letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect()))
+}
+
+/// Brackets in a C comment are indices, not links.
+fn prose(text: &str) -> String {
+    text.replace('[', "\\[").replace(']', "\\]")
 }
 
 fn handler(out: &mut String, item: &Handler, functions: &HashSet<FunctionType>) -> Result<()> {
