@@ -7,7 +7,7 @@ mod code;
 
 pub use code::{ALIASES, CODES, CodeEntry, LapiCode, Severity};
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, SetError};
 
 /// The result of most calls of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -141,6 +141,15 @@ pub enum Error {
     /// A configuration value that cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
+
+    /// A setting that does not exist.
+    #[error("`{name}` is not a variable of the configuration{}", .nearest.map(|n| format!(": is {n} meant?")).unwrap_or_default())]
+    UnknownSetting {
+        /// The name that was given.
+        name: String,
+        /// The known name it is nearest to.
+        nearest: Option<&'static str>,
+    },
 
     /// A variable that this way of starting tasks requires is not set.
     #[error("environment variable {name} is not set: {remedy}")]
@@ -362,6 +371,15 @@ pub enum Error {
     },
 }
 
+impl From<SetError> for Error {
+    fn from(error: SetError) -> Self {
+        match error {
+            SetError::UnknownName { name, nearest } => Self::UnknownSetting { name, nearest },
+            SetError::Value(error) => Self::Config(error),
+        }
+    }
+}
+
 impl Error {
     /// The code that the C and Fortran interfaces return for this error.
     pub fn code(&self) -> LapiCode {
@@ -390,7 +408,7 @@ impl Error {
             Self::CounterValue { .. } => LapiCode::ERR_CNTR_VAL,
             Self::MultipleWaiters { .. } => LapiCode::ERR_MULTIPLE_WAITERS,
             Self::QueryType { .. } => LapiCode::ERR_QUERY_TYPE,
-            Self::SetValue { .. } => LapiCode::ERR_SET_VAL,
+            Self::SetValue { .. } | Self::UnknownSetting { .. } => LapiCode::ERR_SET_VAL,
             Self::NullPointer { code, .. }
             | Self::Vector { code, .. }
             | Self::Dgsp { code, .. }
