@@ -452,7 +452,7 @@ impl<T: Transport> Exported<T> {
 /// ```
 #[macro_export]
 macro_rules! export_transport {
-    ($transport:ty, $name:literal, $version:literal) => {
+    ($transport:ty, $name:literal, $version:expr) => {
         /// The operation table, for programs that link this transport statically.
         pub fn table() -> &'static $crate::transport::abi::TransportOps {
             static TABLE: $crate::transport::abi::TransportOps = {
