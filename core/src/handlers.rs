@@ -143,7 +143,8 @@ impl HandlerTable {
 
 impl Drop for HandlerTable {
     fn drop(&mut self) {
-        let retired = std::mem::take(self.retired.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let retired =
+            std::mem::take(self.retired.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner));
         let present = self.slots.iter().map(|s| s.load(Ordering::Relaxed));
         for entry in present.chain(retired) {
             if !entry.is_null() {

@@ -127,7 +127,9 @@ fn thread_word() -> usize {
     {
         let word: usize;
         // SAFETY: on this ABI fs:0 holds the thread control block's own address; reading it has no effect.
-        unsafe { std::arch::asm!("mov {}, fs:0", out(reg) word, options(nostack, preserves_flags, readonly)) };
+        unsafe {
+            std::arch::asm!("mov {}, fs:0", out(reg) word, options(nostack, preserves_flags, readonly))
+        };
         word
     }
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]

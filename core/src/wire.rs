@@ -288,18 +288,20 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_header() -> impl Strategy<Value = Header> {
-        (1u8..=18, 0u8..8, any::<u16>(), any::<u32>(), any::<[u64; 7]>()).prop_map(|(k, flags, uh, message, w)| {
-            let kind = Kind::from_raw(k).unwrap();
-            let (subject, total, extra) = kind.shape();
-            let mut h = Header::new(kind, message, if subject { w[0] } else { 0 });
-            h.flags = flags;
-            h.user_header = uh;
-            h.target_counter = if flags & TARGET_COUNTER != 0 { w[1] } else { 0 };
-            h.completion = if flags & COMPLETION != 0 { w[2] } else { 0 };
-            h.total = if total { w[3] } else { 0 };
-            h.extra[..extra].copy_from_slice(&w[4..4 + extra]);
-            h
-        })
+        (1u8..=18, 0u8..8, any::<u16>(), any::<u32>(), any::<[u64; 7]>()).prop_map(
+            |(k, flags, uh, message, w)| {
+                let kind = Kind::from_raw(k).unwrap();
+                let (subject, total, extra) = kind.shape();
+                let mut h = Header::new(kind, message, if subject { w[0] } else { 0 });
+                h.flags = flags;
+                h.user_header = uh;
+                h.target_counter = if flags & TARGET_COUNTER != 0 { w[1] } else { 0 };
+                h.completion = if flags & COMPLETION != 0 { w[2] } else { 0 };
+                h.total = if total { w[3] } else { 0 };
+                h.extra[..extra].copy_from_slice(&w[4..4 + extra]);
+                h
+            },
+        )
     }
 
     proptest! {

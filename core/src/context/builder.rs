@@ -106,7 +106,10 @@ impl ContextBuilder {
     }
 
     /// Called with errors that belong to no call, with the task they concern; see [`RawHooks::error`].
-    pub fn on_error(mut self, handler: impl Fn(&Context, &Error, PeerId) -> bool + Send + Sync + 'static) -> Self {
+    pub fn on_error(
+        mut self,
+        handler: impl Fn(&Context, &Error, PeerId) -> bool + Send + Sync + 'static,
+    ) -> Self {
         self.hooks.error = Some(Box::new(handler));
         self
     }
@@ -122,7 +125,9 @@ impl ContextBuilder {
         let patience = *config.init_timeout.get();
         let mut job = match self.bootstrap {
             Some(job) => job,
-            None => bootstrap::detect(&bootstrap::Options::default().context(self.number)).map_err(boot_error)?,
+            None => {
+                bootstrap::detect(&bootstrap::Options::default().context(self.number)).map_err(boot_error)?
+            }
         };
         let mut registry = Registry::new();
         for table in &self.linked {
@@ -138,7 +143,11 @@ impl ContextBuilder {
             alive: ForkGuard::new()?,
             terminated: AtomicBool::new(false),
             lock: ContextLock::new(),
-            link_sleepers: links.iter().filter(|l| l.caps().contains(Caps::WAIT)).map(Link::sleeper).collect(),
+            link_sleepers: links
+                .iter()
+                .filter(|l| l.caps().contains(Caps::WAIT))
+                .map(Link::sleeper)
+                .collect(),
             state: UnsafeCell::new(State::new(links, peers)),
             windows: windows.into_boxed_slice(),
             handlers: HandlerTable::new(),
@@ -189,7 +198,10 @@ impl ContextBuilder {
 }
 
 fn boot_error(e: bootstrap::BootstrapError) -> Error {
-    Error::Bootstrap { what: e.to_string(), source: std::error::Error::source(&e).map(|s| s.to_string().into()) }
+    Error::Bootstrap {
+        what: e.to_string(),
+        source: std::error::Error::source(&e).map(|s| s.to_string().into()),
+    }
 }
 
 /// The transports that may carry messages between tasks, in order of preference, and whether the user named them.
@@ -225,8 +237,7 @@ fn connect(
     }
     let mut dirs = config.transport_path.get().clone();
     dirs.extend(standard_dirs(None));
-    let request =
-        Request { names: named.then(|| names.clone()), explicit: plugin_paths.to_vec(), dirs };
+    let request = Request { names: named.then(|| names.clone()), explicit: plugin_paths.to_vec(), dirs };
     registry.discover(&request).map_err(|e| Error::TransportRefused {
         name: config.transport.get().as_ref().map_or_else(|| "loopback".into(), |n| n.join(",")),
         reasons: vec![e.to_string()],
@@ -365,10 +376,11 @@ fn window(links: &mut [Link], task: PeerId, me: PeerId, peer: &Peer) -> Window {
         // The whole address space, as it is.
         return Window { remote_base: 0, len: u64::MAX, local_base: std::ptr::null_mut() };
     }
-    links
-        .get_mut(peer.route.index())
-        .and_then(|l| l.window(task))
-        .unwrap_or(Window { remote_base: 0, len: 0, local_base: std::ptr::null_mut() })
+    links.get_mut(peer.route.index()).and_then(|l| l.window(task)).unwrap_or(Window {
+        remote_base: 0,
+        len: 0,
+        local_base: std::ptr::null_mut(),
+    })
 }
 
 /// How long a wait spins: not at all where tasks outnumber cores, for whoever spins keeps another from working.

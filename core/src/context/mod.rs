@@ -1,13 +1,17 @@
 //! A context: one task's membership in a job, with its transports, peers, operations and threads.
 
+mod attributes;
 mod builder;
 mod local;
+mod memory;
 mod peers;
 mod progress;
 mod terminate;
 mod wait;
 
-pub use builder::{ContextBuilder, RawHooks};
+pub use attributes::HandlerId;
+pub use builder::{ContextBuilder, ErrorHandler, RawHooks};
+pub use memory::{Memory, RemoteMemory};
 pub(crate) use peers::{Peer, PeerState, Route};
 pub use progress::Polled;
 pub(crate) use progress::Sleepers;

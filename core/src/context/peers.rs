@@ -72,9 +72,7 @@ impl Peer {
     pub(crate) fn refusal(&self, task: PeerId) -> Error {
         match self.state {
             PeerState::Purged => Error::Purged { task },
-            PeerState::Ended => {
-                Error::TargetDown { task, reason: "it has terminated its context".into() }
-            }
+            PeerState::Ended => Error::TargetDown { task, reason: "it has terminated its context".into() },
             PeerState::Down | PeerState::Up => {
                 Error::TargetDown { task, reason: "its process has ended or fallen silent".into() }
             }

@@ -196,8 +196,10 @@ impl Context {
             [] => std::thread::sleep(limit.min(Duration::from_millis(1))),
             [only] => only.wait(limit.as_nanos() as u64),
             several => {
-                let mut fds: Vec<libc::pollfd> =
-                    several.iter().map(|s| libc::pollfd { fd: s.fd(), events: libc::POLLIN, revents: 0 }).collect();
+                let mut fds: Vec<libc::pollfd> = several
+                    .iter()
+                    .map(|s| libc::pollfd { fd: s.fd(), events: libc::POLLIN, revents: 0 })
+                    .collect();
                 let ms = limit.as_millis().clamp(1, 1000) as i32;
                 // SAFETY: the array is valid for the call.
                 unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, ms) };

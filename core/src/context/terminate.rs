@@ -57,7 +57,8 @@ impl Context {
             self.progress_locked();
             // SAFETY: the lock is held and the reference ends here.
             let state = unsafe { self.state() };
-            let busy = state.has_work() || state.operations.holds_buffers() || !self.shared.completions.is_idle();
+            let busy =
+                state.has_work() || state.operations.holds_buffers() || !self.shared.completions.is_idle();
             drop(held);
             if !busy || Instant::now() > deadline {
                 return;

@@ -75,7 +75,8 @@ impl Context {
         }
         let number = peer.next_message;
         peer.next_message = number.wrapping_add(1);
-        let mut header = Header::new(Kind::Am, number, message.handler).with_target_counter(message.target_counter);
+        let mut header =
+            Header::new(Kind::Am, number, message.handler).with_target_counter(message.target_counter);
         header.user_header = message.user_header.len() as u16;
         if !message.completion.is_none() {
             let completion = std::mem::take(&mut message.completion);
@@ -112,7 +113,9 @@ impl Context {
         self.wait_for_operation_slot(target)?;
         // SAFETY: the lock is held; no reference lives across a call out.
         let state = unsafe { self.state() };
-        let Some(link) = state.link_to(target) else { return Err(self.link_failed(target, Status::PeerDown)) };
+        let Some(link) = state.link_to(target) else {
+            return Err(self.link_failed(target, Status::PeerDown));
+        };
         let can_pull = link.caps().contains(Caps::GET_ZCOPY | Caps::ANY_ADDRESS)
             && len >= link.limits().zcopy_from.max(self.shared.config.eager_max.get() + 1);
         let number = self.next_message(target);

@@ -39,10 +39,6 @@ impl Assemblies {
         });
         before - self.started.len()
     }
-
-    pub(crate) fn len(&self) -> usize {
-        self.started.len()
-    }
 }
 
 impl Context {
@@ -73,7 +69,14 @@ impl Context {
         };
         let fits = position.checked_add(data.len() as u64).is_some_and(|end| end <= assembly.total);
         if !fits {
-            tracing::warn!(source, message, position, len = data.len(), total = assembly.total, "fragment beyond its message dropped");
+            tracing::warn!(
+                source,
+                message,
+                position,
+                len = data.len(),
+                total = assembly.total,
+                "fragment beyond its message dropped"
+            );
             return;
         }
         // SAFETY: within the `total` bytes that the header handler vouched for.

@@ -207,17 +207,25 @@ impl Context {
             return;
         }
         // SAFETY: the origin names memory that this task gave out (checked for the safe interface).
-        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), header.subject as usize as *mut u8, data.len()) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(data.as_ptr(), header.subject as usize as *mut u8, data.len())
+        };
         self.arrived(source, arrival_of(header, None, Run::Thread));
     }
 
     fn put_first_arrived(&self, source: PeerId, header: &Header, data: &[u8]) {
         let destination = match NonNull::new(header.subject as usize as *mut u8) {
-            Some(at) if self.may_touch(source, header, header.subject, header.total) => Destination::Contiguous(at),
+            Some(at) if self.may_touch(source, header, header.subject, header.total) => {
+                Destination::Contiguous(at)
+            }
             _ => Destination::Discard,
         };
         let arrival = arrival_of(header, None, Run::Thread);
-        self.begin_assembly(source, Assembly { destination, received: 0, total: header.total, arrival }, data);
+        self.begin_assembly(
+            source,
+            Assembly { destination, received: 0, total: header.total, arrival },
+            data,
+        );
     }
 
     fn get_arrived(&self, source: PeerId, header: &Header) {

@@ -44,7 +44,8 @@ impl Context {
             let state = unsafe { c.state() };
             for mark in &marks {
                 let peer = &state.peers[mark.peer as usize];
-                let done = peer.confirmed.wrapping_sub(mark.messages) < 1 << 31 && peer.answered.reached(mark.operations);
+                let done = peer.confirmed.wrapping_sub(mark.messages) < 1 << 31
+                    && peer.answered.reached(mark.operations);
                 if !done {
                     return if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(mark.peer)) };
                 }

@@ -22,13 +22,13 @@ mod stream;
 mod tracker;
 
 pub use am::AmSend;
-pub use operation::{Destination, Gather, Scatter, Source};
 pub(crate) use collective::{Barrier, Exchanges};
+pub use operation::{Destination, Gather, Scatter, Source};
 pub(crate) use operation::{Operation, Operations, Waiting};
-pub(crate) use stream::{Outgoing, Pull};
-pub(crate) use tracker::Tracker;
 pub use rma::{GetArgs, PutArgs};
 pub use rmw::RmwArgs;
+pub(crate) use stream::{Outgoing, Pull};
+pub(crate) use tracker::Tracker;
 
 use crate::context::Peer;
 use crate::stats::{Path, Statistics};
@@ -108,6 +108,9 @@ impl State {
     /// Whether something advances only when progress is made, arrivals or not.
     #[inline(always)]
     pub(crate) fn has_work(&self) -> bool {
-        !(self.outgoing.is_empty() && self.pulls.is_empty() && self.deferred.is_empty() && self.dropped.is_empty())
+        !(self.outgoing.is_empty()
+            && self.pulls.is_empty()
+            && self.deferred.is_empty()
+            && self.dropped.is_empty())
     }
 }

@@ -87,7 +87,11 @@ impl Destination {
             Self::Discard => {}
             // SAFETY: the caller's promise. The ranges can't overlap: `bytes` is a transport's packet.
             Self::Contiguous(to) => unsafe {
-                std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr().add(position as usize), bytes.len());
+                std::ptr::copy_nonoverlapping(
+                    bytes.as_ptr(),
+                    to.as_ptr().add(position as usize),
+                    bytes.len(),
+                );
             },
             // SAFETY: the caller's promise.
             Self::Scatter(layout) => unsafe { layout.write(position, bytes) },
@@ -184,7 +188,11 @@ impl Operations {
     /// Whether a peer may still read a buffer of ours.
     pub(crate) fn holds_buffers(&self) -> bool {
         self.live > 0
-            && self.slots.iter().flat_map(|s| &s.operation).any(|o| matches!(o.waiting, Waiting::Pull | Waiting::Transport))
+            && self
+                .slots
+                .iter()
+                .flat_map(|s| &s.operation)
+                .any(|o| matches!(o.waiting, Waiting::Pull | Waiting::Transport))
     }
 
     /// Operations outstanding.

@@ -177,7 +177,11 @@ impl Context {
                 what: "it panicked in an earlier operation and can't be used any more".into(),
                 source: None,
             },
-            other => Error::Transport { transport: name, what: format!("operation refused ({other:?})"), source: None },
+            other => Error::Transport {
+                transport: name,
+                what: format!("operation refused ({other:?})"),
+                source: None,
+            },
         }
     }
 }

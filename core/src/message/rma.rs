@@ -93,14 +93,22 @@ impl Context {
 
     /// The data has been copied by this task's own stores.
     #[inline(always)]
-    fn after_direct(&self, target: PeerId, target_counter: u64, origin: Notify, completion: Notify) -> Result<()> {
+    fn after_direct(
+        &self,
+        target: PeerId,
+        target_counter: u64,
+        origin: Notify,
+        completion: Notify,
+    ) -> Result<()> {
         if target_counter != 0 {
             // SYNC: Release: the message that counts follows the data; it pairs with the target's Acquire of the packet.
             fence(Ordering::Release);
             let _held = self.guard();
             self.count_remote(target, target_counter);
         }
-        if matches!(origin, Notify::None | Notify::Counter(_)) && matches!(completion, Notify::None | Notify::Counter(_)) {
+        if matches!(origin, Notify::None | Notify::Counter(_))
+            && matches!(completion, Notify::None | Notify::Counter(_))
+        {
             origin.tell(self, target, Ok(()));
             completion.tell(self, target, Ok(()));
         } else {
@@ -131,9 +139,12 @@ impl Context {
         if peer.state != PeerState::Up {
             return Err(peer.refusal(target));
         }
-        let Some(link) = state.link_to(target) else { return Err(self.link_failed(target, Status::PeerDown)) };
+        let Some(link) = state.link_to(target) else {
+            return Err(self.link_failed(target, Status::PeerDown));
+        };
         let room = (link.limits().max_packed as usize - MAX_HEADER) as u64;
-        let by_copy = link.caps().contains(Caps::PUT_ZCOPY | Caps::ANY_ADDRESS) && len >= link.limits().zcopy_from;
+        let by_copy =
+            link.caps().contains(Caps::PUT_ZCOPY | Caps::ANY_ADDRESS) && len >= link.limits().zcopy_from;
         if by_copy && let Source::Contiguous(from, _) = source {
             // SAFETY: the caller's promise.
             match unsafe { self.copy_out(target, from, remote, len)? } {
@@ -156,7 +167,9 @@ impl Context {
                     self.send_packet(target, &header, &[], unsafe { bytes(from, len) })?;
                 }
                 // SAFETY: the caller's promise; the lock is held.
-                Source::Gather(layout, _) => unsafe { self.send_gathered(target, &header, &[], layout, len)? },
+                Source::Gather(layout, _) => unsafe {
+                    self.send_gathered(target, &header, &[], layout, len)?
+                },
             }
             // SAFETY: the lock is held.
             unsafe { self.state() }.ended_sends += 1;
@@ -194,7 +207,9 @@ impl Context {
             // SAFETY: the lock is held; the rest is the caller's promise.
             let status = unsafe {
                 match self.state().link_to(target) {
-                    Some(link) => link.put_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, 0),
+                    Some(link) => {
+                        link.put_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, 0)
+                    }
                     None => Status::PeerDown,
                 }
             };
@@ -268,8 +283,11 @@ impl Context {
         if peer.state != PeerState::Up {
             return Err(peer.refusal(target));
         }
-        let Some(link) = state.link_to(target) else { return Err(self.link_failed(target, Status::PeerDown)) };
-        let by_copy = link.caps().contains(Caps::GET_ZCOPY | Caps::ANY_ADDRESS) && len >= link.limits().zcopy_from;
+        let Some(link) = state.link_to(target) else {
+            return Err(self.link_failed(target, Status::PeerDown));
+        };
+        let by_copy =
+            link.caps().contains(Caps::GET_ZCOPY | Caps::ANY_ADDRESS) && len >= link.limits().zcopy_from;
         if by_copy && let Destination::Contiguous(to) = destination {
             // SAFETY: the caller's promise.
             match unsafe { self.copy_in(target, to.as_ptr(), remote, len)? } {
@@ -290,7 +308,14 @@ impl Context {
         self.send_packet(target, &header, &[], &[])
     }
 
-    fn insert_get(&self, peer: PeerId, total: u64, destination: Destination, origin: Notify, sequence: u32) -> u64 {
+    fn insert_get(
+        &self,
+        peer: PeerId,
+        total: u64,
+        destination: Destination,
+        origin: Notify,
+        sequence: u32,
+    ) -> u64 {
         // SAFETY: the lock is held and nothing below calls out.
         unsafe { self.state() }.operations.insert(Operation {
             peer,
@@ -303,7 +328,14 @@ impl Context {
     }
 
     /// Asks for data from within the dispatcher: never waits.
-    pub(crate) fn request_data(&self, peer: PeerId, remote: u64, len: u64, destination: Destination, then: Notify) {
+    pub(crate) fn request_data(
+        &self,
+        peer: PeerId,
+        remote: u64,
+        len: u64,
+        destination: Destination,
+        then: Notify,
+    ) {
         let sequence = self.next_operation(peer);
         let number = self.next_message(peer);
         let id = self.insert_get(peer, len, destination, then, sequence);
@@ -325,7 +357,9 @@ impl Context {
             // SAFETY: the lock is held; the rest is the caller's promise.
             let status = unsafe {
                 match self.state().link_to(target) {
-                    Some(link) => link.get_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, 0),
+                    Some(link) => {
+                        link.get_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, 0)
+                    }
                     None => Status::PeerDown,
                 }
             };

@@ -126,10 +126,16 @@ impl Context {
         }
         // SAFETY: the lock is held and the reference ends here.
         if header.flags & CHECKED != 0 && !unsafe { self.state() }.holds_region(addr, u64::from(width)) {
-            return tracing::warn!(source, addr, width, "atomic operation outside the regions of this task refused");
+            return tracing::warn!(
+                source,
+                addr,
+                width,
+                "atomic operation outside the regions of this task refused"
+            );
         }
         // SAFETY: the origin names a variable that this task gave out.
-        let previous = unsafe { local_rmw(addr as usize as *mut u8, width, op, header.extra[0], header.extra[1]) };
+        let previous =
+            unsafe { local_rmw(addr as usize as *mut u8, width, op, header.extra[0], header.extra[1]) };
         let mut reply = Header::new(Kind::RmwReply, 0, header.extra[2]);
         reply.extra[0] = previous;
         self.reply_packet(source, &reply, &[]);

@@ -155,7 +155,9 @@ impl Context {
         let status = match (state.link_to(pull.peer), into.is_null()) {
             (_, true) => Status::Done,
             // SAFETY: `into` lies in the header handler's buffer or in the bounce buffer; the origin vouched for its side.
-            (Some(link), false) => unsafe { link.get_zcopy(pull.peer, RawSlice { ptr: into, len: n }, remote, 0) },
+            (Some(link), false) => unsafe {
+                link.get_zcopy(pull.peer, RawSlice { ptr: into, len: n }, remote, 0)
+            },
             (None, false) => Status::PeerDown,
         };
         match status {
