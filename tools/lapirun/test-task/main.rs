@@ -1,6 +1,9 @@
 //! A task of the launcher's tests: joins its job and does what its arguments say.
 
 use std::io::{Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use lapis_core::bootstrap::{self, Bootstrap, Options};
@@ -34,6 +37,20 @@ fn main() {
     let me = job.task();
     match word(0) {
         "exchange" => exchange(&mut *job, number(1)),
+        // Task 0 attacks the store while the job goes on.
+        "flood" => {
+            let stop = Arc::new(Mutex::new(false));
+            let attack = (me == 0).then(|| {
+                let stop = Arc::clone(&stop);
+                std::thread::spawn(move || attack(&stop))
+            });
+            exchange(&mut *job, number(1));
+            *stop.lock().expect("lock") = true;
+            if let Some(attack) = attack {
+                let attempts = attack.join().expect("the attack");
+                assert!(attempts > 0, "nothing was attacked");
+            }
+        }
         "identity" => {
             let all = job.exchange("id", job.job().id.clone().as_bytes(), WAIT).expect("exchange");
             assert!(all.iter().all(|id| *id == all[0]));
@@ -118,4 +135,34 @@ fn exchange(job: &mut dyn Bootstrap, rounds: u32) {
     second.fence(WAIT).expect("fence");
     second.finalize().expect("finalize");
     println!("done {}", job.task());
+}
+
+/// Connections that say nothing, nonsense, or announce a frame of four gigabytes; as many as descriptors allow.
+fn attack(stop: &Mutex<bool>) -> usize {
+    let address = std::env::var("LAPIS_KVS").expect("LAPIS_KVS");
+    let name = address.strip_prefix("unix:@").expect("an abstract socket");
+    let address = SocketAddr::from_abstract_name(name).expect("a name");
+    let mut held = Vec::new();
+    let mut attempts = 0;
+    while !*stop.lock().expect("lock") {
+        // The attacker's own descriptors are limited too.
+        if held.len() > 30 {
+            held.clear();
+        }
+        let Ok(mut stream) = UnixStream::connect_addr(&address) else {
+            held.clear();
+            continue;
+        };
+        attempts += 1;
+        let _ = stream.set_nonblocking(true);
+        let noise: Vec<u8> = (0..2000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let _ = match attempts % 4 {
+            0 => Ok(0),
+            1 => stream.write(&noise),
+            2 => stream.write(&[0xff; 8]),
+            _ => stream.write(b"\x05\0\0\0\x14\0\0\0\0"),
+        };
+        held.push(stream);
+    }
+    attempts
 }
