@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 
 /// Something that wants to know of an operation's end. Counters, send completion handlers and futures are completions.
 ///
-/// Called under the context's lock: be short, don't call Lapis, don't block.
+/// Called in whatever thread finds out, often under the context's lock: be short, don't call Lapis, don't block.
 pub trait Completion: Send {
     /// The operation with `peer` ended: well, or with the reason why not.
     fn complete(self: Box<Self>, peer: PeerId, outcome: Result<(), Error>);
