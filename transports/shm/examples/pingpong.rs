@@ -27,13 +27,8 @@ unsafe extern "C" fn option(name: *const u8, len: usize, buf: *mut u8, capacity:
         value.len() as isize
     }
 }
-static HOST: HostTable = HostTable {
-    struct_size: size_of::<HostTable>() as u32,
-    abi_major: 1,
-    log,
-    log_enabled,
-    option,
-};
+static HOST: HostTable =
+    HostTable { struct_size: size_of::<HostTable>() as u32, abi_major: 1, log, log_enabled, option };
 
 /// Memory that both processes see: results, barriers, floors.
 #[repr(C, align(128))]
@@ -77,7 +72,14 @@ impl Side {
     fn send(&self, bytes: &[u8]) -> bool {
         // SAFETY: a live instance and a valid range.
         let r = unsafe {
-            (self.ops.am_short.unwrap())(self.at, self.peer(), bytes.as_ptr(), bytes.len() as u32, std::ptr::null(), 0)
+            (self.ops.am_short.unwrap())(
+                self.at,
+                self.peer(),
+                bytes.as_ptr(),
+                bytes.len() as u32,
+                std::ptr::null(),
+                0,
+            )
         };
         assert!(r == 0 || r == Status::Again as i32, "send: {r}");
         r == 0
@@ -170,7 +172,13 @@ impl Side {
                     let len = fragment.min(BIG - at);
                     // SAFETY: a live instance; `pack` reads inside the source.
                     let r = unsafe {
-                        (self.ops.am_packed.unwrap())(self.at, 1, len, pack, source.as_ptr().add(at).cast_mut().cast())
+                        (self.ops.am_packed.unwrap())(
+                            self.at,
+                            1,
+                            len,
+                            pack,
+                            source.as_ptr().add(at).cast_mut().cast(),
+                        )
                     };
                     if r == 0 {
                         at += len;
@@ -187,7 +195,9 @@ impl Side {
                 for e in &events[..n] {
                     let at = got as usize % BIG;
                     // SAFETY: fragments never straddle the end of the target.
-                    unsafe { std::ptr::copy_nonoverlapping(e.data, target.as_mut_ptr().add(at), e.len as usize) };
+                    unsafe {
+                        std::ptr::copy_nonoverlapping(e.data, target.as_mut_ptr().add(at), e.len as usize)
+                    };
                     got += u64::from(e.len);
                 }
             }
@@ -240,7 +250,10 @@ fn open(me: u32, board: *mut Board, job: &str) -> Side {
     };
     // SAFETY: everything passed is valid; the board is shared by both processes.
     unsafe {
-        assert_eq!((ops.open.unwrap())(&raw const HOST, &raw const params, &raw mut at, std::ptr::null_mut()), 0);
+        assert_eq!(
+            (ops.open.unwrap())(&raw const HOST, &raw const params, &raw mut at, std::ptr::null_mut()),
+            0
+        );
         let mine = (&raw mut (*board).addresses[me as usize]).cast::<u8>();
         let len = (ops.address.unwrap())(at, mine, 512);
         assert!(len > 0);
@@ -327,7 +340,10 @@ fn main() {
     if want("bw") {
         for fragment in [2048, 4096, 8192, 16384] {
             let r = best(s, 5, true, |s| s.stream(500, fragment));
-            say(format!("1 MiB messages in fragments of {fragment}, GB/s (best/median): {:.1}/{:.1}", r.0, r.1));
+            say(format!(
+                "1 MiB messages in fragments of {fragment}, GB/s (best/median): {:.1}/{:.1}",
+                r.0, r.1
+            ));
         }
     }
     if want("cma") {

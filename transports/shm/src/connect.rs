@@ -342,10 +342,16 @@ impl Shm {
     /// [`Transport::disconnect`](lapis_core::transport::Transport::disconnect).
     pub(crate) fn forget(&mut self, peer: PeerId) {
         let Some(dense) = self.outbox.find(peer) else { return };
+        let ended = self.peers[dense].state == State::Down
+            || self.peers[dense].segment.as_ref().is_some_and(|s| {
+                // SYNC: pairs with the closing of the peer: it will not write to our lanes any more.
+                s.header().attention.0.word.load(Ordering::Acquire) & CLOSED != 0
+            });
         self.lost(dense);
         self.inbox.dying.retain(|&d| d != dense);
         let peer = &mut self.peers[dense];
         peer.state = State::Gone;
+        self.inbox.discard(dense, ended.then(|| member_word(peer.address.task, peer.address.incarnation)));
         peer.segment = None;
         self.inbox.look_again();
     }

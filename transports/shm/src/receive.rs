@@ -283,11 +283,14 @@ impl Shm {
                     Rx::attach(slots, control, data, layout::MAX_MESSAGE)
                 };
                 let peer = self.peers[dense].address.task;
-                inbox.lanes.push(InLane { rx, peer, dense, number: member as u8 });
+                let lane = InLane { rx, peer, dense, number: member as u8 };
+                if self.peers[dense].state == State::Gone {
+                    inbox.discarded.push(lane);
+                } else {
+                    inbox.lanes.push(lane);
+                }
             }
         }
-        let gone = inbox.lanes.extract_if(.., |l| self.peers[l.dense].state == State::Gone);
-        inbox.discarded.extend(gone);
         inbox.reindex();
         inbox.seen_claims = Some(claims);
         if !inbox.marked && inbox.lanes.len() > DIRECT_LANES {
@@ -374,7 +377,23 @@ impl Inbox {
         self.reindex();
     }
 
-    /// Frees the lane of a peer that is gone for the next sender.
+    /// Drops what a disconnected peer has sent and what it will send. `word`: it has ended, so its lane is free.
+    pub(crate) fn discard(&mut self, dense: usize, word: Option<u64>) {
+        let mut lanes: Vec<_> = self.lanes.extract_if(.., |l| l.dense == dense).collect();
+        for lane in &mut lanes {
+            while let Some(Ok(_)) = lane.rx.next() {}
+        }
+        match word {
+            Some(word) => {
+                self.lanes.append(&mut lanes);
+                self.bury(dense, word);
+            }
+            None => self.discarded.append(&mut lanes),
+        }
+        self.reindex();
+    }
+
+    /// Frees the lane of a peer that has ended for the next sender.
     fn bury(&mut self, dense: usize, word: u64) {
         for lane in self.lanes.iter_mut().filter(|l| l.dense == dense) {
             lane.rx.release_now();
