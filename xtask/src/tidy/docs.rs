@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn page(text: &str) -> File {
-        File { path: "docs/x.md".into(), text: text.into() }
+        File { path: "xtask/x.md".into(), text: text.into() }
     }
 
     #[test]

