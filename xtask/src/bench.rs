@@ -26,9 +26,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         build.extend(["-p", &package.name]);
     }
     sh::run(&mut sh::cargo(build))?;
-    sh::run(
-        std::process::Command::new(workspace::target_dir().join("release/lapis-bench"))
-            .arg("run")
-            .args(&args.runner),
-    )
+    let runner = workspace::target_dir().join("release/lapis-bench");
+    sh::run(std::process::Command::new(runner).current_dir(workspace::root()).arg("run").args(&args.runner))
 }

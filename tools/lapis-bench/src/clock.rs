@@ -24,10 +24,13 @@ pub fn per_operation(budget: Duration, mut batch: impl FnMut(u64)) -> Summary {
     let batch_time = (budget / 50).clamp(Duration::from_micros(200), Duration::from_millis(5));
     let mut count = 1;
     loop {
-        let start = Instant::now();
-        batch(count);
-        let took = start.elapsed();
-        if took >= batch_time / 2 || count >= 1 << 30 {
+        // The best of three: a partner that has yet to start must not make a single operation look like a batch.
+        let timed = (0..3).map(|_| {
+            let start = Instant::now();
+            batch(count);
+            start.elapsed()
+        });
+        if timed.min().unwrap_or_default() >= batch_time / 2 || count >= 1 << 30 {
             break;
         }
         count *= 2;

@@ -1,6 +1,9 @@
 //! Measures the machine's floors, the peers found installed, and Lapis, side by side.
 
+mod exec;
 mod floor;
+mod peers;
+mod runner;
 
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
@@ -21,6 +24,8 @@ enum Command {
     Floor(FloorArgs),
     /// Print the time of a cache line between the two cores, in nanoseconds one way
     Probe,
+    /// Measure floors, Lapis and (with --peers) the peers in interleaved rounds, and write a report
+    Run(runner::Args),
 }
 
 #[derive(clap::Args)]
@@ -42,6 +47,7 @@ struct FloorArgs {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Floor(args) => print_floors(&args),
+        Command::Run(args) => runner::run(&args),
         Command::Probe => floor::probe().map(|ns| println!("{ns:.1}")),
     };
     match outcome {
