@@ -18,16 +18,42 @@ pub fn allowed() -> Vec<usize> {
 
 /// Pins the calling thread to one core.
 pub fn to(core: usize) -> io::Result<()> {
+    set(&[core])
+}
+
+/// Pins the calling thread to one core until the guard is dropped, so that programs started later are not pinned.
+pub fn while_held(core: usize) -> io::Result<Guard> {
+    let before = allowed();
+    to(core)?;
+    Ok(Guard { before })
+}
+
+/// Gives back the cores that were allowed before.
+#[must_use = "dropping it ends the pinning"]
+pub struct Guard {
+    before: Vec<usize>,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // These were the kernel's own answer; should it refuse them now, we stay where we are.
+        let _ = set(&self.before);
+    }
+}
+
+fn set(cores: &[usize]) -> io::Result<()> {
     // SAFETY: as in `allowed`.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    if core >= libc::CPU_SETSIZE as usize {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("core {core} is beyond the kernel's set"),
-        ));
+    for &core in cores {
+        if core >= libc::CPU_SETSIZE as usize {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("core {core} is beyond the kernel's set"),
+            ));
+        }
+        // SAFETY: the index was checked against the size of the set.
+        unsafe { libc::CPU_SET(core, &mut set) };
     }
-    // SAFETY: the index was checked against the size of the set.
-    unsafe { libc::CPU_SET(core, &mut set) };
     // SAFETY: set is valid for reads of its own size.
     match unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) } {
         0 => Ok(()),
@@ -57,6 +83,17 @@ mod tests {
         std::thread::spawn(move || {
             to(first).unwrap();
             assert_eq!(allowed(), vec![first]);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_dropped_guard_gives_the_cores_back() {
+        std::thread::spawn(|| {
+            let before = allowed();
+            drop(while_held(before[0]).unwrap());
+            assert_eq!(allowed(), before);
         })
         .join()
         .unwrap();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
     let number = AtomicU64::new(0);
-    lapis_bench::pin::to(lapis_bench::pin::pair().0)?;
+    let _pinned = lapis_bench::pin::while_held(lapis_bench::pin::pair().0)?;
     let summary = clock::per_operation(ask.budget, |count| {
         for _ in 0..count {
             std::hint::black_box(number.fetch_add(1, Ordering::Relaxed));

@@ -16,6 +16,7 @@ const GROUP: usize = 256 << 10;
 const STOP: u64 = u64::MAX;
 
 pub(super) fn own(ask: &Ask) -> Result<Vec<Record>> {
+    let _pinned = lapis_bench::pin::while_held(lapis_bench::pin::pair().0)?;
     let mut records = Vec::new();
     for size in ask.sizes.iter().copied().filter(|&s| s > 0) {
         let (source, mut target) = (vec![1u8; size as usize], vec![0u8; size as usize]);

@@ -93,8 +93,9 @@ pub(super) fn run<T>(
         // SAFETY: ends the child without running the parent's destructors a second time.
         unsafe { libc::_exit(code) };
     }
-    pin::to(here).context("cannot pin to the first core")?;
+    let pinned = pin::while_held(here).context("cannot pin to the first core")?;
     let outcome = leader(child);
+    drop(pinned);
     if outcome.is_err() {
         // SAFETY: child is our own child and has not been waited for.
         unsafe { libc::kill(child, libc::SIGKILL) };

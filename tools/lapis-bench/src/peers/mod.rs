@@ -49,7 +49,7 @@ impl Party {
         let sizes = wish.sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
         let milliseconds = wish.budget.as_millis().to_string();
         // Start-up of a launcher, growing of batches, then the figures themselves.
-        let limit = Duration::from_secs(20) + wish.budget * (4 * wish.sizes.len().max(1) as u32);
+        let limit = Duration::from_secs(30) + wish.budget * (4 * wish.sizes.len().max(1) as u32);
         let text = match &self.how {
             How::Perftest(line) => return perftest::measure(self, line, wish, limit),
             How::Program(line) => {

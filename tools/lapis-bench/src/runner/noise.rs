@@ -19,6 +19,8 @@ pub(crate) struct Noise {
     pub(crate) retaken: usize,
     /// Samples kept although they were noisy, since none better came.
     pub(crate) kept: usize,
+    /// How many of those came one after the other until now.
+    pub(crate) in_a_row: usize,
 }
 
 /// A look at the processor times, before a sample.
@@ -33,7 +35,7 @@ pub(crate) struct Before {
 impl Noise {
     pub(crate) fn new() -> Result<Self> {
         let probes = (0..FIRST).map(|_| floor::probe()).collect::<Result<_>>()?;
-        Ok(Self { probes, retaken: 0, kept: 0 })
+        Ok(Self { probes, retaken: 0, kept: 0, in_a_row: 0 })
     }
 
     /// The usual time of a cache line, one way.

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// A noisy sample is taken again this often.
 const RETAKES: usize = 3;
+/// After so many samples in a row that stayed noisy, retaking would only make the run longer.
+const HOPELESS: usize = 4;
 
 /// The medians of one figure over the rounds.
 pub(crate) struct Figure {
@@ -44,6 +46,7 @@ pub(crate) fn take(
     let mut broken = BTreeSet::new();
     let mut progress = Progress::new(rounds * plan.len() * (parties.len() + 1));
     for round in 0..rounds {
+        eprintln!("bench: round {} of {rounds}", round + 1);
         for (bench_index, bench) in plan.iter().enumerate() {
             let mut keep = |place: usize, records: Vec<Record>| {
                 for record in records {
@@ -91,19 +94,27 @@ fn sizes_or_one(bench: &Bench) -> &[u64] {
     if bench.sizes.is_empty() { &[8] } else { &bench.sizes }
 }
 
-/// Takes a sample between two probes, and takes it again while the machine is noisy.
+/// Takes a sample between two probes, and takes it again while the machine is noisy and there is hope that it ends.
 fn quiet(noise: &mut Noise, mut sample: impl FnMut() -> Result<Vec<Record>>) -> Result<Vec<Record>> {
     for retake in 0.. {
         let before = noise.before()?;
         let records = sample()?;
-        match noise.after(&before)? {
-            None => return Ok(records),
-            Some(_) if retake < RETAKES => noise.retaken += 1,
-            Some(_) => {
-                noise.kept += 1;
-                return Ok(records);
-            }
+        let Some(trouble) = noise.after(&before)? else {
+            noise.in_a_row = 0;
+            return Ok(records);
+        };
+        if retake < RETAKES && noise.in_a_row < HOPELESS {
+            noise.retaken += 1;
+            continue;
         }
+        noise.kept += 1;
+        noise.in_a_row += 1;
+        if noise.in_a_row == HOPELESS {
+            eprintln!(
+                "\nbench: this machine stays noisy ({trouble}): samples are kept as they are, the figures say little"
+            );
+        }
+        return Ok(records);
     }
     Ok(Vec::new())
 }
