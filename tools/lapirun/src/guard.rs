@@ -37,9 +37,11 @@ impl Guard {
     pub(crate) fn watch(&self, group: Pid) {
         let _ = rustix::io::write(&self.pipe, &group.as_raw_nonzero().get().to_ne_bytes());
     }
+}
 
+impl Drop for Guard {
     /// Sends the guard away: all tasks have ended.
-    pub(crate) fn dismiss(&self) {
+    fn drop(&mut self) {
         let _ = rustix::io::write(&self.pipe, &DISMISS.to_ne_bytes());
         // SAFETY: waits for this launcher's own child; no status is asked for.
         unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) };
