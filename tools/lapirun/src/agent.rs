@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::process::{ExitCode, Stdio};
 
 use rustix::event::{PollFd, PollFlags};
@@ -241,7 +242,12 @@ pub(crate) enum News {
 
 impl Remote {
     /// Starts an agent through `words`, the remote command, and gives it its order.
-    pub(crate) fn start(host: &str, words: &[String], order: &Order) -> io::Result<Self> {
+    pub(crate) fn start(
+        host: &str,
+        words: &[String],
+        order: &Order,
+        mask: libc::sigset_t,
+    ) -> io::Result<Self> {
         let agent = std::env::current_exe()?;
         let (first, rest) = match words.split_first() {
             Some((first, rest)) => (OsString::from(first), rest),
@@ -253,7 +259,17 @@ impl Remote {
             command.arg(agent);
         }
         // A group of its own keeps ^C from the remote command: the launcher passes signals on itself.
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.process_group(0);
+        // SAFETY: the closure runs between fork and exec and makes one system call: no allocation, no locks.
+        unsafe {
+            // The launcher's blocked signals would be inherited all the way down to the tasks.
+            command.pre_exec(move || {
+                match libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) {
+                    0 => Ok(()),
+                    error => Err(io::Error::from_raw_os_error(error)),
+                }
+            });
+        }
         let mut child = command.arg("--agent").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (Some(mut to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());

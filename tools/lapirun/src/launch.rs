@@ -135,10 +135,11 @@ fn start_elsewhere(
             bind: spec.binding == Binding::Core,
         };
         let words = hosts::command(&spec.remote, host);
-        let remote = Remote::start(host, &words, &order).map_err(|e| Fault::Hosts {
-            text: host.clone(),
-            reason: format!("cannot run the remote command {:?}: {e}", spec.remote),
-        })?;
+        let remote =
+            Remote::start(host, &words, &order, running.original_mask()).map_err(|e| Fault::Hosts {
+                text: host.clone(),
+                reason: format!("cannot run the remote command {:?}: {e}", spec.remote),
+            })?;
         running.add_remote(remote);
     }
     Ok(())

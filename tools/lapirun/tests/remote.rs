@@ -97,6 +97,18 @@ fn signals_reach_tasks_on_other_hosts() {
 }
 
 #[test]
+fn tasks_on_other_hosts_have_no_signals_blocked() {
+    let done = job(&[], &["grep", "SigBlk", "/proc/self/status"]).expect(0);
+    let expected = run({
+        let mut here = lapirun();
+        here.args(["-n", "4", "grep", "SigBlk", "/proc/self/status"]);
+        here
+    });
+    assert_eq!(done.out, expected.out);
+    assert!(done.out.lines().all(|l| l.ends_with("0000000000000000")), "{done:?}");
+}
+
+#[test]
 fn a_killed_launcher_or_agent_leaves_nothing_behind() {
     for kill_agent in [false, true] {
         let mut job = Running::start(launcher(&[], &[TASK, "linger"]));
