@@ -67,11 +67,11 @@ fn serve() -> Result<(), Fault> {
         files,
         cpus: &cpus,
         piped: true,
+        guard: guard.line(),
     };
-    let mut agent = Agent { tasks: Vec::new(), streams: Vec::new(), signals, guard, inbox };
+    let mut agent = Agent { tasks: Vec::new(), streams: Vec::new(), signals, _guard: guard, inbox };
     for (place, &task) in order.tasks.iter().enumerate() {
         let mut local = spawner.start(place, Stdio::null()).map_err(|e| spawner.fault(task, e))?;
-        agent.guard.watch(local.pid);
         agent.streams.extend(local.take_output().into_iter().map(|(from, error)| (task, error, from)));
         let pid = local.pid.as_raw_nonzero().get().to_le_bytes();
         agent.tasks.push((task, local, None));
@@ -103,7 +103,8 @@ struct Agent {
     tasks: Vec<(u32, Local, Option<Outcome>)>,
     streams: Vec<(u32, bool, OwnedFd)>,
     signals: Signals,
-    guard: Guard,
+    /// Dropped last: it watches until the tasks have ended.
+    _guard: Guard,
     inbox: Inbox,
 }
 

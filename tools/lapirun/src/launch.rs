@@ -75,6 +75,7 @@ pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
                 files,
                 cpus: &cpus,
                 piped: spec.tag_output,
+                guard: running.guard_line(),
             };
             start_here(spec, &spawner, &mut running)?;
         }

@@ -90,9 +90,13 @@ impl<'a> Running<'a> {
         self.signals.original
     }
 
+    /// Where tasks announce themselves to the guard.
+    pub(crate) fn guard_line(&self) -> std::os::fd::RawFd {
+        self.guard.line()
+    }
+
     /// Takes charge of a task on this machine.
     pub(crate) fn add_local(&mut self, task: u32, mut local: Local) {
-        self.guard.watch(local.pid);
         for (from, error) in local.take_output() {
             self.streams.push(Stream::new(task, from, error));
         }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -30,6 +30,8 @@ pub(crate) struct Spawner<'a> {
     pub(crate) cpus: &'a [CpuSet],
     /// Whether the launcher reads the tasks' output.
     pub(crate) piped: bool,
+    /// Where a task announces itself to the guard.
+    pub(crate) guard: RawFd,
 }
 
 /// A task on this machine.
@@ -76,7 +78,7 @@ impl Spawner<'_> {
         if self.piped {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
-        let launcher = rustix::process::getpid();
+        let (launcher, guard) = (rustix::process::getpid(), self.guard);
         let (mask, files, cpus) = (self.mask, self.files, self.cpus.get(place).copied());
         // SAFETY: the closure runs between fork and exec and makes system calls only: no allocation, no locks.
         unsafe {
@@ -88,6 +90,10 @@ impl Spawner<'_> {
                 if rustix::process::getppid() != Some(launcher) {
                     // The launcher died before the request was made.
                     libc::_exit(1);
+                }
+                let group = libc::getpid().to_ne_bytes();
+                if libc::write(guard, group.as_ptr().cast(), group.len()) != 4 {
+                    return Err(io::Error::last_os_error());
                 }
                 if libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) != 0 {
                     return Err(io::Error::last_os_error());
