@@ -3,6 +3,7 @@
 mod attributes;
 mod builder;
 mod local;
+mod machine;
 mod memory;
 mod peers;
 mod progress;
