@@ -6,7 +6,7 @@ use crate::Context;
 use crate::completion::Notify;
 use crate::context::{HandlerId, RemoteMemory};
 use crate::error::{Error, Result};
-use crate::message::{AmSend, Destination, GetArgs, PutArgs, RmwArgs, Source};
+use crate::message::{AmSend, Destination, GetArgs, PutArgs, RmwArgs, SHORT, Source};
 use crate::pending::Pending;
 use crate::sync::{AtomicI32, Ordering};
 use crate::transport::{PeerId, RmwOp};
@@ -22,24 +22,35 @@ impl Context {
     ///
     /// # Errors
     /// Bad target or user header; a target that is down.
+    #[inline]
     pub fn send(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
+        self.usable()?;
+        self.check_target(target)?;
+        if user_header.is_empty() && data.len() as u64 <= SHORT {
+            let _held = self.guard();
+            // SAFETY: the lock is held; the data is copied before return; handlers come from the table.
+            if unsafe { self.am_short_locked(target, u64::from(handler.0), data, 0) } {
+                return Ok(());
+            }
+        }
+        self.send_any(target, handler, user_header, data)
+    }
+
+    #[inline(never)]
+    fn send_any(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
         let done = Flag(AtomicI32::new(0));
-        // Short messages leave at once, which saves the bookkeeping.
-        let origin = if data.len() <= 1024 { Notify::None } else { done.notify() };
-        let waits = !origin.is_none();
         let message = AmSend {
             target,
             handler: u64::from(handler.0),
             user_header,
             source: Source::Contiguous(data.as_ptr(), data.len() as u64),
             target_counter: 0,
-            origin,
+            origin: done.notify(),
             completion: Notify::None,
         };
-        // SAFETY: a message of at most 1024 bytes is copied before return; for others this call waits until the flag says that
-        // the data is free. Handlers come from the table.
+        // SAFETY: this call waits until the flag says that the data is free. Handlers come from the table.
         unsafe { self.am_send(message)? };
-        if waits { self.settle(&done, target) } else { Ok(()) }
+        self.settle(&done, target)
     }
 
     /// Sends an active message that owns its data. The result gives the data back when the target's completion handler (or, if

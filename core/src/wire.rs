@@ -295,7 +295,11 @@ impl Header {
         Self::parse_any(packet, head, rest)
     }
 
-    fn parse_any<'a>(packet: &[u8], head: &[u8; 8], mut rest: &'a [u8]) -> Result<(Self, &'a [u8]), Malformed> {
+    fn parse_any<'a>(
+        packet: &[u8],
+        head: &[u8; 8],
+        mut rest: &'a [u8],
+    ) -> Result<(Self, &'a [u8]), Malformed> {
         let kind = Kind::from_raw(head[0]).ok_or(Malformed::Kind(head[0]))?;
         let flags = head[1];
         if flags & !KNOWN_FLAGS != 0 {

@@ -3,7 +3,7 @@
 use super::Context;
 use crate::counter::Counter;
 use crate::error::{Error, Result};
-use crate::sync::Ordering;
+use crate::sync::{Ordering, spin_loop};
 use std::time::{Duration, Instant};
 
 /// Looks between two glances at the clock.
@@ -111,6 +111,8 @@ impl Context {
                     return Ok(result);
                 }
                 self.sleep(SLEEP);
+            } else {
+                spin_loop();
             }
         }
     }

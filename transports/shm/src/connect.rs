@@ -227,8 +227,7 @@ impl Shm {
     }
 
     fn open_peer(&mut self, dense: usize, segment: Segment, who: Credentials) -> Result<(), TransportError> {
-        let (task, word) =
-            (self.peers[dense].address.task, member_word(self.me.task, self.me.incarnation));
+        let (task, word) = (self.peers[dense].address.task, member_word(self.me.task, self.me.incarnation));
         let header = segment.header();
         let base = header.base.load(Ordering::Relaxed);
         if self.no_attach.is_none()
