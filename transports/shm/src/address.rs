@@ -21,7 +21,8 @@ impl HostId {
         let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
             .or_else(|_| std::fs::read_to_string("/etc/machine-id"))
             .unwrap_or_default();
-        let digits: Vec<u8> = text.bytes().filter_map(|c| (c as char).to_digit(16)).map(|d| d as u8).collect();
+        let digits: Vec<u8> =
+            text.bytes().filter_map(|c| (c as char).to_digit(16)).map(|d| d as u8).collect();
         for (byte, pair) in boot.iter_mut().zip(digits.chunks_exact(2)) {
             *byte = pair[0] << 4 | pair[1];
         }

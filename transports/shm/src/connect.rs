@@ -227,8 +227,7 @@ impl Shm {
     }
 
     fn open_peer(&mut self, dense: usize, segment: Segment, who: Credentials) -> Result<(), TransportError> {
-        let (task, word) =
-            (self.peers[dense].address.task, member_word(self.me.task, self.me.incarnation));
+        let (task, word) = (self.peers[dense].address.task, member_word(self.me.task, self.me.incarnation));
         let header = segment.header();
         let base = header.base.load(Ordering::Relaxed);
         if self.no_attach.is_none()
@@ -259,9 +258,9 @@ impl Shm {
             )));
         };
         let out = Out {
-            // SAFETY: the segment stays mapped as long as the `Out` is used: `forget` closes it first; the number is
-            // ours alone, hence the lane.
             lane: if member < LANES {
+                // SAFETY: the segment stays mapped as long as the `Out` is used: `forget` closes it first; the number
+                // is ours alone, hence the lane.
                 unsafe {
                     let (slots, control, data) = layout::lane(segment.base(), member);
                     Tx::attach(slots, control, data)
@@ -269,9 +268,10 @@ impl Shm {
             } else {
                 Tx::closed()
             },
-            // SAFETY: as above.
-            many: (member >= LANES)
-                .then(|| unsafe { ManyTx::attach(layout::shared(segment.base()), member as u16) }),
+            many: (member >= LANES).then(|| {
+                // SAFETY: as above.
+                unsafe { ManyTx::attach(layout::shared(segment.base()), member as u16) }
+            }),
             attention: &raw const header.attention.0,
             bitmap: &raw const header.bitmap.0,
             bit: if member < LANES { 1 << member } else { 0 },

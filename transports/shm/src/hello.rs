@@ -58,7 +58,8 @@ impl Hello {
     fn encode(&self, key: &Key) -> [u8; LEN] {
         let mut out = [0; LEN];
         out[..8].copy_from_slice(MAGIC);
-        for (i, word) in [VERSION, self.from, self.to, self.context, self.incarnation].into_iter().enumerate() {
+        for (i, word) in [VERSION, self.from, self.to, self.context, self.incarnation].into_iter().enumerate()
+        {
             out[8 + 4 * i..12 + 4 * i].copy_from_slice(&word.to_le_bytes());
         }
         out[28..36].copy_from_slice(&self.total.to_le_bytes());
@@ -138,9 +139,8 @@ fn abstract_address(name: &str) -> (libc::sockaddr_un, libc::socklen_t) {
 fn socket(kind: i32) -> io::Result<OwnedFd> {
     // SAFETY: a call without pointers; the descriptor is fresh.
     unsafe {
-        let fd = check(
-            libc::socket(libc::AF_UNIX, kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0).into(),
-        )?;
+        let fd =
+            check(libc::socket(libc::AF_UNIX, kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0).into())?;
         Ok(OwnedFd::from_raw_fd(fd as RawFd))
     }
 }
@@ -173,7 +173,9 @@ pub(crate) fn ring(ringer: RawFd, name: &str) {
     let (a, len) = abstract_address(&wake_name(name));
     let byte = 0u8;
     // SAFETY: all ranges are valid for the call.
-    unsafe { libc::sendto(ringer, (&raw const byte).cast(), 1, libc::MSG_NOSIGNAL, (&raw const a).cast(), len) };
+    unsafe {
+        libc::sendto(ringer, (&raw const byte).cast(), 1, libc::MSG_NOSIGNAL, (&raw const a).cast(), len)
+    };
 }
 
 /// Empties a wake-up socket.
@@ -210,7 +212,10 @@ pub(crate) fn greet(name: &str, uid: u32, hello: &Hello, key: &Key, segment: Raw
     }
     let who = credentials(fd.as_raw_fd())?;
     if who.uid != uid {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("user {} listens there", who.uid)));
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!("user {} listens there", who.uid),
+        ));
     }
     let bytes = hello.encode(key);
     let mut iov = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
@@ -301,8 +306,7 @@ impl Caller {
                 && (*c).cmsg_level == libc::SOL_SOCKET
                 && (*c).cmsg_type == libc::SCM_RIGHTS
                 && (*c).cmsg_len == libc::CMSG_LEN(4) as usize;
-            let fd =
-                one.then(|| OwnedFd::from_raw_fd(libc::CMSG_DATA(c).cast::<RawFd>().read_unaligned()));
+            let fd = one.then(|| OwnedFd::from_raw_fd(libc::CMSG_DATA(c).cast::<RawFd>().read_unaligned()));
             (n as usize, m.msg_flags, fd)
         };
         match Hello::decode(&bytes[..n.min(LEN + 1)], key) {

@@ -8,7 +8,12 @@ use lapis_core::sync::{Arc, AtomicU32, AtomicU64, Ordering, fence, thread};
 use std::sync::atomic::{AtomicUsize, Ordering as Plain};
 
 /// Explores and says how much there was to explore.
-fn explore(what: &'static str, least: usize, preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
+fn explore(
+    what: &'static str,
+    least: usize,
+    preemptions: Option<usize>,
+    model: impl Fn() + Sync + Send + 'static,
+) {
     let executions = std::sync::Arc::new(AtomicUsize::new(0));
     let counter = std::sync::Arc::clone(&executions);
     let mut builder = loom::model::Builder::new();
@@ -50,7 +55,11 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
         thread::spawn(move || {
             // SAFETY: the lane outlives the thread.
             let mut tx = unsafe {
-                LaneTx::<SLOTS, DATA>::attach(lane.slots.as_ptr(), &raw const lane.control, Area(&raw const lane.data))
+                LaneTx::<SLOTS, DATA>::attach(
+                    lane.slots.as_ptr(),
+                    &raw const lane.control,
+                    Area(&raw const lane.data),
+                )
             };
             for (i, &len) in lengths.iter().enumerate() {
                 loop {
@@ -72,7 +81,12 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
     };
     // SAFETY: as above.
     let mut rx = unsafe {
-        LaneRx::<SLOTS, DATA>::attach(lane.slots.as_ptr(), &raw const lane.control, Area(&raw const lane.data), DATA)
+        LaneRx::<SLOTS, DATA>::attach(
+            lane.slots.as_ptr(),
+            &raw const lane.control,
+            Area(&raw const lane.data),
+            DATA,
+        )
     };
     for (i, &len) in lengths.iter().enumerate() {
         let (at, got) = loop {

@@ -184,12 +184,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
     ///
     /// # Safety
     /// The pointers name a lane of this shape that outlives the result, and nobody else receives from it.
-    pub(crate) unsafe fn attach(
-        slots: *const Slot,
-        control: *const Control,
-        data: Area,
-        max: usize,
-    ) -> Self {
+    pub(crate) unsafe fn attach(slots: *const Slot, control: *const Control, data: Area, max: usize) -> Self {
         // SAFETY: the caller's promise. These two words are written by this side only.
         let (next, data_next) = unsafe {
             ((*control).tail.load(Ordering::Relaxed), (*control).data_tail.load(Ordering::Relaxed))

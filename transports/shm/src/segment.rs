@@ -90,7 +90,8 @@ impl Segment {
         let (base, mapped) = match sys::map(fd, total) {
             Ok(base) => (base, total),
             Err(e) if e.raw_os_error() == Some(libc::ENOMEM) => {
-                let base = sys::map(fd, HEAP).map_err(|e| refused(&format!("map the lanes of task {task}"), HEAP, &e))?;
+                let base = sys::map(fd, HEAP)
+                    .map_err(|e| refused(&format!("map the lanes of task {task}"), HEAP, &e))?;
                 host.warn(format_args!(
                     "no address space for the heap of task {task} ({} bytes, {e}): its memory is reached by messages, \
                      not directly",

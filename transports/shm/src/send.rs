@@ -29,13 +29,7 @@ unsafe impl Send for Out {}
 
 impl Out {
     pub(crate) fn closed() -> Self {
-        Self {
-            lane: Tx::closed(),
-            attention: std::ptr::null(),
-            bitmap: std::ptr::null(),
-            bit: 0,
-            many: None,
-        }
+        Self { lane: Tx::closed(), attention: std::ptr::null(), bitmap: std::ptr::null(), bit: 0, many: None }
     }
 }
 

@@ -86,11 +86,7 @@ impl<const SLOTS: usize, const CHUNK: usize> SharedTx<SLOTS, CHUNK> {
                 let claimed = header(pos, len, false, self.member);
                 // SYNC: Acquire pairs with the claim or publication of the lap before; Release lets the receiver, which
                 // may step over the hole, order itself after the claim.
-                if (*slot)
-                    .head
-                    .compare_exchange(old, claimed, Ordering::AcqRel, Ordering::Relaxed)
-                    .is_ok()
-                {
+                if (*slot).head.compare_exchange(old, claimed, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                     self.push_head(pos);
                     let place = if len <= INLINE {
                         Payload::for_write(&raw const (*slot).payload)

@@ -106,7 +106,9 @@ pub(crate) fn io_error(what: &str, e: &std::io::Error) -> TransportError {
 
 impl Shm {
     fn zcopy(&mut self, way: Way, peer: PeerId, local: RawSlice, remote: RemoteAddr) -> Status {
-        let Some(peer) = self.outbox.find(peer).map(|dense| &self.peers[dense]) else { return Status::Invalid };
+        let Some(peer) = self.outbox.find(peer).map(|dense| &self.peers[dense]) else {
+            return Status::Invalid;
+        };
         match peer.state {
             State::Open => {}
             State::Down => return Status::PeerDown,
@@ -173,7 +175,8 @@ impl Transport for Shm {
         // SAFETY: the line lives as long as the segment, which `bell` keeps; nobody has been told of it yet.
         let mut sleeper = unsafe { Sleeper::new(&raw const segment.header().attention.0, membarrier) };
         sleeper.set_fence(params.interrupts, !membarrier);
-        let listener = hello::listen(&name).map_err(|e| io_error(&format!("listen on the abstract socket {name}"), &e))?;
+        let listener = hello::listen(&name)
+            .map_err(|e| io_error(&format!("listen on the abstract socket {name}"), &e))?;
         let bell = Arc::new(Bell {
             segment: Arc::clone(&segment),
             watch: sys::epoll().map_err(|e| io_error("make an epoll set", &e))?,
@@ -206,13 +209,15 @@ impl Transport for Shm {
             file,
             waiting: Waiting::default(),
             copying,
-            no_attach: (copying == Copying::Double).then(|| "switched off by LAPIS_SHM_COPY=double".to_owned()),
+            no_attach: (copying == Copying::Double)
+                .then(|| "switched off by LAPIS_SHM_COPY=double".to_owned()),
             membarrier,
             heap: Heap::new(heap),
             owner,
         };
         if !membarrier {
-            shm.host.info(format_args!("membarrier is not available: every message to this task costs a fence"));
+            shm.host
+                .info(format_args!("membarrier is not available: every message to this task costs a fence"));
         }
         Ok((shm, ShmWaiter(bell)))
     }
