@@ -86,6 +86,6 @@ fn rustfmt(text: &str) -> Result<String> {
 mod tests {
     #[test]
     fn committed_files_are_fresh() {
-        super::run(true).unwrap();
+        super::run(&super::Args { check: true }).unwrap();
     }
 }
