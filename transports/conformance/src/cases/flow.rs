@@ -116,6 +116,8 @@ pub(crate) fn bytes_of_an_event_stay_until_the_next_poll(r: &mut Rank) {
         }
         r.sync("the round is over");
         r.inbox.clear();
+        // Who is still leaving the exchange polls: nobody may send before all have emptied their inboxes.
+        r.sync_idle("inboxes are empty");
     }
 }
 
