@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 pub enum Source {
     /// A table linked into the test.
     Linked(fn() -> &'static TransportOps),
-    /// A plugin's file name; looked for beside the test's executable, where cargo puts it.
+    /// A plugin's file: a path, or a name that is looked for beside the test's executable, where cargo puts it.
     File(&'static str),
 }
 
@@ -82,6 +82,17 @@ pub fn run(name: &str, mode: Mode, source: Source, test: &str) {
         Outcome::Passed => {}
         Outcome::Skipped(why) => skip(test, &why),
         Outcome::Failed(why) => panic!("{test}: {why}\n{output}"),
+    }
+}
+
+/// Runs every case, one after another, with tasks of this process: for plugins that a test builds itself. `test` names it.
+///
+/// # Panics
+/// When a case fails, with the reason.
+pub fn run_every_case(mode: Mode, source: Source, test: &str) {
+    assert_ne!(mode, Mode::Processes, "processes need a test of their own for each case");
+    for case in cases::ALL {
+        run(case.name, mode, source, &format!("{test}::{}", case.name));
     }
 }
 

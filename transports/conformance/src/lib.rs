@@ -20,7 +20,7 @@ mod harness;
 mod log;
 mod rank;
 
-pub use harness::{Mode, Source, run};
+pub use harness::{Mode, Source, run, run_every_case};
 pub use rank::Rank;
 
 /// The list of all cases: module, name, needed capabilities, and `dies` where task 1 kills itself.
