@@ -86,7 +86,7 @@ macro_rules! conformance_tests {
             }
         }
     };
-    (together: $table:expr, $file:literal) => {
+    (together: $table:expr) => {
         mod linked {
             mod threads {
                 $crate::__for_each_case!($crate::__tests, (Threads, $crate::Source::Linked(|| $table)));
@@ -95,6 +95,9 @@ macro_rules! conformance_tests {
                 $crate::__for_each_case!($crate::__tests, (Processes, $crate::Source::Linked(|| $table)));
             }
         }
+    };
+    (together: $table:expr, $file:literal) => {
+        $crate::conformance_tests!(together: $table);
         mod loaded {
             mod threads {
                 $crate::__for_each_case!($crate::__tests, (Threads, $crate::Source::File($file)));
