@@ -31,6 +31,7 @@ const MAX_ZCOPY: usize = u32::MAX as usize - MAX_HEAD;
 struct Page(#[expect(dead_code, reason = "its bytes are for others")] [u8; 4096]);
 
 /// One task's way to itself.
+#[derive(Default)]
 pub struct Loopback {
     task: PeerId,
     /// Core connects a task to itself like to any other; until then the peer is unknown.
@@ -101,18 +102,8 @@ impl Transport for Loopback {
         // Not `tracing`: a loaded plugin has its own copy of that, to which nobody listens.
         host.debug(format_args!("loopback of task {} of {}", params.task, params.tasks));
         let bell = Bell::default();
-        let transport = Self {
-            task: params.task,
-            connected: false,
-            queue: queue::Queue::new(),
-            assembled: Vec::new(),
-            completed: None,
-            armed: false,
-            interrupts: params.interrupts,
-            bell: bell.clone(),
-            regions: HashMap::new(),
-            next_region: 1,
-        };
+        let (task, interrupts) = (params.task, params.interrupts);
+        let transport = Self { task, interrupts, bell: bell.clone(), ..Self::default() };
         Ok((transport, bell))
     }
 
@@ -145,7 +136,7 @@ impl Transport for Loopback {
     fn disconnect(&mut self, peer: PeerId) {
         if peer == self.task {
             // What was under way is dropped, and with it the use of zero-copy bodies.
-            (self.connected, self.queue, self.completed) = (false, queue::Queue::new(), None);
+            (self.connected, self.queue, self.completed) = (false, queue::Queue::default(), None);
         }
     }
 
