@@ -71,6 +71,31 @@ macro_rules! __for_each_case {
     };
 }
 
+/// Instantiates the cases of traffic with faults: `chaos_tests!(Alone, lapis_loopback::table(), "again=0.2,seed=1")`.
+#[macro_export]
+macro_rules! chaos_tests {
+    ($mode:ident, $table:expr, $faults:literal) => {
+        mod chaotic {
+            $crate::__tests! { ($mode, $crate::Source::Chaotic(|| $table, $faults))
+                messages::short_messages_of_every_length_arrive_whole [];
+                messages::packed_messages_of_every_length_arrive_whole [];
+                messages::zero_copy_messages_arrive_whole_and_complete_once [];
+                messages::messages_to_one_peer_keep_their_order [];
+                messages::random_traffic_arrives_exactly_once [];
+                onesided::short_puts_land_exactly [];
+                onesided::zero_copy_puts_land_exactly [];
+                onesided::short_gets_read_exactly [];
+                onesided::zero_copy_gets_read_exactly [];
+                onesided::concurrent_additions_all_count [];
+                sleeping::no_wake_up_is_lost [];
+                sleeping::interrupt_mode_wakes_without_arming [];
+                ends::closing_with_work_in_flight_is_orderly [];
+                ends::an_instance_opens_again_after_closing [];
+            }
+        }
+    };
+}
+
 /// Instantiates the suite for a transport. See the [crate](self) documentation.
 #[macro_export]
 macro_rules! conformance_tests {

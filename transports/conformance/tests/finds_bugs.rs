@@ -8,6 +8,7 @@ use std::process::Command;
 
 mod honest {
     lapis_conformance::conformance_tests!(together: crate::pipes::honest::table());
+    lapis_conformance::chaos_tests!(Threads, crate::pipes::honest::table(), "again=0.2,delay=100us,seed=3");
 }
 
 /// Runs a case with a buggy transport and gives the words with which it fails.
