@@ -3,10 +3,8 @@
 //! Messages of a task to itself go through a bounded queue; puts, gets and atomics are plain memory accesses.
 //! `docs/writing-a-transport.md` walks through this file; to write a transport of your own, copy the crate.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "the atomics come from lapis_core::sync; the lint sees through it"
-)]
+// The atomics come from `lapis_core::sync`; the lint sees through it.
+#![allow(clippy::disallowed_types)]
 
 mod bell;
 mod queue;

@@ -73,9 +73,12 @@ impl FromStr for Chaos {
             seen.push(name);
             let bad =
                 |expected| ChaosError::BadValue { name: name.to_owned(), value: value.to_owned(), expected };
-            let part = || match value.parse::<f64>() {
-                Ok(p) if (0.0..=1.0).contains(&p) => Ok(p),
-                _ => Err(bad("a part from 0 to 1, such as 0.01")),
+            let part = || {
+                let (digits, unit) = value.strip_suffix('%').map_or((value, 1.0), |digits| (digits, 0.01));
+                match digits.parse::<f64>().map(|p| p * unit) {
+                    Ok(p) if (0.0..=1.0).contains(&p) => Ok(p),
+                    _ => Err(bad("a part from 0 to 1, such as 0.01 or 1%")),
+                }
             };
             match name {
                 "drop" => chaos.drop = part()?,
@@ -143,6 +146,7 @@ mod tests {
             (0.01, 0.5, Duration::from_millis(3), 7)
         );
         assert_eq!(chaos.to_string().parse(), Ok(chaos));
+        assert_eq!("drop=25%".parse::<Chaos>().map(|c| c.drop), Ok(0.25));
         assert_eq!("".parse(), Ok(Chaos::default()));
     }
 
@@ -155,7 +159,7 @@ mod tests {
         says("drop", "not of the form name=value");
         says("dorp=0.1", "\"dorp\" is not a fault: there are drop");
         says("drop=0.1,drop=0.2", "twice");
-        for bad in ["drop=2", "drop=-0.1", "drop=x", "drop=", "drop=NaN", "dup=inf"] {
+        for bad in ["drop=2", "drop=-0.1", "drop=x", "drop=", "drop=NaN", "dup=inf", "dup=101%", "dup=%"] {
             says(bad, "a part from 0 to 1");
         }
         says("again=1", "less than 1");
