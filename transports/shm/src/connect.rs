@@ -258,9 +258,9 @@ impl Shm {
             )));
         };
         let out = Out {
-            // SAFETY: the segment stays mapped as long as the `Out` is used: `forget` closes it first; the number is
-            // ours alone, hence the lane.
             lane: if member < LANES {
+                // SAFETY: the segment stays mapped as long as the `Out` is used: `forget` closes it first; the number
+                // is ours alone, hence the lane.
                 unsafe {
                     let (slots, control, data) = layout::lane(segment.base(), member);
                     Tx::attach(slots, control, data)
@@ -268,9 +268,10 @@ impl Shm {
             } else {
                 Tx::closed()
             },
-            // SAFETY: as above.
-            many: (member >= LANES)
-                .then(|| unsafe { ManyTx::attach(layout::shared(segment.base()), member as u16) }),
+            many: (member >= LANES).then(|| {
+                // SAFETY: as above.
+                unsafe { ManyTx::attach(layout::shared(segment.base()), member as u16) }
+            }),
             attention: &raw const header.attention.0,
             bitmap: &raw const header.bitmap.0,
             bit: if member < LANES { 1 << member } else { 0 },

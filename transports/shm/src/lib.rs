@@ -1,4 +1,9 @@
 //! The shared-memory transport of Lapis: tasks of one machine exchange messages through memory that they share.
+
+#![allow(
+    clippy::disallowed_types,
+    reason = "the atomics come from lapis_core::sync; the lint sees through it"
+)]
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 mod cell;

@@ -243,7 +243,7 @@ fn sleeping(have_membarrier: bool, interrupts: bool) {
     let line = Arc::new(Attention { word: AtomicU32::new(0), wakes: AtomicU32::new(0) });
     let flag = Arc::new(AtomicU32::new(0));
     // SAFETY: the line outlives the sleeper.
-    let mut sleeper = unsafe { Sleeper::new(&raw const *line, have_membarrier) };
+    let sleeper = unsafe { Sleeper::new(&raw const *line, have_membarrier) };
     sleeper.set_fence(interrupts, !have_membarrier);
     let senders: Vec<_> = (0..2)
         .map(|_| {
@@ -266,7 +266,7 @@ fn sleeping(have_membarrier: bool, interrupts: bool) {
     let armed = sleeper.arm(|| fence(Ordering::SeqCst));
     // SYNC: as `is_full`.
     let seen = flag.load(Ordering::Acquire);
-    let woken = senders.into_iter().filter(|_| true).map(|s| s.join().unwrap()).filter(|w| *w).count();
+    let woken = senders.into_iter().map(|s| s.join().unwrap()).filter(|w| *w).count();
     assert!(woken <= 1, "two senders called the kernel");
     // Whoever went to sleep now would do so on `wakes == armed`.
     assert!(

@@ -5,8 +5,8 @@ use crate::hello;
 use crate::layout::{self, DIRECT_LANES, LANES, ManyRx, Rx, member_word};
 use crate::ring::Corrupt;
 use crate::segment::Segment;
-use crate::sys;
 use crate::transport::Shm;
+use crate::waiter::Bell;
 use crate::wake::{BITMAP, SLEEP};
 use lapis_core::sync::{Arc, Ordering};
 use lapis_core::transport::{Event, PeerId, Status};
@@ -26,6 +26,7 @@ struct InLane {
     peer: PeerId,
     dense: usize,
     number: u8,
+    bell: Arc<Bell>,
 }
 
 /// What was found wrong while collecting.
@@ -37,8 +38,9 @@ struct Broken {
 impl InLane {
     /// Moves what waits into `events[n..]`; answers the new `n`.
     #[inline(always)]
-    fn collect(&mut self, events: &mut [Event], mut n: usize, broken: &mut Option<Broken>) -> usize {
+    fn collect(&mut self, events: &mut [Event], from: usize, broken: &mut Option<Broken>) -> usize {
         self.rx.release();
+        let mut n = from;
         while n < events.len() {
             match self.rx.next() {
                 None => break,
@@ -52,6 +54,9 @@ impl InLane {
                     break;
                 }
             }
+        }
+        if n != from {
+            self.rx.tell_position(&self.bell.progress.next[usize::from(self.number) % LANES]);
         }
         n
     }
@@ -83,10 +88,11 @@ pub(crate) struct Inbox {
     polls: u32,
     next_check: Instant,
     segment: Arc<Segment>,
+    bell: Arc<Bell>,
 }
 
 impl Inbox {
-    pub(crate) fn new(segment: Arc<Segment>) -> Self {
+    pub(crate) fn new(segment: Arc<Segment>, bell: Arc<Bell>) -> Self {
         Self {
             lanes: Vec::new(),
             turn: 0,
@@ -105,6 +111,7 @@ impl Inbox {
             polls: POLLS_PER_LOOK,
             next_check: Instant::now(),
             segment,
+            bell,
         }
     }
 
@@ -155,6 +162,7 @@ impl Shm {
         }
         if inbox.many_used {
             n = self.collect_shared(events, n, &mut broken);
+            self.inbox.tell_shared();
         }
         self.inbox.polls -= 1;
         if self.inbox.polls == 0 || broken.is_some() || !self.inbox.dying.is_empty() {
@@ -283,7 +291,8 @@ impl Shm {
                     Rx::attach(slots, control, data, layout::MAX_MESSAGE)
                 };
                 let peer = self.peers[dense].address.task;
-                let lane = InLane { rx, peer, dense, number: member as u8 };
+                let lane = InLane { rx, peer, dense, number: member as u8, bell: Arc::clone(&self.bell) };
+                lane.rx.tell_position(&self.bell.progress.next[member]);
                 if self.peers[dense].state == State::Gone {
                     inbox.discarded.push(lane);
                 } else {
@@ -293,11 +302,13 @@ impl Shm {
         }
         inbox.reindex();
         inbox.seen_claims = Some(claims);
+        inbox.tell_shared();
+        self.bell.progress.claims.store(u64::from(claims), Ordering::Relaxed);
         if !inbox.marked && inbox.lanes.len() > DIRECT_LANES {
             inbox.marked = true;
-            self.sleeper.set(BITMAP);
+            self.bell.sleeper.set(BITMAP);
             // From here on every sender sees the bit; what was published without it is found by a full look.
-            sys::membarrier();
+            self.bell.barrier();
         }
         self.inbox.pending = u64::MAX;
     }
@@ -312,9 +323,7 @@ impl Shm {
         if let Some(socket) = bell.socket() {
             hello::drain(socket.as_raw_fd());
         }
-        let wakes = self.sleeper.arm(|| {
-            sys::membarrier();
-        });
+        let wakes = bell.sleeper.arm(|| bell.barrier());
         // SYNC: pairs with the Acquire load in `wait`.
         self.bell.armed.store(wakes, Ordering::Release);
         // SYNC: pairs with the Release store in `wait`.
@@ -322,8 +331,11 @@ impl Shm {
         if stirred || self.bell.socket().is_some() {
             self.check_peers();
         }
+        if self.inbox.seen_claims != Some(self.inbox.claims()) {
+            self.meet_senders();
+        }
         if self.anything() {
-            self.sleeper.clear(SLEEP);
+            self.bell.sleeper.clear(SLEEP);
             return Status::Again;
         }
         Status::Done
@@ -331,8 +343,7 @@ impl Shm {
 
     fn anything(&self) -> bool {
         let inbox = &self.inbox;
-        inbox.seen_claims != Some(inbox.claims())
-            || !inbox.dying.is_empty()
+        !inbox.dying.is_empty()
             || inbox.lanes.iter().any(|l| l.rx.is_full())
             || inbox.many_used && inbox.many.is_full(|m| is_dead(&inbox.members, &self.peers, m))
     }
@@ -364,11 +375,19 @@ impl Inbox {
         n
     }
 
+    fn tell_shared(&self) {
+        let next = if self.many_used { self.many.position() } else { u64::MAX };
+        self.bell.progress.shared.store(next, Ordering::Relaxed);
+    }
+
     fn reindex(&mut self) {
         self.place = [u8::MAX; LANES];
+        let mut bits = 0;
         for (i, lane) in self.lanes.iter().enumerate() {
             self.place[lane.number as usize] = i as u8;
+            bits |= 1 << lane.number;
         }
+        self.bell.progress.lanes.store(bits, Ordering::Relaxed);
         self.turn = 0;
     }
 

@@ -236,6 +236,12 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
         Some(Ok((at, len)))
     }
 
+    /// Copies the position of the next message to where sleepers look.
+    #[inline(always)]
+    pub(crate) fn tell_position(&self, to: &AtomicU64) {
+        to.store(self.next, Ordering::Relaxed);
+    }
+
     /// Asks the cache for the slot `ahead` places further on.
     #[inline(always)]
     pub(crate) fn prefetch(&self, ahead: u64) {

@@ -10,7 +10,7 @@ use crate::receive::Inbox;
 use crate::segment::{Segment, page};
 use crate::send::Outbox;
 use crate::sys;
-use crate::waiter::{Bell, ShmWaiter};
+use crate::waiter::{Bell, Progress, ShmWaiter};
 use crate::wake::{CLOSED, Sleeper};
 use lapis_core::sync::{Arc, AtomicBool, AtomicU32, Ordering};
 use lapis_core::transport::*;
@@ -33,7 +33,6 @@ pub struct Shm {
     pub(crate) outbox: Outbox,
     pub(crate) inbox: Inbox,
     pub(crate) peers: Vec<Peer>,
-    pub(crate) sleeper: Sleeper,
     pub(crate) bell: Arc<Bell>,
     pub(crate) host: Host,
     pub(crate) me: Address,
@@ -173,12 +172,16 @@ impl Transport for Shm {
         let segment = Arc::new(segment);
         let membarrier = sys::membarrier_register() && sys::membarrier();
         // SAFETY: the line lives as long as the segment, which `bell` keeps; nobody has been told of it yet.
-        let mut sleeper = unsafe { Sleeper::new(&raw const segment.header().attention.0, membarrier) };
+        let sleeper = unsafe { Sleeper::new(&raw const segment.header().attention.0, membarrier) };
         sleeper.set_fence(params.interrupts, !membarrier);
         let listener = hello::listen(&name)
             .map_err(|e| io_error(&format!("listen on the abstract socket {name}"), &e))?;
         let bell = Arc::new(Bell {
             segment: Arc::clone(&segment),
+            sleeper,
+            interrupts: AtomicBool::new(params.interrupts),
+            progress: Progress::default(),
+            membarrier,
             watch: sys::epoll().map_err(|e| io_error("make an epoll set", &e))?,
             armed: AtomicU32::new(0),
             rung: AtomicBool::new(false),
@@ -197,9 +200,8 @@ impl Transport for Shm {
         };
         let shm = Self {
             outbox: Outbox::new(),
-            inbox: Inbox::new(Arc::clone(&segment)),
+            inbox: Inbox::new(Arc::clone(&segment), Arc::clone(&bell)),
             peers: Vec::new(),
-            sleeper,
             bell: Arc::clone(&bell),
             host,
             me,
@@ -233,7 +235,7 @@ impl Transport for Shm {
             note.push_str("; no membarrier");
         }
         let limits = Limits {
-            max_short: 8 << 10,
+            max_short: MAX_MESSAGE as u32,
             max_packed: MAX_MESSAGE as u32,
             max_head: 0,
             receive_buffer: 0,
@@ -289,11 +291,12 @@ impl Transport for Shm {
     }
 
     fn disarm(&mut self) {
-        self.sleeper.clear(crate::wake::SLEEP);
+        self.bell.sleeper.clear(crate::wake::SLEEP);
     }
 
     fn set_interrupts(&mut self, on: bool) {
-        self.sleeper.set_fence(on, !self.membarrier);
+        self.bell.interrupts.store(on, Ordering::Relaxed);
+        self.bell.sleeper.set_fence(on, !self.membarrier);
     }
 
     fn mem_alloc(&mut self, len: usize) -> Result<RegionInfo, TransportError> {

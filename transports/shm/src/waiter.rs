@@ -1,10 +1,12 @@
 //! Sleeping until something arrives.
 
 use crate::hello;
+use crate::layout::{self, LANES, SHARED_SLOTS, SLOTS};
+use crate::ring::Slot;
 use crate::segment::Segment;
 use crate::sys;
-use crate::wake::{self, Attention, SOCKET};
-use lapis_core::sync::{Arc, AtomicBool, AtomicU32, Ordering};
+use crate::wake::{self, Attention, SOCKET, Sleeper};
+use lapis_core::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::Waiter;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::OnceLock;
@@ -17,9 +19,37 @@ const SLICE: Duration = Duration::from_millis(5);
 /// Mark of the wake-up socket in the watch set; peers' marks are smaller.
 pub(crate) const SOCKET_MARK: u64 = u64::MAX;
 
+/// How far the transport has read, for sleepers who must find out by themselves whether something waits.
+pub(crate) struct Progress {
+    /// Lanes that are read, by bit.
+    pub(crate) lanes: AtomicU64,
+    /// Next position of every lane.
+    pub(crate) next: [AtomicU64; LANES],
+    /// Next position of the shared ring, or `u64::MAX` when it is not in use.
+    pub(crate) shared: AtomicU64,
+    /// The table of senders that was read last.
+    pub(crate) claims: AtomicU64,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self {
+            lanes: AtomicU64::new(0),
+            next: std::array::from_fn(|_| AtomicU64::new(0)),
+            shared: AtomicU64::new(u64::MAX),
+            claims: AtomicU64::new(u64::MAX),
+        }
+    }
+}
+
 /// What the transport and its waiter share.
 pub(crate) struct Bell {
     pub(crate) segment: Arc<Segment>,
+    pub(crate) sleeper: Sleeper,
+    /// Somebody may sleep without [`arm`](lapis_core::transport::Transport::arm).
+    pub(crate) interrupts: AtomicBool,
+    pub(crate) progress: Progress,
+    pub(crate) membarrier: bool,
     /// An epoll set of the peers' process descriptors and, when asked for, the wake-up socket.
     pub(crate) watch: OwnedFd,
     /// Count of wake-ups when sleep was last announced.
@@ -48,6 +78,43 @@ impl Bell {
         self.segment.header().attention.0.wakes.load(Ordering::Acquire)
     }
 
+    /// Whether something waits to be read, by what the transport last said about its progress.
+    fn unread(&self) -> bool {
+        let (header, progress) = (self.segment.header(), &self.progress);
+        // SYNC: pairs with the increment in `open_peer`.
+        if progress.claims.load(Ordering::Relaxed) != u64::from(header.claims.0.load(Ordering::Acquire)) {
+            return true;
+        }
+        let full = |slot: *const Slot, next: u64| {
+            // SYNC: pairs with the publication of a slot; ordered after SLEEP by the fence in `arm`.
+            // SAFETY: the slot lies in the segment, which lives as long as this.
+            let head = unsafe { (*slot).head.load(Ordering::Acquire) };
+            head as u32 == next.wrapping_add(1) as u32
+        };
+        let mut lanes = progress.lanes.load(Ordering::Relaxed);
+        while lanes != 0 {
+            let lane = lanes.trailing_zeros() as usize;
+            lanes &= lanes - 1;
+            let next = progress.next[lane].load(Ordering::Relaxed);
+            // SAFETY: the lane exists, and the index is masked.
+            let slot = unsafe { layout::lane(self.segment.base(), lane).0.add(next as usize % SLOTS) };
+            if full(slot, next) {
+                return true;
+            }
+        }
+        let next = progress.shared.load(Ordering::Relaxed);
+        // SAFETY: as above.
+        let slot = unsafe { layout::shared(self.segment.base()).slots.add(next as usize % SHARED_SLOTS) };
+        next != u64::MAX && full(slot, next)
+    }
+
+    /// The barrier that makes senders' light ones count.
+    pub(crate) fn barrier(&self) {
+        if self.membarrier {
+            sys::membarrier();
+        }
+    }
+
     /// The wake-up socket, if somebody has asked for a descriptor.
     pub(crate) fn socket(&self) -> Option<&OwnedFd> {
         self.socket.get().and_then(Option::as_ref)
@@ -70,12 +137,21 @@ impl Waiter for ShmWaiter {
         if bell.rung.swap(false, Ordering::Acquire) {
             return;
         }
-        // SYNC: pairs with the Release store in the transport's `arm`.
-        let expected = bell.armed.load(Ordering::Acquire);
         let end = Instant::now().checked_add(Duration::from_nanos(timeout_ns));
         loop {
+            let expected = if bell.interrupts.load(Ordering::Relaxed) {
+                let wakes = bell.sleeper.arm(|| bell.barrier());
+                if bell.unread() {
+                    break;
+                }
+                wakes
+            } else {
+                // SYNC: pairs with the Release store in the transport's `arm`.
+                bell.armed.load(Ordering::Acquire)
+            };
             let left = end.map_or(SLICE, |end| end.saturating_duration_since(Instant::now()));
-            if left.is_zero() || bell.wakes() != expected {
+            // A wake that came before the sleep was announced has left its mark here.
+            if left.is_zero() || bell.wakes() != expected || bell.rung.load(Ordering::Relaxed) {
                 break;
             }
             // SAFETY: the word lives as long as the segment.

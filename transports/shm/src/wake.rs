@@ -6,7 +6,7 @@
 //! a barrier with `membarrier(2)`. Where the receiver sleeps often (interrupt mode), or the kernel has no such call,
 //! [`FENCE`] tells senders to pay for a real fence instead.
 
-use lapis_core::sync::{AtomicU32, Ordering, fence};
+use lapis_core::sync::{AtomicBool, AtomicU32, Ordering, fence};
 
 /// Senders must put a full fence between message and this word.
 pub(crate) const FENCE: u32 = 1;
@@ -93,33 +93,38 @@ pub(crate) unsafe fn count_wake(line: *const Attention) {
 /// The receiver's half.
 pub(crate) struct Sleeper {
     line: *const Attention,
-    /// FENCE is set and every sender is known to see it.
-    settled: bool,
-    fence: bool,
+    /// FENCE is set for senders.
+    fence: AtomicBool,
+    /// Every sender is known to see it.
+    settled: AtomicBool,
 }
 
 // SAFETY: the line is shared memory made for many threads.
 unsafe impl Send for Sleeper {}
+// SAFETY: as above; the rest is atomic.
+unsafe impl Sync for Sleeper {}
 
 impl Sleeper {
     /// # Safety
     /// `line` outlives the result. No sender has seen the line yet.
     pub(crate) unsafe fn new(line: *const Attention, have_membarrier: bool) -> Self {
-        let mut sleeper = Self { line, settled: false, fence: false };
-        if !have_membarrier {
+        let forced = !have_membarrier;
+        let sleeper = Self { line, fence: AtomicBool::new(forced), settled: AtomicBool::new(forced) };
+        if forced {
             sleeper.set(FENCE);
-            (sleeper.fence, sleeper.settled) = (true, true);
         }
         sleeper
     }
 
     /// Switches between cheap sleeping with dearer sending, and the reverse. `keep` (no membarrier) makes the first
     /// permanent.
-    pub(crate) fn set_fence(&mut self, on: bool, keep: bool) {
-        if on == self.fence || keep {
+    pub(crate) fn set_fence(&self, on: bool, keep: bool) {
+        if keep || self.fence.load(Ordering::Relaxed) == on {
             return;
         }
-        (self.fence, self.settled) = (on, false);
+        // SYNC: pairs with the Acquire load in `arm`. Whoever arms during the change falls back on the membarrier.
+        self.settled.store(false, Ordering::Release);
+        self.fence.store(on, Ordering::Relaxed);
         if on { self.set(FENCE) } else { self.clear(FENCE) }
     }
 
@@ -139,14 +144,18 @@ impl Sleeper {
 
     /// Announces sleep. Afterwards the caller looks for messages once more: a message that this look misses will
     /// raise `wakes` above the number returned. `barrier` is the membarrier.
-    pub(crate) fn arm(&mut self, barrier: impl FnOnce()) -> u32 {
+    pub(crate) fn arm(&self, barrier: impl FnOnce()) -> u32 {
         // SYNC: pairs with `count_wake`. Read before SLEEP is set: a wake-up from now on counts.
         // SAFETY: the line is alive.
         let wakes = unsafe { (*self.line).wakes.load(Ordering::Acquire) };
         self.set(SLEEP);
-        if !self.settled {
+        // SYNC: pairs with the Release stores here and in `set_fence`.
+        if !self.settled.load(Ordering::Acquire) {
+            // Read before the barrier: set then means seen by every sender after it.
+            let fence = self.fence.load(Ordering::Relaxed);
             barrier();
-            self.settled = self.fence;
+            // SYNC: pairs with the Acquire load above.
+            self.settled.store(fence, Ordering::Release);
         }
         // SYNC: pairs with the fence of `look_again`, and under the model with that of `light_barrier`.
         fence(Ordering::SeqCst);

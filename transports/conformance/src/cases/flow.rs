@@ -129,6 +129,8 @@ pub(crate) fn bytes_of_an_event_stay_until_the_next_poll(r: &mut Rank) {
         // The noise must not fill the queue of the next round.
         while r.poll() > 0 {}
         r.inbox.clear();
+        // Who is still leaving the exchange polls: nobody may send before all have emptied their inboxes.
+        r.sync_idle("inboxes are empty");
     }
 }
 

@@ -139,5 +139,7 @@ pub(crate) fn the_descriptor_becomes_readable(r: &mut Rank) {
         // Level-triggered for what was consumed would be a busy loop for core.
         assert_eq!(r.link_mut().arm(), Status::Done, "nothing is there any more");
         r.link_mut().disarm();
+        // Only now may anybody ring again.
+        r.sync_idle("nothing is there any more");
     }
 }
