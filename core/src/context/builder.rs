@@ -195,6 +195,8 @@ impl ContextBuilder {
                 Err(e) => return Err(e.into()),
             }
         }
+        // Here, so that a mistake shows before anything is opened.
+        config.faults()?;
         Ok(config)
     }
 }
@@ -245,7 +247,12 @@ fn connect(
     }
     let mut dirs = config.transport_path.get().clone();
     dirs.extend(standard_dirs(None));
-    let request = Request { names: named.then(|| names.clone()), explicit: plugin_paths.to_vec(), dirs };
+    let request = Request {
+        names: named.then(|| names.clone()),
+        explicit: plugin_paths.to_vec(),
+        dirs,
+        chaos: config.faults()?,
+    };
     registry.discover(&request).map_err(|e| Error::TransportRefused {
         name: config.transport.get().as_ref().map_or_else(|| "loopback".into(), |n| n.join(",")),
         reasons: vec![e.to_string()],

@@ -3,7 +3,7 @@
 use crate::control::{self, Coordinator, Outcome, Report};
 use crate::rank::{Rank, Setup};
 use crate::{cases, log::Collector};
-use lapis_core::transport::{Plugin, abi::TransportOps, load_file};
+use lapis_core::transport::{ChaosError, Plugin, abi::TransportOps, load_file};
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -14,8 +14,11 @@ use std::process::{Child, Command, Stdio};
 pub enum Source {
     /// A table linked into the test.
     Linked(fn() -> &'static TransportOps),
-    /// A plugin's file name; looked for beside the test's executable, where cargo puts it.
+    /// A plugin's file: a path, or a name that is looked for beside the test's executable, where cargo puts it.
     File(&'static str),
+    /// A linked table with faults, written as in `LAPIS_CHAOS`. For cases of traffic: those about exact answers see the
+    /// faults' answers.
+    Chaotic(fn() -> &'static TransportOps, &'static str),
 }
 
 /// How the tasks of a case live.
@@ -85,6 +88,17 @@ pub fn run(name: &str, mode: Mode, source: Source, test: &str) {
     }
 }
 
+/// Runs every case, one after another, with tasks of this process: for plugins that a test builds itself. `test` names it.
+///
+/// # Panics
+/// When a case fails, with the reason.
+pub fn run_every_case(mode: Mode, source: Source, test: &str) {
+    assert_ne!(mode, Mode::Processes, "processes need a test of their own for each case");
+    for case in cases::ALL {
+        run(case.name, mode, source, &format!("{test}::{}", case.name));
+    }
+}
+
 /// A skip is seen even where the output of passed tests is not: it goes around the test runner's capture.
 fn skip(test: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIP {test}: {why}");
@@ -147,6 +161,11 @@ fn rank_main(case: &'static cases::Case, setup: &Setup) {
 fn plugin(source: Source) -> Result<Plugin, String> {
     match source {
         Source::Linked(table) => Plugin::from_table(table()).map_err(|e| e.to_string()),
+        Source::Chaotic(table, faults) => {
+            let mut plugin = Plugin::from_table(table()).map_err(|e| e.to_string())?;
+            plugin.set_chaos(Some(faults.parse().map_err(|e: ChaosError| e.to_string())?));
+            Ok(plugin)
+        }
         Source::File(name) => {
             let path = locate(name);
             load_file(&path).map_err(|e| format!("{}: {e}", path.display()))

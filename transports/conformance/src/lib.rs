@@ -20,7 +20,7 @@ mod harness;
 mod log;
 mod rank;
 
-pub use harness::{Mode, Source, run};
+pub use harness::{Mode, Source, run, run_every_case};
 pub use rank::Rank;
 
 /// The list of all cases: module, name, needed capabilities, and `dies` where task 1 kills itself.
@@ -71,6 +71,31 @@ macro_rules! __for_each_case {
     };
 }
 
+/// Instantiates the cases of traffic with faults: `chaos_tests!(Alone, lapis_loopback::table(), "again=0.2,seed=1")`.
+#[macro_export]
+macro_rules! chaos_tests {
+    ($mode:ident, $table:expr, $faults:literal) => {
+        mod chaotic {
+            $crate::__tests! { ($mode, $crate::Source::Chaotic(|| $table, $faults))
+                messages::short_messages_of_every_length_arrive_whole [];
+                messages::packed_messages_of_every_length_arrive_whole [];
+                messages::zero_copy_messages_arrive_whole_and_complete_once [];
+                messages::messages_to_one_peer_keep_their_order [];
+                messages::random_traffic_arrives_exactly_once [];
+                onesided::short_puts_land_exactly [];
+                onesided::zero_copy_puts_land_exactly [];
+                onesided::short_gets_read_exactly [];
+                onesided::zero_copy_gets_read_exactly [];
+                onesided::concurrent_additions_all_count [];
+                sleeping::no_wake_up_is_lost [];
+                sleeping::interrupt_mode_wakes_without_arming [];
+                ends::closing_with_work_in_flight_is_orderly [];
+                ends::an_instance_opens_again_after_closing [];
+            }
+        }
+    };
+}
+
 /// Instantiates the suite for a transport. See the [crate](self) documentation.
 #[macro_export]
 macro_rules! conformance_tests {
@@ -86,7 +111,7 @@ macro_rules! conformance_tests {
             }
         }
     };
-    (together: $table:expr, $file:literal) => {
+    (together: $table:expr) => {
         mod linked {
             mod threads {
                 $crate::__for_each_case!($crate::__tests, (Threads, $crate::Source::Linked(|| $table)));
@@ -95,6 +120,9 @@ macro_rules! conformance_tests {
                 $crate::__for_each_case!($crate::__tests, (Processes, $crate::Source::Linked(|| $table)));
             }
         }
+    };
+    (together: $table:expr, $file:literal) => {
+        $crate::conformance_tests!(together: $table);
         mod loaded {
             mod threads {
                 $crate::__for_each_case!($crate::__tests, (Threads, $crate::Source::File($file)));

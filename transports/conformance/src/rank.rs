@@ -208,6 +208,11 @@ impl Rank {
         self.gather(what, &[], |_| ()).unwrap_or_else(|e| panic!("{e}"));
     }
 
+    /// Like [`exchange`](Self::exchange), but without touching the link.
+    pub(crate) fn exchange_idle(&mut self, what: &str, part: &[u8]) -> BTreeMap<u32, Vec<u8>> {
+        self.gather(what, part, |_| ()).unwrap_or_else(|e| panic!("{e}"))
+    }
+
     fn gather(
         &mut self,
         what: &str,

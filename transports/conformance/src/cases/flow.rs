@@ -56,18 +56,33 @@ pub(crate) fn a_full_queue_answers_again_and_loses_nothing(r: &mut Rank) {
     assert!(seen.iter().all(|s| *s), "some message was lost");
 }
 
-pub(crate) fn poll_keeps_to_its_capacity(r: &mut Rank) {
+/// Sends up to `count` messages to the next task, as many as there is room for with nobody polling; gives how many the
+/// previous task sent.
+fn send_some(r: &mut Rank, count: u32, message: impl Fn(u32) -> Vec<u8>) -> u32 {
     let next = r.next();
-    for i in 0..40u32 {
-        r.insist("am_short", |l| l.am_short(next, &i.to_le_bytes(), &[]));
+    let mut sent = 0;
+    r.sync_idle("before sending some");
+    while sent < count {
+        match r.link_mut().am_short(next, &message(sent), &[]) {
+            Status::Done => sent += 1,
+            Status::Again if sent > 0 => break,
+            status => panic!("message {sent} into a queue with room: {status:?}"),
+        }
     }
-    r.sync_idle("forty are under way");
+    r.link_mut().flush();
+    let previous = r.previous();
+    let parts = r.exchange_idle("how many are under way", &sent.to_le_bytes());
+    u32::from_le_bytes(parts[&previous][..4].try_into().expect("4 bytes"))
+}
+
+pub(crate) fn poll_keeps_to_its_capacity(r: &mut Rank) {
+    let coming = send_some(r, 40, |i| i.to_le_bytes().to_vec()) as usize;
     assert_eq!(r.link_mut().poll(&mut []), Ok(0), "a poll without room");
     const GUARD: u64 = 0x5ca1_ab1e;
-    let mut got = r.inbox.len();
+    let mut got = 0;
     let mut capacity = 1;
     r.doing("polling with small arrays");
-    while got < 40 {
+    while got < coming {
         let mut events = [Event { token: GUARD, ..Event::EMPTY }; 8];
         let n = r.link_mut().poll(&mut events[..capacity]).expect("poll works");
         assert!(n <= capacity, "{n} events in an array of {capacity}");
@@ -81,22 +96,18 @@ pub(crate) fn poll_keeps_to_its_capacity(r: &mut Rank) {
             std::thread::yield_now();
         }
     }
-    assert_eq!(got, 40);
+    assert_eq!(got, coming);
 }
 
 pub(crate) fn bytes_of_an_event_stay_until_the_next_poll(r: &mut Rank) {
     let (me, next, previous) = (r.task, r.next(), r.previous());
     let len = (r.link().limits().max_short as usize).min(200);
     for round in 0..200u64 {
-        let data = pattern(u64::from(me) << 32 | round, len);
-        for _ in 0..4 {
-            r.insist("am_short", |l| l.am_short(next, &data, &[]));
-        }
-        r.sync_idle("four are under way");
+        let coming = send_some(r, 4, |_| pattern(u64::from(me) << 32 | round, len));
         let mut got = 0;
         let mut events = [Event::EMPTY; 8];
-        r.doing("receiving four");
-        while got < 4 {
+        r.doing("receiving up to four");
+        while got < coming {
             let n = r.link_mut().poll(&mut events).expect("poll works");
             // A handler answers before the bytes of the other events were looked at: they must be there all the same.
             for _ in 0..n {
@@ -115,6 +126,8 @@ pub(crate) fn bytes_of_an_event_stay_until_the_next_poll(r: &mut Rank) {
             }
         }
         r.sync("the round is over");
+        // The noise must not fill the queue of the next round.
+        while r.poll() > 0 {}
         r.inbox.clear();
         // Who is still leaving the exchange polls: nobody may send before all have emptied their inboxes.
         r.sync_idle("inboxes are empty");

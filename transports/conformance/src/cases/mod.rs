@@ -23,7 +23,7 @@ pub(crate) struct Case {
 
 macro_rules! list {
     (() $($module:ident :: $name:ident [$($cap:ident)*] $($dies:ident)?;)*) => {
-        const ALL: &[Case] = &[$(Case {
+        pub(crate) const ALL: &[Case] = &[$(Case {
             name: stringify!($name),
             needs: Caps::empty()$(.union(Caps::$cap))*,
             dies: list!(@dies $($dies)?),
