@@ -228,7 +228,8 @@ const MPIS: &[Mpi] = &[
         sockets: &[Variant {
             transport: "ofi/tcp",
             arguments: &[],
-            variables: &[("MPIR_CVAR_NOLOCAL", "1"), ("FI_PROVIDER", "tcp")],
+            // It brings UCX and libfabric, and takes UCX unless told otherwise.
+            variables: &[("MPIR_CVAR_NOLOCAL", "1"), ("MPIR_CVAR_CH4_NETMOD", "ofi"), ("FI_PROVIDER", "tcp")],
         }],
     },
 ];
