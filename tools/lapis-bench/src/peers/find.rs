@@ -28,7 +28,7 @@ pub(crate) fn lapis(transport: &str) -> Result<Party, Absent> {
     }
     let words: [OsString; 6] =
         [launcher.into(), "-n".into(), "2".into(), "--bind".into(), "core".into(), tool.into()];
-    let line = Line::new(words).var("LAPIS_TRANSPORT", transport).var("LAPIS_PLUGIN_PATH", folder);
+    let line = Line::new(words).var("LAPIS_TRANSPORT", transport).var("LAPIS_TRANSPORT_PATH", folder);
     Ok(Party { name: "lapis".into(), transport: transport.into(), how: How::Lapis(line) })
 }
 
