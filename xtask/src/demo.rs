@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let launch = |tasks: u32| {
         let mut command = Command::new(release.join("lapirun"));
         command.args(["-n", &tasks.to_string()]);
-        command.env("LAPIS_PLUGIN_PATH", &release).env("LAPIS_TRANSPORT", "shm");
+        command.env("LAPIS_TRANSPORT_PATH", &release).env("LAPIS_TRANSPORT", "shm");
         command
     };
     sh::run(launch(args.tasks).arg("--tag-output").arg(&binary))?;

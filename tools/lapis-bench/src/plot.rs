@@ -2,16 +2,18 @@
 
 use crate::size;
 
-const WIDTH: f64 = 860.0;
+const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 460.0;
 const LEFT: f64 = 78.0;
-const RIGHT: f64 = 210.0;
+const RIGHT: f64 = 250.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 62.0;
 
-/// Colours that differ for colour-blind readers too; with the marks they tell eight lines apart twice over.
-const COLOURS: &[&str] =
-    &["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#444444", "#7a3fb0"];
+/// Colours that differ for colour-blind readers too; with the marks they tell ten lines apart twice over.
+const COLOURS: &[&str] = &[
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#444444", "#7a3fb0", "#e0a000",
+    "#007a8a",
+];
 
 /// One line of a plot.
 #[derive(Clone, Debug)]
@@ -100,7 +102,8 @@ impl Axes {
             }
         }
         let octaves = (self.x.1 - self.x.0) as usize;
-        let stride = (octaves / 9).max(1);
+        // A label needs the room of about a ninth of the axis.
+        let stride = octaves.div_ceil(9).max(1);
         let first = self.x.0.ceil().max(-1.0) as i32;
         for octave in (first..=self.x.1.floor() as i32).step_by(stride) {
             let bytes = if octave < 0 { 0 } else { 1u64 << octave };

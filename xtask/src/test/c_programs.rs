@@ -1,4 +1,4 @@
-//! C programs under `bindings/<library>/tests/c/`: compiled against the public header, run by lapirun.
+//! C programs under `bindings/<library>/tests/programs/`: compiled against the public header, run by lapirun.
 //!
 //! A program's leading comment may hold `tasks: 4` (two without it) and `env: NAME=VALUE`. It passes when it
 //! exits with 0. Every program is compiled with warnings as errors, since users read these as examples.
@@ -18,7 +18,7 @@ pub(super) fn run() -> Result<Outcome> {
     let packages = workspace::packages()?;
     let mut found = false;
     for package in packages.iter().filter(|p| p.place().starts_with("bindings/")) {
-        let programs = programs_in(&package.dir.join("tests/c"));
+        let programs = programs_in(&package.dir.join("tests/programs"));
         if programs.is_empty() {
             continue;
         }
@@ -43,7 +43,7 @@ pub(super) fn run() -> Result<Outcome> {
         }
     }
     if !found {
-        eprintln!("missing: no C programs under bindings/*/tests/c yet");
+        eprintln!("missing: no C programs under bindings/*/tests/programs yet");
     }
     Ok(outcome)
 }
@@ -85,7 +85,7 @@ fn execute(program: &Path, binary: &Path) -> Result<()> {
         std::fs::read_to_string(program).with_context(|| format!("cannot read {}", program.display()))?;
     let tasks = settings(&source, "tasks:").next().unwrap_or("2");
     let mut command = Command::new(libraries().join("lapirun"));
-    command.args(["-n", tasks]).arg(binary).env("LAPIS_PLUGIN_PATH", libraries());
+    command.args(["-n", tasks]).arg(binary).env("LAPIS_TRANSPORT_PATH", libraries());
     for (name, value) in settings(&source, "env:").filter_map(|pair| pair.split_once('=')) {
         command.env(name, value);
     }

@@ -24,7 +24,7 @@ enum Kind {
     Doc,
     /// Models under loom
     Loom,
-    /// C programs under bindings/*/tests/c
+    /// C programs under bindings/*/tests/programs
     C,
 }
 

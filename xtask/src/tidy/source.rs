@@ -24,7 +24,11 @@ pub(super) fn size(file: &File) -> Vec<Finding> {
 
 pub(super) fn atomics(file: &File) -> Vec<Finding> {
     // The facade itself, and crates below or beside core that explain an allow for clippy's same rule.
-    if file.path.starts_with("core/src/sync") || file.text.contains("allow(clippy::disallowed_types") {
+    // Tests and examples are programs of users, who have std's.
+    if is_user_program(file)
+        || file.path.starts_with("core/src/sync")
+        || file.text.contains("allow(clippy::disallowed_types")
+    {
         return Vec::new();
     }
     let needles = [concat!("std::sync", "::atomic"), concat!("core::sync", "::atomic")];
@@ -60,6 +64,9 @@ pub(super) fn safety(file: &File) -> Vec<Finding> {
 }
 
 pub(super) fn sync(file: &File) -> Vec<Finding> {
+    if is_user_program(file) {
+        return Vec::new();
+    }
     let orders = ["::Acquire", "::Release", "::AcqRel", "::SeqCst"];
     let strong = |code: &str| orders.iter().any(|o| code.contains(&format!("Ordering{o}")));
     without_comment(file, "SYNC:", strong, "name in a SYNC comment what this ordering pairs with")
@@ -84,6 +91,10 @@ pub(super) fn citations(file: &File) -> Vec<Finding> {
         }
     }
     findings
+}
+
+fn is_user_program(file: &File) -> bool {
+    ["examples/", "tests/"].iter().any(|f| file.path.starts_with(f) || file.path.contains(&format!("/{f}")))
 }
 
 fn without_comment(file: &File, mark: &str, wants: impl Fn(&str) -> bool, message: &str) -> Vec<Finding> {

@@ -28,7 +28,7 @@ pub(crate) fn lapis(transport: &str) -> Result<Party, Absent> {
     }
     let words: [OsString; 6] =
         [launcher.into(), "-n".into(), "2".into(), "--bind".into(), "core".into(), tool.into()];
-    let line = Line::new(words).var("LAPIS_TRANSPORT", transport).var("LAPIS_PLUGIN_PATH", folder);
+    let line = Line::new(words).var("LAPIS_TRANSPORT", transport).var("LAPIS_TRANSPORT_PATH", folder);
     Ok(Party { name: "lapis".into(), transport: transport.into(), how: How::Lapis(line) })
 }
 
@@ -228,7 +228,8 @@ const MPIS: &[Mpi] = &[
         sockets: &[Variant {
             transport: "ofi/tcp",
             arguments: &[],
-            variables: &[("MPIR_CVAR_NOLOCAL", "1"), ("FI_PROVIDER", "tcp")],
+            // It brings UCX and libfabric, and takes UCX unless told otherwise.
+            variables: &[("MPIR_CVAR_NOLOCAL", "1"), ("MPIR_CVAR_CH4_NETMOD", "ofi"), ("FI_PROVIDER", "tcp")],
         }],
     },
 ];

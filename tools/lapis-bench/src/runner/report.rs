@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// Lines that one plot can hold and still be read.
-const MAX_SERIES: usize = 8;
+const MAX_SERIES: usize = 10;
 
 /// For the terminal.
 pub(crate) fn plain(outcome: &Outcome) -> String {
