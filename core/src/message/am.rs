@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 use crate::transport::{Caps, PeerId, Status};
 use crate::wire::{Header, Kind, MAX_HEADER};
 
+/// Bytes that an interface may add to a user header for its own use.
+const INTERFACE_ROOM: usize = 32;
+
 /// An active message to send, in the terms of the interfaces above.
 pub struct AmSend<'a> {
     /// The task whose header handler runs.
@@ -43,7 +46,7 @@ impl Context {
         self.usable()?;
         self.check_target(message.target)?;
         let user = message.user_header.len();
-        if user > MAX_USER_HEADER {
+        if user > MAX_USER_HEADER + INTERFACE_ROOM {
             return Err(Error::UhdrTooBig { len: user, max: MAX_USER_HEADER });
         }
         if user % 4 != 0 {
