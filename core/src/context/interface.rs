@@ -60,6 +60,12 @@ impl Context {
         }
     }
 
+    /// Hands an error that belongs to no call to whoever registered for them.
+    pub fn raise(&self, error: crate::Error, peer: crate::transport::PeerId) {
+        let _held = self.guard();
+        self.report(error, peer);
+    }
+
     /// Ends the whole job: the launcher is told to end the other tasks with this exit code. Ending this process is the
     /// caller's.
     pub fn abort(&self, code: i32, message: &str) {
