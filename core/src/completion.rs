@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 
 /// Something that wants to know of an operation's end. Counters, send completion handlers and futures are completions.
 ///
-/// Called under the context's lock: be short, don't call Lapis, don't block.
+/// Called in whatever thread finds out, often under the context's lock: be short, don't call Lapis, don't block.
 pub trait Completion: Send {
     /// The operation with `peer` ended: well, or with the reason why not.
     fn complete(self: Box<Self>, peer: PeerId, outcome: Result<(), Error>);
@@ -110,6 +110,8 @@ impl Notify {
     fn tell_slow(self, context: &Context, peer: PeerId, outcome: Result<(), Error>) {
         match self {
             Self::Call { call, function, argument } => {
+                // The guide promises handlers the lock.
+                let _held = context.guard();
                 // SAFETY: the starter of the operation promised that function and argument are valid.
                 unsafe { call(context, peer, function, argument, outcome.is_ok()) };
             }

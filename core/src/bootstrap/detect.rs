@@ -32,6 +32,13 @@ impl Options {
         self.context = number;
         self
     }
+
+    /// The same options with another longest search.
+    #[must_use]
+    pub fn patience(mut self, longest: Duration) -> Self {
+        self.patience = longest;
+        self
+    }
 }
 
 /// Joins the job that this process's environment announces.

@@ -42,6 +42,14 @@ pub use error::BootstrapError;
 pub use protocol::{MAX_KEY, MAX_TASKS, MAX_VALUE, ProtocolError};
 pub use server::{Server, ServerConfig, ServerEvent};
 
+/// A job of this one task, whatever the environment says.
+///
+/// # Errors
+/// The system gives no random numbers for the job's secret.
+pub fn singleton(context: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
+    Ok(Box::new(singleton::Singleton::new(context)?))
+}
+
 /// Environment variables by which a launcher tells its tasks where the store is.
 pub mod variables {
     /// Address of the launcher's store: `unix:@name` or `tcp:host:port`.

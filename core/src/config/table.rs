@@ -10,6 +10,7 @@ use super::typed::Typed;
 use super::value::{CommonTasks, InetAddrs, Instances, NetworkWindows};
 use super::{ConfigError, Environment, Group, Listed, Origin, Setting, Variable, Warning};
 use crate::error::LapiCode;
+use crate::transport::{Chaos, ChaosError};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -174,8 +175,8 @@ variables! {
     chaos: Option<String> = "LAPIS_CHAOS", unset {
         group: Diagnostics,
         kind: Kind::Text,
-        help: "Seeded faults in every transport, for tests, as in seed=7,drop=1%,dup=1%,reorder=5%",
-        more: "",
+        help: "Seeded faults in every transport, for tests, as in seed=7,drop=1%,dup=1%,delay=200us",
+        more: "Datagrams: drop, dup, reorder, corrupt (a part, as 0.01 or 1%), delay (the longest). Reliable transports: delay, again.",
         source: "Lapis",
     }
     ack_thresh: u32 = "MP_ACK_THRESH", "30" {
@@ -429,6 +430,17 @@ impl Config {
         let mut error = ConfigError::new(row, &child.to_string(), format!("MP_PROCS is {procs}"));
         error.range = format!("a number from 0 to {}", procs - 1);
         Err(error)
+    }
+
+    /// LAPIS_CHAOS, understood.
+    pub(crate) fn faults(&self) -> Result<Option<Chaos>, ConfigError> {
+        let Some(text) = self.chaos.get() else { return Ok(None) };
+        text.parse().map(Some).map_err(|e: ChaosError| {
+            let row = variable("LAPIS_CHAOS").expect("stands in the table");
+            let mut error = ConfigError::new(row, text, e.to_string());
+            error.range = "pairs such as drop=1%,delay=200us,seed=7".to_owned();
+            error
+        })
     }
 }
 

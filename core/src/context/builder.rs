@@ -1,6 +1,6 @@
 //! Initialisation: join the job, open the transports, reach every task.
 
-use super::{Attributes, Context, Peer, PeerState, Route, Shared, Sleepers, local::ForkGuard};
+use super::{Attributes, Context, Peer, PeerState, Route, Shared, Sleepers, local::ForkGuard, machine};
 use crate::bootstrap::{self, Bootstrap};
 use crate::config::{Config, Environment, EuiLib, Origin, UseShm};
 use crate::error::{Error, Result};
@@ -139,8 +139,10 @@ impl ContextBuilder {
         for table in &self.linked {
             registry.register(table);
         }
-        let (links, peers, windows) =
+        let Connected { links, peers, windows, crowded } =
             connect(&mut registry, &config, &self.plugin_paths, &mut *job, self.number, patience)?;
+        // Where tasks outnumber cores, whoever spins keeps another from working.
+        let spin = if crowded { Duration::ZERO } else { *config.spin.get() };
         let interrupts = *config.interrupt.get();
         let shared = Shared {
             task: job.task(),
@@ -163,7 +165,7 @@ impl ContextBuilder {
                 interrupts: AtomicBool::new(interrupts),
                 checks: AtomicBool::new(*config.error_chk.get()),
                 timeout_s: AtomicU32::new(config.timeout.get().as_secs() as u32),
-                spin_ns: AtomicU64::new(spin(&config, &*job).as_nanos() as u64),
+                spin_ns: AtomicU64::new(spin.as_nanos() as u64),
             },
             hooks: self.hooks,
             config,
@@ -199,6 +201,8 @@ impl ContextBuilder {
                 Err(e) => return Err(e.into()),
             }
         }
+        // Here, so that a mistake shows before anything is opened.
+        config.faults()?;
         Ok(config)
     }
 }
@@ -227,7 +231,13 @@ fn preferences(config: &Config) -> (Vec<String>, bool) {
     (names.into_iter().map(str::to_owned).collect(), false)
 }
 
-type Connected = (Vec<Link>, Vec<Peer>, Vec<Window>);
+struct Connected {
+    links: Vec<Link>,
+    peers: Vec<Peer>,
+    windows: Vec<Window>,
+    /// More tasks on this machine than cores for them.
+    crowded: bool,
+}
 
 fn connect(
     registry: &mut Registry,
@@ -243,19 +253,28 @@ fn connect(
     }
     let mut dirs = config.transport_path.get().clone();
     dirs.extend(standard_dirs(None));
-    let request = Request { names: named.then(|| names.clone()), explicit: plugin_paths.to_vec(), dirs };
+    let request = Request {
+        names: named.then(|| names.clone()),
+        explicit: plugin_paths.to_vec(),
+        dirs,
+        chaos: config.faults()?,
+    };
     registry.discover(&request).map_err(|e| Error::TransportRefused {
         name: config.transport.get().as_ref().map_or_else(|| "loopback".into(), |n| n.join(",")),
         reasons: vec![e.to_string()],
     })?;
     let mut links = open(registry, config, &names, named, job, number)?;
-    let mut cards = Vec::new();
+    let mut card = Vec::new();
+    put_field(&mut card, b"host");
+    put_field(&mut card, &machine::identity());
+    put_field(&mut card, b"cores");
+    put_field(&mut card, &machine::cores());
     for link in &mut links {
         let address = link.address().map_err(|e| link_error(link.name(), &e))?;
-        put_field(&mut cards, link.name().as_bytes());
-        put_field(&mut cards, &address);
+        put_field(&mut card, link.name().as_bytes());
+        put_field(&mut card, &address);
     }
-    let cards = job.exchange("transports", &cards, patience).map_err(boot_error)?;
+    let cards = job.exchange("transports", &card, patience).map_err(boot_error)?;
     let mut peers = Vec::with_capacity(cards.len());
     for (task, card) in cards.iter().enumerate() {
         peers.push(reach(&mut links, task as PeerId, job.task(), card)?);
@@ -266,7 +285,7 @@ fn connect(
     for (task, peer) in peers.iter().enumerate() {
         windows.push(window(&mut links, task as PeerId, job.task(), peer));
     }
-    Ok((links, peers, windows))
+    Ok(Connected { links, peers, windows, crowded: crowded(&cards) })
 }
 
 fn open(
@@ -389,11 +408,16 @@ fn window(links: &mut [Link], task: PeerId, me: PeerId, peer: &Peer) -> Window {
     })
 }
 
-/// How long a wait spins: not at all where tasks outnumber cores, for whoever spins keeps another from working.
-fn spin(config: &Config, job: &dyn Bootstrap) -> Duration {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let here = job.job().local_tasks.as_ref().map_or(job.tasks() as usize, Vec::len);
-    if here > cores { Duration::ZERO } else { *config.spin.get() }
+/// Whether the tasks of this machine outnumber the cores that they may run on, all together.
+fn crowded(cards: &[Vec<u8>]) -> bool {
+    let here = machine::identity();
+    let local: Vec<_> = cards.iter().filter(|c| address_in(c, "host") == Some(&here)).collect();
+    let mut union = Vec::new();
+    for mask in local.iter().filter_map(|c| address_in(c, "cores")) {
+        union.resize(union.len().max(mask.len()), 0u8);
+        union.iter_mut().zip(mask).for_each(|(all, one)| *all |= one);
+    }
+    local.len() > union.iter().map(|byte| byte.count_ones() as usize).sum()
 }
 
 fn link_error(name: &str, e: &TransportError) -> Error {

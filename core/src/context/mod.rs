@@ -4,6 +4,7 @@ mod attributes;
 mod builder;
 mod interface;
 mod local;
+mod machine;
 mod memory;
 mod peers;
 mod progress;

@@ -234,6 +234,7 @@ impl Context {
 
     /// Whether arrivals are served while the program computes.
     #[doc(alias = "INTERRUPT_SET")]
+    #[inline(always)]
     pub fn interrupts(&self) -> bool {
         self.shared.attributes.interrupts.load(Ordering::Relaxed)
     }

@@ -115,29 +115,36 @@ impl Context {
     }
 
     /// While a thread polls, nobody needs to be woken.
+    #[inline(always)]
     fn begin_polling(&self) {
-        self.shared.polling.fetch_add(1, Ordering::Relaxed);
+        // Changed under the lock only, so that a plain load and store do.
+        let polling = &self.shared.polling;
+        polling.store(polling.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if self.interrupts() {
             self.disarm();
         }
     }
 
+    #[inline(always)]
     fn end_polling(&self) {
-        let last = self.shared.polling.fetch_sub(1, Ordering::Relaxed) == 1;
-        if last && self.interrupts() {
-            while !self.arm() {
-                if self.progress_locked() == 0 {
-                    // Work that needs no arrival: the progress thread's business.
-                    self.wake_sleepers_and_progress();
-                    break;
-                }
-            }
+        let polling = &self.shared.polling;
+        let left = polling.load(Ordering::Relaxed) - 1;
+        polling.store(left, Ordering::Relaxed);
+        if left == 0 && self.interrupts() {
+            self.rearm();
         }
     }
 
-    fn wake_sleepers_and_progress(&self) {
-        for s in &self.shared.link_sleepers {
-            s.wake();
+    /// From now on the progress thread must be woken again.
+    fn rearm(&self) {
+        while !self.arm() {
+            if self.progress_locked() == 0 {
+                // Work that needs no arrival: the progress thread's business.
+                for s in &self.shared.link_sleepers {
+                    s.wake();
+                }
+                return;
+            }
         }
     }
 

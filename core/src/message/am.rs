@@ -5,8 +5,13 @@ use crate::Context;
 use crate::completion::Notify;
 use crate::context::PeerState;
 use crate::error::{Error, Result};
+use crate::stats::Path;
 use crate::transport::{Caps, PeerId, Status};
-use crate::wire::{Header, Kind, MAX_HEADER};
+use crate::wire::{Header, Kind, MAX_HEADER, TARGET_COUNTER};
+use zerocopy::IntoBytes;
+
+/// Messages up to this length try the shortest path first.
+pub(crate) const SHORT: u64 = 4096;
 
 /// Bytes that an interface may add to a user header for its own use.
 const INTERFACE_ROOM: usize = 32;
@@ -53,8 +58,72 @@ impl Context {
             return Err(Error::UhdrMisaligned { len: user, align: 4 });
         }
         let _held = self.guard();
+        if let Source::Contiguous(data, len) = message.source
+            && user == 0
+            && message.completion.is_none()
+            && len <= SHORT
+        {
+            // SAFETY: the lock is held; a null source has length 0; the rest is the caller's promise.
+            let sent = unsafe {
+                self.am_short_locked(
+                    message.target,
+                    message.handler,
+                    bytes(data, len),
+                    message.target_counter,
+                )
+            };
+            if sent {
+                message.origin.tell(self, message.target, Ok(()));
+                return Ok(());
+            }
+        }
         // SAFETY: the lock is held; the promise about the source is handed on.
         unsafe { self.am_send_locked(message) }
+    }
+
+    /// The whole path of an active message whose bytes are copied at once and of which nobody wants to hear again. False: it
+    /// could not go this way, nothing has happened. The lock is held.
+    ///
+    /// # Safety
+    /// As for [`am_send`](Self::am_send).
+    #[inline(always)]
+    pub(crate) unsafe fn am_short_locked(
+        &self,
+        target: PeerId,
+        handler: u64,
+        data: &[u8],
+        target_counter: u64,
+    ) -> bool {
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        let peer = &mut state.peers[target as usize];
+        let index = peer.route.index();
+        let Some(link) = state.links.get_mut(index) else { return false };
+        let mut head = [Kind::Am as u64 | u64::from(peer.next_message) << 32, handler, 0];
+        let mut words = 2;
+        if target_counter != 0 {
+            head[0] |= u64::from(TARGET_COUNTER) << 8;
+            head[2] = target_counter;
+            words = 3;
+        }
+        let total = words * 8 + data.len();
+        if peer.state != PeerState::Up || total > link.limits().max_short as usize {
+            return false;
+        }
+        let head = head.map(u64::to_le);
+        if link.am_short(target, head[..words].as_bytes(), data) != Status::Done {
+            return false;
+        }
+        peer.next_message = peer.next_message.wrapping_add(1);
+        state.ended_sends += 1;
+        let path = state.paths[index];
+        if path == Path::Local {
+            state.self_pending += 1;
+        }
+        let counts = state.statistics.path_mut(path);
+        counts.packets_sent += 1;
+        counts.data_sent += data.len() as u64;
+        true
     }
 
     /// # Safety

@@ -94,6 +94,12 @@ impl Context {
             return;
         }
         let Delivery { into: mut destination, completion, run, .. } = delivery;
+        if whole && header.flags == 0 && completion.is_none() {
+            // Nobody waits for it and nothing runs after it.
+            // SAFETY: the header handler vouched for `len` bytes.
+            unsafe { destination.write(0, data) };
+            return self.delivered(source, header.message);
+        }
         let arrival = arrival_of(header, completion, run);
         match header.kind {
             Kind::Am => {
@@ -151,19 +157,23 @@ impl Context {
         }
     }
 
+    /// A message's data is all there: fences that wait for it may be answered.
+    #[inline(always)]
+    fn delivered(&self, source: PeerId, message: u32) {
+        // SAFETY: the lock is held; the reference ends before fences are answered.
+        let state = unsafe { self.state() };
+        state.ended_receives += 1;
+        let peer = &mut state.peers[source as usize];
+        peer.arrived.done(message);
+        if !peer.fences.is_empty() {
+            self.answer_fences(source);
+        }
+    }
+
     /// A message's data is all there: count it, run or queue its completion handler, answer.
     #[inline(always)]
     pub(crate) fn arrived(&self, source: PeerId, arrival: Arrival) {
-        // SAFETY: the lock is held; the reference ends before anything of the user's runs.
-        {
-            let state = unsafe { self.state() };
-            state.ended_receives += 1;
-            let peer = &mut state.peers[source as usize];
-            peer.arrived.done(arrival.message);
-            if !peer.fences.is_empty() {
-                self.answer_fences(source);
-            }
-        }
+        self.delivered(source, arrival.message);
         match arrival.completion {
             None => {
                 // SAFETY: the origin handed back an address that this task gave out.

@@ -22,6 +22,7 @@ mod stream;
 mod tracker;
 
 pub use am::AmSend;
+pub(crate) use am::SHORT;
 pub(crate) use collective::{Barrier, Exchanges};
 pub use operation::{Destination, Gather, Scatter, Source};
 pub(crate) use operation::{Operation, Operations, Waiting};

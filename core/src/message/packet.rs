@@ -6,10 +6,7 @@ use crate::context::PeerState;
 use crate::error::{Error, Result};
 use crate::stats::Path;
 use crate::transport::{Caps, Link, PeerId, Status};
-use crate::wire::{Header, MAX_HEADER};
-
-/// User headers up to this length ride in the short flavour's head.
-const HEAD_ROOM: usize = 64;
+use crate::wire::{Encoded, Header};
 
 impl Context {
     /// Tries to send one packet. `data` is copied before return.
@@ -25,17 +22,17 @@ impl Context {
         let Some(link) = state.links.get_mut(state.peers[peer as usize].route.index()) else {
             return Status::PeerDown;
         };
-        let mut head = [0u8; MAX_HEADER + HEAD_ROOM];
+        let mut head = Encoded::new();
         let n = header.encode(&mut head);
         let total = n + user.len() + data.len();
-        let status = if user.len() <= HEAD_ROOM && total <= link.limits().max_short as usize {
-            head[n..n + user.len()].copy_from_slice(user);
-            link.am_short(peer, &head[..n + user.len()], data)
+        let status = if user.len() <= Encoded::USER_ROOM && total <= link.limits().max_short as usize {
+            let with_user = head.append(n, user);
+            link.am_short(peer, head.bytes(with_user), data)
         } else {
             link.am_packed(peer, total, |out| {
                 let (a, rest) = out.split_at_mut(n);
                 let (b, c) = rest.split_at_mut(user.len());
-                a.copy_from_slice(&head[..n]);
+                a.copy_from_slice(head.bytes(n));
                 b.copy_from_slice(user);
                 c.copy_from_slice(data);
             })
@@ -59,12 +56,12 @@ impl Context {
         let Some(link) = state.links.get_mut(state.peers[peer as usize].route.index()) else {
             return Status::PeerDown;
         };
-        let mut head = [0u8; MAX_HEADER];
+        let mut head = Encoded::new();
         let n = header.encode(&mut head);
         let status = link.am_packed(peer, n + user.len() + len, |out| {
             let (a, rest) = out.split_at_mut(n);
             let (b, c) = rest.split_at_mut(user.len());
-            a.copy_from_slice(&head[..n]);
+            a.copy_from_slice(head.bytes(n));
             b.copy_from_slice(user);
             fill(c);
         });
@@ -104,9 +101,9 @@ impl Context {
             }
             // SAFETY: the lock is held; the reference ends before progress is made.
             if unsafe { self.state() }.dispatching > 0 {
-                let mut head = [0u8; MAX_HEADER];
+                let mut head = Encoded::new();
                 let n = header.encode(&mut head);
-                let packet = [&head[..n], user, data].concat().into_boxed_slice();
+                let packet = [head.bytes(n), user, data].concat().into_boxed_slice();
                 // SAFETY: as above.
                 unsafe { self.state() }.deferred.push_back((peer, packet));
                 return Ok(());
@@ -137,9 +134,9 @@ impl Context {
         let room = state.deferred.is_empty();
         let status = if room { self.try_packet(state, peer, header, &[], data) } else { Status::Again };
         if status == Status::Again {
-            let mut head = [0u8; MAX_HEADER];
+            let mut head = Encoded::new();
             let n = header.encode(&mut head);
-            state.deferred.push_back((peer, [&head[..n], data].concat().into_boxed_slice()));
+            state.deferred.push_back((peer, [head.bytes(n), data].concat().into_boxed_slice()));
         }
     }
 

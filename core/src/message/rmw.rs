@@ -70,12 +70,7 @@ impl Context {
             let previous = unsafe { local_rmw(variable, args.width, args.op, args.operand, args.compare) };
             // SAFETY: the caller's promise.
             unsafe { store_answer(&args, previous) };
-            if matches!(args.origin, Notify::None | Notify::Counter(_)) {
-                args.origin.tell(self, args.target, Ok(()));
-            } else {
-                let _held = self.guard();
-                args.origin.tell(self, args.target, Ok(()));
-            }
+            args.origin.tell(self, args.target, Ok(()));
             return Ok(());
         }
         let _held = self.guard();

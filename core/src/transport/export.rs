@@ -21,6 +21,14 @@ pub struct Instance<T: Transport> {
     poisoned: Cell<bool>,
 }
 
+impl<T: Transport> Instance<T> {
+    /// An instance to be used, and closed, through the table of `T`.
+    pub(super) fn new_raw(transport: T, waiter: T::Waiter) -> *mut c_void {
+        let poisoned = Cell::new(false);
+        Box::into_raw(Box::new(Self { transport: UnsafeCell::new(transport), waiter, poisoned })).cast()
+    }
+}
+
 /// Names the table of `T`. `NAME` and `VERSION` come NUL-terminated from the macro.
 pub struct Exported<T>(PhantomData<T>);
 
@@ -105,13 +113,8 @@ impl<T: Transport> Exported<T> {
         }));
         match flatten(opened) {
             Ok((transport, waiter)) => {
-                let boxed = Box::new(Instance {
-                    transport: UnsafeCell::new(transport),
-                    waiter,
-                    poisoned: Cell::new(false),
-                });
                 // SAFETY: core passes a valid place.
-                unsafe { *instance = Box::into_raw(boxed).cast() };
+                unsafe { *instance = Instance::new_raw(transport, waiter) };
                 abi::status::OK
             }
             // SAFETY: core passes a valid or null text buffer.

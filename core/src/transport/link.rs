@@ -94,6 +94,16 @@ impl Link {
             unsafe { open(host_table(), &raw, &mut instance, text) }
         })
         .map_err(Refusal::Open)?;
+        Self::around(name, version, table, instance)
+    }
+
+    /// A link to an open instance of a table.
+    pub(super) fn around(
+        name: &'static str,
+        version: &'static str,
+        table: &TransportOps,
+        instance: *mut c_void,
+    ) -> Result<Self, Refusal> {
         let mut link = Self {
             instance,
             ops: resolve(table, Caps::empty()),

@@ -4,6 +4,7 @@
 //! run code in it at any time, and operation tables are `'static` only if nothing unloads them.
 
 use super::abi::{self, ABI_MAJOR, EntryFn, TransportOps};
+use super::chaos::{self, Chaos};
 use super::link::Link;
 use super::types::{Caps, OpenParams};
 use super::{TransportError, host_table};
@@ -128,6 +129,7 @@ pub struct Plugin {
     minor: u32,
     origin: Origin,
     table: TransportOps,
+    chaos: Option<Chaos>,
 }
 
 impl Plugin {
@@ -164,7 +166,16 @@ impl Plugin {
 
     /// Opens an instance for one context.
     pub fn open(&self, params: &OpenParams<'_>) -> Result<Link, Refusal> {
-        Link::open(self.name, self.version, &self.table, params)
+        let link = Link::open(self.name, self.version, &self.table, params)?;
+        match &self.chaos {
+            Some(chaos) => chaos::wrap(link, chaos.clone(), params.task),
+            None => Ok(link),
+        }
+    }
+
+    /// Instances opened from now on have these faults.
+    pub fn set_chaos(&mut self, chaos: Option<Chaos>) {
+        self.chaos = chaos;
     }
 }
 
@@ -301,7 +312,7 @@ unsafe fn check(
             _ => {}
         }
     }
-    Ok(Plugin { name, version, minor: head.abi_minor, origin, table: copy })
+    Ok(Plugin { name, version, minor: head.abi_minor, origin, table: copy, chaos: None })
 }
 
 fn bit_name(bit: Caps) -> String {

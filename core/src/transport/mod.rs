@@ -20,6 +20,7 @@
 //! [`Waiter::wake`] may be called from any thread.
 
 pub mod abi;
+mod chaos;
 mod export;
 mod host;
 mod link;
@@ -28,6 +29,7 @@ mod registry;
 mod services;
 mod types;
 
+pub use chaos::{Chaos, ChaosError};
 pub use export::{Exported, Instance};
 pub use host::Host;
 pub use link::{Link, Sleeper};
@@ -182,7 +184,8 @@ pub trait Transport: Sized + Send + 'static {
         Err(TransportError::Unsupported)
     }
 
-    /// Gives zeroed memory that peers reach as directly as this transport can. ([`Caps::ALLOCATE`])
+    /// Gives zeroed memory, aligned to at least 64 bytes, that peers reach as directly as this transport can.
+    /// ([`Caps::ALLOCATE`])
     fn mem_alloc(&mut self, len: usize) -> Result<RegionInfo, TransportError> {
         Err(TransportError::Unsupported)
     }

@@ -3,6 +3,7 @@
 //! Nothing is fatal by itself: a candidate that is refused is logged at INFO with its reason, kept for `lapis-info`, and
 //! passed over. Only a transport that the user named must be there: names are a closed set, never a wish.
 
+use super::Chaos;
 use super::abi::TransportOps;
 use super::loader::{self, Origin, Plugin, Refusal, file_name, name_of_file};
 use std::fmt;
@@ -17,6 +18,8 @@ pub struct Request {
     pub explicit: Vec<PathBuf>,
     /// Directories to search after the linked tables; see [`standard_dirs`].
     pub dirs: Vec<PathBuf>,
+    /// `LAPIS_CHAOS`: faults for every transport.
+    pub chaos: Option<Chaos>,
 }
 
 /// What became of a candidate.
@@ -144,7 +147,7 @@ impl Registry {
         }
         let found = self.places(request);
         for place in &found {
-            self.consider(place, names);
+            self.consider(place, names, request.chaos.as_ref());
         }
         let Some(names) = names else { return Ok(()) };
         for name in names {
@@ -199,7 +202,7 @@ impl Registry {
         places
     }
 
-    fn consider(&mut self, place: &Place, names: Option<&[String]>) {
+    fn consider(&mut self, place: &Place, names: Option<&[String]>, chaos: Option<&Chaos>) {
         let (origin, named) = match place {
             Place::Linked(_) => (Origin::Linked, None),
             Place::File(path) => (Origin::File(path.clone()), name_of_file(path).map(str::to_owned)),
@@ -228,7 +231,8 @@ impl Registry {
                     Ok(plugin) if taken(&self.plugins, plugin.name()) => {
                         (plugin.name().to_owned(), Verdict::Shadowed)
                     }
-                    Ok(plugin) => {
+                    Ok(mut plugin) => {
+                        plugin.set_chaos(chaos.cloned());
                         let name = plugin.name().to_owned();
                         self.plugins.push(plugin);
                         (name, Verdict::Accepted)

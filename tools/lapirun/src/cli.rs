@@ -1,12 +1,14 @@
 //! The command line of `lapirun`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
 use lapis_core::bootstrap::MAX_TASKS;
 
+use crate::hosts;
 use crate::job::{Binding, Fault, JobSpec, variable};
 
 const AFTER: &str = "\
@@ -17,15 +19,18 @@ unless you set them (a program started by hand has LAPI_USE_SHM=no, as the guide
 Exit code: that of the first task that failed (128 + signal if one killed it); 124 after --timeout; 126 if the program cannot be \
 run, 127 if it is not found; 2 for a wrong command line.
 
+On other machines the tasks get the variables LAPIS_*, LAPI_* and MP_* of this one and those given with -x, and start in the same \
+folder, which must exist there, as must lapirun at the same path. Their standard input is empty.
+
 Signals INT, TERM, HUP, QUIT, USR1 and USR2 go to all tasks and what they have started; a second INT, TERM or QUIT kills.";
 
-/// Starts the tasks of a Lapis job on this machine and ends them all together.
+/// Starts the tasks of a Lapis job, on this machine or on others, and ends them all together.
 #[derive(Debug, Parser)]
 #[command(name = "lapirun", version, after_help = AFTER, disable_help_subcommand = true)]
 struct Cli {
-    /// Number of tasks.
-    #[arg(short = 'n', long = "tasks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_TASKS)))]
-    tasks: u32,
+    /// Number of tasks; with hosts, as many as they take unless given.
+    #[arg(short = 'n', long = "tasks", value_name = "N", required_unless_present_any = ["hosts", "hostfile", "agent"], value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_TASKS)))]
+    tasks: Option<u32>,
 
     /// Sets a variable for the tasks, or names one that must be set and passed on.
     #[arg(short = 'x', long = "export", value_name = "VAR[=VALUE]")]
@@ -51,9 +56,34 @@ struct Cli {
     #[arg(short, long)]
     verbose: bool,
 
+    /// Machines to run on, each with the number of tasks that it takes (1 unless given).
+    #[arg(short = 'H', long, value_name = "HOST[:N],…", conflicts_with = "hostfile")]
+    hosts: Option<String>,
+
+    /// File with a machine in each line: HOST, HOST:N or HOST slots=N.
+    #[arg(long, value_name = "FILE")]
+    hostfile: Option<PathBuf>,
+
+    /// Command that runs something on a machine; {host} stands for its name. Words are split at blanks.
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        default_value = "ssh -x -o BatchMode=yes {host}",
+        env = "LAPIS_REMOTE"
+    )]
+    remote: String,
+
+    /// Name or number under which the other machines reach this one [default: its host name].
+    #[arg(long, value_name = "HOST")]
+    address: Option<String>,
+
+    /// Started by a launcher on another machine: takes its orders from the standard input.
+    #[arg(long, hide = true)]
+    agent: bool,
+
     /// The program and its arguments.
     #[arg(
-        required = true,
+        required_unless_present = "agent",
         trailing_var_arg = true,
         allow_hyphen_values = true,
         value_name = "PROGRAM [ARGS]"
@@ -71,14 +101,28 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// Entry of the `lapirun` command.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
+    if cli.agent {
+        return crate::agent::main();
+    }
     finish("lapirun", spec(cli).and_then(|spec| crate::run(&spec)))
 }
 
 fn spec(cli: Cli) -> Result<JobSpec, Fault> {
     let mut words = cli.program.into_iter();
+    let hosts = match (&cli.hosts, &cli.hostfile) {
+        (Some(list), _) => hosts::from_list(list)?,
+        (None, Some(path)) => hosts::from_file(path)?,
+        (None, None) => Vec::new(),
+    };
+    let offered = u32::try_from(hosts::places(&hosts)).unwrap_or(u32::MAX);
+    let tasks = cli.tasks.unwrap_or(offered);
+    if tasks > MAX_TASKS {
+        let reason = format!("they take {tasks} tasks, a job has at most {MAX_TASKS}");
+        return Err(Fault::Hosts { text: cli.hosts.unwrap_or_default(), reason });
+    }
     Ok(JobSpec {
         command: "lapirun",
-        tasks: cli.tasks,
+        tasks,
         program: words.next().unwrap_or_default(),
         args: words.collect(),
         env: cli.export.iter().map(|text| variable(text)).collect::<Result<_, _>>()?,
@@ -88,6 +132,9 @@ fn spec(cli: Cli) -> Result<JobSpec, Fault> {
         timeout: cli.timeout,
         grace: cli.grace,
         verbose: cli.verbose,
+        hosts,
+        remote: cli.remote,
+        address: cli.address,
     })
 }
 
@@ -116,7 +163,7 @@ mod tests {
     #[test]
     fn options_after_the_program_are_the_programs() {
         let cli = Cli::try_parse_from(["lapirun", "-n", "2", "prog", "-n", "7", "--", "--timeout"]).unwrap();
-        assert_eq!(cli.tasks, 2);
+        assert_eq!(cli.tasks, Some(2));
         assert_eq!(cli.program, ["prog", "-n", "7", "--", "--timeout"]);
     }
 

@@ -1,13 +1,12 @@
 //! The guard: a process that outlives a killed launcher for long enough to kill the tasks.
 //!
-//! It sleeps in a read on a pipe whose other end only the launcher holds. The launcher writes the group of each task that it
-//! starts; the end of the pipe without a word of dismissal means that the launcher was killed.
+//! It sleeps in a read on a pipe whose other end only the launcher holds. Each task writes its group
+//! there before it becomes the user's program; the end of the pipe without a word of dismissal means that the launcher was killed.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::Pid;
 
 /// Word that sends the guard away.
 const DISMISS: i32 = 0;
@@ -33,13 +32,16 @@ impl Guard {
         }
     }
 
-    /// Entrusts a task's process group to the guard.
-    pub(crate) fn watch(&self, group: Pid) {
-        let _ = rustix::io::write(&self.pipe, &group.as_raw_nonzero().get().to_ne_bytes());
+    /// The descriptor to which a task writes its group's number before it becomes the user's program. The task does it
+    /// itself: if the launcher did, it could be killed before it has, when the task's own children already run.
+    pub(crate) fn line(&self) -> RawFd {
+        self.pipe.as_raw_fd()
     }
+}
 
+impl Drop for Guard {
     /// Sends the guard away: all tasks have ended.
-    pub(crate) fn dismiss(&self) {
+    fn drop(&mut self) {
         let _ = rustix::io::write(&self.pipe, &DISMISS.to_ne_bytes());
         // SAFETY: waits for this launcher's own child; no status is asked for.
         unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) };

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use lapis_core::bootstrap::{BootstrapError, variables};
 
+use crate::hosts::Host;
+
 /// Where tasks may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Binding {
@@ -42,6 +44,12 @@ pub struct JobSpec {
     pub grace: Duration,
     /// Whether to say what is started.
     pub verbose: bool,
+    /// Machines to run on; empty for this one.
+    pub hosts: Vec<Host>,
+    /// The command that runs something on a machine, with `{host}` for its name.
+    pub remote: String,
+    /// Name or number under which the other machines reach this one.
+    pub address: Option<String>,
 }
 
 /// Why a job did not start. Every text is one line.
@@ -85,18 +93,38 @@ pub enum Fault {
         reason: &'static str,
     },
     /// A process could not be made.
-    #[error("cannot start task {task} of {tasks}: {source}; the tasks before it were ended")]
+    #[error("cannot start task {task}: {source}; the tasks before it were ended")]
     Spawn {
         /// The task.
         task: u32,
-        /// Tasks wanted.
-        tasks: u32,
         /// The system's reason.
         source: io::Error,
     },
     /// The store could not be set up.
     #[error(transparent)]
     Bootstrap(#[from] BootstrapError),
+    /// Hosts that cannot be used.
+    #[error("hosts {text:?}: {reason}")]
+    Hosts {
+        /// As the user wrote it.
+        text: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The launcher's folder does not exist on another machine.
+    #[error("cannot change to the folder {path:?}: {source}")]
+    Folder {
+        /// The folder.
+        path: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A text that is to go to another machine is not UTF-8.
+    #[error("{text:?} is not UTF-8 and cannot be sent to another machine")]
+    NotText {
+        /// The text, as far as it can be shown.
+        text: String,
+    },
     /// The system refused something else.
     #[error("{what}: {source}")]
     System {
@@ -113,7 +141,7 @@ impl Fault {
         match self {
             Self::NotFound { .. } => 127,
             Self::NotExecutable { .. } => 126,
-            Self::Variable { .. } => 2,
+            Self::Variable { .. } | Self::Hosts { .. } => 2,
             _ => 1,
         }
     }

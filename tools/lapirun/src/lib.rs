@@ -9,17 +9,25 @@
 //! get ^C twice, and could not be told apart from its neighbours.) A guard process waits for the launcher's
 //! death and then kills the groups; tasks also ask the kernel for SIGKILL at the launcher's death. Exited tasks are left
 //! unreaped until the end, so that their group numbers cannot be given to others meanwhile.
+//!
+//! On other machines the launcher starts one agent each (`lapirun --agent`, through ssh or any command that takes a host), which
+//! starts the tasks there in the same way and ends them when its input ends.
 
 pub mod cli;
 pub mod poe;
 
+mod agent;
 mod bind;
 mod guard;
+mod hosts;
 mod job;
 mod launch;
 mod output;
+mod running;
 mod signals;
 mod spawn;
+mod wire;
 
+pub use hosts::Host;
 pub use job::{Binding, Fault, JobSpec};
 pub use launch::run;

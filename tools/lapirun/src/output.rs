@@ -2,67 +2,109 @@
 
 use std::os::fd::OwnedFd;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
+
 /// Longest line held back while its end is missing.
 const LONGEST: usize = 1 << 20;
 
-/// One stream of one task.
+/// Where one stream of one task goes.
+pub(crate) struct Sink {
+    /// Whether that is standard error.
+    error: bool,
+    /// Absent: the bytes go on as they are.
+    lines: Option<Lines>,
+}
+
+impl Sink {
+    pub(crate) fn new(task: u32, error: bool, tagged: bool) -> Self {
+        Self { error, lines: tagged.then(|| Lines::new(format!("[{task}] "))) }
+    }
+
+    /// Passes bytes on; `false` when nobody reads them.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
+        let Some(lines) = &mut self.lines else {
+            return write(self.error, bytes);
+        };
+        let mut out = Vec::new();
+        lines.push(bytes, &mut out);
+        write(self.error, &out)
+    }
+
+    /// Ends a line that has no end of its own.
+    pub(crate) fn finish(&mut self) {
+        let mut out = Vec::new();
+        if let Some(lines) = &mut self.lines {
+            lines.finish(&mut out);
+        }
+        write(self.error, &out);
+    }
+}
+
+/// One stream of one task on this machine.
 pub(crate) struct Stream {
     pub(crate) from: OwnedFd,
-    /// Whether it goes to standard error.
-    pub(crate) error: bool,
-    lines: Lines,
+    sink: Sink,
 }
 
 impl Stream {
     pub(crate) fn new(task: u32, from: OwnedFd, error: bool) -> Self {
         let _ = rustix::io::ioctl_fionbio(&from, true);
-        Self { from, error, lines: Lines::new(format!("[{task}] ")) }
+        Self { from, sink: Sink::new(task, error, true) }
     }
 
     /// Passes on what can be read now; `false` when the stream is over.
     pub(crate) fn pump(&mut self) -> bool {
         let mut chunk = [0u8; 16 << 10];
-        let mut out = Vec::new();
         // One task that writes without end must not keep the others' output back.
         for _ in 0..16 {
             match rustix::io::read(&self.from, &mut chunk) {
-                Ok(0) => {
-                    self.lines.finish(&mut out);
-                    self.write(&out);
-                    return false;
+                // Nobody reads any more: closing our end tells the task, as a pipe would.
+                Ok(n) if n > 0 => {
+                    if !self.sink.push(&chunk[..n]) {
+                        return false;
+                    }
                 }
-                Ok(n) => self.lines.push(&chunk[..n], &mut out),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => break,
-                Err(_) => return false,
-            }
-        }
-        self.write(&out)
-    }
-
-    /// The last words of a stream that somebody else keeps open.
-    pub(crate) fn finish(&mut self) {
-        let mut out = Vec::new();
-        self.lines.finish(&mut out);
-        self.write(&out);
-    }
-
-    fn write(&self, mut bytes: &[u8]) -> bool {
-        let to = if self.error { rustix::stdio::stderr() } else { rustix::stdio::stdout() };
-        while !bytes.is_empty() {
-            match rustix::io::write(to, bytes) {
-                Ok(n) => bytes = &bytes[n..],
-                Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::AGAIN) => {
-                    let mut fds = [rustix::event::PollFd::new(&to, rustix::event::PollFlags::OUT)];
-                    let _ = rustix::event::poll(&mut fds, None);
+                _ => {
+                    self.sink.finish();
+                    return false;
                 }
-                // Nobody reads any more: closing our end tells the task, as a pipe would.
-                Err(_) => return false,
             }
         }
         true
     }
+
+    /// The last words of a job: everybody who could write has ended, or has left the job's groups.
+    pub(crate) fn drain(mut self) {
+        // A pipe holds a bounded amount; more comes only from a process that escaped, which is not waited for.
+        for _ in 0..64 {
+            let mut fds = [PollFd::new(&self.from, PollFlags::IN)];
+            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+            if !matches!(rustix::event::poll(&mut fds, Some(&now)), Ok(1..)) {
+                break;
+            }
+            if !self.pump() {
+                return;
+            }
+        }
+        self.sink.finish();
+    }
+}
+
+fn write(error: bool, mut bytes: &[u8]) -> bool {
+    let to = if error { rustix::stdio::stderr() } else { rustix::stdio::stdout() };
+    while !bytes.is_empty() {
+        match rustix::io::write(to, bytes) {
+            Ok(n) => bytes = &bytes[n..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::AGAIN) => {
+                let _ = rustix::event::poll(&mut [PollFd::new(&to, PollFlags::OUT)], None);
+            }
+            Err(_) => return false,
+        }
+    }
+    true
 }
 
 /// Cuts a byte stream into lines and prefixes them.

@@ -44,10 +44,10 @@ const KNOWN: &[(&str, &str)] = &[
 
 /// Options of the original that this one cannot honour, with what to do instead.
 const REFUSED: &[(&str, &str, &str)] = &[
-    ("-hostfile", "MP_HOSTFILE", "tasks run on this machine only"),
-    ("-hfile", "MP_HOSTFILE", "tasks run on this machine only"),
-    ("-nodes", "MP_NODES", "tasks run on this machine only; give -procs"),
-    ("-tasks_per_node", "MP_TASKS_PER_NODE", "tasks run on this machine only; give -procs"),
+    ("-hostfile", "MP_HOSTFILE", "poe runs on this machine only; use lapirun --hostfile"),
+    ("-hfile", "MP_HOSTFILE", "poe runs on this machine only; use lapirun --hostfile"),
+    ("-nodes", "MP_NODES", "poe runs on this machine only; give -procs, or use lapirun -H"),
+    ("-tasks_per_node", "MP_TASKS_PER_NODE", "poe runs on this machine only; give -procs, or use lapirun -H"),
     ("-rmpool", "MP_RMPOOL", "there is no resource manager"),
     ("-resd", "MP_RESD", "there is no resource manager"),
     ("-cmdfile", "MP_CMDFILE", "all tasks run one program"),
@@ -211,6 +211,9 @@ pub fn translate(
         timeout: None,
         grace: Duration::from_secs(2),
         verbose: level >= 2,
+        hosts: Vec::new(),
+        remote: String::new(),
+        address: None,
     })
 }
 

@@ -78,7 +78,7 @@ fn main() {
         // Reports the process, then sleeps in a fence until somebody ends the job.
         "linger" => {
             println!("pid {}", std::process::id());
-            let child = std::process::Command::new("sleep").arg("300").spawn().expect("sleep");
+            let mut child = std::process::Command::new("sleep").arg("300").spawn().expect("sleep");
             println!("pid {}", child.id());
             println!("ready");
             let _ = std::io::stdout().flush();
@@ -86,6 +86,8 @@ fn main() {
                 std::thread::sleep(Duration::from_secs(120));
             }
             let _ = job.fence(Duration::from_secs(120));
+            let _ = child.kill();
+            let _ = child.wait();
         }
         "abort" => {
             if me == number(1) {

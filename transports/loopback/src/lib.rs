@@ -3,10 +3,8 @@
 //! Messages of a task to itself go through a bounded queue; puts, gets and atomics are plain memory accesses.
 //! `docs/writing-a-transport.md` walks through this file; to write a transport of your own, copy the crate.
 
-#![allow(
-    clippy::disallowed_types,
-    reason = "the atomics come from lapis_core::sync; the lint sees through it"
-)]
+// The atomics come from `lapis_core::sync`; the lint sees through it.
+#![allow(clippy::disallowed_types)]
 
 mod bell;
 mod queue;
@@ -31,6 +29,7 @@ const MAX_ZCOPY: usize = u32::MAX as usize - MAX_HEAD;
 struct Page(#[expect(dead_code, reason = "its bytes are for others")] [u8; 4096]);
 
 /// One task's way to itself.
+#[derive(Default)]
 pub struct Loopback {
     task: PeerId,
     /// Core connects a task to itself like to any other; until then the peer is unknown.
@@ -101,18 +100,8 @@ impl Transport for Loopback {
         // Not `tracing`: a loaded plugin has its own copy of that, to which nobody listens.
         host.debug(format_args!("loopback of task {} of {}", params.task, params.tasks));
         let bell = Bell::default();
-        let transport = Self {
-            task: params.task,
-            connected: false,
-            queue: queue::Queue::new(),
-            assembled: Vec::new(),
-            completed: None,
-            armed: false,
-            interrupts: params.interrupts,
-            bell: bell.clone(),
-            regions: HashMap::new(),
-            next_region: 1,
-        };
+        let (task, interrupts) = (params.task, params.interrupts);
+        let transport = Self { task, interrupts, bell: bell.clone(), ..Self::default() };
         Ok((transport, bell))
     }
 
@@ -145,7 +134,7 @@ impl Transport for Loopback {
     fn disconnect(&mut self, peer: PeerId) {
         if peer == self.task {
             // What was under way is dropped, and with it the use of zero-copy bodies.
-            (self.connected, self.queue, self.completed) = (false, queue::Queue::new(), None);
+            (self.connected, self.queue, self.completed) = (false, queue::Queue::default(), None);
         }
     }
 

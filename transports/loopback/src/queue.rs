@@ -17,7 +17,6 @@ pub(crate) struct Message {
     pub(crate) rest: Option<(RawSlice, u64)>,
 }
 
-#[derive(Default)]
 struct Buffer {
     /// Allocated once; elements of 16 bytes give messages the alignment that their fields may need.
     store: Box<[u128]>,
@@ -34,12 +33,14 @@ pub(crate) struct Queue {
     read: usize,
 }
 
-impl Queue {
-    pub(crate) fn new() -> Self {
-        let buffer = || Buffer { store: vec![0; CAPACITY / 16].into(), ..Buffer::default() };
+impl Default for Queue {
+    fn default() -> Self {
+        let buffer = || Buffer { store: vec![0; CAPACITY / 16].into(), used: 0, messages: Vec::new() };
         Self { filling: buffer(), reading: buffer(), read: 0 }
     }
+}
 
+impl Queue {
     pub(crate) fn is_empty(&self) -> bool {
         self.filling.messages.is_empty() && self.read == self.reading.messages.len()
     }

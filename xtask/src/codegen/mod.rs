@@ -14,8 +14,15 @@ use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Writes every generated file, or with `check` only fails when one is not what would be written.
-pub(crate) fn run(check: bool) -> Result<()> {
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Write nothing; fail when a generated file differs from what would be written
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// Writes every generated file, or with `--check` only fails when one is not what would be written.
+pub(crate) fn run(args: &Args) -> Result<()> {
     let root = workspace_root();
     let binding = root.join("bindings/lapi");
     let sections = list::read(&binding.join("api"))?;
@@ -33,7 +40,7 @@ pub(crate) fn run(check: bool) -> Result<()> {
         if fs::read_to_string(&path).is_ok_and(|old| old == text) {
             continue;
         }
-        if check {
+        if args.check {
             stale.push(path.strip_prefix(&root).unwrap_or(&path).display().to_string());
             continue;
         }
@@ -81,6 +88,6 @@ fn rustfmt(text: &str) -> Result<String> {
 mod tests {
     #[test]
     fn committed_files_are_fresh() {
-        super::run(true).unwrap();
+        super::run(&super::Args { check: true }).unwrap();
     }
 }
