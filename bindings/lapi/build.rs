@@ -12,7 +12,20 @@ fn main() {
         // Calls into the library find their symbols at load time, so the first call of each costs no more than the others.
         println!("cargo::rustc-cdylib-link-arg=-Wl,-z,now");
     }
+    link_by_soname();
     let profile = std::env::var("PROFILE").unwrap_or_default();
     let target = std::env::var("TARGET").unwrap_or_default();
     println!("cargo::rustc-env=LAPIS_BUILD={profile}, {target}");
+}
+
+/// Programs that are linked against Cargo's output directory look for the soname there when they start; Cargo makes no such
+/// link.
+fn link_by_soname() {
+    let Ok(out) = std::env::var("OUT_DIR") else { return };
+    // <target>/<profile>/build/<package>/out
+    let Some(profile) = std::path::Path::new(&out).ancestors().nth(3) else { return };
+    for dir in [profile.to_owned(), profile.join("deps")] {
+        // A failure shows when a program is started, with the linker's own words.
+        let _ = std::os::unix::fs::symlink("liblapi_r.so", dir.join("liblapi_r.so.1"));
+    }
 }
