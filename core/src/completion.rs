@@ -47,6 +47,37 @@ pub enum Notify {
 // SAFETY: whoever starts an operation promises that counter and argument stay valid until it ends, on whatever thread.
 unsafe impl Send for Notify {}
 
+impl Context {
+    /// Adds one to a counter because of an operation with `peer`.
+    #[inline(always)]
+    pub(crate) fn count(&self, counter: &Counter, peer: PeerId) {
+        if counter.tag() != 0 {
+            self.tagged(counter, peer);
+        }
+        counter.increment();
+    }
+
+    /// The same for the address of a counter of this task that a peer named; 0 is no counter.
+    ///
+    /// # Safety
+    /// `addr` is 0 or the address of a live counter of this process. The interface hands addresses only to tasks of the
+    /// same job, which it trusts to hand them back unchanged.
+    #[inline(always)]
+    pub(crate) unsafe fn count_at(&self, addr: u64, peer: PeerId) {
+        if addr != 0 {
+            // SAFETY: the caller's promise.
+            self.count(unsafe { &*(addr as usize as *const Counter) }, peer);
+        }
+    }
+
+    #[cold]
+    fn tagged(&self, counter: &Counter, peer: PeerId) {
+        if let Some(tell) = self.shared.hooks.counted {
+            tell(self, counter, peer);
+        }
+    }
+}
+
 impl Notify {
     /// A counter, or nobody for null.
     #[inline(always)]
@@ -68,7 +99,7 @@ impl Notify {
             Self::Counter(c) => {
                 if outcome.is_ok() {
                     // SAFETY: the starter of the operation promised that the counter lives.
-                    unsafe { c.as_ref() }.increment();
+                    context.count(unsafe { c.as_ref() }, peer);
                 }
             }
             other => other.tell_slow(context, peer, outcome),
@@ -79,13 +110,15 @@ impl Notify {
     fn tell_slow(self, context: &Context, peer: PeerId, outcome: Result<(), Error>) {
         match self {
             Self::Call { call, function, argument } => {
+                // The guide promises handlers the lock.
+                let _held = context.guard();
                 // SAFETY: the starter of the operation promised that function and argument are valid.
                 unsafe { call(context, peer, function, argument, outcome.is_ok()) };
             }
             Self::Both(counter, other) => {
                 if outcome.is_ok() {
                     // SAFETY: as for `Counter`.
-                    unsafe { counter.as_ref() }.increment();
+                    context.count(unsafe { counter.as_ref() }, peer);
                 }
                 other.tell(context, peer, outcome);
             }

@@ -83,17 +83,4 @@ impl Counter {
     pub fn set_tag(&self, tag: u32) {
         self.tag.store(tag, Ordering::Relaxed);
     }
-
-    /// Increments the counter at an address that a peer named; 0 is no counter.
-    ///
-    /// # Safety
-    /// `addr` is 0 or the address of a live counter of this process. The interface hands addresses only to tasks of the
-    /// same job, which it trusts to hand them back unchanged.
-    #[inline(always)]
-    pub unsafe fn increment_at(addr: u64) {
-        if addr != 0 {
-            // SAFETY: the caller's promise.
-            unsafe { (*(addr as usize as *const Self)).increment() };
-        }
-    }
 }

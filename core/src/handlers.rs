@@ -27,6 +27,8 @@ pub struct Incoming<'a> {
     /// The data, in place, if all of it is in this packet.
     #[doc(alias = "udata_one_pkt_ptr")]
     pub data: Option<&'a [u8]>,
+    /// The beginning of the data, in place, as far as it came with this packet: perhaps nothing.
+    pub first: &'a [u8],
 }
 
 /// Where and when a completion handler runs.
@@ -160,6 +162,10 @@ pub(crate) struct Job {
     pub(crate) handler: CompletionHandler,
     /// The origin and its operation, if it asked to be told.
     pub(crate) reply: Option<(PeerId, u64)>,
+    /// Who sent the message.
+    pub(crate) peer: PeerId,
+    /// Address of a counter of this task to count when the handler has returned, 0 for none.
+    pub(crate) target_counter: u64,
 }
 
 /// Jobs for the handler threads.

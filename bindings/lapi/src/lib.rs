@@ -1,3 +1,26 @@
-//! The C interface of LAPI: liblapi_r.so.
+//! The C interface of LAPI: `liblapi_r.so`.
+//!
+//! * [`abi`]: the types and constants of `lapi.h`, generated;
+//! * [`exports`]: the exported symbols, generated: each `LAPI_*` and `PLAPI_*` goes to one function of `calls`;
+//! * `calls`: the subroutines: check what the guide says that they check, translate, call core;
+//! * `handles`: from handles to contexts, the only mutable statics of the project;
+//! * `handlers`: from core's hooks to the C handlers of programs;
+//! * `vector`: layouts of non-contiguous data and the messages that carry them;
+//! * `failure`: from errors to codes, error handlers and the end of the job.
+//!
+//! # Panics
+//!
+//! A panic never unwinds into C: every subroutine is an `extern "C"` function, at whose border Rust ends the process. That is
+//! deliberate. A panic means that Lapis contradicts itself, most likely under the context's lock with its state half changed;
+//! going on would give wrong data instead of an end. Subroutines off the data path catch panics nevertheless and return
+//! `LAPI_ERR_UNKNOWN` (`failure::cold`).
 
 pub mod abi;
+pub mod exports;
+
+mod calls;
+mod diagnostics;
+mod failure;
+mod handlers;
+mod handles;
+mod vector;

@@ -26,6 +26,12 @@ pub struct RawHooks {
     pub header: Option<unsafe fn(&Context, handler: u64, &Incoming<'_>) -> Delivery>,
     /// Calls a completion handler by function and argument.
     pub completion: Option<unsafe fn(&Context, function: usize, argument: *mut c_void)>,
+    /// Told when an operation with a peer counts a counter that has a [tag](crate::Counter::set_tag), just before it counts.
+    pub counted: Option<fn(&Context, &crate::Counter, PeerId)>,
+    /// Called by each thread of the context when it starts.
+    pub thread_start: Option<Box<dyn Fn() + Send + Sync>>,
+    /// Stack size of the context's threads, in bytes.
+    pub stack_size: Option<usize>,
     /// Called with errors that belong to no call and the peer they concern. True: handled, go on without the peer;
     /// false: waits that may need the peer fail.
     pub error: Option<Box<ErrorHandler>>,

@@ -2,6 +2,7 @@
 
 mod attributes;
 mod builder;
+mod interface;
 mod local;
 mod machine;
 mod memory;

@@ -9,6 +9,9 @@ use crate::wire::{Header, Kind};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
+/// Longest sleep in one piece: a bound for what nobody would wake us for.
+pub(super) const SLEEP_IN_PIECES: Duration = Duration::from_millis(50);
+
 /// Events taken from a link at once.
 const BATCH: usize = 16;
 
@@ -113,12 +116,19 @@ impl Context {
     #[inline(always)]
     pub(crate) fn breathe(&self) {
         if self.shared.lock.is_wanted() {
-            self.shared.lock.release();
-            for _ in 0..32 {
-                spin_loop();
-            }
-            self.shared.lock.acquire();
+            self.step_aside();
         }
+    }
+
+    /// The program may hold the lock itself, around the call that waits: it is let go all the same (LAPI Guide, "Lock
+    /// preemption").
+    #[cold]
+    fn step_aside(&self) {
+        let depth = self.release_fully();
+        for _ in 0..32 {
+            spin_loop();
+        }
+        self.acquire_fully(depth);
     }
 
     /// Wakes everybody who sleeps in the context, because something may have changed for them.
@@ -265,9 +275,19 @@ impl Context {
     }
 
     pub(super) fn start_thread(&self, name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
-        let thread = std::thread::Builder::new()
-            .name(name.into())
-            .spawn(body)
+        let mut builder = std::thread::Builder::new().name(name.into());
+        if let Some(size) = self.shared.hooks.stack_size {
+            builder = builder.stack_size(size);
+        }
+        let context = self.internal();
+        let thread = builder
+            .spawn(move || {
+                if let Some(prepare) = &context.shared.hooks.thread_start {
+                    prepare();
+                }
+                drop(context);
+                body();
+            })
             .map_err(|source| crate::Error::System { what: "starting a thread of the context", source })?;
         self.shared.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(thread);
         Ok(())
@@ -319,6 +339,10 @@ impl Context {
 
     fn run_completion(&self, job: Job) {
         self.call_completion_handler(job.handler);
+        if job.target_counter != 0 {
+            // SAFETY: the origin handed back an address that this task gave out.
+            unsafe { self.count_at(job.target_counter, job.peer) };
+        }
         if let Some((peer, operation)) = job.reply {
             let _held = self.guard();
             self.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);

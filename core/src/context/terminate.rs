@@ -1,9 +1,8 @@
 //! The end of a context.
 
-use super::{Context, PeerState};
+use super::Context;
 use crate::error::Result;
 use crate::sync::Ordering;
-use crate::wire::{Header, Kind};
 use std::time::{Duration, Instant};
 
 /// How long termination waits for data that peers still fetch from here, or that still goes out.
@@ -26,14 +25,7 @@ impl Context {
         self.may_wait("terminate")?;
         self.drain();
         let held = self.guard();
-        for peer in 0..self.shared.tasks {
-            // SAFETY: the lock is held; the reference ends before the packet is sent.
-            let up = unsafe { self.state() }.peers[peer as usize].state == PeerState::Up;
-            if up && peer != self.shared.task {
-                self.reply_packet(peer, &Header::new(Kind::Goodbye, 0, 0), &[]);
-            }
-        }
-        self.flush_deferred();
+        self.say_goodbye();
         // SYNC: Release pairs with the threads' Acquire: they see a state that is complete.
         self.shared.terminated.store(true, Ordering::Release);
         drop(held);
@@ -67,7 +59,7 @@ impl Context {
         }
     }
 
-    fn flush_deferred(&self) {
+    pub(super) fn flush_deferred(&self) {
         let deadline = Instant::now() + Duration::from_millis(200);
         // SAFETY: the lock is held; the reference is renewed each time.
         while !unsafe { self.state() }.deferred.is_empty() && Instant::now() < deadline {

@@ -9,9 +9,6 @@ use std::time::{Duration, Instant};
 /// Looks between two glances at the clock.
 const SPINS_PER_CLOCK: u32 = 64;
 
-/// Longest sleep in one piece: a bound for what nobody would wake us for.
-const SLEEP: Duration = Duration::from_millis(50);
-
 impl Context {
     /// Waits until `counter` has reached `value`, then takes `value` off it; returns what is left.
     ///
@@ -110,7 +107,7 @@ impl Context {
                 if let Some(result) = check(self)? {
                     return Ok(result);
                 }
-                self.sleep(SLEEP);
+                self.sleep(super::progress::SLEEP_IN_PIECES);
             } else {
                 spin_loop();
             }

@@ -13,6 +13,9 @@ use zerocopy::IntoBytes;
 /// Messages up to this length try the shortest path first.
 pub(crate) const SHORT: u64 = 4096;
 
+/// Bytes that an interface may add to a user header for its own use.
+const INTERFACE_ROOM: usize = 32;
+
 /// An active message to send, in the terms of the interfaces above.
 pub struct AmSend<'a> {
     /// The task whose header handler runs.
@@ -48,7 +51,7 @@ impl Context {
         self.usable()?;
         self.check_target(message.target)?;
         let user = message.user_header.len();
-        if user > MAX_USER_HEADER {
+        if user > MAX_USER_HEADER + INTERFACE_ROOM {
             return Err(Error::UhdrTooBig { len: user, max: MAX_USER_HEADER });
         }
         if user % 4 != 0 {

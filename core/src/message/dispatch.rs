@@ -86,7 +86,7 @@ impl Context {
         };
         let whole = header.kind == Kind::Am;
         let len = if whole { data.len() as u64 } else { header.total };
-        let incoming = Incoming { source, user_header, len, data: whole.then_some(data) };
+        let incoming = Incoming { source, user_header, len, data: whole.then_some(data), first: data };
         let delivery = self.call_header_handler(header.subject, &incoming);
         if delivery.drop {
             // SAFETY: the lock is held and nothing below calls out.
@@ -174,10 +174,10 @@ impl Context {
     #[inline(always)]
     pub(crate) fn arrived(&self, source: PeerId, arrival: Arrival) {
         self.delivered(source, arrival.message);
-        // SAFETY: the origin handed back an address that this task gave out.
-        unsafe { Counter::increment_at(arrival.target_counter) };
         match arrival.completion {
             None => {
+                // SAFETY: the origin handed back an address that this task gave out.
+                unsafe { self.count_at(arrival.target_counter, source) };
                 if let Some(operation) = arrival.reply {
                     self.reply_packet(source, &Header::new(Kind::Complete, 0, operation), &[]);
                 }
@@ -191,10 +191,11 @@ impl Context {
                     Run::InlineReply => unsafe { self.state() }.deferred.is_empty(),
                 };
                 let reply = arrival.reply.map(|operation| (source, operation));
+                let job = Job { handler, reply, peer: source, target_counter: arrival.target_counter };
                 if inline {
-                    self.run_inline(Job { handler, reply });
+                    self.run_inline(job);
                 } else {
-                    self.queue_completion(Job { handler, reply });
+                    self.queue_completion(job);
                 }
             }
         }
@@ -205,8 +206,11 @@ impl Context {
         // SAFETY: the lock is held and the references end here.
         unsafe { self.state() }.dispatching += 1;
         self.call_completion_handler(job.handler);
-        // SAFETY: as above.
-        unsafe { self.state() }.dispatching -= 1;
+        // SAFETY: as above; the origin handed back an address that this task gave out.
+        unsafe {
+            self.state().dispatching -= 1;
+            self.count_at(job.target_counter, job.peer);
+        }
         if let Some((peer, operation)) = job.reply {
             self.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
         }

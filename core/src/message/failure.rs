@@ -116,6 +116,7 @@ impl Context {
         let p = unsafe { &mut self.state().peers[target as usize] };
         p.confirmed = p.next_message;
         p.answered.restart(p.next_operation);
+        self.wake_sleepers();
         Ok(())
     }
 

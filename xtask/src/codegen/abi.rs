@@ -41,9 +41,9 @@ pub(super) fn generate(sections: &[Section]) -> Result<String> {
 }
 
 #[derive(PartialEq, Eq, Hash)]
-struct FunctionType {
-    name: String,
-    pointer: bool,
+pub(super) struct FunctionType {
+    pub(super) name: String,
+    pub(super) pointer: bool,
 }
 
 fn docs(out: &mut String, text: &str) -> std::fmt::Result {
@@ -100,7 +100,7 @@ fn sentence(text: &str) -> String {
 }
 
 /// Brackets in a C comment are indices, not links.
-fn prose(text: &str) -> String {
+pub(super) fn prose(text: &str) -> String {
     text.replace('[', "\\[").replace(']', "\\]")
 }
 
@@ -129,7 +129,7 @@ fn codes(out: &mut String) -> Result<()> {
 }
 
 /// The Rust type of a C type. A pointer to a function type becomes an `Option` of the function pointer.
-fn rust_type(of: &str, functions: &HashSet<FunctionType>) -> Result<String> {
+pub(super) fn rust_type(of: &str, functions: &HashSet<FunctionType>) -> Result<String> {
     let mut stars = of.matches('*').count();
     let base = of.trim_end_matches(['*', ' ']);
     let mut text = match base {

@@ -5,6 +5,7 @@
 
 mod abi;
 mod checks;
+mod exports;
 mod header;
 mod list;
 mod map;
@@ -28,6 +29,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let outputs = [
         ("include/lapi.h", header::generate(&sections)?),
         ("src/abi.rs", rustfmt(&abi::generate(&sections)?)?),
+        ("src/exports.rs", rustfmt(&exports::generate(&sections)?)?),
         ("liblapi.map", map::generate(&sections)),
         ("tests/generated/abi.c", checks::generate_c(&sections)),
         ("tests/generated/abi.rs", rustfmt(&checks::generate_rust(&sections))?),

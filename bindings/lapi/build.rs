@@ -1,0 +1,31 @@
+//! How `liblapi_r.so` is linked.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let linux = std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux");
+    if linux {
+        // Programs record this name: a library whose interface changes incompatibly gets another one, and both can be
+        // installed.
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,liblapi_r.so.1");
+        // What the crates below export for their own cdylibs is none of this library's interface.
+        println!("cargo::rustc-cdylib-link-arg=-Wl,--exclude-libs,ALL");
+        // Calls into the library find their symbols at load time, so the first call of each costs no more than the others.
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-z,now");
+    }
+    link_by_soname();
+    let profile = std::env::var("PROFILE").unwrap_or_default();
+    let target = std::env::var("TARGET").unwrap_or_default();
+    println!("cargo::rustc-env=LAPIS_BUILD={profile}, {target}");
+}
+
+/// Programs that are linked against Cargo's output directory look for the soname there when they start; Cargo makes no such
+/// link.
+fn link_by_soname() {
+    let Ok(out) = std::env::var("OUT_DIR") else { return };
+    // <target>/<profile>/build/<package>/out
+    let Some(profile) = std::path::Path::new(&out).ancestors().nth(3) else { return };
+    for dir in [profile.to_owned(), profile.join("deps")] {
+        // A failure shows when a program is started, with the linker's own words.
+        let _ = std::os::unix::fs::symlink("liblapi_r.so", dir.join("liblapi_r.so.1"));
+    }
+}

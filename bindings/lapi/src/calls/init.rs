@@ -1,0 +1,226 @@
+//! LAPI_Init and LAPI_Term.
+
+use super::udp;
+use crate::abi::*;
+use crate::failure::{self, Outcome, cold};
+use crate::handles::{self, Instance, Reservation};
+use crate::{diagnostics, handlers};
+use lapis_core::config::{Config, Environment, EuiLib, MsgApi, UseShm};
+use lapis_core::context::RawHooks;
+use lapis_core::sync::{AtomicBool, AtomicI32, AtomicU64};
+use lapis_core::{Context, Error};
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, Once};
+
+//= LAPI Guide, LAPI_Init, initializes a context
+pub(crate) unsafe extern "C" fn init(hndl: *mut lapi_handle_t, info: *mut lapi_info_t) -> c_int {
+    cold("LAPI_Init", || {
+        if hndl.is_null() {
+            return Err(LAPI_ERR_HNDL_INVALID);
+        }
+        // SAFETY: by the guide, NULL or a lapi_info_t.
+        let Some(info) = (unsafe { info.as_mut() }) else { return Err(LAPI_ERR_INFO_NULL) };
+        if info.info6 != 0 {
+            return Err(LAPI_ERR_INFO_NONZERO);
+        }
+        let instance = start(info)?;
+        // SAFETY: not null; by the guide, the place for the handle.
+        unsafe { *hndl = instance.handle };
+        Ok(())
+    })
+}
+
+fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
+    let persistent = !info.adapter_name.is_null();
+    // SAFETY: has no preconditions.
+    if persistent && unsafe { libc::geteuid() } != 0 {
+        return Err(LAPI_ERR_PSS_NON_ROOT);
+    }
+    let environment = Environment::of_process();
+    let config = configure(&environment)?;
+    check_environment(&config, &environment)?;
+    let reservation = handles::reserve(info.instance_no).map_err(failed)?;
+    // SAFETY: by the guide, add_info is NULL or a lapi_extend_t, and its handler follows its prototype.
+    let udp_addresses = unsafe { udp::addresses(&reservation, info, &config) }?;
+    let context = open(info, &reservation, &environment).map_err(|error| {
+        let code = failed(error);
+        // Whatever stands in the way of the only transport allowed, the guide has one code for it.
+        if *config.use_shm.get() == UseShm::Only && is_connectivity(code) { LAPI_ERR_SHM_SETUP } else { code }
+    })?;
+    info.protocol = protocol(&context);
+    let instance = Instance {
+        handle: reservation.handle(),
+        persistent,
+        ack_threshold: AtomicI32::new(*config.ack_thresh.get() as c_int),
+        packet_size: super::attributes::packet_size(&context),
+        collective: AtomicBool::new(false),
+        watches: super::Watches::default(),
+        gets: crate::vector::PendingGets::default(),
+        purges: AtomicU64::new(0),
+        udp_addresses: Mutex::new(udp_addresses),
+        context,
+    };
+    let instance = reservation.publish(instance);
+    // Only now: a handler that runs at once must find the handle in use.
+    if *config.interrupt.get() {
+        instance.context.set_interrupts(true).map_err(failed)?;
+    }
+    greet(instance, &config);
+    leave_at_exit();
+    Ok(instance)
+}
+
+/// Says why initialisation failed: unlike other calls it happens once, and its number says little.
+fn failed(error: Error) -> c_int {
+    diagnostics::install(None);
+    tracing::error!(target: "lapis::init", "LAPI_Init: {}", error.with_causes());
+    error.code().value()
+}
+
+fn is_connectivity(code: c_int) -> bool {
+    matches!(code, LAPI_ERR_CSS_LOAD_FAILED | LAPI_ERR_NO_CONNECTIVITY | LAPI_ERR_UNKNOWN | LAPI_ERR_SHM_SETUP)
+}
+
+fn configure(environment: &Environment) -> Outcome<Config> {
+    // Warnings come once more when core reads the environment, which is where they are told.
+    let (config, _) = Config::from_env(environment).map_err(|error| failed(error.into()))?;
+    diagnostics::install(Some(&config));
+    Ok(config)
+}
+
+/// Network statements and MP_MSG_API.
+fn check_environment(config: &Config, environment: &Environment) -> Outcome {
+    //= LAPI Guide, Setting environment variables, MP_MSG_API=mpi does not provide for LAPI
+    if *config.msg_api.get() == Some(MsgApi::Mpi) {
+        tracing::error!(target: "lapis::init", "LAPI_Init: MP_MSG_API=mpi leaves LAPI out; set it to lapi, or lapi,mpi");
+        return Err(LAPI_ERR_NO_NETSTR_SET);
+    }
+    if config.inet_addr.get().is_some() && config.network.get().is_some() {
+        tracing::error!(target: "lapis::init", "LAPI_Init: set MP_LAPI_INET_ADDR or MP_LAPI_NETWORK, not both");
+        return Err(LAPI_ERR_BOTH_NETSTR_SET);
+    }
+    let by_hand = config.procs.get().is_some_and(|n| n > 1) && environment.get("LAPIS_KVS").is_none();
+    let needs_window = *config.euilib.get() == EuiLib::Us && *config.use_shm.get() != UseShm::Only;
+    if by_hand && needs_window && config.network.get().is_none() {
+        tracing::error!(target: "lapis::init", "LAPI_Init: MP_EUILIB=us needs MP_LAPI_NETWORK when tasks are started by hand");
+        return Err(LAPI_ERR_NO_NETSTR_SET);
+    }
+    Ok(())
+}
+
+fn open(
+    info: &lapi_info_t,
+    reservation: &Reservation,
+    environment: &Environment,
+) -> Result<Context, Error> {
+    let handler = info.err_hndlr;
+    let mut hooks = RawHooks {
+        header: Some(handlers::header),
+        completion: Some(handlers::completion),
+        counted: Some(super::counted),
+        error: Some(Box::new(move |context, error, peer| {
+            failure::asynchronous(context, handler, error, peer)
+        })),
+        ..RawHooks::default()
+    };
+    // SAFETY: by the guide, NULL or a com_thread_info_t.
+    if let Some(threads) = unsafe { info.lapi_thread_attr.as_ref() } {
+        prepare_threads(&mut hooks, threads);
+    }
+    let mut builder = Context::builder()
+        .number(reservation.number())
+        .environment(environment.clone())
+        // Handlers must not run before the handle is published.
+        .interrupts(false)
+        .transport(lapis_loopback::table())
+        .hooks(hooks);
+    //= LAPI Guide, LAPI_Init, num_compl_hndlr_thr
+    if info.num_compl_hndlr_thr > 0 {
+        builder = builder.set("LAPIS_HANDLER_THREADS", info.num_compl_hndlr_thr.min(64).to_string());
+    }
+    builder.init()
+}
+
+//= LAPI Guide, LAPI_Init, lapi_thread_attr
+fn prepare_threads(hooks: &mut RawHooks, threads: &com_thread_info_t) {
+    if !threads.attr.is_null() {
+        let mut size = 0;
+        // SAFETY: not null: by the guide, initialised attributes.
+        if unsafe { libc::pthread_attr_getstacksize(threads.attr, &mut size) } == 0 {
+            hooks.stack_size = Some(size);
+        }
+    }
+    if !threads.init_func.is_null() {
+        // SAFETY: by the guide, a function of one pointer.
+        let function = unsafe {
+            std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void)>(threads.init_func)
+        };
+        let argument = threads.init_arg.addr();
+        hooks.thread_start = Some(Box::new(move || {
+            // SAFETY: the program's own function and argument, for the threads of LAPI.
+            unsafe { function(std::ptr::with_exposed_provenance_mut(argument)) };
+        }));
+    }
+}
+
+//= LAPI Guide, LAPI_Init, protocol is set to what was initialized
+fn protocol(context: &Context) -> lapi_dev_t {
+    let (me, tasks) = (context.task(), context.tasks());
+    let mut names: Vec<_> =
+        (0..tasks).filter(|task| *task != me).filter_map(|task| context.transport_to(task)).collect();
+    names.sort_unstable();
+    names.dedup();
+    // Shared memory alone only if nothing else is in use.
+    match names.iter().find(|name| **name != "shm").or(names.first()) {
+        None => LAPI_SELF_DEV,
+        Some(&"shm") => LAPI_SHM_DEV,
+        Some(&"udp") => LAPI_UDP_DEV,
+        Some(&"hps") => LAPI_HPS_DEV,
+        Some(&"rdma") => LAPI_RDMA_DEV,
+        Some(_) => LAPI_OTHER_DEV,
+    }
+}
+
+//= LAPI Guide, table 41, MP_INFOLEVEL of 2 and more
+fn greet(instance: &Instance, config: &Config) {
+    if *config.infolevel.get() < 2 {
+        return;
+    }
+    let context = &instance.context;
+    eprintln!("{}: task {} of {}: {}", LAPI_ATTN_VERSION, context.task(), context.tasks(), diagnostics::version());
+    if *config.use_bulk_xfer.get() {
+        eprintln!("{LAPI_ATTN_BULK_ENABLED}: task {}: bulk transfer is on", context.task());
+    }
+}
+
+/// Programs may end without LAPI_Term: the other tasks must not take that for a failure.
+fn leave_at_exit() {
+    static ONCE: Once = Once::new();
+    extern "C" fn leave() {
+        for instance in handles::all() {
+            instance.context.leave();
+        }
+    }
+    // SAFETY: the function is static and takes care of itself whenever it runs.
+    ONCE.call_once(|| unsafe {
+        libc::atexit(leave);
+    });
+}
+
+//= LAPI Guide, LAPI_Term, terminates a context
+pub(crate) unsafe extern "C" fn term(hndl: lapi_handle_t) -> c_int {
+    cold("LAPI_Term", || {
+        let instance = handles::withdraw(hndl)?;
+        if let Err(error) = instance.context.terminate() {
+            let code = failure::of(error);
+            // A forked child has no context to end; one that can't end now stays in use.
+            if code == LAPI_ERR_HNDL_INVALID {
+                return Err(code);
+            }
+            handles::restore(instance);
+            return Err(code);
+        }
+        handles::retire(instance);
+        Ok(())
+    })
+}

@@ -1,0 +1,135 @@
+//! LAPI_Fence, LAPI_Gfence, LAPI_Probe, LAPI_Msgpoll and LAPI_Msg_string.
+
+use crate::abi::*;
+use crate::failure::{self, Outcome, code, cold};
+use crate::handles::{self, Instance};
+use lapis_core::LapiCode;
+use lapis_core::sync::Ordering;
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+/// Runs a collective call while no other thread of this task runs one: the order is the program's business, that they don't
+/// mix is ours.
+//= LAPI Guide, Making global fence calls, calls of several threads are serialized
+pub(super) fn collectively<T>(
+    instance: &Instance,
+    call: impl FnOnce() -> lapis_core::Result<T>,
+) -> Outcome<T> {
+    // SYNC: Acquire pairs with the Release of `Turn::drop`.
+    let take = || !instance.collective.swap(true, Ordering::Acquire);
+    instance.context.wait_until(take).map_err(failure::of)?;
+    struct Turn<'a>(&'a Instance);
+    impl Drop for Turn<'_> {
+        fn drop(&mut self) {
+            // SYNC: Release pairs with `take`.
+            self.0.collective.store(false, Ordering::Release);
+            self.0.context.wake();
+        }
+    }
+    let _turn = Turn(instance);
+    call().map_err(failure::of)
+}
+
+//= LAPI Guide, LAPI_Fence, waits for the data of all operations
+pub(crate) unsafe extern "C" fn fence(hndl: lapi_handle_t) -> c_int {
+    cold("LAPI_Fence", || complete(handles::get(hndl)?))
+}
+
+/// Core's fence, and the vector gets, whose answers are messages of their own.
+fn complete(instance: &Instance) -> Outcome {
+    let gets = instance.gets.mark();
+    instance.context.fence().map_err(failure::of)?;
+    instance.context.wait_until(|| instance.gets.done(gets)).map_err(failure::of)
+}
+
+//= LAPI Guide, LAPI_Gfence, fences and synchronizes all tasks
+pub(crate) unsafe extern "C" fn gfence(hndl: lapi_handle_t) -> c_int {
+    cold("LAPI_Gfence", || {
+        let instance = handles::get(hndl)?;
+        complete(instance)?;
+        collectively(instance, || instance.context.gfence())
+    })
+}
+
+//= LAPI Guide, LAPI_Probe, one round of the dispatcher
+pub(crate) unsafe extern "C" fn probe(hndl: lapi_handle_t) -> c_int {
+    let probe = || {
+        handles::get(hndl)?.context.progress().map_err(failure::of)?;
+        Ok(())
+    };
+    code(probe())
+}
+
+//= LAPI Guide, LAPI_Msgpoll, loops until a message completes
+pub(crate) unsafe extern "C" fn msgpoll(
+    hndl: lapi_handle_t,
+    cnt: c_uint,
+    info: *mut lapi_msg_info_t,
+) -> c_int {
+    let poll = || {
+        let instance = handles::get(hndl)?;
+        //= LAPI Guide, LAPI_Msgpoll, LAPI_ERR_MSG_INFO_NULL
+        if info.is_null() {
+            return Err(LAPI_ERR_MSG_INFO_NULL);
+        }
+        let status = poll(instance, cnt)?;
+        // SAFETY: not null; the caller's promise.
+        unsafe { (*info).status = status };
+        Ok(())
+    };
+    code(poll())
+}
+
+fn poll(instance: &Instance, cnt: c_uint) -> Outcome<lapi_msg_state_t> {
+    let context = &instance.context;
+    //= LAPI Guide, LAPI_Msgpoll, LAPI_POLLING_NET
+    if !context.try_lock() {
+        std::thread::yield_now();
+        return Ok(LAPI_POLLING_NET);
+    }
+    let looped = poll_locked(context, cnt);
+    context.unlock();
+    looped.map_err(failure::of)
+}
+
+fn poll_locked(context: &lapis_core::Context, cnt: c_uint) -> lapis_core::Result<lapi_msg_state_t> {
+    let before = context.ended_messages();
+    for _ in 0..cnt.max(1) {
+        context.progress()?;
+        let after = context.ended_messages();
+        let status = match (after.0 != before.0, after.1 != before.1) {
+            (false, false) => continue,
+            (true, false) => LAPI_SEND_COMPLETE,
+            (false, true) => LAPI_RECV_COMPLETE,
+            (true, true) => LAPI_SEND_COMPLETE | LAPI_RECV_COMPLETE | LAPI_BOTH_COMPLETE,
+        };
+        return Ok(status);
+    }
+    Ok(LAPI_DISP_CNTR)
+}
+
+//= LAPI Guide, LAPI_Msg_string, LAPI_ERR_RET_PTR_NULL and LAPI_ERR_CODE_UNKNOWN
+pub(crate) unsafe extern "C" fn msg_string(error_code: c_int, buf: *mut c_void) -> c_int {
+    if buf.is_null() {
+        return LAPI_ERR_RET_PTR_NULL;
+    }
+    let (text, outcome) = match LapiCode::from_i32(error_code) {
+        Some(code) => (format!("{}: {}", code.name(), code.text()), LAPI_SUCCESS),
+        // Codes that come from the system have texts as well.
+        None if (1..200).contains(&error_code) => {
+            (std::io::Error::from_raw_os_error(error_code).to_string(), LAPI_SUCCESS)
+        }
+        None => (format!("{error_code} is not a code of LAPI."), LAPI_ERR_CODE_UNKNOWN),
+    };
+    let most = LAPI_MAX_ERR_STRING as usize - 1;
+    let mut len = text.len().min(most);
+    while !text.is_char_boundary(len) {
+        len -= 1;
+    }
+    // SAFETY: not null; by the guide, the buffer has LAPI_MAX_ERR_STRING bytes.
+    unsafe {
+        let buf = buf.cast::<c_char>();
+        std::ptr::copy_nonoverlapping(text.as_ptr().cast(), buf, len);
+        *buf.add(len) = 0;
+    }
+    outcome
+}

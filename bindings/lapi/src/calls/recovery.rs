@@ -1,0 +1,208 @@
+//! Going on without a task: LAPI_Setcntr_wstatus, LAPI_Nopoll_wait, LAPI_Purge_totask and LAPI_Resume_totask.
+
+use super::counters::counter;
+use crate::abi::*;
+use crate::failure::{self, Outcome, cold};
+use crate::handles::{self, Instance, lock};
+use lapis_core::sync::{AtomicU32, Ordering};
+use lapis_core::{Context, Counter};
+use std::collections::{HashMap, HashSet};
+use std::ffi::{c_int, c_uint};
+use std::sync::Mutex;
+
+/// Counters that tell whom they wait for, by address, and who is purged.
+#[derive(Default)]
+pub(crate) struct Watches {
+    inner: Mutex<Watched>,
+    next_tag: AtomicU32,
+}
+
+#[derive(Default)]
+struct Watched {
+    counters: HashMap<usize, Watch>,
+    purged: HashSet<u32>,
+}
+
+struct Watch {
+    tag: u32,
+    tasks: Vec<u32>,
+    /// The program's array, one entry for each of `tasks`.
+    status: Status,
+}
+
+/// The program's status array.
+struct Status(*mut c_int);
+
+// SAFETY: written under the mutex only; the program reads it when it knows that nothing is under way.
+unsafe impl Send for Status {}
+
+impl Watch {
+    fn change(&mut self, task: u32, change: impl Fn(lapi_dest_status_t) -> lapi_dest_status_t) {
+        for (at, _) in self.tasks.iter().enumerate().filter(|(_, t)| **t == task) {
+            // SAFETY: by the guide, the array has an entry for each task and lives as long as the counter is used.
+            unsafe {
+                let status = self.status.0.add(at);
+                *status = change(*status);
+            }
+        }
+    }
+
+    /// Whether a task was purged before anything came from it.
+    fn interrupted(&self) -> bool {
+        // SAFETY: as above.
+        (0..self.tasks.len()).any(|at| unsafe { *self.status.0.add(at) } == LAPI_MSG_PURGED)
+    }
+}
+
+impl Watches {
+    /// Ends the watch of a counter that gets another purpose.
+    pub(crate) fn forget(&self, counter: &Counter) {
+        lock(&self.inner).counters.remove(&std::ptr::from_ref(counter).addr());
+    }
+
+    /// # Safety
+    /// `list` and `status` have `count` entries; `status` lives as long as the counter is watched.
+    unsafe fn watch(&self, counter: &Counter, list: *const c_uint, status: *mut c_int, count: usize) {
+        let mut inner = lock(&self.inner);
+        // SAFETY: the caller's promise.
+        let tasks = unsafe { std::slice::from_raw_parts(list, count) }.to_vec();
+        for (at, task) in tasks.iter().enumerate() {
+            //= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_INITIAL and LAPI_MSG_INVALID
+            let state = if inner.purged.contains(task) { LAPI_MSG_INVALID } else { LAPI_MSG_INITIAL };
+            // SAFETY: the caller's promise.
+            unsafe { *status.add(at) = state };
+        }
+        let tag = self.next_tag.fetch_add(1, Ordering::Relaxed) | 1 << 31;
+        let watch = Watch { tag, tasks, status: Status(status) };
+        inner.counters.insert(std::ptr::from_ref(counter).addr(), watch);
+        counter.set_tag(tag);
+    }
+}
+
+/// Core's hook: an operation with `peer` is about to count a counter that has a tag.
+//= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_RECVD
+pub(crate) fn counted(context: &Context, counter: &Counter, peer: u32) {
+    let Some(instance) = handles::of_context(context) else { return };
+    let mut inner = lock(&instance.watches.inner);
+    let address = std::ptr::from_ref(counter).addr();
+    // A tag that is not ours is what the memory held before: the program forgot LAPI_Setcntr.
+    if let Some(watch) = inner.counters.get_mut(&address).filter(|watch| watch.tag == counter.tag()) {
+        watch.change(peer, |old| match old {
+            LAPI_MSG_INITIAL => LAPI_MSG_RECVD,
+            other => other,
+        });
+    }
+}
+
+//= LAPI Guide, LAPI_Setcntr_wstatus, sets a counter to 0 with a list of destinations
+pub(crate) unsafe extern "C" fn setcntr_wstatus(
+    hndl: lapi_handle_t,
+    cntr: *mut lapi_cntr_t,
+    num_dest: c_int,
+    dest_list: *mut c_uint,
+    dest_status: *mut c_int,
+) -> c_int {
+    cold("LAPI_Setcntr_wstatus", || {
+        let instance = handles::get(hndl)?;
+        // SAFETY: the caller's promise.
+        let counter = unsafe { counter(cntr) }?;
+        if !dest_list.is_null() && dest_status.is_null() {
+            return Err(LAPI_ERR_RET_PTR_NULL);
+        }
+        counter.set(0);
+        instance.watches.forget(counter);
+        if !dest_list.is_null() && num_dest > 0 {
+            // SAFETY: by the guide, both arrays have num_dest entries.
+            unsafe { instance.watches.watch(counter, dest_list, dest_status, num_dest as usize) };
+        }
+        Ok(())
+    })
+}
+
+//= LAPI Guide, LAPI_Nopoll_wait, waits without polling
+pub(crate) unsafe extern "C" fn nopoll_wait(
+    hndl: lapi_handle_t,
+    cntr_ptr: *mut lapi_cntr_t,
+    val: c_int,
+    cur_cntr_val: *mut c_int,
+) -> c_int {
+    cold("LAPI_Nopoll_wait", || {
+        let instance = handles::get(hndl)?;
+        // SAFETY: the caller's promise.
+        let counter = unsafe { counter(cntr_ptr) }?;
+        //= LAPI Guide, LAPI_Nopoll_wait, LAPI_ERR_CNTR_VAL
+        if val <= 0 {
+            return Err(LAPI_ERR_CNTR_VAL);
+        }
+        //= LAPI Guide, LAPI_Nopoll_wait, LAPI_ERR_MULTIPLE_WAITERS
+        if !counter.begin_wait() {
+            counter.end_wait();
+            return Err(LAPI_ERR_MULTIPLE_WAITERS);
+        }
+        let outcome = wait(instance, counter, val);
+        counter.end_wait();
+        let left = match outcome {
+            Ok(()) => counter.subtract(val),
+            Err(_) => counter.value(),
+        };
+        if !cur_cntr_val.is_null() {
+            // SAFETY: not null; the caller's promise.
+            unsafe { *cur_cntr_val = left };
+        }
+        outcome
+    })
+}
+
+fn wait(instance: &Instance, counter: &Counter, val: c_int) -> Outcome {
+    let before = instance.purges.load(Ordering::Relaxed);
+    let address = std::ptr::from_ref(counter).addr();
+    let mut purged = false;
+    let done = || {
+        if counter.value() >= val {
+            return true;
+        }
+        //= LAPI Guide, LAPI_Nopoll_wait, LAPI_ERR_TGT_PURGED
+        let watched = lock(&instance.watches.inner).counters.get(&address).map(Watch::interrupted);
+        purged = watched.unwrap_or_else(|| instance.purges.load(Ordering::Relaxed) != before);
+        purged
+    };
+    instance.context.wait_quietly(done, None).map_err(failure::of)?;
+    if purged { Err(LAPI_ERR_TGT_PURGED) } else { Ok(()) }
+}
+
+//= LAPI Guide, LAPI_Purge_totask, cancels messages to a task
+pub(crate) unsafe extern "C" fn purge_totask(hndl: lapi_handle_t, dest: c_uint) -> c_int {
+    cold("LAPI_Purge_totask", || {
+        let instance = handles::get(hndl)?;
+        let context = &instance.context;
+        context.purge(dest).map_err(failure::of)?;
+        instance.gets.forget(dest);
+        let mut inner = lock(&instance.watches.inner);
+        inner.purged.insert(dest);
+        //= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_PURGED and LAPI_MSG_PURGED_RCVD
+        for watch in inner.counters.values_mut() {
+            watch.change(dest, |old| match old {
+                LAPI_MSG_INITIAL => LAPI_MSG_PURGED,
+                LAPI_MSG_RECVD => LAPI_MSG_PURGED_RCVD,
+                other => other,
+            });
+        }
+        drop(inner);
+        instance.purges.fetch_add(1, Ordering::Relaxed);
+        // With the lock held, so that no thread misses it between its look and its sleep.
+        context.lock();
+        context.wake();
+        context.unlock();
+        Ok(())
+    })
+}
+
+//= LAPI Guide, LAPI_Resume_totask, takes up communication again
+pub(crate) unsafe extern "C" fn resume_totask(hndl: lapi_handle_t, dest: c_uint) -> c_int {
+    cold("LAPI_Resume_totask", || {
+        let instance = handles::get(hndl)?;
+        instance.context.resume(dest).map_err(failure::of)?;
+        lock(&instance.watches.inner).purged.remove(&dest);
+        Ok(())
+    })
+}

@@ -1,0 +1,40 @@
+//! Where diagnostics go: standard error, as much of them as MP_LAPI_TRACE_LEVEL or LAPIS_LOG says.
+
+use lapis_core::config::Config;
+use std::sync::Once;
+use tracing_subscriber::filter::{EnvFilter, LevelFilter};
+
+/// Installs a subscriber once, unless the program has one of its own in this copy of the library.
+//= LAPI Guide, table 39, MP_LAPI_TRACE_LEVEL
+pub(crate) fn install(config: Option<&Config>) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let level = match config.map_or(0, |c| *c.trace_level.get()) {
+            // Warnings and errors are not tracing: they show unless LAPIS_LOG says otherwise.
+            0 | 2 => LevelFilter::WARN,
+            1 => LevelFilter::ERROR,
+            3 => LevelFilter::INFO,
+            4 => LevelFilter::DEBUG,
+            _ => LevelFilter::TRACE,
+        };
+        let filter = EnvFilter::builder().with_default_directive(level.into());
+        let filter = match config.and_then(|c| c.log.get().as_deref()) {
+            Some(directives) => filter.parse_lossy(directives),
+            None => filter.parse_lossy(""),
+        };
+        let subscriber = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr)
+            .with_ansi(false)
+            .without_time()
+            .finish();
+        // An error says that there is one already: that is the program's wish.
+        let _ = tracing::subscriber::set_global_default(subscriber);
+    });
+}
+
+/// The version line.
+//= LAPI Guide, table 41, MP_INFOLEVEL of 2 and more
+pub(crate) fn version() -> String {
+    format!("Lapis {} ({}), LAPI C interface 1", env!("CARGO_PKG_VERSION"), env!("LAPIS_BUILD"))
+}

@@ -1,0 +1,197 @@
+//! From handles to contexts.
+//!
+//! A process has at most 16 contexts, the guide's instances. The table is fixed, so that looking a handle up is two loads
+//! from one cache line and a comparison. A handle is `generation × 32 + instance`: the first one of an instance is the
+//! instance's number, and a handle that outlived its context is told apart from the one that took its place.
+
+use crate::abi::{LAPI_ERR_HNDL_INVALID, lapi_handle_t};
+use lapis_core::sync::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, CachePadded, Ordering};
+use lapis_core::{Context, Error};
+use std::ffi::{c_int, c_uint};
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Instances of LAPI that a task may have: MAX_PORTS.
+//= LAPI Guide, LAPI_Init, instance_no is 1 to 16
+pub(crate) const MAX_INSTANCES: usize = 16;
+
+/// Instances that ended are kept until so many others have ended: a thread that is still inside of a call of one, which the
+/// guide forbids, finds memory there and an error.
+const KEPT: usize = 8;
+
+/// Bits of a handle that name the instance.
+const INSTANCE_BITS: u32 = 5;
+
+/// An initialised LAPI context.
+pub(crate) struct Instance {
+    pub(crate) context: Context,
+    pub(crate) handle: lapi_handle_t,
+    /// Whether the program asked for the persistent subsystem.
+    pub(crate) persistent: bool,
+    /// ACK_THRESHOLD.
+    pub(crate) ack_threshold: AtomicI32,
+    /// MAX_PKT_SZ: user header and data that fit one packet to any task.
+    pub(crate) packet_size: c_int,
+    /// One collective call at a time, whatever thread makes it.
+    pub(crate) collective: AtomicBool,
+    /// Counters that tell whom they wait for.
+    pub(crate) watches: crate::calls::Watches,
+    /// Vector gets that wait for their data.
+    pub(crate) gets: crate::vector::PendingGets,
+    /// Purges so far, so that waits notice one.
+    pub(crate) purges: AtomicU64,
+    /// The UDP addresses of the tasks, as the program told them.
+    pub(crate) udp_addresses: Mutex<crate::calls::UdpAddresses>,
+}
+
+struct Slot {
+    /// The live handle, 0 if there is none.
+    handle: AtomicU32,
+    instance: AtomicPtr<Instance>,
+    /// What handlers are given a pointer to: set before anything can call one.
+    for_handlers: AtomicU32,
+    generation: AtomicU32,
+    /// Whether an instance is being set up, lives, or is being ended.
+    taken: AtomicBool,
+}
+
+static TABLE: [CachePadded<Slot>; 1 << INSTANCE_BITS] = [const {
+    CachePadded::new(Slot {
+        handle: AtomicU32::new(0),
+        instance: AtomicPtr::new(null_mut()),
+        for_handlers: AtomicU32::new(0),
+        generation: AtomicU32::new(0),
+        taken: AtomicBool::new(false),
+    })
+}; 1 << INSTANCE_BITS];
+
+/// Instances that have ended, oldest first.
+static RETIRED: Mutex<Vec<Box<Instance>>> = Mutex::new(Vec::new());
+
+fn slot(handle: lapi_handle_t) -> &'static Slot {
+    &TABLE[(handle & ((1 << INSTANCE_BITS) - 1)) as usize]
+}
+
+/// The instance that a handle names.
+#[inline(always)]
+pub(crate) fn get(handle: lapi_handle_t) -> Result<&'static Instance, c_int> {
+    let slot = slot(handle);
+    // SYNC: Acquire pairs with `publish`: whoever sees the handle sees the instance.
+    if handle != 0 && slot.handle.load(Ordering::Acquire) == handle {
+        // SAFETY: a live handle's instance is live; an ended one is kept for long (see `KEPT`).
+        return Ok(unsafe { &*slot.instance.load(Ordering::Relaxed) });
+    }
+    Err(LAPI_ERR_HNDL_INVALID)
+}
+
+/// The instance behind a context that calls a hook. `None` while it is being set up.
+pub(crate) fn of_context(context: &Context) -> Option<&'static Instance> {
+    get(slot(context.number() + 1).handle.load(Ordering::Relaxed)).ok()
+}
+
+/// What handlers of a context are given to name it.
+#[inline(always)]
+pub(crate) fn for_handlers(context: &Context) -> *mut lapi_handle_t {
+    slot(context.number() + 1).for_handlers.as_ptr()
+}
+
+/// A place of the table that is being set up. Dropped without [`publish`](Self::publish), it becomes free again.
+pub(crate) struct Reservation {
+    number: u32,
+    handle: lapi_handle_t,
+    published: bool,
+}
+
+/// Takes the place of instance `wanted`, 1 to 16, or with 0 the first that is free.
+pub(crate) fn reserve(wanted: c_uint) -> Result<Reservation, Error> {
+    let all = || Error::AllHandlesInUse { max: MAX_INSTANCES };
+    let candidates = match wanted {
+        0 => 1..=MAX_INSTANCES as u32,
+        1..=16 => wanted..=wanted,
+        _ => return Err(all()),
+    };
+    for number in candidates {
+        let slot = slot(number);
+        // SYNC: Acquire pairs with the Release of `Reservation::drop` and `retire`.
+        if !slot.taken.swap(true, Ordering::Acquire) {
+            let generation = slot.generation.fetch_add(1, Ordering::Relaxed);
+            let handle = generation << INSTANCE_BITS | number;
+            slot.for_handlers.store(handle, Ordering::Relaxed);
+            return Ok(Reservation { number, handle, published: false });
+        }
+    }
+    Err(all())
+}
+
+impl Reservation {
+    /// The context number, which core counts from 0.
+    pub(crate) fn number(&self) -> u32 {
+        self.number - 1
+    }
+
+    pub(crate) fn handle(&self) -> lapi_handle_t {
+        self.handle
+    }
+
+    /// Makes the handle usable.
+    pub(crate) fn publish(mut self, instance: Instance) -> &'static Instance {
+        self.published = true;
+        let slot = slot(self.number);
+        let instance = Box::into_raw(Box::new(instance));
+        slot.instance.store(instance, Ordering::Relaxed);
+        // SYNC: Release pairs with `get`.
+        slot.handle.store(self.handle, Ordering::Release);
+        // SAFETY: just made; freed no sooner than `retire` says.
+        unsafe { &*instance }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if !self.published {
+            // SYNC: Release pairs with `reserve`.
+            slot(self.number).taken.store(false, Ordering::Release);
+        }
+    }
+}
+
+/// Takes the handle out of use; only one caller gets the instance.
+pub(crate) fn withdraw(handle: lapi_handle_t) -> Result<&'static Instance, c_int> {
+    let instance = get(handle)?;
+    // SYNC: Acquire: as in `get`.
+    slot(handle)
+        .handle
+        .compare_exchange(handle, 0, Ordering::Acquire, Ordering::Relaxed)
+        .map(|_| instance)
+        .map_err(|_| LAPI_ERR_HNDL_INVALID)
+}
+
+/// Puts a handle back into use whose context could not be ended.
+pub(crate) fn restore(instance: &Instance) {
+    // SYNC: Release pairs with `get`.
+    slot(instance.handle).handle.store(instance.handle, Ordering::Release);
+}
+
+/// Frees the place of an instance that was withdrawn and has ended.
+pub(crate) fn retire(instance: &'static Instance) {
+    let slot = slot(instance.handle);
+    let pointer = slot.instance.load(Ordering::Relaxed);
+    let mut retired = lock(&RETIRED);
+    // SAFETY: it came from `publish`, and each is retired once because it is withdrawn once.
+    retired.push(unsafe { Box::from_raw(pointer) });
+    let old = if retired.len() > KEPT { Some(retired.remove(0)) } else { None };
+    drop(retired);
+    // SYNC: Release pairs with `reserve`.
+    slot.taken.store(false, Ordering::Release);
+    drop(old);
+}
+
+/// All live instances.
+pub(crate) fn all() -> impl Iterator<Item = &'static Instance> {
+    TABLE.iter().filter_map(|slot| get(slot.handle.load(Ordering::Relaxed)).ok())
+}
+
+/// Locks a mutex whose data stays whole even if a holder panicked.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,178 @@
+//! Active messages from a vector to a vector.
+
+use super::{AMV, Layout, Side, Stream, View, described, plainly, shape_of, shape_word, words};
+use crate::abi::*;
+use crate::failure::{self, Outcome};
+use crate::handlers::raw;
+use crate::handles::{self, Instance, lock};
+use lapis_core::handlers::{HANDLER_TABLE_SIZE, Incoming};
+use lapis_core::message::{AmSend, Source};
+use lapis_core::{CompletionHandler, Context, Delivery, Error, LapiCode, Notify, Run};
+use std::ffi::{c_int, c_uint, c_ulong, c_void};
+use std::sync::{Arc, Mutex};
+
+/// An active message whose data a vector gives.
+pub(crate) struct Message<'a> {
+    pub(crate) tgt: u32,
+    pub(crate) handler: u64,
+    pub(crate) user_header: &'a [u8],
+    pub(crate) vec_type: c_int,
+    pub(crate) count: u32,
+    pub(crate) layout: Layout,
+    pub(crate) tgt_cntr: u64,
+    pub(crate) origin: Notify,
+    pub(crate) completion: Notify,
+}
+
+/// # Safety
+/// The layout's memory and the counters are valid as the guide demands.
+pub(crate) unsafe fn send(instance: &Instance, message: Message<'_>) -> Outcome {
+    let description = message.layout.lengths().iter().flat_map(|len| len.to_le_bytes()).collect();
+    let shape = shape_word(message.vec_type, message.count).to_le_bytes();
+    // Behind the program's user header, whose alignment it leaves alone.
+    let header = [message.user_header, &shape].concat();
+    let stream = Stream { description, layout: message.layout };
+    let len = stream.len();
+    let send = AmSend {
+        target: message.tgt,
+        handler: AMV | message.handler,
+        user_header: &header,
+        source: Source::Gather(Box::new(stream), len),
+        target_counter: message.tgt_cntr,
+        origin: message.origin,
+        completion: message.completion,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { instance.context.am_send(send) }.map_err(failure::of)
+}
+
+/// The program's header handler with what it is given.
+struct Call {
+    handle: lapi_handle_t,
+    /// Address that handlers are given.
+    pointer: usize,
+    function: vhdr_hndlr_t,
+    user_header: Vec<u8>,
+    source: u32,
+    vec_type: c_int,
+    count: u32,
+}
+
+type Completion = Option<(compl_hndlr_t, usize)>;
+
+/// The target's side.
+//= LAPI Guide, LAPI_Amsendv, the header handler returns a vector
+pub(super) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Option<Delivery> {
+    let (user, shape) = incoming.user_header.split_at_checked(incoming.user_header.len().checked_sub(8)?)?;
+    let (vec_type, count) = shape_of(words(shape).next()?);
+    let entries = if vec_type == LAPI_GEN_STRIDED_XFER { 1 } else { u64::from(count) };
+    let need = entries * 8;
+    if need > incoming.len {
+        return None;
+    }
+    let address = if handler < HANDLER_TABLE_SIZE as u64 {
+        context.handler_address(handler as usize).unwrap_or(0)
+    } else {
+        handler
+    };
+    if address == 0 {
+        let source = incoming.source;
+        raise_later(context, source, Error::HeaderHandlerNull { origin: source, handler });
+        return Some(Delivery::bury());
+    }
+    let pointer = handles::for_handlers(context);
+    let call = Call {
+        // SAFETY: a handle of the static table.
+        handle: unsafe { *pointer },
+        pointer: pointer.expose_provenance(),
+        // SAFETY: tasks of a job name header handlers of this type by addresses that they were given.
+        function: unsafe { std::mem::transmute::<usize, vhdr_hndlr_t>(address as usize) },
+        user_header: user.to_vec(),
+        source: incoming.source,
+        vec_type,
+        count,
+    };
+    if incoming.first.len() as u64 >= need {
+        // The usual case: the handler runs now, so its wish is known now.
+        let (layout, completion) = call.run(&incoming.first[..need as usize]);
+        let mut delivery = plainly(described(need, incoming.first, move |_| layout));
+        delivery.completion = completion
+            .map(|(function, argument)| raw(function, std::ptr::with_exposed_provenance_mut(argument)));
+        return Some(delivery);
+    }
+    // The list of lengths takes more than a packet: the handler runs when it is there.
+    let wish: Arc<Mutex<Completion>> = Arc::default();
+    let later = Arc::clone(&wish);
+    let into = described(need, incoming.first, move |bytes| {
+        let (layout, completion) = call.run(bytes);
+        *lock(&later) = completion;
+        layout
+    });
+    let run = move |context: &Context| {
+        if let Some((function, argument)) = *lock(&wish) {
+            let argument = std::ptr::with_exposed_provenance_mut::<c_void>(argument);
+            // SAFETY: the header handler gave both.
+            unsafe { crate::handlers::completion(context, function as usize, argument) };
+        }
+    };
+    let mut delivery = plainly(into);
+    delivery.completion = Some(CompletionHandler::Closure(Box::new(run)));
+    delivery.run = Run::Thread;
+    Some(delivery)
+}
+
+impl Call {
+    /// Calls the header handler with the lengths at the origin; gives where the data goes and what runs then.
+    fn run(mut self, description: &[u8]) -> (Layout, Completion) {
+        let lengths: Vec<u64> = words(description).collect();
+        let mut native: Vec<c_ulong> = lengths.iter().map(|len| *len as c_ulong).collect();
+        let mut list = native.as_mut_ptr();
+        let mut user_len = self.user_header.len() as c_uint;
+        let mut completion: Option<compl_hndlr_t> = None;
+        let mut argument = std::ptr::null_mut();
+        let handle = std::ptr::with_exposed_provenance_mut(self.pointer);
+        let user = self.user_header.as_mut_ptr().cast();
+        // SAFETY: all pointers are valid during the call.
+        let vector = unsafe {
+            (self.function)(handle, user, &mut user_len, &mut list, &mut completion, &mut argument)
+        };
+        let completion = completion.map(|function| (function, argument.expose_provenance()));
+        if vector.is_null() {
+            return (Layout::empty(), completion);
+        }
+        // SAFETY: by the guide, the handler returns a vector of this task's memory.
+        match unsafe { self.check(vector, &lengths) } {
+            Ok(layout) => (layout, completion),
+            Err(code) => {
+                self.complain(code);
+                (Layout::empty(), completion)
+            }
+        }
+    }
+
+    /// # Safety
+    /// `vector` is a lapi_vec_t.
+    unsafe fn check(&self, vector: *const lapi_vec_t, lengths: &[u64]) -> Outcome<Layout> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let view = View::of(vector, Side::Target)?;
+            view.check_type(Side::Target, true)?;
+            let layout = view.layout(Side::Target)?;
+            view.fits(&layout, self.vec_type, self.count, lengths)?;
+            Ok(layout)
+        }
+    }
+
+    fn complain(&self, code: c_int) {
+        let Ok(instance) = handles::get(self.handle) else { return };
+        let code = LapiCode::from_i32(code).unwrap_or(LapiCode::ERR_UNKNOWN);
+        let what = "the vector that a header handler returned does not fit the origin's";
+        raise_later(&instance.context, self.source, Error::Invalid { what, code });
+    }
+}
+
+/// Tells the error handler, but not from within the dispatcher.
+fn raise_later(context: &Context, source: u32, error: Error) {
+    let raise = move |context: &Context| context.raise(error, source);
+    context.run_on_handler_thread(CompletionHandler::Closure(Box::new(raise)));
+}

@@ -1,0 +1,201 @@
+//! Non-contiguous data: layouts, and the messages that carry them.
+//!
+//! A vector transfer is one active message to an internal handler. Its data begins with a *description*, 64-bit words that say
+//! what the target needs to know, and goes on with the bytes themselves, in the order of the vector:
+//!
+//! | message | user header | description | then |
+//! |---|---|---|---|
+//! | put | type, count | the target's blocks: address, length each, or base, block, stride | the data |
+//! | get, request | type, count, number of the get, target counter, origin counter | the target's blocks | |
+//! | get, answer | number of the get | | the data |
+//! | active message | the program's, then type, count | the lengths at the origin, or the block | the data |
+//!
+//! Packets may come in any order, so a layout that depends on a description that has not arrived yet is built when it has;
+//! see [`Described`].
+
+mod amv;
+mod get;
+mod layout;
+mod put;
+
+pub(crate) use amv::{Message as AmvMessage, send as send_amv};
+pub(crate) use get::{Pending as PendingGets, Told, send as send_get};
+pub(crate) use layout::{Layout, Side, Stream, View};
+pub(crate) use put::send as send_put;
+
+use crate::handlers::INTERNAL;
+use lapis_core::handlers::Incoming;
+use lapis_core::message::{Destination, Scatter};
+use lapis_core::{Context, Delivery, Run};
+
+/// Internal handlers by number.
+pub(crate) const PUT: u64 = INTERNAL | 1;
+pub(crate) const GET: u64 = INTERNAL | 2;
+pub(crate) const ANSWER: u64 = INTERNAL | 3;
+/// A program's vector header handler, in the bits below.
+pub(crate) const AMV: u64 = INTERNAL | 1 << 62;
+
+/// Takes a message to an internal handler.
+///
+/// # Safety
+/// The message comes from a task of the job, which names addresses that this task gave out.
+pub(crate) unsafe fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Delivery {
+    let delivery = match handler {
+        _ if handler & AMV == AMV => amv::arrived(context, handler & !AMV, incoming),
+        PUT => put::arrived(incoming),
+        GET => get::requested(incoming),
+        ANSWER => get::answered(context, incoming),
+        _ => None,
+    };
+    delivery.unwrap_or_else(|| {
+        tracing::warn!(target: "lapis::vector", source = incoming.source, len = incoming.len, "malformed vector message buried");
+        Delivery::bury()
+    })
+}
+
+/// The words of a description or user header.
+pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    bytes.chunks_exact(8).map(|word| u64::from_le_bytes(std::array::from_fn(|i| word[i])))
+}
+
+/// Type and count in one word.
+pub(crate) fn shape_word(vec_type: i32, count: u32) -> u64 {
+    u64::from(vec_type as u32) << 32 | u64::from(count)
+}
+
+/// The opposite of [`shape_word`].
+pub(crate) fn shape_of(word: u64) -> (i32, u32) {
+    ((word >> 32) as i32, word as u32)
+}
+
+/// Delivers data behind a description of `need` bytes into the layout that `build` makes of it.
+pub(crate) fn described(
+    need: u64,
+    first: &[u8],
+    build: impl FnOnce(&[u8]) -> Layout + Send + 'static,
+) -> Destination {
+    let need = need as usize;
+    if first.len() >= need {
+        let layout = build(&first[..need]);
+        return Destination::Scatter(Box::new(Behind { skip: need as u64, layout }));
+    }
+    Destination::Scatter(Box::new(Described {
+        missing: need,
+        bytes: vec![0; need],
+        build: Some(Box::new(build)),
+        layout: None,
+        early: Vec::new(),
+    }))
+}
+
+/// A delivery without completion handler.
+pub(crate) fn plainly(into: Destination) -> Delivery {
+    Delivery { into, drop: false, completion: None, run: Run::Thread }
+}
+
+/// A layout that begins some bytes into the message.
+struct Behind {
+    skip: u64,
+    layout: Layout,
+}
+
+impl Scatter for Behind {
+    unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
+        let past = self.skip.saturating_sub(position).min(bytes.len() as u64);
+        let at = (position + past).saturating_sub(self.skip);
+        // SAFETY: the caller's promise.
+        unsafe { self.layout.write(at, &bytes[past as usize..]) };
+    }
+}
+
+/// A layout that is known once its description has arrived.
+struct Described {
+    missing: usize,
+    bytes: Vec<u8>,
+    build: Option<Box<dyn FnOnce(&[u8]) -> Layout + Send>>,
+    layout: Option<Layout>,
+    /// Data that came before the end of the description.
+    early: Vec<(u64, Vec<u8>)>,
+}
+
+impl Scatter for Described {
+    unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
+        let need = self.bytes.len() as u64;
+        let past = need.saturating_sub(position).min(bytes.len() as u64) as usize;
+        if past > 0 {
+            let at = position as usize;
+            self.bytes[at..at + past].copy_from_slice(&bytes[..past]);
+            self.missing = self.missing.saturating_sub(past);
+            if let (0, Some(build)) = (self.missing, self.build.take_if(|_| self.missing == 0)) {
+                let mut layout = build(&self.bytes);
+                for (position, bytes) in self.early.drain(..) {
+                    // SAFETY: the caller's promise.
+                    unsafe { layout.write(position, &bytes) };
+                }
+                self.layout = Some(layout);
+            }
+        }
+        let rest = &bytes[past..];
+        if rest.is_empty() {
+            return;
+        }
+        let at = position + past as u64 - need;
+        match &mut self.layout {
+            // SAFETY: the caller's promise.
+            Some(layout) => unsafe { layout.write(at, rest) },
+            None => self.early.push((at, rest.to_vec())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::layout::Block;
+    use super::*;
+
+    fn layout_of(memory: &mut [u8]) -> Layout {
+        let base = memory.as_mut_ptr().expose_provenance() as u64;
+        Layout::blocks(vec![Block { addr: base, len: 3 }, Block { addr: base + 5, len: 4 }])
+    }
+
+    #[test]
+    fn a_description_may_arrive_after_the_data_that_it_describes() {
+        let message: Vec<u8> = (0..15).collect();
+        for pieces in [vec![0..15], vec![8..15, 0..8], vec![10..15, 4..10, 0..4], vec![0..7, 12..15, 7..12]] {
+            let mut memory = [0u8; 10];
+            let layout = layout_of(&mut memory);
+            let Destination::Scatter(mut scatter) = described(8, &[], move |bytes| {
+                assert_eq!(bytes, [0, 1, 2, 3, 4, 5, 6, 7]);
+                layout
+            }) else {
+                panic!("a description makes a layout");
+            };
+            for piece in pieces {
+                // SAFETY: the layout lies in `memory`.
+                unsafe { scatter.write(piece.start as u64, &message[piece]) };
+            }
+            assert_eq!(memory, [8, 9, 10, 0, 0, 11, 12, 13, 14, 0]);
+        }
+    }
+
+    #[test]
+    fn a_description_that_is_there_is_skipped() {
+        let mut memory = [0u8; 10];
+        let layout = layout_of(&mut memory);
+        let Destination::Scatter(mut scatter) = described(4, &[1, 2, 3, 4, 5], move |_| layout) else {
+            panic!("a description makes a layout");
+        };
+        // SAFETY: the layout lies in `memory`.
+        unsafe {
+            scatter.write(0, &[1, 2, 3, 4, 5]);
+            scatter.write(5, &[6, 7, 8]);
+        }
+        assert_eq!(memory, [5, 6, 7, 0, 0, 8, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn shapes_go_there_and_back() {
+        assert_eq!(shape_of(shape_word(2, u32::MAX)), (2, u32::MAX));
+        assert_eq!(shape_of(shape_word(-1, 7)), (-1, 7));
+    }
+}

@@ -1,0 +1,122 @@
+//! What the interfaces above core need beyond what programs do.
+
+use super::Context;
+use super::progress::SLEEP_IN_PIECES;
+use crate::error::Result;
+use crate::handlers::{CompletionHandler, Job};
+use crate::sync::Ordering;
+use crate::wire::{Header, Kind};
+use std::time::{Duration, Instant};
+
+/// How long [`Context::leave`] tries to get the lock, and then to get rid of what is still going out.
+const PARTING: Duration = Duration::from_millis(500);
+
+impl Context {
+    /// Wakes the threads that sleep in this context, so that they look at their conditions again.
+    ///
+    /// Whoever changed a condition did so with the [lock](Self::lock) held, else a thread that is about to sleep notices it
+    /// only after a while.
+    pub fn wake(&self) {
+        self.wake_sleepers();
+    }
+
+    /// The thread that holds the lock, as `pthread_self` names it; 0 if none does.
+    pub fn lock_owner(&self) -> usize {
+        self.shared.lock.owner()
+    }
+
+    /// Runs a completion handler on a handler thread.
+    pub fn run_on_handler_thread(&self, handler: CompletionHandler) {
+        self.queue_completion(Job { handler, reply: None, peer: self.task(), target_counter: 0 });
+    }
+
+    /// Waits until `done` says so or the deadline passes (false), making progress now and then and sleeping in between. Unlike
+    /// the other waits it goes on when tasks die: whoever waits here watches for that itself.
+    ///
+    /// # Errors
+    /// The call was made from within a handler that runs inline.
+    pub fn wait_quietly(&self, mut done: impl FnMut() -> bool, deadline: Option<Instant>) -> Result<bool> {
+        self.usable()?;
+        self.may_wait("wait")?;
+        let _held = self.guard();
+        loop {
+            if done() {
+                return Ok(true);
+            }
+            if self.progress_locked() > 0 {
+                self.breathe();
+                continue;
+            }
+            let left = match deadline {
+                Some(deadline) => match deadline.checked_duration_since(Instant::now()) {
+                    Some(left) if !left.is_zero() => left.min(SLEEP_IN_PIECES),
+                    _ => return Ok(false),
+                },
+                None => SLEEP_IN_PIECES,
+            };
+            self.breathe();
+            self.sleep(left);
+            self.usable()?;
+        }
+    }
+
+    /// Hands an error that belongs to no call to whoever registered for them.
+    pub fn raise(&self, error: crate::Error, peer: crate::transport::PeerId) {
+        let _held = self.guard();
+        self.report(error, peer);
+    }
+
+    /// Ends the whole job: the launcher is told to end the other tasks with this exit code. Ending this process is the
+    /// caller's.
+    pub fn abort(&self, code: i32, message: &str) {
+        // Whoever holds the handle is leaving the job in good order: that is as good.
+        if let Ok(mut bootstrap) = self.shared.bootstrap.try_lock() {
+            if let Err(e) = bootstrap.abort(code, message) {
+                tracing::debug!("the launcher was not told: {e}");
+            }
+        }
+    }
+
+    /// Says goodbye to the other tasks because the process ends, without ending the context: waits for nobody, joins no
+    /// thread, may be called at exit whatever else goes on.
+    pub fn leave(&self) {
+        if self.usable().is_err() || !self.lock_within(PARTING) {
+            return;
+        }
+        let deadline = Instant::now() + PARTING;
+        // SAFETY: the lock is held and the reference ends here.
+        while unsafe { self.state() }.has_work() && Instant::now() < deadline {
+            self.progress_locked();
+            // SAFETY: as above.
+            if unsafe { self.state() }.dispatching > 0 {
+                break;
+            }
+        }
+        self.say_goodbye();
+        self.shared.terminated.store(true, Ordering::Relaxed);
+        self.unlock();
+    }
+
+    fn lock_within(&self, limit: Duration) -> bool {
+        let deadline = Instant::now() + limit;
+        while !self.try_lock() {
+            if Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        true
+    }
+
+    /// Tells everybody that this task's silence will be no failure. The lock is held.
+    pub(super) fn say_goodbye(&self) {
+        for peer in 0..self.shared.tasks {
+            // SAFETY: the lock is held; the reference ends before the packet is sent.
+            let up = unsafe { self.state() }.peers[peer as usize].state == super::PeerState::Up;
+            if up && peer != self.shared.task {
+                self.reply_packet(peer, &Header::new(Kind::Goodbye, 0, 0), &[]);
+            }
+        }
+        self.flush_deferred();
+    }
+}
