@@ -1,1 +1,3 @@
 //! Lapis core.
+
+pub mod reliable;
