@@ -72,5 +72,7 @@ pub use receive::{Delivery, Verdict};
 /// Units beyond the oldest missing one that a receiver remembers, and so the most that a lane can have open.
 pub const UNIT_WINDOW: u64 = 4096;
 
+#[cfg(any(test, feature = "sim"))]
+pub mod sim;
 #[cfg(test)]
 mod tests;
