@@ -6,8 +6,14 @@
 //! round-trip time above its minimum. So a loss shrinks the window when the round's shortest round trip is well
 //! above the minimum of the path (`min + max(min / 2, 50 us)`), or when more than an eighth of a round is lost;
 //! a loss while the queue is short is noise of the link and costs nothing but the retransmission. Under random
-//! loss the window therefore settles where the queue just begins to show, which keeps the link full. CUBIC's
-//! long memory is for round trips of many milliseconds; here a window recovers one datagram per round trip of
+//! loss the window therefore settles where the queue just begins to show, which keeps the link full.
+//!
+//! A flow that comes late to a busy link takes the others' queue for the minimum of its path, and would then
+//! ignore losses for ever. So every [`TEST_EVERY`] rounds a loss without a visible queue is put to the test: the
+//! window is halved for a round. If round trips become shorter than ever, there was a queue, and the window stays;
+//! otherwise it comes back. That costs about a fiftieth of the goodput of a lossy link.
+//!
+//! CUBIC's long memory is for round trips of many milliseconds; here a window recovers one datagram per round trip of
 //! some ten microseconds. No pacing: bursts are bounded by the batch size, and timers of that grain would cost more than they
 //! gain.
 
@@ -15,6 +21,22 @@ use super::config::{EngineConfig, MS, Nanos, US};
 
 /// How long the lowest round-trip time is believed.
 const MIN_RTT_LIFE: Nanos = 10_000 * MS;
+/// Rounds between two tests whether a loss hides a queue.
+const TEST_EVERY: u32 = 32;
+
+/// A halved window that shall tell whether there is a queue.
+#[derive(Debug)]
+struct Test {
+    /// The window before.
+    saved: u64,
+    /// The lowest round trip before.
+    min_rtt: Nanos,
+    /// Numbers from this one on were sent with the halved window.
+    from: u64,
+    /// When this one is acknowledged, the result is there.
+    to: Option<u64>,
+    shortest: Nanos,
+}
 
 #[derive(Debug)]
 pub(super) struct Congestion {
@@ -37,6 +59,8 @@ pub(super) struct Congestion {
     limited: bool,
     /// Bytes per second, over full rounds.
     goodput: u64,
+    test: Option<Test>,
+    rounds_since_test: u32,
 }
 
 impl Congestion {
@@ -58,6 +82,8 @@ impl Congestion {
             recovery_end: 0,
             limited: false,
             goodput: 0,
+            test: None,
+            rounds_since_test: TEST_EVERY / 2,
         }
     }
 
@@ -82,7 +108,13 @@ impl Congestion {
         self.limited = true;
     }
 
-    pub(super) fn on_rtt(&mut self, now: Nanos, rtt: Nanos) {
+    /// The datagram `number` took `rtt` there and back.
+    pub(super) fn on_rtt(&mut self, now: Nanos, number: u64, rtt: Nanos) {
+        if let Some(test) = &mut self.test
+            && number >= test.from
+        {
+            test.shortest = test.shortest.min(rtt);
+        }
         self.round_rtt = self.round_rtt.min(rtt);
         if rtt <= self.min_rtt {
             self.min_rtt = rtt;
@@ -93,7 +125,9 @@ impl Congestion {
     /// `bytes` were acknowledged, up to `number`; `next` is the next number to be sent.
     pub(super) fn on_acked(&mut self, now: Nanos, bytes: u64, number: u64, next: u64) {
         self.round_acked += bytes;
-        if self.limited && !self.in_recovery(number) {
+        if self.test.is_some() {
+            self.judge_test(number, next);
+        } else if self.limited && !self.in_recovery(number) {
             if self.window < self.threshold {
                 self.window += bytes;
             } else {
@@ -114,15 +148,43 @@ impl Congestion {
         }
         let heavy =
             self.round_lost > 4 * self.datagram && self.round_lost * 8 > self.round_lost + self.round_acked;
-        if self.queued() || heavy {
+        if self.test.is_some() {
+            return;
+        }
+        if !self.queued() && !heavy {
+            if self.rounds_since_test >= TEST_EVERY {
+                let (saved, min_rtt) = (self.window, self.min_rtt);
+                self.test = Some(Test { saved, min_rtt, from: next, to: None, shortest: Nanos::MAX });
+                self.window = (self.window / 2).max(self.floor());
+            }
+        } else {
             self.window = (self.window * 7 / 10).max(self.floor());
             self.threshold = self.window;
             self.recovery_end = next;
         }
     }
 
+    fn judge_test(&mut self, number: u64, next: u64) {
+        let Some(test) = &mut self.test else { return };
+        match test.to {
+            None if number >= test.from => test.to = Some(next),
+            Some(to) if number >= to => {
+                let noticeable = (test.min_rtt / 16).max(2 * US);
+                if test.shortest.saturating_add(noticeable) < test.min_rtt {
+                    self.threshold = self.window;
+                } else {
+                    self.window = self.window.max(test.saved);
+                }
+                self.test = None;
+                self.rounds_since_test = 0;
+            }
+            _ => {}
+        }
+    }
+
     /// Nothing came back for several timeouts.
     pub(super) fn on_silence(&mut self, next: u64) {
+        self.test = None;
         self.threshold = (self.window / 2).max(self.floor());
         self.window = self.floor();
         self.recovery_end = next;
@@ -161,6 +223,7 @@ impl Congestion {
         self.round_acked = 0;
         self.round_lost = 0;
         self.round_start = now;
+        self.rounds_since_test = self.rounds_since_test.saturating_add(1);
         self.round_end = next;
         self.limited = false;
     }

@@ -39,7 +39,7 @@ impl Peer {
             let total = now.saturating_sub(sent.time);
             let path = &mut self.paths[at];
             let rtt = path.rtt.sample(total, ack.delay.into());
-            path.congestion.on_rtt(now, rtt);
+            path.congestion.on_rtt(now, highest, rtt);
         }
         let mut news = false;
         for number in base..ack.settled.min(end) {
