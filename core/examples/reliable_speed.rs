@@ -5,8 +5,8 @@
 use std::time::Instant;
 
 use lapis_core::reliable::{
-    Authenticator, Body, Engine, EngineConfig, JobAuth, Lane, NO_TOKEN, NoAuth, NoMemory, PathInfo, SubmitError,
-    Transmit, Verdict,
+    Authenticator, Body, Engine, EngineConfig, JobAuth, Lane, NO_TOKEN, NoAuth, NoMemory, PathInfo,
+    SubmitError, Transmit, Verdict,
 };
 
 struct Pair<A> {
@@ -22,7 +22,8 @@ impl<A: Authenticator + Clone> Pair<A> {
         let config = EngineConfig { receive_buffer: 4 << 20, ..EngineConfig::default() };
         let path = [PathInfo { path_id: 0, max_datagram }];
         let engines = [0, 1].map(|task| {
-            let mut engine = Engine::new(config.clone(), task, 1, auth.clone()).expect("the default is valid");
+            let mut engine =
+                Engine::new(config.clone(), task, 1, auth.clone()).expect("the default is valid");
             engine.add_peer(0, 1 - task, 1, Some(1), &path).expect("a new peer");
             engine
         });
@@ -104,7 +105,10 @@ fn report<A: Authenticator + Clone>(name: &str, auth: &A, seconds: f64) {
             1e9 / rate
         );
     }
-    println!("{name:8} 8 B ping-pong through both engines: {:6.1} ns", Pair::new(auth, 1472).ping_pong(seconds));
+    println!(
+        "{name:8} 8 B ping-pong through both engines: {:6.1} ns",
+        Pair::new(auth, 1472).ping_pong(seconds)
+    );
 }
 
 fn tags(auth: &JobAuth) {

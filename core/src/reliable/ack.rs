@@ -2,8 +2,8 @@
 
 use super::config::{EngineConfig, Nanos};
 use super::draft::Draft;
-use super::wire::{self, ACK_LEN, MAX_ACK_WORDS};
 use super::window::{Seen, Window};
+use super::wire::{self, ACK_LEN, MAX_ACK_WORDS};
 
 /// Numbers that a path remembers. More than a sender keeps open, so that none is forgotten that matters.
 const NUMBER_WINDOW: u64 = 4096;
@@ -62,7 +62,14 @@ impl Arrivals {
 
     /// The datagram was taken. `asks`: it carries something to be acknowledged; `at_once`: without delay.
     #[inline]
-    pub(super) fn arrived(&mut self, now: Nanos, number: u64, asks: bool, at_once: bool, config: &EngineConfig) {
+    pub(super) fn arrived(
+        &mut self,
+        now: Nanos,
+        number: u64,
+        asks: bool,
+        at_once: bool,
+        config: &EngineConfig,
+    ) {
         let in_order = number == self.seen.end();
         if number >= self.seen.end() {
             self.highest_at = now;

@@ -129,7 +129,16 @@ impl<'a> Draft<'a> {
         let start = out.bytes.len();
         out.bytes.extend_from_slice(&[0; HEADER_LEN]);
         let first_segment = out.segments.len();
-        Self { out, start, open: start, first_segment, len: HEADER_LEN, cap, resent: 0, sent: Sent::default() }
+        Self {
+            out,
+            start,
+            open: start,
+            first_segment,
+            len: HEADER_LEN,
+            cap,
+            resent: 0,
+            sent: Sent::default(),
+        }
     }
 
     #[inline]

@@ -166,7 +166,8 @@ impl<A: Authenticator> Engine<A> {
         if local_epoch == 0 || remote_epoch == Some(0) {
             return Err(PeerError::Epoch(task));
         }
-        let distinct = |path: &PathInfo| paths.iter().filter(|other| other.path_id == path.path_id).count() == 1;
+        let distinct =
+            |path: &PathInfo| paths.iter().filter(|other| other.path_id == path.path_id).count() == 1;
         let numbered = |path: &PathInfo| usize::from(path.path_id) < MAX_PATHS && distinct(path);
         if paths.is_empty() || !paths.iter().all(numbered) {
             return Err(PeerError::Paths { peer: task, count: paths.len() });
@@ -418,7 +419,12 @@ impl<A: Authenticator> Engine<A> {
     pub fn memory(&self) -> usize {
         let peers: usize = self.peers.iter().map(Peer::heap).sum();
         let events = self.shared.events.capacity() * size_of::<Event>();
-        size_of::<Self>() + peers + self.index.heap() + self.timers.heap() + events + self.ready.capacity() * 4
+        size_of::<Self>()
+            + peers
+            + self.index.heap()
+            + self.timers.heap()
+            + events
+            + self.ready.capacity() * 4
     }
 
     fn peer(&self, task: u32) -> Option<&Peer> {

@@ -49,7 +49,8 @@ impl Rtt {
 
     /// How long to wait for an answer before asking again, the first time.
     pub(super) fn probe_after(&self, config: &EngineConfig) -> Nanos {
-        (self.smoothed + (4 * self.variation).max(50 * US) + config.max_ack_delay).max(config.retransmit_floor)
+        (self.smoothed + (4 * self.variation).max(50 * US) + config.max_ack_delay)
+            .max(config.retransmit_floor)
     }
 }
 

@@ -122,7 +122,8 @@ impl Path {
         if self.open == 0 || self.probes > 0 {
             return None;
         }
-        let bound = if self.is_up() { config.retransmit_max } else { config.probe_max.min(config.retransmit_max) };
+        let bound =
+            if self.is_up() { config.retransmit_max } else { config.probe_max.min(config.retransmit_max) };
         let wait = self.rtt.probe_after(config).saturating_mul(1 << self.timeouts.min(20));
         Some(self.last_asked.max(self.progress) + wait.min(bound.max(config.retransmit_floor)))
     }
@@ -143,4 +144,3 @@ impl Path {
         rtt / 2 + queue / self.congestion.goodput(rtt).max(1)
     }
 }
-

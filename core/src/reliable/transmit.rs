@@ -157,7 +157,8 @@ impl Peer {
     fn batch<A: Authenticator, M: Memory>(&mut self, at: usize, output: &mut Output<'_, A, M>) -> bool {
         output.out.clear(self.task, self.paths[at].id);
         let none_up = self.any_up().is_none();
-        let (most, most_bytes) = (output.tools.shared.config.batch_datagrams, output.tools.shared.config.batch_bytes);
+        let (most, most_bytes) =
+            (output.tools.shared.config.batch_datagrams, output.tools.shared.config.batch_bytes);
         let mut ended = false;
         while !ended {
             let written = output.out.datagrams();

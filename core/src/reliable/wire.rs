@@ -97,7 +97,9 @@ pub enum WireError {
     #[error("datagram of {0} bytes is shorter than the header of 56")]
     Short(usize),
     /// Another version of the format.
-    #[error("datagram has format version {0}, this library speaks version 1: do all tasks run the same release?")]
+    #[error(
+        "datagram has format version {0}, this library speaks version 1: do all tasks run the same release?"
+    )]
     Version(u8),
     /// The length field and the datagram disagree.
     #[error("header announces {announced} bytes of frames, the datagram has {actual}")]

@@ -119,6 +119,10 @@ impl Ledger {
     #[must_use]
     pub fn missing_between(&self, from: u32, to: u32) -> usize {
         let lanes = [Lane::Request, Lane::Reply];
-        lanes.iter().filter_map(|&lane| self.accounts.get(&(from, to, lane))).map(|account| account.missing).sum()
+        lanes
+            .iter()
+            .filter_map(|&lane| self.accounts.get(&(from, to, lane)))
+            .map(|account| account.missing)
+            .sum()
     }
 }

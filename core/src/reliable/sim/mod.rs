@@ -29,7 +29,9 @@ pub fn for_seeds(test: &str, seeds: u64, property: impl Fn(u64) + std::panic::Re
     };
     for seed in range {
         if let Err(panic) = std::panic::catch_unwind(|| property(seed)) {
-            eprintln!("replay: LAPIS_SIM_SEED={seed} cargo test -p lapis-core --lib -- --exact --nocapture {test}");
+            eprintln!(
+                "replay: LAPIS_SIM_SEED={seed} cargo test -p lapis-core --lib -- --exact --nocapture {test}"
+            );
             std::panic::resume_unwind(panic);
         }
     }

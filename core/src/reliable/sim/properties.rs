@@ -10,7 +10,8 @@ fn auth() -> JobAuth {
 }
 
 fn random_fault(random: &mut Random, worst: u64) -> Fault {
-    let some = |random: &mut Random, most: u64| if random.below(2) == 0 { 0 } else { random.below(most) as u32 };
+    let some =
+        |random: &mut Random, most: u64| if random.below(2) == 0 { 0 } else { random.below(most) as u32 };
     Fault {
         loss: some(random, worst),
         duplicate: some(random, 100_000),
@@ -128,14 +129,16 @@ fn loss_matrix() {
     for loss in [0, 10_000, 20_000, 50_000, 100_000, 200_000, 300_000] {
         for (duplicate, reorder) in [(0, 0), (50_000, 0), (0, 50_000), (50_000, 50_000)] {
             let fault = Fault { loss, duplicate, reorder, reorder_by: 100_000, ..Fault::default() };
-            let mut world = World::new(u64::from(loss), &WorldSpec { fault, ..WorldSpec::default() }, &NoAuth, true);
+            let mut world =
+                World::new(u64::from(loss), &WorldSpec { fault, ..WorldSpec::default() }, &NoAuth, true);
             world.notes = Some(Vec::new());
             let (count, size) = (5_000, 1000);
             world.send(0, Traffic { to: 1, lane: Lane::Request, size, count, external: false });
             world.finish(60_000 * MS);
             let took = world.now;
             let stats = world.engine(0).stats(1).expect("a peer");
-            let mut latencies: Vec<_> = world.notes.iter().flatten().map(|note| note.latency / 1000).collect();
+            let mut latencies: Vec<_> =
+                world.notes.iter().flatten().map(|note| note.latency / 1000).collect();
             latencies.sort_unstable();
             println!(
                 "{:6.1}  {:11.1}  {:9.1}  {count:6}  {:10.2}  {:4.0}  {:6}  {:8}  {:8.1}",
@@ -201,7 +204,8 @@ fn fair_shares() {
         world.send(1, traffic(3));
         world.run_until(world.now + 300 * MS);
         let count = |world: &mut World<NoAuth>| {
-            [(2, 0), (3, 1)].map(|(at, from)| world.engine(at).stats(from).expect("a peer").units_delivered as f64)
+            [(2, 0), (3, 1)]
+                .map(|(at, from)| world.engine(at).stats(from).expect("a peer").units_delivered as f64)
         };
         let before = count(&mut world);
         world.run_until(world.now + 700 * MS);

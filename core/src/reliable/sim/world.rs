@@ -6,8 +6,8 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use super::ledger::HEAD;
 use super::{Fault, Ledger, Note, Pipe, Random};
 use crate::reliable::{
-    Authenticator, Body, Delivery, Engine, EngineConfig, Event, Lane, Memory, Nanos, PathInfo, SubmitError, Transmit,
-    Verdict,
+    Authenticator, Body, Delivery, Engine, EngineConfig, Event, Lane, Memory, Nanos, PathInfo, SubmitError,
+    Transmit, Verdict,
 };
 
 /// What a world consists of.
@@ -201,7 +201,10 @@ impl<A: Authenticator + Clone> World<A> {
             .map(|path_id| PathInfo { path_id, max_datagram: self.spec.max_datagram })
             .collect();
         for peer in (0..self.spec.tasks).filter(|&peer| peer != task) {
-            self.tasks[task as usize].engine.add_peer(self.now, peer, epoch, None, &paths).expect("a new peer");
+            self.tasks[task as usize]
+                .engine
+                .add_peer(self.now, peer, epoch, None, &paths)
+                .expect("a new peer");
             self.ledger.forget(task, peer);
             self.ledger.forget(peer, task);
             self.tasks[peer as usize].traffic.retain(|traffic| traffic.to != task);
@@ -225,7 +228,10 @@ impl<A: Authenticator + Clone> World<A> {
     pub fn done(&self) -> bool {
         self.ledger.missing == 0
             && self.tasks.iter().all(|task| task.traffic.is_empty())
-            && self.added.iter().all(|&(from, to)| self.tasks[from as usize].engine.outstanding(to) == Some(0))
+            && self
+                .added
+                .iter()
+                .all(|&(from, to)| self.tasks[from as usize].engine.outstanding(to) == Some(0))
     }
 
     /// Runs until everything is done.
@@ -432,6 +438,9 @@ impl<A: Authenticator> Task<A> {
 
 impl<A> std::fmt::Debug for World<A> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("World").field("now", &self.now).field("tasks", &self.spec.tasks).finish_non_exhaustive()
+        f.debug_struct("World")
+            .field("now", &self.now)
+            .field("tasks", &self.spec.tasks)
+            .finish_non_exhaustive()
     }
 }
