@@ -45,6 +45,8 @@ mod credit;
 mod draft;
 mod engine;
 mod events;
+#[cfg(any(test, fuzzing, feature = "sim"))]
+pub mod fuzz_entry;
 mod lane;
 mod loss;
 mod path;

@@ -123,6 +123,36 @@ impl Peer {
         own + lanes + units + paths + self.splits.heap() + self.joins.heap()
     }
 
+    /// What it waits for, in words, for when a simulation hangs.
+    #[cfg(any(test, feature = "sim"))]
+    pub(super) fn summary(&self) -> String {
+        let mut text = format!(
+            "confirmed {} charged {} of {} ready {} scheduled {} unsent {} splits {}",
+            self.confirmed,
+            self.charged,
+            self.credit,
+            self.ready,
+            self.scheduled,
+            self.has_unsent(),
+            self.splits.len(),
+        );
+        for path in &self.paths {
+            text += &format!(
+                "; path {} {:?} open {} in flight {} of {} probes {} timeouts {} sent {} deadline {}",
+                path.id,
+                path.state,
+                path.open,
+                path.in_flight,
+                path.congestion.window(),
+                path.probes,
+                path.timeouts,
+                path.sent.len(),
+                path.deadline(&EngineConfig::default()),
+            );
+        }
+        text
+    }
+
     pub(super) fn path_at(&self, id: u8) -> Option<usize> {
         self.paths.iter().position(|path| path.id == id)
     }

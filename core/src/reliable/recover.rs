@@ -144,6 +144,10 @@ impl Peer {
         path.open -= 1;
         path.in_flight -= u64::from(entry.size);
         self.charged -= u64::from(entry.size + shared.config.datagram_overhead);
+        if path.open == 0 && !path.is_up() {
+            // Nothing else would find out that it is back.
+            path.probes = path.probes.max(1);
+        }
         self.stats.datagrams_lost += 1;
         if congestion {
             path.congestion.on_lost(entry.size.into(), number, path.next_number);

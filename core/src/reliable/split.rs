@@ -58,6 +58,12 @@ impl Splits {
         self.splits.len() >= MAX_SPLITS
     }
 
+    /// Units that travel in parts.
+    #[cfg(any(test, feature = "sim"))]
+    pub(super) fn len(&self) -> usize {
+        self.splits.len()
+    }
+
     pub(super) fn heap(&self) -> usize {
         self.splits.capacity() * size_of::<Split>()
     }

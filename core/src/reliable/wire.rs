@@ -273,9 +273,10 @@ impl<'a> Frames<'a> {
         Self { rest: frames, at: 0 }
     }
 
-    fn take(&mut self, len: usize) -> Result<&'a [u8], WireError> {
+    /// The next `len` bytes of the frame that starts at `frame`.
+    fn take(&mut self, len: usize, frame: usize) -> Result<&'a [u8], WireError> {
         let Some((taken, rest)) = self.rest.split_at_checked(len) else {
-            return Err(WireError::Truncated(self.at));
+            return Err(WireError::Truncated(frame));
         };
         self.rest = rest;
         self.at += len;
@@ -286,15 +287,15 @@ impl<'a> Frames<'a> {
         let at = self.at;
         match self.rest[0] {
             DATA => {
-                let head = self.take(DATA_LEN)?;
+                let head = self.take(DATA_LEN, at)?;
                 let lane = lane_at(head, at)?;
-                let payload = self.take(usize::from(u16_at(head, 2)))?;
+                let payload = self.take(usize::from(u16_at(head, 2)), at)?;
                 Ok(Frame::Data { lane, unit: u32_at(head, 4), payload })
             }
             PART => {
-                let head = self.take(PART_HEADER_LEN)?;
+                let head = self.take(PART_HEADER_LEN, at)?;
                 let lane = lane_at(head, at)?;
-                let payload = self.take(usize::from(u16_at(head, 2)))?;
+                let payload = self.take(usize::from(u16_at(head, 2)), at)?;
                 let (total, offset) = (u32_at(head, 8), u32_at(head, 12));
                 // The length of a part follows from its place, so that parts can't overlap or leave holes.
                 let (whole, start) = (total as usize, offset as usize);
@@ -308,16 +309,16 @@ impl<'a> Frames<'a> {
                 Ok(Frame::Part { lane, unit: u32_at(head, 4), total, index, payload })
             }
             ACK => {
-                let head = self.take(ACK_LEN)?;
+                let head = self.take(ACK_LEN, at)?;
                 let (path, words) = (head[1], usize::from(head[2]));
                 if usize::from(path) >= MAX_PATHS || words > MAX_ACK_WORDS || head[3] != 0 {
                     return Err(WireError::Field(at + 1));
                 }
-                let bitmap = self.take(words * 8)?;
+                let bitmap = self.take(words * 8, at)?;
                 Ok(Frame::Ack(Ack { path, delay: u32_at(head, 4), settled: u64_at(head, 8), bitmap }))
             }
             PROBE => {
-                let head = self.take(PROBE_LEN)?;
+                let head = self.take(PROBE_LEN, at)?;
                 if head[1..].iter().any(|&byte| byte != 0) {
                     return Err(WireError::Field(at + 1));
                 }

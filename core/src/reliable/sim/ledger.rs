@@ -75,7 +75,7 @@ impl Ledger {
         let number = u64::from_le_bytes(std::array::from_fn(|at| head.get(at + 8).copied().unwrap_or(0)));
         let mut random = Random::new(number);
         for chunk in body.chunks_mut(8) {
-            let word = random.next().to_le_bytes();
+            let word = random.word().to_le_bytes();
             chunk.copy_from_slice(&word[..chunk.len()]);
         }
     }

@@ -55,7 +55,7 @@ fn exactly_once() {
             },
             ..WorldSpec::default()
         };
-        let mut world = World::new(random.next(), &spec, &auth(), true);
+        let mut world = World::new(random.word(), &spec, &auth(), true);
         for pipe in &mut world.pipes {
             pipe.fault = random_fault(&mut random, 300_000);
         }
@@ -106,7 +106,7 @@ fn progress_after_partitions() {
             fault: Fault { loss: 20_000, bandwidth: 20_000_000, ..Fault::default() },
             ..WorldSpec::default()
         };
-        let mut world = World::new(random.next(), &spec, &NoAuth, true);
+        let mut world = World::new(random.word(), &spec, &NoAuth, true);
         let traffic = Traffic { to: 1, lane: Lane::Request, size: 1000, count: 100_000, external: false };
         world.send(0, traffic);
         for round in 0..5 {
@@ -195,7 +195,7 @@ fn fair_shares() {
         };
         let config = EngineConfig { receive_buffer: 4 << 20, ..EngineConfig::default() };
         let spec = WorldSpec { tasks: 4, fault, config, ..WorldSpec::default() };
-        let mut world = World::new(random.next(), &spec, &NoAuth, true);
+        let mut world = World::new(random.word(), &spec, &NoAuth, true);
         world.set_route(|_, _, to, _| if to >= 2 { 2 } else { to as usize });
         let traffic = |to| Traffic { to, lane: Lane::Request, size: 1400, count: 1 << 40, external: false };
         world.send(0, traffic(2));
@@ -226,7 +226,7 @@ fn failover_and_recovery() {
         let mut random = Random::new(seed);
         let fault = Fault { bandwidth: 125_000_000, ..Fault::default() };
         let spec = WorldSpec { paths: 2, fault, ..WorldSpec::default() };
-        let mut world = World::new(random.next(), &spec, &NoAuth, true);
+        let mut world = World::new(random.word(), &spec, &NoAuth, true);
         world.send(0, Traffic { to: 1, lane: Lane::Request, size: 1400, count: 1 << 40, external: false });
         let pause = random.range(20 * MS..40 * MS);
         world.run_until(pause);

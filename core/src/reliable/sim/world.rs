@@ -5,6 +5,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use super::ledger::HEAD;
 use super::{Fault, Ledger, Note, Pipe, Random};
+use crate::reliable::wire::Header;
 use crate::reliable::{
     Authenticator, Body, Delivery, Engine, EngineConfig, Event, Lane, Memory, Nanos, PathInfo, SubmitError,
     Transmit, Verdict,
@@ -115,6 +116,8 @@ pub struct World<A> {
     steps: u64,
     route: fn(&WorldSpec, u32, u32, u8) -> usize,
     added: Vec<(u32, u32)>,
+    /// Tasks become peers when they hear of each other.
+    lazy: bool,
 }
 
 impl<A: Authenticator + Clone> World<A> {
@@ -151,6 +154,7 @@ impl<A: Authenticator + Clone> World<A> {
             steps: 0,
             route: |spec, _, to, path| to as usize * usize::from(spec.paths) + usize::from(path),
             added: Vec::new(),
+            lazy: !neighbours,
         };
         if neighbours {
             for from in 0..spec.tasks {
@@ -213,6 +217,9 @@ impl<A: Authenticator + Clone> World<A> {
 
     /// Gives a task something to send.
     pub fn send(&mut self, from: u32, traffic: Traffic) {
+        if self.lazy && self.engine(from).max_payload(traffic.to).is_none() {
+            self.add_peer(from, traffic.to);
+        }
         self.tasks[from as usize].traffic.push_back(traffic);
         self.pump(from);
     }
@@ -242,6 +249,9 @@ impl<A: Authenticator + Clone> World<A> {
         let until = self.now + limit;
         while !self.done() {
             let next = self.next().unwrap_or(Nanos::MAX);
+            if next > until {
+                self.explain();
+            }
             assert!(
                 next <= until,
                 "no end in sight after {} ms of virtual time: {} units missing, {} arrived",
@@ -255,6 +265,27 @@ impl<A: Authenticator + Clone> World<A> {
                 if !self.step() {
                     break;
                 }
+            }
+        }
+    }
+
+    /// Prints who waits for what.
+    fn explain(&mut self) {
+        for at in 0..self.added.len() {
+            let (from, to) = self.added[at];
+            let missing = self.ledger.missing_between(from, to);
+            let waiting = self.tasks[from as usize].traffic.iter().filter(|traffic| traffic.to == to).count();
+            let engine = &self.tasks[from as usize].engine;
+            let outstanding = engine.outstanding(to).unwrap_or(0);
+            if missing + waiting + outstanding > 0 {
+                eprintln!(
+                    "{from} -> {to}: {missing} missing, {outstanding} outstanding, more to come: {waiting}"
+                );
+                eprintln!("  {:?}", engine.stats(to));
+                for peer in engine.peers.iter().filter(|peer| peer.task == to) {
+                    eprintln!("  {}", peer.summary());
+                }
+                eprintln!("  there {:?}", self.tasks[to as usize].engine.stats(from));
             }
         }
     }
@@ -298,6 +329,12 @@ impl<A: Authenticator + Clone> World<A> {
 
     /// Hands a datagram to a task's engine.
     pub fn arrive(&mut self, task: u32, datagram: &[u8]) {
+        if self.lazy
+            && let Ok((header, _)) = Header::parse(datagram)
+            && self.engine(task).max_payload(header.source).is_none()
+        {
+            self.add_peer(task, header.source);
+        }
         let (now, refuse) = (self.now, self.refuse);
         let (ledger, random, notes) = (&mut self.ledger, &mut self.random, &mut self.notes);
         let state = &mut self.tasks[task as usize];
