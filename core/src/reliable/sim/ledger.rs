@@ -8,13 +8,32 @@ use crate::reliable::{Lane, Nanos};
 /// Bytes that every unit starts with: sender, receiver, lane, number, size.
 pub(super) const HEAD: usize = 20;
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Missing,
+    /// Its sender was told that nobody knows: it may still arrive, once.
+    Excused,
+    Arrived,
+}
+
 /// What is known of the units from one task to another on one lane.
 #[derive(Debug, Default)]
 struct Account {
-    /// Arrived, by number.
-    arrived: Vec<bool>,
-    missing: usize,
-    sent_at: Vec<Nanos>,
+    /// By number: fate and time of submission.
+    units: Vec<(Fate, Nanos)>,
+    /// Units below it belong to a former incarnation of the sender or the receiver.
+    former: u32,
+    /// Units below it must not arrive any more, since a later incarnation was heard.
+    closed: u32,
+}
+
+/// Names a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) lane: Lane,
+    pub(super) number: u32,
 }
 
 /// A unit that arrived.
@@ -43,13 +62,18 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Enters a unit; returns its first bytes. The rest is [`fill`](Self::fill).
-    pub(super) fn enter(&mut self, now: Nanos, from: u32, to: u32, lane: Lane, size: usize) -> [u8; HEAD] {
+    /// Enters a unit; returns its name and its first bytes. The rest is [`fill`](Self::fill).
+    pub(super) fn enter(
+        &mut self,
+        now: Nanos,
+        from: u32,
+        to: u32,
+        lane: Lane,
+        size: usize,
+    ) -> (Key, [u8; HEAD]) {
         let account = self.accounts.entry((from, to, lane)).or_default();
-        let number = account.arrived.len() as u32;
-        account.arrived.push(false);
-        account.sent_at.push(now);
-        account.missing += 1;
+        let number = account.units.len() as u32;
+        account.units.push((Fate::Missing, now));
         self.missing += 1;
         let mut head = [0; HEAD];
         head[0..4].copy_from_slice(&from.to_le_bytes());
@@ -57,15 +81,33 @@ impl Ledger {
         head[8..12].copy_from_slice(&(lane as u32).to_le_bytes());
         head[12..16].copy_from_slice(&number.to_le_bytes());
         head[16..20].copy_from_slice(&(size as u32).to_le_bytes());
-        head
+        (Key { from, to, lane, number }, head)
     }
 
     /// The last unit entered was not taken by the engine.
-    pub(super) fn withdraw(&mut self, from: u32, to: u32, lane: Lane) {
-        if let Some(account) = self.accounts.get_mut(&(from, to, lane)) {
-            account.arrived.pop();
-            account.sent_at.pop();
-            account.missing -= 1;
+    pub(super) fn withdraw(&mut self, key: Key) {
+        if let Some(account) = self.accounts.get_mut(&(key.from, key.to, key.lane)) {
+            account.units.pop();
+            self.missing -= 1;
+        }
+    }
+
+    /// The sender was told that the unit was acknowledged.
+    ///
+    /// # Panics
+    /// If it did not arrive.
+    pub(super) fn acked(&self, key: Key) {
+        let fate = self.accounts[&(key.from, key.to, key.lane)].units[key.number as usize].0;
+        assert_eq!(fate, Fate::Arrived, "{key:?} was acknowledged");
+    }
+
+    /// The sender was told that nobody knows what became of the unit.
+    pub(super) fn purged(&mut self, key: Key) {
+        let Some(account) = self.accounts.get_mut(&(key.from, key.to, key.lane)) else { return };
+        account.former = account.units.len() as u32;
+        let unit = &mut account.units[key.number as usize].0;
+        if *unit == Fate::Missing {
+            *unit = Fate::Excused;
             self.missing -= 1;
         }
     }
@@ -94,35 +136,25 @@ impl Ledger {
         Self::fill(head, &mut expected);
         assert!(expected == body, "unit {number} {from}->{to} changed on the way");
         let account = self.accounts.get_mut(&(from, to, lane)).expect("a unit from nowhere");
-        let arrived = account.arrived.get_mut(number as usize).expect("a unit from nowhere");
-        assert!(!*arrived, "unit {number} {from}->{to} on {lane:?} arrived twice");
-        *arrived = true;
-        account.missing -= 1;
-        self.missing -= 1;
-        self.arrived += 1;
-        Note { from, to, lane, number, latency: now - account.sent_at[number as usize] }
-    }
-
-    /// Forgets the units between two tasks: one of them was purged or restarted. What arrives of them from now
-    /// on comes from nowhere.
-    pub fn forget(&mut self, from: u32, to: u32) {
-        for lane in [Lane::Request, Lane::Reply] {
-            if let Some(account) = self.accounts.get_mut(&(from, to, lane)) {
-                self.missing -= account.missing;
-                account.missing = 0;
-                account.arrived.fill(true);
-            }
+        assert!(number >= account.closed, "unit {number} {from}->{to} is of a former incarnation");
+        if number >= account.former {
+            account.closed = account.former;
         }
+        let (fate, sent) = account.units.get_mut(number as usize).expect("a unit from nowhere");
+        assert!(*fate != Fate::Arrived, "unit {number} {from}->{to} on {lane:?} arrived twice");
+        if *fate == Fate::Missing {
+            self.missing -= 1;
+        }
+        *fate = Fate::Arrived;
+        self.arrived += 1;
+        Note { from, to, lane, number, latency: now - *sent }
     }
 
-    /// Units from one task to another that did not arrive.
+    /// Units from one task to another that did not arrive and should.
     #[must_use]
     pub fn missing_between(&self, from: u32, to: u32) -> usize {
         let lanes = [Lane::Request, Lane::Reply];
-        lanes
-            .iter()
-            .filter_map(|&lane| self.accounts.get(&(from, to, lane)))
-            .map(|account| account.missing)
-            .sum()
+        let units = lanes.iter().filter_map(|&lane| self.accounts.get(&(from, to, lane)));
+        units.flat_map(|account| &account.units).filter(|unit| unit.0 == Fate::Missing).count()
     }
 }

@@ -7,6 +7,8 @@
 //! Tests run a few seeds of each property; `LAPIS_SIM_SEEDS=5000` runs more, `LAPIS_SIM_SEED=17` one. A failing
 //! seed prints the command that runs it again.
 
+#[cfg(test)]
+mod incarnations;
 mod ledger;
 mod network;
 #[cfg(test)]

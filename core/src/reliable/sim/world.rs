@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use super::ledger::HEAD;
+use super::ledger::{HEAD, Key};
 use super::{Fault, Ledger, Note, Pipe, Random};
 use crate::reliable::wire::Header;
 use crate::reliable::{
@@ -59,17 +59,17 @@ pub struct Traffic {
 struct Task<A> {
     engine: Engine<A>,
     traffic: VecDeque<Traffic>,
-    /// External bodies by token.
-    memory: HashMap<u64, Vec<u8>>,
+    /// What was submitted, by token, with the external body.
+    memory: HashMap<u64, (Key, Vec<u8>)>,
     next_token: u64,
     timer: Nanos,
 }
 
-struct Bodies<'a>(&'a HashMap<u64, Vec<u8>>);
+struct Bodies<'a>(&'a HashMap<u64, (Key, Vec<u8>)>);
 
 impl Memory for Bodies<'_> {
     fn read(&mut self, buffer: u64, offset: u64, len: u32, read: &mut dyn FnMut(&[u8])) {
-        let body = self.0.get(&buffer).expect("the engine reads memory that was given back");
+        let (_, body) = self.0.get(&buffer).expect("the engine reads memory that was given back");
         let (offset, len) = (offset as usize, len as usize);
         // In two pieces, for they may be many.
         let (first, second) = body[offset..offset + len].split_at(len / 2);
@@ -180,9 +180,7 @@ impl<A: Authenticator + Clone> World<A> {
 
     /// Makes `to` a peer of `from`.
     pub fn add_peer(&mut self, from: u32, to: u32) {
-        let paths: Vec<_> = (0..self.spec.paths)
-            .map(|path_id| PathInfo { path_id, max_datagram: self.spec.max_datagram })
-            .collect();
+        let paths = self.path_infos();
         let known = self.spec.epochs_known.then_some(1);
         let engine = &mut self.tasks[from as usize].engine;
         engine.add_peer(self.now, to, 1, known, &paths).expect("a new peer");
@@ -199,20 +197,20 @@ impl<A: Authenticator + Clone> World<A> {
         let state = &mut self.tasks[task as usize];
         state.engine = Engine::new(self.spec.config.clone(), task, 77, auth.clone()).expect("valid before");
         state.traffic.clear();
-        state.memory.clear();
-        state.timer = Nanos::MAX;
-        let paths: Vec<_> = (0..self.spec.paths)
-            .map(|path_id| PathInfo { path_id, max_datagram: self.spec.max_datagram })
-            .collect();
-        for peer in (0..self.spec.tasks).filter(|&peer| peer != task) {
-            self.tasks[task as usize]
-                .engine
-                .add_peer(self.now, peer, epoch, None, &paths)
-                .expect("a new peer");
-            self.ledger.forget(task, peer);
-            self.ledger.forget(peer, task);
-            self.tasks[peer as usize].traffic.retain(|traffic| traffic.to != task);
+        for (_, (key, _)) in state.memory.drain() {
+            self.ledger.purged(key);
         }
+        state.timer = Nanos::MAX;
+        let paths = self.path_infos();
+        for peer in (0..self.spec.tasks).filter(|&peer| peer != task) {
+            let engine = &mut self.tasks[task as usize].engine;
+            engine.add_peer(self.now, peer, epoch, None, &paths).expect("a new peer");
+        }
+    }
+
+    fn path_infos(&self) -> Vec<PathInfo> {
+        let max_datagram = self.spec.max_datagram;
+        (0..self.spec.paths).map(|path_id| PathInfo { path_id, max_datagram }).collect()
     }
 
     /// Gives a task something to send.
@@ -360,7 +358,12 @@ impl<A: Authenticator + Clone> World<A> {
             while let Some(event) = state.engine.poll_event() {
                 match event {
                     Event::Acked { token, .. } | Event::Purged { token, .. } => {
-                        state.memory.remove(&token).expect("a token that was not given, or given back twice");
+                        let known = state.memory.remove(&token);
+                        let (key, _) = known.expect("a token that was not given, or given back twice");
+                        match event {
+                            Event::Acked { .. } => self.ledger.acked(key),
+                            _ => self.ledger.purged(key),
+                        }
                     }
                     other => self.events.push((task, other)),
                 }
@@ -399,7 +402,7 @@ impl<A: Authenticator + Clone> World<A> {
             let size = traffic.size.min(max).max(HEAD);
             let (to, lane) = (traffic.to, traffic.lane);
             let token = state.next_token;
-            let head = self.ledger.enter(self.now, task, to, lane, size);
+            let (key, head) = self.ledger.enter(self.now, task, to, lane, size);
             body.resize(size - HEAD, 0);
             Ledger::fill(&head, &mut body);
             let given = if traffic.external {
@@ -410,7 +413,7 @@ impl<A: Authenticator + Clone> World<A> {
             match state.engine.submit(self.now, to, lane, &head, given, token) {
                 Ok(()) => {
                     let held = if traffic.external { [&[0; 3], &body[..]].concat() } else { Vec::new() };
-                    state.memory.insert(token, held);
+                    state.memory.insert(token, (key, held));
                     state.next_token += 1;
                     any = true;
                     traffic.count -= 1;
@@ -419,8 +422,13 @@ impl<A: Authenticator + Clone> World<A> {
                     }
                 }
                 Err(SubmitError::Again) => {
-                    self.ledger.withdraw(task, to, lane);
+                    self.ledger.withdraw(key);
                     stuck += 1;
+                }
+                Err(SubmitError::PeerDown(_)) => {
+                    // Purged with traffic to come: the task gives up.
+                    self.ledger.withdraw(key);
+                    state.traffic.remove(stuck);
                 }
                 Err(error) => panic!("submit: {error}"),
             }
