@@ -70,7 +70,7 @@ pub fn member(data: &[u8]) {
             2 => {
                 let lane = if control & 8 == 0 { Lane::Request } else { Lane::Reply };
                 let body = [*control; 700];
-                let size = usize::from(*control) * 2;
+                let size = engine.max_payload(1).map_or(0, |max| max.min(usize::from(*control) * 2));
                 let full = engine.submit(now, 1, lane, &[], Body::Copy(&body[..size]), 5);
                 assert!(full.is_ok() || engine.outstanding(1).is_some_and(|held| held > 0));
             }
