@@ -87,7 +87,7 @@ impl std::fmt::Debug for JobAuth {
 pub struct JobState {
     hash: Polyval,
     /// Bytes not yet hashed: hashing a few blocks at once is much faster than one after the other.
-    partial: [u8; PARTIAL],
+    partial: [u8; PARTIAL + 16],
     held: usize,
     total: u64,
 }
@@ -105,7 +105,7 @@ impl Authenticator for JobAuth {
 
     #[inline]
     fn begin(&self) -> JobState {
-        JobState { hash: self.hash.clone(), partial: [0; PARTIAL], held: 0, total: 0 }
+        JobState { hash: self.hash.clone(), partial: [0; PARTIAL + 16], held: 0, total: 0 }
     }
 
     #[inline]
@@ -119,7 +119,7 @@ impl Authenticator for JobAuth {
             if state.held < PARTIAL {
                 return;
             }
-            state.hash.update_padded(&state.partial);
+            state.hash.update_padded(&state.partial[..PARTIAL]);
             state.held = 0;
         }
         let whole = bytes.len() - bytes.len() % PARTIAL;
@@ -133,11 +133,13 @@ impl Authenticator for JobAuth {
 
     #[inline]
     fn finish(&self, mut state: JobState) -> Tag {
+        // Zeros up to a whole block, and the length in a block of its own.
         let padded = state.held.next_multiple_of(16);
-        let mut last = [0; PARTIAL + 16];
-        last[..state.held].copy_from_slice(&state.partial[..state.held]);
-        last[padded..padded + 8].copy_from_slice(&state.total.to_le_bytes());
-        state.hash.update_padded(&last[..padded + 16]);
+        state.partial[state.held..padded].fill(0);
+        let mut length = [0; 16];
+        length[..8].copy_from_slice(&state.total.to_le_bytes());
+        state.partial[padded..padded + 16].copy_from_slice(&length);
+        state.hash.update_padded(&state.partial[..padded + 16]);
         let mut block = state.hash.finalize();
         self.cipher.encrypt_block(&mut block);
         block.into()
