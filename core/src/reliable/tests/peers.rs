@@ -128,3 +128,25 @@ fn wrong_arguments_are_explained() {
     let error = Engine::new(config, 0, 0, NoAuth).unwrap_err();
     assert_eq!(error.to_string(), "reliable packets: ack_threshold = 32 is outside 1..=31");
 }
+
+#[test]
+fn a_sender_keeps_to_the_credit() {
+    let small = EngineConfig { receive_buffer: 16_000, ..EngineConfig::default() };
+    let mut pair = Pair::new();
+    pair.engines[1] = engine(1, &small);
+    let path = [PathInfo { path_id: 0, max_datagram: 1472 }];
+    pair.engines[1].add_peer(0, 0, 1, Some(1), &path).unwrap();
+    // The sender learns of it with the first acknowledgement.
+    pair.submit(0, Lane::Request, b"first", 0).unwrap();
+    pair.run(MS);
+    for n in 1..1000 {
+        pair.submit(0, Lane::Request, &[0; 1400], n).unwrap();
+    }
+    // Each datagram counts with its overhead; the one that reaches the credit is still sent.
+    let sent = pair.send(0);
+    assert_eq!(sent, 12_000usize.div_ceil(1400 + 2 + 8 + HEADER_LEN + 512));
+    let last = header(pair.wires[1].last().unwrap());
+    assert_eq!(last.flags, ACK_NOW, "a sender that is held up asks for an acknowledgement");
+    pair.run(100 * MS);
+    assert_eq!(pair.got[1].len(), 1000);
+}
