@@ -11,6 +11,8 @@ use super::wire::Ack;
 
 /// Timeouts of a path after which silence means suspicion.
 const SUSPECT_TIMEOUTS: u32 = 2;
+/// Greetings to a peer for which there is nothing else.
+const IDLE_GREETINGS: u32 = 10;
 /// Timeouts after which a path starts over with the smallest window.
 const RESTART_TIMEOUTS: u32 = 3;
 
@@ -195,7 +197,8 @@ impl Peer {
         }
         if self.greet_at.is_some_and(|at| at <= now) {
             self.greet_at = None;
-            self.greet_now = true;
+            // Without anything to send, one that does not answer is left alone after a while.
+            self.greet_now = self.outstanding() > 0 || self.greetings < IDLE_GREETINGS;
         }
         if self.silent_at(&shared.config) <= now {
             let silence = now - self.last_heard.min(now);

@@ -72,8 +72,9 @@ pub const PART_LEN: usize = 448;
 pub const MAX_PARTS: usize = 255;
 /// Bytes of an `ACK` frame without its bitmap.
 pub const ACK_LEN: usize = 16;
-/// The most 64-bit words in the bitmap of an `ACK` frame.
-pub const MAX_ACK_WORDS: usize = 64;
+/// The most 64-bit words in the bitmap of an `ACK` frame: more than a sender keeps open, and few enough for the
+/// smallest datagram.
+pub const MAX_ACK_WORDS: usize = 48;
 /// Bytes of a `PROBE` frame.
 pub const PROBE_LEN: usize = 8;
 /// The smallest datagram size that a path may have: a part fits, and so does IPv4's 576 less its headers.
@@ -82,6 +83,9 @@ pub const MIN_DATAGRAM: usize = 548;
 pub const MAX_DATAGRAM: usize = 65_507;
 /// The most paths between two tasks; path numbers are below it.
 pub const MAX_PATHS: usize = 8;
+const _: () = assert!(HEADER_LEN + ACK_LEN + 8 * MAX_ACK_WORDS <= MIN_DATAGRAM);
+const _: () = assert!(HEADER_LEN + PART_HEADER_LEN + PART_LEN <= MIN_DATAGRAM);
+
 /// The highest packet number; nobody lives to send it.
 pub const MAX_NUMBER: u64 = 1 << 62;
 

@@ -330,3 +330,55 @@ fn memory_is_bounded() {
     println!("most memory of one engine: {} bytes", world.most_memory);
     assert!(world.most_memory < 4 << 20, "{} bytes", world.most_memory);
 }
+
+/// A task that computes and does not look at its socket loses nothing: credits keep to its receive buffer, and
+/// what was sent again in vain is little.
+#[test]
+fn busy_receivers() {
+    for_seeds("reliable::sim::properties::busy_receivers", 10, |seed| {
+        let mut random = Random::new(seed);
+        let senders = random.range(1..6) as u32;
+        let spec = WorldSpec { tasks: senders + 1, ..WorldSpec::default() };
+        let mut world = World::new(random.word(), &spec, &NoAuth, true);
+        let size = random.range(20..1400) as usize;
+        for from in 1..=senders {
+            world.send(from, Traffic { to: 0, lane: Lane::Request, size, count: 20_000, external: false });
+        }
+        // Once every sender was heard of.
+        world.run_until(2 * MS);
+        for _ in 0..10 {
+            world.keep_busy(0, random.range(MS..60 * MS));
+            world.run_until(world.now + 70 * MS);
+        }
+        world.finish(60_000 * MS);
+        let stats: Vec<_> = (1..=senders).map(|from| world.engine(from).stats(0).expect("a peer")).collect();
+        let resent: u64 = stats.iter().map(|stats| stats.units_resent).sum();
+        let share = resent as f64 / (f64::from(senders) * 20_000.0);
+        println!(
+            "{senders} senders, {size} bytes: {} overflows, {:.2} % resent",
+            world.overflows,
+            share * 100.0
+        );
+        // Probes to a task that does not look are not covered by its credit.
+        assert!(world.overflows * 100 <= world.datagrams, "{} of {}", world.overflows, world.datagrams);
+        assert!(share < 0.05, "{share}");
+    });
+}
+
+/// Many to one: the receive buffer is shared out, so that few datagrams find it full, and all arrive.
+#[test]
+fn incast() {
+    let spec = WorldSpec { tasks: 33, ..WorldSpec::default() };
+    let mut world = World::new(7, &spec, &NoAuth, true);
+    for from in 1..33 {
+        world.send(from, Traffic { to: 0, lane: Lane::Request, size: 1400, count: 500, external: false });
+    }
+    while !world.done() {
+        world.keep_busy(0, 200_000);
+        world.run_until(world.now + 250_000);
+        assert!(world.now < 60_000 * MS);
+    }
+    let share = world.overflows as f64 / (32.0 * 500.0);
+    println!("32 to one: {:.1} ms of virtual time, {:.1} % overflow", world.now as f64 / 1e6, share * 100.0);
+    assert!(share < 0.1, "{share}");
+}

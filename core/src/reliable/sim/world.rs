@@ -63,6 +63,11 @@ struct Task<A> {
     memory: HashMap<u64, (Key, Vec<u8>)>,
     next_token: u64,
     timer: Nanos,
+    /// Computing and not looking at its socket until then.
+    busy_until: Nanos,
+    /// The socket's receive buffer meanwhile, and how much of it is used.
+    socket: VecDeque<Vec<u8>>,
+    socket_used: usize,
 }
 
 struct Bodies<'a>(&'a HashMap<u64, (Key, Vec<u8>)>);
@@ -80,6 +85,7 @@ impl Memory for Bodies<'_> {
 
 enum Happening {
     Arrival { task: u32, datagram: Vec<u8> },
+    Wake { task: u32 },
     Timer { task: u32 },
 }
 
@@ -105,6 +111,8 @@ pub struct World<A> {
     pub overhear: usize,
     /// Datagrams sent.
     pub datagrams: u64,
+    /// Datagrams for which a busy task's receive buffer had no room.
+    pub overflows: u64,
     tasks: Vec<Task<A>>,
     spec: WorldSpec,
     random: Random,
@@ -130,6 +138,9 @@ impl<A: Authenticator + Clone> World<A> {
             memory: HashMap::new(),
             next_token: 0,
             timer: Nanos::MAX,
+            busy_until: 0,
+            socket: VecDeque::new(),
+            socket_used: 0,
         });
         let pipes = vec![Pipe::new(spec.fault); spec.tasks as usize * usize::from(spec.paths)];
         let mut world = Self {
@@ -143,6 +154,7 @@ impl<A: Authenticator + Clone> World<A> {
             overheard: Vec::new(),
             overhear: 0,
             datagrams: 0,
+            overflows: 0,
             tasks: tasks.collect(),
             spec: spec.clone(),
             random: Random::new(seed),
@@ -310,19 +322,51 @@ impl<A: Authenticator + Clone> World<A> {
         self.free.push(slot);
         match self.happenings[slot].take() {
             Some(Happening::Arrival { task, datagram }) => {
-                self.arrive(task, &datagram);
-                self.pump(task);
+                let state = &mut self.tasks[task as usize];
+                if state.busy_until > self.now {
+                    let config = &self.spec.config;
+                    let cost = datagram.len() + config.datagram_overhead as usize;
+                    if state.socket_used + cost > config.receive_buffer as usize {
+                        self.overflows += 1;
+                    } else {
+                        state.socket_used += cost;
+                        state.socket.push_back(datagram);
+                    }
+                } else {
+                    self.arrive(task, &datagram);
+                    self.pump(task);
+                }
+            }
+            Some(Happening::Wake { task }) => {
+                let state = &mut self.tasks[task as usize];
+                if state.busy_until <= self.now {
+                    state.socket_used = 0;
+                    for datagram in std::mem::take(&mut state.socket) {
+                        self.arrive(task, &datagram);
+                    }
+                    self.pump(task);
+                }
             }
             Some(Happening::Timer { task }) => {
                 let state = &mut self.tasks[task as usize];
                 if state.timer == at {
                     state.timer = Nanos::MAX;
-                    self.pump(task);
+                    // A busy task looks at the clock when it wakes.
+                    if state.busy_until <= self.now {
+                        self.pump(task);
+                    }
                 }
             }
             None => {}
         }
         true
+    }
+
+    /// The task computes for a while and makes no progress; what arrives waits in its receive buffer.
+    pub fn keep_busy(&mut self, task: u32, time: Nanos) {
+        let until = self.now + time;
+        self.tasks[task as usize].busy_until = until;
+        self.plan(until, Happening::Wake { task });
     }
 
     /// Hands a datagram to a task's engine.
