@@ -1,3 +1,26 @@
-//! Lapis core.
+//! Lapis core: contexts, operations, dispatcher, counters, handlers, transports and their loader.
 
+mod api;
+pub mod bootstrap;
+pub mod completion;
+pub mod config;
+pub mod context;
+pub mod counter;
+pub mod error;
+pub mod handlers;
+mod lock;
+pub mod message;
+pub mod pending;
 pub mod reliable;
+pub mod stats;
+pub mod sync;
+pub mod transport;
+pub mod wire;
+
+pub use completion::{Completion, Notify};
+pub use context::{Context, ContextBuilder, HandlerId, Memory, RemoteMemory};
+pub use counter::Counter;
+pub use error::{Error, LapiCode, Result};
+pub use handlers::{CompletionHandler, Delivery, Incoming, Run};
+pub use message::{Destination, Source};
+pub use pending::Pending;

@@ -1,1 +1,3 @@
 //! The C interface of LAPI: liblapi_r.so.
+
+pub mod abi;

@@ -1,2 +1,7 @@
-//! Starts the tasks of a Lapis job.
-fn main() {}
+//! `lapirun`: starts the tasks of a Lapis job.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    lapirun::cli::main()
+}

@@ -1,0 +1,60 @@
+//! Lapis for Rust programs: active messages, one-sided transfers and remote atomics between the tasks of a parallel job.
+//!
+//! Start the tasks with `lapirun -n 4 program`; each calls [`init`] and talks to the others by number.
+//!
+//! ```
+//! use lapis::{Delivery, HandlerId};
+//! use std::sync::atomic::{AtomicU64, Ordering};
+//! use std::sync::Arc;
+//!
+//! const ADD: HandlerId = HandlerId(1);
+//!
+//! let context = lapis::init()?; // A program that nobody launched is a job of one task.
+//! let sum = Arc::new(AtomicU64::new(0));
+//! let here = sum.clone();
+//! context.set_handler(ADD, move |_, message| {
+//!     here.fetch_add(message.data.map_or(0, |d| d[0].into()), Ordering::Relaxed);
+//!     Delivery::bury()
+//! })?;
+//! context.gfence()?; // Everybody has registered.
+//! for task in 0..context.tasks() {
+//!     context.send(task, ADD, &[], &[task as u8 + 1])?;
+//! }
+//! context.gfence()?; // Everything has arrived everywhere.
+//! let tasks = u64::from(context.tasks());
+//! assert_eq!(sum.load(Ordering::Relaxed), tasks * (tasks + 1) / 2);
+//! # Ok::<(), lapis::Error>(())
+//! ```
+//!
+//! Memory from [`Context::alloc`] is reached by the others directly where they share it:
+//!
+//! ```
+//! let context = lapis::init()?;
+//! let memory = context.alloc(8)?;
+//! let next = (context.task() + 1) % context.tasks();
+//! let all = context.all_gather(&memory.remote().to_bytes())?;
+//! let theirs = lapis::RemoteMemory::from_bytes(all.chunks_exact(20).nth(next as usize).unwrap().try_into().unwrap());
+//! let ticket = context.fetch_add(theirs, 1)?;
+//! assert_eq!(ticket, 0);
+//! # Ok::<(), lapis::Error>(())
+//! ```
+
+/// Everything else: transports, configuration, bootstrap, the raw operations.
+pub use lapis_core as core;
+pub use lapis_core::{
+    Completion, CompletionHandler, Context, ContextBuilder, Counter, Delivery, Destination, Error, HandlerId,
+    Incoming, LapiCode, Memory, Notify, Pending, RemoteMemory, Result, Run, Source,
+};
+
+/// Joins the job that the environment announces, with the configuration that the environment gives.
+///
+/// # Errors
+/// See [`ContextBuilder::init`].
+pub fn init() -> Result<Context> {
+    builder().init()
+}
+
+/// Begins to set up a context whose messages to itself go over the built-in transport.
+pub fn builder() -> ContextBuilder {
+    Context::builder().transport(lapis_loopback::table())
+}

@@ -1,0 +1,230 @@
+/*
+ * lapis_transport.h: the border between Lapis and transport plugins written in C.
+ *
+ * docs/plugin-abi.md explains it, docs/writing-a-transport.md gives a lesson, examples/plugins/c-echo is a whole plugin.
+ * A test of Lapis compares every size, offset and number in here with its own.
+ *
+ * A plugin named NAME is a file liblapis_NAME.so that exports one function, lapis_transport_NAME_v1.
+ */
+#ifndef LAPIS_TRANSPORT_H
+#define LAPIS_TRANSPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LAPIS_TRANSPORT_MAGIC UINT64_C(0x017254736970614c)
+#define LAPIS_ABI_MAJOR 1u
+#define LAPIS_ABI_MINOR 0u
+/* Changes when a struct below changes, which makes a new major version. Right for 64-bit targets. */
+#define LAPIS_LAYOUT_HASH UINT64_C(0x517a40b892675b1b)
+
+#define LAPIS_MAX_ADDRESS 512
+
+/* Capabilities: operations. A bit is set exactly when the entries of that name are not null. */
+#define LAPIS_CAP_AM_SHORT   (UINT64_C(1) << 0)
+#define LAPIS_CAP_AM_PACKED  (UINT64_C(1) << 1)
+#define LAPIS_CAP_AM_ZCOPY   (UINT64_C(1) << 2)
+#define LAPIS_CAP_PUT_SHORT  (UINT64_C(1) << 3)
+#define LAPIS_CAP_PUT_ZCOPY  (UINT64_C(1) << 4)
+#define LAPIS_CAP_GET_SHORT  (UINT64_C(1) << 5)
+#define LAPIS_CAP_GET_ZCOPY  (UINT64_C(1) << 6)
+#define LAPIS_CAP_RMW        (UINT64_C(1) << 7)
+#define LAPIS_CAP_DATAGRAM   (UINT64_C(1) << 8)  /* send_datagrams */
+#define LAPIS_CAP_REGISTER   (UINT64_C(1) << 9)  /* mem_register */
+#define LAPIS_CAP_ALLOCATE   (UINT64_C(1) << 10) /* mem_alloc */
+#define LAPIS_CAP_WINDOW     (UINT64_C(1) << 11)
+#define LAPIS_CAP_WAIT       (UINT64_C(1) << 12) /* arm, wait, wake, wait_fd */
+/* Capabilities: promises. */
+#define LAPIS_CAP_RELIABLE     (UINT64_C(1) << 32)
+#define LAPIS_CAP_ORDERED      (UINT64_C(1) << 33)
+#define LAPIS_CAP_ANY_ADDRESS  (UINT64_C(1) << 34)
+#define LAPIS_CAP_PEER_FAILURE (UINT64_C(1) << 35)
+#define LAPIS_CAP_SELF_ONLY    (UINT64_C(1) << 36)
+#define LAPIS_CAP_LOCAL_ONLY   (UINT64_C(1) << 37)
+
+/* What calls answer. Data-path calls: DONE, IN_PROGRESS, AGAIN or an error; set-up calls: DONE (or AGAIN) or an error. */
+enum {
+    LAPIS_DONE = 0,         /* finished */
+    LAPIS_IN_PROGRESS = 1,  /* accepted; an event with the token follows */
+    LAPIS_AGAIN = 2,        /* no room now: poll and try again */
+    LAPIS_UNSUPPORTED = -1, /* not wired */
+    LAPIS_INVALID = -2,     /* over a limit, unknown peer, bad argument */
+    LAPIS_UNREACHABLE = -3, /* set-up: this transport can't reach that peer */
+    LAPIS_PEER_DOWN = -4,   /* data path: the peer is gone */
+    LAPIS_EXHAUSTED = -5,   /* set-up: a resource ran out */
+    LAPIS_IO = -6,          /* the operating system refused */
+    LAPIS_PANICKED = -7     /* the instance is broken */
+};
+
+/* Kinds of events. */
+enum {
+    LAPIS_EVENT_MESSAGE = 0,   /* data, len from peer */
+    LAPIS_EVENT_COMPLETE = 1,  /* the operation of token ended with status */
+    LAPIS_EVENT_PEER_DOWN = 2, /* peer is gone */
+    LAPIS_EVENT_DATAGRAM = 3,  /* data, len over path token */
+    LAPIS_EVENT_PATH = 4       /* path token: status 1 up, 0 down; len its datagram size */
+};
+
+/* Atomic operations. */
+enum { LAPIS_FETCH_AND_ADD = 0, LAPIS_FETCH_AND_OR = 1, LAPIS_SWAP = 2, LAPIS_COMPARE_AND_SWAP = 3 };
+
+/* A buffer of the caller's for saying why a call failed: UTF-8, not terminated. May be a null pointer. */
+typedef struct {
+    uint8_t *buf;
+    uint32_t capacity;
+    uint32_t len;
+} lapis_error_text;
+
+typedef struct {
+    uint8_t *ptr;
+    size_t len;
+} lapis_slice;
+
+typedef struct {
+    uint64_t addr;
+    uint64_t key;
+} lapis_remote_addr;
+
+typedef struct {
+    lapis_remote_addr remote;
+    uint64_t operand;
+    uint64_t compare;
+    uint32_t op;
+    uint32_t width;
+} lapis_rmw_request;
+
+typedef struct {
+    uint64_t addr;
+    uint64_t len;
+    uint64_t id;
+    uint64_t key;
+} lapis_region_info;
+
+typedef struct {
+    uint64_t remote_base;
+    uint64_t len;
+    uint8_t *local_base;
+} lapis_window;
+
+typedef struct {
+    uint32_t peer;
+    uint32_t path;
+    const lapis_slice *slices;
+    uint32_t count;
+    uint32_t segment;
+} lapis_datagram_batch;
+
+typedef struct {
+    uint32_t kind;
+    uint32_t peer;
+    uint8_t *data;
+    uint32_t len;
+    int32_t status;
+    uint64_t token;
+} lapis_event;
+
+typedef struct {
+    uint32_t max_short;
+    uint32_t max_packed;
+    uint32_t max_head;
+    uint32_t receive_buffer;
+    uint64_t max_zcopy;
+    uint64_t zcopy_from;
+    uint32_t paths;
+    uint32_t max_peers;
+} lapis_limits;
+
+typedef struct {
+    uint64_t caps;
+    lapis_limits limits;
+} lapis_attributes;
+
+typedef struct {
+    uint32_t struct_size;
+    uint32_t task;
+    uint32_t tasks;
+    uint32_t context;
+    uint32_t incarnation;
+    uint32_t interrupts;
+    const uint8_t *job;
+    size_t job_len;
+    const uint8_t *secret; /* 32 bytes; never log them */
+} lapis_open_params;
+
+/* What the host offers. Lives as long as the process. Levels: 1 error, 2 warning, 3 info, 4 debug, 5 trace. */
+typedef struct {
+    uint32_t struct_size;
+    uint32_t abi_major;
+    void (*log)(uint32_t level, const uint8_t *target, size_t target_len, const uint8_t *text, size_t text_len);
+    int32_t (*log_enabled)(uint32_t level, const uint8_t *target, size_t target_len);
+    /* Length of the value, or -1 when it is not set; writes at most capacity bytes. */
+    ptrdiff_t (*option)(const uint8_t *name, size_t name_len, uint8_t *buf, size_t capacity);
+} lapis_host_table;
+
+typedef struct {
+    uint64_t magic;
+    uint32_t abi_major;
+    uint32_t abi_minor;
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t layout_hash;
+    const char *name;
+    const char *version;
+} lapis_table_head;
+
+/* Writes len bytes at the place the transport gives. */
+typedef void (*lapis_pack_fn)(void *arg, uint8_t *into, size_t len);
+
+typedef struct {
+    lapis_table_head head;
+    uint64_t caps;
+    /* Set-up. */
+    int32_t (*open)(const lapis_host_table *host, const lapis_open_params *params, void **instance,
+                    lapis_error_text *error);
+    void (*close)(void *instance);
+    int32_t (*attributes)(void *instance, lapis_attributes *out, lapis_error_text *note);
+    int32_t (*address)(void *instance, uint8_t *buf, uint32_t capacity); /* its length, or an error */
+    int32_t (*connect)(void *instance, uint32_t peer, const uint8_t *address, uint32_t len,
+                       lapis_error_text *error);
+    int32_t (*progress_connect)(void *instance, lapis_error_text *error); /* AGAIN while something is pending */
+    void (*disconnect)(void *instance, uint32_t peer);
+    int32_t (*mem_register)(void *instance, lapis_slice range, lapis_region_info *out, lapis_error_text *error);
+    int32_t (*mem_alloc)(void *instance, size_t len, lapis_region_info *out, lapis_error_text *error);
+    void (*mem_release)(void *instance, uint64_t id);
+    int32_t (*window)(void *instance, uint32_t peer, lapis_window *out); /* UNREACHABLE: there is none */
+    /* Data path. */
+    int32_t (*am_short)(void *instance, uint32_t peer, const uint8_t *head, uint32_t head_len, const uint8_t *body,
+                        uint32_t body_len);
+    int32_t (*am_packed)(void *instance, uint32_t peer, size_t len, lapis_pack_fn pack, void *arg);
+    int32_t (*am_zcopy)(void *instance, uint32_t peer, const uint8_t *head, uint32_t head_len, lapis_slice body,
+                        uint64_t token);
+    int32_t (*put_short)(void *instance, uint32_t peer, lapis_slice data, lapis_remote_addr remote);
+    int32_t (*get_short)(void *instance, uint32_t peer, lapis_slice into, lapis_remote_addr remote);
+    int32_t (*put_zcopy)(void *instance, uint32_t peer, lapis_slice data, lapis_remote_addr remote, uint64_t token);
+    int32_t (*get_zcopy)(void *instance, uint32_t peer, lapis_slice into, lapis_remote_addr remote, uint64_t token);
+    int32_t (*rmw)(void *instance, uint32_t peer, const lapis_rmw_request *request, uint64_t *previous,
+                   uint64_t token);
+    int32_t (*send_datagrams)(void *instance, const lapis_datagram_batch *batches, uint32_t count); /* how many */
+    int32_t (*poll)(void *instance, lapis_event *events, uint32_t capacity);                        /* how many */
+    void (*flush)(void *instance);
+    int32_t (*arm)(void *instance);
+    void (*disarm)(void *instance);
+    void (*set_interrupts)(void *instance, int32_t on);
+    /* From any thread. */
+    void (*wait)(void *instance, uint64_t timeout_ns);
+    void (*wake)(void *instance);
+    int32_t (*wait_fd)(void *instance); /* -1: none */
+} lapis_transport_ops;
+
+/* The one symbol of a plugin. Stores its table and returns LAPIS_DONE, or returns why it can't work with this host. */
+typedef int32_t (*lapis_entry_fn)(const lapis_host_table *host, const lapis_transport_ops **table);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,286 @@
+//! The safe interface: active messages to closures, transfers between [`Memory`](crate::context::Memory) of tasks, remote
+//! atomics. Operations either borrow and return when they are done with what they borrowed, or own what they work on and
+//! return a [`Pending`].
+
+use crate::Context;
+use crate::completion::Notify;
+use crate::context::{HandlerId, RemoteMemory};
+use crate::error::{Error, Result};
+use crate::message::{AmSend, Destination, GetArgs, PutArgs, RmwArgs, SHORT, Source};
+use crate::pending::Pending;
+use crate::sync::{AtomicI32, Ordering};
+use crate::transport::{PeerId, RmwOp};
+use std::ptr::{NonNull, null_mut};
+
+/// Set at the end of a borrowed operation: 0 under way, 1 done, −1 failed.
+struct Flag(AtomicI32);
+
+impl Context {
+    /// Sends an active message and returns when `data` may be reused; small messages are on their way at once.
+    ///
+    /// `user_header` is a multiple of 4 bytes long, at most [`MAX_USER_HEADER`](crate::message::MAX_USER_HEADER).
+    ///
+    /// # Errors
+    /// Bad target or user header; a target that is down.
+    #[inline]
+    pub fn send(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
+        self.usable()?;
+        self.check_target(target)?;
+        if user_header.is_empty() && data.len() as u64 <= SHORT {
+            let _held = self.guard();
+            // SAFETY: the lock is held; the data is copied before return; handlers come from the table.
+            if unsafe { self.am_short_locked(target, u64::from(handler.0), data, 0) } {
+                return Ok(());
+            }
+        }
+        self.send_any(target, handler, user_header, data)
+    }
+
+    #[inline(never)]
+    fn send_any(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
+        let done = Flag(AtomicI32::new(0));
+        let message = AmSend {
+            target,
+            handler: u64::from(handler.0),
+            user_header,
+            source: Source::Contiguous(data.as_ptr(), data.len() as u64),
+            target_counter: 0,
+            origin: done.notify(),
+            completion: Notify::None,
+        };
+        // SAFETY: this call waits until the flag says that the data is free. Handlers come from the table.
+        unsafe { self.am_send(message)? };
+        self.settle(&done, target)
+    }
+
+    /// Sends an active message that owns its data. The result gives the data back when the target's completion handler (or, if
+    /// there is none, the delivery) has ended: the synchronous behaviour of the guide.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    pub fn send_and_confirm(
+        &self,
+        target: PeerId,
+        handler: HandlerId,
+        user_header: &[u8],
+        data: Vec<u8>,
+    ) -> Result<Pending<Vec<u8>>> {
+        let source = Source::Contiguous(data.as_ptr(), data.len() as u64);
+        let (pending, finish) = Pending::new(self, data);
+        let message = AmSend {
+            target,
+            handler: u64::from(handler.0),
+            user_header,
+            source,
+            target_counter: 0,
+            origin: Notify::None,
+            completion: Notify::Dyn(finish),
+        };
+        // SAFETY: the completion owns the data (a vector's bytes don't move) until the target has confirmed, which follows
+        // the fetching of the data.
+        unsafe { self.am_send(message)? };
+        Ok(pending)
+    }
+
+    /// Writes `data` to a task's memory and returns when `data` may be reused.
+    ///
+    /// # Errors
+    /// `data` longer than the memory; a target that is down.
+    pub fn put_bytes(&self, to: RemoteMemory, data: &[u8]) -> Result<()> {
+        fits(to, data.len())?;
+        let done = Flag(AtomicI32::new(0));
+        let args = PutArgs {
+            target: to.task,
+            remote: to.addr,
+            source: Source::Contiguous(data.as_ptr(), data.len() as u64),
+            target_counter: 0,
+            origin: done.notify(),
+            completion: Notify::None,
+            checked: true,
+        };
+        // SAFETY: this call waits until the flag says that the data is free; the target checks the range.
+        unsafe { self.put(args)? };
+        self.settle(&done, to.task)
+    }
+
+    /// Writes owned data to a task's memory; the result gives it back when it is there.
+    ///
+    /// # Errors
+    /// As for [`put_bytes`](Self::put_bytes).
+    pub fn put_owned(&self, to: RemoteMemory, data: Vec<u8>) -> Result<Pending<Vec<u8>>> {
+        fits(to, data.len())?;
+        let source = Source::Contiguous(data.as_ptr(), data.len() as u64);
+        let (pending, finish) = Pending::new(self, data);
+        let args = PutArgs {
+            target: to.task,
+            remote: to.addr,
+            source,
+            target_counter: 0,
+            origin: Notify::None,
+            completion: Notify::Dyn(finish),
+            checked: true,
+        };
+        // SAFETY: the completion owns the data until it is at the target; the target checks the range.
+        unsafe { self.put(args)? };
+        Ok(pending)
+    }
+
+    /// Reads a task's memory into `into`.
+    ///
+    /// # Errors
+    /// `into` longer than the memory; a target that is down.
+    pub fn get_bytes(&self, from: RemoteMemory, into: &mut [u8]) -> Result<()> {
+        fits(from, into.len())?;
+        let done = Flag(AtomicI32::new(0));
+        let args = GetArgs {
+            target: from.task,
+            remote: from.addr,
+            len: into.len() as u64,
+            destination: Destination::Contiguous(NonNull::from(&mut *into).cast()),
+            target_counter: 0,
+            origin: done.notify(),
+            checked: true,
+        };
+        // SAFETY: this call waits until the flag says that the data has come; the target checks the range.
+        unsafe { self.get(args)? };
+        self.settle(&done, from.task)
+    }
+
+    /// Reads a whole remote memory.
+    ///
+    /// # Errors
+    /// A target that is down.
+    pub fn get_owned(&self, from: RemoteMemory) -> Result<Pending<Vec<u8>>> {
+        let mut data = vec![0; from.len as usize];
+        let destination = Destination::Contiguous(NonNull::from(data.as_mut_slice()).cast());
+        let (pending, finish) = Pending::new(self, data);
+        let args = GetArgs {
+            target: from.task,
+            remote: from.addr,
+            len: from.len,
+            destination,
+            target_counter: 0,
+            origin: Notify::Dyn(finish),
+            checked: true,
+        };
+        // SAFETY: the completion owns the buffer until the data has come; the target checks the range.
+        unsafe { self.get(args)? };
+        Ok(pending)
+    }
+
+    /// Adds to the 64-bit variable at the beginning of `variable`; gives its previous value.
+    ///
+    /// # Errors
+    /// Less than 8 bytes or misaligned; a target that is down.
+    #[doc(alias = "FETCH_AND_ADD")]
+    #[inline]
+    pub fn fetch_add(&self, variable: RemoteMemory, operand: u64) -> Result<u64> {
+        self.atomic(variable, RmwOp::FetchAndAdd, operand, 0)
+    }
+
+    /// Ors into the 64-bit variable; gives its previous value.
+    ///
+    /// # Errors
+    /// As for [`fetch_add`](Self::fetch_add).
+    #[doc(alias = "FETCH_AND_OR")]
+    pub fn fetch_or(&self, variable: RemoteMemory, operand: u64) -> Result<u64> {
+        self.atomic(variable, RmwOp::FetchAndOr, operand, 0)
+    }
+
+    /// Replaces the 64-bit variable; gives its previous value.
+    ///
+    /// # Errors
+    /// As for [`fetch_add`](Self::fetch_add).
+    #[doc(alias = "SWAP")]
+    pub fn swap(&self, variable: RemoteMemory, value: u64) -> Result<u64> {
+        self.atomic(variable, RmwOp::Swap, value, 0)
+    }
+
+    /// Replaces the 64-bit variable if it is `expected`; gives its previous value, which tells whether it was.
+    ///
+    /// # Errors
+    /// As for [`fetch_add`](Self::fetch_add).
+    #[doc(alias = "COMPARE_AND_SWAP")]
+    pub fn compare_and_swap(&self, variable: RemoteMemory, expected: u64, value: u64) -> Result<u64> {
+        self.atomic(variable, RmwOp::CompareAndSwap, value, expected)
+    }
+
+    #[inline]
+    fn atomic(&self, variable: RemoteMemory, op: RmwOp, operand: u64, compare: u64) -> Result<u64> {
+        fits(variable, 8)?;
+        let mut previous = 0u64;
+        let done = Flag(AtomicI32::new(0));
+        let args = RmwArgs {
+            target: variable.task,
+            op,
+            width: 8,
+            remote: variable.addr,
+            operand,
+            compare,
+            previous: (&raw mut previous).cast(),
+            swap_answers_success: false,
+            origin: done.notify(),
+            checked: true,
+        };
+        // SAFETY: this call waits until the flag says that the answer has come; the target checks the variable.
+        unsafe { self.rmw(args)? };
+        self.settle(&done, variable.task)?;
+        // SAFETY: a local variable, written through the pointer above.
+        Ok(unsafe { (&raw const previous).read() })
+    }
+
+    /// Waits for the flag of an operation that works on borrowed memory, whatever happens: the borrow ends with the call.
+    #[inline(always)]
+    fn settle(&self, done: &Flag, target: PeerId) -> Result<()> {
+        // SYNC: Acquire pairs with the Release in `raise`.
+        if done.0.load(Ordering::Acquire) == 0 {
+            self.settle_slow(done);
+        }
+        // SYNC: as above.
+        if done.0.load(Ordering::Acquire) > 0 {
+            Ok(())
+        } else {
+            Err(Error::TargetDown { task: target, reason: "it ended during the operation".into() })
+        }
+    }
+
+    #[cold]
+    fn settle_slow(&self, done: &Flag) {
+        // SYNC: as in `settle`.
+        while done.0.load(Ordering::Acquire) == 0 {
+            // Another task's death is no reason to give the memory back; the target's own death raises the flag.
+            if self.wait_until(|| done.0.load(Ordering::Acquire) != 0).is_err() {
+                let _ = self.progress();
+            }
+        }
+    }
+}
+
+impl Flag {
+    fn notify(&self) -> Notify {
+        Notify::Call {
+            call: raise,
+            function: std::ptr::from_ref(self).expose_provenance(),
+            argument: null_mut(),
+        }
+    }
+}
+
+/// Raises the [`Flag`] whose address is `flag`.
+///
+/// # Safety
+/// The flag lives: its owner waits for it.
+unsafe fn raise(_: &Context, _: PeerId, flag: usize, _: *mut std::ffi::c_void, ok: bool) {
+    // SAFETY: the caller's promise.
+    let flag = unsafe { &*std::ptr::with_exposed_provenance::<Flag>(flag) };
+    // SYNC: Release pairs with `settle`'s Acquire: the operation's data precedes the flag.
+    flag.0.store(if ok { 1 } else { -1 }, Ordering::Release);
+}
+
+#[inline(always)]
+fn fits(memory: RemoteMemory, len: usize) -> Result<()> {
+    if len as u64 <= memory.len {
+        return Ok(());
+    }
+    Err(Error::DataLength { len: len as u64, max: memory.len })
+}

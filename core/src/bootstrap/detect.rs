@@ -1,0 +1,267 @@
+//! Which kind of job the environment describes.
+
+use std::time::Duration;
+
+use super::client::{Client, Membership};
+use super::environment::{Environment, bad};
+use super::error::BootstrapError;
+use super::protocol::{MAX_TASKS, Scheme};
+use super::singleton::Singleton;
+use super::{Address, Bootstrap, JobInfo, Origin, standalone, variables};
+
+/// How to join.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The context to open; its keys and collective operations are its own.
+    pub context: u32,
+    /// Longest search for the server and, without a launcher, for the other tasks. `LAPIS_BOOT_TIMEOUT` overrides it.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { context: 0, patience: Duration::from_secs(60) }
+    }
+}
+
+impl Options {
+    /// The same options for another context.
+    #[must_use]
+    pub fn context(mut self, number: u32) -> Self {
+        self.context = number;
+        self
+    }
+
+    /// The same options with another longest search.
+    #[must_use]
+    pub fn patience(mut self, longest: Duration) -> Self {
+        self.patience = longest;
+        self
+    }
+}
+
+/// Joins the job that this process's environment announces.
+pub fn detect(options: &Options) -> Result<Box<dyn Bootstrap>, BootstrapError> {
+    detect_in(&Environment::process(), options)
+}
+
+/// Joins the job that `environment` announces.
+pub fn detect_in(environment: &Environment, options: &Options) -> Result<Box<dyn Bootstrap>, BootstrapError> {
+    let mut options = options.clone();
+    if let Some(patience) = environment.seconds(variables::BOOT_TIMEOUT)? {
+        options.patience = patience;
+    }
+    for source in SOURCES {
+        if let Some(job) = (source.join)(environment, &options)? {
+            tracing::debug!(
+                source = source.name,
+                job = job.job().id,
+                task = job.task(),
+                tasks = job.tasks(),
+                "joined a job"
+            );
+            return Ok(job);
+        }
+    }
+    Ok(Box::new(Singleton::new(options.context)?))
+}
+
+type Joined = Result<Option<Box<dyn Bootstrap>>, BootstrapError>;
+
+/// One way to learn about a job: `None` if the environment does not speak of it.
+struct Source {
+    name: &'static str,
+    join: fn(&Environment, &Options) -> Joined,
+}
+
+/// The order of detection. New ways (PMIx, PMI wire) go between the launcher and the hand-set variables.
+const SOURCES: &[Source] = &[
+    Source { name: "lapirun", join: from_launcher },
+    Source { name: "standalone", join: from_standalone },
+    Source { name: "foreign launcher", join: refuse_foreign },
+];
+
+fn from_launcher(environment: &Environment, options: &Options) -> Joined {
+    let Some(address) = environment.get(variables::KVS) else {
+        return Ok(None);
+    };
+    let missing = |missing| BootstrapError::MissingVariable {
+        present: format!("{}={address}", variables::KVS),
+        missing,
+        remedy: "lapirun sets both: pass the whole environment on to the program, or unset LAPIS_KVS".into(),
+    };
+    let parsed: Address = address.parse()?;
+    let id = environment.get(variables::JOB_ID).ok_or_else(|| missing(variables::JOB_ID))?;
+    let secret = environment.secret(variables::JOB_SECRET)?.ok_or_else(|| missing(variables::JOB_SECRET))?;
+    let (task, tasks) =
+        environment.task_of(variables::TASK, variables::TASKS)?.ok_or_else(|| missing(variables::TASK))?;
+    let local_tasks = environment.common_tasks(task, tasks)?;
+    let job = JobInfo { id, secret, origin: Origin::Launcher, local_tasks };
+    let membership =
+        Membership { address: parsed, task, tasks, job, scheme: Scheme::Secret, patience: options.patience };
+    Ok(Some(Box::new(Client::join(membership, options.context)?)))
+}
+
+fn from_standalone(environment: &Environment, options: &Options) -> Joined {
+    if environment.get(variables::MP_CHILD).is_none()
+        && environment.number(variables::MP_PROCS, 1, MAX_TASKS)? == Some(1)
+    {
+        // MP_PROCS=1 alone is a habit of people who start programs through poe: a job of one task needs no number.
+        return Ok(None);
+    }
+    let Some((task, tasks)) = environment.task_of(variables::MP_CHILD, variables::MP_PROCS)? else {
+        return Ok(None);
+    };
+    if tasks == 1 {
+        return Ok(None);
+    }
+    let partition =
+        environment.get(variables::MP_PARTITION).ok_or_else(|| BootstrapError::MissingVariable {
+            present: format!("{}={tasks}", variables::MP_PROCS),
+            missing: variables::MP_PARTITION,
+            remedy: format!(
+                "set {} to one value for all tasks of the job, or start the program with lapirun or poe",
+                variables::MP_PARTITION
+            ),
+        })?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if partition.is_empty() || partition.len() > 64 || !partition.chars().all(plain) {
+        let expected = "1 to 64 letters, digits, dots, dashes or underscores are expected".into();
+        return Err(bad(variables::MP_PARTITION, partition, expected));
+    }
+    let local_tasks = environment.common_tasks(task, tasks)?.or_else(|| Some((0..tasks).collect()));
+    let membership = standalone::membership(&partition, task, tasks, local_tasks, options.patience);
+    Ok(Some(standalone::join(membership, options.context)?))
+}
+
+/// Launchers whose job is known from one variable but whose protocol is not spoken (yet).
+const FOREIGN: &[(&str, &str)] = &[
+    ("PMI_SIZE", "a PMI launcher"),
+    ("OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun"),
+    ("PMIX_SIZE", "a PMIx launcher"),
+    ("SLURM_STEP_NUM_TASKS", "Slurm's srun"),
+];
+
+fn refuse_foreign(environment: &Environment, _options: &Options) -> Joined {
+    for (name, who) in FOREIGN {
+        let Some(value) = environment.get(name) else { continue };
+        if value.trim().parse::<u32>().is_ok_and(|n| n > 1) {
+            return Err(BootstrapError::NoService {
+                announced: format!("{value} tasks started by {who} ({name}={value})"),
+                remedy: format!(
+                    "this version of Lapis does not speak to {who}; start the tasks with lapirun, or unset {name} if \
+                     each process is a job of its own"
+                ),
+            });
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fails<const N: usize>(pairs: [(&str, &str); N]) -> String {
+        let options = Options { patience: Duration::from_millis(200), ..Options::default() };
+        match detect_in(&Environment::of(pairs), &options) {
+            Ok(job) => panic!("{pairs:?} was accepted as {:?}", job.job()),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[track_caller]
+    fn names(text: &str, parts: &[&str]) {
+        for part in parts {
+            assert!(text.contains(part), "{part:?} is missing in: {text}");
+        }
+    }
+
+    #[test]
+    fn nothing_set_is_a_job_of_one() {
+        for environment in [
+            Environment::of([]),
+            Environment::of([("MP_PROCS", "1")]),
+            Environment::of([("MP_PROCS", "1"), ("MP_CHILD", "0")]),
+            Environment::of([("PMI_SIZE", "1")]),
+        ] {
+            let mut job = detect_in(&environment, &Options::default().context(3)).unwrap();
+            assert_eq!((job.task(), job.tasks(), job.context_number()), (0, 1, 3));
+            assert_eq!(job.job().origin, Origin::Singleton);
+            assert_eq!(job.exchange("k", b"v", Duration::ZERO).unwrap(), vec![b"v".to_vec()]);
+            job.fence(Duration::ZERO).unwrap();
+            job.put("k", b"w").unwrap();
+            assert_eq!(job.get("k", Duration::ZERO).unwrap(), b"w");
+            assert!(job.get("other", Duration::MAX).is_err());
+            assert!(job.context(1).unwrap().get("k", Duration::ZERO).is_err(), "contexts do not mix");
+        }
+    }
+
+    #[test]
+    fn wrong_numbers_name_variable_value_and_range() {
+        names(
+            &fails([("MP_CHILD", "4"), ("MP_PROCS", "4"), ("MP_PARTITION", "1")]),
+            &["MP_CHILD", "4", "0 to 3"],
+        );
+        names(&fails([("MP_CHILD", "-1"), ("MP_PROCS", "4")]), &["MP_CHILD", "-1", "0 to 65535"]);
+        names(&fails([("MP_CHILD", "0"), ("MP_PROCS", "0")]), &["MP_PROCS", "\"0\"", "1 to 65536"]);
+        names(&fails([("MP_CHILD", "0"), ("MP_PROCS", "many")]), &["MP_PROCS", "many", "1 to 65536"]);
+        names(&fails([("MP_PROCS", "4")]), &["MP_PROCS=4", "MP_CHILD", "lapirun"]);
+        names(&fails([("MP_CHILD", "1")]), &["MP_CHILD=1", "MP_PROCS"]);
+        names(&fails([("MP_CHILD", "1"), ("MP_PROCS", "2")]), &["MP_PARTITION", "lapirun"]);
+        names(
+            &fails([("MP_CHILD", "1"), ("MP_PROCS", "2"), ("MP_PARTITION", "a b")]),
+            &["MP_PARTITION", "a b", "64 letters"],
+        );
+        names(&fails([("LAPIS_BOOT_TIMEOUT", "soon")]), &["LAPIS_BOOT_TIMEOUT", "soon", "86400"]);
+    }
+
+    #[test]
+    fn common_tasks_are_checked() {
+        let base = [("MP_CHILD", "1"), ("MP_PROCS", "4"), ("MP_PARTITION", "x")];
+        for wrong in ["", "3", "3:0:2", "3:0:1:2", "2:0:4", "2:0:0", "x:0"] {
+            let [a, b, c] = base;
+            names(&fails([a, b, c, ("MP_COMMON_TASKS", wrong)]), &["MP_COMMON_TASKS", "0 to 3"]);
+        }
+        let environment = Environment::of([("MP_COMMON_TASKS", "3:0:2:3")]);
+        assert_eq!(environment.common_tasks(1, 4).unwrap(), Some(vec![0, 1, 2, 3]));
+        let environment = Environment::of([("MP_COMMON_TASKS", "0")]);
+        assert_eq!(environment.common_tasks(1, 4).unwrap(), Some(vec![1]));
+    }
+
+    #[test]
+    fn half_a_launcher_environment_is_refused() {
+        let kvs = ("LAPIS_KVS", "unix:@lapis-nobody-listens-here");
+        names(&fails([kvs]), &["LAPIS_KVS", "LAPIS_JOB_ID"]);
+        names(&fails([kvs, ("LAPIS_JOB_ID", "j")]), &["LAPIS_JOB_SECRET"]);
+        let secret = ("LAPIS_JOB_SECRET", "00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff");
+        names(&fails([kvs, ("LAPIS_JOB_ID", "j"), secret]), &["LAPIS_TASK"]);
+        names(
+            &fails([kvs, ("LAPIS_JOB_ID", "j"), ("LAPIS_JOB_SECRET", "hush"), ("LAPIS_TASK", "0")]),
+            &["LAPIS_JOB_SECRET", "4 characters", "64 hexadecimal"],
+        );
+        let all = [kvs, ("LAPIS_JOB_ID", "j"), secret, ("LAPIS_TASK", "0"), ("LAPIS_TASKS", "2")];
+        names(&fails(all), &["unix:@lapis-nobody-listens-here", "attempts", "lapirun"]);
+        names(&fails([("LAPIS_KVS", "carrier pigeon")]), &["carrier pigeon", "unix:@name"]);
+    }
+
+    #[test]
+    fn a_secret_is_never_shown() {
+        let text = fails([
+            ("LAPIS_KVS", "unix:@x"),
+            ("LAPIS_JOB_ID", "j"),
+            ("LAPIS_JOB_SECRET", "almosthexbutnot"),
+            ("LAPIS_TASK", "0"),
+        ]);
+        assert!(!text.contains("almosthex"), "{text}");
+        let job = detect_in(&Environment::of([]), &Options::default()).unwrap();
+        assert!(!format!("{:?}", job.job()).contains("secret:"));
+    }
+
+    #[test]
+    fn other_launchers_are_never_taken_for_singletons() {
+        names(&fails([("PMI_SIZE", "8")]), &["8 tasks", "PMI_SIZE", "lapirun"]);
+        names(&fails([("OMPI_COMM_WORLD_SIZE", "2")]), &["OMPI_COMM_WORLD_SIZE", "lapirun"]);
+    }
+}

@@ -1,0 +1,179 @@
+//! Tasks started by hand on one node (LAPI Guide, Chapter 16): whoever comes first serves the store for the others.
+//!
+//! The store listens on an abstract unix socket named from the user and MP_PARTITION. Binding it is the election: the kernel
+//! lets exactly one process have the name. All are processes of one user on one machine, which the kernel attests
+//! (SO_PEERCRED, checked by both sides), so the server may hand the random job secret to those who ask.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::auth::random_secret;
+use super::client::{Client, JoinError, Membership, pause};
+use super::error::BootstrapError;
+use super::protocol::Scheme;
+use super::server::{Server, ServerConfig};
+use super::{Address, Bootstrap, JobInfo, Listener, Origin, address};
+
+/// Stores that this process serves, by address. They live as long as the process: a later context of the same
+/// partition finds them again, and the other tasks never see a store vanish between two contexts.
+static SERVED: Mutex<Option<HashMap<String, Server>>> = Mutex::new(None);
+
+/// Longest wait at the end for tasks that are still busy: the server's process must not leave before them.
+const PARTING: Duration = Duration::from_secs(10);
+
+pub(crate) fn membership(
+    partition: &str,
+    task: u32,
+    tasks: u32,
+    local_tasks: Option<Vec<u32>>,
+    patience: Duration,
+) -> Membership {
+    let address = Address::Unix(format!("lapis-partition-{}-{partition}", address::own_uid()));
+    // Identity and secret are the server's to make up; the handshake brings them.
+    let job = JobInfo { id: partition.to_owned(), secret: [0; 32], origin: Origin::Standalone, local_tasks };
+    Membership { address, task, tasks, job, scheme: Scheme::SameUser, patience }
+}
+
+/// Meets the other tasks; returns when all are there.
+pub(crate) fn join(mut membership: Membership, context: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
+    let start = Instant::now();
+    // The handshake is keyed by what every task knows before it starts; a handle that opens another context has
+    // learnt the real secret meanwhile.
+    membership.job.secret = [0; 32];
+    let partition = partition_of(&membership);
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let left = membership.patience.saturating_sub(start.elapsed());
+        let mut client = match meet(&membership, context, left)? {
+            Some(client) => client,
+            None if left.is_zero() => {
+                return Err(BootstrapError::PartnersMissing {
+                    partition,
+                    tasks: membership.tasks,
+                    detail: format!("no answer at {} in {attempts} attempts", membership.address),
+                });
+            }
+            None => {
+                std::thread::sleep(pause(attempts).min(left));
+                continue;
+            }
+        };
+        match client.fence(left.max(Duration::from_millis(100))) {
+            Ok(()) => return Ok(Box::new(Rendezvous { client })),
+            // The server was the last breath of an earlier job of this partition: meet again.
+            Err(BootstrapError::ServerLost { .. }) if !left.is_zero() => std::thread::sleep(pause(attempts)),
+            Err(BootstrapError::Timeout { detail, .. }) => {
+                return Err(BootstrapError::PartnersMissing { partition, tasks: membership.tasks, detail });
+            }
+            Err(other) => return Err(other),
+        }
+    }
+}
+
+fn partition_of(membership: &Membership) -> String {
+    let Address::Unix(name) = &membership.address else {
+        return String::new();
+    };
+    name.splitn(4, '-').nth(3).unwrap_or_default().to_owned()
+}
+
+/// One attempt to connect to the partition's store or to become it.
+fn meet(membership: &Membership, context: u32, left: Duration) -> Result<Option<Client>, BootstrapError> {
+    match Client::try_join(membership, context, left) {
+        Ok(client) => return Ok(Some(client)),
+        Err(JoinError::Final(error)) => return Err(error),
+        Err(JoinError::Again(_)) => {}
+    }
+    match Listener::bind(&membership.address) {
+        Ok(listener) => serve(membership, listener)?,
+        // Somebody was faster: connect to them in the next round.
+        Err(e) if e.kind() == io::ErrorKind::AddrInUse => {}
+        Err(source) => {
+            return Err(BootstrapError::System {
+                what: format!("listening at {}", membership.address),
+                source,
+            });
+        }
+    }
+    Ok(None)
+}
+
+fn serve(membership: &Membership, listener: Listener) -> Result<(), BootstrapError> {
+    let (secret, draw) = (random_secret()?, random_secret()?);
+    let serial = u64::from_le_bytes(*draw.first_chunk().expect("a secret has 32 bytes"));
+    let mut config = ServerConfig::new(membership.tasks, secret);
+    config.job_id = format!("partition-{}-{serial:016x}", partition_of(membership));
+    config.same_user = true;
+    let name = membership.address.to_string();
+    let server = Server::start(listener, config, |_| {})
+        .map_err(|source| BootstrapError::System { what: format!("serving {name}"), source })?;
+    let mut served = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
+    // An entry under the same name can only be a fork parent's, whose thread does not exist here; dropping it would join that thread.
+    if let Some(stale) = served.get_or_insert_default().insert(name, server) {
+        std::mem::forget(stale);
+    }
+    Ok(())
+}
+
+/// A client whose farewell is collective, because the server lives in one of the tasks.
+struct Rendezvous {
+    client: Client,
+}
+
+impl Bootstrap for Rendezvous {
+    fn task(&self) -> u32 {
+        self.client.task()
+    }
+
+    fn tasks(&self) -> u32 {
+        self.client.tasks()
+    }
+
+    fn job(&self) -> &JobInfo {
+        self.client.job()
+    }
+
+    fn context_number(&self) -> u32 {
+        self.client.context_number()
+    }
+
+    fn context(&self, number: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
+        self.client.context(number)
+    }
+
+    fn put(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {
+        self.client.put(key, value)
+    }
+
+    fn get(&mut self, key: &str, timeout: Duration) -> Result<Vec<u8>, BootstrapError> {
+        self.client.get(key, timeout)
+    }
+
+    fn fence(&mut self, timeout: Duration) -> Result<(), BootstrapError> {
+        self.client.fence(timeout)
+    }
+
+    fn exchange(
+        &mut self,
+        key: &str,
+        value: &[u8],
+        timeout: Duration,
+    ) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        self.client.exchange(key, value, timeout)
+    }
+
+    fn abort(&mut self, code: i32, message: &str) -> Result<(), BootstrapError> {
+        self.client.abort(code, message)
+    }
+
+    fn finalize(&mut self) -> Result<(), BootstrapError> {
+        // A partner that fails or is late must not keep this task from leaving in order.
+        if let Err(error) = self.client.fence(PARTING) {
+            tracing::debug!(%error, "the tasks did not leave together");
+        }
+        self.client.finalize()
+    }
+}

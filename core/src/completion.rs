@@ -1,0 +1,96 @@
+//! What happens when an operation ends.
+
+use crate::Context;
+use crate::counter::Counter;
+use crate::error::Error;
+use crate::transport::PeerId;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+/// Something that wants to know of an operation's end. Counters, send completion handlers and futures are completions.
+///
+/// Called in whatever thread finds out, often under the context's lock: be short, don't call Lapis, don't block.
+pub trait Completion: Send {
+    /// The operation with `peer` ended: well, or with the reason why not.
+    fn complete(self: Box<Self>, peer: PeerId, outcome: Result<(), Error>);
+}
+
+impl<F: FnOnce(PeerId, Result<(), Error>) + Send> Completion for F {
+    fn complete(self: Box<Self>, peer: PeerId, outcome: Result<(), Error>) {
+        self(peer, outcome);
+    }
+}
+
+/// Whom to tell: the forms that cost nothing first.
+#[derive(Default)]
+pub enum Notify {
+    /// Nobody.
+    #[default]
+    None,
+    /// A counter. It counts successes only; its waiters learn of failures from the error handler.
+    Counter(NonNull<Counter>),
+    /// A function of the interface above, with its own two words (for C handlers, which have a function and an argument).
+    Call {
+        /// Called with the context, the peer, both words and the outcome.
+        call: unsafe fn(context: &Context, peer: PeerId, function: usize, argument: *mut c_void, ok: bool),
+        /// First word.
+        function: usize,
+        /// Second word.
+        argument: *mut c_void,
+    },
+    /// A counter, then another notification.
+    Both(NonNull<Counter>, Box<Notify>),
+    /// Anything else.
+    Dyn(Box<dyn Completion>),
+}
+
+// SAFETY: whoever starts an operation promises that counter and argument stay valid until it ends, on whatever thread.
+unsafe impl Send for Notify {}
+
+impl Notify {
+    /// A counter, or nobody for null.
+    #[inline(always)]
+    pub fn counter(counter: *const Counter) -> Self {
+        NonNull::new(counter.cast_mut()).map_or(Self::None, Self::Counter)
+    }
+
+    /// Whether anybody would be told.
+    #[inline(always)]
+    pub fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    /// Tells it.
+    #[inline(always)]
+    pub(crate) fn tell(self, context: &Context, peer: PeerId, outcome: Result<(), Error>) {
+        match self {
+            Self::None => {}
+            Self::Counter(c) => {
+                if outcome.is_ok() {
+                    // SAFETY: the starter of the operation promised that the counter lives.
+                    unsafe { c.as_ref() }.increment();
+                }
+            }
+            other => other.tell_slow(context, peer, outcome),
+        }
+    }
+
+    #[inline(never)]
+    fn tell_slow(self, context: &Context, peer: PeerId, outcome: Result<(), Error>) {
+        match self {
+            Self::Call { call, function, argument } => {
+                // SAFETY: the starter of the operation promised that function and argument are valid.
+                unsafe { call(context, peer, function, argument, outcome.is_ok()) };
+            }
+            Self::Both(counter, other) => {
+                if outcome.is_ok() {
+                    // SAFETY: as for `Counter`.
+                    unsafe { counter.as_ref() }.increment();
+                }
+                other.tell(context, peer, outcome);
+            }
+            Self::Dyn(completion) => completion.complete(peer, outcome),
+            Self::None | Self::Counter(_) => {}
+        }
+    }
+}

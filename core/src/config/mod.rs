@@ -1,0 +1,291 @@
+//! The configuration: one declared table, parsed once.
+//!
+//! - `table.rs` declares every variable: the guide's `MP_*` and `LAPI_*` (LAPI Guide, appendix D and chapters 5 and 16) and
+//!   ours, `LAPIS_*`. Type, unit, range, default and help stand there and nowhere else.
+//! - [`Config::from_env`] reads an [`Environment`] — a snapshot, so tests need no process environment — into typed
+//!   [`Setting`]s, each of which remembers where its value came from.
+//! - `lapis-info` and lapi_env(7) are written from [`VARIABLES`] and [`Config::listing`].
+//!
+//! ```
+//! use lapis_core::config::{Config, Environment, Origin};
+//!
+//! let env = Environment::from_pairs([("LAPIS_EAGER_MAX", "4K")]);
+//! let (config, warnings) = Config::from_env(&env)?;
+//! assert_eq!(config.eager_max.get(), &4096);
+//! assert_eq!(config.eager_max.origin(), Origin::Environment);
+//! assert!(warnings.is_empty());
+//! # Ok::<(), lapis_core::config::ConfigError>(())
+//! ```
+
+mod attributes;
+mod choices;
+mod kind;
+mod man;
+mod suggest;
+mod table;
+mod typed;
+mod value;
+
+pub use attributes::{ACK_THRESHOLD_RANGE, TIMEOUT_RANGE};
+pub use choices::{BindMode, Choice, EuiLib, MsgApi, ShmCopy, UseShm};
+pub use kind::{Kind, Unit};
+pub use man::environment_page;
+pub use suggest::nearest;
+pub use table::{Config, DEPRECATED, LAUNCHER_PREFIX, SetError, VARIABLES};
+pub use value::{CommonTasks, InetAddrs, Instances, NetworkWindows};
+
+use crate::error::LapiCode;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A snapshot of environment variables.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment(BTreeMap<String, String>);
+
+impl Environment {
+    /// The environment of this process. Variables that are not UTF-8 are taken with replacement characters.
+    pub fn of_process() -> Self {
+        let text = |os: std::ffi::OsString| os.to_string_lossy().into_owned();
+        Self(std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect())
+    }
+
+    /// An environment of just these variables.
+    pub fn from_pairs<N: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (N, V)>) -> Self {
+        Self(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+
+    /// The value of a variable.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// Sets a variable of the snapshot.
+    pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.0.insert(name.into(), value.into());
+    }
+
+    /// All variables, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+/// Where an effective value came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Origin {
+    /// The table's default.
+    Default,
+    /// An environment variable.
+    Environment,
+    /// A call of LAPI_Senv or its Rust counterpart.
+    Senv,
+    /// The program, through the builder.
+    Builder,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Default => "default",
+            Self::Environment => "environment",
+            Self::Senv => "Senv",
+            Self::Builder => "builder",
+        })
+    }
+}
+
+/// An effective value and its origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting<T> {
+    value: T,
+    origin: Origin,
+}
+
+impl<T> Setting<T> {
+    pub(crate) fn new(value: T, origin: Origin) -> Self {
+        Self { value, origin }
+    }
+
+    /// The value.
+    pub fn get(&self) -> &T {
+        &self.value
+    }
+
+    /// Where the value came from.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// Replaces the value. Ranges are not checked: [`Config::set`] does that for text, the attribute setters for Senv.
+    pub fn replace(&mut self, value: T, origin: Origin) {
+        *self = Self::new(value, origin);
+    }
+}
+
+impl<T> std::ops::Deref for Setting<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct Variable {
+    /// The environment variable's name.
+    pub name: &'static str,
+    /// The group it is listed under.
+    pub group: Group,
+    /// Type, unit and range.
+    pub kind: Kind,
+    /// The default as one would write it; `None` where there is none.
+    pub default: Option<&'static str>,
+    /// What it sets, in one line.
+    pub help: &'static str,
+    /// Everything else a user should know.
+    pub more: &'static str,
+    /// Where it is defined: a place in the LAPI Guide, or "Lapis".
+    pub source: &'static str,
+    /// What the C interface returns when the value is bad.
+    pub code: LapiCode,
+}
+
+/// The groups in which variables are listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Group {
+    /// Which interface and library a job uses.
+    Communication,
+    /// How data is transferred.
+    Transfer,
+    /// Finding out what happens.
+    Diagnostics,
+    /// Trading memory and traffic for speed.
+    Tuning,
+    /// What the launcher reads and LAPI ignores.
+    Launcher,
+    /// Shared memory.
+    SharedMemory,
+    /// Starting tasks by hand.
+    Standalone,
+    /// Transports and plugins.
+    Transports,
+    /// Names that no longer have an effect.
+    Deprecated,
+}
+
+impl Group {
+    /// The group's heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Communication => "Communication",
+            Self::Transfer => "Data transfer",
+            Self::Diagnostics => "Diagnostics",
+            Self::Tuning => "Performance tuning",
+            Self::Launcher => "Launcher",
+            Self::SharedMemory => "Shared memory",
+            Self::Standalone => "Starting tasks by hand",
+            Self::Transports => "Transports",
+            Self::Deprecated => "Deprecated",
+        }
+    }
+}
+
+/// A value that a variable cannot take.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{variable}=`{value}`: {problem}; it takes {range}")]
+pub struct ConfigError {
+    /// The variable.
+    pub variable: String,
+    /// The value it was given.
+    pub value: String,
+    /// What is wrong with it.
+    pub problem: String,
+    /// What the variable takes.
+    pub range: String,
+    code: LapiCode,
+}
+
+impl ConfigError {
+    /// The code that the C interface returns.
+    pub fn code(&self) -> LapiCode {
+        self.code
+    }
+
+    fn new(variable: &Variable, value: &str, problem: String) -> Self {
+        Self {
+            variable: variable.name.to_owned(),
+            value: value.to_owned(),
+            problem,
+            range: variable.kind.range(),
+            code: variable.code,
+        }
+    }
+}
+
+/// Something in the environment that is probably a mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// A name that looks like one of ours and is not.
+    UnknownName {
+        /// The name that was set.
+        name: String,
+        /// The known name it is nearest to, if any is near.
+        nearest: Option<&'static str>,
+    },
+    /// A name that no longer has an effect.
+    Deprecated {
+        /// The name that was set.
+        name: &'static str,
+        /// What to do instead.
+        instead: &'static str,
+    },
+    /// A value was moved into the range, as the guide demands for this variable.
+    Clamped {
+        /// The variable.
+        name: &'static str,
+        /// What it was set to.
+        given: String,
+        /// What is used.
+        used: String,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownName { name, nearest: Some(known) } => {
+                write!(f, "environment variable {name} is not known and ignored: is {known} meant?")
+            }
+            Self::UnknownName { name, nearest: None } => {
+                write!(
+                    f,
+                    "environment variable {name} is not known and ignored: `lapis-info --config` lists all"
+                )
+            }
+            Self::Deprecated { name, instead } => {
+                write!(f, "environment variable {name} no longer has an effect: {instead}")
+            }
+            Self::Clamped { name, given, used } => {
+                write!(f, "{name}={given} is raised to the minimum, {used}")
+            }
+        }
+    }
+}
+
+/// One effective value, for `lapis-info` and other listings.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The table's row.
+    pub variable: &'static Variable,
+    /// The effective value as one would write it; `None` where nothing is set.
+    pub value: Option<String>,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,496 @@
+//! The table of variables.
+//!
+//! To add one: add a row. The field of [`Config`], parsing, `lapis-info`, the manual page and the check for misspelt
+//! names follow from it.
+
+use super::choices::{BindMode, Choice, EuiLib, MsgApi, ShmCopy, UseShm};
+use super::kind::{Kind, Unit};
+use super::suggest::nearest;
+use super::typed::Typed;
+use super::value::{CommonTasks, InetAddrs, Instances, NetworkWindows};
+use super::{ConfigError, Environment, Group, Listed, Origin, Setting, Variable, Warning};
+use crate::error::LapiCode;
+use crate::transport::{Chaos, ChaosError};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What begins like this is handed from a launcher to its tasks, not set by users, and never warned about.
+pub const LAUNCHER_PREFIX: &str = "LAPIS_JOB_";
+
+/// Names that no longer have an effect, and what to do instead.
+pub const DEPRECATED: &[(&str, &str)] =
+    &[("MP_COPY_SEND_BUF_SIZE", "set MP_REXMIT_BUF_SIZE and MP_REXMIT_BUF_CNT instead")];
+
+/// Names that begin like this and are not in the table are probably misspelt.
+const OUR_PREFIXES: [&str; 3] = ["LAPIS_", "LAPI_", "MP_LAPI_"];
+
+const INT_MAX: u64 = i32::MAX as u64;
+/// MAX_TASKS of LAPI Guide, appendix F.
+const MAX_TASKS: u64 = 16384;
+
+const fn number(unit: Unit, min: u64, max: u64) -> Kind {
+    Kind::Number { unit, min, max, raise: false }
+}
+
+const fn choice<C: Choice>() -> Kind {
+    Kind::Choice { words: C::WORDS, case_sensitive: false }
+}
+
+macro_rules! default_text {
+    (unset) => {
+        None
+    };
+    ($text:literal) => {
+        Some($text)
+    };
+}
+
+macro_rules! code_of {
+    () => {
+        LapiCode::ERR_SET_VAL
+    };
+    ($code:ident) => {
+        LapiCode::$code
+    };
+}
+
+macro_rules! variables {
+    ($($field:ident: $type:ty = $name:literal, $default:tt {
+        group: $group:ident,
+        kind: $kind:expr,
+        help: $help:literal,
+        more: $more:literal,
+        source: $source:literal,
+        $(code: $code:ident,)?
+    })*) => {
+        /// Every variable, in the order of the listing.
+        pub static VARIABLES: &[Variable] = &[$(Variable {
+            name: $name,
+            group: Group::$group,
+            kind: $kind,
+            default: default_text!($default),
+            help: $help,
+            more: $more,
+            source: $source,
+            code: code_of!($($code)?),
+        },)*];
+
+        /// The effective configuration.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Config {
+            $(#[doc = concat!("`", $name, "`: ", $help)] pub $field: Setting<$type>,)*
+        }
+
+        impl Config {
+            fn defaults() -> Self {
+                let mut rows = VARIABLES.iter();
+                Self { $($field: default_of(rows.next().expect("one row for each field")),)* }
+            }
+
+            /// Sets one variable from text, with the checks of the table.
+            ///
+            /// Returns a warning where the value had to be raised to the minimum.
+            pub fn set(&mut self, name: &str, text: &str, origin: Origin) -> Result<Option<Warning>, SetError> {
+                let variable = variable(name).ok_or_else(|| SetError::unknown(name))?;
+                match variable.name {
+                    $($name => Ok(assign(&mut self.$field, variable, text, origin)?),)*
+                    _ => unreachable!("the table and this match are written by the same macro"),
+                }
+            }
+
+            /// Every variable with its effective value and origin, in the order of the table.
+            pub fn listing(&self) -> Vec<Listed> {
+                let mut rows = VARIABLES.iter();
+                vec![$(listed(rows.next().expect("one row for each field"), &self.$field),)*]
+            }
+        }
+    };
+}
+
+variables! {
+    msg_api: Option<MsgApi> = "MP_MSG_API", unset {
+        group: Communication,
+        kind: choice::<MsgApi>(),
+        help: "Which interfaces the job uses",
+        more: "lapirun and poe set it to lapi. With mpi, LAPI does not initialize. Tasks started by hand may leave it unset.",
+        source: "LAPI Guide, table 37",
+        code: ERR_MSG_API,
+    }
+    verify_dgsp: bool = "LAPI_VERIFY_DGSP", "no" {
+        group: Transfer,
+        kind: Kind::Bool,
+        help: "Check every DGSP when it is registered",
+        more: "Test programs that build DGSPs with yes. Some mistakes show only while data moves.",
+        source: "LAPI Guide, table 38",
+    }
+    bulk_min_msg_size: u64 = "MP_BULK_MIN_MSG_SIZE", "150K" {
+        group: Transfer,
+        kind: Kind::Number { unit: Unit::Bytes, min: 4096, max: INT_MAX, raise: true },
+        help: "Smallest message that is sent by bulk transfer",
+        more: "A smaller value counts as 4K. Has an effect only with MP_USE_BULK_XFER=yes.",
+        source: "LAPI Guide, table 38",
+    }
+    use_bulk_xfer: bool = "MP_USE_BULK_XFER", "no" {
+        group: Transfer,
+        kind: Kind::Bool,
+        help: "Send large messages by bulk transfer",
+        more: "A bulk transfer is pulled by the target in pieces of at most 32 MB. If a step fails, packets are used.",
+        source: "LAPI Guide, table 38",
+    }
+    eager_max: u64 = "LAPIS_EAGER_MAX", "16K" {
+        group: Transfer,
+        kind: number(Unit::Bytes, 0, 1 << 30),
+        help: "Largest message whose data is sent without asking the target first",
+        more: "Larger messages wait for the target to fetch them where the transport can do that.",
+        source: "Lapis",
+    }
+    notimeout: bool = "MP_DEBUG_NOTIMEOUT", "no" {
+        group: Diagnostics,
+        kind: Kind::Flag,
+        help: "Never time out, so that tasks can be held in a debugger",
+        more: "",
+        source: "LAPI Guide, table 39",
+    }
+    trace_level: u32 = "MP_LAPI_TRACE_LEVEL", "0" {
+        group: Diagnostics,
+        kind: number(Unit::Count, 0, 5),
+        help: "How much LAPI traces, 0 for nothing",
+        more: "1 shows errors, 2 warnings, 3 what a context does, 4 each operation, 5 each packet. LAPIS_LOG says it more finely and wins.",
+        source: "LAPI Guide, table 39",
+    }
+    log: Option<String> = "LAPIS_LOG", unset {
+        group: Diagnostics,
+        kind: Kind::Text,
+        help: "Filter of diagnostics, as in info or lapis_core::reliable=trace,warn",
+        more: "Written to standard error. Levels: error, warn, info, debug, trace. Without it, warnings and errors are shown.",
+        source: "Lapis",
+    }
+    error_chk: bool = "LAPIS_ERROR_CHK", "no" {
+        group: Diagnostics,
+        kind: Kind::Bool,
+        help: "Check the parameters of every call: what the attribute ERROR_CHK starts with",
+        more: "",
+        source: "Lapis",
+    }
+    chaos: Option<String> = "LAPIS_CHAOS", unset {
+        group: Diagnostics,
+        kind: Kind::Text,
+        help: "Seeded faults in every transport, for tests, as in seed=7,drop=1%,dup=1%,delay=200us",
+        more: "Datagrams: drop, dup, reorder, corrupt (a part, as 0.01 or 1%), delay (the longest). Reliable transports: delay, again.",
+        source: "Lapis",
+    }
+    ack_thresh: u32 = "MP_ACK_THRESH", "30" {
+        group: Tuning,
+        kind: number(Unit::Count, 1, 31),
+        help: "How many packets are received before acknowledgements are returned",
+        more: "Small values cost traffic, large ones hold up the sender. The attribute ACK_THRESHOLD takes 1 to 30.",
+        source: "LAPI Guide, table 40",
+    }
+    polling_interval: Duration = "MP_POLLING_INTERVAL", "400000" {
+        group: Tuning,
+        kind: number(Unit::Microseconds, 10001, INT_MAX),
+        help: "Interval of the timer that looks after acknowledgements and retransmission",
+        more: "An upper bound: Lapis retransmits earlier where the path's round-trip time tells it that a packet is lost.",
+        source: "LAPI Guide, table 40",
+    }
+    retransmit_interval: u64 = "MP_RETRANSMIT_INTERVAL", "1000000" {
+        group: Tuning,
+        kind: number(Unit::Count, 1000, INT_MAX),
+        help: "How many polling loops pass between checks for packets to retransmit",
+        more: "",
+        source: "LAPI Guide, table 40",
+    }
+    rexmit_buf_cnt: usize = "MP_REXMIT_BUF_CNT", "128" {
+        group: Tuning,
+        kind: number(Unit::Count, 1, INT_MAX),
+        help: "How many send-side copies of small messages may be in flight",
+        more: "",
+        source: "LAPI Guide, table 40",
+    }
+    rexmit_buf_size: usize = "MP_REXMIT_BUF_SIZE", "16384" {
+        group: Tuning,
+        kind: number(Unit::Bytes, 1, INT_MAX),
+        help: "Largest message, user header included, that is copied so that its buffer is free at once",
+        more: "The attributes BUF_CP_SIZE and REX_BUF_SZ report it.",
+        source: "LAPI Guide, table 40",
+    }
+    udp_packet_size: usize = "MP_UDP_PACKET_SIZE", "8192" {
+        group: Tuning,
+        kind: number(Unit::Bytes, 1024, 65536),
+        help: "Size of LAPI's packets over UDP",
+        more: "Best as large as the network's MTU. A UDP datagram holds at most 65507 bytes, to which larger values are cut.",
+        source: "LAPI Guide, table 40",
+        code: ERR_UDP_PKT_SZ,
+    }
+    spin: Duration = "LAPIS_SPIN_US", "50" {
+        group: Tuning,
+        kind: number(Unit::Microseconds, 0, 1_000_000),
+        help: "How long a wait polls before it sleeps",
+        more: "No wait polls while more tasks are runnable than there are cores.",
+        source: "Lapis",
+    }
+    handler_threads: usize = "LAPIS_HANDLER_THREADS", "1" {
+        group: Tuning,
+        kind: number(Unit::Count, 1, 64),
+        help: "How many threads run completion handlers",
+        more: "A program that sets num_compl_hndlr_thr in lapi_info_t decides for itself.",
+        source: "Lapis",
+    }
+    interrupt: bool = "LAPIS_INTERRUPT", "yes" {
+        group: Tuning,
+        kind: Kind::Bool,
+        help: "Whether messages are served while the program computes: what the attribute INTERRUPT_SET starts with",
+        more: "With no, progress is made only inside of calls and no thread runs for it.",
+        source: "Lapis",
+    }
+    timeout: Duration = "LAPIS_TIMEOUT", "900" {
+        group: Tuning,
+        kind: number(Unit::Seconds, 10, 86400),
+        help: "How long a task may stay silent before it counts as unreachable: what the attribute TIMEOUT starts with",
+        more: "",
+        source: "Lapis",
+    }
+    euidevice: Option<String> = "MP_EUIDEVICE", unset {
+        group: Launcher,
+        kind: Kind::Text,
+        help: "The network adapter or set of adapters to use, such as en0, sn_single or sn_all",
+        more: "Read by the launcher.",
+        source: "LAPI Guide, table 41",
+    }
+    euilib: EuiLib = "MP_EUILIB", "ip" {
+        group: Launcher,
+        kind: Kind::Choice { words: EuiLib::WORDS, case_sensitive: true },
+        help: "Which communication library carries the job between nodes: UDP/IP or user space",
+        more: "ip uses the udp transport; us uses adapter windows.",
+        source: "LAPI Guide, table 41",
+    }
+    infolevel: u32 = "MP_INFOLEVEL", "0" {
+        group: Launcher,
+        kind: number(Unit::Count, 0, 6),
+        help: "How much is reported; from 2 on, LAPI prints its version and build",
+        more: "",
+        source: "LAPI Guide, table 41",
+    }
+    instances: Option<Instances> = "MP_INSTANCES", unset {
+        group: Launcher,
+        kind: Kind::Instances,
+        help: "How many network instances each task gets",
+        more: "Read by the launcher.",
+        source: "LAPI Guide, table 41",
+    }
+    bind: BindMode = "LAPIS_BIND", "none" {
+        group: Launcher,
+        kind: choice::<BindMode>(),
+        help: "Whether lapirun binds each task to a core",
+        more: "",
+        source: "Lapis",
+    }
+    use_shm: UseShm = "LAPI_USE_SHM", "no" {
+        group: SharedMemory,
+        kind: choice::<UseShm>(),
+        help: "Whether tasks of one node communicate through shared memory",
+        more: "no is the default of a program started by hand; lapirun sets yes. With only, initialization fails if the tasks are not all on one node.",
+        source: "LAPI Guide, table 42",
+    }
+    shm_copy: ShmCopy = "LAPIS_SHM_COPY", "auto" {
+        group: SharedMemory,
+        kind: choice::<ShmCopy>(),
+        help: "How shared memory moves large messages: by cross-memory attach or by two copies",
+        more: "auto tries cross-memory attach and copies twice where the system refuses it.",
+        source: "Lapis",
+    }
+    shm_heap: u64 = "LAPIS_SHM_HEAP", "4G" {
+        group: SharedMemory,
+        kind: number(Unit::Bytes, 1 << 16, 1 << 44),
+        help: "How much memory that all local tasks map each task can hand out",
+        more: "Address space, not memory: pages exist once they are used.",
+        source: "Lapis",
+    }
+    child: Option<u32> = "MP_CHILD", unset {
+        group: Standalone,
+        kind: number(Unit::Count, 0, MAX_TASKS - 1),
+        help: "The number of this task",
+        more: "Less than MP_PROCS and different in each task.",
+        source: "LAPI Guide, table 43",
+    }
+    procs: Option<u32> = "MP_PROCS", unset {
+        group: Standalone,
+        kind: number(Unit::Count, 1, MAX_TASKS),
+        help: "How many tasks the job has",
+        more: "",
+        source: "LAPI Guide, table 43",
+    }
+    partition: Option<String> = "MP_PARTITION", unset {
+        group: Standalone,
+        kind: Kind::Text,
+        help: "What tells this job from others; the same in all of its tasks",
+        more: "",
+        source: "LAPI Guide, table 43",
+    }
+    common_tasks: Option<CommonTasks> = "MP_COMMON_TASKS", unset {
+        group: Standalone,
+        kind: Kind::CommonTasks,
+        help: "The other tasks on the same node",
+        more: "Task 1 of four tasks on one node has 3:0:2:3.",
+        source: "LAPI Guide, table 43",
+    }
+    inet_addr: Option<InetAddrs> = "MP_LAPI_INET_ADDR", unset {
+        group: Standalone,
+        kind: Kind::InetAddrs,
+        help: "Address and adapter of each network instance of this task, for UDP/IP",
+        more: "",
+        source: "LAPI Guide, table 43",
+    }
+    network: Option<NetworkWindows> = "MP_LAPI_NETWORK", unset {
+        group: Standalone,
+        kind: Kind::NetworkWindows,
+        help: "Window and adapter of each network instance of this task, for user space",
+        more: "",
+        source: "LAPI Guide, table 43",
+    }
+    init_timeout: Duration = "LAPIS_INIT_TIMEOUT", "60" {
+        group: Standalone,
+        kind: number(Unit::Seconds, 1, 86400),
+        help: "How long initialization waits for the other tasks",
+        more: "",
+        source: "Lapis",
+    }
+    transport: Option<Vec<String>> = "LAPIS_TRANSPORT", unset {
+        group: Transports,
+        kind: Kind::List,
+        help: "The transports that may be used, as in shm,udp",
+        more: "A closed set: nothing else is used, and a transport that cannot be loaded is an error. Without it, LAPI_USE_SHM and MP_EUILIB decide.",
+        source: "Lapis",
+    }
+    transport_path: Vec<PathBuf> = "LAPIS_TRANSPORT_PATH", unset {
+        group: Transports,
+        kind: Kind::Paths,
+        help: "Where to look for transport plugins before the installed ones",
+        more: "",
+        source: "Lapis",
+    }
+}
+
+/// Why [`Config::set`] refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetError {
+    /// No variable has this name.
+    #[error("`{name}` is not a variable of the configuration{}", .nearest.map(|n| format!(": is {n} meant?")).unwrap_or_default())]
+    UnknownName {
+        /// The name that was given.
+        name: String,
+        /// The known name it is nearest to.
+        nearest: Option<&'static str>,
+    },
+    /// The value is bad.
+    #[error(transparent)]
+    Value(#[from] ConfigError),
+}
+
+impl SetError {
+    fn unknown(name: &str) -> Self {
+        Self::UnknownName { name: name.to_owned(), nearest: nearest(name, known_names()) }
+    }
+}
+
+impl Default for Config {
+    /// Every variable at its default.
+    fn default() -> Self {
+        Self::defaults()
+    }
+}
+
+impl Config {
+    /// Reads a snapshot of the environment. A bad value is an error; what looks like a mistake is a warning.
+    pub fn from_env(env: &Environment) -> Result<(Self, Vec<Warning>), ConfigError> {
+        let mut config = Self::defaults();
+        let mut warnings = Vec::new();
+        for variable in VARIABLES {
+            // An empty value is how shells and launchers say "not set".
+            let Some(text) = env.get(variable.name).filter(|text| !text.trim().is_empty()) else { continue };
+            match config.set(variable.name, text, Origin::Environment) {
+                Ok(warning) => warnings.extend(warning),
+                Err(SetError::Value(error)) => return Err(error),
+                Err(SetError::UnknownName { .. }) => unreachable!("{} stands in the table", variable.name),
+            }
+        }
+        config.check_child()?;
+        warnings.extend(env.iter().filter_map(|(name, _)| suspicious(name)));
+        Ok((config, warnings))
+    }
+
+    /// MP_CHILD is bounded by MP_PROCS.
+    fn check_child(&self) -> Result<(), ConfigError> {
+        let (Some(child), Some(procs)) = (*self.child, *self.procs) else { return Ok(()) };
+        if child < procs {
+            return Ok(());
+        }
+        let row = variable("MP_CHILD").expect("stands in the table");
+        let mut error = ConfigError::new(row, &child.to_string(), format!("MP_PROCS is {procs}"));
+        error.range = format!("a number from 0 to {}", procs - 1);
+        Err(error)
+    }
+
+    /// LAPIS_CHAOS, understood.
+    pub(crate) fn faults(&self) -> Result<Option<Chaos>, ConfigError> {
+        let Some(text) = self.chaos.get() else { return Ok(None) };
+        text.parse().map(Some).map_err(|e: ChaosError| {
+            let row = variable("LAPIS_CHAOS").expect("stands in the table");
+            let mut error = ConfigError::new(row, text, e.to_string());
+            error.range = "pairs such as drop=1%,delay=200us,seed=7".to_owned();
+            error
+        })
+    }
+}
+
+fn variable(name: &str) -> Option<&'static Variable> {
+    VARIABLES.iter().find(|variable| variable.name == name)
+}
+
+fn known_names() -> impl Iterator<Item = &'static str> {
+    VARIABLES.iter().map(|variable| variable.name)
+}
+
+fn suspicious(name: &str) -> Option<Warning> {
+    if let Some((name, instead)) = DEPRECATED.iter().find(|(old, _)| *old == name) {
+        return Some(Warning::Deprecated { name, instead });
+    }
+    let ours =
+        OUR_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !name.starts_with(LAUNCHER_PREFIX);
+    if !ours || variable(name).is_some() {
+        return None;
+    }
+    Some(Warning::UnknownName { name: name.to_owned(), nearest: nearest(name, known_names()) })
+}
+
+fn default_of<T: Typed>(variable: &Variable) -> Setting<T> {
+    let value = match variable.default {
+        Some(text) => variable.kind.parse(text).ok().and_then(|parsed| T::from_value(parsed.value)),
+        None => T::unset(),
+    };
+    // Only a mistake in the table gets here, and the first test that makes a Config finds it.
+    Setting::new(
+        value.unwrap_or_else(|| panic!("the default of {} fits its type", variable.name)),
+        Origin::Default,
+    )
+}
+
+fn assign<T: Typed>(
+    setting: &mut Setting<T>,
+    variable: &Variable,
+    text: &str,
+    origin: Origin,
+) -> Result<Option<Warning>, ConfigError> {
+    let refuse = |problem| ConfigError::new(variable, text, problem);
+    let parsed = variable.kind.parse(text).map_err(refuse)?;
+    let used = parsed.raised.then(|| variable.kind.write(&parsed.value));
+    let value = T::from_value(parsed.value).ok_or_else(|| refuse("the value does not fit".to_owned()))?;
+    setting.replace(value, origin);
+    Ok(used.map(|used| Warning::Clamped { name: variable.name, given: text.to_owned(), used }))
+}
+
+fn listed<T: Typed>(variable: &'static Variable, setting: &Setting<T>) -> Listed {
+    let value = setting.get().to_value().map(|value| variable.kind.write(&value));
+    Listed { variable, value, origin: setting.origin() }
+}

@@ -1,0 +1,135 @@
+//! Structured values of the guide's standalone variables (LAPI Guide, "Standalone setup").
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+
+/// MP_COMMON_TASKS: the other tasks on this node, `count:task:task...`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommonTasks(pub Vec<u32>);
+
+/// MP_LAPI_INET_ADDR: address and adapter of each network instance, `@count:address,adapter:...`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InetAddrs(pub Vec<(Ipv4Addr, String)>);
+
+/// MP_LAPI_NETWORK: window and adapter of each network instance, `@count:window,adapter:...`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetworkWindows(pub Vec<(u32, String)>);
+
+/// MP_INSTANCES: how many network instances each task gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instances {
+    /// This many.
+    Count(u32),
+    /// As many as the system allows.
+    Max,
+}
+
+impl FromStr for Instances {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.eq_ignore_ascii_case("max") {
+            return Ok(Self::Max);
+        }
+        match text.parse() {
+            Ok(0) => Err("the value is too small".to_owned()),
+            Ok(count) => Ok(Self::Count(count)),
+            Err(_) => Err("the value is neither a number nor max".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Instances {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => write!(f, "{count}"),
+            Self::Max => f.write_str("max"),
+        }
+    }
+}
+
+impl FromStr for CommonTasks {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (count, rest) = text.split_once(':').unwrap_or((text, ""));
+        let tasks: Vec<u32> = if rest.is_empty() {
+            Vec::new()
+        } else {
+            rest.split(':')
+                .map(|task| task.parse().map_err(|_| format!("`{task}` is not a task number")))
+                .collect::<Result<_, _>>()?
+        };
+        check_count(count, tasks.len())?;
+        for (at, task) in tasks.iter().enumerate() {
+            if tasks[..at].contains(task) {
+                return Err(format!("task {task} stands twice in the list"));
+            }
+        }
+        Ok(Self(tasks))
+    }
+}
+
+impl FromStr for InetAddrs {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        instances(text, |address| address.parse().map_err(|_| format!("`{address}` is not an IPv4 address")))
+            .map(Self)
+    }
+}
+
+impl FromStr for NetworkWindows {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        instances(text, |window| window.parse().map_err(|_| format!("`{window}` is not a window number")))
+            .map(Self)
+    }
+}
+
+/// `@count:first,adapter:first,adapter...`. The guide also prints `>` after the count.
+fn instances<T>(text: &str, first: impl Fn(&str) -> Result<T, String>) -> Result<Vec<(T, String)>, String> {
+    let rest = text.strip_prefix('@').ok_or("the value does not begin with @")?;
+    let (count, rest) = rest.split_once([':', '>']).ok_or("nothing follows the number of instances")?;
+    let pairs: Vec<(T, String)> = rest
+        .split(':')
+        .map(|pair| match pair.split_once(',') {
+            Some((_, "")) => Err(format!("`{pair}` names no adapter")),
+            Some((value, adapter)) => Ok((first(value)?, adapter.to_owned())),
+            None => Err(format!("`{pair}` names no adapter")),
+        })
+        .collect::<Result<_, _>>()?;
+    check_count(count, pairs.len())?;
+    Ok(pairs)
+}
+
+fn check_count(count: &str, found: usize) -> Result<(), String> {
+    match count.parse::<usize>() {
+        Ok(announced) if announced == found => Ok(()),
+        Ok(announced) => Err(format!("{announced} are announced and {found} follow")),
+        Err(_) => Err(format!("`{count}` is not a number")),
+    }
+}
+
+impl fmt::Display for CommonTasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.len())?;
+        self.0.iter().try_for_each(|task| write!(f, ":{task}"))
+    }
+}
+
+impl fmt::Display for InetAddrs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "@{}", self.0.len())?;
+        self.0.iter().try_for_each(|(address, adapter)| write!(f, ":{address},{adapter}"))
+    }
+}
+
+impl fmt::Display for NetworkWindows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "@{}", self.0.len())?;
+        self.0.iter().try_for_each(|(window, adapter)| write!(f, ":{window},{adapter}"))
+    }
+}

@@ -1,0 +1,108 @@
+//! Runtime attributes and the handler table, as programs see them.
+
+use super::Context;
+use crate::error::Result;
+use crate::handlers::{Delivery, HANDLER_TABLE_SIZE, Handler, Incoming};
+use crate::sync::Ordering;
+use crate::transport::{Limits, PeerId};
+use std::time::Duration;
+
+/// A header handler's index in the target's table: the same in all tasks if all register the same handlers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HandlerId(pub u16);
+
+impl Context {
+    /// Registers a closure as header handler `id` (1 … 255), replacing what was there.
+    ///
+    /// It runs in the dispatcher, under the context's lock, in whatever thread makes progress: be short, don't call Lapis,
+    /// don't block.
+    ///
+    /// # Errors
+    /// An id outside the table.
+    #[doc(alias = "LAPI_Addr_set")]
+    pub fn set_handler(
+        &self,
+        id: HandlerId,
+        handler: impl Fn(&Self, &Incoming<'_>) -> Delivery + Send + Sync + 'static,
+    ) -> Result<()> {
+        self.usable()?;
+        self.shared.handlers.set(usize::from(id.0), Some(Handler::Closure(Box::new(handler))))
+    }
+
+    /// Registers an address of the interface above as header handler `index`; 0 clears the entry.
+    ///
+    /// # Errors
+    /// An index outside the table.
+    pub fn set_handler_address(&self, index: usize, address: u64) -> Result<()> {
+        self.usable()?;
+        self.shared.handlers.set(index, (address != 0).then_some(Handler::Address(address)))
+    }
+
+    /// The address registered at `index`; 0 if there is none or it is a closure.
+    ///
+    /// # Errors
+    /// An index outside the table.
+    #[doc(alias = "LAPI_Addr_get")]
+    pub fn handler_address(&self, index: usize) -> Result<u64> {
+        self.usable()?;
+        if index == 0 || index >= HANDLER_TABLE_SIZE {
+            return Err(crate::Error::AddressIndex { index: index as i64, max: HANDLER_TABLE_SIZE - 1 });
+        }
+        Ok(match self.shared.handlers.get(index) {
+            Some(Handler::Address(address)) => *address,
+            _ => 0,
+        })
+    }
+
+    /// Whether the interfaces check the parameters of every call.
+    #[doc(alias = "ERROR_CHK")]
+    #[inline(always)]
+    pub fn checks(&self) -> bool {
+        self.shared.attributes.checks.load(Ordering::Relaxed)
+    }
+
+    /// Turns checking parameters on or off.
+    pub fn set_checks(&self, on: bool) {
+        self.shared.attributes.checks.store(on, Ordering::Relaxed);
+    }
+
+    /// How long a task may stay silent before it counts as unreachable.
+    #[doc(alias = "TIMEOUT")]
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs(u64::from(self.shared.attributes.timeout_s.load(Ordering::Relaxed)))
+    }
+
+    /// Sets the timeout; whole seconds. The range is the interface's business.
+    pub fn set_timeout(&self, timeout: Duration) {
+        let seconds = u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX);
+        self.shared.attributes.timeout_s.store(seconds, Ordering::Relaxed);
+    }
+
+    /// Limits of the transport that carries messages to `target`.
+    pub fn limits(&self, target: PeerId) -> Option<Limits> {
+        let _held = self.guard();
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        (target < self.shared.tasks).then(|| state.link_to(target).map(|l| *l.limits()))?
+    }
+
+    /// Whether messages to `target` go through shared memory (or stay in this task).
+    #[doc(alias = "QUERY_SHM_TASKS")]
+    pub fn shares_memory_with(&self, target: PeerId) -> bool {
+        use crate::transport::Caps;
+        let _held = self.guard();
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        target < self.shared.tasks
+            && state.link_to(target).is_some_and(|l| l.caps().intersects(Caps::LOCAL_ONLY | Caps::SELF_ONLY))
+    }
+
+    /// Messages whose sending and whose receiving has ended so far, for interfaces that watch for either.
+    #[doc(alias = "LAPI_Msgpoll")]
+    pub fn ended_messages(&self) -> (u64, u64) {
+        let _held = self.guard();
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        (state.ended_sends, state.ended_receives)
+    }
+}

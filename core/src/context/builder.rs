@@ -1,0 +1,461 @@
+//! Initialisation: join the job, open the transports, reach every task.
+
+use super::{Attributes, Context, Peer, PeerState, Route, Shared, Sleepers, local::ForkGuard, machine};
+use crate::bootstrap::{self, Bootstrap};
+use crate::config::{Config, Environment, EuiLib, Origin, UseShm};
+use crate::error::{Error, Result};
+use crate::handlers::{CompletionQueue, Delivery, HandlerTable, Incoming};
+use crate::lock::ContextLock;
+use crate::message::State;
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use crate::transport::abi::TransportOps;
+use crate::transport::{
+    Caps, Link, OpenParams, PeerId, Registry, Request, TransportError, Window, standard_dirs,
+};
+use std::cell::UnsafeCell;
+use std::ffi::c_void;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// What an interface above core plugs into a context: how to call the handlers whose addresses it passes around, and whom
+/// to tell of errors that belong to no call.
+#[derive(Default)]
+pub struct RawHooks {
+    /// Calls a header handler by an address that the interface gave out. Runs in the dispatcher, under the lock.
+    pub header: Option<unsafe fn(&Context, handler: u64, &Incoming<'_>) -> Delivery>,
+    /// Calls a completion handler by function and argument.
+    pub completion: Option<unsafe fn(&Context, function: usize, argument: *mut c_void)>,
+    /// Called with errors that belong to no call and the peer they concern. True: handled, go on without the peer;
+    /// false: waits that may need the peer fail.
+    pub error: Option<Box<ErrorHandler>>,
+}
+
+/// See [`RawHooks::error`].
+pub type ErrorHandler = dyn Fn(&Context, &Error, PeerId) -> bool + Send + Sync;
+
+/// Sets up a [`Context`].
+///
+/// ```no_run
+/// let context = lapis_core::Context::builder().interrupts(false).init()?;
+/// println!("task {} of {}", context.task(), context.tasks());
+/// # Ok::<(), lapis_core::Error>(())
+/// ```
+#[derive(Default)]
+#[must_use = "nothing happens before `init`"]
+pub struct ContextBuilder {
+    number: u32,
+    environment: Option<Environment>,
+    settings: Vec<(String, String)>,
+    linked: Vec<&'static TransportOps>,
+    plugin_paths: Vec<PathBuf>,
+    bootstrap: Option<Box<dyn Bootstrap>>,
+    hooks: RawHooks,
+}
+
+impl ContextBuilder {
+    pub(super) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Which context of the process this is. Contexts of equal number in different tasks talk to each other. Default 0.
+    pub fn number(mut self, number: u32) -> Self {
+        self.number = number;
+        self
+    }
+
+    /// Reads the configuration from this environment instead of the process's.
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = Some(environment);
+        self
+    }
+
+    /// Sets a configuration variable by name, over whatever the environment says.
+    pub fn set(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.push((name.into(), value.into()));
+        self
+    }
+
+    /// Whether arrivals are served while the program computes, by a thread of the context. Default yes, as in the guide.
+    pub fn interrupts(self, on: bool) -> Self {
+        self.set("LAPIS_INTERRUPT", if on { "yes" } else { "no" })
+    }
+
+    /// Offers a transport that is linked into the program, beside the plugins that are found.
+    pub fn transport(mut self, table: &'static TransportOps) -> Self {
+        self.linked.push(table);
+        self
+    }
+
+    /// Offers a plugin file, or all plugins of a directory.
+    pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
+        self.plugin_paths.push(path.into());
+        self
+    }
+
+    /// Joins the job by this bootstrap instead of what the environment announces.
+    pub fn bootstrap(mut self, bootstrap: Box<dyn Bootstrap>) -> Self {
+        self.bootstrap = Some(bootstrap);
+        self
+    }
+
+    /// Plugs in an interface above core.
+    pub fn hooks(mut self, hooks: RawHooks) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
+    /// Called with errors that belong to no call, with the task they concern; see [`RawHooks::error`].
+    pub fn on_error(
+        mut self,
+        handler: impl Fn(&Context, &Error, PeerId) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.hooks.error = Some(Box::new(handler));
+        self
+    }
+
+    /// Initialises the context. Collective: returns when all tasks of the job have come here.
+    ///
+    /// # Errors
+    /// A bad configuration value; a job whose tasks can't be found; a transport that was asked for and can't be used; a task
+    /// that no transport reaches. Each says what to do. Nothing is left behind.
+    #[doc(alias = "LAPI_Init")]
+    pub fn init(self) -> Result<Context> {
+        let config = self.configure()?;
+        let patience = *config.init_timeout.get();
+        let mut job = match self.bootstrap {
+            Some(job) => job,
+            None => {
+                bootstrap::detect(&bootstrap::Options::default().context(self.number)).map_err(boot_error)?
+            }
+        };
+        let mut registry = Registry::new();
+        for table in &self.linked {
+            registry.register(table);
+        }
+        let Connected { links, peers, windows, crowded } =
+            connect(&mut registry, &config, &self.plugin_paths, &mut *job, self.number, patience)?;
+        // Where tasks outnumber cores, whoever spins keeps another from working.
+        let spin = if crowded { Duration::ZERO } else { *config.spin.get() };
+        let interrupts = *config.interrupt.get();
+        let shared = Shared {
+            task: job.task(),
+            tasks: job.tasks(),
+            number: self.number,
+            alive: ForkGuard::new()?,
+            terminated: AtomicBool::new(false),
+            lock: ContextLock::new(),
+            link_sleepers: links
+                .iter()
+                .filter(|l| l.caps().contains(Caps::WAIT))
+                .map(Link::sleeper)
+                .collect(),
+            state: UnsafeCell::new(State::new(links, peers)),
+            windows: windows.into_boxed_slice(),
+            handlers: HandlerTable::new(),
+            completions: CompletionQueue::new(*config.handler_threads.get()),
+            sleepers: Sleepers::new(),
+            attributes: Attributes {
+                interrupts: AtomicBool::new(interrupts),
+                checks: AtomicBool::new(*config.error_chk.get()),
+                timeout_s: AtomicU32::new(config.timeout.get().as_secs() as u32),
+                spin_ns: AtomicU64::new(spin.as_nanos() as u64),
+            },
+            hooks: self.hooks,
+            config,
+            candidates: registry.candidates().to_vec(),
+            threads: Mutex::default(),
+            progress_thread: AtomicBool::new(false),
+            polling: AtomicU32::new(0),
+            bootstrap: Mutex::new(job),
+            users: AtomicUsize::new(1),
+        };
+        let context = Context { shared: Arc::new(shared) };
+        if interrupts && context.tasks() > 1 {
+            let _held = context.guard();
+            // SAFETY: the lock is held and nothing below calls out.
+            for link in &mut unsafe { context.state() }.links {
+                link.set_interrupts(true);
+            }
+            context.ensure_progress_thread()?;
+        }
+        Ok(context)
+    }
+
+    fn configure(&self) -> Result<Config> {
+        let environment = self.environment.clone().unwrap_or_else(Environment::of_process);
+        let (mut config, warnings) = Config::from_env(&environment)?;
+        for w in warnings {
+            tracing::warn!("{w}");
+        }
+        for (name, value) in &self.settings {
+            match config.set(name, value, Origin::Builder) {
+                Ok(Some(w)) => tracing::warn!("{w}"),
+                Ok(None) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        // Here, so that a mistake shows before anything is opened.
+        config.faults()?;
+        Ok(config)
+    }
+}
+
+fn boot_error(e: bootstrap::BootstrapError) -> Error {
+    Error::Bootstrap {
+        what: e.to_string(),
+        source: std::error::Error::source(&e).map(|s| s.to_string().into()),
+    }
+}
+
+/// The transports that may carry messages between tasks, in order of preference, and whether the user named them.
+fn preferences(config: &Config) -> (Vec<String>, bool) {
+    if let Some(names) = config.transport.get() {
+        return (names.clone(), true);
+    }
+    let net = match config.euilib.get() {
+        EuiLib::Us => "hps",
+        _ => "udp",
+    };
+    let names = match config.use_shm.get() {
+        UseShm::Only => vec!["shm"],
+        UseShm::Yes => vec!["shm", "rdma", net],
+        UseShm::No => vec!["rdma", net],
+    };
+    (names.into_iter().map(str::to_owned).collect(), false)
+}
+
+struct Connected {
+    links: Vec<Link>,
+    peers: Vec<Peer>,
+    windows: Vec<Window>,
+    /// More tasks on this machine than cores for them.
+    crowded: bool,
+}
+
+fn connect(
+    registry: &mut Registry,
+    config: &Config,
+    plugin_paths: &[PathBuf],
+    job: &mut dyn Bootstrap,
+    number: u32,
+    patience: Duration,
+) -> Result<Connected> {
+    let (mut names, named) = preferences(config);
+    if !names.iter().any(|n| n == "loopback") {
+        names.push("loopback".into());
+    }
+    let mut dirs = config.transport_path.get().clone();
+    dirs.extend(standard_dirs(None));
+    let request = Request {
+        names: named.then(|| names.clone()),
+        explicit: plugin_paths.to_vec(),
+        dirs,
+        chaos: config.faults()?,
+    };
+    registry.discover(&request).map_err(|e| Error::TransportRefused {
+        name: config.transport.get().as_ref().map_or_else(|| "loopback".into(), |n| n.join(",")),
+        reasons: vec![e.to_string()],
+    })?;
+    let mut links = open(registry, config, &names, named, job, number)?;
+    let mut card = Vec::new();
+    put_field(&mut card, b"host");
+    put_field(&mut card, &machine::identity());
+    put_field(&mut card, b"cores");
+    put_field(&mut card, &machine::cores());
+    for link in &mut links {
+        let address = link.address().map_err(|e| link_error(link.name(), &e))?;
+        put_field(&mut card, link.name().as_bytes());
+        put_field(&mut card, &address);
+    }
+    let cards = job.exchange("transports", &card, patience).map_err(boot_error)?;
+    let mut peers = Vec::with_capacity(cards.len());
+    for (task, card) in cards.iter().enumerate() {
+        peers.push(reach(&mut links, task as PeerId, job.task(), card)?);
+    }
+    finish_connections(&mut links, patience)?;
+    job.fence(patience).map_err(boot_error)?;
+    let mut windows = Vec::with_capacity(peers.len());
+    for (task, peer) in peers.iter().enumerate() {
+        windows.push(window(&mut links, task as PeerId, job.task(), peer));
+    }
+    Ok(Connected { links, peers, windows, crowded: crowded(&cards) })
+}
+
+fn open(
+    registry: &mut Registry,
+    config: &Config,
+    names: &[String],
+    named: bool,
+    job: &dyn Bootstrap,
+    number: u32,
+) -> Result<Vec<Link>> {
+    let info = job.job();
+    let params = OpenParams {
+        task: job.task(),
+        tasks: job.tasks(),
+        context: number,
+        // Told apart from earlier contexts of this process and of a task started anew.
+        incarnation: Instant::now().elapsed().subsec_nanos() ^ std::process::id().rotate_left(16),
+        job: &info.id,
+        secret: &info.secret,
+        interrupts: *config.interrupt.get(),
+    };
+    let mut links = Vec::new();
+    let mut reasons = Vec::new();
+    for name in names {
+        // A job of one task needs no way to others.
+        if job.tasks() == 1 && name != "loopback" && !named {
+            continue;
+        }
+        let Some(plugin) = registry.get(name) else { continue };
+        match plugin.open(&params) {
+            Ok(link) => links.push(link),
+            Err(why) => {
+                let text = why.to_string();
+                registry.refuse(name, why);
+                if named || name == "loopback" {
+                    return Err(Error::TransportRefused { name: name.clone(), reasons: vec![text] });
+                }
+                reasons.push(format!("{name}: {text}"));
+            }
+        }
+    }
+    if links.is_empty() {
+        reasons.push("no transport was found; see lapis-info".into());
+        return Err(Error::TransportNotFound { name: names.join(","), searched: reasons });
+    }
+    Ok(links)
+}
+
+/// Connects to a task over the first transport that reaches it.
+fn reach(links: &mut [Link], task: PeerId, me: PeerId, card: &[u8]) -> Result<Peer> {
+    let mut peer = Peer::new();
+    let mut reasons = Vec::new();
+    for (index, link) in links.iter_mut().enumerate() {
+        if link.caps().contains(Caps::SELF_ONLY) != (task == me) {
+            continue;
+        }
+        let Some(address) = address_in(card, link.name()) else {
+            reasons.push(format!("{}: task {task} does not have it", link.name()));
+            continue;
+        };
+        match link.connect(task, address) {
+            Ok(()) => {
+                peer.route = Route::over(index);
+                return Ok(peer);
+            }
+            Err(TransportError::Unreachable(why)) => reasons.push(format!("{}: {why}", link.name())),
+            Err(e) => return Err(link_error(link.name(), &e)),
+        }
+    }
+    if reasons.is_empty() {
+        reasons.push("none was opened; see LAPI_USE_SHM, LAPIS_TRANSPORT and lapis-info".into());
+    }
+    peer.state = PeerState::Down;
+    Err(Error::NoConnectivity { task, reasons })
+}
+
+fn finish_connections(links: &mut [Link], patience: Duration) -> Result<()> {
+    let deadline = Instant::now() + patience;
+    for link in links.iter_mut() {
+        let mut rounds = 0u32;
+        loop {
+            match link.progress_connect() {
+                Ok(true) => break,
+                Ok(false) if Instant::now() < deadline => {
+                    rounds += 1;
+                    if rounds > 8 {
+                        std::thread::sleep(Duration::from_micros(50));
+                    } else {
+                        std::thread::yield_now();
+                    }
+                }
+                Ok(false) => {
+                    return Err(Error::InitTimeout {
+                        seconds: patience.as_secs(),
+                        missing: format!("tasks that don't answer over {}", link.name()),
+                    });
+                }
+                Err(e) => return Err(link_error(link.name(), &e)),
+            }
+        }
+        link.refresh_attributes().map_err(|e| Error::Transport {
+            transport: link.name().into(),
+            what: e.to_string(),
+            source: None,
+        })?;
+        tracing::info!(transport = link.name(), caps = ?link.caps(), note = link.note(), "connected");
+    }
+    Ok(())
+}
+
+fn window(links: &mut [Link], task: PeerId, me: PeerId, peer: &Peer) -> Window {
+    if task == me {
+        // The whole address space, as it is.
+        return Window { remote_base: 0, len: u64::MAX, local_base: std::ptr::null_mut() };
+    }
+    links.get_mut(peer.route.index()).and_then(|l| l.window(task)).unwrap_or(Window {
+        remote_base: 0,
+        len: 0,
+        local_base: std::ptr::null_mut(),
+    })
+}
+
+/// Whether the tasks of this machine outnumber the cores that they may run on, all together.
+fn crowded(cards: &[Vec<u8>]) -> bool {
+    let here = machine::identity();
+    let local: Vec<_> = cards.iter().filter(|c| address_in(c, "host") == Some(&here)).collect();
+    let mut union = Vec::new();
+    for mask in local.iter().filter_map(|c| address_in(c, "cores")) {
+        union.resize(union.len().max(mask.len()), 0u8);
+        union.iter_mut().zip(mask).for_each(|(all, one)| *all |= one);
+    }
+    local.len() > union.iter().map(|byte| byte.count_ones() as usize).sum()
+}
+
+fn link_error(name: &str, e: &TransportError) -> Error {
+    Error::Transport { transport: name.into(), what: e.to_string(), source: None }
+}
+
+fn put_field(card: &mut Vec<u8>, field: &[u8]) {
+    card.extend_from_slice(&(field.len() as u16).to_le_bytes());
+    card.extend_from_slice(field);
+}
+
+fn take_field<'a>(card: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (len, rest) = card.split_first_chunk::<2>()?;
+    let (field, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*len)))?;
+    *card = rest;
+    Some(field)
+}
+
+fn address_in<'a>(mut card: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    loop {
+        let key = take_field(&mut card)?;
+        let value = take_field(&mut card)?;
+        if key == name.as_bytes() {
+            return Some(value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cards_give_back_each_transports_address_and_nothing_from_a_torn_one() {
+        let mut card = Vec::new();
+        for (name, address) in [("shm", &b"abc"[..]), ("udp", b""), ("hps", &[7; 300])] {
+            put_field(&mut card, name.as_bytes());
+            put_field(&mut card, address);
+        }
+        assert_eq!(address_in(&card, "hps"), Some(&[7; 300][..]));
+        assert_eq!(address_in(&card, "udp"), Some(&b""[..]));
+        assert_eq!(address_in(&card, "rdma"), None);
+        for cut in 0..card.len() {
+            assert_eq!(address_in(&card[..cut], "hps"), None);
+        }
+    }
+}

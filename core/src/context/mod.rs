@@ -1,0 +1,255 @@
+//! A context: one task's membership in a job, with its transports, peers, operations and threads.
+
+mod attributes;
+mod builder;
+mod local;
+mod machine;
+mod memory;
+mod peers;
+mod progress;
+mod terminate;
+mod wait;
+
+pub use attributes::HandlerId;
+pub use builder::{ContextBuilder, ErrorHandler, RawHooks};
+pub use memory::{Memory, RemoteMemory};
+pub(crate) use peers::{Peer, PeerState, Route};
+pub use progress::Polled;
+pub(crate) use progress::Sleepers;
+
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::handlers::{CompletionQueue, HandlerTable};
+use crate::lock::{ContextLock, LockGuard};
+use crate::message::State;
+use crate::stats::Statistics;
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::transport::{PeerId, Sleeper, Window};
+use std::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+/// A communication context: what the guide calls a LAPI handle.
+///
+/// Clones share the context; it terminates when the last clone is dropped or when [`terminate`](Self::terminate) is
+/// called. All methods may be called from any thread, except where they say otherwise for handlers.
+///
+/// *LAPI Guide, "Initializing LAPI"; LAPI_Init.*
+#[doc(alias = "lapi_handle_t")]
+pub struct Context {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// Everything that the threads of a context share.
+pub(crate) struct Shared {
+    pub(crate) task: u32,
+    pub(crate) tasks: u32,
+    pub(crate) number: u32,
+    /// 1 while this process owns the context; the kernel zeroes it in a forked child.
+    alive: local::ForkGuard,
+    pub(crate) terminated: AtomicBool,
+    pub(crate) lock: ContextLock,
+    state: UnsafeCell<State>,
+    /// How threads sleep on each link, in the order of the links.
+    pub(crate) link_sleepers: Box<[Sleeper]>,
+    /// Peers' memory that is mapped here, by task; fixed after initialisation, so it is read without the lock.
+    pub(crate) windows: Box<[Window]>,
+    pub(crate) handlers: HandlerTable,
+    pub(crate) completions: CompletionQueue,
+    pub(crate) sleepers: Sleepers,
+    pub(crate) attributes: Attributes,
+    pub(crate) hooks: RawHooks,
+    pub(crate) config: Config,
+    pub(crate) candidates: Vec<crate::transport::Candidate>,
+    threads: std::sync::Mutex<Vec<std::thread::JoinHandle<()>>>,
+    /// Whether the progress thread was started.
+    progress_thread: AtomicBool,
+    /// Threads of the program that poll in a wait.
+    polling: AtomicU32,
+    bootstrap: std::sync::Mutex<Box<dyn crate::bootstrap::Bootstrap>>,
+    users: AtomicUsize,
+}
+
+/// Runtime attributes that change while the context lives.
+pub(crate) struct Attributes {
+    pub(crate) interrupts: AtomicBool,
+    pub(crate) checks: AtomicBool,
+    pub(crate) timeout_s: AtomicU32,
+    pub(crate) spin_ns: AtomicU64,
+}
+
+// SAFETY: `state` is touched under `lock` only; everything else is Sync by itself. Raw pointers inside the state belong to
+// operations whose starters promised validity on whatever thread.
+unsafe impl Sync for Shared {}
+// SAFETY: as above.
+unsafe impl Send for Shared {}
+
+impl Context {
+    /// Begins to set up a context. See [`ContextBuilder`].
+    #[doc(alias = "LAPI_Init")]
+    pub fn builder() -> ContextBuilder {
+        ContextBuilder::new()
+    }
+
+    /// This task's number.
+    #[doc(alias = "TASK_ID")]
+    #[inline]
+    pub fn task(&self) -> u32 {
+        self.shared.task
+    }
+
+    /// Number of tasks in the job.
+    #[doc(alias = "NUM_TASKS")]
+    #[inline]
+    pub fn tasks(&self) -> u32 {
+        self.shared.tasks
+    }
+
+    /// Which of the process's contexts this is; contexts of equal number in different tasks talk to each other.
+    pub fn number(&self) -> u32 {
+        self.shared.number
+    }
+
+    /// The effective configuration.
+    pub fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    /// Every transport that was considered, with the verdict.
+    pub fn transports(&self) -> &[crate::transport::Candidate] {
+        &self.shared.candidates
+    }
+
+    /// Name of the transport that carries messages to `target`.
+    pub fn transport_to(&self, target: u32) -> Option<&'static str> {
+        let _held = self.shared.lock.guard();
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        (target < self.shared.tasks).then(|| state.link_to(target).map(|l| l.name()))?
+    }
+
+    /// What this context has sent and received so far.
+    #[doc(alias = "QUERY_STATISTICS")]
+    pub fn statistics(&self) -> Statistics {
+        let _held = self.shared.lock.guard();
+        // SAFETY: the lock is held and nothing below calls out.
+        unsafe { self.state() }.statistics
+    }
+
+    /// The lock of the context, for interfaces that share it with their users (LAPI Guide, "Lock sharing").
+    ///
+    /// Every call takes the lock itself; whoever holds it already nests.
+    pub fn lock(&self) {
+        self.shared.lock.acquire();
+    }
+
+    /// Takes the lock if no other thread holds it.
+    pub fn try_lock(&self) -> bool {
+        self.shared.lock.try_acquire()
+    }
+
+    /// Gives back one level of [`lock`](Self::lock). The calling thread must hold it; otherwise nothing happens and the
+    /// answer is false.
+    pub fn unlock(&self) -> bool {
+        let held = self.shared.lock.held_by_me();
+        if held {
+            self.shared.lock.release();
+        }
+        held
+    }
+
+    /// Refuses the call in a forked child and after termination.
+    #[inline(always)]
+    pub(crate) fn usable(&self) -> Result<()> {
+        if self.shared.alive.here() && !self.shared.terminated.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        Err(self.why_unusable())
+    }
+
+    #[cold]
+    fn why_unusable(&self) -> Error {
+        if self.shared.alive.here() {
+            Error::HandleInvalid { handle: self.shared.number }
+        } else {
+            Error::ForkedChild { parent: self.shared.alive.owner(), child: std::process::id() }
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn check_target(&self, target: PeerId) -> Result<()> {
+        if target < self.shared.tasks {
+            Ok(())
+        } else {
+            Err(Error::InvalidTarget { task: target, tasks: self.shared.tasks })
+        }
+    }
+
+    /// Holds the lock for a scope.
+    #[inline(always)]
+    pub(crate) fn guard(&self) -> LockGuard<'_> {
+        self.shared.lock.guard()
+    }
+
+    /// The state behind the lock.
+    ///
+    /// # Safety
+    /// The calling thread holds the lock, and lets go of the reference before anything that may come back here: a
+    /// user's handler, a completion, another method of the context.
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref, reason = "the lock makes the reference unique; the contract is above")]
+    pub(crate) unsafe fn state(&self) -> &mut State {
+        debug_assert!(self.shared.lock.held_by_me());
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.shared.state.get() }
+    }
+
+    /// The same context, not counted as a user: for the context's own threads.
+    pub(crate) fn internal(&self) -> InternalContext {
+        InternalContext(ManuallyDrop::new(Self { shared: Arc::clone(&self.shared) }))
+    }
+}
+
+impl Clone for Context {
+    fn clone(&self) -> Self {
+        self.shared.users.fetch_add(1, Ordering::Relaxed);
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SYNC: AcqRel: the last user sees what all others did with the context.
+        if self.shared.users.fetch_sub(1, Ordering::AcqRel) == 1 && self.shared.alive.here() {
+            // Nobody is left to hear of a failure.
+            let _ = self.terminate();
+        }
+    }
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context")
+            .field("task", &self.shared.task)
+            .field("tasks", &self.shared.tasks)
+            .field("number", &self.shared.number)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A context that does not keep itself alive.
+pub(crate) struct InternalContext(ManuallyDrop<Context>);
+
+impl std::ops::Deref for InternalContext {
+    type Target = Context;
+    fn deref(&self) -> &Context {
+        &self.0
+    }
+}
+
+impl Drop for InternalContext {
+    fn drop(&mut self) {
+        // SAFETY: dropped once, here; reading the field out skips `Context`'s own Drop, which counts users.
+        drop(unsafe { std::ptr::read(&raw const self.0.shared) });
+    }
+}

@@ -1,0 +1,81 @@
+//! What a context knows of each other task.
+
+use crate::error::Error;
+use crate::message::Tracker;
+use crate::transport::PeerId;
+
+/// How packets reach a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Route(u8);
+
+impl Route {
+    pub(crate) const NONE: Self = Self(u8::MAX);
+
+    pub(crate) fn over(link: usize) -> Self {
+        Self(link as u8)
+    }
+
+    /// Index of the link; beyond the end of the links for [`Self::NONE`].
+    #[inline(always)]
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Whether a peer can be talked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PeerState {
+    Up,
+    /// It died or fell silent.
+    Down,
+    /// It terminated its context in good order.
+    Ended,
+    /// The program asked not to talk to it until it is resumed.
+    Purged,
+}
+
+/// One other task.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) route: Route,
+    pub(crate) state: PeerState,
+    /// Number of the next message to it.
+    pub(crate) next_message: u32,
+    /// Messages before this one are known to be done there.
+    pub(crate) confirmed: u32,
+    /// Number of the next operation that it must answer.
+    pub(crate) next_operation: u32,
+    /// Operations of ours that it answered.
+    pub(crate) answered: Tracker,
+    /// Messages of its that are done here.
+    pub(crate) arrived: Tracker,
+    /// Fences of its that wait for `arrived` to get there.
+    pub(crate) fences: Vec<u32>,
+}
+
+impl Peer {
+    pub(crate) fn new() -> Self {
+        Self {
+            route: Route::NONE,
+            state: PeerState::Up,
+            next_message: 0,
+            confirmed: 0,
+            next_operation: 0,
+            answered: Tracker::default(),
+            arrived: Tracker::default(),
+            fences: Vec::new(),
+        }
+    }
+
+    /// Why nothing can be sent to it, for the state it is in.
+    #[cold]
+    pub(crate) fn refusal(&self, task: PeerId) -> Error {
+        match self.state {
+            PeerState::Purged => Error::Purged { task },
+            PeerState::Ended => Error::TargetDown { task, reason: "it has terminated its context".into() },
+            PeerState::Down | PeerState::Up => {
+                Error::TargetDown { task, reason: "its process has ended or fallen silent".into() }
+            }
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Making progress: polling the links, and the thread that does it in interrupt mode.
+
+use super::Context;
+use crate::error::Result;
+use crate::handlers::{CompletionHandler, Job};
+use crate::sync::{AtomicU32, Ordering, spin_loop};
+use crate::transport::{Caps, Event, Status};
+use crate::wire::{Header, Kind};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+/// Events taken from a link at once.
+const BATCH: usize = 16;
+
+/// What one look at the links found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Polled {
+    /// Packets and completions handled.
+    pub events: usize,
+}
+
+/// Threads of this process that sleep inside the context.
+pub(crate) struct Sleepers {
+    /// How many: the one that sleeps in the transport and those that wait for it.
+    count: AtomicU32,
+    /// Whether somebody sleeps in the transport.
+    turn: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Sleepers {
+    pub(crate) fn new() -> Self {
+        Self { count: AtomicU32::new(0), turn: Mutex::new(false), changed: Condvar::new() }
+    }
+}
+
+impl Context {
+    /// Looks once at every transport and handles what is there.
+    ///
+    /// Inside a handler that runs inline this does nothing: the packet being handled would be lost.
+    #[doc(alias = "LAPI_Probe")]
+    pub fn progress(&self) -> Result<Polled> {
+        self.usable()?;
+        let _held = self.guard();
+        Ok(Polled { events: self.progress_locked() })
+    }
+
+    /// The same with the lock held.
+    #[inline]
+    pub(crate) fn progress_locked(&self) -> usize {
+        // SAFETY: the lock is held; the reference ends before anything is dispatched.
+        let state = unsafe { self.state() };
+        if state.dispatching > 0 {
+            return 0;
+        }
+        let links = state.links.len();
+        let mut handled = 0;
+        for index in 0..links {
+            handled += self.poll_link(index);
+        }
+        // SAFETY: as above.
+        if unsafe { self.state() }.has_work() {
+            self.advance();
+        }
+        if handled > 0 {
+            self.wake_sleepers();
+        }
+        handled
+    }
+
+    #[inline(always)]
+    fn poll_link(&self, index: usize) -> usize {
+        let mut events = [const { std::mem::MaybeUninit::<Event>::uninit() }; BATCH];
+        // SAFETY: the lock is held; the reference ends before anything is dispatched.
+        let state = unsafe { self.state() };
+        let local = state.paths[index] == crate::stats::Path::Local;
+        if local && state.self_pending == 0 {
+            return 0;
+        }
+        // SAFETY: `Event` has no invalid bit patterns, so reading what poll did not write is harmless; core looks only at
+        // the first n.
+        let slots = unsafe { std::slice::from_raw_parts_mut(events.as_mut_ptr().cast::<Event>(), BATCH) };
+        let n = match state.links[index].poll(slots) {
+            Ok(0) => return 0,
+            Ok(n) => n,
+            Err(status) => return self.link_broken(index, status),
+        };
+        if local {
+            state.self_pending = state.self_pending.saturating_sub(n as u32);
+        }
+        state.dispatching += 1;
+        for event in &slots[..n] {
+            self.dispatch(index, event);
+        }
+        // SAFETY: as above.
+        unsafe { self.state() }.dispatching -= 1;
+        n
+    }
+
+    /// A link that answers with an error instead of events: everybody behind it is lost.
+    #[cold]
+    fn link_broken(&self, index: usize, status: Status) -> usize {
+        for peer in 0..self.shared.tasks {
+            // SAFETY: the lock is held and the reference ends here.
+            if unsafe { self.state() }.peers[peer as usize].route.index() == index {
+                self.peer_down(peer, &format!("the transport to it failed ({status:?})"));
+            }
+        }
+        0
+    }
+
+    /// Lets others have the lock, or the core rest, between two rounds of a loop that polls. The lock is held.
+    #[inline(always)]
+    pub(crate) fn breathe(&self) {
+        if self.shared.lock.is_wanted() {
+            self.shared.lock.release();
+            for _ in 0..32 {
+                spin_loop();
+            }
+            self.shared.lock.acquire();
+        }
+    }
+
+    /// Wakes everybody who sleeps in the context, because something may have changed for them.
+    #[inline(always)]
+    pub(crate) fn wake_sleepers(&self) {
+        // SYNC: Relaxed is enough: whoever goes to sleep checks its condition under the lock after counting itself.
+        if self.shared.sleepers.count.load(Ordering::Relaxed) > 0 {
+            self.wake_sleepers_slow();
+        }
+    }
+
+    #[cold]
+    fn wake_sleepers_slow(&self) {
+        self.shared.sleepers.changed.notify_all();
+        for s in &self.shared.link_sleepers {
+            s.wake();
+        }
+    }
+
+    /// Sleeps until something may have changed, at most for `limit`. The lock is held; it is let go meanwhile.
+    ///
+    /// One thread sleeps in the transport; others wait for it to find something.
+    pub(crate) fn sleep(&self, limit: Duration) {
+        let s = &self.shared.sleepers;
+        // SYNC: counted under the lock, before `arm` looks once more: whoever changes a condition afterwards sees us.
+        s.count.fetch_add(1, Ordering::Relaxed);
+        let armed = self.arm();
+        if armed {
+            let depth = self.release_fully();
+            let mut taken = s.turn.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if *taken {
+                drop(s.changed.wait_timeout(taken, limit.min(Duration::from_millis(1))));
+            } else {
+                *taken = true;
+                drop(taken);
+                self.sleep_in_transport(limit);
+                *s.turn.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = false;
+                s.changed.notify_all();
+            }
+            self.acquire_fully(depth);
+        }
+        s.count.fetch_sub(1, Ordering::Relaxed);
+        if !self.shared.attributes.interrupts.load(Ordering::Relaxed) {
+            self.disarm();
+        }
+    }
+
+    /// Prepares every link to wake us. False when something is there already.
+    pub(crate) fn arm(&self) -> bool {
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        if state.has_work() || state.self_pending > 0 {
+            return false;
+        }
+        let mut quiet = true;
+        for link in &mut state.links {
+            if link.caps().contains(Caps::WAIT) && link.arm() == Status::Again {
+                quiet = false;
+            }
+        }
+        quiet
+    }
+
+    pub(crate) fn disarm(&self) {
+        // SAFETY: the lock is held and nothing below calls out.
+        for link in &mut unsafe { self.state() }.links {
+            if link.caps().contains(Caps::WAIT) {
+                link.disarm();
+            }
+        }
+    }
+
+    fn sleep_in_transport(&self, limit: Duration) {
+        match &*self.shared.link_sleepers {
+            [] => std::thread::sleep(limit.min(Duration::from_millis(1))),
+            [only] => only.wait(limit.as_nanos() as u64),
+            several => {
+                let mut fds: Vec<libc::pollfd> = several
+                    .iter()
+                    .map(|s| libc::pollfd { fd: s.fd(), events: libc::POLLIN, revents: 0 })
+                    .collect();
+                let ms = limit.as_millis().clamp(1, 1000) as i32;
+                // SAFETY: the array is valid for the call.
+                unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, ms) };
+            }
+        }
+    }
+
+    fn release_fully(&self) -> u32 {
+        let mut depth = 0;
+        while self.shared.lock.held_by_me() {
+            self.shared.lock.release();
+            depth += 1;
+        }
+        depth
+    }
+
+    fn acquire_fully(&self, depth: u32) {
+        for _ in 0..depth {
+            self.shared.lock.acquire();
+        }
+    }
+
+    /// Whether arrivals are served while the program computes.
+    #[doc(alias = "INTERRUPT_SET")]
+    #[inline(always)]
+    pub fn interrupts(&self) -> bool {
+        self.shared.attributes.interrupts.load(Ordering::Relaxed)
+    }
+
+    /// Turns serving arrivals while the program computes on or off. Costs nanoseconds, except for the first time it is
+    /// turned on, which starts the progress thread.
+    ///
+    /// *LAPI Guide, LAPI_Senv, INTERRUPT_SET; "Running in interrupt mode".*
+    pub fn set_interrupts(&self, on: bool) -> Result<()> {
+        self.usable()?;
+        let _held = self.guard();
+        if self.shared.attributes.interrupts.swap(on, Ordering::Relaxed) == on {
+            return Ok(());
+        }
+        // SAFETY: the lock is held and nothing below calls out.
+        for link in &mut unsafe { self.state() }.links {
+            link.set_interrupts(on);
+        }
+        if on {
+            self.ensure_progress_thread()?;
+            if !self.arm() {
+                self.progress_locked();
+                self.arm();
+            }
+        } else {
+            self.disarm();
+        }
+        Ok(())
+    }
+
+    /// Starts the progress thread unless it runs. The lock is held.
+    pub(crate) fn ensure_progress_thread(&self) -> Result<()> {
+        if self.shared.progress_thread.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let context = self.internal();
+        self.start_thread("lapis-progress", move || context.serve())
+    }
+
+    pub(super) fn start_thread(&self, name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
+        let thread = std::thread::Builder::new()
+            .name(name.into())
+            .spawn(body)
+            .map_err(|source| crate::Error::System { what: "starting a thread of the context", source })?;
+        self.shared.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(thread);
+        Ok(())
+    }
+
+    /// The progress thread: sleeps until something arrives that nobody polls for.
+    fn serve(&self) {
+        // SYNC: pairs with the Release in `terminate`.
+        while !self.shared.terminated.load(Ordering::Acquire) {
+            if !self.interrupts() {
+                // Polling mode: nobody wakes us; look now and then whether that has changed.
+                std::thread::park_timeout(Duration::from_millis(100));
+                continue;
+            }
+            if self.shared.polling.load(Ordering::Relaxed) > 0 {
+                // A thread of the program polls; it arms the links again when it stops.
+                self.sleep_in_transport(Duration::from_millis(20));
+                continue;
+            }
+            let held = self.guard();
+            let found = self.progress_locked();
+            if found == 0 && self.shared.polling.load(Ordering::Relaxed) == 0 {
+                if self.arm() {
+                    drop(held);
+                    self.sleep_in_transport(Duration::from_millis(50));
+                    continue;
+                }
+                // Something advances that needs no arrival: let the program have the lock in between.
+                drop(held);
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Hands a completion handler to the handler threads.
+    pub(crate) fn queue_completion(&self, job: Job) {
+        if self.shared.completions.push(job) {
+            let context = self.internal();
+            let body = move || {
+                while let Some(job) = context.shared.completions.pop() {
+                    context.run_completion(job);
+                }
+            };
+            if let Err(e) = self.start_thread("lapis-handler", body) {
+                tracing::error!("completion handlers can't run: {e}");
+            }
+        }
+    }
+
+    fn run_completion(&self, job: Job) {
+        self.call_completion_handler(job.handler);
+        if let Some((peer, operation)) = job.reply {
+            let _held = self.guard();
+            self.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
+        }
+        self.shared.completions.finished();
+        self.wake_sleepers();
+    }
+
+    pub(crate) fn call_completion_handler(&self, handler: CompletionHandler) {
+        match handler {
+            CompletionHandler::Closure(f) => f(self),
+            CompletionHandler::Raw { function, argument } => match self.shared.hooks.completion {
+                // SAFETY: the interface that made the handler knows what its words are.
+                Some(call) => unsafe { call(self, function, argument) },
+                None => tracing::error!(function, "completion handler without an interface to call it"),
+            },
+        }
+    }
+}

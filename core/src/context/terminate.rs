@@ -1,0 +1,98 @@
+//! The end of a context.
+
+use super::{Context, PeerState};
+use crate::error::Result;
+use crate::sync::Ordering;
+use crate::wire::{Header, Kind};
+use std::time::{Duration, Instant};
+
+/// How long termination waits for data that peers still fetch from here, or that still goes out.
+const LINGER: Duration = Duration::from_secs(5);
+
+impl Context {
+    /// Ends the context: what was sent still arrives, the threads end, the transports close. A second call does nothing.
+    ///
+    /// Peers learn that this is no failure. Handlers that are still queued run first.
+    ///
+    /// *LAPI Guide, LAPI_Term.*
+    ///
+    /// # Errors
+    /// The call was made from one of the context's own threads or handlers.
+    #[doc(alias = "LAPI_Term")]
+    pub fn terminate(&self) -> Result<()> {
+        if !self.shared.alive.here() || self.shared.terminated.load(Ordering::Relaxed) {
+            return self.usable();
+        }
+        self.may_wait("terminate")?;
+        self.drain();
+        let held = self.guard();
+        for peer in 0..self.shared.tasks {
+            // SAFETY: the lock is held; the reference ends before the packet is sent.
+            let up = unsafe { self.state() }.peers[peer as usize].state == PeerState::Up;
+            if up && peer != self.shared.task {
+                self.reply_packet(peer, &Header::new(Kind::Goodbye, 0, 0), &[]);
+            }
+        }
+        self.flush_deferred();
+        // SYNC: Release pairs with the threads' Acquire: they see a state that is complete.
+        self.shared.terminated.store(true, Ordering::Release);
+        drop(held);
+        self.end_threads();
+        if let Ok(mut bootstrap) = self.shared.bootstrap.lock() {
+            if let Err(e) = bootstrap.finalize() {
+                tracing::debug!("leaving the job's store: {e}");
+            }
+        }
+        let _held = self.guard();
+        // SAFETY: the lock is held, the threads have ended and nothing below calls out.
+        unsafe { self.state() }.links.clear();
+        Ok(())
+    }
+
+    /// Waits until nothing of ours is under way any more, or it is clear that peers don't take it.
+    fn drain(&self) {
+        let deadline = Instant::now() + LINGER;
+        loop {
+            let held = self.guard();
+            self.progress_locked();
+            // SAFETY: the lock is held and the reference ends here.
+            let state = unsafe { self.state() };
+            let busy =
+                state.has_work() || state.operations.holds_buffers() || !self.shared.completions.is_idle();
+            drop(held);
+            if !busy || Instant::now() > deadline {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    fn flush_deferred(&self) {
+        let deadline = Instant::now() + Duration::from_millis(200);
+        // SAFETY: the lock is held; the reference is renewed each time.
+        while !unsafe { self.state() }.deferred.is_empty() && Instant::now() < deadline {
+            self.progress_locked();
+        }
+        // SAFETY: as above.
+        for link in &mut unsafe { self.state() }.links {
+            link.flush();
+        }
+    }
+
+    fn end_threads(&self) {
+        self.shared.completions.close();
+        for s in &self.shared.link_sleepers {
+            s.wake();
+        }
+        let threads = std::mem::take(
+            &mut *self.shared.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
+        );
+        for thread in threads {
+            thread.thread().unpark();
+            if thread.thread().id() != std::thread::current().id() {
+                // A handler that panicked has ended its thread already.
+                let _ = thread.join();
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Waiting: spin briefly, then sleep.
+
+use super::Context;
+use crate::counter::Counter;
+use crate::error::{Error, Result};
+use crate::sync::{Ordering, spin_loop};
+use std::time::{Duration, Instant};
+
+/// Looks between two glances at the clock.
+const SPINS_PER_CLOCK: u32 = 64;
+
+/// Longest sleep in one piece: a bound for what nobody would wake us for.
+const SLEEP: Duration = Duration::from_millis(50);
+
+impl Context {
+    /// Waits until `counter` has reached `value`, then takes `value` off it; returns what is left.
+    ///
+    /// Makes progress meanwhile, on all transports. *LAPI Guide, LAPI_Waitcntr.*
+    ///
+    /// # Errors
+    /// A task died and the program has not [acknowledged](Self::acknowledge_failure) that; the call was made from within a
+    /// handler that runs inline.
+    #[doc(alias = "LAPI_Waitcntr")]
+    #[inline]
+    pub fn wait_counter(&self, counter: &Counter, value: i32) -> Result<i32> {
+        self.usable()?;
+        if counter.value() >= value {
+            return Ok(counter.subtract(value));
+        }
+        self.may_wait("wait_counter")?;
+        self.wait_for("a counter", |_| Ok((counter.value() >= value).then_some(())))?;
+        Ok(counter.subtract(value))
+    }
+
+    /// The counter's value, after making progress once.
+    ///
+    /// *LAPI Guide, LAPI_Getcntr.*
+    #[doc(alias = "LAPI_Getcntr")]
+    pub fn counter_value(&self, counter: &Counter) -> Result<i32> {
+        self.progress()?;
+        Ok(counter.value())
+    }
+
+    /// Waits until `done` says so, making progress. For conditions that handlers or peers' direct stores change.
+    ///
+    /// # Errors
+    /// As for [`wait_counter`](Self::wait_counter).
+    pub fn wait_until(&self, mut done: impl FnMut() -> bool) -> Result<()> {
+        self.usable()?;
+        if done() {
+            return Ok(());
+        }
+        self.may_wait("wait_until")?;
+        self.wait_for("a condition", |_| Ok(done().then_some(())))
+    }
+
+    /// Refuses to wait where waiting could never end.
+    #[inline(always)]
+    pub(crate) fn may_wait(&self, call: &'static str) -> Result<()> {
+        if !self.shared.lock.held_by_me() {
+            return Ok(());
+        }
+        // SAFETY: the lock is held by this thread and the reference ends here.
+        if unsafe { self.state() }.dispatching == 0 {
+            return Ok(());
+        }
+        Err(Error::NotAllowed {
+            call,
+            place: "within a handler that runs inline",
+            remedy: "let a completion handler on a handler thread do it",
+        })
+    }
+
+    /// Waits until `check` gives a result. It is called with the lock held.
+    #[inline]
+    pub(crate) fn wait_for<R>(
+        &self,
+        what: &'static str,
+        mut check: impl FnMut(&Self) -> Result<Option<R>>,
+    ) -> Result<R> {
+        let held = self.guard();
+        self.begin_polling();
+        let result = self.wait_locked(what, &mut check);
+        self.end_polling();
+        drop(held);
+        result
+    }
+
+    #[inline]
+    fn wait_locked<R>(
+        &self,
+        what: &'static str,
+        check: &mut impl FnMut(&Self) -> Result<Option<R>>,
+    ) -> Result<R> {
+        let mut idle = Idle::new(self);
+        loop {
+            if let Some(result) = check(self)? {
+                return Ok(result);
+            }
+            if self.progress_locked() > 0 {
+                idle.reset();
+                self.breathe();
+                continue;
+            }
+            self.fail_if_hopeless()?;
+            self.breathe();
+            if idle.should_sleep() {
+                tracing::trace!("sleeping in {what}");
+                // What progress found before the thread was counted as a sleeper woke nobody.
+                if let Some(result) = check(self)? {
+                    return Ok(result);
+                }
+                self.sleep(SLEEP);
+            } else {
+                spin_loop();
+            }
+        }
+    }
+
+    /// While a thread polls, nobody needs to be woken.
+    #[inline(always)]
+    fn begin_polling(&self) {
+        // Changed under the lock only, so that a plain load and store do.
+        let polling = &self.shared.polling;
+        polling.store(polling.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if self.interrupts() {
+            self.disarm();
+        }
+    }
+
+    #[inline(always)]
+    fn end_polling(&self) {
+        let polling = &self.shared.polling;
+        let left = polling.load(Ordering::Relaxed) - 1;
+        polling.store(left, Ordering::Relaxed);
+        if left == 0 && self.interrupts() {
+            self.rearm();
+        }
+    }
+
+    /// From now on the progress thread must be woken again.
+    fn rearm(&self) {
+        while !self.arm() {
+            if self.progress_locked() == 0 {
+                // Work that needs no arrival: the progress thread's business.
+                for s in &self.shared.link_sleepers {
+                    s.wake();
+                }
+                return;
+            }
+        }
+    }
+
+    /// A wait that needs a dead task would never end: say so instead.
+    #[inline]
+    fn fail_if_hopeless(&self) -> Result<()> {
+        // SAFETY: the lock is held and the reference ends here.
+        let state = unsafe { self.state() };
+        let Some(&dead) = state.unacknowledged.first() else { return Ok(()) };
+        Err(state.peers[dead as usize].refusal(dead))
+    }
+}
+
+/// When a wait stops spinning.
+struct Idle {
+    spins: u32,
+    since: Option<Instant>,
+    limit: Duration,
+}
+
+impl Idle {
+    fn new(context: &Context) -> Self {
+        let ns = context.shared.attributes.spin_ns.load(Ordering::Relaxed);
+        Self { spins: 0, since: None, limit: Duration::from_nanos(ns) }
+    }
+
+    #[inline(always)]
+    fn reset(&mut self) {
+        self.spins = 0;
+        self.since = None;
+    }
+
+    /// Whether spinning has lasted long enough. Looks at the clock now and then only.
+    #[inline(always)]
+    fn should_sleep(&mut self) -> bool {
+        self.spins += 1;
+        if self.spins % SPINS_PER_CLOCK != 0 {
+            return false;
+        }
+        let now = Instant::now();
+        now.duration_since(*self.since.get_or_insert(now)) >= self.limit
+    }
+}

@@ -1,0 +1,99 @@
+//! Counters: how operations tell that they got somewhere.
+
+use crate::sync::{AtomicI32, AtomicU32, Ordering};
+
+/// A counter that operations increment and programs wait on.
+///
+/// The layout is part of the C interface (`lapi_cntr_t`): 16 bytes, the value first. A counter may live anywhere,
+/// uninitialised until it is [`set`](Self::set); it must not move while an operation or a waiter refers to it.
+///
+/// *LAPI Guide, "LAPI counters", Appendix E (`lapi_cntr_t`).*
+#[doc(alias = "lapi_cntr_t")]
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Counter {
+    value: AtomicI32,
+    /// Threads inside a wait on this counter; more than one is the guide's MULTIPLE_WAITERS.
+    waiters: AtomicU32,
+    /// Non-zero when the C interface keeps a destination status list for the counter.
+    tag: AtomicU32,
+    reserved: u32,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Counter>() == 16);
+
+impl Counter {
+    /// A counter that starts at `value`.
+    #[cfg(not(loom))]
+    pub const fn new(value: i32) -> Self {
+        Self { value: AtomicI32::new(value), waiters: AtomicU32::new(0), tag: AtomicU32::new(0), reserved: 0 }
+    }
+
+    /// The present value. Drives nothing: see [`Context::counter_value`](crate::Context::counter_value) for the call that
+    /// also makes progress.
+    #[inline(always)]
+    pub fn value(&self) -> i32 {
+        // SYNC: pairs with the Release of `increment`, so that the data an increment announces is visible.
+        self.value.load(Ordering::Acquire)
+    }
+
+    /// Gives the counter a value and forgets whatever its memory held before.
+    #[doc(alias = "LAPI_Setcntr")]
+    #[inline]
+    pub fn set(&self, value: i32) {
+        self.waiters.store(0, Ordering::Relaxed);
+        self.tag.store(0, Ordering::Relaxed);
+        // SYNC: Release so that what the program prepared before it reset the counter precedes later increments.
+        self.value.store(value, Ordering::Release);
+    }
+
+    /// Adds one: an operation got where this counter counts.
+    #[inline(always)]
+    pub fn increment(&self) {
+        // SYNC: Release pairs with `value`'s Acquire; the data of the operation was written before.
+        self.value.fetch_add(1, Ordering::Release);
+    }
+
+    /// Takes `amount` off, as a successful wait does. Returns what is left.
+    #[inline]
+    pub fn subtract(&self, amount: i32) -> i32 {
+        // SYNC: AcqRel: acquires the increments it consumes, releases to the next waiter.
+        self.value.fetch_sub(amount, Ordering::AcqRel) - amount
+    }
+
+    /// Marks one more thread as waiting; false when one is waiting already.
+    pub fn begin_wait(&self) -> bool {
+        // SYNC: Acquire pairs with `end_wait`'s Release: a new waiter sees what the last one left.
+        self.waiters.fetch_add(1, Ordering::Acquire) == 0
+    }
+
+    /// Undoes [`begin_wait`](Self::begin_wait).
+    pub fn end_wait(&self) {
+        // SYNC: see `begin_wait`.
+        self.waiters.fetch_sub(1, Ordering::Release);
+    }
+
+    /// The tag that [`set_tag`](Self::set_tag) left, 0 if none.
+    pub fn tag(&self) -> u32 {
+        self.tag.load(Ordering::Relaxed)
+    }
+
+    /// Attaches a number of the interface's own to the counter, until the next [`set`](Self::set).
+    pub fn set_tag(&self, tag: u32) {
+        self.tag.store(tag, Ordering::Relaxed);
+    }
+
+    /// Increments the counter at an address that a peer named; 0 is no counter.
+    ///
+    /// # Safety
+    /// `addr` is 0 or the address of a live counter of this process. The interface hands addresses only to tasks of the
+    /// same job, which it trusts to hand them back unchanged.
+    #[inline(always)]
+    pub unsafe fn increment_at(addr: u64) {
+        if addr != 0 {
+            // SAFETY: the caller's promise.
+            unsafe { (*(addr as usize as *const Self)).increment() };
+        }
+    }
+}

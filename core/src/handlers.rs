@@ -1,0 +1,243 @@
+//! Header handlers, completion handlers, and the threads that run the latter.
+
+use crate::Context;
+use crate::error::{Error, Result};
+use crate::message::Destination;
+use crate::sync::{AtomicPtr, Ordering};
+use crate::transport::PeerId;
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::{Condvar, Mutex};
+
+/// Number of entries of the handler table; index 0 is never used.
+#[doc(alias = "LOC_ADDRTBL_SZ")]
+pub const HANDLER_TABLE_SIZE: usize = 256;
+
+/// An active message whose first packet has arrived, as its header handler sees it.
+#[doc(alias = "lapi_return_info_t")]
+#[derive(Debug)]
+pub struct Incoming<'a> {
+    /// Who sent it.
+    pub source: PeerId,
+    /// The user header, in place in the packet: valid during the handler only.
+    pub user_header: &'a [u8],
+    /// Bytes of data in the whole message.
+    pub len: u64,
+    /// The data, in place, if all of it is in this packet.
+    #[doc(alias = "udata_one_pkt_ptr")]
+    pub data: Option<&'a [u8]>,
+}
+
+/// Where and when a completion handler runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Run {
+    /// On a handler thread: it may block and communicate.
+    #[default]
+    #[doc(alias = "LAPI_NORMAL")]
+    Thread,
+    /// At once, in the thread that received the message. It calls nothing of Lapis.
+    #[doc(alias = "LAPI_LOCAL_STATE")]
+    Inline,
+    /// At once if a reply can be sent without waiting, otherwise on a handler thread.
+    #[doc(alias = "LAPI_SEND_REPLY")]
+    InlineReply,
+}
+
+/// What runs when a message has arrived completely.
+pub enum CompletionHandler {
+    /// A function and its argument, for the interface above to call ([`RawHooks::completion`](crate::context::RawHooks)).
+    Raw {
+        /// The function's address.
+        function: usize,
+        /// Its argument.
+        argument: *mut c_void,
+    },
+    /// A closure.
+    Closure(Box<dyn FnOnce(&Context) + Send>),
+}
+
+// SAFETY: `Raw` stands for a C function that LAPI's contract runs on a handler thread.
+unsafe impl Send for CompletionHandler {}
+
+/// What a header handler answers.
+pub struct Delivery {
+    /// Where the data goes. Ignored if there is none.
+    pub into: Destination,
+    /// Treat the packet as if it had not arrived; it comes again later.
+    #[doc(alias = "LAPI_DROP_PKT")]
+    pub drop: bool,
+    /// What to run when all data is there.
+    pub completion: Option<CompletionHandler>,
+    /// Where to run it.
+    pub run: Run,
+}
+
+impl Delivery {
+    /// Nothing to store, nothing to run: the handler took what it wanted from the packet, or wants none of it.
+    #[doc(alias = "LAPI_BURY_MSG")]
+    #[inline(always)]
+    pub const fn bury() -> Self {
+        Self { into: Destination::Discard, drop: false, completion: None, run: Run::Thread }
+    }
+
+    /// Adds a completion handler that runs on a handler thread.
+    pub fn then(mut self, f: impl FnOnce(&Context) + Send + 'static) -> Self {
+        self.completion = Some(CompletionHandler::Closure(Box::new(f)));
+        self.run = Run::Thread;
+        self
+    }
+}
+
+pub(crate) type HeaderClosure = Box<dyn Fn(&Context, &Incoming<'_>) -> Delivery + Send + Sync>;
+
+/// An entry of the handler table.
+pub(crate) enum Handler {
+    /// An address of the interface above.
+    Address(u64),
+    /// A closure.
+    Closure(HeaderClosure),
+}
+
+/// Header handlers by index. *LAPI Guide, LAPI_Addr_set.*
+pub(crate) struct HandlerTable {
+    slots: Box<[AtomicPtr<Handler>]>,
+    /// Replaced entries: a dispatcher may be inside one, so they live until the table goes.
+    retired: Mutex<Vec<*mut Handler>>,
+}
+
+// SAFETY: entries are immutable once published and freed with the table.
+unsafe impl Send for HandlerTable {}
+// SAFETY: as above.
+unsafe impl Sync for HandlerTable {}
+
+impl HandlerTable {
+    pub(crate) fn new() -> Self {
+        Self {
+            slots: (0..HANDLER_TABLE_SIZE).map(|_| AtomicPtr::new(null_mut())).collect(),
+            retired: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn set(&self, index: usize, handler: Option<Handler>) -> Result<()> {
+        if index == 0 || index >= HANDLER_TABLE_SIZE {
+            return Err(Error::AddressIndex { index: index as i64, max: HANDLER_TABLE_SIZE - 1 });
+        }
+        let new = handler.map_or(null_mut(), |h| Box::into_raw(Box::new(h)));
+        // SYNC: Release publishes the entry to `get`'s Acquire.
+        let old = self.slots[index].swap(new, Ordering::AcqRel);
+        if !old.is_null() {
+            self.retired.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(old);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, index: usize) -> Option<&Handler> {
+        // SYNC: Acquire pairs with `set`.
+        let entry = self.slots.get(index)?.load(Ordering::Acquire);
+        // SAFETY: entries live until the table is dropped.
+        unsafe { entry.as_ref() }
+    }
+}
+
+impl Drop for HandlerTable {
+    fn drop(&mut self) {
+        let retired =
+            std::mem::take(self.retired.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let present = self.slots.iter().map(|s| s.load(Ordering::Relaxed));
+        for entry in present.chain(retired) {
+            if !entry.is_null() {
+                // SAFETY: each came from `Box::into_raw` and appears once.
+                drop(unsafe { Box::from_raw(entry) });
+            }
+        }
+    }
+}
+
+/// A completion handler that waits for its turn, and whom to answer afterwards.
+pub(crate) struct Job {
+    pub(crate) handler: CompletionHandler,
+    /// The origin and its operation, if it asked to be told.
+    pub(crate) reply: Option<(PeerId, u64)>,
+}
+
+/// Jobs for the handler threads.
+pub(crate) struct CompletionQueue {
+    inner: Mutex<QueueState>,
+    more: Condvar,
+    pub(crate) max_threads: usize,
+}
+
+#[derive(Default)]
+struct QueueState {
+    jobs: VecDeque<Job>,
+    threads: usize,
+    idle: usize,
+    running: usize,
+    closed: bool,
+}
+
+impl CompletionQueue {
+    pub(crate) fn new(max_threads: usize) -> Self {
+        Self { inner: Mutex::default(), more: Condvar::new(), max_threads: max_threads.max(1) }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, QueueState> {
+        // A panicking handler ends its thread, not the queue.
+        self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Adds a job. True when the caller should start one more thread.
+    pub(crate) fn push(&self, job: Job) -> bool {
+        let mut q = self.state();
+        q.jobs.push_back(job);
+        if q.idle >= q.jobs.len() {
+            self.more.notify_one();
+            return false;
+        }
+        if q.idle > 0 {
+            self.more.notify_one();
+        }
+        let start = q.threads < self.max_threads;
+        if start {
+            q.threads += 1;
+        }
+        start
+    }
+
+    /// The next job; `None` when the queue is closed and empty.
+    pub(crate) fn pop(&self) -> Option<Job> {
+        let mut q = self.state();
+        loop {
+            if let Some(job) = q.jobs.pop_front() {
+                q.running += 1;
+                return Some(job);
+            }
+            if q.closed {
+                q.threads -= 1;
+                return None;
+            }
+            q.idle += 1;
+            q = self.more.wait(q).unwrap_or_else(std::sync::PoisonError::into_inner);
+            q.idle -= 1;
+        }
+    }
+
+    /// Says that a job taken by [`pop`](Self::pop) has ended.
+    pub(crate) fn finished(&self) {
+        self.state().running -= 1;
+    }
+
+    /// Whether nothing waits and nothing runs.
+    pub(crate) fn is_idle(&self) -> bool {
+        let q = self.state();
+        q.jobs.is_empty() && q.running == 0
+    }
+
+    /// Lets the threads end once the queue is empty.
+    pub(crate) fn close(&self) {
+        self.state().closed = true;
+        self.more.notify_all();
+    }
+}

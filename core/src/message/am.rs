@@ -1,0 +1,337 @@
+//! Active messages: the sending side.
+
+use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Outgoing, Source, Waiting};
+use crate::Context;
+use crate::completion::Notify;
+use crate::context::PeerState;
+use crate::error::{Error, Result};
+use crate::stats::Path;
+use crate::transport::{Caps, PeerId, Status};
+use crate::wire::{Header, Kind, MAX_HEADER, TARGET_COUNTER};
+use zerocopy::IntoBytes;
+
+/// Messages up to this length try the shortest path first.
+pub(crate) const SHORT: u64 = 4096;
+
+/// An active message to send, in the terms of the interfaces above.
+pub struct AmSend<'a> {
+    /// The task whose header handler runs.
+    pub target: PeerId,
+    /// Index in the target's handler table, or an address that the target's interface understands.
+    pub handler: u64,
+    /// Passed to the header handler; a multiple of 4 bytes, at most [`MAX_USER_HEADER`].
+    pub user_header: &'a [u8],
+    /// The data.
+    pub source: Source,
+    /// Address of a counter at the target, 0 for none.
+    pub target_counter: u64,
+    /// Told when `source` may be reused.
+    pub origin: Notify,
+    /// Told when the completion handler has returned.
+    pub completion: Notify,
+}
+
+impl Context {
+    /// Sends an active message. Returns as soon as the message is on its way; the notifications tell the rest.
+    ///
+    /// *LAPI Guide, LAPI_Amsend.*
+    ///
+    /// # Errors
+    /// Bad target, user header or length; a target that is down or purged. Nothing has been sent then.
+    ///
+    /// # Safety
+    /// The source's memory stays valid and unchanged until `origin` is told; counters stay valid until they are told;
+    /// `target_counter` and an address in `handler` are what the target gave out.
+    #[doc(alias = "LAPI_Amsend")]
+    #[inline]
+    pub unsafe fn am_send(&self, message: AmSend<'_>) -> Result<()> {
+        self.usable()?;
+        self.check_target(message.target)?;
+        let user = message.user_header.len();
+        if user > MAX_USER_HEADER {
+            return Err(Error::UhdrTooBig { len: user, max: MAX_USER_HEADER });
+        }
+        if user % 4 != 0 {
+            return Err(Error::UhdrMisaligned { len: user, align: 4 });
+        }
+        let _held = self.guard();
+        if let Source::Contiguous(data, len) = message.source
+            && user == 0
+            && message.completion.is_none()
+            && len <= SHORT
+        {
+            // SAFETY: the lock is held; a null source has length 0; the rest is the caller's promise.
+            let sent = unsafe {
+                self.am_short_locked(
+                    message.target,
+                    message.handler,
+                    bytes(data, len),
+                    message.target_counter,
+                )
+            };
+            if sent {
+                message.origin.tell(self, message.target, Ok(()));
+                return Ok(());
+            }
+        }
+        // SAFETY: the lock is held; the promise about the source is handed on.
+        unsafe { self.am_send_locked(message) }
+    }
+
+    /// The whole path of an active message whose bytes are copied at once and of which nobody wants to hear again. False: it
+    /// could not go this way, nothing has happened. The lock is held.
+    ///
+    /// # Safety
+    /// As for [`am_send`](Self::am_send).
+    #[inline(always)]
+    pub(crate) unsafe fn am_short_locked(
+        &self,
+        target: PeerId,
+        handler: u64,
+        data: &[u8],
+        target_counter: u64,
+    ) -> bool {
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        let peer = &mut state.peers[target as usize];
+        let index = peer.route.index();
+        let Some(link) = state.links.get_mut(index) else { return false };
+        let mut head = [Kind::Am as u64 | u64::from(peer.next_message) << 32, handler, 0];
+        let mut words = 2;
+        if target_counter != 0 {
+            head[0] |= u64::from(TARGET_COUNTER) << 8;
+            head[2] = target_counter;
+            words = 3;
+        }
+        let total = words * 8 + data.len();
+        if peer.state != PeerState::Up || total > link.limits().max_short as usize {
+            return false;
+        }
+        let head = head.map(u64::to_le);
+        if link.am_short(target, head[..words].as_bytes(), data) != Status::Done {
+            return false;
+        }
+        peer.next_message = peer.next_message.wrapping_add(1);
+        state.ended_sends += 1;
+        let path = state.paths[index];
+        if path == Path::Local {
+            state.self_pending += 1;
+        }
+        let counts = state.statistics.path_mut(path);
+        counts.packets_sent += 1;
+        counts.data_sent += data.len() as u64;
+        true
+    }
+
+    /// # Safety
+    /// As for [`am_send`](Self::am_send); the lock is held.
+    #[inline(always)]
+    unsafe fn am_send_locked(&self, mut message: AmSend<'_>) -> Result<()> {
+        let target = message.target;
+        let len = message.source.len();
+        // SAFETY: the lock is held; no reference lives across a call out.
+        let state = unsafe { self.state() };
+        let peer = &mut state.peers[target as usize];
+        if peer.state != PeerState::Up {
+            return Err(peer.refusal(target));
+        }
+        let Some(link) = state.links.get(peer.route.index()) else { return Err(peer.refusal(target)) };
+        let limits = *link.limits();
+        let room = (limits.max_packed as usize - MAX_HEADER - message.user_header.len()) as u64;
+        if len > room {
+            // SAFETY: as for this function.
+            return unsafe { self.am_send_long(message, room) };
+        }
+        let number = peer.next_message;
+        peer.next_message = number.wrapping_add(1);
+        let mut header =
+            Header::new(Kind::Am, number, message.handler).with_target_counter(message.target_counter);
+        header.user_header = message.user_header.len() as u16;
+        if !message.completion.is_none() {
+            let completion = std::mem::take(&mut message.completion);
+            header = header.with_completion(self.expect_completion(target, completion)?);
+        }
+        match message.source {
+            Source::Contiguous(data, _) => {
+                // SAFETY: the caller's promise; a null source has length 0.
+                let data = unsafe { bytes(data, len) };
+                self.send_packet(target, &header, message.user_header, data)?;
+            }
+            Source::Gather(layout, _) => {
+                // SAFETY: as for this function.
+                unsafe { self.send_gathered(target, &header, message.user_header, layout, len)? };
+            }
+        }
+        // SAFETY: the lock is held.
+        unsafe { self.state() }.ended_sends += 1;
+        message.origin.tell(self, target, Ok(()));
+        Ok(())
+    }
+
+    /// A message that does not fit one packet.
+    ///
+    /// # Safety
+    /// As for [`am_send`](Self::am_send); the lock is held.
+    #[cold]
+    unsafe fn am_send_long(&self, message: AmSend<'_>, room: u64) -> Result<()> {
+        let AmSend { target, handler, user_header, mut source, target_counter, origin, completion } = message;
+        let len = source.len();
+        if len > MAX_MESSAGE {
+            return Err(Error::DataLength { len, max: MAX_MESSAGE });
+        }
+        self.wait_for_operation_slot(target)?;
+        // SAFETY: the lock is held; no reference lives across a call out.
+        let state = unsafe { self.state() };
+        let Some(link) = state.link_to(target) else {
+            return Err(self.link_failed(target, Status::PeerDown));
+        };
+        let can_pull = link.caps().contains(Caps::GET_ZCOPY | Caps::ANY_ADDRESS)
+            && len >= link.limits().zcopy_from.max(self.shared.config.eager_max.get() + 1);
+        let number = self.next_message(target);
+        let mut header = Header::new(Kind::AmFirst, number, handler).with_target_counter(target_counter);
+        header.user_header = user_header.len() as u16;
+        header.total = len;
+        if let (true, Source::Contiguous(data, _)) = (can_pull, &source) {
+            header.kind = Kind::AmPull;
+            let wants_completion = !completion.is_none();
+            let sequence = self.next_operation(target);
+            let id = state.operations.insert(Operation {
+                peer: target,
+                waiting: Waiting::Pull,
+                origin,
+                completion,
+                target_counter: 0,
+                sequence,
+            });
+            header.extra = [data.addr() as u64, id, 0];
+            if wants_completion {
+                header = header.with_completion(id);
+            }
+            return self.send_packet(target, &header, user_header, &[]);
+        }
+        if !completion.is_none() {
+            header = header.with_completion(self.expect_completion(target, completion)?);
+        }
+        // The first packet carries the user header and as much data as fits; the rest follows with progress.
+        let first = room.min(len);
+        loop {
+            // SAFETY: the lock is held; the source is valid by the caller's promise.
+            let status = unsafe {
+                self.try_packet_with(self.state(), target, &header, user_header, first as usize, |out| {
+                    source.read(0, out);
+                })
+            };
+            match status {
+                Status::Done => break,
+                // SAFETY: the lock is held.
+                Status::Again if unsafe { self.state() }.dispatching == 0 => self.wait_for_room(target)?,
+                Status::Again => {
+                    let mut data = vec![0; first as usize];
+                    // SAFETY: as above.
+                    unsafe { source.read(0, &mut data) };
+                    self.send_packet(target, &header, user_header, &data)?;
+                    break;
+                }
+                other => return Err(self.link_failed(target, other)),
+            }
+        }
+        // SAFETY: the lock is held.
+        unsafe { self.state() }.outgoing.push_back(Outgoing {
+            peer: target,
+            source,
+            position: first,
+            message: number,
+            answer_to: None,
+            origin,
+        });
+        self.advance();
+        Ok(())
+    }
+
+    /// Sends one packet whose data a layout gives.
+    ///
+    /// # Safety
+    /// The layout's memory is valid; the lock is held.
+    pub(crate) unsafe fn send_gathered(
+        &self,
+        target: PeerId,
+        header: &Header,
+        user: &[u8],
+        mut layout: Box<dyn super::Gather>,
+        len: u64,
+    ) -> Result<()> {
+        // SAFETY: the lock is held; the layout runs no call of ours.
+        let status = unsafe {
+            self.try_packet_with(self.state(), target, header, user, len as usize, |out| layout.read(0, out))
+        };
+        if status == Status::Done {
+            return Ok(());
+        }
+        let mut data = vec![0; len as usize];
+        // SAFETY: the caller's promise.
+        unsafe { layout.read(0, &mut data) };
+        self.send_packet(target, header, user, &data)
+    }
+
+    /// Registers that `Complete` will come, and gives the operation that it must name.
+    #[inline]
+    pub(crate) fn expect_completion(&self, target: PeerId, completion: Notify) -> Result<u64> {
+        self.wait_for_operation_slot(target)?;
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        Ok(state.operations.insert(Operation {
+            peer: target,
+            waiting: Waiting::Completion,
+            origin: Notify::None,
+            completion,
+            target_counter: 0,
+            sequence: 0,
+        }))
+    }
+
+    /// Waits until there is room for one more outstanding operation: the bound on memory.
+    #[inline]
+    pub(crate) fn wait_for_operation_slot(&self, target: PeerId) -> Result<()> {
+        loop {
+            // SAFETY: the lock is held and the reference ends before progress is made.
+            let state = unsafe { self.state() };
+            if state.operations.len() < super::MAX_OPERATIONS || state.dispatching > 0 {
+                return Ok(());
+            }
+            self.wait_for_room(target)?;
+        }
+    }
+
+    /// The number for the next message to a peer.
+    #[inline(always)]
+    pub(crate) fn next_message(&self, target: PeerId) -> u32 {
+        // SAFETY: the lock is held and nothing below calls out.
+        let peer = &mut unsafe { self.state() }.peers[target as usize];
+        let number = peer.next_message;
+        peer.next_message = number.wrapping_add(1);
+        number
+    }
+
+    /// The number for the next operation that a fence with this peer waits for.
+    #[inline(always)]
+    pub(crate) fn next_operation(&self, target: PeerId) -> u32 {
+        // SAFETY: the lock is held and nothing below calls out.
+        let peer = &mut unsafe { self.state() }.peers[target as usize];
+        let number = peer.next_operation;
+        peer.next_operation = number.wrapping_add(1);
+        number
+    }
+}
+
+/// A slice of memory that the caller vouched for; null has length 0.
+///
+/// # Safety
+/// `data` is readable for `len` bytes while the result is used.
+#[inline(always)]
+pub(crate) unsafe fn bytes<'a>(data: *const u8, len: u64) -> &'a [u8] {
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(data, len as usize) }
+}

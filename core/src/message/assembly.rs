@@ -1,0 +1,107 @@
+//! Messages of several packets on the receiving side, in whatever order the packets come.
+
+use super::stream::Arrival;
+use super::{Destination, State};
+use crate::Context;
+use crate::transport::PeerId;
+use std::collections::HashMap;
+
+/// Fragments kept before their message's first packet has come, per context; beyond that they can't be kept and the
+/// transport below must not have accepted them, so this is a bound for faulty peers.
+const MAX_EARLY: usize = 4096;
+
+/// A message under way.
+pub(crate) struct Assembly {
+    pub(crate) destination: Destination,
+    pub(crate) received: u64,
+    pub(crate) total: u64,
+    pub(crate) arrival: Arrival,
+}
+
+/// Messages under way, by origin and number.
+#[derive(Default)]
+pub(crate) struct Assemblies {
+    started: HashMap<(PeerId, u32), Assembly>,
+    early: HashMap<(PeerId, u32), Vec<(u64, Box<[u8]>)>>,
+    early_count: usize,
+}
+
+impl Assemblies {
+    pub(crate) fn forget_peer(&mut self, peer: PeerId) -> usize {
+        let before = self.started.len();
+        self.started.retain(|(p, _), _| *p != peer);
+        let early_count = &mut self.early_count;
+        self.early.retain(|(p, _), kept| {
+            if *p == peer {
+                *early_count -= kept.len();
+            }
+            *p != peer
+        });
+        before - self.started.len()
+    }
+}
+
+impl Context {
+    /// The first packet's handler has answered: take its data, then whatever came early.
+    pub(crate) fn begin_assembly(&self, source: PeerId, mut assembly: Assembly, data: &[u8]) {
+        let n = (data.len() as u64).min(assembly.total) as usize;
+        // SAFETY: the header handler vouched for `total` bytes.
+        unsafe { assembly.destination.write(0, &data[..n]) };
+        assembly.received = n as u64;
+        let key = (source, assembly.arrival.message);
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        state.assemblies.started.insert(key, assembly);
+        let early = state.assemblies.early.remove(&key).unwrap_or_default();
+        state.assemblies.early_count -= early.len();
+        for (position, bytes) in early {
+            self.fragment(source, key.1, position, &bytes);
+        }
+        self.finish_if_complete(source, key.1);
+    }
+
+    /// A further packet of a message.
+    pub(crate) fn fragment(&self, source: PeerId, message: u32, position: u64, data: &[u8]) {
+        // SAFETY: the lock is held; layouts run no call of ours.
+        let state = unsafe { self.state() };
+        let Some(assembly) = state.assemblies.started.get_mut(&(source, message)) else {
+            return keep_early(state, source, message, position, data);
+        };
+        let fits = position.checked_add(data.len() as u64).is_some_and(|end| end <= assembly.total);
+        if !fits {
+            tracing::warn!(
+                source,
+                message,
+                position,
+                len = data.len(),
+                total = assembly.total,
+                "fragment beyond its message dropped"
+            );
+            return;
+        }
+        // SAFETY: within the `total` bytes that the header handler vouched for.
+        unsafe { assembly.destination.write(position, data) };
+        assembly.received += data.len() as u64;
+        self.finish_if_complete(source, message);
+    }
+
+    fn finish_if_complete(&self, source: PeerId, message: u32) {
+        // SAFETY: the lock is held; the reference ends before `arrived`.
+        let state = unsafe { self.state() };
+        let key = (source, message);
+        if state.assemblies.started.get(&key).is_some_and(|a| a.received >= a.total)
+            && let Some(assembly) = state.assemblies.started.remove(&key)
+        {
+            self.arrived(source, assembly.arrival);
+        }
+    }
+}
+
+fn keep_early(state: &mut State, source: PeerId, message: u32, position: u64, data: &[u8]) {
+    if state.assemblies.early_count >= MAX_EARLY {
+        tracing::warn!(source, message, position, "too many fragments without their first packet; dropped");
+        return;
+    }
+    state.assemblies.early_count += 1;
+    state.assemblies.early.entry((source, message)).or_default().push((position, data.into()));
+}

@@ -1,0 +1,164 @@
+//! The two collective operations that core itself needs: a barrier and an allgather of small values.
+//!
+//! Both go in ⌈log₂ n⌉ rounds. In round r a task talks to the tasks 2ʳ away: the dissemination pattern. Tasks may be one
+//! call ahead of each other, never two, so arrivals are counted per round and data is kept by call number.
+
+use crate::Context;
+use crate::context::PeerState;
+use crate::error::{Error, Result};
+use crate::transport::PeerId;
+use crate::wire::{Header, Kind, MAX_HEADER};
+use std::collections::HashMap;
+
+/// Most rounds: jobs have at most 2³¹ tasks.
+const ROUNDS: usize = 32;
+
+/// Arrivals of the barrier.
+#[derive(Default)]
+pub(crate) struct Barrier {
+    /// Barriers this task has entered.
+    entered: u64,
+    /// Notices received per round, over all barriers.
+    seen: [u64; ROUNDS],
+}
+
+/// Data of allgathers.
+#[derive(Default)]
+pub(crate) struct Exchanges {
+    /// Allgathers this task has entered.
+    entered: u64,
+    inbox: HashMap<(u64, u32), Blocks>,
+}
+
+#[derive(Default)]
+struct Blocks {
+    bytes: Vec<u8>,
+    received: usize,
+}
+
+impl Context {
+    /// Waits until all tasks of the job are here. Moves no data and fences nothing.
+    ///
+    /// # Errors
+    /// A task died or terminated its context without coming here.
+    pub fn barrier(&self) -> Result<()> {
+        self.usable()?;
+        self.may_wait("barrier")?;
+        let (me, n) = (self.shared.task, self.shared.tasks);
+        let held = self.guard();
+        // SAFETY: the lock is held and the reference ends here.
+        let barrier = unsafe { &mut self.state().barrier };
+        barrier.entered += 1;
+        let epoch = barrier.entered;
+        drop(held);
+        for round in 0..rounds(n) {
+            let to = (me + (1 << round)) % n;
+            let from = (me + n - (1 << round) % n) % n;
+            let held = self.guard();
+            self.send_packet(to, &Header::new(Kind::Barrier, 0, epoch << 8 | u64::from(round)), &[], &[])?;
+            drop(held);
+            self.wait_for("a barrier", |c| {
+                // SAFETY: the lock is held during the check and the reference ends with it.
+                let state = unsafe { c.state() };
+                if state.barrier.seen[round as usize] >= epoch {
+                    return Ok(Some(()));
+                }
+                let peer = &state.peers[from as usize];
+                if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from)) }
+            })?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn barrier_arrived(&self, subject: u64) {
+        let (epoch, round) = (subject >> 8, (subject & 0xff) as usize);
+        // SAFETY: the lock is held and the reference ends here.
+        if let Some(seen) = unsafe { self.state() }.barrier.seen.get_mut(round) {
+            *seen = (*seen).max(epoch);
+        }
+    }
+
+    /// Gives everybody everybody's value, by task. All values have the same length.
+    ///
+    /// # Errors
+    /// As for [`barrier`](Self::barrier).
+    pub fn all_gather(&self, value: &[u8]) -> Result<Vec<u8>> {
+        self.usable()?;
+        self.may_wait("all_gather")?;
+        let (me, n) = (self.shared.task, self.shared.tasks);
+        let held = self.guard();
+        // SAFETY: the lock is held and the reference ends here.
+        let exchanges = unsafe { &mut self.state().exchanges };
+        exchanges.entered += 1;
+        let epoch = exchanges.entered;
+        drop(held);
+        // Blocks of the tasks me, me + 1, … as far as known: Bruck's order.
+        let mut known = value.to_vec();
+        for round in 0..rounds(n) {
+            let distance = 1u32 << round;
+            let blocks = distance.min(n - distance) as usize;
+            let to = (me + n - distance) % n;
+            let from = (me + distance) % n;
+            self.send_blocks(to, epoch, round, &known[..blocks * value.len()])?;
+            let arrived = self.wait_for("an exchange of addresses", |c| {
+                // SAFETY: the lock is held during the check and the reference ends with it.
+                let state = unsafe { c.state() };
+                let key = (epoch, round);
+                if state.exchanges.inbox.get(&key).is_some_and(|b| b.received >= b.bytes.len()) {
+                    return Ok(state.exchanges.inbox.remove(&key));
+                }
+                let peer = &state.peers[from as usize];
+                if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from)) }
+            })?;
+            if arrived.bytes.len() != blocks * value.len() {
+                return Err(Error::Internal {
+                    what: format!(
+                        "task {from} gave {} bytes to an exchange that needs {}",
+                        arrived.bytes.len(),
+                        blocks * value.len()
+                    ),
+                });
+            }
+            known.extend_from_slice(&arrived.bytes);
+        }
+        known.rotate_right(me as usize * value.len());
+        Ok(known)
+    }
+
+    fn send_blocks(&self, to: PeerId, epoch: u64, round: u32, bytes: &[u8]) -> Result<()> {
+        let _held = self.guard();
+        // SAFETY: the lock is held and the reference ends here.
+        let room =
+            unsafe { self.state() }.link_to(to).map_or(1024, |l| l.limits().max_packed as usize) - MAX_HEADER;
+        let mut offset = 0;
+        loop {
+            let n = room.min(bytes.len() - offset);
+            let mut header = Header::new(Kind::Gather, 0, epoch << 8 | u64::from(round));
+            header.total = bytes.len() as u64;
+            header.extra[0] = offset as u64;
+            self.send_packet(to, &header, &[], &bytes[offset..offset + n])?;
+            offset += n;
+            if offset == bytes.len() {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) fn gather_arrived(&self, source: PeerId, header: &Header, data: &[u8]) {
+        let key = (header.subject >> 8, (header.subject & 0xff) as u32);
+        let (total, offset) = (header.total, header.extra[0]);
+        // 16384 tasks × 8 bytes is what an address table needs; this leaves room for larger values.
+        if total > 1 << 26 || offset.checked_add(data.len() as u64).is_none_or(|end| end > total) {
+            return tracing::warn!(source, total, offset, len = data.len(), "block of an exchange dropped");
+        }
+        // SAFETY: the lock is held and the reference ends here.
+        let blocks = unsafe { self.state() }.exchanges.inbox.entry(key).or_default();
+        blocks.bytes.resize(total as usize, 0);
+        blocks.bytes[offset as usize..offset as usize + data.len()].copy_from_slice(data);
+        blocks.received += data.len();
+    }
+}
+
+fn rounds(tasks: u32) -> u32 {
+    tasks.next_power_of_two().trailing_zeros()
+}

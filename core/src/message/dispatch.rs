@@ -1,0 +1,397 @@
+//! What an arriving packet does.
+
+use super::assembly::Assembly;
+use super::stream::Arrival;
+use super::{Destination, Outgoing, Pull, Source, State, Waiting};
+use crate::Context;
+use crate::completion::Notify;
+use crate::counter::Counter;
+use crate::error::Error;
+use crate::handlers::{Delivery, HANDLER_TABLE_SIZE, Handler, Incoming, Job, Run};
+use crate::transport::{Event, EventKind, PeerId, Status};
+use crate::wire::{CHECKED, COMPLETION, Header, Kind};
+use std::ptr::NonNull;
+
+impl Context {
+    /// Handles one event of a link. The lock is held and `dispatching` is set.
+    #[inline(always)]
+    pub(crate) fn dispatch(&self, link: usize, event: &Event) {
+        if event.kind == EventKind::Message as u32 {
+            // SAFETY: the transport keeps the bytes valid until its next poll, which can't come before we are done.
+            let packet = unsafe { std::slice::from_raw_parts(event.data, event.len as usize) };
+            self.packet_arrived(link, event.peer, packet);
+        } else {
+            self.dispatch_rare(event);
+        }
+    }
+
+    #[cold]
+    fn dispatch_rare(&self, event: &Event) {
+        match event.kind {
+            k if k == EventKind::Complete as u32 => {
+                self.end_operation(event.token, Status::from_raw(event.status));
+            }
+            k if k == EventKind::PeerDown as u32 => self.peer_down(event.peer, "its process ended"),
+            _ => tracing::debug!(kind = event.kind, "unknown event of a transport ignored"),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn packet_arrived(&self, link: usize, source: PeerId, packet: &[u8]) {
+        let (header, rest) = match Header::parse(packet) {
+            Ok(parts) if source < self.shared.tasks => parts,
+            Ok(_) => return malformed(source, packet, &"the source is no task of this job"),
+            Err(e) => return malformed(source, packet, &e),
+        };
+        // SAFETY: the lock is held and the reference ends with this block.
+        {
+            let state = unsafe { self.state() };
+            let path = state.paths[link];
+            let counts = state.statistics.path_mut(path);
+            counts.packets_received += 1;
+            counts.data_received += rest.len() as u64;
+        }
+        match header.kind {
+            Kind::Am => self.am_arrived(source, &header, rest, packet),
+            _ => self.other_arrived(source, &header, rest, packet),
+        }
+    }
+
+    fn other_arrived(&self, source: PeerId, header: &Header, rest: &[u8], packet: &[u8]) {
+        match header.kind {
+            Kind::Am | Kind::AmFirst | Kind::AmPull => self.am_arrived(source, header, rest, packet),
+            Kind::Fragment => self.fragment(source, header.message, header.subject, rest),
+            Kind::Put => self.put_arrived(source, header, rest),
+            Kind::PutFirst => self.put_first_arrived(source, header, rest),
+            Kind::Get => self.get_arrived(source, header),
+            Kind::GetData => self.get_data_arrived(source, header, rest),
+            Kind::Rmw => self.rmw_arrived(source, header),
+            Kind::RmwReply => self.rmw_reply_arrived(header),
+            Kind::Complete => self.completed(header.subject),
+            Kind::Pulled => self.pulled(header.subject),
+            Kind::Counter => self.arrived(source, arrival_of(header, None, Run::Thread)),
+            Kind::Fence => self.fence_arrived(source, header.subject as u32),
+            Kind::FenceReply => self.fence_reply_arrived(source, header.subject as u32),
+            Kind::Barrier => self.barrier_arrived(header.subject),
+            Kind::Gather => self.gather_arrived(source, header, rest),
+            Kind::Goodbye => self.peer_ended(source),
+        }
+    }
+
+    /// An active message's first or only packet: run the header handler on the packet's own bytes.
+    #[inline(always)]
+    fn am_arrived(&self, source: PeerId, header: &Header, rest: &[u8], packet: &[u8]) {
+        let Some((user_header, data)) = rest.split_at_checked(header.user_header as usize) else {
+            return malformed(source, packet, &"user header longer than the packet");
+        };
+        let whole = header.kind == Kind::Am;
+        let len = if whole { data.len() as u64 } else { header.total };
+        let incoming = Incoming { source, user_header, len, data: whole.then_some(data) };
+        let delivery = self.call_header_handler(header.subject, &incoming);
+        if delivery.drop {
+            // SAFETY: the lock is held and nothing below calls out.
+            unsafe { self.state() }.dropped.push_back((source, packet.into()));
+            return;
+        }
+        let Delivery { into: mut destination, completion, run, .. } = delivery;
+        if whole && header.flags == 0 && completion.is_none() {
+            // Nobody waits for it and nothing runs after it.
+            // SAFETY: the header handler vouched for `len` bytes.
+            unsafe { destination.write(0, data) };
+            return self.delivered(source, header.message);
+        }
+        let arrival = arrival_of(header, completion, run);
+        match header.kind {
+            Kind::Am => {
+                // SAFETY: the header handler vouched for `len` bytes.
+                unsafe { destination.write(0, data) };
+                self.arrived(source, arrival);
+            }
+            Kind::AmFirst => {
+                self.begin_assembly(source, Assembly { destination, received: 0, total: len, arrival }, data);
+            }
+            _ => {
+                let pull = Pull {
+                    peer: source,
+                    remote: header.extra[0],
+                    total: len,
+                    position: 0,
+                    operation: header.extra[1],
+                    arrival,
+                    destination,
+                    bounce: Vec::new(),
+                };
+                // SAFETY: the lock is held and nothing below calls out.
+                unsafe { self.state() }.pulls.push_back(pull);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn call_header_handler(&self, handler: u64, incoming: &Incoming<'_>) -> Delivery {
+        if handler < HANDLER_TABLE_SIZE as u64 {
+            match self.shared.handlers.get(handler as usize) {
+                Some(Handler::Closure(f)) => return f(self, incoming),
+                Some(Handler::Address(address)) => return self.call_raw_handler(*address, incoming),
+                None => {}
+            }
+        } else {
+            return self.call_raw_handler(handler, incoming);
+        }
+        self.report(Error::HeaderHandlerNull { origin: incoming.source, handler }, incoming.source);
+        Delivery::bury()
+    }
+
+    #[inline(always)]
+    fn call_raw_handler(&self, address: u64, incoming: &Incoming<'_>) -> Delivery {
+        match self.shared.hooks.header {
+            // SAFETY: the interface that set the hook knows what its addresses are; tasks of a job trust each other's.
+            Some(call) => unsafe { call(self, address, incoming) },
+            None => {
+                self.report(
+                    Error::HeaderHandlerNull { origin: incoming.source, handler: address },
+                    incoming.source,
+                );
+                Delivery::bury()
+            }
+        }
+    }
+
+    /// A message's data is all there: fences that wait for it may be answered.
+    #[inline(always)]
+    fn delivered(&self, source: PeerId, message: u32) {
+        // SAFETY: the lock is held; the reference ends before fences are answered.
+        let state = unsafe { self.state() };
+        state.ended_receives += 1;
+        let peer = &mut state.peers[source as usize];
+        peer.arrived.done(message);
+        if !peer.fences.is_empty() {
+            self.answer_fences(source);
+        }
+    }
+
+    /// A message's data is all there: count it, run or queue its completion handler, answer.
+    #[inline(always)]
+    pub(crate) fn arrived(&self, source: PeerId, arrival: Arrival) {
+        self.delivered(source, arrival.message);
+        // SAFETY: the origin handed back an address that this task gave out.
+        unsafe { Counter::increment_at(arrival.target_counter) };
+        match arrival.completion {
+            None => {
+                if let Some(operation) = arrival.reply {
+                    self.reply_packet(source, &Header::new(Kind::Complete, 0, operation), &[]);
+                }
+            }
+            Some(handler) => {
+                let inline = match arrival.run {
+                    Run::Thread => false,
+                    Run::Inline => true,
+                    // A reply can be sent without waiting while nothing is held back.
+                    // SAFETY: the lock is held and the reference ends here.
+                    Run::InlineReply => unsafe { self.state() }.deferred.is_empty(),
+                };
+                let reply = arrival.reply.map(|operation| (source, operation));
+                if inline {
+                    self.run_inline(Job { handler, reply });
+                } else {
+                    self.queue_completion(Job { handler, reply });
+                }
+            }
+        }
+    }
+
+    fn run_inline(&self, job: Job) {
+        // Calls that the handler makes must not poll: the packet being dispatched would go away under it.
+        // SAFETY: the lock is held and the references end here.
+        unsafe { self.state() }.dispatching += 1;
+        self.call_completion_handler(job.handler);
+        // SAFETY: as above.
+        unsafe { self.state() }.dispatching -= 1;
+        if let Some((peer, operation)) = job.reply {
+            self.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
+        }
+    }
+
+    fn put_arrived(&self, source: PeerId, header: &Header, data: &[u8]) {
+        if !self.may_touch(source, header, header.subject, data.len() as u64) {
+            return;
+        }
+        // SAFETY: the origin names memory that this task gave out (checked for the safe interface).
+        unsafe {
+            std::ptr::copy_nonoverlapping(data.as_ptr(), header.subject as usize as *mut u8, data.len())
+        };
+        self.arrived(source, arrival_of(header, None, Run::Thread));
+    }
+
+    fn put_first_arrived(&self, source: PeerId, header: &Header, data: &[u8]) {
+        let destination = match NonNull::new(header.subject as usize as *mut u8) {
+            Some(at) if self.may_touch(source, header, header.subject, header.total) => {
+                Destination::Contiguous(at)
+            }
+            _ => Destination::Discard,
+        };
+        let arrival = arrival_of(header, None, Run::Thread);
+        self.begin_assembly(
+            source,
+            Assembly { destination, received: 0, total: header.total, arrival },
+            data,
+        );
+    }
+
+    fn get_arrived(&self, source: PeerId, header: &Header) {
+        if !self.may_touch(source, header, header.subject, header.total) {
+            return;
+        }
+        let operation = header.extra[0];
+        let target_counter = header.target_counter;
+        let origin = if target_counter == 0 {
+            Notify::None
+        } else {
+            Notify::counter(target_counter as usize as *const Counter)
+        };
+        // SAFETY: the lock is held; the references end before calls out.
+        unsafe { self.state() }.outgoing.push_back(Outgoing {
+            peer: source,
+            source: Source::Contiguous(header.subject as usize as *const u8, header.total),
+            position: 0,
+            message: header.message,
+            answer_to: Some(operation),
+            origin,
+        });
+        if header.total == 0 {
+            self.reply_packet(source, &Header::new(Kind::GetData, 0, operation), &[]);
+        }
+        self.advance();
+        // The request is done as a message once it is answered; fences wait for the answer at its origin.
+        // SAFETY: as above.
+        unsafe { self.state() }.peers[source as usize].arrived.done(header.message);
+        self.answer_fences(source);
+    }
+
+    fn get_data_arrived(&self, source: PeerId, header: &Header, data: &[u8]) {
+        // SAFETY: the lock is held; layouts run no call of ours.
+        let state = unsafe { self.state() };
+        let Some(operation) = state.operations.get_mut(header.subject) else { return };
+        let Waiting::Get { destination, remaining, total } = &mut operation.waiting else { return };
+        let position = header.extra[0];
+        if position.checked_add(data.len() as u64).is_none_or(|end| end > *total) {
+            return malformed(source, data, &"answer beyond the end of what was asked for");
+        }
+        // SAFETY: within the `total` bytes that the origin vouched for.
+        unsafe { destination.write(position, data) };
+        *remaining = remaining.saturating_sub(data.len() as u64);
+        if *remaining == 0 {
+            self.end_operation(header.subject, Status::Done);
+        }
+    }
+
+    /// The target's completion handler has returned.
+    fn completed(&self, id: u64) {
+        // SAFETY: the lock is held and the reference ends before anybody is told.
+        let state = unsafe { self.state() };
+        match state.operations.get_mut(id) {
+            // The buffer is still being fetched as far as we know: remember that only `Pulled` is missing.
+            Some(op) if matches!(op.waiting, Waiting::Pull) => {
+                let (completion, peer) = (std::mem::take(&mut op.completion), op.peer);
+                completion.tell(self, peer, Ok(()));
+            }
+            Some(_) => {
+                if let Some(op) = state.operations.remove(id) {
+                    op.completion.tell(self, op.peer, Ok(()));
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// The target has fetched our buffer.
+    fn pulled(&self, id: u64) {
+        // SAFETY: the lock is held and the reference ends before anybody is told.
+        let state = unsafe { self.state() };
+        state.ended_sends += 1;
+        let Some(op) = state.operations.get_mut(id) else { return };
+        let (peer, sequence, origin) = (op.peer, op.sequence, std::mem::take(&mut op.origin));
+        if op.completion.is_none() {
+            state.operations.remove(id);
+        } else {
+            op.waiting = Waiting::Completion;
+        }
+        state.peers[peer as usize].answered.done(sequence);
+        origin.tell(self, peer, Ok(()));
+    }
+
+    /// Ends an operation that a fence waits for.
+    pub(crate) fn end_operation(&self, id: u64, status: Status) {
+        // SAFETY: the lock is held and the reference ends before anybody is told.
+        let state = unsafe { self.state() };
+        let Some(op) = state.operations.remove(id) else { return };
+        state.peers[op.peer as usize].answered.done(op.sequence);
+        let peer = op.peer;
+        if status == Status::Done && op.target_counter != 0 {
+            self.count_remote(peer, op.target_counter);
+        }
+        let outcome = || if status == Status::Done { Ok(()) } else { Err(self.link_failed(peer, status)) };
+        let (first, second) = (outcome(), outcome());
+        op.origin.tell(self, peer, first);
+        op.completion.tell(self, peer, second);
+    }
+
+    /// Whether a one-sided operation may touch this range: always for interfaces that pass raw addresses, only registered
+    /// regions for the safe one.
+    fn may_touch(&self, source: PeerId, header: &Header, addr: u64, len: u64) -> bool {
+        if header.flags & CHECKED == 0 {
+            return true;
+        }
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        let inside = state.holds_region(addr, len);
+        if !inside {
+            tracing::warn!(source, addr, len, "one-sided access outside the regions of this task refused");
+        }
+        inside
+    }
+
+    /// Gives packets that header handlers dropped another chance.
+    pub(crate) fn redeliver_dropped(&self) {
+        // SAFETY: the lock is held; the references end before handlers run.
+        for _ in 0..unsafe { self.state() }.dropped.len() {
+            // SAFETY: as above.
+            let Some((source, packet)) = unsafe { self.state() }.dropped.pop_front() else { return };
+            if let Ok((header, rest)) = Header::parse(&packet) {
+                // SAFETY: as above.
+                unsafe { self.state() }.dispatching += 1;
+                self.other_arrived(source, &header, rest, &packet);
+                // SAFETY: as above.
+                unsafe { self.state() }.dispatching -= 1;
+            }
+        }
+    }
+}
+
+impl State {
+    /// Whether a range lies in a registered region.
+    pub(crate) fn holds_region(&self, addr: u64, len: u64) -> bool {
+        let Some(end) = addr.checked_add(len) else { return false };
+        self.regions.iter().any(|(base, size)| addr >= *base && end <= base + size)
+    }
+}
+
+#[inline(always)]
+pub(crate) fn arrival_of(
+    header: &Header,
+    completion: Option<crate::handlers::CompletionHandler>,
+    run: Run,
+) -> Arrival {
+    Arrival {
+        message: header.message,
+        target_counter: header.target_counter,
+        completion,
+        run,
+        reply: (header.flags & COMPLETION != 0).then_some(header.completion),
+    }
+}
+
+#[cold]
+fn malformed(source: PeerId, packet: &[u8], why: &dyn std::fmt::Display) {
+    tracing::warn!(source, len = packet.len(), "packet dropped: {why}");
+}

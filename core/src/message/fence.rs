@@ -1,0 +1,117 @@
+//! Fences: waiting until what was begun has moved its data.
+//!
+//! Messages to a peer are numbered. The peer knows which are done; a fence asks it to answer when all before a number are.
+//! Operations that have answers anyway (gets, atomics, rendezvous) are numbered apart and counted here.
+
+use crate::Context;
+use crate::context::PeerState;
+use crate::error::Result;
+use crate::sync::{Ordering, fence};
+use crate::transport::PeerId;
+use crate::wire::{Header, Kind};
+
+/// What a fence waits for from one peer.
+#[derive(Clone, Copy)]
+struct Mark {
+    peer: PeerId,
+    messages: u32,
+    operations: u32,
+}
+
+impl Context {
+    /// Waits until the data of everything that this task has begun is at its destination.
+    ///
+    /// Completion handlers may still be running.
+    ///
+    /// *LAPI Guide, LAPI_Fence.*
+    ///
+    /// # Errors
+    /// A target died; the call was made from within a handler that runs inline.
+    #[doc(alias = "LAPI_Fence")]
+    pub fn fence(&self) -> Result<()> {
+        self.usable()?;
+        self.may_wait("fence")?;
+        // SYNC: SeqCst: direct stores to windows are globally visible before anything that follows.
+        fence(Ordering::SeqCst);
+        let held = self.guard();
+        let marks = self.mark_all()?;
+        drop(held);
+        if marks.is_empty() {
+            return Ok(());
+        }
+        self.wait_for("a fence", |c| {
+            // SAFETY: the lock is held during the check and the reference ends with it.
+            let state = unsafe { c.state() };
+            for mark in &marks {
+                let peer = &state.peers[mark.peer as usize];
+                let done = peer.confirmed.wrapping_sub(mark.messages) < 1 << 31
+                    && peer.answered.reached(mark.operations);
+                if !done {
+                    return if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(mark.peer)) };
+                }
+            }
+            Ok(Some(()))
+        })
+    }
+
+    /// Asks every peer that has something of ours to do, and says what to wait for. The lock is held.
+    fn mark_all(&self) -> Result<Vec<Mark>> {
+        let mut marks = Vec::new();
+        for peer in 0..self.shared.tasks {
+            // SAFETY: the lock is held; the reference ends before the packet is sent.
+            let p = unsafe { &self.state().peers[peer as usize] };
+            let (messages, operations) = (p.next_message, p.next_operation);
+            let unconfirmed = p.confirmed != messages;
+            if !unconfirmed && p.answered.reached(operations) {
+                continue;
+            }
+            if p.state == PeerState::Purged {
+                continue; // What was purged is given up; nobody waits for it.
+            }
+            if unconfirmed {
+                self.send_packet(peer, &Header::new(Kind::Fence, 0, u64::from(messages)), &[], &[])?;
+            }
+            marks.push(Mark { peer, messages, operations });
+        }
+        Ok(marks)
+    }
+
+    /// A peer wants to know when its messages before `upto` are done.
+    pub(crate) fn fence_arrived(&self, source: PeerId, upto: u32) {
+        // SAFETY: the lock is held and the reference ends here.
+        unsafe { self.state() }.peers[source as usize].fences.push(upto);
+        self.answer_fences(source);
+    }
+
+    /// Answers the fences of a peer that have been reached.
+    #[inline]
+    pub(crate) fn answer_fences(&self, source: PeerId) {
+        loop {
+            // SAFETY: the lock is held; the reference ends before the reply.
+            let peer = unsafe { &mut self.state().peers[source as usize] };
+            let Some(at) = peer.fences.iter().position(|upto| peer.arrived.reached(*upto)) else { return };
+            let upto = peer.fences.swap_remove(at);
+            self.reply_packet(source, &Header::new(Kind::FenceReply, 0, u64::from(upto)), &[]);
+        }
+    }
+
+    pub(crate) fn fence_reply_arrived(&self, source: PeerId, upto: u32) {
+        // SAFETY: the lock is held and the reference ends here.
+        let peer = unsafe { &mut self.state().peers[source as usize] };
+        if upto.wrapping_sub(peer.confirmed) < 1 << 31 {
+            peer.confirmed = upto;
+        }
+    }
+
+    /// Fences, then waits until all tasks have done the same.
+    ///
+    /// *LAPI Guide, LAPI_Gfence.*
+    ///
+    /// # Errors
+    /// A task died or terminated its context without coming here.
+    #[doc(alias = "LAPI_Gfence")]
+    pub fn gfence(&self) -> Result<()> {
+        self.fence()?;
+        self.barrier()
+    }
+}

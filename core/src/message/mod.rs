@@ -1,0 +1,117 @@
+//! Messages: how calls become packets and packets become calls.
+//!
+//! * `am`, `rma`, `rmw`: what a call sends, and which protocol it chooses;
+//! * `packet`: putting one packet on its way, waiting for room, deferring;
+//! * `stream`: messages of several packets and rendezvous pulls that advance with progress;
+//! * `dispatch`: what an arriving packet does;
+//! * `assembly`: messages of several packets on the receiving side;
+//! * `fence`, `collective`: fences, the barrier and the allgather of addresses;
+//! * `failure`: what the loss of a peer does to everything above.
+
+mod am;
+mod assembly;
+mod collective;
+mod dispatch;
+mod failure;
+mod fence;
+mod operation;
+mod packet;
+mod rma;
+mod rmw;
+mod stream;
+mod tracker;
+
+pub use am::AmSend;
+pub(crate) use am::SHORT;
+pub(crate) use collective::{Barrier, Exchanges};
+pub use operation::{Destination, Gather, Scatter, Source};
+pub(crate) use operation::{Operation, Operations, Waiting};
+pub use rma::{GetArgs, PutArgs};
+pub use rmw::RmwArgs;
+pub(crate) use stream::{Outgoing, Pull};
+pub(crate) use tracker::Tracker;
+
+use crate::context::Peer;
+use crate::stats::{Path, Statistics};
+use crate::transport::{Link, PeerId};
+use assembly::Assemblies;
+use std::collections::VecDeque;
+
+/// Longest user header, in bytes: it always fits the first packet.
+#[doc(alias = "MAX_UHDR_SZ")]
+pub const MAX_USER_HEADER: usize = 1024;
+
+/// Longest message.
+#[doc(alias = "LAPI_MAX_MSG_SZ")]
+pub const MAX_MESSAGE: u64 = i64::MAX as u64;
+
+/// Operations with answers that may be outstanding to all peers together; more wait inside the call. Bounds memory here
+/// and, since each has at most one answer queued, at the targets.
+pub(crate) const MAX_OPERATIONS: usize = 8192;
+
+/// What the lock protects.
+pub(crate) struct State {
+    /// The transports, in order of preference.
+    pub(crate) links: Vec<Link>,
+    /// What each link counts for in the statistics.
+    pub(crate) paths: Vec<Path>,
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) operations: Operations,
+    pub(crate) assemblies: Assemblies,
+    /// Messages of several packets on their way out.
+    pub(crate) outgoing: VecDeque<Outgoing>,
+    /// Rendezvous data on its way in.
+    pub(crate) pulls: VecDeque<Pull>,
+    /// Packets, complete with header, that met back-pressure where waiting was impossible.
+    pub(crate) deferred: VecDeque<(PeerId, Box<[u8]>)>,
+    /// Packets that a header handler dropped; they come again.
+    pub(crate) dropped: VecDeque<(PeerId, Box<[u8]>)>,
+    pub(crate) barrier: Barrier,
+    pub(crate) exchanges: Exchanges,
+    /// Peers that died and that the program has not acknowledged.
+    pub(crate) unacknowledged: Vec<PeerId>,
+    /// Regions that peers of the safe interface may reach: (first address, length).
+    pub(crate) regions: Vec<(u64, u64)>,
+    /// Packets to ourselves that have not come back yet: the self transport is polled only for them.
+    pub(crate) self_pending: u32,
+    /// Non-zero while a packet is being dispatched: no waiting, no polling.
+    pub(crate) dispatching: u32,
+    pub(crate) statistics: Statistics,
+    /// Messages whose sending or receiving has ended, for LAPI_Msgpoll.
+    pub(crate) ended_sends: u64,
+    pub(crate) ended_receives: u64,
+}
+
+impl State {
+    pub(crate) fn new(links: Vec<Link>, peers: Vec<Peer>) -> Self {
+        Self {
+            paths: links.iter().map(packet::path_of).collect(),
+            links,
+            peers,
+            operations: Operations::default(),
+            assemblies: Assemblies::default(),
+            outgoing: VecDeque::new(),
+            pulls: VecDeque::new(),
+            deferred: VecDeque::new(),
+            dropped: VecDeque::new(),
+            barrier: Barrier::default(),
+            exchanges: Exchanges::default(),
+            unacknowledged: Vec::new(),
+            regions: Vec::new(),
+            self_pending: 0,
+            dispatching: 0,
+            statistics: Statistics::default(),
+            ended_sends: 0,
+            ended_receives: 0,
+        }
+    }
+
+    /// Whether something advances only when progress is made, arrivals or not.
+    #[inline(always)]
+    pub(crate) fn has_work(&self) -> bool {
+        !(self.outgoing.is_empty()
+            && self.pulls.is_empty()
+            && self.deferred.is_empty()
+            && self.dropped.is_empty())
+    }
+}

@@ -1,0 +1,215 @@
+//! One packet on its way: the right flavour, and what to do when there is no room.
+
+use super::State;
+use crate::Context;
+use crate::context::PeerState;
+use crate::error::{Error, Result};
+use crate::stats::Path;
+use crate::transport::{Caps, Link, PeerId, Status};
+use crate::wire::{Encoded, Header};
+
+impl Context {
+    /// Tries to send one packet. `data` is copied before return.
+    #[inline(always)]
+    pub(crate) fn try_packet(
+        &self,
+        state: &mut State,
+        peer: PeerId,
+        header: &Header,
+        user: &[u8],
+        data: &[u8],
+    ) -> Status {
+        let Some(link) = state.links.get_mut(state.peers[peer as usize].route.index()) else {
+            return Status::PeerDown;
+        };
+        let mut head = Encoded::new();
+        let n = header.encode(&mut head);
+        let total = n + user.len() + data.len();
+        let status = if user.len() <= Encoded::USER_ROOM && total <= link.limits().max_short as usize {
+            let with_user = head.append(n, user);
+            link.am_short(peer, head.bytes(with_user), data)
+        } else {
+            link.am_packed(peer, total, |out| {
+                let (a, rest) = out.split_at_mut(n);
+                let (b, c) = rest.split_at_mut(user.len());
+                a.copy_from_slice(head.bytes(n));
+                b.copy_from_slice(user);
+                c.copy_from_slice(data);
+            })
+        };
+        if status == Status::Done {
+            state.count_sent(peer, data.len());
+        }
+        status
+    }
+
+    /// Tries to send one packet whose `len` bytes of data `fill` writes in place.
+    pub(crate) fn try_packet_with(
+        &self,
+        state: &mut State,
+        peer: PeerId,
+        header: &Header,
+        user: &[u8],
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Status {
+        let Some(link) = state.links.get_mut(state.peers[peer as usize].route.index()) else {
+            return Status::PeerDown;
+        };
+        let mut head = Encoded::new();
+        let n = header.encode(&mut head);
+        let status = link.am_packed(peer, n + user.len() + len, |out| {
+            let (a, rest) = out.split_at_mut(n);
+            let (b, c) = rest.split_at_mut(user.len());
+            a.copy_from_slice(head.bytes(n));
+            b.copy_from_slice(user);
+            fill(c);
+        });
+        if status == Status::Done {
+            state.count_sent(peer, len);
+        }
+        status
+    }
+
+    /// Sends one packet, waiting for room if need be: inside a handler, where waiting is impossible, a copy is deferred.
+    ///
+    /// The lock is held; while there is no room it is let go now and then.
+    #[inline(always)]
+    pub(crate) fn send_packet(&self, peer: PeerId, header: &Header, user: &[u8], data: &[u8]) -> Result<()> {
+        // SAFETY: the lock is held; `try_packet` calls nothing of the user's.
+        let state = unsafe { self.state() };
+        match self.try_packet(state, peer, header, user, data) {
+            Status::Done => Ok(()),
+            status => self.send_packet_slow(status, peer, header, user, data),
+        }
+    }
+
+    #[cold]
+    fn send_packet_slow(
+        &self,
+        mut status: Status,
+        peer: PeerId,
+        header: &Header,
+        user: &[u8],
+        data: &[u8],
+    ) -> Result<()> {
+        loop {
+            match status {
+                Status::Done | Status::InProgress => return Ok(()),
+                Status::Again => {}
+                other => return Err(self.link_failed(peer, other)),
+            }
+            // SAFETY: the lock is held; the reference ends before progress is made.
+            if unsafe { self.state() }.dispatching > 0 {
+                let mut head = Encoded::new();
+                let n = header.encode(&mut head);
+                let packet = [head.bytes(n), user, data].concat().into_boxed_slice();
+                // SAFETY: as above.
+                unsafe { self.state() }.deferred.push_back((peer, packet));
+                return Ok(());
+            }
+            self.wait_for_room(peer)?;
+            // SAFETY: as above.
+            status = self.try_packet(unsafe { self.state() }, peer, header, user, data);
+        }
+    }
+
+    /// Makes progress so that a peer's ring, or our own tables, get room. Called with the lock held, outside handlers.
+    pub(crate) fn wait_for_room(&self, peer: PeerId) -> Result<()> {
+        self.progress_locked();
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        if state.peers[peer as usize].state != PeerState::Up {
+            return Err(state.peers[peer as usize].refusal(peer));
+        }
+        self.breathe();
+        Ok(())
+    }
+
+    /// Answers a peer: never waits, never fails (a peer that can't be reached is a peer that needs no answer).
+    #[inline(always)]
+    pub(crate) fn reply_packet(&self, peer: PeerId, header: &Header, data: &[u8]) {
+        // SAFETY: the lock is held; `try_packet` calls nothing of the user's.
+        let state = unsafe { self.state() };
+        let room = state.deferred.is_empty();
+        let status = if room { self.try_packet(state, peer, header, &[], data) } else { Status::Again };
+        if status == Status::Again {
+            let mut head = Encoded::new();
+            let n = header.encode(&mut head);
+            state.deferred.push_back((peer, [head.bytes(n), data].concat().into_boxed_slice()));
+        }
+    }
+
+    /// Sends what was deferred, as far as there is room.
+    pub(crate) fn send_deferred(&self, state: &mut State) {
+        for _ in 0..state.deferred.len() {
+            let Some((peer, packet)) = state.deferred.pop_front() else { return };
+            let Some(link) = state.links.get_mut(state.peers[peer as usize].route.index()) else { continue };
+            let status = if packet.len() <= link.limits().max_short as usize {
+                link.am_short(peer, &packet, &[])
+            } else {
+                link.am_packed(peer, packet.len(), |out| out.copy_from_slice(&packet))
+            };
+            match status {
+                Status::Done => state.count_sent(peer, 0),
+                Status::Again => state.deferred.push_back((peer, packet)),
+                // The peer is gone: so is the wish for an answer.
+                _ => {}
+            }
+        }
+    }
+
+    /// Turns a link's refusal into an error, noting the peer's death.
+    #[cold]
+    pub(crate) fn link_failed(&self, peer: PeerId, status: Status) -> Error {
+        // SAFETY: the lock is held and the reference ends here.
+        let name = unsafe { self.state() }.link_to(peer).map_or("none", |l| l.name()).to_owned();
+        match status {
+            Status::PeerDown => {
+                // SAFETY: as above.
+                unsafe { self.state() }.peers[peer as usize].refusal(peer)
+            }
+            Status::Panicked => Error::Transport {
+                transport: name,
+                what: "it panicked in an earlier operation and can't be used any more".into(),
+                source: None,
+            },
+            other => Error::Transport {
+                transport: name,
+                what: format!("operation refused ({other:?})"),
+                source: None,
+            },
+        }
+    }
+}
+
+impl State {
+    /// The link to a peer.
+    #[inline(always)]
+    pub(crate) fn link_to(&mut self, peer: PeerId) -> Option<&mut Link> {
+        self.links.get_mut(self.peers[peer as usize].route.index())
+    }
+
+    #[inline(always)]
+    fn count_sent(&mut self, peer: PeerId, data: usize) {
+        let path = self.paths[self.peers[peer as usize].route.index()];
+        if path == Path::Local {
+            self.self_pending += 1;
+        }
+        let counts = self.statistics.path_mut(path);
+        counts.packets_sent += 1;
+        counts.data_sent += data as u64;
+    }
+}
+
+/// The statistics path that a link counts for.
+pub(crate) fn path_of(link: &Link) -> Path {
+    let caps = link.caps();
+    if caps.contains(Caps::SELF_ONLY) {
+        Path::Local
+    } else if caps.contains(Caps::LOCAL_ONLY) {
+        Path::SharedMemory
+    } else {
+        Path::Network
+    }
+}

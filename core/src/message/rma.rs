@@ -1,0 +1,403 @@
+//! Puts and gets: which way the bytes go.
+//!
+//! In order of preference: a load or store through a window into the peer's memory; a packet; one copy by the transport
+//! (cross-memory attach, RDMA); several packets.
+
+use super::am::bytes;
+use super::stream::SLICE;
+use super::{Destination, MAX_MESSAGE, Operation, Outgoing, Source, Waiting};
+use crate::Context;
+use crate::completion::Notify;
+use crate::context::PeerState;
+use crate::error::{Error, Result};
+use crate::sync::{Ordering, fence};
+use crate::transport::{Caps, PeerId, RawSlice, RemoteAddr, Status};
+use crate::wire::{CHECKED, Header, Kind, MAX_HEADER};
+
+/// A one-sided write, in the terms of the interfaces above.
+pub struct PutArgs {
+    /// The task whose memory is written.
+    pub target: PeerId,
+    /// Where, in its address space.
+    pub remote: u64,
+    /// What.
+    pub source: Source,
+    /// Address of a counter at the target, 0 for none.
+    pub target_counter: u64,
+    /// Told when the source may be reused.
+    pub origin: Notify,
+    /// Told when the data is at the target.
+    pub completion: Notify,
+    /// Let the target check that the range is registered there.
+    pub checked: bool,
+}
+
+/// A one-sided read, in the terms of the interfaces above.
+pub struct GetArgs {
+    /// The task whose memory is read.
+    pub target: PeerId,
+    /// Where, in its address space.
+    pub remote: u64,
+    /// How many bytes.
+    pub len: u64,
+    /// Where they go.
+    pub destination: Destination,
+    /// Address of a counter at the target, 0 for none.
+    pub target_counter: u64,
+    /// Told when the data is here.
+    pub origin: Notify,
+    /// Let the target check that the range is registered there.
+    pub checked: bool,
+}
+
+impl Context {
+    /// Where a range of a peer's memory is mapped here, if it is. Costs a few loads and takes no lock.
+    #[inline(always)]
+    pub fn direct(&self, target: PeerId, remote: u64, len: u64) -> Option<*mut u8> {
+        let window = self.shared.windows.get(target as usize)?;
+        let offset = remote.wrapping_sub(window.remote_base);
+        if offset < window.len && len <= window.len - offset {
+            // Not `add`: for the task itself the window is the whole address space.
+            Some(window.local_base.wrapping_add(offset as usize))
+        } else {
+            None
+        }
+    }
+
+    /// Writes to a task's memory.
+    ///
+    /// *LAPI Guide, LAPI_Put.*
+    ///
+    /// # Errors
+    /// Bad target or length; a target that is down or purged. Nothing has been sent then.
+    ///
+    /// # Safety
+    /// The source stays valid and unchanged until `origin` is told, counters until they are told; `remote` and
+    /// `target_counter` are what the target gave out.
+    #[doc(alias = "LAPI_Put")]
+    #[inline]
+    pub unsafe fn put(&self, args: PutArgs) -> Result<()> {
+        self.usable()?;
+        self.check_target(args.target)?;
+        if let Source::Contiguous(from, len) = args.source
+            && let Some(to) = self.direct(args.target, args.remote, len)
+        {
+            // SAFETY: the caller's promise; the window is mapped as long as the context lives.
+            unsafe { copy_bytes(from, to, len as usize) };
+            return self.after_direct(args.target, args.target_counter, args.origin, args.completion);
+        }
+        let _held = self.guard();
+        // SAFETY: the lock is held; the promise is handed on.
+        unsafe { self.put_locked(args) }
+    }
+
+    /// The data has been copied by this task's own stores.
+    #[inline(always)]
+    fn after_direct(
+        &self,
+        target: PeerId,
+        target_counter: u64,
+        origin: Notify,
+        completion: Notify,
+    ) -> Result<()> {
+        if target_counter != 0 {
+            // SYNC: Release: the message that counts follows the data; it pairs with the target's Acquire of the packet.
+            fence(Ordering::Release);
+            let _held = self.guard();
+            self.count_remote(target, target_counter);
+        }
+        if matches!(origin, Notify::None | Notify::Counter(_))
+            && matches!(completion, Notify::None | Notify::Counter(_))
+        {
+            origin.tell(self, target, Ok(()));
+            completion.tell(self, target, Ok(()));
+        } else {
+            let _held = self.guard();
+            origin.tell(self, target, Ok(()));
+            completion.tell(self, target, Ok(()));
+        }
+        Ok(())
+    }
+
+    /// Counts a counter of the target's by message. The lock is held.
+    pub(crate) fn count_remote(&self, target: PeerId, counter: u64) {
+        let header = Header::new(Kind::Counter, self.next_message(target), 0).with_target_counter(counter);
+        self.reply_packet(target, &header, &[]);
+    }
+
+    /// # Safety
+    /// As for [`put`](Self::put); the lock is held.
+    unsafe fn put_locked(&self, args: PutArgs) -> Result<()> {
+        let PutArgs { target, remote, mut source, target_counter, origin, completion, checked } = args;
+        let len = source.len();
+        if len > MAX_MESSAGE {
+            return Err(Error::DataLength { len, max: MAX_MESSAGE });
+        }
+        // SAFETY: the lock is held; no reference lives across a call out.
+        let state = unsafe { self.state() };
+        let peer = &state.peers[target as usize];
+        if peer.state != PeerState::Up {
+            return Err(peer.refusal(target));
+        }
+        let Some(link) = state.link_to(target) else {
+            return Err(self.link_failed(target, Status::PeerDown));
+        };
+        let room = (link.limits().max_packed as usize - MAX_HEADER) as u64;
+        let by_copy =
+            link.caps().contains(Caps::PUT_ZCOPY | Caps::ANY_ADDRESS) && len >= link.limits().zcopy_from;
+        if by_copy && let Source::Contiguous(from, _) = source {
+            // SAFETY: the caller's promise.
+            match unsafe { self.copy_out(target, from, remote, len)? } {
+                Copied::All => return self.after_direct(target, target_counter, origin, completion),
+                Copied::Refused => {}
+            }
+        }
+        let number = self.next_message(target);
+        let mut header = Header::new(Kind::Put, number, remote).with_target_counter(target_counter);
+        if checked {
+            header.flags |= CHECKED;
+        }
+        if !completion.is_none() {
+            header = header.with_completion(self.expect_completion(target, completion)?);
+        }
+        if len <= room {
+            match source {
+                Source::Contiguous(from, _) => {
+                    // SAFETY: the caller's promise.
+                    self.send_packet(target, &header, &[], unsafe { bytes(from, len) })?;
+                }
+                // SAFETY: the caller's promise; the lock is held.
+                Source::Gather(layout, _) => unsafe {
+                    self.send_gathered(target, &header, &[], layout, len)?
+                },
+            }
+            // SAFETY: the lock is held.
+            unsafe { self.state() }.ended_sends += 1;
+            origin.tell(self, target, Ok(()));
+            return Ok(());
+        }
+        header.kind = Kind::PutFirst;
+        header.total = len;
+        let mut first = vec![0; room as usize];
+        // SAFETY: the caller's promise.
+        unsafe { source.read(0, &mut first) };
+        self.send_packet(target, &header, &[], &first)?;
+        // SAFETY: the lock is held.
+        unsafe { self.state() }.outgoing.push_back(Outgoing {
+            peer: target,
+            source,
+            position: room,
+            message: number,
+            answer_to: None,
+            origin,
+        });
+        self.advance();
+        Ok(())
+    }
+
+    /// Copies straight into the peer's memory, letting go of the lock between slices.
+    ///
+    /// # Safety
+    /// As for [`put`](Self::put); the lock is held.
+    unsafe fn copy_out(&self, target: PeerId, from: *const u8, remote: u64, len: u64) -> Result<Copied> {
+        let mut done = 0u64;
+        while done < len {
+            let n = (len - done).min(SLICE as u64) as usize;
+            let slice = RawSlice { ptr: from.wrapping_add(done as usize).cast_mut(), len: n };
+            // SAFETY: the lock is held; the rest is the caller's promise.
+            let status = unsafe {
+                match self.state().link_to(target) {
+                    Some(link) => {
+                        link.put_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, 0)
+                    }
+                    None => Status::PeerDown,
+                }
+            };
+            match self.after_slice(target, status)? {
+                Slice::Done => done += n as u64,
+                Slice::Again => {}
+                Slice::Refused => return Ok(Copied::Refused),
+            }
+        }
+        Ok(Copied::All)
+    }
+
+    /// What the answer to one slice of a direct copy means; gives others a chance at the lock.
+    fn after_slice(&self, target: PeerId, status: Status) -> Result<Slice> {
+        match status {
+            Status::Done => {
+                self.breathe();
+                Ok(Slice::Done)
+            }
+            Status::Again => {
+                self.breathe();
+                Ok(Slice::Again)
+            }
+            Status::PeerDown => {
+                self.peer_down(target, "its memory could not be reached");
+                // SAFETY: the lock is held and the reference ends here.
+                Err(unsafe { self.state() }.peers[target as usize].refusal(target))
+            }
+            Status::Panicked => Err(self.link_failed(target, status)),
+            // The peer's side of the copy may be special memory: packets always work.
+            _ => Ok(Slice::Refused),
+        }
+    }
+
+    /// Reads a task's memory.
+    ///
+    /// *LAPI Guide, LAPI_Get.*
+    ///
+    /// # Errors
+    /// Bad target or length; a target that is down or purged. Nothing has been asked for then.
+    ///
+    /// # Safety
+    /// The destination stays valid until `origin` is told; `remote` and `target_counter` are what the target gave out.
+    #[doc(alias = "LAPI_Get")]
+    #[inline]
+    pub unsafe fn get(&self, args: GetArgs) -> Result<()> {
+        self.usable()?;
+        self.check_target(args.target)?;
+        if let Destination::Contiguous(to) = args.destination
+            && let Some(from) = self.direct(args.target, args.remote, args.len)
+        {
+            // SAFETY: the caller's promise; the window is mapped as long as the context lives.
+            unsafe { copy_bytes(from, to.as_ptr(), args.len as usize) };
+            return self.after_direct(args.target, args.target_counter, args.origin, Notify::None);
+        }
+        let _held = self.guard();
+        // SAFETY: the lock is held; the promise is handed on.
+        unsafe { self.get_locked(args) }
+    }
+
+    /// # Safety
+    /// As for [`get`](Self::get); the lock is held.
+    unsafe fn get_locked(&self, args: GetArgs) -> Result<()> {
+        let GetArgs { target, remote, len, destination, target_counter, origin, checked } = args;
+        if len > MAX_MESSAGE {
+            return Err(Error::DataLength { len, max: MAX_MESSAGE });
+        }
+        // SAFETY: the lock is held; no reference lives across a call out.
+        let state = unsafe { self.state() };
+        let peer = &state.peers[target as usize];
+        if peer.state != PeerState::Up {
+            return Err(peer.refusal(target));
+        }
+        let Some(link) = state.link_to(target) else {
+            return Err(self.link_failed(target, Status::PeerDown));
+        };
+        let by_copy =
+            link.caps().contains(Caps::GET_ZCOPY | Caps::ANY_ADDRESS) && len >= link.limits().zcopy_from;
+        if by_copy && let Destination::Contiguous(to) = destination {
+            // SAFETY: the caller's promise.
+            match unsafe { self.copy_in(target, to.as_ptr(), remote, len)? } {
+                Copied::All => return self.after_direct(target, target_counter, origin, Notify::None),
+                Copied::Refused => {}
+            }
+        }
+        self.wait_for_operation_slot(target)?;
+        let sequence = self.next_operation(target);
+        let number = self.next_message(target);
+        let id = self.insert_get(target, len, destination, origin, sequence);
+        let mut header = Header::new(Kind::Get, number, remote).with_target_counter(target_counter);
+        if checked {
+            header.flags |= CHECKED;
+        }
+        header.total = len;
+        header.extra[0] = id;
+        self.send_packet(target, &header, &[], &[])
+    }
+
+    fn insert_get(
+        &self,
+        peer: PeerId,
+        total: u64,
+        destination: Destination,
+        origin: Notify,
+        sequence: u32,
+    ) -> u64 {
+        // SAFETY: the lock is held and nothing below calls out.
+        unsafe { self.state() }.operations.insert(Operation {
+            peer,
+            waiting: Waiting::Get { destination, remaining: total, total },
+            origin,
+            completion: Notify::None,
+            target_counter: 0,
+            sequence,
+        })
+    }
+
+    /// Asks for data from within the dispatcher: never waits.
+    pub(crate) fn request_data(
+        &self,
+        peer: PeerId,
+        remote: u64,
+        len: u64,
+        destination: Destination,
+        then: Notify,
+    ) {
+        let sequence = self.next_operation(peer);
+        let number = self.next_message(peer);
+        let id = self.insert_get(peer, len, destination, then, sequence);
+        let mut header = Header::new(Kind::Get, number, remote);
+        header.total = len;
+        header.extra[0] = id;
+        self.reply_packet(peer, &header, &[]);
+    }
+
+    /// Copies straight out of the peer's memory.
+    ///
+    /// # Safety
+    /// As for [`get`](Self::get); the lock is held.
+    unsafe fn copy_in(&self, target: PeerId, to: *mut u8, remote: u64, len: u64) -> Result<Copied> {
+        let mut done = 0u64;
+        while done < len {
+            let n = (len - done).min(SLICE as u64) as usize;
+            let slice = RawSlice { ptr: to.wrapping_add(done as usize), len: n };
+            // SAFETY: the lock is held; the rest is the caller's promise.
+            let status = unsafe {
+                match self.state().link_to(target) {
+                    Some(link) => {
+                        link.get_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, 0)
+                    }
+                    None => Status::PeerDown,
+                }
+            };
+            match self.after_slice(target, status)? {
+                Slice::Done => done += n as u64,
+                Slice::Again => {}
+                Slice::Refused => return Ok(Copied::Refused),
+            }
+        }
+        Ok(Copied::All)
+    }
+}
+
+enum Copied {
+    All,
+    Refused,
+}
+
+enum Slice {
+    Done,
+    Again,
+    Refused,
+}
+
+/// Copies between a program's buffer and a peer's memory, whole words at once where the place allows, so that a peer that
+/// reads the variable sees no half of it.
+///
+/// # Safety
+/// Both ranges are valid; they don't overlap unless they are equal.
+#[inline(always)]
+unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise; alignment is not assumed.
+    unsafe {
+        match len {
+            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+            0 => {}
+            _ => std::ptr::copy(from, to, len),
+        }
+    }
+}

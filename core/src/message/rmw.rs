@@ -1,0 +1,246 @@
+//! Remote atomics.
+
+use super::{Operation, Waiting};
+use crate::Context;
+use crate::completion::Notify;
+use crate::context::PeerState;
+use crate::error::{Error, Result};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::transport::{PeerId, RmwOp, Status};
+use crate::wire::{CHECKED, Header, Kind};
+
+/// A remote atomic operation, in the terms of the interfaces above.
+pub struct RmwArgs {
+    /// The task that owns the variable.
+    pub target: PeerId,
+    /// What to do.
+    pub op: RmwOp,
+    /// Width of the variable in bytes, 4 or 8.
+    pub width: u32,
+    /// The variable's address in the target's address space, aligned to its width.
+    pub remote: u64,
+    /// Operand, or the new value of a compare-and-swap.
+    pub operand: u64,
+    /// What a compare-and-swap compares with.
+    pub compare: u64,
+    /// Where the answer goes: `width` bytes, null for nowhere.
+    pub previous: *mut u8,
+    /// Answer a compare-and-swap with 1 or 0 for success or failure, as the guide has it, instead of the previous value.
+    pub swap_answers_success: bool,
+    /// Told when the answer is here.
+    pub origin: Notify,
+    /// Let the target check that the variable is registered there.
+    pub checked: bool,
+}
+
+impl Context {
+    /// Changes a variable of a task atomically.
+    ///
+    /// Every variable that is only changed this way, by [`local_rmw`] or by the processor's own atomics of that width is
+    /// safe from torn and lost updates, whichever way the operation travels.
+    ///
+    /// *LAPI Guide, LAPI_Rmw, LAPI_Rmw64.*
+    ///
+    /// # Errors
+    /// Bad target; a width other than 4 or 8; a misaligned variable; a target that is down or purged.
+    ///
+    /// # Safety
+    /// `remote` is what the target gave out; `previous` is writable until `origin` is told.
+    #[doc(alias = "LAPI_Rmw")]
+    #[doc(alias = "LAPI_Rmw64")]
+    #[inline]
+    pub unsafe fn rmw(&self, args: RmwArgs) -> Result<()> {
+        self.usable()?;
+        self.check_target(args.target)?;
+        if args.width != 4 && args.width != 8 {
+            return Err(Error::RmwSize { bits: args.width.saturating_mul(8) });
+        }
+        if args.remote % u64::from(args.width) != 0 {
+            return Err(Error::Transport {
+                transport: "core".into(),
+                what: format!(
+                    "the atomic variable at {:#x} in task {} is not aligned to its {} bytes",
+                    args.remote, args.target, args.width
+                ),
+                source: None,
+            });
+        }
+        if let Some(variable) = self.direct(args.target, args.remote, u64::from(args.width)) {
+            // SAFETY: mapped, aligned (windows are page-aligned), and the caller's promise.
+            let previous = unsafe { local_rmw(variable, args.width, args.op, args.operand, args.compare) };
+            // SAFETY: the caller's promise.
+            unsafe { store_answer(&args, previous) };
+            args.origin.tell(self, args.target, Ok(()));
+            return Ok(());
+        }
+        let _held = self.guard();
+        self.rmw_locked(args)
+    }
+
+    fn rmw_locked(&self, args: RmwArgs) -> Result<()> {
+        let target = args.target;
+        // SAFETY: the lock is held; no reference lives across a call out.
+        let peer = unsafe { &self.state().peers[target as usize] };
+        if peer.state != PeerState::Up {
+            return Err(peer.refusal(target));
+        }
+        self.wait_for_operation_slot(target)?;
+        let sequence = self.next_operation(target);
+        let compare = (args.swap_answers_success && args.op == RmwOp::CompareAndSwap).then_some(args.compare);
+        // SAFETY: as above.
+        let id = unsafe { self.state() }.operations.insert(Operation {
+            peer: target,
+            waiting: Waiting::Rmw { previous: args.previous.cast(), width: args.width, compare },
+            origin: args.origin,
+            completion: Notify::None,
+            target_counter: 0,
+            sequence,
+        });
+        let mut header = Header::new(Kind::Rmw, self.next_message(target), args.remote);
+        header.user_header = args.op as u16 + 16 * args.width as u16;
+        header.extra = [args.operand, args.compare, id];
+        if args.checked {
+            header.flags |= CHECKED;
+        }
+        self.send_packet(target, &header, &[], &[])
+    }
+
+    /// A peer's atomic on a variable of ours.
+    pub(crate) fn rmw_arrived(&self, source: PeerId, header: &Header) {
+        let (op, width) = (header.user_header % 16, u32::from(header.user_header / 16));
+        let op = match op {
+            0 => RmwOp::FetchAndAdd,
+            1 => RmwOp::FetchAndOr,
+            2 => RmwOp::Swap,
+            3 => RmwOp::CompareAndSwap,
+            other => return tracing::warn!(source, op = other, "unknown atomic operation dropped"),
+        };
+        let addr = header.subject;
+        if (width != 4 && width != 8) || addr == 0 || addr % u64::from(width) != 0 {
+            return tracing::warn!(source, addr, width, "atomic operation on no variable dropped");
+        }
+        // SAFETY: the lock is held and the reference ends here.
+        if header.flags & CHECKED != 0 && !unsafe { self.state() }.holds_region(addr, u64::from(width)) {
+            return tracing::warn!(
+                source,
+                addr,
+                width,
+                "atomic operation outside the regions of this task refused"
+            );
+        }
+        // SAFETY: the origin names a variable that this task gave out.
+        let previous =
+            unsafe { local_rmw(addr as usize as *mut u8, width, op, header.extra[0], header.extra[1]) };
+        let mut reply = Header::new(Kind::RmwReply, 0, header.extra[2]);
+        reply.extra[0] = previous;
+        self.reply_packet(source, &reply, &[]);
+        // SAFETY: as above.
+        unsafe { self.state() }.peers[source as usize].arrived.done(header.message);
+        self.answer_fences(source);
+    }
+
+    pub(crate) fn rmw_reply_arrived(&self, header: &Header) {
+        // SAFETY: the lock is held and the reference ends before anybody is told.
+        let state = unsafe { self.state() };
+        let Some(operation) = state.operations.get_mut(header.subject) else { return };
+        let Waiting::Rmw { previous, width, compare } = operation.waiting else { return };
+        // SAFETY: the origin promised that the place is writable until it is told.
+        unsafe { store(previous.cast(), width, answer(header.extra[0], width, compare)) };
+        self.end_operation(header.subject, Status::Done);
+    }
+}
+
+fn answer(previous: u64, width: u32, compare: Option<u64>) -> u64 {
+    let mask = if width == 4 { u64::from(u32::MAX) } else { u64::MAX };
+    compare.map_or(previous, |expected| u64::from(previous & mask == expected & mask))
+}
+
+/// # Safety
+/// `args.previous` is null or writable for `args.width` bytes.
+unsafe fn store_answer(args: &RmwArgs, previous: u64) {
+    let compare = (args.swap_answers_success && args.op == RmwOp::CompareAndSwap).then_some(args.compare);
+    // SAFETY: the caller's promise.
+    unsafe { store(args.previous, args.width, answer(previous, args.width, compare)) };
+}
+
+/// # Safety
+/// `at` is null or writable for `width` bytes.
+unsafe fn store(at: *mut u8, width: u32, value: u64) {
+    if at.is_null() {
+        return;
+    }
+    // SAFETY: the caller's promise; alignment is not assumed.
+    unsafe {
+        if width == 4 {
+            at.cast::<u32>().write_unaligned(value as u32);
+        } else {
+            at.cast::<u64>().write_unaligned(value);
+        }
+    }
+}
+
+/// An atomic operation on memory of this process; gives the previous value.
+///
+/// # Safety
+/// `variable` is valid and aligned to `width`, which is 4 or 8.
+#[inline(always)]
+pub(crate) unsafe fn local_rmw(variable: *mut u8, width: u32, op: RmwOp, operand: u64, compare: u64) -> u64 {
+    // SYNC: AcqRel in all of them: an atomic on a task's variable is how programs publish data to each other.
+    macro_rules! run {
+        ($atomic:ty, $word:ty) => {{
+            // SAFETY: the caller's promise; the types have the same layout.
+            let v = unsafe { &*variable.cast::<$atomic>() };
+            let (a, b) = (operand as $word, compare as $word);
+            u64::from(match op {
+                RmwOp::FetchAndAdd => v.fetch_add(a, Ordering::AcqRel),
+                RmwOp::FetchAndOr => v.fetch_or(a, Ordering::AcqRel),
+                RmwOp::Swap => v.swap(a, Ordering::AcqRel),
+                RmwOp::CompareAndSwap => {
+                    v.compare_exchange(b, a, Ordering::AcqRel, Ordering::Acquire).unwrap_or_else(|seen| seen)
+                }
+            })
+        }};
+    }
+    if width == 4 { run!(AtomicU32, u32) } else { run!(AtomicU64, u64) }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_gives_the_previous_value_and_leaves_the_next() {
+        for (op, operand, compare, before, after) in [
+            (RmwOp::FetchAndAdd, 5, 0, 10u64, 15u64),
+            (RmwOp::FetchAndOr, 0b0110, 0, 0b0011, 0b0111),
+            (RmwOp::Swap, 9, 0, 3, 9),
+            (RmwOp::CompareAndSwap, 9, 3, 3, 9),
+            (RmwOp::CompareAndSwap, 9, 4, 3, 3),
+        ] {
+            let mut wide = before;
+            // SAFETY: a local variable of the right width.
+            let previous = unsafe { local_rmw((&raw mut wide).cast(), 8, op, operand, compare) };
+            assert_eq!((previous, wide), (before, after), "{op:?} on 64 bits");
+            let mut narrow = before as u32;
+            // SAFETY: as above.
+            let previous = unsafe { local_rmw((&raw mut narrow).cast(), 4, op, operand, compare) };
+            assert_eq!((previous, u64::from(narrow)), (before, after), "{op:?} on 32 bits");
+        }
+    }
+
+    #[test]
+    fn narrow_addition_wraps_within_its_width() {
+        let mut pair = [u32::MAX, 7];
+        // SAFETY: the first of two local variables.
+        let previous = unsafe { local_rmw(pair.as_mut_ptr().cast(), 4, RmwOp::FetchAndAdd, 1, 0) };
+        assert_eq!((previous, pair), (u64::from(u32::MAX), [0, 7]));
+    }
+
+    #[test]
+    fn the_guides_answer_to_a_swap_is_success_or_failure_in_the_variables_width() {
+        assert_eq!(answer(3, 8, None), 3);
+        assert_eq!(answer(3, 8, Some(3)), 1);
+        assert_eq!(answer(4, 8, Some(3)), 0);
+        assert_eq!(answer(0x1_0000_0003, 4, Some(3)), 1);
+    }
+}

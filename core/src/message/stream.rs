@@ -1,0 +1,217 @@
+//! What advances only when somebody makes progress: messages of several packets going out, rendezvous data coming in.
+
+use super::{Destination, Source, State};
+use crate::Context;
+use crate::completion::Notify;
+use crate::context::PeerState;
+use crate::error::Error;
+use crate::handlers::{CompletionHandler, Run};
+use crate::transport::{PeerId, RawSlice, RemoteAddr, Status};
+use crate::wire::{Header, Kind, MAX_HEADER};
+
+/// Bytes that a pull or a one-sided copy moves before the lock is offered to others and arrivals are looked at.
+pub(crate) const SLICE: usize = 1 << 20;
+
+/// Packets of one message sent before the next message has its turn.
+const TURN: usize = 16;
+
+/// A message of several packets on its way out.
+pub(crate) struct Outgoing {
+    pub(crate) peer: PeerId,
+    pub(crate) source: Source,
+    /// Bytes that are out already.
+    pub(crate) position: u64,
+    pub(crate) message: u32,
+    /// The operation at the peer that these bytes answer: `GetData` instead of `Fragment`.
+    pub(crate) answer_to: Option<u64>,
+    pub(crate) origin: Notify,
+}
+
+/// Rendezvous data on its way in.
+pub(crate) struct Pull {
+    pub(crate) peer: PeerId,
+    /// Where the data is at the peer.
+    pub(crate) remote: u64,
+    pub(crate) total: u64,
+    pub(crate) position: u64,
+    /// The peer's operation, told by `Pulled`.
+    pub(crate) operation: u64,
+    pub(crate) arrival: Arrival,
+    pub(crate) destination: Destination,
+    /// Where slices land first when the destination is a layout.
+    pub(crate) bounce: Vec<u8>,
+}
+
+/// What happens when a message's data is all there.
+pub(crate) struct Arrival {
+    pub(crate) message: u32,
+    pub(crate) target_counter: u64,
+    pub(crate) completion: Option<CompletionHandler>,
+    pub(crate) run: Run,
+    /// The origin's operation that waits for `Complete`.
+    pub(crate) reply: Option<u64>,
+}
+
+impl Context {
+    /// Advances everything that waits for progress. The lock is held.
+    #[cold]
+    pub(crate) fn advance(&self) {
+        // SAFETY: the lock is held; `send_deferred` calls nothing of the user's.
+        let state = unsafe { self.state() };
+        if !state.deferred.is_empty() {
+            self.send_deferred(state);
+        }
+        if !state.outgoing.is_empty() {
+            self.advance_outgoing();
+        }
+        // SAFETY: as above.
+        let state = unsafe { self.state() };
+        if state.dispatching == 0 {
+            if !state.pulls.is_empty() {
+                self.advance_pull();
+            }
+            // SAFETY: as above.
+            if !unsafe { self.state() }.dropped.is_empty() {
+                self.redeliver_dropped();
+            }
+        }
+    }
+
+    fn advance_outgoing(&self) {
+        // SAFETY: the lock is held; the reference is renewed after every notification.
+        let turns = unsafe { self.state() }.outgoing.len();
+        for _ in 0..turns {
+            // SAFETY: as above.
+            let Some(mut out) = unsafe { self.state() }.outgoing.pop_front() else { return };
+            // SAFETY: as above; layouts run no call of ours.
+            let outcome = unsafe { self.push_packets(self.state(), &mut out) };
+            match outcome {
+                None => {
+                    // SAFETY: as above.
+                    unsafe { self.state() }.outgoing.push_back(out);
+                }
+                Some(outcome) => {
+                    // SAFETY: as above.
+                    unsafe { self.state() }.ended_sends += 1;
+                    out.origin.tell(self, out.peer, outcome);
+                }
+            }
+        }
+    }
+
+    /// Sends packets of a message until it is out (`Some`), or its turn ends or there is no room (`None`).
+    fn push_packets(&self, state: &mut State, out: &mut Outgoing) -> Option<Result<(), Error>> {
+        let peer = out.peer;
+        if state.peers[peer as usize].state == PeerState::Down {
+            return Some(Err(state.peers[peer as usize].refusal(peer)));
+        }
+        let Some(link) = state.link_to(peer) else {
+            return Some(Err(state.peers[peer as usize].refusal(peer)));
+        };
+        let most = (link.limits().max_packed as usize - MAX_HEADER) as u64;
+        let total = out.source.len();
+        for _ in 0..TURN {
+            if out.position == total {
+                return Some(Ok(()));
+            }
+            let n = most.min(total - out.position);
+            let mut header = match out.answer_to {
+                None => Header::new(Kind::Fragment, out.message, out.position),
+                Some(operation) => Header::new(Kind::GetData, out.message, operation),
+            };
+            header.extra[0] = out.position;
+            let (source, position) = (&mut out.source, out.position);
+            let status = self.try_packet_with(state, peer, &header, &[], n as usize, |bytes| {
+                // SAFETY: whoever started the message promised that its source is valid until it is told otherwise.
+                unsafe { source.read(position, bytes) };
+            });
+            match status {
+                Status::Done => out.position += n,
+                Status::Again => return None,
+                other => return Some(Err(self.link_failed(peer, other))),
+            }
+        }
+        (out.position == total).then_some(Ok(()))
+    }
+
+    /// Moves one slice of the first pull.
+    fn advance_pull(&self) {
+        // SAFETY: the lock is held; the reference is renewed after every call out.
+        let state = unsafe { self.state() };
+        let Some(mut pull) = state.pulls.pop_front() else { return };
+        if state.peers[pull.peer as usize].state == PeerState::Down {
+            return;
+        }
+        let n = (pull.total - pull.position).min(SLICE as u64) as usize;
+        let into = match &pull.destination {
+            Destination::Contiguous(base) => base.as_ptr().wrapping_add(pull.position as usize),
+            Destination::Scatter(_) => {
+                pull.bounce.resize(SLICE.min(pull.total as usize), 0);
+                pull.bounce.as_mut_ptr()
+            }
+            Destination::Discard => std::ptr::null_mut(),
+        };
+        let remote = RemoteAddr { addr: pull.remote + pull.position, key: 0 };
+        let status = match (state.link_to(pull.peer), into.is_null()) {
+            (_, true) => Status::Done,
+            // SAFETY: `into` lies in the header handler's buffer or in the bounce buffer; the origin vouched for its side.
+            (Some(link), false) => unsafe {
+                link.get_zcopy(pull.peer, RawSlice { ptr: into, len: n }, remote, 0)
+            },
+            (None, false) => Status::PeerDown,
+        };
+        match status {
+            Status::Done => {
+                if let Destination::Scatter(layout) = &mut pull.destination {
+                    // SAFETY: the header handler vouched for the layout's memory.
+                    unsafe { layout.write(pull.position, &pull.bounce[..n]) };
+                }
+                pull.position += n as u64;
+                if pull.position < pull.total && !matches!(pull.destination, Destination::Discard) {
+                    state.pulls.push_back(pull);
+                    return;
+                }
+                self.reply_packet(pull.peer, &Header::new(Kind::Pulled, 0, pull.operation), &[]);
+                self.arrived(pull.peer, pull.arrival);
+            }
+            Status::Again => state.pulls.push_back(pull),
+            Status::PeerDown => {}
+            other => {
+                tracing::debug!(peer = pull.peer, status = ?other, "direct copy refused; the data comes in packets");
+                self.pull_by_packets(pull);
+            }
+        }
+    }
+
+    /// Asks for the rest of a rendezvous as an ordinary get, because the direct copy was refused.
+    fn pull_by_packets(&self, pull: Pull) {
+        let Pull { peer, remote, total, position, operation, arrival, mut destination, .. } = pull;
+        if let Destination::Contiguous(base) = &mut destination {
+            // SAFETY: stays within the header handler's buffer of `total` bytes.
+            *base = unsafe { base.add(position as usize) };
+        } else if position > 0 {
+            destination = Destination::Scatter(Box::new(Shifted { layout: destination, by: position }));
+        }
+        let context = self.internal();
+        let then = Notify::Dyn(Box::new(move |peer, outcome: Result<(), Error>| {
+            if outcome.is_ok() {
+                context.reply_packet(peer, &Header::new(Kind::Pulled, 0, operation), &[]);
+                context.arrived(peer, arrival);
+            }
+        }));
+        self.request_data(peer, remote + position, total - position, destination, then);
+    }
+}
+
+/// A destination whose beginning has arrived already.
+struct Shifted {
+    layout: Destination,
+    by: u64,
+}
+
+impl super::Scatter for Shifted {
+    unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
+        // SAFETY: the caller's promise, shifted.
+        unsafe { self.layout.write(position + self.by, bytes) };
+    }
+}

@@ -1,0 +1,87 @@
+//! Which of a numbered stream of messages are done, when they may end in any order.
+
+use std::collections::BTreeSet;
+
+/// Everything before [`next`](Self::next) is done; what is done beyond it is remembered one by one.
+///
+/// Numbers wrap. At most 2³¹ messages may be outstanding, which back-pressure keeps far away.
+#[derive(Debug, Default)]
+pub(crate) struct Tracker {
+    next: u32,
+    ahead: BTreeSet<u32>,
+}
+
+impl Tracker {
+    /// Marks message `number` done.
+    #[inline(always)]
+    pub(crate) fn done(&mut self, number: u32) {
+        if number == self.next && self.ahead.is_empty() {
+            self.next = self.next.wrapping_add(1);
+        } else {
+            self.done_out_of_order(number);
+        }
+    }
+
+    #[cold]
+    fn done_out_of_order(&mut self, number: u32) {
+        if number.wrapping_sub(self.next) >= 1 << 31 {
+            return; // Done before.
+        }
+        self.ahead.insert(number);
+        while self.ahead.remove(&self.next) {
+            self.next = self.next.wrapping_add(1);
+        }
+    }
+
+    /// Whether all messages before `number` are done.
+    #[inline(always)]
+    pub(crate) fn reached(&self, number: u32) -> bool {
+        self.next.wrapping_sub(number) < 1 << 31
+    }
+
+    /// Forgets the past: the next message is `number`.
+    pub(crate) fn restart(&mut self, number: u32) {
+        self.next = number;
+        self.ahead.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_order_messages_leave_no_memory() {
+        let mut t = Tracker::default();
+        for n in 0..1000 {
+            assert!(!t.reached(n + 1));
+            t.done(n);
+            assert!(t.reached(n + 1));
+        }
+        assert!(t.ahead.is_empty());
+    }
+
+    #[test]
+    fn a_hole_holds_the_front_back_until_it_is_filled() {
+        let mut t = Tracker::default();
+        t.done(2);
+        t.done(1);
+        t.done(1);
+        assert!(!t.reached(1));
+        t.done(0);
+        assert!(t.reached(3));
+        assert!(!t.reached(4));
+        t.done(0);
+        assert!(t.reached(3));
+    }
+
+    #[test]
+    fn numbers_wrap() {
+        let mut t = Tracker::default();
+        t.restart(u32::MAX);
+        t.done(0);
+        assert!(!t.reached(0));
+        t.done(u32::MAX);
+        assert!(t.reached(1));
+    }
+}

@@ -1,0 +1,378 @@
+//! The transport that stands between.
+
+use super::Chaos;
+use crate::sync::{Arc, Mutex};
+use crate::transport::abi::TransportOps;
+use crate::transport::{
+    Attributes, Caps, DatagramBatch, Event, EventKind, Exported, Host, Instance, Link, OpenParams, PeerId,
+    RawSlice, RegionInfo, RemoteAddr, RmwRequest, Sleeper, Status, Transport, TransportError, Waiter, Window,
+};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Held datagrams beyond which no more are accepted: chaos has back-pressure, too.
+const MOST_HELD: usize = 4096;
+/// How many others overtake a reordered datagram at most, and how long it waits for them.
+const OVERTAKERS: u64 = 8;
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// See the module above.
+struct ChaosLink {
+    inner: RefCell<Link>,
+    chaos: Chaos,
+    random: u64,
+    /// Datagrams that are on their way, by the time and the number of sendings at which they go.
+    out: Vec<Held>,
+    sent: u64,
+    /// Arrivals that are held, in order, and the time at which each may be seen.
+    late: VecDeque<(Instant, Event, Vec<u8>)>,
+    /// The bytes of the last poll's events.
+    shown: Vec<Vec<u8>>,
+    /// Something is held: a sleeper must not sleep long.
+    busy: Arc<Mutex<bool>>,
+}
+
+struct Held {
+    peer: PeerId,
+    path: u32,
+    bytes: Vec<u8>,
+    due: Instant,
+    /// Goes when this many were sent, even before it is due.
+    after: Option<u64>,
+}
+
+/// Puts chaos between core and a link.
+pub(in crate::transport) fn wrap(
+    inner: Link,
+    chaos: Chaos,
+    task: u32,
+) -> Result<Link, crate::transport::Refusal> {
+    static TABLE: TransportOps = Exported::<ChaosLink>::table(c"chaos", c"0");
+    let unreliable = chaos.drop + chaos.dup + chaos.reorder + chaos.corrupt > 0.0;
+    if unreliable && inner.caps().contains(Caps::RELIABLE) {
+        tracing::info!(
+            target: "lapis::transport",
+            transport = inner.name(),
+            "transport {} is reliable: of LAPIS_CHAOS only delay and again apply to it",
+            inner.name()
+        );
+    }
+    let (name, version) = (inner.name(), inner.version());
+    let busy = Arc::new(Mutex::new(false));
+    let waiter = ChaosWaiter {
+        sleeper: inner.sleeper(),
+        holds: !chaos.delay.is_zero() || chaos.reorder > 0.0,
+        busy: busy.clone(),
+    };
+    let random = (chaos.seed ^ (u64::from(task) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1;
+    let link = ChaosLink {
+        inner: RefCell::new(inner),
+        chaos,
+        random,
+        out: Vec::new(),
+        sent: 0,
+        late: VecDeque::new(),
+        shown: Vec::new(),
+        busy,
+    };
+    Link::around(name, version, &TABLE, Instance::new_raw(link, waiter))
+}
+
+impl ChaosLink {
+    fn inner(&mut self) -> &mut Link {
+        self.inner.get_mut()
+    }
+
+    fn random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn happens(&mut self, part: f64) -> bool {
+        // The upper 53 bits are an even number from 0 to 1.
+        part > 0.0 && ((self.random() >> 11) as f64 / (1u64 << 53) as f64) < part
+    }
+
+    fn delay(&mut self) -> Duration {
+        let most = self.chaos.delay.as_nanos() as u64;
+        if most == 0 { Duration::ZERO } else { Duration::from_nanos(self.random() % (most + 1)) }
+    }
+
+    /// `Some(Again)` when the operation is to be refused for no reason.
+    fn refuse(&mut self) -> Option<Status> {
+        let part = self.chaos.again;
+        self.happens(part).then_some(Status::Again)
+    }
+
+    /// Takes one datagram: loses it, or puts it, once or twice, among those on their way.
+    fn take(&mut self, peer: PeerId, path: u32, mut bytes: Vec<u8>) {
+        let chaos = self.chaos.clone();
+        if self.happens(chaos.drop) {
+            return;
+        }
+        if !bytes.is_empty() && self.happens(chaos.corrupt) {
+            let bit = self.random() as usize % (bytes.len() * 8);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        let copies = if self.happens(chaos.dup) { 2 } else { 1 };
+        for _ in 0..copies {
+            let mut due = Instant::now() + self.delay();
+            let mut after = None;
+            if self.happens(chaos.reorder) {
+                due += PATIENCE;
+                after = Some(self.sent + 2 + self.random() % OVERTAKERS);
+            }
+            self.out.push(Held { peer, path, bytes: bytes.clone(), due, after });
+        }
+    }
+
+    /// Sends what is due.
+    fn pump(&mut self) {
+        let now = Instant::now();
+        let mut i = 0;
+        while i < self.out.len() {
+            let held = &self.out[i];
+            if held.due > now && held.after.is_none_or(|n| n > self.sent) {
+                i += 1;
+                continue;
+            }
+            let slice = RawSlice { ptr: held.bytes.as_ptr().cast_mut(), len: held.bytes.len() };
+            let batch = DatagramBatch {
+                peer: held.peer,
+                path: held.path,
+                slices: &slice,
+                count: 1,
+                segment: held.bytes.len() as u32,
+            };
+            // SAFETY: the slice is of a vector that stays through the call.
+            match unsafe { self.inner.get_mut().send_datagrams(&[batch]) } {
+                Ok(0) => break,
+                Ok(_) => {}
+                // What can't be sent is lost, like everything in here may be; the inner transport has logged it.
+                Err(_) => {}
+            }
+            self.out.remove(i);
+            self.sent += 1;
+        }
+        self.tell();
+    }
+
+    /// Tells sleepers whether something is held.
+    fn tell(&mut self) {
+        let busy = !(self.out.is_empty() && self.late.is_empty());
+        *self.busy.lock().unwrap_or_else(|e| e.into_inner()) = busy;
+    }
+
+    /// Collects what arrives and holds it for a while.
+    fn collect(&mut self) -> usize {
+        let mut events = [Event::EMPTY; 32];
+        let n = self.inner().poll(&mut events).unwrap_or(0);
+        for mut event in events[..n].iter().copied() {
+            let mut bytes = Vec::new();
+            if event.kind == EventKind::Message as u32 && event.len > 0 {
+                // SAFETY: by the contract the bytes are there until the next poll.
+                bytes = unsafe { std::slice::from_raw_parts(event.data, event.len as usize) }.to_vec();
+                event.data = bytes.as_mut_ptr();
+            }
+            let due = Instant::now() + self.delay();
+            // In order: nothing is seen before what came first.
+            let due = self.late.back().map_or(due, |(last, ..)| due.max(*last));
+            self.late.push_back((due, event, bytes));
+        }
+        n
+    }
+}
+
+// SAFETY: the pointers in held events are to vectors held beside them.
+unsafe impl Send for ChaosLink {}
+
+impl Transport for ChaosLink {
+    const NAME: &'static str = "chaos";
+    const VERSION: &'static str = "0";
+    /// Whatever the inner one has: the instance's attributes say.
+    const CAPS: Caps = Caps::all();
+    type Waiter = ChaosWaiter;
+
+    fn open(_: Host, _: &OpenParams<'_>) -> Result<(Self, ChaosWaiter), TransportError> {
+        Err(TransportError::Unsupported)
+    }
+
+    fn attributes(&self) -> Attributes {
+        let mut inner = self.inner.borrow_mut();
+        // A failure shows at the next operation; what was known stays known.
+        let _ = inner.refresh_attributes();
+        let note = format!("{}; chaos: {}", inner.note(), self.chaos);
+        Attributes { caps: inner.caps(), limits: *inner.limits(), note }
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.inner.borrow_mut().address().unwrap_or_default()
+    }
+
+    fn connect(&mut self, peer: PeerId, address: &[u8]) -> Result<(), TransportError> {
+        self.inner().connect(peer, address)
+    }
+
+    fn progress_connect(&mut self) -> Result<bool, TransportError> {
+        self.inner().progress_connect()
+    }
+
+    fn disconnect(&mut self, peer: PeerId) {
+        self.out.retain(|held| held.peer != peer);
+        self.late.retain(|(_, event, _)| event.peer != peer || event.kind != EventKind::Message as u32);
+        self.inner().disconnect(peer);
+    }
+
+    fn am_short(&mut self, peer: PeerId, head: &[u8], body: &[u8]) -> Status {
+        self.refuse().unwrap_or_else(|| self.inner().am_short(peer, head, body))
+    }
+
+    fn am_packed(&mut self, peer: PeerId, len: usize, pack: &mut dyn FnMut(&mut [u8])) -> Status {
+        self.refuse().unwrap_or_else(|| self.inner().am_packed(peer, len, pack))
+    }
+
+    unsafe fn am_zcopy(&mut self, peer: PeerId, head: &[u8], body: RawSlice, token: u64) -> Status {
+        // SAFETY: the caller's promise is handed on, here and below.
+        self.refuse().unwrap_or_else(|| unsafe { self.inner().am_zcopy(peer, head, body, token) })
+    }
+
+    unsafe fn put_short(&mut self, peer: PeerId, data: &[u8], remote: RemoteAddr) -> Status {
+        // SAFETY: as above.
+        self.refuse().unwrap_or_else(|| unsafe { self.inner().put_short(peer, data, remote) })
+    }
+
+    unsafe fn get_short(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr) -> Status {
+        // SAFETY: as above.
+        self.refuse().unwrap_or_else(|| unsafe { self.inner().get_short(peer, into, remote) })
+    }
+
+    unsafe fn put_zcopy(&mut self, peer: PeerId, data: RawSlice, remote: RemoteAddr, token: u64) -> Status {
+        // SAFETY: as above.
+        self.refuse().unwrap_or_else(|| unsafe { self.inner().put_zcopy(peer, data, remote, token) })
+    }
+
+    unsafe fn get_zcopy(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr, token: u64) -> Status {
+        // SAFETY: as above.
+        self.refuse().unwrap_or_else(|| unsafe { self.inner().get_zcopy(peer, into, remote, token) })
+    }
+
+    unsafe fn rmw(&mut self, peer: PeerId, request: &RmwRequest, previous: *mut u64, token: u64) -> Status {
+        // SAFETY: as above.
+        self.refuse().unwrap_or_else(|| unsafe { self.inner().rmw(peer, request, previous, token) })
+    }
+
+    unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> usize {
+        for (accepted, batch) in batches.iter().enumerate() {
+            if self.out.len() >= MOST_HELD || self.refuse().is_some() {
+                self.pump();
+                return accepted;
+            }
+            let mut bytes = Vec::new();
+            for i in 0..batch.count as usize {
+                // SAFETY: the caller's promise: `count` slices, each readable.
+                let slice = unsafe { *batch.slices.add(i) };
+                if slice.len > 0 {
+                    // SAFETY: as above.
+                    bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(slice.ptr, slice.len) });
+                }
+            }
+            for datagram in bytes.chunks(batch.segment.max(1) as usize) {
+                self.take(batch.peer, batch.path, datagram.to_vec());
+            }
+        }
+        self.pump();
+        batches.len()
+    }
+
+    fn poll(&mut self, events: &mut [Event]) -> usize {
+        if !self.out.is_empty() {
+            self.pump();
+        }
+        let reliable = self.inner().caps().contains(Caps::RELIABLE);
+        if self.chaos.delay.is_zero() || !reliable {
+            // Datagrams were delayed by their sender.
+            return self.inner().poll(events).unwrap_or(0);
+        }
+        if events.is_empty() {
+            return 0;
+        }
+        self.shown.clear();
+        while self.late.len() < MOST_HELD && self.collect() > 0 {}
+        let now = Instant::now();
+        let mut n = 0;
+        while n < events.len()
+            && self.late.front().is_some_and(|(due, ..)| *due <= now)
+            && let Some((_, event, bytes)) = self.late.pop_front()
+        {
+            events[n] = event;
+            self.shown.push(bytes);
+            n += 1;
+        }
+        self.tell();
+        n
+    }
+
+    fn flush(&mut self) {
+        self.pump();
+        self.inner().flush();
+    }
+
+    fn arm(&mut self) -> Status {
+        if !self.out.is_empty() || !self.late.is_empty() {
+            return Status::Again;
+        }
+        self.inner().arm()
+    }
+
+    fn disarm(&mut self) {
+        self.inner().disarm();
+    }
+
+    fn set_interrupts(&mut self, on: bool) {
+        self.inner().set_interrupts(on);
+    }
+
+    unsafe fn mem_register(&mut self, range: RawSlice) -> Result<RegionInfo, TransportError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner().mem_register(range) }
+    }
+
+    fn mem_alloc(&mut self, len: usize) -> Result<RegionInfo, TransportError> {
+        self.inner().mem_alloc(len)
+    }
+
+    fn mem_release(&mut self, id: u64) {
+        // SAFETY: core's promise for every call of `mem_release`.
+        unsafe { self.inner().mem_release(id) }
+    }
+
+    fn window(&self, peer: PeerId) -> Option<Window> {
+        self.inner.borrow_mut().window(peer)
+    }
+}
+
+/// The inner transport's sleeper; it sleeps briefly while something is held.
+struct ChaosWaiter {
+    sleeper: Sleeper,
+    holds: bool,
+    busy: Arc<Mutex<bool>>,
+}
+
+impl Waiter for ChaosWaiter {
+    fn wait(&self, timeout_ns: u64) {
+        let busy = *self.busy.lock().unwrap_or_else(|e| e.into_inner());
+        self.sleeper.wait(if busy { timeout_ns.min(100_000) } else { timeout_ns });
+    }
+
+    fn wake(&self) {
+        self.sleeper.wake();
+    }
+
+    fn fd(&self) -> i32 {
+        // No descriptor becomes readable when held things are due.
+        if self.holds { -1 } else { self.sleeper.fd() }
+    }
+}

@@ -1,0 +1,77 @@
+//! The host as a plugin sees it: diagnostics and configuration.
+
+use super::abi::HostTable;
+use std::fmt;
+
+/// The host's services, handed to [`Transport::open`](super::Transport::open).
+///
+/// Statics are not shared between a plugin and its host, so a plugin's own `tracing` subscriber is not the host's: log
+/// through here instead ([`error`](Self::error), [`warn`](Self::warn), …).
+#[derive(Clone, Copy)]
+pub struct Host {
+    table: &'static HostTable,
+    target: &'static str,
+}
+
+impl Host {
+    /// Wraps the table that came over the border.
+    ///
+    /// # Safety
+    /// `table` points to a valid table that lives as long as the process.
+    pub unsafe fn from_raw(table: *const HostTable, target: &'static str) -> Self {
+        // SAFETY: the caller's promise.
+        Self { table: unsafe { &*table }, target }
+    }
+
+    /// Something that the user must act on.
+    pub fn error(&self, text: fmt::Arguments<'_>) {
+        self.log(1, text);
+    }
+
+    /// Something that works less well than the user may think.
+    pub fn warn(&self, text: fmt::Arguments<'_>) {
+        self.log(2, text);
+    }
+
+    /// A decision taken at set-up.
+    pub fn info(&self, text: fmt::Arguments<'_>) {
+        self.log(3, text);
+    }
+
+    /// A detail for developers.
+    pub fn debug(&self, text: fmt::Arguments<'_>) {
+        self.log(4, text);
+    }
+
+    /// Effective value of the configuration variable `name` (`LAPIS_…`, `MP_…`), if it has one.
+    pub fn option(&self, name: &str) -> Option<String> {
+        let mut buf = vec![0u8; 256];
+        loop {
+            // SAFETY: both ranges are valid; the host writes at most `buf.len()` bytes.
+            let len = unsafe { (self.table.option)(name.as_ptr(), name.len(), buf.as_mut_ptr(), buf.len()) };
+            let len = usize::try_from(len).ok()?;
+            if len <= buf.len() {
+                buf.truncate(len);
+                return String::from_utf8(buf).ok();
+            }
+            buf.resize(len, 0);
+        }
+    }
+
+    fn log(&self, level: u32, text: fmt::Arguments<'_>) {
+        let target = self.target;
+        // SAFETY: the range is valid for the call.
+        if unsafe { (self.table.log_enabled)(level, target.as_ptr(), target.len()) } == 0 {
+            return;
+        }
+        let text = text.to_string();
+        // SAFETY: both ranges are valid for the call.
+        unsafe { (self.table.log)(level, target.as_ptr(), target.len(), text.as_ptr(), text.len()) };
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").field("target", &self.target).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,689 @@
+//! An open transport instance as core's data path sees it.
+//!
+//! The operation table is copied, and operations that the instance lacks are replaced by stubs which answer
+//! [`Status::Unsupported`]: the data path calls through the table without a test.
+
+use super::abi::{self, ErrorText, RawAttributes, RawOpenParams, TransportOps};
+use super::host_table;
+use super::loader::Refusal;
+use super::types::{
+    Caps, DatagramBatch, Event, Limits, MAX_ADDRESS, OpenParams, PeerId, RawSlice, RegionInfo, RemoteAddr,
+    RmwRequest, Status, TransportError, Window,
+};
+use crate::sync::Arc;
+use std::any::Any;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// An open instance. Methods are those of [`Transport`](super::Transport), which documents them.
+///
+/// Everything that calls the transport takes `&mut self`: the contract's "one thread at a time". Sleeping goes through
+/// a [`Sleeper`], which other threads may use meanwhile. The instance is closed when the link and all its sleepers
+/// are gone.
+pub struct Link {
+    instance: *mut c_void,
+    ops: TransportOps,
+    caps: Caps,
+    limits: Limits,
+    // Cold from here on.
+    panic_reported: bool,
+    name: &'static str,
+    version: &'static str,
+    note: String,
+    opened: Arc<Opened>,
+}
+
+// SAFETY: an instance is `Send` by the contract (`Transport: Send`; C plugins promise the same), and `&Link` gives access
+// to plain data only.
+unsafe impl Send for Link {}
+// SAFETY: as above: no method taking `&self` calls the transport, but for those of the waiter, made for any thread.
+unsafe impl Sync for Link {}
+
+/// What closes the instance.
+struct Opened {
+    instance: *mut c_void,
+    table: TransportOps,
+}
+
+// SAFETY: the pointer is used by `close`, which runs once, and by the waiter's entries, made for any thread.
+unsafe impl Send for Opened {}
+// SAFETY: as above.
+unsafe impl Sync for Opened {}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if let Some(close) = self.table.close {
+            // SAFETY: the instance is live and this is its last use.
+            unsafe { close(self.instance) };
+        }
+    }
+}
+
+/// Calls an entry of the resolved table.
+macro_rules! call {
+    ($self:ident . $entry:ident ( $($arg:expr),* $(,)? )) => {
+        ($self.ops.$entry.unwrap_unchecked())($self.instance, $($arg),*)
+    };
+}
+
+impl Link {
+    /// Opens an instance of a table that passed the loader's checks.
+    pub(super) fn open(
+        name: &'static str,
+        version: &'static str,
+        table: &TransportOps,
+        params: &OpenParams<'_>,
+    ) -> Result<Self, Refusal> {
+        let raw = RawOpenParams {
+            struct_size: size_of::<RawOpenParams>() as u32,
+            task: params.task,
+            tasks: params.tasks,
+            context: params.context,
+            incarnation: params.incarnation,
+            interrupts: u32::from(params.interrupts),
+            job: params.job.as_ptr(),
+            job_len: params.job.len(),
+            secret: params.secret.as_ptr(),
+        };
+        let mut instance = std::ptr::null_mut();
+        let (Some(open), Some(_)) = (table.open, table.close) else {
+            return Err(Refusal::MandatoryNull { entry: "open" });
+        };
+        with_text(|text| {
+            // SAFETY: the parameters and places are valid for the call.
+            unsafe { open(host_table(), &raw, &mut instance, text) }
+        })
+        .map_err(Refusal::Open)?;
+        Self::around(name, version, table, instance)
+    }
+
+    /// A link to an open instance of a table.
+    pub(super) fn around(
+        name: &'static str,
+        version: &'static str,
+        table: &TransportOps,
+        instance: *mut c_void,
+    ) -> Result<Self, Refusal> {
+        let mut link = Self {
+            instance,
+            ops: resolve(table, Caps::empty()),
+            caps: Caps::empty(),
+            limits: Limits::default(),
+            panic_reported: false,
+            name,
+            version,
+            note: String::new(),
+            opened: Arc::new(Opened { instance, table: *table }),
+        };
+        link.refresh_attributes()?;
+        Ok(link)
+    }
+
+    /// The transport's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The transport's version.
+    pub fn version(&self) -> &'static str {
+        self.version
+    }
+
+    /// What the instance can do, as of the last [`refresh_attributes`](Self::refresh_attributes).
+    #[inline(always)]
+    pub fn caps(&self) -> Caps {
+        self.caps
+    }
+
+    /// How much fits, as of the last [`refresh_attributes`](Self::refresh_attributes).
+    #[inline(always)]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// What was probed, for people.
+    pub fn note(&self) -> &str {
+        &self.note
+    }
+
+    /// Asks the instance again what it can do: some learn it when peers connect. Operations that went away become stubs.
+    pub fn refresh_attributes(&mut self) -> Result<(), Refusal> {
+        let mut raw = RawAttributes { caps: 0, limits: Limits::default() };
+        let mut note = TextBuffer::new();
+        // SAFETY: the places are valid for the call; the entry is there (checked by the loader).
+        let status = unsafe { call!(self.attributes(&mut raw, note.as_raw())) };
+        outcome(status, "attributes").map_err(Refusal::Open)?;
+        let lacking = raw.caps & !self.opened.table.caps;
+        if lacking != 0 {
+            return Err(Refusal::CapabilitiesGrew { extra: caps_text(lacking) });
+        }
+        self.caps = Caps::from_bits_truncate(raw.caps);
+        self.limits = raw.limits;
+        self.note = note.text();
+        self.ops = resolve(&self.opened.table, self.caps);
+        Ok(())
+    }
+
+    /// The bytes peers need to connect.
+    pub fn address(&mut self) -> Result<Vec<u8>, TransportError> {
+        let mut bytes = vec![0u8; MAX_ADDRESS];
+        // SAFETY: the buffer has the capacity given.
+        let len = unsafe { call!(self.address(bytes.as_mut_ptr(), MAX_ADDRESS as u32)) };
+        match usize::try_from(len) {
+            Ok(len) if len <= MAX_ADDRESS => {
+                bytes.truncate(len);
+                Ok(bytes)
+            }
+            Ok(len) => Err(TransportError::Invalid(format!(
+                "transport {}: address of {len} bytes, the limit is {MAX_ADDRESS}",
+                self.name
+            ))),
+            Err(_) => Err(error_of(len, format!("transport {} gave no address (status {len})", self.name))),
+        }
+    }
+
+    /// See [`Transport::connect`](super::Transport::connect).
+    pub fn connect(&mut self, peer: PeerId, address: &[u8]) -> Result<(), TransportError> {
+        let len = u32::try_from(address.len())
+            .map_err(|_| TransportError::Invalid("the address is longer than 4 GiB".into()))?;
+        // SAFETY: the range is valid for the call.
+        with_text(|text| unsafe { call!(self.connect(peer, address.as_ptr(), len, text)) }).map(|_| ())
+    }
+
+    /// See [`Transport::progress_connect`](super::Transport::progress_connect).
+    pub fn progress_connect(&mut self) -> Result<bool, TransportError> {
+        // SAFETY: a live instance.
+        with_text(|text| unsafe { call!(self.progress_connect(text)) }).map(|s| s == abi::status::OK)
+    }
+
+    /// See [`Transport::disconnect`](super::Transport::disconnect).
+    pub fn disconnect(&mut self, peer: PeerId) {
+        // SAFETY: a live instance.
+        unsafe { call!(self.disconnect(peer)) }
+    }
+
+    /// See [`Transport::am_short`](super::Transport::am_short).
+    #[inline(always)]
+    pub fn am_short(&mut self, peer: PeerId, head: &[u8], body: &[u8]) -> Status {
+        // SAFETY: a live instance; the ranges are valid for the call. Lengths beyond 32 bits can't come from slices
+        // that respect the limits; they are cut to a length that no transport accepts.
+        let raw = unsafe {
+            call!(self.am_short(peer, head.as_ptr(), len32(head.len()), body.as_ptr(), len32(body.len())))
+        };
+        self.answer(raw)
+    }
+
+    /// See [`Transport::am_packed`](super::Transport::am_packed). A panic of `pack` continues here after the transport
+    /// has returned.
+    #[inline(always)]
+    pub fn am_packed<F: FnOnce(&mut [u8])>(&mut self, peer: PeerId, len: usize, pack: F) -> Status {
+        struct Call<F> {
+            pack: Option<F>,
+            panic: Option<Box<dyn Any + Send>>,
+        }
+        unsafe extern "C" fn run<F: FnOnce(&mut [u8])>(arg: *mut c_void, into: *mut u8, len: usize) {
+            // SAFETY: `arg` is the `Call` below, which outlives the operation; the plugin hands it back unchanged.
+            let call = unsafe { &mut *arg.cast::<Call<F>>() };
+            // A plugin that calls twice has sent the first packing; the second is ignored.
+            let Some(pack) = call.pack.take() else { return };
+            // SAFETY: the plugin gives `len` writable bytes of its own.
+            let into = if len == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(into, len) } };
+            call.panic = catch_unwind(AssertUnwindSafe(|| pack(into))).err();
+        }
+        let mut state = Call { pack: Some(pack), panic: None };
+        // SAFETY: a live instance; the callback and its argument are valid for the call.
+        let raw = unsafe { call!(self.am_packed(peer, len, run::<F>, (&raw mut state).cast())) };
+        if let Some(panic) = state.panic {
+            resume_unwind(panic);
+        }
+        self.answer(raw)
+    }
+
+    /// See [`Transport::am_zcopy`](super::Transport::am_zcopy).
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub unsafe fn am_zcopy(&mut self, peer: PeerId, head: &[u8], body: RawSlice, token: u64) -> Status {
+        // SAFETY: a live instance; the caller's promise for the body.
+        let raw = unsafe { call!(self.am_zcopy(peer, head.as_ptr(), len32(head.len()), body, token)) };
+        self.answer(raw)
+    }
+
+    /// See [`Transport::put_short`](super::Transport::put_short).
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub unsafe fn put_short(&mut self, peer: PeerId, data: &[u8], remote: RemoteAddr) -> Status {
+        let local = RawSlice { ptr: data.as_ptr().cast_mut(), len: data.len() };
+        // SAFETY: a live instance that only reads the range; the caller's promise for the remote end.
+        let raw = unsafe { call!(self.put_short(peer, local, remote)) };
+        self.answer(raw)
+    }
+
+    /// See [`Transport::get_short`](super::Transport::get_short).
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub unsafe fn get_short(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr) -> Status {
+        // SAFETY: a live instance; the caller's promise.
+        let raw = unsafe { call!(self.get_short(peer, into, remote)) };
+        self.answer(raw)
+    }
+
+    /// See [`Transport::put_zcopy`](super::Transport::put_zcopy).
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub unsafe fn put_zcopy(
+        &mut self,
+        peer: PeerId,
+        data: RawSlice,
+        remote: RemoteAddr,
+        token: u64,
+    ) -> Status {
+        // SAFETY: a live instance; the caller's promise.
+        let raw = unsafe { call!(self.put_zcopy(peer, data, remote, token)) };
+        self.answer(raw)
+    }
+
+    /// See [`Transport::get_zcopy`](super::Transport::get_zcopy).
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub unsafe fn get_zcopy(
+        &mut self,
+        peer: PeerId,
+        into: RawSlice,
+        remote: RemoteAddr,
+        token: u64,
+    ) -> Status {
+        // SAFETY: a live instance; the caller's promise.
+        let raw = unsafe { call!(self.get_zcopy(peer, into, remote, token)) };
+        self.answer(raw)
+    }
+
+    /// See [`Transport::rmw`](super::Transport::rmw).
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub unsafe fn rmw(
+        &mut self,
+        peer: PeerId,
+        request: &RmwRequest,
+        previous: *mut u64,
+        token: u64,
+    ) -> Status {
+        // SAFETY: a live instance; the caller's promise.
+        let raw = unsafe { call!(self.rmw(peer, request, previous, token)) };
+        self.answer(raw)
+    }
+
+    /// See [`Transport::send_datagrams`](super::Transport::send_datagrams).
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> Result<usize, Status> {
+        // SAFETY: a live instance; the caller's promise.
+        let n = unsafe { call!(self.send_datagrams(batches.as_ptr(), len32(batches.len()))) };
+        self.count(n, batches.len())
+    }
+
+    /// See [`Transport::poll`](super::Transport::poll).
+    #[inline(always)]
+    pub fn poll(&mut self, events: &mut [Event]) -> Result<usize, Status> {
+        // SAFETY: a live instance; the array has as many elements as said.
+        let n = unsafe { call!(self.poll(events.as_mut_ptr(), len32(events.len()))) };
+        self.count(n, events.len())
+    }
+
+    /// See [`Transport::flush`](super::Transport::flush).
+    #[inline(always)]
+    pub fn flush(&mut self) {
+        // SAFETY: a live instance.
+        unsafe { call!(self.flush()) }
+    }
+
+    /// See [`Transport::arm`](super::Transport::arm).
+    #[inline(always)]
+    pub fn arm(&mut self) -> Status {
+        // SAFETY: a live instance.
+        let raw = unsafe { call!(self.arm()) };
+        self.answer(raw)
+    }
+
+    /// See [`Transport::disarm`](super::Transport::disarm).
+    #[inline(always)]
+    pub fn disarm(&mut self) {
+        // SAFETY: a live instance.
+        unsafe { call!(self.disarm()) }
+    }
+
+    /// See [`Transport::set_interrupts`](super::Transport::set_interrupts).
+    pub fn set_interrupts(&mut self, on: bool) {
+        // SAFETY: a live instance.
+        unsafe { call!(self.set_interrupts(i32::from(on))) }
+    }
+
+    /// See [`Transport::mem_register`](super::Transport::mem_register).
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn mem_register(&mut self, range: RawSlice) -> Result<RegionInfo, TransportError> {
+        let mut out = NO_REGION;
+        // SAFETY: the place is valid for the call; the caller's promise for the range.
+        with_text(|text| unsafe { call!(self.mem_register(range, &mut out, text)) })?;
+        Ok(out)
+    }
+
+    /// See [`Transport::mem_alloc`](super::Transport::mem_alloc).
+    pub fn mem_alloc(&mut self, len: usize) -> Result<RegionInfo, TransportError> {
+        let mut out = NO_REGION;
+        // SAFETY: the place is valid for the call.
+        with_text(|text| unsafe { call!(self.mem_alloc(len, &mut out, text)) })?;
+        Ok(out)
+    }
+
+    /// See [`Transport::mem_release`](super::Transport::mem_release).
+    ///
+    /// # Safety
+    /// Nobody uses the region any more, neither here nor at a peer; `id` is not released twice.
+    pub unsafe fn mem_release(&mut self, id: u64) {
+        // SAFETY: a live instance; the caller's promise.
+        unsafe { call!(self.mem_release(id)) }
+    }
+
+    /// See [`Transport::window`](super::Transport::window).
+    pub fn window(&mut self, peer: PeerId) -> Option<Window> {
+        let mut out = Window { remote_base: 0, len: 0, local_base: std::ptr::null_mut() };
+        // SAFETY: the place is valid for the call.
+        let status = unsafe { call!(self.window(peer, &mut out)) };
+        (status == abi::status::OK).then_some(out)
+    }
+
+    /// The handle for sleeping, to be kept outside the context's lock.
+    pub fn sleeper(&self) -> Sleeper {
+        Sleeper { ops: Box::new(self.ops), opened: self.opened.clone() }
+    }
+
+    /// See [`Waiter::wait`](super::Waiter::wait).
+    pub fn wait(&self, timeout_ns: u64) {
+        // SAFETY: a live instance; the entry is made for any thread.
+        unsafe { call!(self.wait(timeout_ns)) }
+    }
+
+    /// See [`Waiter::wake`](super::Waiter::wake).
+    pub fn wake(&self) {
+        // SAFETY: a live instance; the entry is made for any thread.
+        unsafe { call!(self.wake()) }
+    }
+
+    /// See [`Waiter::fd`](super::Waiter::fd).
+    pub fn wait_fd(&self) -> i32 {
+        // SAFETY: a live instance; the entry is made for any thread.
+        unsafe { call!(self.wait_fd()) }
+    }
+
+    /// The status behind the number a data-path entry returned.
+    #[inline(always)]
+    fn answer(&mut self, raw: i32) -> Status {
+        match raw {
+            0 => Status::Done,
+            1 => Status::InProgress,
+            2 => Status::Again,
+            _ => self.failure(raw),
+        }
+    }
+
+    #[inline(always)]
+    fn count(&mut self, raw: i32, capacity: usize) -> Result<usize, Status> {
+        // More than fits can only be a plugin's mistake; what was written is at most the capacity.
+        if raw >= 0 { Ok((raw as usize).min(capacity)) } else { Err(self.failure(raw)) }
+    }
+
+    #[cold]
+    fn failure(&mut self, raw: i32) -> Status {
+        let status = Status::from_raw(raw);
+        if status == Status::Panicked && !self.panic_reported {
+            self.panic_reported = true;
+            tracing::error!(
+                target: "lapis::transport",
+                transport = self.name,
+                "transport {} {} panicked inside an operation: this instance answers nothing any more",
+                self.name,
+                self.version
+            );
+        }
+        status
+    }
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Link")
+            .field("name", &self.name)
+            .field("version", &self.version)
+            .field("caps", &self.caps)
+            .field("limits", &self.limits)
+            .field("note", &self.note)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How any thread sleeps until a link has something to poll, and ends others' sleep. Keeps the instance open.
+pub struct Sleeper {
+    ops: Box<TransportOps>,
+    opened: Arc<Opened>,
+}
+
+impl Sleeper {
+    /// See [`Waiter::wait`](super::Waiter::wait).
+    pub fn wait(&self, timeout_ns: u64) {
+        // SAFETY: the instance is open as long as `opened` is; the resolved table has every entry.
+        unsafe { (self.ops.wait.unwrap_unchecked())(self.opened.instance, timeout_ns) }
+    }
+
+    /// See [`Waiter::wake`](super::Waiter::wake).
+    pub fn wake(&self) {
+        // SAFETY: as above.
+        unsafe { (self.ops.wake.unwrap_unchecked())(self.opened.instance) }
+    }
+
+    /// See [`Waiter::fd`](super::Waiter::fd).
+    pub fn fd(&self) -> i32 {
+        // SAFETY: as above.
+        unsafe { (self.ops.wait_fd.unwrap_unchecked())(self.opened.instance) }
+    }
+}
+
+impl std::fmt::Debug for Sleeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sleeper").finish_non_exhaustive()
+    }
+}
+
+const NO_REGION: RegionInfo = RegionInfo { addr: 0, len: 0, id: 0, key: 0 };
+
+#[inline(always)]
+fn len32(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}
+
+/// The bits as names joined by ` | `, unknown ones as a number.
+fn caps_text(bits: u64) -> String {
+    let known = Caps::from_bits_truncate(bits);
+    let mut names: Vec<String> = known.iter_names().map(|(name, _)| name.to_owned()).collect();
+    let unknown = bits & !known.bits();
+    if unknown != 0 {
+        names.push(format!("{unknown:#x}"));
+    }
+    names.join(" | ")
+}
+
+/// Room for a plugin's explanation.
+struct TextBuffer {
+    bytes: Vec<u8>,
+    raw: ErrorText,
+}
+
+impl TextBuffer {
+    fn new() -> Self {
+        let mut bytes = vec![0u8; 1024];
+        let raw = ErrorText { buf: bytes.as_mut_ptr(), capacity: 1024, len: 0 };
+        Self { bytes, raw }
+    }
+
+    fn as_raw(&mut self) -> *mut ErrorText {
+        &mut self.raw
+    }
+
+    fn text(&self) -> String {
+        let len = (self.raw.len as usize).min(self.bytes.len());
+        String::from_utf8_lossy(&self.bytes[..len]).into_owned()
+    }
+}
+
+/// Runs a set-up call; its success (0 or "again") or its error with the plugin's text.
+fn with_text(f: impl FnOnce(*mut ErrorText) -> i32) -> Result<i32, TransportError> {
+    let mut text = TextBuffer::new();
+    let status = f(text.as_raw());
+    if status >= 0 {
+        return Ok(status);
+    }
+    let words = text.text();
+    Err(error_of(status, if words.is_empty() { format!("no reason given (status {status})") } else { words }))
+}
+
+fn outcome(status: i32, call: &str) -> Result<(), TransportError> {
+    if status >= 0 { Ok(()) } else { Err(error_of(status, format!("{call} failed with status {status}"))) }
+}
+
+fn error_of(status: i32, text: String) -> TransportError {
+    match status {
+        abi::status::UNSUPPORTED => TransportError::Unsupported,
+        abi::status::INVALID => TransportError::Invalid(text),
+        abi::status::UNREACHABLE => TransportError::Unreachable(text),
+        abi::status::EXHAUSTED => TransportError::Exhausted(text),
+        abi::status::PANICKED => {
+            // The other side's text is this very error's, in words.
+            let text = text.strip_prefix("the transport panicked: ").map(str::to_owned).unwrap_or(text);
+            TransportError::Panicked(text)
+        }
+        _ => TransportError::Io(text),
+    }
+}
+
+/// The table with stubs for every operation whose bit is clear in `caps`.
+fn resolve(table: &TransportOps, caps: Caps) -> TransportOps {
+    let mut t = *table;
+    macro_rules! stub {
+        ($bit:ident: $($entry:ident = $stub:expr),*) => {
+            if !caps.contains(Caps::$bit) {
+                $(t.$entry = Some($stub);)*
+            }
+        };
+    }
+    stub!(AM_SHORT: am_short = stubs::am_short);
+    stub!(AM_PACKED: am_packed = stubs::am_packed);
+    stub!(AM_ZCOPY: am_zcopy = stubs::am_zcopy);
+    stub!(PUT_SHORT: put_short = stubs::short);
+    stub!(GET_SHORT: get_short = stubs::short);
+    stub!(PUT_ZCOPY: put_zcopy = stubs::zcopy);
+    stub!(GET_ZCOPY: get_zcopy = stubs::zcopy);
+    stub!(RMW: rmw = stubs::rmw);
+    stub!(DATAGRAM: send_datagrams = stubs::send_datagrams);
+    stub!(REGISTER: mem_register = stubs::mem_register);
+    stub!(ALLOCATE: mem_alloc = stubs::mem_alloc);
+    stub!(WINDOW: window = stubs::window);
+    stub!(WAIT: arm = stubs::arm, wait = stubs::wait, wake = stubs::wake, wait_fd = stubs::wait_fd);
+    t
+}
+
+/// What absent operations answer.
+mod stubs {
+    use super::abi::PackFn;
+    use super::*;
+
+    const NO: i32 = Status::Unsupported as i32;
+
+    pub(super) unsafe extern "C" fn am_short(
+        _: *mut c_void,
+        _: u32,
+        _: *const u8,
+        _: u32,
+        _: *const u8,
+        _: u32,
+    ) -> i32 {
+        NO
+    }
+    pub(super) unsafe extern "C" fn am_packed(
+        _: *mut c_void,
+        _: u32,
+        _: usize,
+        _: PackFn,
+        _: *mut c_void,
+    ) -> i32 {
+        NO
+    }
+    pub(super) unsafe extern "C" fn am_zcopy(
+        _: *mut c_void,
+        _: u32,
+        _: *const u8,
+        _: u32,
+        _: RawSlice,
+        _: u64,
+    ) -> i32 {
+        NO
+    }
+    pub(super) unsafe extern "C" fn short(_: *mut c_void, _: u32, _: RawSlice, _: RemoteAddr) -> i32 {
+        NO
+    }
+    pub(super) unsafe extern "C" fn zcopy(_: *mut c_void, _: u32, _: RawSlice, _: RemoteAddr, _: u64) -> i32 {
+        NO
+    }
+    pub(super) unsafe extern "C" fn rmw(
+        _: *mut c_void,
+        _: u32,
+        _: *const RmwRequest,
+        _: *mut u64,
+        _: u64,
+    ) -> i32 {
+        NO
+    }
+    pub(super) unsafe extern "C" fn send_datagrams(_: *mut c_void, _: *const DatagramBatch, _: u32) -> i32 {
+        NO
+    }
+    pub(super) unsafe extern "C" fn mem_register(
+        _: *mut c_void,
+        _: RawSlice,
+        _: *mut RegionInfo,
+        _: *mut ErrorText,
+    ) -> i32 {
+        NO
+    }
+    pub(super) unsafe extern "C" fn mem_alloc(
+        _: *mut c_void,
+        _: usize,
+        _: *mut RegionInfo,
+        _: *mut ErrorText,
+    ) -> i32 {
+        NO
+    }
+    pub(super) unsafe extern "C" fn window(_: *mut c_void, _: u32, _: *mut Window) -> i32 {
+        NO
+    }
+    pub(super) unsafe extern "C" fn arm(_: *mut c_void) -> i32 {
+        NO
+    }
+    pub(super) unsafe extern "C" fn wait(_: *mut c_void, _: u64) {}
+    pub(super) unsafe extern "C" fn wake(_: *mut c_void) {}
+    pub(super) unsafe extern "C" fn wait_fd(_: *mut c_void) -> i32 {
+        -1
+    }
+}

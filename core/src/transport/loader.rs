@@ -1,0 +1,386 @@
+//! From a file or a linked table to a [`Plugin`] that may be opened, or to the [`Refusal`] that says why not.
+//!
+//! A library that was loaded stays for the life of the process: threads and thread-local destructors of a plugin may
+//! run code in it at any time, and operation tables are `'static` only if nothing unloads them.
+
+use super::abi::{self, ABI_MAJOR, EntryFn, TransportOps};
+use super::chaos::{self, Chaos};
+use super::link::Link;
+use super::types::{Caps, OpenParams};
+use super::{TransportError, host_table};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::ffi::{CStr, c_char};
+use std::fmt;
+use std::mem::offset_of;
+use std::path::{Path, PathBuf};
+
+/// Size of the operation table of minor 0 of this major, in bytes. What later minors append may be absent.
+pub const MIN_TABLE_SIZE: usize = offset_of!(TransportOps, wait_fd) + size_of::<usize>();
+
+/// Why a candidate is not used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the fields are the numbers of the messages")]
+pub enum Refusal {
+    /// Nothing is there.
+    #[error("no such file: {}", path.display())]
+    Missing { path: PathBuf },
+    /// The file's name doesn't say which transport it is.
+    #[error("{} is not named liblapis_<name>.so with a <name> of 1 to 15 lower-case letters and digits", path.display())]
+    FileName { path: PathBuf },
+    /// The dynamic linker refused.
+    #[error("not loadable: {text}")]
+    NotLoadable { text: String },
+    /// The entry function of this major is not there.
+    #[error("no symbol {symbol}{}", other_majors(present))]
+    NoSymbol { symbol: String, present: Vec<u32> },
+    /// The plugin itself said that it can't work with this host.
+    #[error("its entry function refused with status {status} ({})", status_name(*status))]
+    EntryFailed { status: i32 },
+    /// The entry function said success and gave no table.
+    #[error("its entry function succeeded but gave a null table")]
+    NullTable,
+    /// The table is not where a table can be.
+    #[error("its table at {address:#x} is not aligned to {} bytes", align_of::<TransportOps>())]
+    Misaligned { address: usize },
+    /// Not a table of Lapis at all.
+    #[error(
+        "bad magic {found:#018x} in its table (expected {:#018x}): not a Lapis operation table",
+        abi::MAGIC
+    )]
+    BadMagic { found: u64 },
+    /// Another major version under this major's symbol.
+    #[error("its table is of ABI major {found}, this host speaks major {ABI_MAJOR}: rebuild the plugin")]
+    WrongMajor { found: u32 },
+    /// A table that lacks entries which every table of this major has.
+    #[error("short table: {found} bytes, ABI {ABI_MAJOR}.0 needs {MIN_TABLE_SIZE}")]
+    ShortTable { found: u32 },
+    /// The structs that cross the border are laid out differently.
+    #[error(
+        "layout hash {found:#018x} differs from this host's {:#018x}: built for another word size or from \
+         changed headers without a new major; rebuild the plugin against this version",
+        abi::LAYOUT_HASH
+    )]
+    LayoutHash { found: u64 },
+    /// The table belongs to another transport than its symbol and file say.
+    #[error("its table is of transport \"{found}\", expected \"{expected}\"")]
+    NameMismatch { expected: String, found: String },
+    /// A promise without the means.
+    #[error("capability {capability} is set but entry {entry} is null")]
+    CapabilityWithoutEntry { capability: String, entry: &'static str },
+    /// Means without the promise.
+    #[error("entry {entry} is wired but capability {capability} is not set")]
+    EntryWithoutCapability { capability: String, entry: &'static str },
+    /// An entry that every transport has.
+    #[error("mandatory entry {entry} is null")]
+    MandatoryNull { entry: &'static str },
+    /// It loaded but doesn't work here.
+    #[error("open failed: {0}")]
+    Open(TransportError),
+    /// It opened and then claimed what its table doesn't have.
+    #[error("its instance claims capabilities that its table lacks: {extra}")]
+    CapabilitiesGrew { extra: String },
+}
+
+fn other_majors(present: &[u32]) -> String {
+    match present {
+        [] => String::new(),
+        some => format!(
+            ": built for ABI major {}, this host speaks major {ABI_MAJOR}; rebuild the plugin",
+            some.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+        ),
+    }
+}
+
+fn status_name(status: i32) -> &'static str {
+    match status {
+        abi::status::UNSUPPORTED => "unsupported",
+        abi::status::INVALID => "invalid argument",
+        abi::status::UNREACHABLE => "unreachable",
+        abi::status::EXHAUSTED => "resource exhausted",
+        abi::status::IO => "refused by the operating system",
+        abi::status::PANICKED => "panicked",
+        _ => "unknown",
+    }
+}
+
+/// Where a plugin's table came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Linked into the program.
+    Linked,
+    /// Loaded from this file.
+    File(PathBuf),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Linked => f.write_str("linked"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// A transport whose table passed every check.
+#[derive(Clone, Debug)]
+pub struct Plugin {
+    name: &'static str,
+    version: &'static str,
+    minor: u32,
+    origin: Origin,
+    table: TransportOps,
+    chaos: Option<Chaos>,
+}
+
+impl Plugin {
+    /// Checks a table that is linked into the program.
+    pub fn from_table(table: &'static TransportOps) -> Result<Self, Refusal> {
+        // SAFETY: the reference is to a whole table of this build.
+        unsafe { check(table, None, Origin::Linked) }
+    }
+
+    /// The name users write.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The transport's own version.
+    pub fn version(&self) -> &'static str {
+        self.version
+    }
+
+    /// Minor version of the ABI it was built with.
+    pub fn abi_minor(&self) -> u32 {
+        self.minor
+    }
+
+    /// Where it came from.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// What its code has, before probing this machine.
+    pub fn caps(&self) -> Caps {
+        Caps::from_bits_truncate(self.table.caps)
+    }
+
+    /// Opens an instance for one context.
+    pub fn open(&self, params: &OpenParams<'_>) -> Result<Link, Refusal> {
+        let link = Link::open(self.name, self.version, &self.table, params)?;
+        match &self.chaos {
+            Some(chaos) => chaos::wrap(link, chaos.clone(), params.task),
+            None => Ok(link),
+        }
+    }
+
+    /// Instances opened from now on have these faults.
+    pub fn set_chaos(&mut self, chaos: Option<Chaos>) {
+        self.chaos = chaos;
+    }
+}
+
+/// The file name of the plugin of a transport's name.
+pub fn file_name(name: &str) -> String {
+    format!("liblapis_{name}.so")
+}
+
+/// The transport's name that a file name stands for.
+pub fn name_of_file(path: &Path) -> Option<&str> {
+    let name = path.file_name()?.to_str()?.strip_prefix("liblapis_")?.strip_suffix(".so")?;
+    is_name(name).then_some(name)
+}
+
+pub(super) fn is_name(name: &str) -> bool {
+    (1..=15).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+}
+
+/// Loads the plugin in `path` (named `liblapis_<name>.so`) and checks its table. The library is never unloaded.
+pub fn load_file(path: &Path) -> Result<Plugin, Refusal> {
+    let Some(name) = name_of_file(path) else { return Err(Refusal::FileName { path: path.to_owned() }) };
+    if !path.is_file() {
+        return Err(Refusal::Missing { path: path.to_owned() });
+    }
+    // A name without a slash would be searched for by the dynamic linker's rules instead of ours.
+    let path = std::path::absolute(path).map_err(|e| Refusal::NotLoadable { text: e.to_string() })?;
+    // SAFETY: loading runs the library's initialisers: whoever put the file on the search path vouches for them.
+    let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL | libc::RTLD_NODELETE) }
+        .map_err(|e| Refusal::NotLoadable { text: linker_text(&e) })?;
+    let symbol = abi::entry_symbol(name);
+    // SAFETY: a symbol of this name is an `EntryFn` by the ABI's definition.
+    let Ok(entry) = (unsafe { library.get::<EntryFn>(symbol.as_bytes()) }) else {
+        let present = (0..=32)
+            .filter(|major| *major != ABI_MAJOR)
+            .filter(|major| {
+                // SAFETY: the symbol's address is looked up and not used.
+                unsafe { library.get::<*const ()>(format!("lapis_transport_{name}_v{major}").as_bytes()) }
+                    .is_ok()
+            })
+            .collect();
+        return Err(Refusal::NoSymbol { symbol, present });
+    };
+    let mut table = std::ptr::null();
+    // SAFETY: the entry function gets the host's static table and a valid place for its answer.
+    let status = unsafe { entry(host_table(), &mut table) };
+    // Closing would be undone by RTLD_NODELETE anyway; this says so.
+    std::mem::forget(library);
+    if status != abi::status::OK {
+        return Err(Refusal::EntryFailed { status });
+    }
+    // SAFETY: by the ABI, a successful entry function gives a static table or null, and `check` reads only as far as
+    // the table says it goes.
+    unsafe { check(table, Some(name), Origin::File(path)) }
+}
+
+/// The linker's own words, which libloading keeps as the error's source.
+fn linker_text(error: &libloading::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(e) = source {
+        text = format!("{text}: {e}");
+        source = e.source();
+    }
+    text
+}
+
+/// Every entry: its name, the bit it belongs to (none: mandatory), whether it is wired.
+fn entries(t: &TransportOps) -> impl Iterator<Item = (&'static str, Option<Caps>, bool)> {
+    macro_rules! list {
+        ($($entry:ident $($bit:ident)?),* $(,)?) => {
+            [$((stringify!($entry), list!(@bit $($bit)?), t.$entry.is_some())),*]
+        };
+        (@bit) => { None };
+        (@bit $bit:ident) => { Some(Caps::$bit) };
+    }
+    list![
+        open, close, attributes, address, connect, progress_connect, disconnect, mem_release, poll, flush, disarm,
+        set_interrupts, mem_register REGISTER, mem_alloc ALLOCATE, window WINDOW, am_short AM_SHORT,
+        am_packed AM_PACKED, am_zcopy AM_ZCOPY, put_short PUT_SHORT, get_short GET_SHORT, put_zcopy PUT_ZCOPY,
+        get_zcopy GET_ZCOPY, rmw RMW, send_datagrams DATAGRAM, arm WAIT, wait WAIT, wake WAIT, wait_fd WAIT,
+    ]
+    .into_iter()
+}
+
+/// Checks a table and copies it.
+///
+/// # Safety
+/// `table` is null or points to memory that begins with a readable head and, if that head is ours, is as long as the head
+/// says; its strings are NUL-terminated; all of it static.
+unsafe fn check(
+    table: *const TransportOps,
+    expected: Option<&str>,
+    origin: Origin,
+) -> Result<Plugin, Refusal> {
+    if table.is_null() {
+        return Err(Refusal::NullTable);
+    }
+    if !table.is_aligned() {
+        return Err(Refusal::Misaligned { address: table.addr() });
+    }
+    // SAFETY: the caller's promise; the head is frozen, so it is the same in every version.
+    let head = unsafe { &*table.cast::<abi::TableHead>() };
+    if head.magic != abi::MAGIC {
+        return Err(Refusal::BadMagic { found: head.magic });
+    }
+    if head.abi_major != ABI_MAJOR {
+        return Err(Refusal::WrongMajor { found: head.abi_major });
+    }
+    if (head.struct_size as usize) < MIN_TABLE_SIZE {
+        return Err(Refusal::ShortTable { found: head.struct_size });
+    }
+    if head.layout_hash != abi::LAYOUT_HASH {
+        return Err(Refusal::LayoutHash { found: head.layout_hash });
+    }
+    // SAFETY: the caller's promise: static strings.
+    let (name, version) = unsafe { (text(head.name), text(head.version)) };
+    if !is_name(name) || expected.is_some_and(|e| e != name) {
+        return Err(Refusal::NameMismatch {
+            expected: expected.unwrap_or("1 to 15 lower-case letters and digits").to_owned(),
+            found: name.to_owned(),
+        });
+    }
+    // SAFETY: the table has `struct_size` bytes.
+    let copy = unsafe { copy_table(table, head.struct_size as usize) };
+    for (entry, bit, wired) in entries(&copy) {
+        match bit {
+            None if !wired => return Err(Refusal::MandatoryNull { entry }),
+            Some(bit) if copy.caps & bit.bits() != 0 && !wired => {
+                return Err(Refusal::CapabilityWithoutEntry { capability: bit_name(bit), entry });
+            }
+            Some(bit) if copy.caps & bit.bits() == 0 && wired => {
+                return Err(Refusal::EntryWithoutCapability { capability: bit_name(bit), entry });
+            }
+            _ => {}
+        }
+    }
+    Ok(Plugin { name, version, minor: head.abi_minor, origin, table: copy, chaos: None })
+}
+
+fn bit_name(bit: Caps) -> String {
+    bit.iter_names().map(|(name, _)| name).collect()
+}
+
+/// Copies as much of a table as both sides know. An older plugin's table ends early: what it lacks is null. A newer
+/// plugin's goes on: what this host doesn't know is left behind.
+///
+/// # Safety
+/// `table` has `size` readable bytes.
+unsafe fn copy_table(table: *const TransportOps, size: usize) -> TransportOps {
+    let mut copy = std::mem::MaybeUninit::<TransportOps>::zeroed();
+    let len = size.min(size_of::<TransportOps>());
+    // SAFETY: the caller's promise for the source; the destination has the size of the table.
+    unsafe { std::ptr::copy_nonoverlapping(table.cast::<u8>(), copy.as_mut_ptr().cast::<u8>(), len) };
+    // SAFETY: all zero bytes are a valid table: numbers 0 and entries `None`.
+    unsafe { copy.assume_init() }
+}
+
+/// # Safety
+/// `ptr` is null or a static NUL-terminated string.
+unsafe fn text(ptr: *const c_char) -> &'static str {
+    if ptr.is_null() {
+        return "";
+    }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(ptr) }.to_str().unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files() {
+        assert_eq!(name_of_file(Path::new("/x/liblapis_shm.so")), Some("shm"));
+        for bad in [
+            "liblapis_.so",
+            "liblapis_Shm.so",
+            "libshm.so",
+            "liblapis_shm.so.1",
+            "liblapis_a23456789012345678.so",
+        ] {
+            assert_eq!(name_of_file(Path::new(bad)), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_older_table_reads_null_beyond_its_end() {
+        unsafe extern "C" fn flush(_: *mut std::ffi::c_void) {}
+        // SAFETY: all zero bytes are a valid table.
+        let mut table: TransportOps = unsafe { std::mem::zeroed() };
+        table.flush = Some(flush);
+        table.disarm = Some(flush);
+        // SAFETY: the table is larger than what is copied.
+        let copy = unsafe { copy_table(&table, offset_of!(TransportOps, disarm)) };
+        assert!(copy.flush.is_some() && copy.disarm.is_none());
+    }
+
+    /// Every entry of the table is either mandatory or bound to a bit: none escapes the check.
+    #[test]
+    fn every_entry_is_checked() {
+        // SAFETY: all zero bytes are a valid table.
+        let table: TransportOps = unsafe { std::mem::zeroed() };
+        let words = (size_of::<TransportOps>() - offset_of!(TransportOps, open)) / size_of::<usize>();
+        assert_eq!(entries(&table).count(), words);
+        let bits = entries(&table).filter_map(|(_, bit, _)| bit).fold(Caps::empty(), |a, b| a | b);
+        assert_eq!(bits, Caps::OPERATIONS);
+    }
+}

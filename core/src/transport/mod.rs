@@ -1,0 +1,227 @@
+//! The transport contract: what a backend does, in Rust's terms.
+//!
+//! A transport moves bytes between the tasks of a job. It implements [`Transport`] and, with one line
+//! ([`export_transport!`](crate::export_transport)), becomes a plugin that core loads at run time or links
+//! statically; either way core sees it only through the C table of [`abi`].
+//!
+//! There are two kinds of transport, told apart by [`Caps::RELIABLE`]:
+//!
+//! * **reliable** ones (loopback, shared memory, RDMA) deliver every active message exactly once;
+//! * **datagram** ones (UDP, adapter windows) may lose, repeat and reorder; core's packet engine
+//!   ([`crate::reliable`]) runs above them.
+//!
+//! Each operation comes in up to three flavours: *short* copies its arguments before it returns, *packed* lets a
+//! callback write into the transport's own buffer, *zero-copy* reads the caller's memory until the completion
+//! event. A capability bit is set exactly when the operation is wired; core never calls an operation whose bit is
+//! clear. No operation blocks: [`Status::Again`] is an ordinary answer which means *poll, then try again*.
+//!
+//! **Threads.** Core calls everything except the [`Waiter`] from one thread at a time, under the context's lock. The
+//! waiter is shared: [`Waiter::wait`] runs without the lock while other threads use the transport, and
+//! [`Waiter::wake`] may be called from any thread.
+
+pub mod abi;
+mod chaos;
+mod export;
+mod host;
+mod link;
+mod loader;
+mod registry;
+mod services;
+mod types;
+
+pub use chaos::{Chaos, ChaosError};
+pub use export::{Exported, Instance};
+pub use host::Host;
+pub use link::{Link, Sleeper};
+pub use loader::{MIN_TABLE_SIZE, Origin, Plugin, Refusal, file_name, load_file, name_of_file};
+pub use registry::{Candidate, NotFound, Registry, Request, SelectError, Verdict, standard_dirs};
+pub use services::host_table;
+pub use types::*;
+
+/// A backend. See the [module](self) documentation for the contract and `docs/writing-a-transport.md` for a lesson.
+///
+/// Default methods answer [`Status::Unsupported`]; implement those whose bit you set in [`Transport::CAPS`].
+#[allow(unused_variables, reason = "the default bodies ignore their arguments; the names are documentation")]
+pub trait Transport: Sized + Send + 'static {
+    /// The name users write in `LAPIS_TRANSPORT`: lower-case letters and digits, at most 15 characters.
+    const NAME: &'static str;
+    /// The transport's own version, shown by `lapis-info`.
+    const VERSION: &'static str;
+    /// Every capability this transport's code has. An instance may have fewer (see [`Attributes::caps`]), never more.
+    const CAPS: Caps;
+    /// The part that other threads may touch at any time: how to sleep until something arrives, and how to end that.
+    type Waiter: Waiter;
+
+    /// Opens an instance for one context. Nothing is sent to peers before [`connect`](Self::connect).
+    fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, Self::Waiter), TransportError>;
+
+    /// What this instance can do on this machine, after probing.
+    fn attributes(&self) -> Attributes;
+
+    /// The bytes a peer needs to [`connect`](Self::connect) to this instance (at most [`MAX_ADDRESS`]).
+    fn address(&self) -> Vec<u8>;
+
+    /// Makes `peer` reachable. `address` is what the peer's [`address`](Self::address) returned.
+    ///
+    /// [`TransportError::Unreachable`] says that this transport can't reach that peer and why; core then tries the
+    /// next transport. Connecting may need the peer's cooperation, which [`progress_connect`](Self::progress_connect)
+    /// finishes.
+    fn connect(&mut self, peer: PeerId, address: &[u8]) -> Result<(), TransportError>;
+
+    /// Drives connections that were begun; `Ok(true)` when none is pending any more.
+    ///
+    /// Core calls it after all tasks have published their addresses, until it is true for all.
+    fn progress_connect(&mut self) -> Result<bool, TransportError> {
+        Ok(true)
+    }
+
+    /// Forgets `peer`: nothing is sent to it any more and what arrives from it is dropped.
+    fn disconnect(&mut self, peer: PeerId) {}
+
+    /// Sends an active message of `head` followed by `body`, copied before return.
+    /// Length: `head.len() + body.len()` ≤ [`Limits::max_short`]. ([`Caps::AM_SHORT`])
+    fn am_short(&mut self, peer: PeerId, head: &[u8], body: &[u8]) -> Status {
+        Status::Unsupported
+    }
+
+    /// Sends an active message of `len` bytes which `pack` writes into the transport's buffer.
+    /// `len` ≤ [`Limits::max_packed`]. `pack` is called at most once, and only if the answer is [`Status::Done`].
+    /// ([`Caps::AM_PACKED`])
+    fn am_packed(&mut self, peer: PeerId, len: usize, pack: &mut dyn FnMut(&mut [u8])) -> Status {
+        Status::Unsupported
+    }
+
+    /// Sends an active message whose body is read in place until the completion event for `token`.
+    /// ([`Caps::AM_ZCOPY`])
+    ///
+    /// # Safety
+    /// `body` stays valid and unchanged until the event, or until the instance is closed.
+    unsafe fn am_zcopy(&mut self, peer: PeerId, head: &[u8], body: RawSlice, token: u64) -> Status {
+        Status::Unsupported
+    }
+
+    /// Writes `data` to the peer's memory at `remote`, copied before return; `data.len()` ≤ [`Limits::max_short`].
+    /// ([`Caps::PUT_SHORT`])
+    ///
+    /// # Safety
+    /// `remote` names memory that the peer agreed to have written.
+    unsafe fn put_short(&mut self, peer: PeerId, data: &[u8], remote: RemoteAddr) -> Status {
+        Status::Unsupported
+    }
+
+    /// Reads `into.len` bytes of the peer's memory at `remote` before return. ([`Caps::GET_SHORT`])
+    ///
+    /// # Safety
+    /// `into` is writable; `remote` names memory that the peer agreed to have read.
+    unsafe fn get_short(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr) -> Status {
+        Status::Unsupported
+    }
+
+    /// Writes `data` to the peer's memory. [`Status::Done`]: it is there now and no event follows;
+    /// [`Status::InProgress`]: `data` is in use until the event for `token`. ([`Caps::PUT_ZCOPY`])
+    ///
+    /// # Safety
+    /// As [`put_short`](Self::put_short), and `data` stays valid until then.
+    unsafe fn put_zcopy(&mut self, peer: PeerId, data: RawSlice, remote: RemoteAddr, token: u64) -> Status {
+        Status::Unsupported
+    }
+
+    /// Reads the peer's memory into `into`; completion as for [`put_zcopy`](Self::put_zcopy). ([`Caps::GET_ZCOPY`])
+    ///
+    /// # Safety
+    /// As [`get_short`](Self::get_short), and `into` stays valid until then.
+    unsafe fn get_zcopy(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr, token: u64) -> Status {
+        Status::Unsupported
+    }
+
+    /// Changes one 32- or 64-bit variable of the peer's memory atomically and gives its previous value.
+    /// ([`Caps::RMW`])
+    ///
+    /// # Safety
+    /// `request.remote` is an aligned variable that the peer agreed to have changed; `previous` outlives the event.
+    unsafe fn rmw(&mut self, peer: PeerId, request: &RmwRequest, previous: *mut u64, token: u64) -> Status {
+        Status::Unsupported
+    }
+
+    /// Sends datagram batches; returns how many were accepted, in order. ([`Caps::DATAGRAM`])
+    ///
+    /// The memory a batch refers to is copied to the kernel before return.
+    ///
+    /// # Safety
+    /// Every slice of every batch is readable during the call.
+    unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> usize {
+        0
+    }
+
+    /// Collects events into `events`, at most its capacity, and returns how many.
+    ///
+    /// Bytes that an event points to stay valid until the next call of `poll` or `close`, so that core can run a
+    /// header handler on the packet's own bytes. Never blocks, never makes a system call when nothing has happened on a
+    /// transport that can tell without one.
+    fn poll(&mut self, events: &mut [Event]) -> usize;
+
+    /// Sends what was held back to be sent together. Core calls it when a public call ends.
+    fn flush(&mut self) {}
+
+    /// Prepares for [`Waiter::wait`]: from now on an arrival ends the wait. [`Status::Again`]: something is there
+    /// already, poll instead. ([`Caps::WAIT`])
+    fn arm(&mut self) -> Status {
+        Status::Unsupported
+    }
+
+    /// Ends what [`arm`](Self::arm) began: senders need not wake anybody any more.
+    fn disarm(&mut self) {}
+
+    /// Says whether somebody may fall asleep without [`arm`](Self::arm) having been called just before: the interrupt
+    /// mode, in which a progress thread sleeps while the program computes.
+    fn set_interrupts(&mut self, on: bool) {}
+
+    /// Makes local memory reachable by peers. ([`Caps::REGISTER`])
+    ///
+    /// # Safety
+    /// The range stays mapped until [`mem_release`](Self::mem_release).
+    unsafe fn mem_register(&mut self, range: RawSlice) -> Result<RegionInfo, TransportError> {
+        Err(TransportError::Unsupported)
+    }
+
+    /// Gives zeroed memory, aligned to at least 64 bytes, that peers reach as directly as this transport can.
+    /// ([`Caps::ALLOCATE`])
+    fn mem_alloc(&mut self, len: usize) -> Result<RegionInfo, TransportError> {
+        Err(TransportError::Unsupported)
+    }
+
+    /// Undoes [`mem_register`](Self::mem_register) or [`mem_alloc`](Self::mem_alloc).
+    fn mem_release(&mut self, id: u64) {}
+
+    /// The part of `peer`'s address space that this task can load from and store to directly. ([`Caps::WINDOW`])
+    ///
+    /// Fixed from connection to disconnection, so that core asks once.
+    fn window(&self, peer: PeerId) -> Option<Window> {
+        None
+    }
+}
+
+/// How a thread sleeps until a transport has something to poll.
+pub trait Waiter: Send + Sync + 'static {
+    /// Sleeps until an arrival after [`Transport::arm`], a [`wake`](Self::wake), or the end of `timeout_ns`
+    /// nanoseconds. Early returns are allowed. Runs without the context's lock.
+    fn wait(&self, timeout_ns: u64);
+
+    /// Ends every present [`wait`](Self::wait), and the next one if none is present but somebody is about to.
+    fn wake(&self);
+
+    /// A descriptor that becomes readable when [`wait`](Self::wait) would return, for sleeping on several transports at
+    /// once; −1 where there is none.
+    fn fd(&self) -> i32 {
+        -1
+    }
+}
+
+/// A waiter for transports in which nothing ever arrives from outside.
+#[derive(Debug, Default)]
+pub struct NoWaiter;
+
+impl Waiter for NoWaiter {
+    fn wait(&self, _timeout_ns: u64) {}
+    fn wake(&self) {}
+}

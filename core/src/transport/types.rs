@@ -1,0 +1,322 @@
+//! Plain types of the transport contract. Those marked `repr(C)` cross the plugin border as they are.
+
+use bitflags::bitflags;
+
+/// A task of the job: its number, 0 … tasks − 1. Transports know their peers by it.
+pub type PeerId = u32;
+
+/// The longest address a transport may publish, in bytes.
+pub const MAX_ADDRESS: usize = 512;
+
+bitflags! {
+    /// What a transport can do. Bit set ⇔ operation wired; the loader refuses a table where they differ.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct Caps: u64 {
+        /// Active message copied from the caller's bytes.
+        const AM_SHORT = 1 << 0;
+        /// Active message packed by a callback into the transport's buffer.
+        const AM_PACKED = 1 << 1;
+        /// Active message read in place until its completion event.
+        const AM_ZCOPY = 1 << 2;
+        /// Put that copies before it returns.
+        const PUT_SHORT = 1 << 3;
+        /// Put that reads the caller's memory in place.
+        const PUT_ZCOPY = 1 << 4;
+        /// Get that is finished when it returns.
+        const GET_SHORT = 1 << 5;
+        /// Get into the caller's memory, finished at its completion event at the latest.
+        const GET_ZCOPY = 1 << 6;
+        /// Remote atomics.
+        const RMW = 1 << 7;
+        /// Unreliable datagrams, for the packet engine.
+        const DATAGRAM = 1 << 8;
+        /// Registration of existing memory.
+        const REGISTER = 1 << 9;
+        /// Allocation of memory that peers reach directly.
+        const ALLOCATE = 1 << 10;
+        /// Direct pointers into peers' memory.
+        const WINDOW = 1 << 11;
+        /// Sleeping until something arrives.
+        const WAIT = 1 << 12;
+        /// Promise: what is accepted is delivered exactly once unless the peer dies.
+        const RELIABLE = 1 << 32;
+        /// Promise: active messages to one peer arrive in the order they were accepted.
+        const ORDERED = 1 << 33;
+        /// Promise: one-sided operations reach any address of the peer, registered or not.
+        const ANY_ADDRESS = 1 << 34;
+        /// Promise: the death of a peer is reported as an event.
+        const PEER_FAILURE = 1 << 35;
+        /// Reaches only the task itself.
+        const SELF_ONLY = 1 << 36;
+        /// Reaches only tasks of this machine.
+        const LOCAL_ONLY = 1 << 37;
+    }
+}
+
+impl Caps {
+    /// The bits that stand for an entry of the operation table.
+    pub const OPERATIONS: Self = Self::from_bits_truncate((1 << 13) - 1);
+}
+
+/// How much fits. All lengths in bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest short operation (head and body together).
+    pub max_short: u32,
+    /// Longest packed active message; for datagram transports the longest datagram.
+    pub max_packed: u32,
+    /// Longest head of a zero-copy active message.
+    pub max_head: u32,
+    /// Datagram transports: how many bytes of arrivals the kernel holds for us (the socket buffer as read back).
+    pub receive_buffer: u32,
+    /// Longest zero-copy operation; `u64::MAX` where there is no limit.
+    pub max_zcopy: u64,
+    /// From this length on a zero-copy put or get beats sending the bytes in packets. A hint, measured by the author.
+    pub zcopy_from: u64,
+    /// Datagram transports: number of independent paths (rails) of this instance.
+    pub paths: u32,
+    /// Tasks this instance can have as peers at once.
+    pub max_peers: u32,
+}
+
+/// What an open instance can do on this machine.
+#[derive(Clone, Debug)]
+pub struct Attributes {
+    /// The subset of [`Transport::CAPS`](super::Transport::CAPS) that works here.
+    pub caps: Caps,
+    /// Its limits.
+    pub limits: Limits,
+    /// One line for people: what was probed and what was found missing, e.g. "cross-memory attach refused (EPERM)".
+    pub note: String,
+}
+
+/// What [`Transport::open`](super::Transport::open) is told.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenParams<'a> {
+    /// This task's number.
+    pub task: u32,
+    /// Tasks in the job.
+    pub tasks: u32,
+    /// Number of the context within the process; contexts of equal number talk to each other.
+    pub context: u32,
+    /// Which life of this task's context this is: grows when a context is terminated and initialised anew.
+    pub incarnation: u32,
+    /// Unique name of this run of the job: letters, digits, `-`, `_`.
+    pub job: &'a str,
+    /// The job's secret, from the launcher. Never log it.
+    pub secret: &'a [u8; 32],
+    /// Whether the context starts in interrupt mode.
+    pub interrupts: bool,
+}
+
+/// The answer of a data-path operation.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Finished, as far as the caller is concerned.
+    Done = 0,
+    /// Accepted; an event with the token follows.
+    InProgress = 1,
+    /// No resource now: poll and try again. Back-pressure, not an error.
+    Again = 2,
+    /// Not wired.
+    Unsupported = -1,
+    /// An argument breaks a limit or names an unknown peer.
+    Invalid = -2,
+    /// The peer is gone.
+    PeerDown = -4,
+    /// The operating system refused; the transport has logged what and why.
+    Io = -6,
+    /// A panic was caught at the plugin border; the instance answers nothing else from now on.
+    Panicked = -7,
+}
+
+impl Status {
+    /// The status behind a number that crossed the plugin border; unknown numbers become [`Status::Io`].
+    pub fn from_raw(raw: i32) -> Self {
+        match raw {
+            0 => Self::Done,
+            1 => Self::InProgress,
+            2 => Self::Again,
+            -1 => Self::Unsupported,
+            -2 => Self::Invalid,
+            -4 => Self::PeerDown,
+            -7 => Self::Panicked,
+            _ => Self::Io,
+        }
+    }
+}
+
+/// Why a set-up call failed. The text says what, where, the numbers, and what to do.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum TransportError {
+    /// The operation is not wired.
+    #[error("operation not supported by this transport")]
+    Unsupported,
+    /// An argument is out of range.
+    #[error("{0}")]
+    Invalid(String),
+    /// This transport can't reach that peer; another may.
+    #[error("{0}")]
+    Unreachable(String),
+    /// Memory, descriptors or another resource ran out.
+    #[error("{0}")]
+    Exhausted(String),
+    /// The operating system refused.
+    #[error("{0}")]
+    Io(String),
+    /// A panic was caught at the plugin border.
+    #[error("the transport panicked: {0}")]
+    Panicked(String),
+}
+
+/// A range of this process's memory, as pointer and length.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawSlice {
+    /// First byte.
+    pub ptr: *mut u8,
+    /// Length in bytes.
+    pub len: usize,
+}
+
+/// A place in a peer's memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RemoteAddr {
+    /// Address in the peer's address space.
+    pub addr: u64,
+    /// The region's remote key; 0 for unregistered memory ([`Caps::ANY_ADDRESS`]).
+    pub key: u64,
+}
+
+/// Atomic operations, as the guide's `RMW_ops_t` has them.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RmwOp {
+    /// Add, give the old value.
+    FetchAndAdd = 0,
+    /// Bitwise or, give the old value.
+    FetchAndOr = 1,
+    /// Exchange.
+    Swap = 2,
+    /// Store if equal; core turns the old value into the guide's TRUE or FALSE.
+    CompareAndSwap = 3,
+}
+
+/// One remote atomic operation.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RmwRequest {
+    /// The variable.
+    pub remote: RemoteAddr,
+    /// Operand, or the new value of a compare-and-swap.
+    pub operand: u64,
+    /// What a compare-and-swap compares with.
+    pub compare: u64,
+    /// Which operation ([`RmwOp`] as a number).
+    pub op: u32,
+    /// Width of the variable: 4 or 8 bytes.
+    pub width: u32,
+}
+
+/// Memory that peers can reach.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RegionInfo {
+    /// First byte, in this address space.
+    pub addr: u64,
+    /// Length in bytes.
+    pub len: u64,
+    /// For [`mem_release`](super::Transport::mem_release).
+    pub id: u64,
+    /// What peers put into [`RemoteAddr::key`].
+    pub key: u64,
+}
+
+/// A part of a peer's address space that is mapped here.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Where the part begins in the peer's address space.
+    pub remote_base: u64,
+    /// Its length in bytes.
+    pub len: u64,
+    /// Where it begins in this address space.
+    pub local_base: *mut u8,
+}
+
+/// Several datagrams of equal size (the last may be shorter) to one peer over one path, as a gather list.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DatagramBatch {
+    /// Where to.
+    pub peer: PeerId,
+    /// Which rail.
+    pub path: u32,
+    /// The bytes, in order; segments need not coincide with slices.
+    pub slices: *const RawSlice,
+    /// Number of slices.
+    pub count: u32,
+    /// Bytes in each datagram but the last; equal to the total for a single one.
+    pub segment: u32,
+}
+
+/// What kind of [`Event`] happened.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    /// An active message: `data`, `len` from `peer`.
+    Message = 0,
+    /// The operation of `token` ended with `status`.
+    Complete = 1,
+    /// `peer` is gone: nothing more will come from it or reach it.
+    PeerDown = 2,
+    /// A datagram of `len` bytes over path `token`; `peer` is meaningless before authentication.
+    Datagram = 3,
+    /// Path `token` changed: `status` 1 up, 0 down; `len` its present datagram size.
+    Path = 4,
+}
+
+/// Something [`Transport::poll`](super::Transport::poll) found.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// An [`EventKind`] as a number, for it comes from the plugin's side.
+    pub kind: u32,
+    /// Who it concerns.
+    pub peer: PeerId,
+    /// The message's bytes; valid until the next poll.
+    pub data: *mut u8,
+    /// How many.
+    pub len: u32,
+    /// A [`Status`] as a number.
+    pub status: i32,
+    /// The operation, or the path.
+    pub token: u64,
+}
+
+impl Event {
+    /// An event with nothing in it, to fill arrays with.
+    pub const EMPTY: Self =
+        Self { kind: u32::MAX, peer: 0, data: std::ptr::null_mut(), len: 0, status: 0, token: 0 };
+
+    /// An arrived active message.
+    pub fn message(peer: PeerId, data: *mut u8, len: u32) -> Self {
+        Self { kind: EventKind::Message as u32, peer, data, len, ..Self::EMPTY }
+    }
+
+    /// An ended operation.
+    pub fn complete(peer: PeerId, token: u64, status: Status) -> Self {
+        Self { kind: EventKind::Complete as u32, peer, token, status: status as i32, ..Self::EMPTY }
+    }
+
+    /// A lost peer.
+    pub fn peer_down(peer: PeerId) -> Self {
+        Self { kind: EventKind::PeerDown as u32, peer, ..Self::EMPTY }
+    }
+}
+
+const _: () = assert!(size_of::<Event>() == 32);
+const _: () = assert!(size_of::<RmwRequest>() == 40);

@@ -1,0 +1,393 @@
+//! THE format of messages between tasks. Everything a task says to another is one of these.
+//!
+//! A *message* travels as one or more *packets*. A reliable transport carries packets as its active messages; over a
+//! datagram transport the packet engine ([`crate::reliable`]) wraps them into authenticated datagrams, whose envelope
+//! carries the version and the job's key. All numbers are little endian and of fixed width: addresses and lengths have
+//! 64 bits whatever the word size of either side.
+//!
+//! ```text
+//!  byte 0      1       2       3       4       5       6       7
+//! +-------+-------+---------------+-------------------------------+
+//! | kind  | flags |  user header  |           message             |   common head, 8 bytes
+//! +-------+-------+---------------+-------------------------------+
+//! |  words: 0 … 6 of 64 bits, by kind and flags, in this order    |
+//! |    A  handler | remote address | operation | epoch, round     |
+//! |    B  target counter            (flag TARGET_COUNTER)         |
+//! |    C  operation of the origin   (flag COMPLETION)             |
+//! |    D  total length              (kinds with more packets)     |
+//! |    E … kind's own (see the table)                             |
+//! +---------------------------------------------------------------+
+//! |  user header (length in the head, multiple of 4)              |
+//! +---------------------------------------------------------------+
+//! |  data                                                         |
+//! +---------------------------------------------------------------+
+//! ```
+//!
+//! | kind | word A | more words | meaning |
+//! |---|---|---|---|
+//! | `Am` | handler | | active message in one packet |
+//! | `AmFirst` | handler | D | first packet of several |
+//! | `AmPull` | handler | D, E = address at the origin, F = its operation | rendezvous: the target fetches the data |
+//! | `Put` / `PutFirst` | address | D for `PutFirst` | one-sided write |
+//! | `Fragment` | offset | | further data of `message` |
+//! | `Get` | address | D, E = operation of the origin | one-sided read |
+//! | `GetData` | operation | E = offset | its answer, in any number of packets |
+//! | `Rmw` | address | E = operand, F = comparand, G = operation; user header field = op + 16 × width | atomic |
+//! | `RmwReply` | operation | E = previous value | its answer |
+//! | `Complete` | operation | | the completion handler has returned |
+//! | `Pulled` | operation | | the origin's buffer of an `AmPull` is free |
+//! | `Counter` | | B | count the target counter (after a direct put) |
+//! | `Fence` | last message | | answer when all messages up to this one are done |
+//! | `FenceReply` | last message | | they are |
+//! | `Barrier` | epoch, round | | dissemination barrier |
+//! | `Gather` | epoch, round | D, E = offset | data of the internal allgather |
+//! | `Goodbye` | | | the sender terminates its context; its silence is no failure |
+//!
+//! `message` numbers the messages from one task to another, from 0, wrapping; kinds that are answers carry 0.
+//! Unknown kinds, unknown flags and short packets are refused by [`Header::parse`], which never panics.
+
+use zerocopy::IntoBytes;
+
+/// What a packet is. The numbers are part of the format.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the module's table is the documentation")]
+pub enum Kind {
+    Am = 1,
+    AmFirst = 2,
+    AmPull = 3,
+    Put = 4,
+    PutFirst = 5,
+    Fragment = 6,
+    Get = 7,
+    GetData = 8,
+    Rmw = 9,
+    RmwReply = 10,
+    Complete = 11,
+    Pulled = 12,
+    Counter = 13,
+    Fence = 14,
+    FenceReply = 15,
+    Barrier = 16,
+    Gather = 17,
+    Goodbye = 18,
+}
+
+/// Word B is present.
+pub const TARGET_COUNTER: u8 = 1 << 0;
+/// Word C is present.
+pub const COMPLETION: u8 = 1 << 1;
+/// The remote address lies in a region that the target must know, else the message is refused (the safe interface).
+pub const CHECKED: u8 = 1 << 2;
+const KNOWN_FLAGS: u8 = TARGET_COUNTER | COMPLETION | CHECKED;
+
+/// Bytes of the common head.
+pub const HEAD: usize = 8;
+/// Most bytes a header can have, user header not counted.
+pub const MAX_HEADER: usize = HEAD + 7 * 8;
+
+impl Kind {
+    fn from_raw(raw: u8) -> Option<Self> {
+        use Kind::*;
+        Some(match raw {
+            1 => Am,
+            2 => AmFirst,
+            3 => AmPull,
+            4 => Put,
+            5 => PutFirst,
+            6 => Fragment,
+            7 => Get,
+            8 => GetData,
+            9 => Rmw,
+            10 => RmwReply,
+            11 => Complete,
+            12 => Pulled,
+            13 => Counter,
+            14 => Fence,
+            15 => FenceReply,
+            16 => Barrier,
+            17 => Gather,
+            18 => Goodbye,
+            _ => return None,
+        })
+    }
+
+    /// Whether word A, word D, and how many further words are there.
+    const fn shape(self) -> (bool, bool, usize) {
+        use Kind::*;
+        match self {
+            Am | Put | Fragment | Complete | Pulled | Fence | FenceReply | Barrier => (true, false, 0),
+            AmFirst | PutFirst => (true, true, 0),
+            AmPull => (true, true, 2),
+            Get | Gather => (true, true, 1),
+            GetData | RmwReply => (true, false, 1),
+            Rmw => (true, false, 3),
+            Counter | Goodbye => (false, false, 0),
+        }
+    }
+}
+
+/// Room for an encoded header and a short user header behind it.
+#[derive(Clone, Copy)]
+pub struct Encoded([u64; Self::WORDS]);
+
+impl Encoded {
+    const WORDS: usize = (MAX_HEADER + Self::USER_ROOM) / 8;
+    /// User headers up to this length fit behind the header.
+    pub const USER_ROOM: usize = 64;
+
+    /// Nothing encoded yet.
+    #[inline(always)]
+    pub const fn new() -> Self {
+        Self([0; Self::WORDS])
+    }
+
+    /// The first `len` bytes.
+    #[inline(always)]
+    pub fn bytes(&self, len: usize) -> &[u8] {
+        &self.0.as_bytes()[..len]
+    }
+
+    /// Puts `user` behind the first `at` bytes; gives the length of both.
+    #[inline(always)]
+    pub fn append(&mut self, at: usize, user: &[u8]) -> usize {
+        if user.is_empty() {
+            return at;
+        }
+        self.0.as_mut_bytes()[at..at + user.len()].copy_from_slice(user);
+        at + user.len()
+    }
+}
+
+impl Default for Encoded {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A header, taken apart. Fields that a kind does not have are 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What the packet is.
+    pub kind: Kind,
+    /// Flags.
+    pub flags: u8,
+    /// Length of the user header in bytes, or the kind's own small number.
+    pub user_header: u16,
+    /// Number of the message.
+    pub message: u32,
+    /// Word A.
+    pub subject: u64,
+    /// Word B: address of the target counter, 0 for none.
+    pub target_counter: u64,
+    /// Word C: operation at the origin that waits for [`Kind::Complete`].
+    pub completion: u64,
+    /// Word D.
+    pub total: u64,
+    /// Words E, F, G.
+    pub extra: [u64; 3],
+}
+
+/// Why bytes are not a packet of this format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// Too short for the header that its first bytes announce.
+    #[error("packet of {have} bytes is too short for its header of {need}")]
+    Short {
+        /// Bytes there.
+        have: usize,
+        /// Bytes needed.
+        need: usize,
+    },
+    /// No such kind.
+    #[error("unknown packet kind {0}")]
+    Kind(u8),
+    /// No such flag.
+    #[error("unknown packet flags {0:#04x}")]
+    Flags(u8),
+}
+
+impl Header {
+    /// A header with all optional fields absent.
+    #[inline(always)]
+    pub const fn new(kind: Kind, message: u32, subject: u64) -> Self {
+        Self {
+            kind,
+            flags: 0,
+            user_header: 0,
+            message,
+            subject,
+            target_counter: 0,
+            completion: 0,
+            total: 0,
+            extra: [0; 3],
+        }
+    }
+
+    /// The same with a target counter; address 0 means none.
+    #[inline(always)]
+    pub const fn with_target_counter(mut self, addr: u64) -> Self {
+        if addr != 0 {
+            self.flags |= TARGET_COUNTER;
+            self.target_counter = addr;
+        }
+        self
+    }
+
+    /// The same asking for [`Kind::Complete`].
+    #[inline(always)]
+    pub const fn with_completion(mut self, operation: u64) -> Self {
+        self.flags |= COMPLETION;
+        self.completion = operation;
+        self
+    }
+
+    /// Writes the header to `out` and returns its length in bytes.
+    #[inline(always)]
+    pub fn encode(&self, out: &mut Encoded) -> usize {
+        let words = &mut out.0;
+        words[0] = (self.kind as u64
+            | (self.flags as u64) << 8
+            | (self.user_header as u64) << 16
+            | (self.message as u64) << 32)
+            .to_le();
+        let mut n = 1;
+        let (subject, total, extra) = self.kind.shape();
+        if subject {
+            words[n] = self.subject.to_le();
+            n += 1;
+        }
+        if self.flags & TARGET_COUNTER != 0 {
+            words[n] = self.target_counter.to_le();
+            n += 1;
+        }
+        if self.flags & COMPLETION != 0 {
+            words[n] = self.completion.to_le();
+            n += 1;
+        }
+        if total {
+            words[n] = self.total.to_le();
+            n += 1;
+        }
+        for w in &self.extra[..extra] {
+            words[n] = w.to_le();
+            n += 1;
+        }
+        n * 8
+    }
+
+    /// Takes a packet apart: the header and what follows it (user header and data).
+    #[inline(always)]
+    pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), Malformed> {
+        let Some((head, rest)) = packet.split_first_chunk::<8>() else {
+            return Err(Malformed::Short { have: packet.len(), need: HEAD });
+        };
+        // By far the most frequent packet: an active message without counters.
+        if head[0] == Kind::Am as u8
+            && head[1] == 0
+            && let Some((handler, rest)) = rest.split_first_chunk::<8>()
+        {
+            let message = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+            let mut h = Self::new(Kind::Am, message, u64::from_le_bytes(*handler));
+            h.user_header = u16::from_le_bytes([head[2], head[3]]);
+            return Ok((h, rest));
+        }
+        Self::parse_any(packet, head, rest)
+    }
+
+    fn parse_any<'a>(
+        packet: &[u8],
+        head: &[u8; 8],
+        mut rest: &'a [u8],
+    ) -> Result<(Self, &'a [u8]), Malformed> {
+        let kind = Kind::from_raw(head[0]).ok_or(Malformed::Kind(head[0]))?;
+        let flags = head[1];
+        if flags & !KNOWN_FLAGS != 0 {
+            return Err(Malformed::Flags(flags));
+        }
+        let (subject, total, extra) = kind.shape();
+        let words = subject as usize
+            + (flags & TARGET_COUNTER != 0) as usize
+            + (flags & COMPLETION != 0) as usize
+            + total as usize
+            + extra;
+        if rest.len() < words * 8 {
+            return Err(Malformed::Short { have: packet.len(), need: HEAD + words * 8 });
+        }
+        let mut word = || {
+            // The length was checked above, so the default never shows.
+            let (w, tail) = rest.split_first_chunk::<8>().unwrap_or((&[0; 8], &[]));
+            rest = tail;
+            u64::from_le_bytes(*w)
+        };
+        let mut h = Self::new(kind, u32::from_le_bytes([head[4], head[5], head[6], head[7]]), 0);
+        h.flags = flags;
+        h.user_header = u16::from_le_bytes([head[2], head[3]]);
+        if subject {
+            h.subject = word();
+        }
+        if flags & TARGET_COUNTER != 0 {
+            h.target_counter = word();
+        }
+        if flags & COMPLETION != 0 {
+            h.completion = word();
+        }
+        if total {
+            h.total = word();
+        }
+        for e in &mut h.extra[..extra] {
+            *e = word();
+        }
+        Ok((h, rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_header() -> impl Strategy<Value = Header> {
+        (1u8..=18, 0u8..8, any::<u16>(), any::<u32>(), any::<[u64; 7]>()).prop_map(
+            |(k, flags, uh, message, w)| {
+                let kind = Kind::from_raw(k).unwrap();
+                let (subject, total, extra) = kind.shape();
+                let mut h = Header::new(kind, message, if subject { w[0] } else { 0 });
+                h.flags = flags;
+                h.user_header = uh;
+                h.target_counter = if flags & TARGET_COUNTER != 0 { w[1] } else { 0 };
+                h.completion = if flags & COMPLETION != 0 { w[2] } else { 0 };
+                h.total = if total { w[3] } else { 0 };
+                h.extra[..extra].copy_from_slice(&w[4..4 + extra]);
+                h
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn round_trip(h in any_header(), data in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let mut out = Encoded::new();
+            let n = h.encode(&mut out);
+            let mut packet = out.bytes(n).to_vec();
+            packet.extend_from_slice(&data);
+            let (back, rest) = Header::parse(&packet).unwrap();
+            prop_assert_eq!(back, h);
+            prop_assert_eq!(rest, &data[..]);
+        }
+
+        #[test]
+        fn any_bytes_parse_or_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+            let _ = Header::parse(&bytes);
+        }
+
+        #[test]
+        fn every_truncation_is_refused(h in any_header()) {
+            let mut out = Encoded::new();
+            let n = h.encode(&mut out);
+            for cut in 0..n {
+                prop_assert!(Header::parse(out.bytes(cut)).is_err(), "cut {}", cut);
+            }
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! The zoo of bad plugins: each is refused, or fails, with its own clear words and no harm to the process.
+
+use lapis_core::transport::{
+    Caps, Event, Link, OpenParams, Origin, Plugin, Refusal, Registry, Request, Status, TransportError,
+    Verdict, load_file,
+};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const SECRET: [u8; 32] = [1; 32];
+
+fn params(job: &str) -> OpenParams<'_> {
+    OpenParams { task: 0, tasks: 1, context: 0, incarnation: 0, job, secret: &SECRET, interrupts: false }
+}
+
+/// A directory of this test's own, removed at its end.
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new(test: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("lapis-zoo-{}-{test}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory for plugins");
+        Self(dir)
+    }
+
+    /// Compiles the zoo's plugin with the given definitions into `liblapis_<name>.so`.
+    fn build(&self, name: &str, flags: &[&str]) -> PathBuf {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let file = self.0.join(format!("liblapis_{name}.so"));
+        let output = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-o"])
+            .arg(&file)
+            .arg(format!("-DNAME={name}"))
+            .args(flags)
+            .arg("-I")
+            .arg(root.join("include"))
+            .arg(root.join("tests/zoo/plugin.c"))
+            .output()
+            .expect("cc runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        file
+    }
+
+    /// Builds and loads a plugin that is to be refused; the reason.
+    fn refused(&self, name: &str, flags: &[&str]) -> Refusal {
+        load_file(&self.build(name, flags)).expect_err("a bad plugin was accepted")
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[track_caller]
+fn says(error: &impl std::fmt::Display, parts: &[&str]) {
+    let text = error.to_string();
+    for part in parts {
+        assert!(text.contains(part), "\"{part}\" is not in \"{text}\"");
+    }
+}
+
+fn panics_plugin() -> Plugin {
+    // Examples stand beside the directory of the tests.
+    let exe = std::env::current_exe().expect("the test has a file");
+    let dir = exe.parent().and_then(Path::parent).expect("two directories up");
+    load_file(&dir.join("examples/liblapis_panics.so")).expect("the zoo's Rust plugin loads")
+}
+
+#[test]
+fn a_good_plugin_loads_opens_and_works() {
+    let dir = Dir::new("good");
+    let plugin = load_file(&dir.build("good", &[])).expect("nothing is wrong with it");
+    assert_eq!((plugin.name(), plugin.version()), ("good", "0.0.1"));
+    assert_eq!(plugin.caps(), Caps::AM_SHORT | Caps::RELIABLE);
+    let mut link = plugin.open(&params("j")).expect("opens");
+    assert_eq!(link.am_short(0, b"a", b"b"), Status::Done);
+    // Absent operations are stubs.
+    assert_eq!(link.am_packed(0, 8, |_| ()), Status::Unsupported);
+    assert_eq!(link.arm(), Status::Unsupported);
+    assert_eq!(link.mem_alloc(1).unwrap_err(), TransportError::Unsupported);
+    assert_eq!(link.poll(&mut [Event::EMPTY; 2]), Ok(0));
+}
+
+#[test]
+fn a_plugin_of_a_newer_minor_is_accepted() {
+    let dir = Dir::new("newer");
+    let plugin = load_file(&dir.build("newer", &["-DNEWER_MINOR"])).expect("only its tail is new");
+    assert_eq!(plugin.abi_minor(), 7);
+    assert_eq!(plugin.caps(), Caps::AM_SHORT | Caps::RELIABLE, "a bit of the future is left out");
+}
+
+#[test]
+fn no_symbol() {
+    let dir = Dir::new("nosymbol");
+    let why = dir.refused("nosymbol", &["-DBUG_NO_SYMBOL"]);
+    says(&why, &["no symbol lapis_transport_nosymbol_v1"]);
+    assert!(matches!(why, Refusal::NoSymbol { present, .. } if present.is_empty()));
+}
+
+#[test]
+fn the_symbol_of_another_major() {
+    let dir = Dir::new("major");
+    let why = dir.refused("nextmajor", &["-DMAJOR=2"]);
+    says(
+        &why,
+        &["no symbol lapis_transport_nextmajor_v1", "built for ABI major 2", "speaks major 1", "rebuild"],
+    );
+}
+
+#[test]
+fn the_symbol_of_another_transport() {
+    let dir = Dir::new("renamed");
+    let file = dir.build("before", &[]);
+    let renamed = dir.0.join("liblapis_after.so");
+    std::fs::rename(file, &renamed).expect("renaming");
+    says(&load_file(&renamed).unwrap_err(), &["no symbol lapis_transport_after_v1"]);
+}
+
+#[test]
+fn entry_function_refuses() {
+    let dir = Dir::new("entry");
+    says(&dir.refused("entry", &["-DBUG_ENTRY"]), &["entry function refused", "status -1", "unsupported"]);
+}
+
+#[test]
+fn null_and_misaligned_tables() {
+    let dir = Dir::new("null");
+    says(&dir.refused("nulltable", &["-DBUG_NULL_TABLE"]), &["null table"]);
+    says(&dir.refused("misaligned", &["-DBUG_MISALIGNED"]), &["not aligned to 8"]);
+}
+
+#[test]
+fn bad_magic() {
+    let dir = Dir::new("magic");
+    says(&dir.refused("magic", &["-DBUG_MAGIC"]), &["bad magic 0x00000000deadbeef", "0x017254736970614c"]);
+}
+
+#[test]
+fn another_major_in_the_table() {
+    let dir = Dir::new("tablemajor");
+    says(&dir.refused("tablemajor", &["-DBUG_MAJOR"]), &["ABI major 9", "speaks major 1"]);
+}
+
+#[test]
+fn short_table() {
+    let dir = Dir::new("short");
+    says(&dir.refused("shorttable", &["-DBUG_SHORT"]), &["short table: 128 bytes", "needs 280"]);
+}
+
+#[test]
+fn wrong_layout_hash() {
+    let dir = Dir::new("hash");
+    says(&dir.refused("hash", &["-DBUG_HASH"]), &["layout hash 0x0000000000000001", "word size", "rebuild"]);
+}
+
+#[test]
+fn another_name_in_the_table() {
+    let dir = Dir::new("name");
+    let why = dir.refused("name", &["-DTABLE_NAME=\"shm\""]);
+    says(&why, &["table is of transport \"shm\"", "expected \"name\""]);
+}
+
+#[test]
+fn capability_without_entry_and_entry_without_capability() {
+    let dir = Dir::new("bits");
+    says(
+        &dir.refused("extrabit", &["-DBUG_EXTRA_BIT"]),
+        &["capability PUT_ZCOPY is set", "put_zcopy is null"],
+    );
+    says(
+        &dir.refused("extraentry", &["-DBUG_EXTRA_ENTRY"]),
+        &["entry rmw is wired", "capability RMW is not set"],
+    );
+}
+
+#[test]
+fn mandatory_entry_missing() {
+    let dir = Dir::new("mandatory");
+    says(&dir.refused("mandatory", &["-DBUG_MANDATORY"]), &["mandatory entry flush is null"]);
+}
+
+#[test]
+fn files_that_are_no_plugins() {
+    let dir = Dir::new("files");
+    let text = dir.0.join("liblapis_text.so");
+    std::fs::write(&text, "this is not an ELF file").expect("writing");
+    says(&load_file(&text).unwrap_err(), &["not loadable", "liblapis_text.so", "too short"]);
+    std::fs::write(&text, "this is not an ELF file, either".repeat(100)).expect("writing");
+    says(&load_file(&text).unwrap_err(), &["not loadable", "invalid ELF header"]);
+    let empty = dir.0.join("liblapis_empty.so");
+    std::fs::write(&empty, "").expect("writing");
+    says(&load_file(&empty).unwrap_err(), &["not loadable"]);
+    says(&load_file(&dir.0.join("liblapis_none.so")).unwrap_err(), &["no such file", "liblapis_none.so"]);
+    says(&load_file(&dir.0.join("libother.so")).unwrap_err(), &["not named liblapis_<name>.so"]);
+    std::fs::create_dir(dir.0.join("liblapis_dir.so")).expect("a directory");
+    says(&load_file(&dir.0.join("liblapis_dir.so")).unwrap_err(), &["no such file"]);
+}
+
+#[test]
+fn unresolved_symbols_are_found_at_loading() {
+    let dir = Dir::new("unresolved");
+    let why = dir.refused("unresolved", &["-DBUG_UNRESOLVED"]);
+    says(&why, &["not loadable", "a_function_that_no_library_has"]);
+}
+
+#[test]
+fn open_fails_with_the_plugins_own_words() {
+    let dir = Dir::new("open");
+    let plugin = load_file(&dir.build("noopen", &["-DBUG_OPEN"])).expect("it loads");
+    let why = plugin.open(&params("j")).unwrap_err();
+    says(&why, &["open failed: device /dev/zoo0 is missing: load the zoo module"]);
+}
+
+#[test]
+fn an_instance_that_claims_too_much() {
+    let dir = Dir::new("grew");
+    let plugin = load_file(&dir.build("grew", &["-DBUG_CAPS_GREW"])).expect("it loads");
+    says(&plugin.open(&params("j")).unwrap_err(), &["capabilities that its table lacks: RMW"]);
+}
+
+#[test]
+fn nonsense_answers_do_no_harm() {
+    let dir = Dir::new("nonsense");
+    let open = |name: &str, bug: &str| -> Link {
+        load_file(&dir.build(name, &[bug])).expect("it loads").open(&params("j")).expect("it opens")
+    };
+    assert_eq!(open("status", "-DBUG_STATUS").am_short(0, b"", b""), Status::Io, "an unknown status");
+    assert_eq!(open("polls", "-DBUG_POLL").poll(&mut [Event::EMPTY; 3]), Ok(3), "more events than fit");
+    says(&open("address", "-DBUG_ADDRESS").address().unwrap_err(), &["address of 513 bytes", "limit is 512"]);
+}
+
+#[test]
+fn a_panic_in_an_operation_poisons_the_instance_and_no_other() {
+    let plugin = panics_plugin();
+    let mut bad = plugin.open(&params("am_short")).expect("opens");
+    let mut good = plugin.open(&params("none")).expect("opens");
+    assert_eq!(bad.poll(&mut [Event::EMPTY]), Ok(0), "fine before");
+    assert_eq!(bad.am_short(0, b"x", b""), Status::Panicked);
+    assert_eq!(bad.poll(&mut [Event::EMPTY]), Err(Status::Panicked), "and ever after");
+    assert!(matches!(bad.mem_alloc(1), Err(TransportError::Panicked(_))));
+    assert_eq!(good.am_short(0, b"x", b""), Status::Done, "another instance");
+    drop(bad);
+}
+
+#[test]
+fn a_panic_in_set_up_says_its_words() {
+    let plugin = panics_plugin();
+    let why = plugin.open(&params("open")).unwrap_err();
+    assert_eq!(why.to_string(), "open failed: the transport panicked: the zoo's panic in open");
+    let mut link = plugin.open(&params("mem_alloc")).expect("opens");
+    says(&link.mem_alloc(8).unwrap_err(), &["the transport panicked: the zoo's panic in mem_alloc"]);
+    assert_eq!(link.am_short(0, b"x", b""), Status::Panicked, "poisoned");
+    // A panic while closing is swallowed: there is nobody to tell.
+    drop(plugin.open(&params("close")).expect("opens"));
+}
+
+#[test]
+fn a_panic_of_the_callers_packing_passes_through_the_plugin() {
+    // Through `am_packed` of a transport that has it: the panic is the caller's and continues in the caller.
+    let plugin = Plugin::from_table(packs::table()).expect("a good table");
+    let mut link = plugin.open(&params("j")).expect("opens");
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        link.am_packed(0, 8, |_| panic!("the caller's"));
+    }));
+    assert_eq!(caught.unwrap_err().downcast_ref::<&str>(), Some(&"the caller's"));
+    assert_eq!(link.am_packed(0, 8, |into| into.fill(1)), Status::Done, "the instance is not poisoned");
+}
+
+/// A transport with `am_packed`, linked.
+mod packs {
+    use lapis_core::transport::{
+        Attributes, Caps, Event, Host, Limits, NoWaiter, OpenParams, PeerId, Status, Transport,
+        TransportError,
+    };
+
+    pub(super) struct Packs;
+
+    impl Transport for Packs {
+        const NAME: &'static str = "packs";
+        const VERSION: &'static str = "0.0.1";
+        const CAPS: Caps = Caps::AM_PACKED.union(Caps::RELIABLE);
+        type Waiter = NoWaiter;
+
+        fn open(_: Host, _: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {
+            Ok((Self, NoWaiter))
+        }
+        fn attributes(&self) -> Attributes {
+            Attributes { caps: Self::CAPS, limits: Limits::default(), note: String::new() }
+        }
+        fn address(&self) -> Vec<u8> {
+            Vec::new()
+        }
+        fn connect(&mut self, _: PeerId, _: &[u8]) -> Result<(), TransportError> {
+            Ok(())
+        }
+        fn am_packed(&mut self, _: PeerId, len: usize, pack: &mut dyn FnMut(&mut [u8])) -> Status {
+            pack(&mut vec![0; len]);
+            Status::Done
+        }
+        fn poll(&mut self, _: &mut [Event]) -> usize {
+            0
+        }
+    }
+
+    lapis_core::export_transport!(Packs, "packs", "0.0.1");
+}
+
+fn names(list: &[&str]) -> Option<Vec<String>> {
+    Some(list.iter().map(|n| (*n).to_owned()).collect())
+}
+
+#[test]
+fn unnamed_candidates_are_passed_over_with_their_reasons() {
+    let dir = Dir::new("unnamed");
+    dir.build("good", &[]);
+    dir.build("bad", &["-DBUG_MAGIC"]);
+    std::fs::write(dir.0.join("liblapis_text.so"), "text").expect("writing");
+    std::fs::write(dir.0.join("README"), "not even looked at").expect("writing");
+    let mut registry = Registry::new();
+    registry.register(packs::table());
+    let request = Request { dirs: vec![dir.0.clone(), dir.0.join("nowhere")], ..Request::default() };
+    registry.discover(&request).expect("nothing was named, so nothing is missing");
+    let found: Vec<_> = registry.transports().iter().map(Plugin::name).collect();
+    assert_eq!(found, ["packs", "good"]);
+    let seen: Vec<_> =
+        registry.candidates().iter().map(|c| (c.name.as_str(), c.verdict.to_string())).collect();
+    assert_eq!(seen.len(), 4, "{seen:?}");
+    assert_eq!(registry.candidates()[0].origin, Origin::Linked);
+    assert!(seen[1].0 == "bad" && seen[1].1.contains("refused: bad magic"), "{seen:?}");
+    assert!(seen[3].0 == "text" && seen[3].1.contains("not loadable"), "{seen:?}");
+    // Opening failed later: it shows with the others.
+    registry.refuse("good", Refusal::Open(TransportError::Io("no device".to_owned())));
+    assert!(registry.get("good").is_none());
+    says(&registry.candidates()[2].verdict, &["refused: open failed: no device"]);
+}
+
+#[test]
+fn the_first_of_a_name_wins_and_explicit_files_come_first() {
+    let (a, b) = (Dir::new("first-a"), Dir::new("first-b"));
+    let (in_a, in_b) = (a.build("good", &[]), b.build("good", &[]));
+    let mut registry = Registry::new();
+    let dirs = vec![a.0.clone(), b.0.clone()];
+    registry.discover(&Request { dirs: dirs.clone(), ..Request::default() }).expect("nothing named");
+    assert_eq!(registry.get("good").map(Plugin::origin), Some(&Origin::File(in_a)));
+    assert_eq!(registry.candidates()[1].verdict, Verdict::Shadowed);
+    let request = Request { dirs, explicit: vec![in_b.clone()], ..Request::default() };
+    registry.discover(&request).expect("nothing named");
+    assert_eq!(registry.get("good").map(Plugin::origin), Some(&Origin::File(in_b)));
+}
+
+#[test]
+fn a_refused_candidate_gives_way_to_the_next_of_its_name() {
+    let (a, b) = (Dir::new("way-a"), Dir::new("way-b"));
+    a.build("good", &["-DBUG_HASH"]);
+    let in_b = b.build("good", &[]);
+    let mut registry = Registry::new();
+    let request =
+        Request { names: names(&["good"]), dirs: vec![a.0.clone(), b.0.clone()], ..Request::default() };
+    registry.discover(&request).expect("the second one is good");
+    assert_eq!(registry.get("good").map(Plugin::origin), Some(&Origin::File(in_b)));
+}
+
+#[test]
+fn names_are_a_closed_set_in_the_users_order() {
+    let dir = Dir::new("closed");
+    dir.build("one", &[]);
+    dir.build("two", &[]);
+    let mut registry = Registry::new();
+    registry.register(packs::table());
+    let request =
+        Request { names: names(&["two", "packs"]), dirs: vec![dir.0.clone()], ..Request::default() };
+    registry.discover(&request).expect("both are there");
+    let found: Vec<_> = registry.transports().iter().map(Plugin::name).collect();
+    assert_eq!(found, ["two", "packs"], "and nothing else");
+    assert!(registry.candidates().iter().any(|c| c.name == "one" && c.verdict == Verdict::NotNamed));
+}
+
+#[test]
+fn a_named_transport_that_is_missing_is_an_error_with_places_and_a_suggestion() {
+    let dir = Dir::new("missing");
+    dir.build("shm", &[]);
+    let mut registry = Registry::new();
+    let request = Request { names: names(&["smh"]), dirs: vec![dir.0.clone()], ..Request::default() };
+    let error = registry.discover(&request).unwrap_err();
+    let place = dir.0.display().to_string();
+    says(&error, &["\"smh\" was asked for", "no liblapis_smh.so in", &place, "did you mean \"shm\"?"]);
+}
+
+#[test]
+fn a_named_transport_that_is_refused_is_an_error_with_the_reason() {
+    let dir = Dir::new("namedbad");
+    dir.build("bad", &["-DBUG_SHORT"]);
+    let mut registry = Registry::new();
+    let request = Request { names: names(&["bad"]), dirs: vec![dir.0.clone()], ..Request::default() };
+    let error = registry.discover(&request).unwrap_err();
+    says(&error, &["\"bad\" was asked for", "liblapis_bad.so: short table: 128 bytes"]);
+    let gone = dir.0.join("liblapis_gone.so");
+    let request = Request { names: names(&["gone"]), explicit: vec![gone], ..Request::default() };
+    says(&registry.discover(&request).unwrap_err(), &["liblapis_gone.so: no such file"]);
+}

@@ -1,0 +1,167 @@
+//! A job of one task: everything that a task can do with itself.
+
+use lapis_core::{Context, Counter, Delivery, Destination, HandlerId, Notify, Source};
+use std::ptr::NonNull;
+use std::sync::mpsc;
+
+fn alone(interrupts: bool) -> Context {
+    Context::builder()
+        .environment(lapis_core::config::Environment::default())
+        .bootstrap(lapis_core::bootstrap::singleton(0).unwrap())
+        .transport(lapis_loopback::table())
+        .interrupts(interrupts)
+        .init()
+        .unwrap()
+}
+
+#[test]
+fn a_message_to_oneself_runs_its_header_handler_on_the_packets_bytes() {
+    let context = alone(false);
+    let (tell, told) = mpsc::channel();
+    context
+        .set_handler(HandlerId(1), move |_, m| {
+            tell.send((m.source, m.user_header.to_vec(), m.len, m.data.map(<[u8]>::to_vec))).unwrap();
+            Delivery::bury()
+        })
+        .unwrap();
+    context.send(0, HandlerId(1), &[1, 2, 3, 4], b"hello").unwrap();
+    let got = loop {
+        context.progress().unwrap();
+        if let Ok(got) = told.try_recv() {
+            break got;
+        }
+    };
+    assert_eq!(got, (0, vec![1, 2, 3, 4], 5, Some(b"hello".to_vec())));
+}
+
+#[test]
+fn messages_of_every_size_arrive_whole_and_complete_once() {
+    let context = alone(false);
+    let buffer = Box::leak(vec![0u8; 1 << 20].into_boxed_slice());
+    let base = buffer.as_mut_ptr().expose_provenance();
+    let (tell, told) = mpsc::channel();
+    context
+        .set_handler(HandlerId(2), move |_, m| {
+            let tell = tell.clone();
+            let len = m.len as usize;
+            Delivery {
+                into: Destination::Contiguous(
+                    NonNull::new(std::ptr::with_exposed_provenance_mut(base)).unwrap(),
+                ),
+                ..Delivery::bury()
+            }
+            .then(move |_| tell.send(len).unwrap())
+        })
+        .unwrap();
+    for len in [0, 1, 7, 8, 55, 56, 57, 1000, 4096, 8192, 16384, 100_000, 1 << 20] {
+        let data: Vec<u8> = (0..len).map(|i| (i * 7 + len) as u8).collect();
+        let back = context.send_and_confirm(0, HandlerId(2), &[], data).unwrap().wait().unwrap();
+        assert_eq!(told.try_recv(), Ok(len));
+        // SAFETY: the message has arrived and nothing else writes to the buffer.
+        let arrived =
+            unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(base), len) };
+        assert!(arrived == &back[..], "{len} bytes");
+    }
+    assert!(told.try_recv().is_err());
+}
+
+#[test]
+fn counters_count_origin_target_and_completion() {
+    let context = alone(false);
+    context.set_handler(HandlerId(3), |_, _| Delivery::bury()).unwrap();
+    let (target, origin, completion) = (Counter::new(0), Counter::new(0), Counter::new(0));
+    let data = [7u8; 64];
+    for _ in 0..10 {
+        let message = lapis_core::message::AmSend {
+            target: 0,
+            handler: 3,
+            user_header: &[],
+            source: Source::Contiguous(data.as_ptr(), 64),
+            target_counter: (&raw const target).expose_provenance() as u64,
+            origin: Notify::counter(&origin),
+            completion: Notify::counter(&completion),
+        };
+        // SAFETY: data and counters outlive the waits below.
+        unsafe { context.am_send(message).unwrap() };
+    }
+    for counter in [&target, &origin, &completion] {
+        assert_eq!(context.wait_counter(counter, 10).unwrap(), 0);
+    }
+}
+
+#[test]
+fn memory_of_this_task_takes_puts_gets_and_atomics() {
+    let context = alone(false);
+    let memory = context.alloc(4096).unwrap();
+    let remote = memory.remote();
+    context.put_bytes(remote.part(100, 5).unwrap(), b"hello").unwrap();
+    let mut back = [0; 5];
+    memory.read(100, &mut back);
+    assert_eq!(&back, b"hello");
+    let mut got = [0; 5];
+    context.get_bytes(remote.part(100, 5).unwrap(), &mut got).unwrap();
+    assert_eq!(&got, b"hello");
+    let variable = remote.part(8, 8).unwrap();
+    assert_eq!(context.fetch_add(variable, 5).unwrap(), 0);
+    assert_eq!(context.fetch_or(variable, 2).unwrap(), 5);
+    assert_eq!(context.swap(variable, 1).unwrap(), 7);
+    assert_eq!(context.compare_and_swap(variable, 1, 9).unwrap(), 1);
+    assert_eq!(memory.atomic_u64(8).load(std::sync::atomic::Ordering::Relaxed), 9);
+    assert!(context.put_bytes(remote.part(0, 4).unwrap(), b"hello").is_err());
+    context.gfence().unwrap();
+}
+
+#[test]
+fn futures_complete_under_any_executor() {
+    let context = alone(true);
+    context.set_handler(HandlerId(4), |_, _| Delivery::bury()).unwrap();
+    let memory = context.alloc(64).unwrap();
+    let work = async {
+        context.send_and_confirm(0, HandlerId(4), &[], vec![1; 10]).unwrap().await.unwrap();
+        context.put_owned(memory.remote(), vec![9; 64]).unwrap().await.unwrap();
+        context.get_owned(memory.remote()).unwrap().await.unwrap()
+    };
+    let mut work = std::pin::pin!(work);
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    let got = loop {
+        if let std::task::Poll::Ready(got) = work.as_mut().poll(&mut cx) {
+            break got;
+        }
+    };
+    assert_eq!(got, vec![9; 64]);
+}
+
+#[test]
+fn waiting_inside_a_header_handler_is_refused() {
+    let context = alone(false);
+    let (tell, told) = mpsc::channel();
+    context
+        .set_handler(HandlerId(5), move |c, _| {
+            tell.send(c.fence().unwrap_err().to_string()).unwrap();
+            Delivery::bury()
+        })
+        .unwrap();
+    context.send(0, HandlerId(5), &[], b"x").unwrap();
+    context.fence().unwrap();
+    assert!(told.recv().unwrap().contains("handler"));
+}
+
+#[test]
+fn a_terminated_context_refuses_calls_and_can_be_made_anew() {
+    let context = alone(true);
+    context.terminate().unwrap();
+    assert!(context.send(0, HandlerId(1), &[], b"x").is_err());
+    let again = alone(true);
+    again.barrier().unwrap();
+}
+
+#[test]
+fn bad_targets_and_user_headers_are_refused_with_the_numbers() {
+    let context = alone(false);
+    let text = context.send(1, HandlerId(1), &[], b"x").unwrap_err().to_string();
+    assert!(text.contains('1'), "{text}");
+    assert!(context.send(0, HandlerId(1), &[0; 6], b"x").unwrap_err().to_string().contains('6'));
+    assert!(context.send(0, HandlerId(1), &[0; 4096], b"x").unwrap_err().to_string().contains("4096"));
+    assert!(context.set_handler(HandlerId(0), |_, _| Delivery::bury()).is_err());
+    assert!(context.set_handler(HandlerId(256), |_, _| Delivery::bury()).is_err());
+}

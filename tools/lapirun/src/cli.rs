@@ -1,0 +1,183 @@
+//! The command line of `lapirun`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use lapis_core::bootstrap::MAX_TASKS;
+
+use crate::hosts;
+use crate::job::{Binding, Fault, JobSpec, variable};
+
+const AFTER: &str = "\
+Environment of the tasks: LAPIS_KVS, LAPIS_JOB_ID, LAPIS_JOB_SECRET, LAPIS_TASK and LAPIS_TASKS describe the job; MP_CHILD, \
+MP_PROCS, MP_PARTITION and MP_COMMON_TASKS do so in the terms of the LAPI guide. MP_MSG_API=lapi and LAPI_USE_SHM=yes are set \
+unless you set them (a program started by hand has LAPI_USE_SHM=no, as the guide says).
+
+Exit code: that of the first task that failed (128 + signal if one killed it); 124 after --timeout; 126 if the program cannot be \
+run, 127 if it is not found; 2 for a wrong command line.
+
+On other machines the tasks get the variables LAPIS_*, LAPI_* and MP_* of this one and those given with -x, and start in the same \
+folder, which must exist there, as must lapirun at the same path. Their standard input is empty.
+
+Signals INT, TERM, HUP, QUIT, USR1 and USR2 go to all tasks and what they have started; a second INT, TERM or QUIT kills.";
+
+/// Starts the tasks of a Lapis job, on this machine or on others, and ends them all together.
+#[derive(Debug, Parser)]
+#[command(name = "lapirun", version, after_help = AFTER, disable_help_subcommand = true)]
+struct Cli {
+    /// Number of tasks; with hosts, as many as they take unless given.
+    #[arg(short = 'n', long = "tasks", value_name = "N", required_unless_present_any = ["hosts", "hostfile", "agent"], value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_TASKS)))]
+    tasks: Option<u32>,
+
+    /// Sets a variable for the tasks, or names one that must be set and passed on.
+    #[arg(short = 'x', long = "export", value_name = "VAR[=VALUE]")]
+    export: Vec<String>,
+
+    /// Where tasks may run.
+    #[arg(long, value_enum, default_value_t = Binding::None)]
+    bind: Binding,
+
+    /// Begins each line of output with the task's number.
+    #[arg(long)]
+    tag_output: bool,
+
+    /// Ends the job after this many seconds.
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    timeout: Option<Duration>,
+
+    /// Seconds between SIGTERM and SIGKILL when the job is ended.
+    #[arg(long, value_name = "S", value_parser = seconds, default_value = "2")]
+    grace: Duration,
+
+    /// Says what is started.
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Machines to run on, each with the number of tasks that it takes (1 unless given).
+    #[arg(short = 'H', long, value_name = "HOST[:N],…", conflicts_with = "hostfile")]
+    hosts: Option<String>,
+
+    /// File with a machine in each line: HOST, HOST:N or HOST slots=N.
+    #[arg(long, value_name = "FILE")]
+    hostfile: Option<PathBuf>,
+
+    /// Command that runs something on a machine; {host} stands for its name. Words are split at blanks.
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        default_value = "ssh -x -o BatchMode=yes {host}",
+        env = "LAPIS_REMOTE"
+    )]
+    remote: String,
+
+    /// Name or number under which the other machines reach this one [default: its host name].
+    #[arg(long, value_name = "HOST")]
+    address: Option<String>,
+
+    /// Started by a launcher on another machine: takes its orders from the standard input.
+    #[arg(long, hide = true)]
+    agent: bool,
+
+    /// The program and its arguments.
+    #[arg(
+        required_unless_present = "agent",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM [ARGS]"
+    )]
+    program: Vec<OsString>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(s) if (0.0..=1e9).contains(&s) => Ok(Duration::from_secs_f64(s)),
+        _ => Err("seconds from 0 to 1000000000 are expected".into()),
+    }
+}
+
+/// Entry of the `lapirun` command.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if cli.agent {
+        return crate::agent::main();
+    }
+    finish("lapirun", spec(cli).and_then(|spec| crate::run(&spec)))
+}
+
+fn spec(cli: Cli) -> Result<JobSpec, Fault> {
+    let mut words = cli.program.into_iter();
+    let hosts = match (&cli.hosts, &cli.hostfile) {
+        (Some(list), _) => hosts::from_list(list)?,
+        (None, Some(path)) => hosts::from_file(path)?,
+        (None, None) => Vec::new(),
+    };
+    let offered = u32::try_from(hosts::places(&hosts)).unwrap_or(u32::MAX);
+    let tasks = cli.tasks.unwrap_or(offered);
+    if tasks > MAX_TASKS {
+        let reason = format!("they take {tasks} tasks, a job has at most {MAX_TASKS}");
+        return Err(Fault::Hosts { text: cli.hosts.unwrap_or_default(), reason });
+    }
+    Ok(JobSpec {
+        command: "lapirun",
+        tasks,
+        program: words.next().unwrap_or_default(),
+        args: words.collect(),
+        env: cli.export.iter().map(|text| variable(text)).collect::<Result<_, _>>()?,
+        binding: cli.bind,
+        tag_output: cli.tag_output,
+        stdin: true,
+        timeout: cli.timeout,
+        grace: cli.grace,
+        verbose: cli.verbose,
+        hosts,
+        remote: cli.remote,
+        address: cli.address,
+    })
+}
+
+/// Turns a job's result into the command's.
+pub(crate) fn finish(command: &str, result: Result<u8, Fault>) -> ExitCode {
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(fault) => {
+            eprintln!("{command}: {fault}");
+            ExitCode::from(fault.exit_code())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn options_after_the_program_are_the_programs() {
+        let cli = Cli::try_parse_from(["lapirun", "-n", "2", "prog", "-n", "7", "--", "--timeout"]).unwrap();
+        assert_eq!(cli.tasks, Some(2));
+        assert_eq!(cli.program, ["prog", "-n", "7", "--", "--timeout"]);
+    }
+
+    #[test]
+    fn wrong_numbers_are_refused_with_the_range() {
+        for wrong in ["0", "-1", "65537", "99999999999999999999", "two", ""] {
+            let arg = format!("-n={wrong}");
+            let error = Cli::try_parse_from(["lapirun", &arg, "prog"]).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{wrong}");
+        }
+        let error = Cli::try_parse_from(["lapirun", "-n", "0", "prog"]).unwrap_err().to_string();
+        assert!(error.contains("1..=65536"), "{error}");
+        assert!(Cli::try_parse_from(["lapirun", "prog"]).is_err());
+        assert!(Cli::try_parse_from(["lapirun", "-n", "2"]).is_err());
+        assert!(Cli::try_parse_from(["lapirun", "-n", "2", "--timeout", "-3", "x"]).is_err());
+    }
+}

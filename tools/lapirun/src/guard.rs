@@ -1,0 +1,85 @@
+//! The guard: a process that outlives a killed launcher for long enough to kill the tasks.
+//!
+//! It sleeps in a read on a pipe whose other end only the launcher holds. Each task writes its group
+//! there before it becomes the user's program; the end of the pipe without a word of dismissal means that the launcher was killed.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+
+/// Word that sends the guard away.
+const DISMISS: i32 = 0;
+
+/// The launcher's end.
+pub(crate) struct Guard {
+    pipe: OwnedFd,
+    pid: libc::pid_t,
+}
+
+impl Guard {
+    /// Starts the guard. The launcher must have no second thread yet.
+    pub(crate) fn start() -> io::Result<Self> {
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+        // SAFETY: the process has one thread, so the child may go on using everything; it never returns from `watch`.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                drop(write);
+                watch(&read)
+            }
+            pid => Ok(Self { pipe: write, pid }),
+        }
+    }
+
+    /// The descriptor to which a task writes its group's number before it becomes the user's program. The task does it
+    /// itself: if the launcher did, it could be killed before it has, when the task's own children already run.
+    pub(crate) fn line(&self) -> RawFd {
+        self.pipe.as_raw_fd()
+    }
+}
+
+impl Drop for Guard {
+    /// Sends the guard away: all tasks have ended.
+    fn drop(&mut self) {
+        let _ = rustix::io::write(&self.pipe, &DISMISS.to_ne_bytes());
+        // SAFETY: waits for this launcher's own child; no status is asked for.
+        unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) };
+    }
+}
+
+fn watch(pipe: &OwnedFd) -> ! {
+    // A session of its own: neither ^C nor a killed terminal group reaches the guard. The launcher's mask, inherited, blocks the rest.
+    let _ = rustix::process::setsid();
+    // Whoever waits for the end of the launcher's output must not wait for the guard.
+    // SAFETY: these calls only change this process's descriptor table, which no one else uses.
+    unsafe {
+        libc::dup2(pipe.as_raw_fd(), 0);
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+        libc::dup2(null, 1);
+        libc::dup2(null, 2);
+        libc::close_range(3, u32::MAX, 0);
+    }
+    let _ = rustix::thread::set_name(c"lapirun-guard");
+    let mut groups = Vec::new();
+    let mut word = [0u8; 4];
+    loop {
+        // SAFETY: descriptor 0 is the pipe now; the buffer has the size that is passed. Words of four bytes are written whole.
+        let n = unsafe { libc::read(0, word.as_mut_ptr().cast(), word.len()) };
+        if n == 4 {
+            match i32::from_ne_bytes(word) {
+                // SAFETY: _exit ends the process without running what belongs to the launcher.
+                DISMISS => unsafe { libc::_exit(0) },
+                group => groups.push(group),
+            }
+        } else if n == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            break;
+        }
+    }
+    for group in groups {
+        // SAFETY: kill has no memory effects; the number is a group that the launcher made.
+        unsafe { libc::kill(-group, libc::SIGKILL) };
+    }
+    // SAFETY: as above.
+    unsafe { libc::_exit(0) }
+}

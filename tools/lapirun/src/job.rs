@@ -1,0 +1,228 @@
+//! What to run, and why it cannot be run.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lapis_core::bootstrap::{BootstrapError, variables};
+
+use crate::hosts::Host;
+
+/// Where tasks may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Binding {
+    /// Each task on a core of its own, in order.
+    Core,
+    /// Wherever the system puts them.
+    None,
+}
+
+/// A job to run.
+#[derive(Debug, Clone)]
+pub struct JobSpec {
+    /// The command that the user called, for messages.
+    pub command: &'static str,
+    /// Number of tasks.
+    pub tasks: u32,
+    /// Program as the user wrote it.
+    pub program: OsString,
+    /// The program's arguments.
+    pub args: Vec<OsString>,
+    /// Variables for the tasks, beside the launcher's own environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// Where tasks may run.
+    pub binding: Binding,
+    /// Whether lines of output carry the task's number.
+    pub tag_output: bool,
+    /// Whether task 0 reads the launcher's standard input.
+    pub stdin: bool,
+    /// Longest life of the job.
+    pub timeout: Option<Duration>,
+    /// Time between SIGTERM and SIGKILL when the job is ended.
+    pub grace: Duration,
+    /// Whether to say what is started.
+    pub verbose: bool,
+    /// Machines to run on; empty for this one.
+    pub hosts: Vec<Host>,
+    /// The command that runs something on a machine, with `{host}` for its name.
+    pub remote: String,
+    /// Name or number under which the other machines reach this one.
+    pub address: Option<String>,
+}
+
+/// Why a job did not start. Every text is one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// No such program.
+    #[error("program {program:?} not found{place}", place = if *searched { " in PATH" } else { "" })]
+    NotFound {
+        /// As the user wrote it.
+        program: String,
+        /// Whether PATH was searched.
+        searched: bool,
+    },
+    /// The file is there and cannot be run.
+    #[error("cannot run {path:?}: {reason}")]
+    NotExecutable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The descriptor limit is too low.
+    #[error(
+        "{tasks} tasks need {need} open files in the launcher and the limit is {limit}: raise it (ulimit -n) or start fewer tasks"
+    )]
+    Descriptors {
+        /// Tasks wanted.
+        tasks: u32,
+        /// Descriptors needed.
+        need: u64,
+        /// Hard limit.
+        limit: u64,
+    },
+    /// A variable of the tasks that is the launcher's to set, or that is not set.
+    #[error("-x {name}: {reason}")]
+    Variable {
+        /// The variable.
+        name: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// A process could not be made.
+    #[error("cannot start task {task}: {source}; the tasks before it were ended")]
+    Spawn {
+        /// The task.
+        task: u32,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The store could not be set up.
+    #[error(transparent)]
+    Bootstrap(#[from] BootstrapError),
+    /// Hosts that cannot be used.
+    #[error("hosts {text:?}: {reason}")]
+    Hosts {
+        /// As the user wrote it.
+        text: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The launcher's folder does not exist on another machine.
+    #[error("cannot change to the folder {path:?}: {source}")]
+    Folder {
+        /// The folder.
+        path: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A text that is to go to another machine is not UTF-8.
+    #[error("{text:?} is not UTF-8 and cannot be sent to another machine")]
+    NotText {
+        /// The text, as far as it can be shown.
+        text: String,
+    },
+    /// The system refused something else.
+    #[error("{what}: {source}")]
+    System {
+        /// What was attempted.
+        what: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+impl Fault {
+    /// The launcher's exit code, as shells have it for commands they cannot run.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::NotFound { .. } => 127,
+            Self::NotExecutable { .. } => 126,
+            Self::Variable { .. } | Self::Hosts { .. } => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// Variables that the launcher sets for each task.
+const OWN: &[&str] = &[
+    variables::KVS,
+    variables::JOB_ID,
+    variables::JOB_SECRET,
+    variables::TASK,
+    variables::TASKS,
+    variables::MP_CHILD,
+    variables::MP_PROCS,
+    variables::MP_PARTITION,
+    variables::MP_COMMON_TASKS,
+];
+
+/// Reads one `-x VAR` or `-x VAR=VALUE`.
+pub(crate) fn variable(text: &str) -> Result<(OsString, OsString), Fault> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(OsString::from(value))),
+        None => (text, std::env::var_os(text)),
+    };
+    let fault = |reason| Fault::Variable { name: name.to_owned(), reason };
+    if name.is_empty() {
+        return Err(fault("the name is missing"));
+    }
+    if OWN.contains(&name) {
+        return Err(fault("the launcher sets this variable for each task"));
+    }
+    let value = value.ok_or_else(|| fault("is not set here: write -x VAR=VALUE, or set it first"))?;
+    Ok((name.into(), value))
+}
+
+/// The file that `program` names, searched as a shell does.
+pub(crate) fn resolve(program: &OsString) -> Result<PathBuf, Fault> {
+    let shown = program.to_string_lossy().into_owned();
+    if shown.is_empty() {
+        return Err(Fault::NotFound { program: shown, searched: false });
+    }
+    if shown.contains('/') {
+        let path = PathBuf::from(program);
+        return match check(&path) {
+            Ok(()) => Ok(path),
+            Err(None) => Err(Fault::NotFound { program: shown, searched: false }),
+            Err(Some(reason)) => Err(Fault::NotExecutable { path, reason }),
+        };
+    }
+    let mut refused = None;
+    for folder in std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()) {
+        let path = folder.join(program);
+        match check(&path) {
+            Ok(()) => return Ok(path),
+            Err(Some(reason)) => {
+                refused.get_or_insert((path, reason));
+            }
+            Err(None) => {}
+        }
+    }
+    match refused {
+        Some((path, reason)) => Err(Fault::NotExecutable { path, reason }),
+        None => Err(Fault::NotFound { program: shown, searched: true }),
+    }
+}
+
+/// `Err(None)`: no such file.
+fn check(path: &Path) -> Result<(), Option<String>> {
+    let meta = match path.metadata() {
+        Ok(meta) => meta,
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Err(None);
+        }
+        Err(e) => return Err(Some(e.to_string())),
+    };
+    if meta.is_dir() {
+        return Err(Some("it is a directory".into()));
+    }
+    // Root may run what anybody may run; for others the kernel has the last word at exec.
+    if meta.permissions().mode() & 0o111 == 0 {
+        return Err(Some("it is not executable (chmod +x)".into()));
+    }
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).map_err(|e| Some(e.to_string()))
+}

@@ -1,0 +1,231 @@
+//! Prepares a job: checks, secret, key-value server, processes.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal};
+use std::process::Stdio;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use lapis_core::bootstrap::{Address, Listener, Server, ServerConfig, ServerEvent, random_secret, variables};
+use rustix::event::EventfdFlags;
+use rustix::process::{Resource, Rlimit};
+
+use crate::agent::Remote;
+use crate::bind;
+use crate::guard::Guard;
+use crate::hosts;
+use crate::job::{Binding, Fault, JobSpec, resolve};
+use crate::running::{Running, say};
+use crate::signals::Signals;
+use crate::spawn::Spawner;
+use crate::wire::Order;
+
+/// How long the others wait for the news of a task's end before they hear only that its connection broke.
+const LINGER: Duration = Duration::from_millis(300);
+
+/// Runs the job; the result is the launcher's exit code.
+pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
+    let system = |what| move |source| Fault::System { what, source };
+    let placed = hosts::place(&spec.hosts, if spec.hosts.is_empty() { 0 } else { spec.tasks })?;
+    // Without hosts the program is looked for before anything is started; other machines look for themselves.
+    let program = if placed.is_empty() { Some(resolve(&spec.program)?) } else { None };
+    let files = raise_descriptor_limit(spec)?;
+    // The guard is forked while there is one thread, and after the signals are taken, so that it has them blocked.
+    let signals = Signals::take().map_err(system("taking over the signals"))?;
+    let guard = Guard::start().map_err(system("starting the guard process"))?;
+
+    let secret = random_secret()?;
+    let job = JobName::draw()?;
+    let (listener, address) = listen(spec, &job.id).map_err(system("listening for the tasks"))?;
+    let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+        .map_err(|e| Fault::System { what: "making an eventfd", source: e.into() })?;
+    let wake = Arc::new(wake);
+    let (news, events) = mpsc::channel();
+    let mut config = ServerConfig::new(spec.tasks, secret);
+    config.job_id.clone_from(&job.id);
+    config.linger = LINGER;
+    let bell = Arc::clone(&wake);
+    let server = Server::start(listener, config, move |event| {
+        if matches!(event, ServerEvent::Aborted { .. }) && news.send(event).is_ok() {
+            let _ = rustix::io::write(&*bell, &1u64.to_ne_bytes());
+        }
+    })
+    .map_err(system("starting the key-value server"))?;
+
+    let env = variables_of(spec, &job, &address, &secret);
+    let mut running = Running::new(spec, server, signals, guard, events, wake);
+    match program {
+        Some(program) => {
+            let here: Vec<u32> = (0..spec.tasks).collect();
+            let cpus = match spec.binding {
+                Binding::None => Vec::new(),
+                Binding::Core => bind::assign(spec.tasks).unwrap_or_else(|cores| {
+                    let need = spec.tasks;
+                    say(spec, &format!("--bind core needs {need} cores and {cores} are usable: not binding"));
+                    Vec::new()
+                }),
+            };
+            let spawner = Spawner {
+                program: &program,
+                name: &spec.program,
+                args: &spec.args,
+                env: &env,
+                here: &here,
+                mask: running.original_mask(),
+                files,
+                cpus: &cpus,
+                piped: spec.tag_output,
+                guard: running.guard_line(),
+            };
+            start_here(spec, &spawner, &mut running)?;
+        }
+        None => start_elsewhere(spec, &placed, &env, &mut running)?,
+    }
+    if spec.verbose {
+        say(spec, &format!("started {} tasks of {:?}", spec.tasks, spec.program));
+    }
+    Ok(running.until_the_end())
+}
+
+fn start_here(spec: &JobSpec, spawner: &Spawner<'_>, running: &mut Running<'_>) -> Result<(), Fault> {
+    for task in 0..spec.tasks {
+        let stdin = match (task == 0 && spec.stdin, io::stdin().is_terminal()) {
+            (false, _) => Stdio::null(),
+            (true, false) => Stdio::inherit(),
+            // The terminal belongs to the launcher's group: a task that read it would be stopped.
+            (true, true) => Stdio::piped(),
+        };
+        let mut local = spawner.start(task as usize, stdin).map_err(|e| spawner.fault(task, e))?;
+        if let Some(to) = local.child.stdin.take() {
+            forward_stdin(to);
+        }
+        running.add_local(task, local);
+    }
+    Ok(())
+}
+
+fn start_elsewhere(
+    spec: &JobSpec,
+    placed: &[(String, Vec<u32>)],
+    env: &[(OsString, OsString)],
+    running: &mut Running<'_>,
+) -> Result<(), Fault> {
+    let text = |s: &OsStr| match s.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(Fault::NotText { text: s.to_string_lossy().into_owned() }),
+    };
+    let folder =
+        std::env::current_dir().map_err(|source| Fault::System { what: "the current folder", source })?;
+    let mut all = Vec::new();
+    for (name, value) in std::env::vars_os() {
+        let ours = ["LAPIS_", "LAPI_", "MP_"].iter().any(|p| name.to_string_lossy().starts_with(p));
+        if ours && !env.iter().any(|(n, _)| *n == name) {
+            all.push((text(&name)?, text(&value)?));
+        }
+    }
+    for (name, value) in env {
+        all.push((text(name)?, text(value)?));
+    }
+    for (host, tasks) in placed {
+        let order = Order {
+            tasks: tasks.clone(),
+            program: text(&spec.program)?,
+            args: spec.args.iter().map(|a| text(a)).collect::<Result<_, _>>()?,
+            env: all.clone(),
+            folder: text(folder.as_os_str())?,
+            bind: spec.binding == Binding::Core,
+        };
+        let words = hosts::command(&spec.remote, host);
+        let remote =
+            Remote::start(host, &words, &order, running.original_mask()).map_err(|e| Fault::Hosts {
+                text: host.clone(),
+                reason: format!("cannot run the remote command {:?}: {e}", spec.remote),
+            })?;
+        running.add_remote(remote);
+    }
+    Ok(())
+}
+
+/// The store's socket, and the address that tasks are told.
+fn listen(spec: &JobSpec, job: &str) -> io::Result<(Listener, Address)> {
+    if spec.hosts.is_empty() {
+        let listener = Listener::bind(&Address::Unix(format!("lapis-{job}")))?;
+        let address = listener.address().clone();
+        return Ok((listener, address));
+    }
+    // Every interface: which one a host comes through is the routing's business, and strangers lack the secret.
+    let listener = Listener::bind(&Address::Tcp { host: "::".into(), port: 0 })
+        .or_else(|_| Listener::bind(&Address::Tcp { host: "0.0.0.0".into(), port: 0 }))?;
+    let Address::Tcp { port, .. } = *listener.address() else {
+        return Err(io::ErrorKind::Unsupported.into());
+    };
+    let own = || rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host = spec.address.clone().unwrap_or_else(own);
+    Ok((listener, Address::Tcp { host, port }))
+}
+
+/// What every task finds in its environment.
+fn variables_of(
+    spec: &JobSpec,
+    job: &JobName,
+    address: &Address,
+    secret: &[u8; 32],
+) -> Vec<(OsString, OsString)> {
+    let mut all = spec.env.clone();
+    for (name, value) in [("MP_MSG_API", "lapi"), ("LAPI_USE_SHM", "yes")] {
+        if std::env::var_os(name).is_none() && !spec.env.iter().any(|(k, _)| k == name) {
+            all.push((name.into(), value.into()));
+        }
+    }
+    for (name, value) in [
+        (variables::KVS, address.to_string()),
+        (variables::JOB_ID, job.id.clone()),
+        (variables::JOB_SECRET, secret.iter().map(|b| format!("{b:02x}")).collect()),
+        (variables::TASKS, spec.tasks.to_string()),
+        (variables::MP_PROCS, spec.tasks.to_string()),
+        (variables::MP_PARTITION, job.partition.to_string()),
+    ] {
+        all.push((name.into(), value.into()));
+    }
+    all
+}
+
+struct JobName {
+    id: String,
+    partition: u32,
+}
+
+impl JobName {
+    fn draw() -> Result<Self, Fault> {
+        let draw = random_secret()?;
+        let number = |at: usize| u32::from_le_bytes([draw[at], draw[at + 1], draw[at + 2], draw[at + 3]]);
+        let pid = std::process::id();
+        // MP_PARTITION is a plain positive number to programs that look at it.
+        Ok(Self { id: format!("{pid}-{:08x}{:08x}", number(0), number(4)), partition: number(8) >> 1 })
+    }
+}
+
+/// Lets the launcher open as much as the system allows; the tasks get the limit that the user has.
+fn raise_descriptor_limit(spec: &JobSpec) -> Result<Rlimit, Fault> {
+    let given = rustix::process::getrlimit(Resource::Nofile);
+    let mut raised = given;
+    raised.current = given.maximum;
+    let _ = rustix::process::setrlimit(Resource::Nofile, raised);
+    let limit = rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    // A connection each, two streams each if tagged, two pipes per host; beside them the launcher's own and a few strangers.
+    let each = if spec.tag_output && spec.hosts.is_empty() { 3 } else { 1 };
+    let need = u64::from(spec.tasks) * each + 2 * spec.hosts.len() as u64 + 24;
+    if need > limit {
+        return Err(Fault::Descriptors { tasks: spec.tasks, need, limit });
+    }
+    Ok(given)
+}
+
+/// Copies the terminal's input to task 0 until one of them ends.
+fn forward_stdin(mut to: std::process::ChildStdin) {
+    let copy = move || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut to);
+    };
+    // Without the thread the task sees an empty input, which the user sees at once.
+    let _ = std::thread::Builder::new().name("lapirun-stdin".into()).spawn(copy);
+}

@@ -1,0 +1,357 @@
+//! A running job: waits, passes on, ends.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use lapis_core::bootstrap::{Server, ServerEvent};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Signal, getpid, kill_process};
+
+use crate::agent::{News, Remote};
+use crate::guard::Guard;
+use crate::job::JobSpec;
+use crate::output::{Sink, Stream};
+use crate::signals::{self, Signals};
+use crate::spawn::{Local, Outcome};
+
+/// Exit code of a job that outlived `--timeout`, as timeout(1) has it.
+const TIMED_OUT: u8 = 124;
+/// How long a killed task on another machine may take to be reported before its host is given up.
+const LAST_WORD: Duration = Duration::from_secs(10);
+
+/// One line to the user.
+pub(crate) fn say(spec: &JobSpec, text: &str) {
+    let _ = writeln!(io::stderr(), "{}: {text}", spec.command);
+}
+
+struct Task {
+    /// Absent for a task on another machine.
+    local: Option<Local>,
+    /// Where it is, for messages.
+    shown: String,
+    outcome: Option<Outcome>,
+}
+
+/// The processes of a job and what the launcher knows about them.
+pub(crate) struct Running<'a> {
+    spec: &'a JobSpec,
+    server: Server,
+    signals: Signals,
+    guard: Guard,
+    events: mpsc::Receiver<ServerEvent>,
+    wake: Arc<OwnedFd>,
+    tasks: BTreeMap<u32, Task>,
+    streams: Vec<Stream>,
+    remotes: Vec<Remote>,
+    sinks: BTreeMap<(u32, bool), Sink>,
+    /// The launcher's exit code, once something has gone wrong.
+    verdict: Option<u8>,
+    /// When politeness ends.
+    kill_at: Option<Instant>,
+    /// When other machines are given up.
+    leave_at: Option<Instant>,
+    deadline: Option<Instant>,
+    interrupts: u32,
+}
+
+impl<'a> Running<'a> {
+    pub(crate) fn new(
+        spec: &'a JobSpec,
+        server: Server,
+        signals: Signals,
+        guard: Guard,
+        events: mpsc::Receiver<ServerEvent>,
+        wake: Arc<OwnedFd>,
+    ) -> Self {
+        Self {
+            spec,
+            server,
+            signals,
+            guard,
+            events,
+            wake,
+            tasks: BTreeMap::new(),
+            streams: Vec::new(),
+            remotes: Vec::new(),
+            sinks: BTreeMap::new(),
+            verdict: None,
+            kill_at: None,
+            leave_at: None,
+            deadline: spec.timeout.map(|t| Instant::now() + t),
+            interrupts: 0,
+        }
+    }
+
+    /// The signal mask that the launcher was started with.
+    pub(crate) fn original_mask(&self) -> libc::sigset_t {
+        self.signals.original
+    }
+
+    /// Where tasks announce themselves to the guard.
+    pub(crate) fn guard_line(&self) -> std::os::fd::RawFd {
+        self.guard.line()
+    }
+
+    /// Takes charge of a task on this machine.
+    pub(crate) fn add_local(&mut self, task: u32, mut local: Local) {
+        for (from, error) in local.take_output() {
+            self.streams.push(Stream::new(task, from, error));
+        }
+        let shown = format!("process {}", local.pid.as_raw_nonzero());
+        self.tasks.insert(task, Task { local: Some(local), shown, outcome: None });
+    }
+
+    /// Takes charge of an agent and its tasks.
+    pub(crate) fn add_remote(&mut self, remote: Remote) {
+        for &task in &remote.tasks {
+            let shown = format!("on {}", remote.host);
+            self.tasks.insert(task, Task { local: None, shown, outcome: None });
+        }
+        self.remotes.push(remote);
+    }
+
+    /// Runs until every task has ended; the result is the launcher's exit code.
+    pub(crate) fn until_the_end(mut self) -> u8 {
+        while self.tasks.values().any(|t| t.outcome.is_none()) {
+            self.wait();
+            self.hear_aborts();
+            for signal in self.signals.read() {
+                self.obey(signal);
+            }
+            // Looking costs one system call per task; a lost SIGCHLD would cost the job.
+            let mut ended = Vec::new();
+            for (number, task) in &self.tasks {
+                if task.outcome.is_none()
+                    && let Some(outcome) = task.local.as_ref().and_then(Local::outcome)
+                {
+                    ended.push((*number, outcome));
+                }
+            }
+            self.record(&ended);
+            self.keep_time();
+        }
+        self.verdict.unwrap_or(0)
+    }
+
+    /// Sleeps until a signal, an abort, output or a deadline; deals with output and agents.
+    fn wait(&mut self) {
+        let next = self.kill_at.into_iter().chain(self.deadline).chain(self.leave_at).min();
+        let timeout = next.map(|at| {
+            let left = at.saturating_duration_since(Instant::now()).as_millis() as i64 + 1;
+            Timespec { tv_sec: left / 1000, tv_nsec: left % 1000 * 1_000_000 }
+        });
+        let borrowed = PollFd::from_borrowed_fd;
+        let mut fds =
+            vec![borrowed(self.signals.as_fd(), PollFlags::IN), borrowed(self.wake.as_fd(), PollFlags::IN)];
+        fds.extend(self.streams.iter().map(|s| borrowed(s.from.as_fd(), PollFlags::IN)));
+        fds.extend(self.remotes.iter().map(|r| borrowed(r.as_fd(), PollFlags::IN)));
+        // Interrupted or failed: the loop looks at everything anyway.
+        let _ = rustix::event::poll(&mut fds, timeout.as_ref());
+        let mut ready = fds[2..].iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>().into_iter();
+        drop(fds);
+        self.streams.retain_mut(|stream| !ready.next().unwrap_or(false) || stream.pump());
+        let spoken: Vec<usize> = (0..self.remotes.len()).filter(|_| ready.next().unwrap_or(false)).collect();
+        // From the last, so that those that leave do not move the others.
+        for at in spoken.into_iter().rev() {
+            self.hear_agent(at);
+        }
+    }
+
+    fn hear_agent(&mut self, at: usize) {
+        let (news, open) = self.remotes[at].hear();
+        let host = self.remotes[at].host.clone();
+        let mut ended = Vec::new();
+        for item in news {
+            match item {
+                News::Started { task, pid } => {
+                    if let Some(task) = self.tasks.get_mut(&task) {
+                        task.shown = format!("process {pid} on {host}");
+                    }
+                }
+                News::Output { task, error, bytes } => {
+                    let tagged = self.spec.tag_output;
+                    self.sinks
+                        .entry((task, error))
+                        .or_insert_with(|| Sink::new(task, error, tagged))
+                        .push(&bytes);
+                }
+                News::Exited { task, outcome } => ended.push((task, outcome)),
+                News::Failed { code, text } => self.give_up(code, &format!("host {host}: {text}")),
+            }
+        }
+        self.record(&ended);
+        if open {
+            return;
+        }
+        let remote = self.remotes.swap_remove(at);
+        let orphans: Vec<u32> =
+            remote.tasks.iter().copied().filter(|t| self.tasks[t].outcome.is_none()).collect();
+        remote.finish();
+        if !orphans.is_empty() {
+            self.give_up(
+                1,
+                &format!("lost the connection to host {host}; it had {} tasks of the job", orphans.len()),
+            );
+            let outcome = Outcome::Killed { signal: libc::SIGKILL, dumped: false };
+            self.record(&orphans.iter().map(|&t| (t, outcome)).collect::<Vec<_>>());
+        }
+    }
+
+    fn hear_aborts(&mut self) {
+        let mut counter = [0u8; 8];
+        let _ = rustix::io::read(&*self.wake, &mut counter);
+        while let Ok(event) = self.events.try_recv() {
+            if let ServerEvent::Aborted { task, code, message } = event {
+                // A code of 0 would hide the abort from whoever started the job.
+                let code = (code as u8).max(1);
+                let message: String = message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+                self.give_up(code, &format!("task {task} aborted the job with code {code}: {message}"));
+            }
+        }
+    }
+
+    fn obey(&mut self, signal: i32) {
+        match signal {
+            libc::SIGTSTP => {
+                self.send(libc::SIGTSTP);
+                // The launcher stops as its tasks do, so that the shell sees a stopped job.
+                let _ = kill_process(getpid(), Signal::STOP);
+                self.send(libc::SIGCONT);
+            }
+            libc::SIGCONT => self.send(libc::SIGCONT),
+            _ if signals::FORWARDED.contains(&signal) => {
+                self.send(signal);
+                if matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGQUIT) {
+                    self.interrupts += 1;
+                    if self.interrupts > 1 {
+                        // Asked twice: the tasks have had their chance.
+                        self.kill_at = Some(Instant::now());
+                        self.verdict.get_or_insert((128 + signal) as u8);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes the ends of tasks; the first bad one ends the job.
+    fn record(&mut self, ended: &[(u32, Outcome)]) {
+        for (number, outcome) in ended {
+            if let Some(task) = self.tasks.get_mut(number) {
+                task.outcome = Some(*outcome);
+            }
+            self.server.task_exited(*number, &outcome.to_string());
+        }
+        // Several at once: a signal is rather the cause, an exit code rather the consequence.
+        let failed = ended.iter().filter(|(_, outcome)| outcome.failed());
+        if let Some((number, outcome)) = failed.min_by_key(|(_, o)| matches!(o, Outcome::Exited(_))) {
+            let others = self.tasks.values().filter(|t| t.outcome.is_none()).count();
+            let rest = match others {
+                0 => String::new(),
+                1 => "; ending the other task".to_owned(),
+                n => format!("; ending the other {n} tasks"),
+            };
+            let shown = self.tasks.get(number).map_or("", |t| t.shown.as_str());
+            self.give_up(outcome.exit_code(), &format!("task {number} ({shown}) {outcome}{rest}"));
+        }
+    }
+
+    fn keep_time(&mut self) {
+        let now = Instant::now();
+        if self.deadline.is_some_and(|at| now >= at) {
+            self.deadline = None;
+            let seconds = self.spec.timeout.unwrap_or_default().as_secs_f64();
+            let left: Vec<String> =
+                self.tasks.iter().filter(|(_, t)| t.outcome.is_none()).map(|(n, _)| n.to_string()).collect();
+            let shown = left.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
+            let more = if left.len() > 8 { format!(" and {} more", left.len() - 8) } else { String::new() };
+            self.give_up(
+                TIMED_OUT,
+                &format!("the job did not end in {seconds} s; still running: task {shown}{more}"),
+            );
+        }
+        if self.kill_at.is_some_and(|at| now >= at) {
+            // Again after a while: a task may have been between fork and exec of a child.
+            self.kill_at = Some(now + Duration::from_secs(1));
+            self.leave_at.get_or_insert(now + LAST_WORD);
+            self.send(libc::SIGKILL);
+        }
+        if self.leave_at.is_some_and(|at| now >= at) {
+            self.leave_at = None;
+            while let Some(remote) = self.remotes.pop() {
+                let silent: Vec<u32> =
+                    remote.tasks.iter().copied().filter(|t| self.tasks[t].outcome.is_none()).collect();
+                say(
+                    self.spec,
+                    &format!("host {} does not answer; leaving {} tasks to it", remote.host, silent.len()),
+                );
+                let outcome = Outcome::Killed { signal: libc::SIGKILL, dumped: false };
+                self.record(&silent.iter().map(|&t| (t, outcome)).collect::<Vec<_>>());
+                remote.finish();
+            }
+        }
+    }
+
+    /// The job has failed: says why, once, and ends the tasks that still run.
+    fn give_up(&mut self, code: u8, why: &str) {
+        if self.verdict.is_some() {
+            return;
+        }
+        self.verdict = Some(code);
+        say(self.spec, why);
+        self.send(libc::SIGTERM);
+        // A stopped task could not react.
+        self.send(libc::SIGCONT);
+        self.kill_at.get_or_insert(Instant::now() + self.spec.grace);
+    }
+
+    /// A signal to every task that still runs, with all that it has started.
+    fn send(&mut self, signal: i32) {
+        for task in self.tasks.values().filter(|t| t.outcome.is_none()) {
+            if let Some(local) = &task.local {
+                signals::send_group(local.pid, signal);
+            }
+        }
+        for remote in &mut self.remotes {
+            remote.signal(signal);
+        }
+    }
+}
+
+impl Drop for Running<'_> {
+    /// Leaves nothing behind: neither tasks nor what they started, nor unread output.
+    fn drop(&mut self) {
+        for local in self.tasks.values_mut().filter_map(|t| t.local.as_mut()) {
+            local.finish();
+        }
+        for stream in self.streams.drain(..) {
+            stream.drain();
+        }
+        // An agent that has reported all its tasks may still have output on the way.
+        let start = Instant::now();
+        while !self.remotes.is_empty() && start.elapsed() < Duration::from_secs(5) && self.all_ended() {
+            let mut fds: Vec<PollFd<'_>> =
+                self.remotes.iter().map(|r| PollFd::new(r, PollFlags::IN)).collect();
+            let timeout = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+            let _ = rustix::event::poll(&mut fds, Some(&timeout));
+            drop(fds);
+            for at in (0..self.remotes.len()).rev() {
+                self.hear_agent(at);
+            }
+        }
+        for remote in self.remotes.drain(..) {
+            remote.finish();
+        }
+        self.sinks.values_mut().for_each(Sink::finish);
+        // The guard is sent away after this, by its own drop.
+    }
+}
+
+impl Running<'_> {
+    fn all_ended(&self) -> bool {
+        self.tasks.values().all(|t| t.outcome.is_some())
+    }
+}

@@ -1,0 +1,226 @@
+//! Starting one task on this machine, and how tasks end.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use lapis_core::bootstrap::variables;
+use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions, WaitIdStatus};
+use rustix::thread::CpuSet;
+
+use crate::job::Fault;
+use crate::signals;
+
+/// How the tasks of a job are started; the same for all.
+pub(crate) struct Spawner<'a> {
+    /// The file to run, and its name as the user wrote it.
+    pub(crate) program: &'a Path,
+    pub(crate) name: &'a OsString,
+    pub(crate) args: &'a [OsString],
+    /// Variables that are the same for all tasks.
+    pub(crate) env: &'a [(OsString, OsString)],
+    /// The tasks of this machine.
+    pub(crate) here: &'a [u32],
+    pub(crate) mask: libc::sigset_t,
+    pub(crate) files: Rlimit,
+    /// Processors of each task, in the order of `here`; empty without binding.
+    pub(crate) cpus: &'a [CpuSet],
+    /// Whether the launcher reads the tasks' output.
+    pub(crate) piped: bool,
+    /// Where a task announces itself to the guard.
+    pub(crate) guard: RawFd,
+}
+
+/// A task on this machine.
+pub(crate) struct Local {
+    /// The task's process and group number.
+    pub(crate) pid: Pid,
+    pub(crate) child: Child,
+}
+
+impl Local {
+    /// How the task ended, if it has. It is not reaped: the zombie holds the group number until the job's end.
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        rustix::process::waitid(WaitId::Pid(self.pid), options).ok().flatten().map(|s| Outcome::of(&s))
+    }
+
+    /// Ends the task with all that it has started and left running, and reaps it.
+    pub(crate) fn finish(&mut self) {
+        signals::send_group(self.pid, libc::SIGKILL);
+        let _ = self.child.wait();
+    }
+
+    /// The reading ends of the task's output; `true` marks standard error.
+    pub(crate) fn take_output(&mut self) -> Vec<(OwnedFd, bool)> {
+        let out = self.child.stdout.take().map(|s| (OwnedFd::from(s), false));
+        let err = self.child.stderr.take().map(|s| (OwnedFd::from(s), true));
+        out.into_iter().chain(err).collect()
+    }
+}
+
+impl Spawner<'_> {
+    /// Starts the task at a place in `here`.
+    pub(crate) fn start(&self, place: usize, stdin: Stdio) -> io::Result<Local> {
+        let task = self.here[place];
+        let mut command = Command::new(self.program);
+        command.arg0(self.name).args(self.args);
+        command.envs(self.env.iter().map(|(k, v)| (k, v)));
+        command.env(variables::TASK, task.to_string()).env(variables::MP_CHILD, task.to_string());
+        match common_tasks(task, self.here) {
+            Some(list) => command.env(variables::MP_COMMON_TASKS, list),
+            None => command.env_remove(variables::MP_COMMON_TASKS),
+        };
+        command.process_group(0).stdin(stdin);
+        if self.piped {
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
+        let (launcher, guard) = (rustix::process::getpid(), self.guard);
+        let (mask, files, cpus) = (self.mask, self.files, self.cpus.get(place).copied());
+        // SAFETY: the closure runs between fork and exec and makes system calls only: no allocation, no locks.
+        unsafe {
+            command.pre_exec(move || {
+                // The kernel sends this when the launcher's main thread, which forks, ends.
+                if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                if rustix::process::getppid() != Some(launcher) {
+                    // The launcher died before the request was made.
+                    libc::_exit(1);
+                }
+                let group = libc::getpid().to_ne_bytes();
+                if libc::write(guard, group.as_ptr().cast(), group.len()) != 4 {
+                    return Err(io::Error::last_os_error());
+                }
+                if libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) != 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                rustix::process::setrlimit(Resource::Nofile, files)?;
+                if let Some(cpus) = &cpus {
+                    rustix::thread::sched_setaffinity(None, cpus)?;
+                }
+                Ok(())
+            });
+        }
+        let child = command.spawn()?;
+        Ok(Local { pid: Pid::from_child(&child), child })
+    }
+
+    /// Says why a start failed.
+    pub(crate) fn fault(&self, task: u32, source: io::Error) -> Fault {
+        let path = self.program.to_path_buf();
+        match source.raw_os_error() {
+            Some(libc::ENOEXEC | libc::EACCES | libc::ELIBBAD | libc::ETXTBSY) => {
+                Fault::NotExecutable { path, reason: source.to_string() }
+            }
+            // The file was there a moment ago: its interpreter is not.
+            Some(libc::ENOENT) => Fault::NotExecutable {
+                path,
+                reason: "the interpreter or loader that it names does not exist".into(),
+            },
+            _ => Fault::Spawn { task, source },
+        }
+    }
+}
+
+/// The guide's list of the other tasks on the node. Left out where it would be too long for an environment.
+fn common_tasks(task: u32, here: &[u32]) -> Option<String> {
+    if here.len() > 4096 {
+        return None;
+    }
+    let mut list = (here.len() - 1).to_string();
+    for other in here.iter().filter(|&&t| t != task) {
+        list.push(':');
+        list.push_str(&other.to_string());
+    }
+    Some(list)
+}
+
+/// How a task ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Exited(i32),
+    Killed { signal: i32, dumped: bool },
+}
+
+impl Outcome {
+    fn of(status: &WaitIdStatus) -> Self {
+        match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Self::Exited(code),
+            (None, signal) => {
+                Self::Killed { signal: signal.unwrap_or(libc::SIGKILL), dumped: status.dumped() }
+            }
+        }
+    }
+
+    pub(crate) fn failed(self) -> bool {
+        self != Self::Exited(0)
+    }
+
+    pub(crate) fn exit_code(self) -> u8 {
+        match self {
+            Self::Exited(code) => code as u8,
+            Self::Killed { signal, .. } => (128 + signal) as u8,
+        }
+    }
+
+    /// As it stands in a message of an agent.
+    pub(crate) fn to_bytes(self) -> [u8; 5] {
+        let (how, number) = match self {
+            Self::Exited(code) => (0, code),
+            Self::Killed { signal, dumped } => (1 + u8::from(dumped), signal),
+        };
+        let [a, b, c, d] = number.to_le_bytes();
+        [how, a, b, c, d]
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let &[how, a, b, c, d] = bytes else { return None };
+        let number = i32::from_le_bytes([a, b, c, d]);
+        match how {
+            0 => Some(Self::Exited(number)),
+            1 | 2 if (1..=64).contains(&number) => Some(Self::Killed { signal: number, dumped: how == 2 }),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Self::Exited(code) => write!(f, "exited with status {code}"),
+            Self::Killed { signal, dumped } => {
+                let core = if dumped { ", core dumped" } else { "" };
+                write!(f, "was killed by signal {signal} ({}{core})", signals::name(signal))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_travel() {
+        for outcome in [
+            Outcome::Exited(0),
+            Outcome::Exited(255),
+            Outcome::Killed { signal: 11, dumped: true },
+            Outcome::Killed { signal: 9, dumped: false },
+        ] {
+            assert_eq!(Outcome::from_bytes(&outcome.to_bytes()), Some(outcome));
+        }
+        assert_eq!(Outcome::from_bytes(&[1, 0, 0, 0, 0]), None);
+        assert_eq!(Outcome::from_bytes(&[0; 4]), None);
+    }
+
+    #[test]
+    fn common_tasks_are_the_others_of_the_node() {
+        assert_eq!(common_tasks(1, &[0, 1, 2, 3]).unwrap(), "3:0:2:3");
+        assert_eq!(common_tasks(5, &[5]).unwrap(), "0");
+    }
+}

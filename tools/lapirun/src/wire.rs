@@ -1,0 +1,131 @@
+//! What a launcher and its agents on other machines say to each other, over the agent's standard input and output.
+//!
+//! ```text
+//!  0      1        5        9                 9+length
+//!  | kind | number | length | bytes …          |      number and length: u32, little endian
+//!
+//!  to the agent                               from the agent
+//!  ORDER   bytes: the job, JSON               HELLO    bytes: GREETING
+//!  SIGNAL  number: signal for all tasks       STARTED  number: task, bytes: process as u32
+//!                                             OUTPUT, ERROR   number: task, bytes: as written by it
+//!  end of input: the launcher is gone,        EXITED   number: task, bytes: how (u8), code or signal (i32)
+//!  kill all                                   FAULT    number: exit code, bytes: one line of text
+//! ```
+
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) const ORDER: u8 = 0x01;
+pub(crate) const SIGNAL: u8 = 0x02;
+pub(crate) const HELLO: u8 = 0x81;
+pub(crate) const STARTED: u8 = 0x82;
+pub(crate) const OUTPUT: u8 = 0x83;
+pub(crate) const ERROR: u8 = 0x84;
+pub(crate) const EXITED: u8 = 0x85;
+pub(crate) const FAULT: u8 = 0x86;
+
+/// Says that both ends are of one version.
+pub(crate) const GREETING: &[u8] = b"lapirun agent 1";
+/// Longest content of a frame.
+const MAX: usize = 16 << 20;
+
+/// The job as an agent sees it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// Numbers of the tasks to start here.
+    pub(crate) tasks: Vec<u32>,
+    pub(crate) program: String,
+    pub(crate) args: Vec<String>,
+    /// Variables for all tasks; the job's secret is among them.
+    pub(crate) env: Vec<(String, String)>,
+    /// Working directory.
+    pub(crate) folder: String,
+    pub(crate) bind: bool,
+}
+
+/// One message.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) kind: u8,
+    pub(crate) number: u32,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Sends one message.
+pub(crate) fn send(to: &mut impl Write, kind: u8, number: u32, bytes: &[u8]) -> io::Result<()> {
+    let mut frame = Vec::with_capacity(9 + bytes.len());
+    frame.push(kind);
+    frame.extend_from_slice(&number.to_le_bytes());
+    frame.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    frame.extend_from_slice(bytes);
+    to.write_all(&frame)?;
+    to.flush()
+}
+
+/// Bytes received, on their way to being messages.
+#[derive(Default)]
+pub(crate) struct Inbox(Vec<u8>);
+
+impl Inbox {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// The next whole message; `Err` holds the beginning of what is none.
+    pub(crate) fn next(&mut self) -> Result<Option<Frame>, String> {
+        let Some(&kind) = self.0.first() else {
+            return Ok(None);
+        };
+        let word = |at: usize| self.0.get(at..at + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+        let known = matches!(kind, ORDER | SIGNAL | HELLO..=FAULT);
+        let length = word(5).unwrap_or(0) as usize;
+        if !known || length > MAX {
+            let start = &self.0[..self.0.len().min(60)];
+            return Err(String::from_utf8_lossy(start).escape_debug().to_string());
+        }
+        match (word(1), self.0.len() >= 9 + length && self.0.len() >= 9) {
+            (Some(number), true) => {
+                let bytes = self.0[9..9 + length].to_vec();
+                self.0.drain(..9 + length);
+                Ok(Some(Frame { kind, number, bytes }))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_any_cut() {
+        let mut stream = Vec::new();
+        send(&mut stream, OUTPUT, 3, b"abc").unwrap();
+        send(&mut stream, EXITED, 4, b"").unwrap();
+        for cut in 0..=stream.len() {
+            let mut inbox = Inbox::default();
+            let mut found = Vec::new();
+            for piece in [&stream[..cut], &stream[cut..]] {
+                inbox.push(piece);
+                while let Some(frame) = inbox.next().unwrap() {
+                    found.push(frame);
+                }
+            }
+            let first = Frame { kind: OUTPUT, number: 3, bytes: b"abc".to_vec() };
+            let second = Frame { kind: EXITED, number: 4, bytes: Vec::new() };
+            assert_eq!(found, [first, second]);
+        }
+    }
+
+    #[test]
+    fn chatter_is_shown_not_obeyed() {
+        let mut inbox = Inbox::default();
+        inbox.push(b"Welcome to node 7!\n");
+        assert_eq!(inbox.next(), Err("Welcome to node 7!\\n".into()));
+        let mut inbox = Inbox::default();
+        inbox.push(&[OUTPUT, 0, 0, 0, 0, 255, 255, 255, 255]);
+        assert!(inbox.next().is_err());
+    }
+}

@@ -1,0 +1,170 @@
+//! A task of the launcher's tests: joins its job and does what its arguments say.
+
+use std::io::{Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lapis_core::bootstrap::{self, Bootstrap, Options};
+
+const WAIT: Duration = Duration::from_secs(30);
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let word = |n: usize| args.get(n).map_or("", String::as_str);
+    let number = |n: usize| word(n).parse::<u32>().expect("a number");
+    match word(0) {
+        // Works before it joins: what a program does that never calls Lapis.
+        "env" => return println!("{}", std::env::var(word(1)).unwrap_or("(unset)".into())),
+        "exit-of" => {
+            let me: u32 = std::env::var("LAPIS_TASK").expect("task").parse().expect("number");
+            if me == number(1) {
+                std::process::exit(number(2) as i32);
+            }
+            std::thread::sleep(WAIT);
+            return;
+        }
+        _ => {}
+    }
+    let mut job = match bootstrap::detect(&Options::default()) {
+        Ok(job) => job,
+        Err(error) => {
+            println!("join: {error}");
+            std::process::exit(3);
+        }
+    };
+    let me = job.task();
+    match word(0) {
+        "exchange" => exchange(&mut *job, number(1)),
+        // Task 0 attacks the store while the job goes on.
+        "flood" => {
+            let stop = Arc::new(Mutex::new(false));
+            let attack = (me == 0).then(|| {
+                let stop = Arc::clone(&stop);
+                std::thread::spawn(move || attack(&stop))
+            });
+            exchange(&mut *job, number(1));
+            *stop.lock().expect("lock") = true;
+            if let Some(attack) = attack {
+                let attempts = attack.join().expect("the attack");
+                assert!(attempts > 0, "nothing was attacked");
+            }
+        }
+        "identity" => {
+            let all = job.exchange("id", job.job().id.clone().as_bytes(), WAIT).expect("exchange");
+            assert!(all.iter().all(|id| *id == all[0]));
+            println!("{}", job.job().id);
+        }
+        // Everybody waits in a fence that one task never reaches.
+        "fence-without" => {
+            if me == number(1) {
+                match word(2) {
+                    "kill" => rustix::process::kill_process(
+                        rustix::process::getpid(),
+                        rustix::process::Signal::KILL,
+                    )
+                    .expect("kill"),
+                    "exit0" => std::process::exit(0),
+                    "finalize" => job.finalize().expect("finalize"),
+                    _ => std::thread::sleep(WAIT),
+                }
+                return;
+            }
+            let error = job.fence(WAIT).expect_err("the fence cannot complete");
+            println!("{error}");
+            std::process::exit(9);
+        }
+        // Reports the process, then sleeps in a fence until somebody ends the job.
+        "linger" => {
+            println!("pid {}", std::process::id());
+            let mut child = std::process::Command::new("sleep").arg("300").spawn().expect("sleep");
+            println!("pid {}", child.id());
+            println!("ready");
+            let _ = std::io::stdout().flush();
+            if me == 0 {
+                std::thread::sleep(Duration::from_secs(120));
+            }
+            let _ = job.fence(Duration::from_secs(120));
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        "abort" => {
+            if me == number(1) {
+                job.abort(number(2) as i32, "the cards are bad").expect("abort");
+            }
+            let error = job.fence(WAIT);
+            println!("{error:?}");
+            std::thread::sleep(WAIT);
+        }
+        "stdin" => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).expect("stdin");
+            println!("{me}:{text}");
+            job.fence(WAIT).expect("fence");
+        }
+        // Lines in pieces, on both streams, from all tasks at once.
+        "lines" => {
+            job.fence(WAIT).expect("fence");
+            for line in 0..number(1) {
+                for piece in [format!("task {me} "), format!("line {line} "), "end\n".into()] {
+                    std::io::stdout().write_all(piece.as_bytes()).expect("write");
+                    std::io::stdout().flush().expect("flush");
+                }
+                if line % 16 == 0 {
+                    eprintln!("task {me} error {line} end");
+                }
+            }
+            print!("no newline {me}");
+        }
+        other => panic!("unknown test {other:?}"),
+    }
+    job.finalize().expect("finalize");
+}
+
+fn exchange(job: &mut dyn Bootstrap, rounds: u32) {
+    for round in 0..rounds {
+        let mine = [job.task().to_le_bytes(), round.to_le_bytes()].concat();
+        let all = job.exchange("card", &mine, WAIT).expect("exchange");
+        for (task, card) in all.iter().enumerate() {
+            assert_eq!(*card, [(task as u32).to_le_bytes(), round.to_le_bytes()].concat());
+        }
+    }
+    job.put(&format!("k{}", job.task()), &[1; 1000]).expect("put");
+    let last = job.tasks() - 1;
+    assert_eq!(job.get(&format!("k{last}"), WAIT).expect("get"), [1; 1000]);
+    let mut second = job.context(1).expect("context");
+    second.fence(WAIT).expect("fence");
+    second.finalize().expect("finalize");
+    println!("done {}", job.task());
+}
+
+/// Connections that say nothing, nonsense, or announce a frame of four gigabytes; as many as descriptors allow.
+fn attack(stop: &Mutex<bool>) -> usize {
+    let address = std::env::var("LAPIS_KVS").expect("LAPIS_KVS");
+    let name = address.strip_prefix("unix:@").expect("an abstract socket");
+    let address = SocketAddr::from_abstract_name(name).expect("a name");
+    let mut held = Vec::new();
+    let mut attempts = 0;
+    while !*stop.lock().expect("lock") {
+        // The attacker's own descriptors are limited too.
+        if held.len() > 30 {
+            held.clear();
+        }
+        let Ok(mut stream) = UnixStream::connect_addr(&address) else {
+            held.clear();
+            continue;
+        };
+        attempts += 1;
+        let _ = stream.set_nonblocking(true);
+        let noise: Vec<u8> = (0..2000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let _ = match attempts % 4 {
+            0 => Ok(0),
+            1 => stream.write(&noise),
+            2 => stream.write(&[0xff; 8]),
+            _ => stream.write(b"\x05\0\0\0\x14\0\0\0\0"),
+        };
+        held.push(stream);
+    }
+    attempts
+}

@@ -1,0 +1,174 @@
+//! Whole jobs through the real launcher: what works, and what the user sees.
+
+mod common;
+
+use std::process::{Command, Stdio};
+
+use common::*;
+
+fn job(tasks: u32, options: &[&str], program: &[&str]) -> Finished {
+    let mut command = lapirun();
+    command.arg("-n").arg(tasks.to_string()).args(options).args(program);
+    run(command)
+}
+
+#[test]
+fn jobs_of_all_sizes_exchange() {
+    for tasks in [1, 2, 3, 16, 64] {
+        let done = job(tasks, &[], &[TASK, "exchange", "5"]).expect(0);
+        assert_eq!(done.lines().len(), tasks as usize, "{done:?}");
+    }
+}
+
+#[test]
+fn two_jobs_of_one_name_do_not_meet() {
+    let start = || {
+        let mut command = lapirun();
+        command.args(["-n", "4", TASK, "identity"]);
+        Running::start(command)
+    };
+    let jobs = [start(), start()].map(|j| j.wait().expect(0));
+    for job in &jobs {
+        assert_eq!(job.lines().len(), 4);
+    }
+    assert_ne!(jobs[0].lines()[0], jobs[1].lines()[0]);
+}
+
+#[test]
+fn the_environment_describes_the_job_in_the_guides_terms() {
+    let see =
+        |name: &str, options: &[&str]| job(3, options, &[TASK, "env", name]).expect(0).lines().join(" ");
+    assert_eq!(see("MP_CHILD", &[]), "0 1 2");
+    assert_eq!(see("MP_PROCS", &[]), "3 3 3");
+    assert_eq!(see("MP_COMMON_TASKS", &[]), "2:0:1 2:0:2 2:1:2");
+    assert_eq!(see("MP_MSG_API", &[]), "lapi lapi lapi");
+    assert_eq!(see("LAPI_USE_SHM", &[]), "yes yes yes");
+    assert_eq!(see("LAPI_USE_SHM", &["-x", "LAPI_USE_SHM=no"]), "no no no");
+    assert_eq!(see("A_B", &["-x", "A_B=c=d"]), "c=d c=d c=d");
+    let partition = see("MP_PARTITION", &[]);
+    let numbers: Vec<u32> = partition.split(' ').map(|n| n.parse().unwrap()).collect();
+    assert!(numbers.iter().all(|n| *n == numbers[0]), "{partition}");
+    let mut command = lapirun();
+    command.env("LAPI_USE_SHM", "only").args(["-n", "1", TASK, "env", "LAPI_USE_SHM"]);
+    assert_eq!(run(command).out, "only\n");
+}
+
+#[test]
+fn exported_variables_are_checked() {
+    for (text, part) in [("MP_CHILD=3", "MP_CHILD"), ("NOT_SET_ANYWHERE", "not set"), ("=x", "missing")] {
+        let done = job(1, &["-x", text], &["true"]).expect(2);
+        assert!(done.err.contains(part) && done.err.lines().count() == 1, "{done:?}");
+    }
+}
+
+#[test]
+fn tagged_lines_are_whole() {
+    let done = job(4, &["--tag-output"], &[TASK, "lines", "200"]).expect(0);
+    for line in done.out.lines().chain(done.err.lines()) {
+        let (tag, rest) = line.split_once(' ').unwrap();
+        let task = tag.trim_matches(['[', ']']);
+        let words: Vec<&str> = rest.split(' ').collect();
+        let whole = matches!(words[..], ["task", t, "line" | "error", _, "end"] if t == task);
+        assert!(whole || rest == format!("no newline {task}"), "{line:?}");
+    }
+    assert_eq!(done.out.lines().count(), 4 * 201);
+    assert_eq!(done.err.lines().count(), 4 * 13);
+}
+
+#[test]
+fn standard_input_goes_to_task_0() {
+    let mut echo = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn().unwrap();
+    let mut command = lapirun();
+    command.args(["-n", "2", TASK, "stdin"]).stdin(echo.stdout.take().unwrap());
+    let done = run(command).expect(0);
+    echo.wait().unwrap();
+    assert!(done.out.contains("0:hello\n") && done.out.contains("1:\n"), "{done:?}");
+}
+
+#[test]
+fn binding_gives_each_task_its_core_or_says_why_not() {
+    let done = job(1, &["--bind", "core"], &["grep", "Cpus_allowed_list", "/proc/self/status"]).expect(0);
+    assert!(done.err.is_empty(), "{done:?}");
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let all = job(1, &[], &["grep", "Cpus_allowed_list", "/proc/self/status"]).expect(0).out;
+    assert!(cores == 1 || done.out != all, "{} {all}", done.out);
+    let done = job(300, &["--bind", "core"], &["true"]).expect(0);
+    assert!(done.err.contains("300 cores"), "{done:?}");
+}
+
+#[test]
+fn nonsense_is_refused_in_one_line_with_the_shells_codes() {
+    let folder = std::env::temp_dir();
+    let script = folder.join(format!("lapirun-test-{}", std::process::id()));
+    std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    let script_name = script.to_str().unwrap();
+    for (tasks, program, code, part) in [
+        (2, "no-such-program-anywhere", 127, "not found in PATH"),
+        (2, "./no/such/program", 127, "./no/such/program"),
+        (2, "", 127, "not found"),
+        (2, "/etc/passwd", 126, "not executable"),
+        (2, "/etc", 126, "directory"),
+        (2, script_name, 126, "not executable"),
+    ] {
+        let done = job(tasks, &[], &[program]).expect(code);
+        assert!(done.err.contains(part) && done.err.lines().count() == 1, "{done:?}");
+    }
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let done = job(2, &[], &[script_name]).expect(126);
+    assert!(done.err.contains("interpreter") && done.err.lines().count() == 1, "{done:?}");
+    std::fs::remove_file(&script).unwrap();
+    for wrong in
+        [&["-n", "0", "true"][..], &["true"], &["-n", "2"], &["-n", "1000000", "true"], &["-n", "x", "y"]]
+    {
+        let mut command = lapirun();
+        command.args(wrong);
+        let done = run(command).expect(2);
+        assert!(done.err.starts_with("error:"), "{done:?}");
+    }
+}
+
+#[test]
+fn a_program_that_never_calls_lapis_runs_too() {
+    let done = job(3, &[], &["echo", "x"]).expect(0);
+    assert_eq!(done.out, "x\nx\nx\n");
+}
+
+#[test]
+fn poe_runs_the_same_jobs() {
+    let mut command = poe();
+    command.args([TASK, "env", "MP_CHILD", "-procs", "2", "-labelio", "yes", "-infolevel", "2"]);
+    let done = run(command).expect(0);
+    assert_eq!(done.lines(), ["[0] 0", "[1] 1"]);
+    assert!(done.err.contains("2 tasks"), "{done:?}");
+    let mut command = poe();
+    command.env("MP_PROCS", "3").args([TASK, "exchange", "2"]);
+    assert_eq!(run(command).expect(0).lines().len(), 3);
+    let mut command = poe();
+    command.args(["true", "-hostfile", "h"]);
+    let done = run(command).expect(2);
+    assert!(done.err.contains("-hostfile") && done.err.lines().count() == 1, "{done:?}");
+    let mut command = poe();
+    command.arg("--help");
+    assert!(run(command).expect(0).out.contains("-procs"));
+}
+
+#[test]
+fn a_descriptor_limit_of_64_is_enough_for_small_jobs_and_named_for_large_ones() {
+    let limited = |tasks: &str, program: &[&str]| {
+        let mut command = clean("sh");
+        command.args(["-c", "ulimit -n 64; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_lapirun"), "-n", tasks]);
+        command.args(program);
+        run(command)
+    };
+    assert_eq!(limited("16", &[TASK, "exchange", "20"]).expect(0).lines().len(), 16);
+    // The same with strangers that try to use the descriptors up.
+    assert_eq!(limited("8", &[TASK, "flood", "20"]).expect(0).lines().len(), 8);
+    let done = limited("64", &["true"]).expect(1);
+    assert!(done.err.contains("limit is 64") && done.err.lines().count() == 1, "{done:?}");
+}
+
+#[test]
+fn garbage_at_the_store_does_not_disturb_the_job() {
+    assert_eq!(job(6, &[], &[TASK, "flood", "200"]).expect(0).lines().len(), 6);
+}

@@ -1,0 +1,193 @@
+//! Jobs on several machines: agents behind a command that only pretends to go elsewhere, and, where the tests may make them,
+//! network namespaces that really cannot reach each other's unix sockets.
+
+mod common;
+
+use std::process::Command;
+
+use common::*;
+use rustix::process::Signal;
+
+/// Two tasks on each of two machines, as far as the launcher can tell.
+fn launcher(options: &[&str], program: &[&str]) -> Command {
+    let mut command = lapirun();
+    command.args(["-H", "a:2,b:2", "--remote", "env WHERE={host}", "--address", "127.0.0.1"]);
+    command.args(options).args(program);
+    command
+}
+
+fn job(options: &[&str], program: &[&str]) -> Finished {
+    run(launcher(options, program))
+}
+
+#[test]
+fn tasks_on_several_hosts_are_one_job() {
+    let done = job(&[], &[TASK, "exchange", "10"]).expect(0);
+    assert_eq!(done.lines(), ["done 0", "done 1", "done 2", "done 3"]);
+    let done = job(&[], &["sh", "-c", "echo $MP_CHILD of $MP_PROCS: $WHERE $MP_COMMON_TASKS"]).expect(0);
+    assert_eq!(done.lines(), ["0 of 4: a 1:1", "1 of 4: a 1:0", "2 of 4: b 1:3", "3 of 4: b 1:2"]);
+}
+
+#[test]
+fn a_hostfile_and_a_count_place_the_tasks() {
+    let file = std::env::temp_dir().join(format!("lapirun-hosts-test-{}", std::process::id()));
+    std::fs::write(&file, "x # one\ny slots=8\n").unwrap();
+    let mut command = lapirun();
+    command.arg("--hostfile").arg(&file).env("LAPIS_REMOTE", "env WHERE={host}");
+    command.args(["--address", "127.0.0.1", "-n", "3", "sh", "-c", "echo $MP_CHILD $WHERE"]);
+    let done = run(command).expect(0);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(done.lines(), ["0 x", "1 y", "2 y"]);
+}
+
+#[test]
+fn folder_variables_and_output_are_the_launchers() {
+    let folder = std::env::temp_dir().canonicalize().unwrap();
+    let mut command =
+        launcher(&["--tag-output", "-x", "OWN=v w"], &["sh", "-c", "pwd; echo $OWN $MP_ACK_THRESH >&2"]);
+    command.current_dir(&folder).env("MP_ACK_THRESH", "17");
+    let done = run(command).expect(0);
+    let expected: Vec<String> = (0..4).map(|t| format!("[{t}] {}", folder.display())).collect();
+    assert_eq!(done.lines(), expected);
+    assert_eq!(done.err.matches("v w 17").count(), 4, "{done:?}");
+}
+
+#[test]
+fn much_output_arrives_whole() {
+    let done = job(&["--tag-output"], &["seq", "20000"]).expect(0);
+    assert_eq!(done.out.lines().count(), 80_000);
+    assert!((0..4).all(|t| done.out.contains(&format!("[{t}] 20000\n"))));
+}
+
+#[test]
+fn failures_carry_host_and_code() {
+    let done = job(&[], &[TASK, "fence-without", "2", "kill"]).expect(137);
+    assert!(done.err.contains("task 2 (process") && done.err.contains("on b)"), "{done:?}");
+    job(&[], &[TASK, "exit-of", "3", "5"]).expect(5);
+    job(&[], &[TASK, "abort", "1", "7"]).expect(7);
+    let done = job(&["--timeout", "0.4"], &["sleep", "300"]).expect(124);
+    assert!(done.err.contains("0.4 s"), "{done:?}");
+    let done = job(&[], &["no-such-program-anywhere"]).expect(127);
+    assert!(done.err.contains("host ") && done.err.contains("not found"), "{done:?}");
+    job(&[], &["/etc/passwd"]).expect(126);
+}
+
+#[test]
+fn hosts_that_cannot_be_reached_are_named() {
+    let with = |remote: &str| {
+        let mut command = lapirun();
+        command.args(["-H", "near,far", "--remote", remote, "true"]);
+        run(command)
+    };
+    let done = with("false {host}").expect(1);
+    assert!(done.err.contains("cannot be reached") && done.err.lines().count() == 1, "{done:?}");
+    let done = with("echo welcome to {host}").expect(1);
+    assert!(done.err.contains("welcome to ") && done.err.contains("greeting"), "{done:?}");
+    let done = with("no-such-remote-command {host}").expect(2);
+    assert!(done.err.contains("near") && done.err.contains("no-such-remote-command"), "{done:?}");
+}
+
+#[test]
+fn signals_reach_tasks_on_other_hosts() {
+    let script = "trap 'echo got; exit 0' USR1; echo ready; while :; do sleep 0.05; done";
+    let mut job = Running::start(launcher(&[], &["sh", "-c", script]));
+    assert_eq!(job.read_lines(4), ["ready"; 4]);
+    job.signal(Signal::USR1);
+    assert_eq!(job.wait().expect(0).lines(), ["got"; 4]);
+}
+
+#[test]
+fn tasks_on_other_hosts_have_no_signals_blocked() {
+    let done = job(&[], &["grep", "SigBlk", "/proc/self/status"]).expect(0);
+    let expected = run({
+        let mut here = lapirun();
+        here.args(["-n", "4", "grep", "SigBlk", "/proc/self/status"]);
+        here
+    });
+    assert_eq!(done.out, expected.out);
+    assert!(done.out.lines().all(|l| l.ends_with("0000000000000000")), "{done:?}");
+}
+
+#[test]
+fn a_killed_launcher_or_agent_leaves_nothing_behind() {
+    for kill_agent in [false, true] {
+        let mut job = Running::start(launcher(&[], &[TASK, "linger"]));
+        let left = pids(&job.read_lines(12));
+        assert_eq!(left.len(), 8);
+        if kill_agent {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", left[0])).unwrap();
+            let parent =
+                status.lines().find_map(|l| l.strip_prefix("PPid:")).unwrap().trim().parse().unwrap();
+            let agent = rustix::process::Pid::from_raw(parent).unwrap();
+            rustix::process::kill_process(agent, Signal::KILL).unwrap();
+            let done = job.wait();
+            assert!(done.code != Some(0) && done.err.lines().count() == 1, "{done:?}");
+        } else {
+            job.signal(Signal::KILL);
+        }
+        await_death(&left);
+    }
+}
+
+#[test]
+fn the_secret_stands_on_no_command_line() {
+    let mut job = Running::start(launcher(&[], &[TASK, "linger"]));
+    let tasks = pids(&job.read_lines(12));
+    let environ = std::fs::read_to_string(format!("/proc/{}/environ", tasks[0])).unwrap();
+    let secret = environ.split('\0').find_map(|e| e.strip_prefix("LAPIS_JOB_SECRET=")).unwrap().to_owned();
+    assert_eq!(secret.len(), 64);
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&line).contains(&secret), "{:?}", entry.path());
+    }
+    job.signal(Signal::TERM);
+    job.wait().expect(143);
+    await_death(&tasks);
+}
+
+/// A network namespace joined to this one by a pair of virtual interfaces; removed at the end.
+struct Space {
+    name: String,
+}
+
+impl Space {
+    fn make(name: &str, number: u8) -> Option<Self> {
+        let space = Self { name: format!("{name}{}", std::process::id()) };
+        let (near, far) = (format!("lpn{number}"), format!("lpf{number}"));
+        let name = &space.name;
+        let done = [
+            format!("netns add {name}"),
+            format!("link add {near} type veth peer name {far} netns {name}"),
+            format!("addr add 10.213.{number}.1/24 dev {near}"),
+            format!("link set {near} up"),
+            format!("-n {name} addr add 10.213.{number}.2/24 dev {far}"),
+            format!("-n {name} link set {far} up"),
+            format!("-n {name} route add default via 10.213.{number}.1"),
+        ]
+        .iter()
+        .all(|line| {
+            let status = clean("ip").args(line.split(' ')).stderr(std::process::Stdio::null()).status();
+            status.is_ok_and(|s| s.success())
+        });
+        done.then_some(space)
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        let _ = clean("ip").args(["netns", "del", &self.name]).status();
+    }
+}
+
+#[test]
+fn tasks_in_separate_network_namespaces_meet_over_tcp() {
+    let (Some(a), Some(b)) = (Space::make("lapis-a", 71), Space::make("lapis-b", 72)) else {
+        eprintln!("skipped: network namespaces need root and iproute2");
+        return;
+    };
+    let mut command = lapirun();
+    command.arg("-H").arg(format!("{}:2,{}:2", a.name, b.name));
+    command.args(["--remote", "ip netns exec {host}", "--address", "10.213.71.1"]);
+    command.args([TASK, "exchange", "20"]);
+    assert_eq!(run(command).expect(0).lines().len(), 4);
+}

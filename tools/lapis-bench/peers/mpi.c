@@ -1,0 +1,138 @@
+/* Two ranks of an MPI, measured as lapis-perf measures Lapis. */
+#include "measure.h"
+
+#include <mpi.h>
+
+enum { WINDOW = 64, MAX_SIZE = 64 << 20 };
+
+static char *buffer, *window_memory;
+static MPI_Win window;
+static MPI_Request requests[WINDOW];
+
+static long agree(int rank, long value) {
+    (void)rank;
+    MPI_Bcast(&value, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return value;
+}
+
+static void am_lat(int rank, long count, long size) {
+    for (; count > 0; count--) {
+        if (rank == 0)
+            MPI_Send(buffer, size, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+        MPI_Recv(buffer, size, MPI_CHAR, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (rank == 1)
+            MPI_Send(buffer, size, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
+    }
+}
+
+/* Windows of messages under way; a last empty one says that all have arrived. */
+static void am_stream(int rank, long count, long size) {
+    while (count > 0) {
+        int i, now = count < WINDOW ? count : WINDOW;
+        for (i = 0; i < now; i++)
+            if (rank == 0)
+                MPI_Isend(buffer, size, MPI_CHAR, 1, 2, MPI_COMM_WORLD, &requests[i]);
+            else
+                MPI_Irecv(buffer, size, MPI_CHAR, 0, 2, MPI_COMM_WORLD, &requests[i]);
+        MPI_Waitall(now, requests, MPI_STATUSES_IGNORE);
+        count -= now;
+    }
+    if (rank == 1)
+        MPI_Send(buffer, 0, MPI_CHAR, 0, 3, MPI_COMM_WORLD);
+    else
+        MPI_Recv(buffer, 0, MPI_CHAR, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* One-sided: rank 1 waits in a barrier, as the target of an MPI without a progress thread must. */
+static void one_sided(int rank, long count, long size, int each, void (*operation)(long size)) {
+    if (rank == 0) {
+        for (; count > 0; count--) {
+            operation(size);
+            if (each)
+                MPI_Win_flush(1, window);
+        }
+        MPI_Win_flush(1, window);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void put(long size) { MPI_Put(buffer, size, MPI_CHAR, 1, 0, size, MPI_CHAR, window); }
+static void get(long size) { MPI_Get(buffer, size, MPI_CHAR, 1, 0, size, MPI_CHAR, window); }
+
+static void fetch_add(long size) {
+    static const long one = 1;
+    (void)size;
+    MPI_Fetch_and_op(&one, buffer, MPI_LONG, 1, 0, MPI_SUM, window);
+}
+
+static void compare_swap(long size) {
+    static const long one = 1, zero = 0;
+    (void)size;
+    MPI_Compare_and_swap(&one, &zero, buffer, MPI_LONG, 1, 0, window);
+}
+
+static void put_each(int r, long n, long s) { one_sided(r, n, s, 1, put); }
+static void put_many(int r, long n, long s) { one_sided(r, n, s, 0, put); }
+static void get_each(int r, long n, long s) { one_sided(r, n, s, 1, get); }
+static void get_many(int r, long n, long s) { one_sided(r, n, s, 0, get); }
+static void fadd_each(int r, long n, long s) { one_sided(r, n, s, 1, fetch_add); }
+static void fadd_many(int r, long n, long s) { one_sided(r, n, s, 0, fetch_add); }
+static void cas_each(int r, long n, long s) { one_sided(r, n, s, 1, compare_swap); }
+
+static void barrier(int rank, long count, long size) {
+    (void)rank, (void)size;
+    for (; count > 0; count--)
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void allreduce(int rank, long count, long size) {
+    (void)rank;
+    for (; count > 0; count--)
+        MPI_Allreduce(buffer, buffer + MAX_SIZE, size / sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static const struct bench benches[] = {
+    {"am_lat", HALF_NS, am_lat, 0, MAX_SIZE, "MPI_Send, MPI_Recv"},
+    {"am_rate", MILLIONS, am_stream, 0, 4096, "MPI_Isend, 64 under way"},
+    {"am_bw", GIGABYTES, am_stream, 1, MAX_SIZE, "MPI_Isend, 64 under way"},
+    {"put_lat", NS, put_each, 1, MAX_SIZE, "MPI_Put, MPI_Win_flush"},
+    {"put_rate", MILLIONS, put_many, 1, 4096, "MPI_Put, one flush"},
+    {"put_bw", GIGABYTES, put_many, 1, MAX_SIZE, "MPI_Put, one flush"},
+    {"get_lat", NS, get_each, 1, MAX_SIZE, "MPI_Get, MPI_Win_flush"},
+    {"get_bw", GIGABYTES, get_many, 1, MAX_SIZE, "MPI_Get, one flush"},
+    {"fadd", NS, fadd_each, 8, 8, "MPI_Fetch_and_op, MPI_Win_flush"},
+    {"fadd_rate", MILLIONS, fadd_many, 8, 8, "MPI_Fetch_and_op, one flush"},
+    {"cas", NS, cas_each, 8, 8, "MPI_Compare_and_swap, MPI_Win_flush"},
+    {"gfence", NS, barrier, 0, 0, "MPI_Barrier"},
+    {"allreduce", NS, allreduce, 8, 1 << 20, "MPI_Allreduce of doubles"},
+};
+
+int main(int argc, char **argv) {
+    struct arguments a = read_arguments(argc, argv);
+    const char *early = getenv("OMPI_COMM_WORLD_RANK");
+    int rank, ranks;
+    if (!early)
+        early = getenv("PMI_RANK");
+    if (early) /* before the library starts threads or touches memory */
+        pin_to(atoi(early));
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (ranks != 2) {
+        fprintf(stderr, "this needs 2 ranks and has %d\n", ranks);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    if (!early)
+        pin_to(rank);
+    buffer = calloc(2, MAX_SIZE);
+    MPI_Win_allocate(MAX_SIZE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window_memory, &window);
+    memset(window_memory, 0, MAX_SIZE);
+    MPI_Win_lock_all(0, window);
+    measure_all(&a, benches, sizeof benches / sizeof *benches, rank);
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+    free(buffer);
+    MPI_Finalize();
+    return 0;
+}

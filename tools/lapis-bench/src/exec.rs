@@ -1,0 +1,122 @@
+//! Running measured programs: with a watchdog, in a process group of their own, so that a hung launcher's ranks die with it.
+
+use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A program with its arguments and variables, to be run many times.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Line {
+    /// Program and arguments.
+    pub(crate) words: Vec<OsString>,
+    pub(crate) variables: Vec<(String, OsString)>,
+}
+
+impl Line {
+    pub(crate) fn new(words: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        Self { words: words.into_iter().map(Into::into).collect(), variables: Vec::new() }
+    }
+
+    pub(crate) fn var(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.variables.push((name.to_owned(), value.into()));
+        self
+    }
+
+    pub(crate) fn args(mut self, words: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.words.extend(words.into_iter().map(Into::into));
+        self
+    }
+
+    /// The same, pinned to one core by taskset.
+    pub(crate) fn on_core(mut self, core: usize) -> Self {
+        let pin = ["taskset".to_owned(), "-c".to_owned(), core.to_string()];
+        self.words.splice(0..0, pin.map(OsString::from));
+        self
+    }
+
+    pub(crate) fn spawn(&self) -> Result<Running> {
+        let (program, arguments) = self.words.split_first().context("an empty command line")?;
+        let mut command = Command::new(program);
+        command.args(arguments).envs(self.variables.iter().map(|(n, v)| (n, v)));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let child = command.spawn().with_context(|| format!("cannot start {}", program.to_string_lossy()))?;
+        Ok(Running { child, name: program.to_string_lossy().into_owned() })
+    }
+
+    /// What the program printed, if it succeeds within the time.
+    pub(crate) fn output(&self, limit: Duration) -> Result<String> {
+        self.spawn()?.finish(limit)
+    }
+}
+
+/// A started program; dropping it kills its whole process group.
+pub(crate) struct Running {
+    child: Child,
+    name: String,
+}
+
+impl Running {
+    pub(crate) fn finish(mut self, limit: Duration) -> Result<String> {
+        let drain = |source: Option<Box<dyn Read + Send>>| {
+            std::thread::spawn(move || {
+                let mut bytes = Vec::new();
+                // What could be read before an error is still worth showing.
+                let _ = source.map(|mut s| s.read_to_end(&mut bytes));
+                String::from_utf8_lossy(&bytes).into_owned()
+            })
+        };
+        let out = drain(self.child.stdout.take().map(|s| Box::new(s) as _));
+        let err = drain(self.child.stderr.take().map(|s| Box::new(s) as _));
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait()? {
+                break status;
+            }
+            if start.elapsed() > limit {
+                bail!("{} did not end within {} s: killed", self.name, limit.as_secs());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
+        if !status.success() {
+            let why =
+                err.lines().chain(out.lines()).map(str::trim).find(|l| l.chars().any(char::is_alphabetic));
+            bail!("{}: {status}: {}", self.name, why.unwrap_or("it said nothing"));
+        }
+        Ok(out)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Ok(Some(_)) = self.child.try_wait() {
+            return;
+        }
+        // SAFETY: the group is the child's own, made at its start; it exists until the child is waited for below.
+        unsafe { libc::kill(-(self.child.id() as libc::pid_t), libc::SIGKILL) };
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_is_returned_and_failure_says_why() {
+        let limit = Duration::from_secs(20);
+        assert_eq!(Line::new(["sh", "-c", "echo $X"]).var("X", "7").output(limit).unwrap(), "7\n");
+        let error = Line::new(["sh", "-c", "echo broken >&2; exit 3"]).output(limit).unwrap_err().to_string();
+        assert!(error.contains("broken") && error.contains('3'), "{error}");
+    }
+
+    #[test]
+    fn what_hangs_is_killed_with_its_children() {
+        let error =
+            Line::new(["sh", "-c", "sleep 100 & sleep 100"]).output(Duration::from_millis(50)).unwrap_err();
+        assert!(error.to_string().contains("killed"), "{error}");
+    }
+}

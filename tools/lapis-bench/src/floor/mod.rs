@@ -1,0 +1,80 @@
+//! Floors: what the machine itself allows, with no library in between.
+//!
+//! The processes are forked from this small program, share an anonymous mapping, and are pinned to a core each.
+
+mod atomics;
+mod cma;
+mod copy;
+mod duo;
+mod futex;
+mod pingpong;
+mod ring;
+mod tcp;
+mod udp;
+mod udp_stream;
+
+use anyhow::Result;
+use lapis_bench::record::Record;
+use std::time::Duration;
+
+pub(crate) use pingpong::probe;
+
+/// What a floor is asked for.
+pub(crate) struct Ask {
+    /// Sizes, for floors that depend on them.
+    pub(crate) sizes: Vec<u64>,
+    /// Time for each figure.
+    pub(crate) budget: Duration,
+}
+
+/// One floor.
+pub(crate) struct Floor {
+    /// Its name on the command line, and in the records that it prints.
+    pub(crate) name: &'static str,
+    /// `shm`, `udp` or `tcp`: which transports it is a floor of.
+    pub(crate) transport: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) run: fn(&Ask) -> Result<Vec<Record>>,
+}
+
+/// All floors.
+pub(crate) const ALL: &[Floor] = &[
+    Floor {
+        name: "line_lat",
+        transport: "shm",
+        what: "a cache line between two processes, one way",
+        run: pingpong::run,
+    },
+    Floor {
+        name: "mailbox_lat",
+        transport: "shm",
+        what: "payload and flag through a mailbox, one way",
+        run: pingpong::mailbox,
+    },
+    Floor {
+        name: "ring_rate",
+        transport: "shm",
+        what: "a ring of 64-byte slots, one writer, one reader",
+        run: ring::run,
+    },
+    Floor { name: "copy_own", transport: "shm", what: "memcpy within the own cache", run: copy::own },
+    Floor {
+        name: "copy_shared",
+        transport: "shm",
+        what: "memcpy into lines that the other core holds",
+        run: copy::shared,
+    },
+    Floor { name: "cma_read", transport: "shm", what: "process_vm_readv", run: cma::read },
+    Floor { name: "cma_write", transport: "shm", what: "process_vm_writev", run: cma::write },
+    Floor { name: "atomic_add", transport: "shm", what: "fetch-and-add on an own line", run: atomics::run },
+    Floor { name: "futex_lat", transport: "shm", what: "futex wake and sleep, one way", run: futex::run },
+    Floor { name: "udp_lat", transport: "udp", what: "connected sockets, polled, one way", run: udp::run },
+    Floor {
+        name: "udp_stream",
+        transport: "udp",
+        what: "a stream with segmentation offload (GSO, GRO)",
+        run: udp_stream::run,
+    },
+    Floor { name: "tcp_lat", transport: "tcp", what: "TCP_NODELAY, polled, one way", run: tcp::latency },
+    Floor { name: "tcp_stream", transport: "tcp", what: "a stream of 1 MiB writes", run: tcp::stream },
+];

@@ -1,0 +1,112 @@
+//! Cache lines that go to and fro between two cores.
+
+#![allow(clippy::disallowed_types, reason = "a floor must not depend on the library that is held against it")]
+
+use super::Ask;
+use super::duo::{self, Shared};
+use anyhow::Result;
+use lapis_bench::clock;
+use lapis_bench::record::Record;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Tells the partner to end.
+const STOP: u64 = u64::MAX;
+
+/// One line: both sides spin on it. Half a round trip is the cheapest message that there is.
+pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
+    let summary = exchange(ask.budget)?;
+    Ok(vec![Record::latency("line_lat", 8, summary).of("floor", "shm")])
+}
+
+/// The same for a few milliseconds: nanoseconds one way. Far from its usual value, the two cores are badly placed or
+/// shared with somebody, and what is measured now is worth nothing.
+pub(crate) fn probe() -> Result<f64> {
+    Ok(exchange(Duration::from_millis(12))?.median)
+}
+
+/// Payload written to a mailbox of the other side, then its flag; the other answers likewise.
+pub(super) fn mailbox(ask: &Ask) -> Result<Vec<Record>> {
+    let sizes = ask.sizes.iter().filter(|&&s| (1..=8192).contains(&s));
+    sizes.map(|&size| mailbox_of(ask, size)).collect()
+}
+
+fn exchange(budget: Duration) -> Result<lapis_bench::stats::Summary> {
+    let shared = Shared::new(4096)?;
+    let line = shared.line(0);
+    let mut turn = 0;
+    let summary = duo::run(
+        |_| {
+            let summary = clock::per_operation(budget, |count| {
+                for _ in 0..count {
+                    turn += 2;
+                    // SYNC: Release pairs with the partner's Acquire load; the line itself is the message.
+                    line.store(turn - 1, Ordering::Release);
+                    duo::wait_for(line, turn);
+                }
+            });
+            // SYNC: pairs with the partner's Acquire load.
+            line.store(STOP, Ordering::Release);
+            Ok(summary)
+        },
+        || {
+            let mut last = 0;
+            loop {
+                let seen = duo::wait_for_change(line, last);
+                if seen == STOP {
+                    return Ok(());
+                }
+                last = seen + 1;
+                // SYNC: pairs with the leader's Acquire load.
+                line.store(last, Ordering::Release);
+            }
+        },
+    )?;
+    Ok(summary.scaled(0.5))
+}
+
+fn mailbox_of(ask: &Ask, size: u64) -> Result<Record> {
+    let (size, shared) = (size as usize, Shared::new(2 * 4096 + 2 * 8192)?);
+    // Flags on lines of their own, payloads on pages of their own.
+    let flags = [shared.line(0), shared.line(16)];
+    let boxes = [shared.at(2 * 4096), shared.at(2 * 4096 + 8192)];
+    let (own, mut received, mut turn) = (vec![7u8; size], vec![0u8; size], 0);
+    let summary = duo::run(
+        |_| {
+            let summary = clock::per_operation(ask.budget, |count| {
+                for _ in 0..count {
+                    turn += 1;
+                    // SAFETY: a mailbox holds 8192 bytes, size is at most that, and until its flag it is ours.
+                    unsafe { std::ptr::copy_nonoverlapping(own.as_ptr(), boxes[0], size) };
+                    // SYNC: pairs with the partner's Acquire load; publishes the payload.
+                    flags[0].store(turn, Ordering::Release);
+                    duo::wait_for(flags[1], turn);
+                    // SAFETY: as above; the other mailbox is ours from its flag on.
+                    unsafe { std::ptr::copy_nonoverlapping(boxes[1], received.as_mut_ptr(), size) };
+                    std::hint::black_box(&mut received);
+                }
+            });
+            // SYNC: pairs with the partner's Acquire load.
+            flags[0].store(STOP, Ordering::Release);
+            Ok(summary)
+        },
+        || {
+            let (mut last, mut scratch) = (0, vec![0u8; size]);
+            loop {
+                let seen = duo::wait_for_change(flags[0], last);
+                if seen == STOP {
+                    return Ok(());
+                }
+                last = seen;
+                // SAFETY: as in the leader, with the mailboxes' parts exchanged.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(boxes[0], scratch.as_mut_ptr(), size);
+                    std::ptr::copy_nonoverlapping(scratch.as_ptr(), boxes[1], size);
+                }
+                // SYNC: pairs with the leader's Acquire load; publishes the payload.
+                flags[1].store(seen, Ordering::Release);
+            }
+        },
+    )?;
+    Ok(Record::latency("mailbox_lat", size as u64, summary.scaled(0.5)).of("floor", "shm"))
+}

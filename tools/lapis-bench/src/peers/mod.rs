@@ -1,0 +1,79 @@
+//! The parties of a comparison: who can be measured here, and how.
+
+mod compile;
+mod find;
+mod perftest;
+
+use crate::exec::Line;
+use anyhow::{Result, bail};
+use lapis_bench::record::Record;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(crate) use find::{Absent, lapis, peers};
+
+/// One party.
+pub(crate) struct Party {
+    /// With its version: `ucx-1.22`, `lapis`.
+    pub(crate) name: String,
+    /// As the party calls it: `shm`, `posix,cma`, `ob1/tcp`.
+    pub(crate) transport: String,
+    pub(crate) how: How,
+}
+
+/// How a party is asked for a figure.
+pub(crate) enum How {
+    /// Our C programs: PEER TRANSPORT BENCHES SIZES MILLISECONDS behind this line.
+    Program(Line),
+    /// `lapis-perf` under `lapirun`.
+    Lapis(Line),
+    /// `ucx_perftest`: a server, a client, a table to read.
+    Perftest(Line),
+}
+
+/// What is wanted of a party at a time.
+pub(crate) struct Wish<'a> {
+    pub(crate) bench: &'a str,
+    pub(crate) sizes: &'a [u64],
+    pub(crate) budget: Duration,
+}
+
+impl Party {
+    /// Name and transport, as shown in tables.
+    pub(crate) fn label(&self) -> String {
+        format!("{} {}", self.name, self.transport)
+    }
+
+    /// Measures. No record is a normal answer: not every party has every bench.
+    pub(crate) fn measure(&self, wish: &Wish<'_>) -> Result<Vec<Record>> {
+        let sizes = wish.sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let milliseconds = wish.budget.as_millis().to_string();
+        // Start-up of a launcher, growing of batches, then the figures themselves.
+        let limit = Duration::from_secs(30) + wish.budget * (4 * wish.sizes.len().max(1) as u32);
+        let text = match &self.how {
+            How::Perftest(line) => return perftest::measure(self, line, wish, limit),
+            How::Program(line) => {
+                let line =
+                    line.clone().args([&self.name, &self.transport, wish.bench, &sizes, &milliseconds]);
+                line.output(limit)?
+            }
+            How::Lapis(line) => {
+                let options = [wish.bench, "--sizes", &sizes, "--time-ms", &milliseconds, "--json"];
+                line.clone().args(options).output(limit)?
+            }
+        };
+        let records = Record::read_all(&text);
+        if records.is_empty() && matches!(self.how, How::Lapis(_)) {
+            bail!("lapis-perf printed no record for {}", wish.bench);
+        }
+        // The program's own idea of its name is not trusted with the grouping of figures.
+        Ok(records.into_iter().map(|r| r.of(&self.name, &self.transport)).collect())
+    }
+}
+
+/// Where wheels and compiled programs are: `target/peers`.
+pub(crate) fn folder() -> PathBuf {
+    let exe = std::env::current_exe().unwrap_or_default();
+    // target/release/lapis-bench → target/peers
+    exe.parent().and_then(|p| p.parent()).map_or_else(|| PathBuf::from("target"), PathBuf::from).join("peers")
+}

@@ -1,0 +1,110 @@
+//! `lapis-bench run`: floors, Lapis and peers in interleaved rounds, each sample between two probes.
+
+mod machine;
+mod noise;
+mod plan;
+mod report;
+mod rounds;
+
+use crate::peers::{self, Absent, How, Party};
+use anyhow::{Result, bail};
+use lapis_bench::size;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Which benches (several with commas); all without it
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// What carries the bytes
+    #[arg(long, default_value = "shm", value_parser = ["shm", "udp"])]
+    transport: String,
+    /// How often each figure is taken; the medians are printed
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Also the peers found installed (`cargo xtask setup --peers` installs them)
+    #[arg(long)]
+    peers: bool,
+    /// Only parties whose name contains one of these (several with commas)
+    #[arg(long, value_delimiter = ',')]
+    party: Vec<String>,
+    /// Three short rounds over few sizes: indicative only
+    #[arg(long)]
+    quick: bool,
+    /// Sizes, like 8,4K,64K-1M, in place of each bench's own
+    #[arg(long)]
+    sizes: Option<String>,
+    /// Milliseconds for each figure
+    #[arg(long)]
+    time_ms: Option<u64>,
+    /// Where the report goes
+    #[arg(long, default_value = "docs/bench")]
+    out: PathBuf,
+    /// Print the table only; write no files
+    #[arg(long)]
+    dry: bool,
+}
+
+/// Everything that a report says.
+pub(crate) struct Outcome {
+    pub(crate) transport: String,
+    pub(crate) rounds: usize,
+    pub(crate) budget: Duration,
+    pub(crate) quick: bool,
+    pub(crate) figures: Vec<rounds::Figure>,
+    pub(crate) absent: Vec<Absent>,
+    pub(crate) noise: noise::Noise,
+    pub(crate) machine: machine::Machine,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let mut plan = plan::plan(&args.transport, args.quick);
+    if let Some(unknown) = args.only.iter().find(|name| plan.iter().all(|b| b.name != **name)) {
+        let names: Vec<&str> = plan.iter().map(|b| b.name).collect();
+        bail!("no bench is called `{unknown}`; there are {}", names.join(", "));
+    }
+    plan.retain(|b| args.only.is_empty() || args.only.iter().any(|n| n == b.name));
+    if let Some(text) = &args.sizes {
+        let sizes = size::parse_list(text)?;
+        plan.iter_mut().filter(|b| !b.sizes.is_empty()).for_each(|b| b.sizes.clone_from(&sizes));
+    }
+
+    let (mut parties, mut absent) = (Vec::new(), Vec::new());
+    match peers::lapis(&args.transport) {
+        Ok(party) => parties.push(party),
+        Err(missing) => absent.push(missing),
+    }
+    if args.peers {
+        let (found, missing) = peers::peers(&args.transport);
+        parties.extend(found);
+        absent.extend(missing);
+    }
+    let wanted =
+        |p: &Party| args.party.is_empty() || args.party.iter().any(|n| p.label().contains(n.as_str()));
+    parties.retain(|p| wanted(p) || matches!(p.how, How::Lapis(_)));
+    absent.iter().for_each(|a| eprintln!("bench: absent: {}: {}", a.name, a.why));
+
+    let rounds = args.rounds.unwrap_or(if args.quick { 3 } else { 7 }).max(1);
+    let budget = Duration::from_millis(args.time_ms.unwrap_or(if args.quick { 20 } else { 60 }));
+    let mut noise = noise::Noise::new()?;
+    let figures = rounds::take(&plan, &args.transport, &parties, rounds, budget, &mut noise, &mut absent);
+    if figures.is_empty() {
+        bail!("nothing could be measured");
+    }
+    let outcome = Outcome {
+        transport: args.transport.clone(),
+        rounds,
+        budget,
+        quick: args.quick,
+        figures,
+        absent,
+        noise,
+        machine: machine::Machine::here(),
+    };
+    println!("{}", report::plain(&outcome));
+    if !args.dry {
+        report::write(&outcome, &args.out)?;
+    }
+    Ok(())
+}

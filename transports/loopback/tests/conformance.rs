@@ -1,0 +1,3 @@
+//! Loopback keeps the contract, linked and loaded.
+
+lapis_conformance::conformance_tests!(alone: lapis_loopback::table(), "liblapis_loopback.so");

@@ -1,0 +1,183 @@
+//! Plain bytes shared with another task, in a form that the model checker can watch.
+//!
+//! In shipped builds these types are bare memory. Under `--cfg loom` every access to them is reported to the model
+//! checker, which then fails a test when two unordered accesses meet.
+
+use lapis_core::sync::UnsafeCell;
+
+/// Bytes that ride in a slot beside its header.
+pub(crate) const INLINE: usize = 56;
+
+/// The payload of a slot.
+#[repr(C, align(8))]
+pub(crate) struct Payload(UnsafeCell<[u8; INLINE]>);
+
+#[cfg(not(loom))]
+mod imp {
+    use super::*;
+
+    impl Payload {
+        /// The bytes, about to be written.
+        ///
+        /// # Safety
+        /// `this` points to a live payload.
+        #[inline(always)]
+        pub(crate) unsafe fn for_write(this: *const Self) -> *mut u8 {
+            // SAFETY: the caller's promise; no reference to the bytes is formed.
+            unsafe { UnsafeCell::raw_get(&raw const (*this).0).cast() }
+        }
+
+        /// The bytes, about to be read.
+        ///
+        /// # Safety
+        /// `this` points to a live payload.
+        #[inline(always)]
+        pub(crate) unsafe fn for_read(this: *const Self) -> *mut u8 {
+            // SAFETY: the caller's promise.
+            unsafe { Self::for_write(this) }
+        }
+    }
+
+    /// A stretch of shared bytes.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Area(pub(crate) *mut u8);
+
+    impl Area {
+        /// `len` bytes from offset `at`, about to be written.
+        ///
+        /// # Safety
+        /// The range lies inside the stretch.
+        #[inline(always)]
+        pub(crate) unsafe fn for_write(self, at: usize, _len: usize) -> *mut u8 {
+            // SAFETY: the caller's promise.
+            unsafe { self.0.add(at) }
+        }
+
+        /// `len` bytes from offset `at`, about to be read.
+        ///
+        /// # Safety
+        /// The range lies inside the stretch.
+        #[inline(always)]
+        pub(crate) unsafe fn for_read(self, at: usize, _len: usize) -> *mut u8 {
+            // SAFETY: the caller's promise.
+            unsafe { self.0.add(at) }
+        }
+    }
+}
+
+#[cfg(loom)]
+mod imp {
+    use super::*;
+
+    impl Payload {
+        pub(crate) fn new() -> Self {
+            Self(UnsafeCell::new([0; INLINE]))
+        }
+
+        /// # Safety
+        /// `this` points to a live payload.
+        pub(crate) unsafe fn for_write(this: *const Self) -> *mut u8 {
+            // SAFETY: the caller's promise.
+            unsafe { (*this).0.with_mut(|p| p.cast()) }
+        }
+
+        /// # Safety
+        /// `this` points to a live payload.
+        pub(crate) unsafe fn for_read(this: *const Self) -> *mut u8 {
+            // SAFETY: the caller's promise.
+            unsafe { (*this).0.with(|p| p.cast_mut().cast()) }
+        }
+    }
+
+    /// The bytes, and a watched cell for every 64 of them.
+    pub(crate) struct Watched {
+        cells: Vec<UnsafeCell<()>>,
+        bytes: Box<[UnsafeBytes]>,
+    }
+    type UnsafeBytes = std::cell::UnsafeCell<u8>;
+
+    impl Watched {
+        pub(crate) fn new(len: usize) -> Self {
+            Self {
+                cells: (0..len.div_ceil(64)).map(|_| UnsafeCell::new(())).collect(),
+                bytes: (0..len).map(|_| UnsafeBytes::new(0)).collect(),
+            }
+        }
+    }
+
+    #[derive(Clone, Copy)]
+    pub(crate) struct Area(pub(crate) *const Watched);
+
+    impl Area {
+        /// # Safety
+        /// The range lies inside the stretch, which is alive.
+        pub(crate) unsafe fn for_write(self, at: usize, len: usize) -> *mut u8 {
+            // SAFETY: the caller's promise.
+            let w = unsafe { &*self.0 };
+            assert!(at + len <= w.bytes.len());
+            w.cells[at / 64..(at + len).div_ceil(64)].iter().for_each(|c| c.with_mut(|_| ()));
+            w.bytes[at].get()
+        }
+
+        /// # Safety
+        /// The range lies inside the stretch, which is alive.
+        pub(crate) unsafe fn for_read(self, at: usize, len: usize) -> *mut u8 {
+            // SAFETY: the caller's promise.
+            let w = unsafe { &*self.0 };
+            assert!(at + len <= w.bytes.len());
+            w.cells[at / 64..(at + len).div_ceil(64)].iter().for_each(|c| c.with(|_| ()));
+            w.bytes[at].get()
+        }
+    }
+}
+
+pub(crate) use imp::Area;
+#[cfg(loom)]
+pub(crate) use imp::Watched;
+
+/// Copies up to some sixty bytes without a call.
+///
+/// # Safety
+/// As [`std::ptr::copy_nonoverlapping`].
+#[inline(always)]
+pub(crate) unsafe fn copy_small(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: every access lies inside `from..from + len` and `to..to + len`; the last word of a range may overlap the
+    // word before it, which rewrites equal bytes.
+    unsafe {
+        if len >= 8 {
+            let last = len - 8;
+            let mut at = 0;
+            while at < last {
+                to.add(at).cast::<u64>().write_unaligned(from.add(at).cast::<u64>().read_unaligned());
+                at += 8;
+            }
+            to.add(last).cast::<u64>().write_unaligned(from.add(last).cast::<u64>().read_unaligned());
+        } else if len >= 4 {
+            let last = len - 4;
+            let tail = from.add(last).cast::<u32>().read_unaligned();
+            to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned());
+            to.add(last).cast::<u32>().write_unaligned(tail);
+        } else if len > 0 {
+            to.write(*from);
+            to.add(len / 2).write(*from.add(len / 2));
+            to.add(len - 1).write(*from.add(len - 1));
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_copies_copy_everything_and_nothing_else() {
+        let from: Vec<u8> = (1..=INLINE as u8).collect();
+        for len in 0..=INLINE {
+            let mut to = [0u8; INLINE + 8];
+            // SAFETY: both ranges have `len` bytes.
+            unsafe { copy_small(from.as_ptr(), to.as_mut_ptr(), len) };
+            assert_eq!(to[..len], from[..len]);
+            assert!(to[len..].iter().all(|b| *b == 0), "length {len} wrote past its end");
+        }
+    }
+}

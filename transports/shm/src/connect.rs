@@ -1,0 +1,386 @@
+//! Getting to know peers, and losing them.
+
+use crate::address::Address;
+use crate::cma::{self, Way};
+use crate::hello::{self, Caller, Credentials, Greeted, Hello, Said};
+use crate::layout::{self, LANES, ManyTx, NONCE_AT, SCRATCH_AT, Tx, member_word};
+use crate::segment::Segment;
+use crate::send::Out;
+use crate::sys;
+use crate::transport::{Copying, Shm, io_error};
+use crate::waiter::SOCKET_MARK;
+use crate::wake::{CLOSED, NEEDY};
+use lapis_core::sync::Ordering;
+use lapis_core::transport::{PeerId, TransportError};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// How far a peer's connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Our greeting is still to be sent.
+    Greeting,
+    /// It has ours, we don't have its.
+    Greeted,
+    /// Messages flow.
+    Open,
+    /// It died or closed its end.
+    Down,
+    /// Disconnected.
+    Gone,
+}
+
+/// The cold half of what we know of a peer; the hot half is [`Out`].
+pub(crate) struct Peer {
+    pub(crate) state: State,
+    pub(crate) address: Address,
+    pub(crate) segment: Option<Segment>,
+    /// Where its segment begins in its address space.
+    pub(crate) base: u64,
+    pub(crate) pid: i32,
+    /// Readable when the process has ended; in the watch set.
+    pidfd: Option<OwnedFd>,
+    /// The number under which we send to it.
+    member: usize,
+    /// Position of the shared ring up to which this peer may still have messages, once it is down.
+    pub(crate) last_shared: u64,
+}
+
+/// Connections on the way in.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    callers: Vec<Caller>,
+    /// Greetings from tasks that core has not told us of yet.
+    early: Vec<(Hello, Segment, Credentials)>,
+}
+
+impl Shm {
+    fn name(&self) -> String {
+        format!("task {} (context {})", self.me.task, self.me.context)
+    }
+
+    /// [`Transport::connect`](lapis_core::transport::Transport::connect).
+    pub(crate) fn connect_to(&mut self, peer: PeerId, bytes: &[u8]) -> Result<(), TransportError> {
+        let address = Address::decode(bytes)
+            .map_err(|why| TransportError::Unreachable(format!("address of task {peer}: {why}")))?;
+        if peer >= self.tasks || address.task != peer || address.context != self.me.context {
+            return Err(TransportError::Invalid(format!(
+                "{} of {} tasks was given for task {peer} the address of task {} (context {})",
+                self.name(),
+                self.tasks,
+                address.task,
+                address.context
+            )));
+        }
+        if let Some(why) = self.me.host.differs(&address.host) {
+            return Err(TransportError::Unreachable(format!(
+                "{} shares no memory with task {peer}: {why}",
+                self.name()
+            )));
+        }
+        let found = self.outbox.find(peer);
+        if let Some(dense) = found
+            && self.peers[dense].state != State::Gone
+        {
+            return Err(TransportError::Invalid(format!("task {peer} is connected already")));
+        }
+        let fresh = Peer {
+            state: State::Greeting,
+            address,
+            segment: None,
+            base: 0,
+            pid: 0,
+            pidfd: None,
+            member: usize::MAX,
+            last_shared: 0,
+        };
+        let dense = match found {
+            Some(dense) => {
+                self.peers[dense] = fresh;
+                dense
+            }
+            None => {
+                self.peers.push(fresh);
+                self.outbox.add(peer)
+            }
+        };
+        let result = self.greet(dense).and_then(|()| self.match_early());
+        if result.is_err() {
+            self.forget(peer);
+        }
+        self.inbox.look_again();
+        result
+    }
+
+    fn greet(&mut self, dense: usize) -> Result<(), TransportError> {
+        let peer = &mut self.peers[dense];
+        let hello = Hello {
+            from: self.me.task,
+            to: peer.address.task,
+            context: self.me.context,
+            incarnation: self.me.incarnation,
+            total: self.me.total,
+        };
+        let socket = &peer.address.socket;
+        match hello::greet(socket, self.me.host.uid, &hello, &self.key, self.file.as_raw_fd()) {
+            Ok(Greeted::Later) => Ok(()),
+            Ok(Greeted::Yes(who, pidfd)) => {
+                peer.pid = who.pid;
+                peer.state = State::Greeted;
+                match pidfd {
+                    Ok(fd) => {
+                        sys::epoll_add(self.bell.watch.as_raw_fd(), fd.as_raw_fd(), dense as u64)
+                            .map_err(|e| io_error("watch a peer's process", &e))?;
+                        peer.pidfd = Some(fd);
+                    }
+                    Err(e) if e.raw_os_error() == Some(libc::ESRCH) => self.lost(dense),
+                    Err(e) => {
+                        let what = format!("watch the process of task {}", peer.address.task);
+                        return Err(io_error(&what, &e));
+                    }
+                }
+                Ok(())
+            }
+            Err(e) if matches!(e.raw_os_error(), Some(libc::ECONNREFUSED | libc::ENOENT)) => {
+                Err(TransportError::Unreachable(format!(
+                    "nobody listens for task {} on the abstract socket {socket}: it has ended",
+                    peer.address.task
+                )))
+            }
+            Err(e) => Err(io_error(&format!("greet task {} on {socket}", peer.address.task), &e)),
+        }
+    }
+
+    /// [`Transport::progress_connect`](lapis_core::transport::Transport::progress_connect).
+    pub(crate) fn progress(&mut self) -> Result<bool, TransportError> {
+        for dense in 0..self.peers.len() {
+            if self.peers[dense].state == State::Greeting {
+                self.greet(dense)?;
+            }
+        }
+        while let Some(caller) = hello::accept(self.listener.as_raw_fd(), self.me.host.uid)
+            .map_err(|e| io_error("accept a peer's connection", &e))?
+        {
+            self.waiting.callers.push(caller);
+            self.hear()?;
+        }
+        self.hear()?;
+        self.match_early()?;
+        self.check_peers();
+        Ok(!self.peers.iter().any(|p| matches!(p.state, State::Greeting | State::Greeted)))
+    }
+
+    /// Reads the greetings that are there.
+    fn hear(&mut self) -> Result<(), TransportError> {
+        let mut i = 0;
+        while i < self.waiting.callers.len() {
+            let said = self.waiting.callers[i].hear(&self.key);
+            if matches!(said, Ok(Said::Wait)) {
+                i += 1;
+                continue;
+            }
+            self.waiting.callers.swap_remove(i);
+            match said {
+                Ok(Said::Hello(hello, fd, who)) => self.heard(&hello, &fd, who)?,
+                Ok(Said::NoDescriptor) => {
+                    let e = io::Error::from_raw_os_error(libc::EMFILE);
+                    return Err(io_error("receive a peer's segment", &e));
+                }
+                Ok(Said::Nonsense(why)) => {
+                    self.host.warn(format_args!("{} sent a caller away: {why}", self.name()));
+                }
+                Ok(Said::Wait) => {}
+                Err(e) => self.host.warn(format_args!("{}: a caller hung up: {e}", self.name())),
+            }
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self, hello: &Hello, fd: &OwnedFd, who: Credentials) -> Result<(), TransportError> {
+        if hello.to != self.me.task || hello.context != self.me.context || hello.from >= self.tasks {
+            self.host.warn(format_args!("{} was greeted as somebody else: {hello:?}", self.name()));
+            return Ok(());
+        }
+        let segment = Segment::attach(&self.host, fd.as_raw_fd(), hello.from, hello.total)?;
+        self.waiting.early.retain(|(h, ..)| h.from != hello.from);
+        self.waiting.early.push((*hello, segment, who));
+        Ok(())
+    }
+
+    /// Opens connections of which both halves are there.
+    fn match_early(&mut self) -> Result<(), TransportError> {
+        let mut i = 0;
+        while i < self.waiting.early.len() {
+            let hello = self.waiting.early[i].0;
+            let dense = self.outbox.find(hello.from).filter(|&d| {
+                let p = &self.peers[d];
+                p.state == State::Greeted && p.address.incarnation == hello.incarnation
+            });
+            if let Some(dense) = dense {
+                let (_, segment, who) = self.waiting.early.swap_remove(i);
+                self.open_peer(dense, segment, who)?;
+            } else {
+                i += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn open_peer(&mut self, dense: usize, segment: Segment, who: Credentials) -> Result<(), TransportError> {
+        let (task, word) = (self.peers[dense].address.task, member_word(self.me.task, self.me.incarnation));
+        let header = segment.header();
+        let base = header.base.load(Ordering::Relaxed);
+        if self.no_attach.is_none()
+            && let Err(why) = probe(&segment, base, who.pid)
+        {
+            if self.copying == Copying::Attach {
+                return Err(TransportError::Io(format!(
+                    "LAPIS_SHM_COPY=cma, but cross-memory attach to task {task} (process {}) was {why}; set \
+                     LAPIS_SHM_COPY=auto or allow process_vm_readv and process_vm_writev",
+                    who.pid
+                )));
+            }
+            self.host.warn(format_args!(
+                "cross-memory attach to task {task} (process {}) {why}: large messages are copied twice",
+                who.pid
+            ));
+            self.no_attach = Some(why);
+        }
+        // SYNC: pairs with other senders' claims; the first to store gets the number.
+        let member = header.members.iter().position(|m| {
+            m.load(Ordering::Relaxed) == 0
+                && m.compare_exchange(0, word, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        });
+        let Some(member) = member else {
+            return Err(TransportError::Exhausted(format!(
+                "task {task} has {} senders already",
+                header.members.len()
+            )));
+        };
+        let out = Out {
+            lane: if member < LANES {
+                // SAFETY: the segment stays mapped as long as the `Out` is used: `forget` closes it first; the number
+                // is ours alone, hence the lane.
+                unsafe {
+                    let (slots, control, data) = layout::lane(segment.base(), member);
+                    Tx::attach(slots, control, data)
+                }
+            } else {
+                Tx::closed()
+            },
+            many: (member >= LANES).then(|| {
+                // SAFETY: as above.
+                unsafe { ManyTx::attach(layout::shared(segment.base()), member as u16) }
+            }),
+            attention: &raw const header.attention.0,
+            bitmap: &raw const header.bitmap.0,
+            bit: if member < LANES { 1 << member } else { 0 },
+        };
+        if !self.membarrier {
+            // SYNC: seen by ourselves, who need it, in program order.
+            header.attention.0.word.fetch_or(NEEDY, Ordering::AcqRel);
+        }
+        // SYNC: pairs with the receiver's Acquire load of `claims`: the member's word is there.
+        header.members_used.fetch_max(member as u32 + 1, Ordering::AcqRel);
+        header.claims.0.fetch_add(1, Ordering::AcqRel);
+        self.outbox.outs[dense] = out;
+        let peer = &mut self.peers[dense];
+        (peer.base, peer.pid, peer.member, peer.state) = (base, who.pid, member, State::Open);
+        peer.segment = Some(segment);
+        self.inbox.look_again();
+        Ok(())
+    }
+
+    /// Looks which peers have ended: one system call, and one load for each peer.
+    pub(crate) fn check_peers(&mut self) {
+        let mut found = std::mem::take(&mut self.inbox.scratch);
+        sys::epoll_ready(self.bell.watch.as_raw_fd(), &mut found);
+        for &mark in found.iter().filter(|&&m| m != SOCKET_MARK) {
+            self.lost(mark as usize);
+        }
+        self.inbox.scratch = found;
+        for dense in 0..self.peers.len() {
+            let peer = &self.peers[dense];
+            if peer.state != State::Open {
+                continue;
+            }
+            let Some(segment) = &peer.segment else { continue };
+            // SYNC: pairs with the closing of the peer: all that it sent is there.
+            if segment.header().attention.0.word.load(Ordering::Acquire) & CLOSED != 0 {
+                self.lost(dense);
+            }
+        }
+    }
+
+    /// Notes that a peer is gone. The event follows when everything it had sent was delivered.
+    #[cold]
+    pub(crate) fn lost(&mut self, dense: usize) {
+        let Some(peer) = self.peers.get_mut(dense) else { return };
+        // Dropping a copied descriptor (fork) would leave it in the set: take it out by hand.
+        if let Some(fd) = peer.pidfd.take() {
+            // SAFETY: a call on descriptors of ours.
+            unsafe {
+                libc::epoll_ctl(
+                    self.bell.watch.as_raw_fd(),
+                    libc::EPOLL_CTL_DEL,
+                    fd.as_raw_fd(),
+                    std::ptr::null_mut(),
+                )
+            };
+        }
+        if matches!(peer.state, State::Down | State::Gone) {
+            return;
+        }
+        peer.state = State::Down;
+        peer.last_shared = self.inbox.claimed();
+        // Nothing more goes out; the lane's memory stays mapped.
+        self.outbox.outs[dense] = Out::closed();
+        self.inbox.dying.push(dense);
+        self.inbox.look_again();
+    }
+
+    /// [`Transport::disconnect`](lapis_core::transport::Transport::disconnect).
+    pub(crate) fn forget(&mut self, peer: PeerId) {
+        let Some(dense) = self.outbox.find(peer) else { return };
+        let ended = self.peers[dense].state == State::Down
+            || self.peers[dense].segment.as_ref().is_some_and(|s| {
+                // SYNC: pairs with the closing of the peer: it will not write to our lanes any more.
+                s.header().attention.0.word.load(Ordering::Acquire) & CLOSED != 0
+            });
+        self.lost(dense);
+        self.inbox.dying.retain(|&d| d != dense);
+        let peer = &mut self.peers[dense];
+        peer.state = State::Gone;
+        self.inbox.discard(dense, ended.then(|| member_word(peer.address.task, peer.address.incarnation)));
+        peer.segment = None;
+        self.inbox.look_again();
+    }
+}
+
+/// Tries cross-memory attach both ways on the peer; says why not.
+fn probe(segment: &Segment, base: u64, pid: i32) -> Result<(), String> {
+    if pid <= 0 {
+        return Err("impossible: the peer lives in another process-number namespace".into());
+    }
+    let refused = |e: io::Error| {
+        let name = match e.raw_os_error() {
+            Some(libc::EPERM) => "EPERM".to_owned(),
+            Some(libc::ENOSYS) => "ENOSYS".to_owned(),
+            Some(libc::EACCES) => "EACCES".to_owned(),
+            _ => e.to_string(),
+        };
+        format!("refused ({name})")
+    };
+    let (mut word, mut mark) = (0u64, sys::random() | 1);
+    // SAFETY: the local words are valid; the kernel checks the remote ones, which are the peer's header.
+    unsafe {
+        cma::copy(Way::Read, pid, (&raw mut word).cast(), base.wrapping_add(NONCE_AT as u64), 8)
+            .map_err(refused)?;
+        cma::copy(Way::Write, pid, (&raw mut mark).cast(), base.wrapping_add(SCRATCH_AT as u64), 8)
+            .map_err(refused)?;
+    }
+    if word != segment.header().nonce.load(Ordering::Relaxed) {
+        return Err("reached the wrong process".into());
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! Where things stand in a segment. Both sides compute this from constants; [`VERSION`] changes with any of them.
+
+use crate::cell::Area;
+use crate::ring::{Control, LaneRx, LaneTx, Slot};
+use crate::shared::{Places, SharedRx, SharedTx};
+use crate::wake::Attention;
+use lapis_core::sync::{AtomicU32, AtomicU64};
+use std::mem::offset_of;
+
+/// First word of a finished segment, stored last.
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"LapisShm");
+/// Version of the layout and of the greeting.
+pub(crate) const VERSION: u32 = 1;
+
+/// Slots of a lane.
+pub(crate) const SLOTS: usize = 256;
+/// Bytes of a lane's data ring.
+pub(crate) const DATA: usize = 256 << 10;
+/// Senders with a lane of their own.
+pub(crate) const LANES: usize = 64;
+/// Slots of the shared ring.
+pub(crate) const SHARED_SLOTS: usize = 128;
+/// Longest message in the shared ring.
+pub(crate) const CHUNK: usize = 16 << 10;
+/// Longest message.
+pub(crate) const MAX_MESSAGE: usize = CHUNK;
+/// Senders that a segment can have at once.
+pub(crate) const MEMBERS: usize = 4096;
+/// With more lanes than this in use the receiver reads a bitmap instead of every lane.
+pub(crate) const DIRECT_LANES: usize = 8;
+
+pub(crate) type Tx = LaneTx<SLOTS, DATA>;
+pub(crate) type Rx = LaneRx<SLOTS, DATA>;
+pub(crate) type ManyTx = SharedTx<SHARED_SLOTS, CHUNK>;
+pub(crate) type ManyRx = SharedRx<SHARED_SLOTS, CHUNK>;
+
+/// A word with a cache line, and its neighbour, to itself.
+#[repr(C, align(128))]
+pub(crate) struct Lonely<T>(pub(crate) T);
+
+/// The beginning of a segment.
+#[repr(C)]
+pub(crate) struct Header {
+    pub(crate) magic: AtomicU64,
+    pub(crate) version: AtomicU32,
+    pub(crate) task: AtomicU32,
+    /// Length of the whole segment.
+    pub(crate) total: AtomicU64,
+    /// Where the segment begins in its owner's address space.
+    pub(crate) base: AtomicU64,
+    /// A number that cross-memory attach must find at `base` + its offset.
+    pub(crate) nonce: AtomicU64,
+    /// Peers write here by cross-memory attach to find out whether they may.
+    pub(crate) scratch: AtomicU64,
+    /// Read by every sender after every message; hardly ever written.
+    pub(crate) attention: Lonely<Attention>,
+    /// Grows with every new sender.
+    pub(crate) claims: Lonely<AtomicU32>,
+    /// Entries of `members` that were ever used.
+    pub(crate) members_used: AtomicU32,
+    /// Which lanes have news.
+    pub(crate) bitmap: Lonely<AtomicU64>,
+    pub(crate) shared_head: Lonely<AtomicU64>,
+    pub(crate) shared_tail: Lonely<AtomicU64>,
+    /// Who sends as number i ([`member_word`]), or 0. The first [`LANES`] have lanes.
+    pub(crate) members: [AtomicU64; MEMBERS],
+}
+
+/// One lane.
+#[repr(C, align(64))]
+pub(crate) struct Lane {
+    control: Control,
+    _apart: [u64; 8],
+    slots: [Slot; SLOTS],
+    data: [[u64; 8]; DATA / 64],
+    /// Makes the stride an odd number of lines, so that the next slots of many lanes don't fight for one cache set.
+    _stagger: [u64; 8],
+}
+
+/// Everything before the heap.
+#[repr(C)]
+pub(crate) struct Fixed {
+    pub(crate) header: Header,
+    shared_slots: [Slot; SHARED_SLOTS],
+    shared_data: [[u8; CHUNK]; SHARED_SLOTS],
+    lanes: [Lane; LANES],
+}
+
+const _: () = assert!(size_of::<Slot>() == 64 && size_of::<Control>() == 64);
+const _: () = assert!((size_of::<Lane>() / 64) % 2 == 1);
+
+/// Where the heap begins: on a boundary of huge pages.
+pub(crate) const HEAP: usize = size_of::<Fixed>().next_multiple_of(2 << 20);
+
+/// What `members` holds for a sender.
+pub(crate) fn member_word(task: u32, incarnation: u32) -> u64 {
+    1 << 63 | u64::from(incarnation & 0x7fff_ffff) << 32 | u64::from(task)
+}
+
+/// The pointers of lane `index` of the segment at `base`.
+///
+/// # Safety
+/// A segment is mapped at `base`; `index` < [`LANES`].
+pub(crate) unsafe fn lane(base: *mut u8, index: usize) -> (*const Slot, *const Control, Area) {
+    // SAFETY: the caller's promise; only addresses are computed.
+    unsafe {
+        let lane = &raw mut (*base.cast::<Fixed>()).lanes[index];
+        ((&raw const (*lane).slots).cast(), &raw const (*lane).control, Area((&raw mut (*lane).data).cast()))
+    }
+}
+
+/// The pointers of the shared ring.
+///
+/// # Safety
+/// A segment is mapped at `base`.
+pub(crate) unsafe fn shared(base: *mut u8) -> Places {
+    let fixed = base.cast::<Fixed>();
+    // SAFETY: the caller's promise; only addresses are computed.
+    unsafe {
+        Places {
+            slots: (&raw const (*fixed).shared_slots).cast(),
+            head: &raw const (*fixed).header.shared_head.0,
+            tail: &raw const (*fixed).header.shared_tail.0,
+            data: Area((&raw mut (*fixed).shared_data).cast()),
+        }
+    }
+}
+
+/// Offset of the word that cross-memory attach reads when it is probed.
+pub(crate) const NONCE_AT: usize = offset_of!(Header, nonce);
+/// Offset of the word that it writes.
+pub(crate) const SCRATCH_AT: usize = offset_of!(Header, scratch);

@@ -1,0 +1,283 @@
+//! The model checker on the very code that ships: `RUSTFLAGS="--cfg loom" cargo test -p lapis-shm --release --lib`.
+
+use crate::cell::{Area, INLINE, Payload, Watched, copy_small};
+use crate::ring::{Control, LaneRx, LaneTx, Slot};
+use crate::shared::{Places, SharedRx, SharedTx};
+use crate::wake::{Attention, Sleeper, look, look_again, take_sleeper};
+use lapis_core::sync::{Arc, AtomicU32, AtomicU64, Ordering, fence, thread};
+use std::sync::atomic::{AtomicUsize, Ordering as Plain};
+
+/// Explores and says how much there was to explore.
+fn explore(
+    what: &'static str,
+    least: usize,
+    preemptions: Option<usize>,
+    model: impl Fn() + Sync + Send + 'static,
+) {
+    let executions = std::sync::Arc::new(AtomicUsize::new(0));
+    let counter = std::sync::Arc::clone(&executions);
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = preemptions;
+    builder.check(move || {
+        counter.fetch_add(1, Plain::Relaxed);
+        model();
+    });
+    let n = executions.load(Plain::Relaxed);
+    println!("{what}: {n} executions explored");
+    assert!(n >= least, "{what}: only {n} executions: the model does not do what it should");
+}
+
+fn slots(n: usize) -> Vec<Slot> {
+    (0..n).map(|_| Slot { head: AtomicU64::new(0), payload: Payload::new() }).collect()
+}
+
+struct Lane {
+    slots: Vec<Slot>,
+    control: Control,
+    data: Watched,
+}
+
+impl Lane {
+    fn new(n: usize, data: usize) -> Arc<Self> {
+        Arc::new(Self {
+            slots: slots(n),
+            control: Control { tail: AtomicU64::new(0), data_tail: AtomicU64::new(0) },
+            data: Watched::new(data),
+        })
+    }
+}
+
+/// Sends messages of the lengths given, each filled with its number; receives them and checks order and bytes.
+fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
+    let lane = Lane::new(SLOTS, DATA);
+    let sender = {
+        let lane = Arc::clone(&lane);
+        thread::spawn(move || {
+            // SAFETY: the lane outlives the thread.
+            let mut tx = unsafe {
+                LaneTx::<SLOTS, DATA>::attach(
+                    lane.slots.as_ptr(),
+                    &raw const lane.control,
+                    Area(&raw const lane.data),
+                )
+            };
+            for (i, &len) in lengths.iter().enumerate() {
+                loop {
+                    // SAFETY: as the transport does it.
+                    unsafe {
+                        if tx.has_room() || tx.refresh() {
+                            let place = if len <= INLINE { Some(tx.payload()) } else { tx.data_room(len) };
+                            if let Some(place) = place {
+                                place.write_bytes(i as u8 + 1, len);
+                                tx.publish(len);
+                                break;
+                            }
+                        }
+                    }
+                    thread::yield_now();
+                }
+            }
+        })
+    };
+    // SAFETY: as above.
+    let mut rx = unsafe {
+        LaneRx::<SLOTS, DATA>::attach(
+            lane.slots.as_ptr(),
+            &raw const lane.control,
+            Area(&raw const lane.data),
+            DATA,
+        )
+    };
+    for (i, &len) in lengths.iter().enumerate() {
+        let (at, got) = loop {
+            if let Some(message) = rx.next() {
+                break message.unwrap();
+            }
+            thread::yield_now();
+        };
+        assert_eq!(got, len);
+        // SAFETY: the message stays in place until it is released.
+        unsafe { assert!((0..len).all(|b| *at.add(b) == i as u8 + 1), "message {i} is damaged") };
+        rx.release();
+    }
+    assert!(rx.next().is_none());
+    sender.join().unwrap();
+}
+
+#[test]
+fn a_lane_of_two_slots_wraps() {
+    explore("lane, inline", 20, None, || lane::<2, 256>(&[8, 56, 0, 24]));
+}
+
+#[test]
+fn a_data_ring_of_two_messages_wraps() {
+    // Quarter of 512 is 128: messages of two lines; the third does not fit before the end.
+    explore("lane, data ring", 20, Some(3), || lane::<2, 512>(&[128, 70, 128, 128, 100]));
+}
+
+#[test]
+fn inline_and_data_messages_mix() {
+    explore("lane, mixed", 20, Some(3), || lane::<2, 256>(&[64, 8, 60, 64]));
+}
+
+struct Ring {
+    slots: Vec<Slot>,
+    head: AtomicU64,
+    tail: AtomicU64,
+    data: Watched,
+}
+
+const CHUNK: usize = 64;
+
+impl Ring {
+    fn new(n: usize) -> Arc<Self> {
+        Arc::new(Self {
+            slots: slots(n),
+            head: AtomicU64::new(0),
+            tail: AtomicU64::new(0),
+            data: Watched::new(n * CHUNK),
+        })
+    }
+    fn places(&self) -> Places {
+        Places {
+            slots: self.slots.as_ptr(),
+            head: &raw const self.head,
+            tail: &raw const self.tail,
+            data: Area(&raw const self.data),
+        }
+    }
+}
+
+fn send<const SLOTS: usize>(tx: &mut SharedTx<SLOTS, CHUNK>, number: u8, len: usize) {
+    let (pos, place) = loop {
+        if let Some(claimed) = tx.claim(len) {
+            break claimed;
+        }
+        thread::yield_now();
+    };
+    // SAFETY: the claimed place has `len` bytes.
+    unsafe {
+        copy_small([number; 64].as_ptr(), place, len);
+        tx.publish(pos, len);
+    }
+}
+
+#[test]
+fn two_senders_share_a_ring_that_wraps() {
+    explore("shared ring", 50, Some(2), || {
+        let ring = Ring::new(2);
+        let senders: Vec<_> = (0..2u16)
+            .map(|member| {
+                let ring = Arc::clone(&ring);
+                thread::spawn(move || {
+                    // SAFETY: the ring outlives the thread.
+                    let mut tx = unsafe { SharedTx::<2, CHUNK>::attach(ring.places(), member) };
+                    send(&mut tx, member as u8 * 10, 8);
+                    send(&mut tx, member as u8 * 10 + 1, 64);
+                })
+            })
+            .collect();
+        // SAFETY: as above.
+        let mut rx = unsafe { SharedRx::<2, CHUNK>::attach(ring.places()) };
+        let mut seen = [0u8; 2];
+        while seen != [2, 2] {
+            let Some(message) = rx.next(|_| false) else {
+                thread::yield_now();
+                continue;
+            };
+            let m = message.unwrap();
+            let number = seen[m.member as usize];
+            assert_eq!(m.len, [8, 64][number as usize]);
+            // SAFETY: the message stays in place until it is released.
+            unsafe { assert!((0..m.len).all(|b| *m.data.add(b) == m.member as u8 * 10 + number)) };
+            seen[m.member as usize] += 1;
+            rx.release();
+        }
+        senders.into_iter().for_each(|s| s.join().unwrap());
+    });
+}
+
+#[test]
+fn a_hole_left_by_a_dead_sender_is_stepped_over() {
+    explore("hole in the shared ring", 10, Some(3), || {
+        let ring = Ring::new(2);
+        let dead = Arc::new(AtomicU32::new(0));
+        let victim = {
+            let (ring, dead) = (Arc::clone(&ring), Arc::clone(&dead));
+            thread::spawn(move || {
+                // SAFETY: the ring outlives the thread.
+                let mut tx = unsafe { SharedTx::<2, CHUNK>::attach(ring.places(), 1) };
+                let claimed = tx.claim(8).is_some();
+                // SYNC: pairs with the Acquire load below, as a pidfd orders a process's end.
+                dead.store(1, Ordering::Release);
+                claimed
+            })
+        };
+        let living = {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || {
+                // SAFETY: as above.
+                let mut tx = unsafe { SharedTx::<2, CHUNK>::attach(ring.places(), 0) };
+                send(&mut tx, 5, 8);
+            })
+        };
+        // SAFETY: as above.
+        let mut rx = unsafe { SharedRx::<2, CHUNK>::attach(ring.places()) };
+        loop {
+            // SYNC: pairs with the Release store above.
+            match rx.next(|m| m == 1 && dead.load(Ordering::Acquire) == 1) {
+                Some(m) => {
+                    assert_eq!(m.unwrap().member, 0);
+                    break;
+                }
+                None => thread::yield_now(),
+            }
+        }
+        assert!(victim.join().unwrap());
+        living.join().unwrap();
+    });
+}
+
+/// A message, then a look at the word; against an announcement, then a look for the message.
+fn sleeping(have_membarrier: bool, interrupts: bool) {
+    let line = Arc::new(Attention { word: AtomicU32::new(0), wakes: AtomicU32::new(0) });
+    let flag = Arc::new(AtomicU32::new(0));
+    // SAFETY: the line outlives the sleeper.
+    let sleeper = unsafe { Sleeper::new(&raw const *line, have_membarrier) };
+    sleeper.set_fence(interrupts, !have_membarrier);
+    let senders: Vec<_> = (0..2)
+        .map(|_| {
+            let (line, flag) = (Arc::clone(&line), Arc::clone(&flag));
+            thread::spawn(move || {
+                // SYNC: as a slot is published.
+                flag.fetch_add(1, Ordering::Release);
+                // SAFETY: the line is alive.
+                unsafe {
+                    let mut news = look(&raw const *line);
+                    if news & crate::wake::FENCE != 0 {
+                        news = look_again(&raw const *line);
+                    }
+                    news & crate::wake::SLEEP != 0 && take_sleeper(&raw const *line)
+                }
+            })
+        })
+        .collect();
+    // SYNC: the model of membarrier is a full fence here and in `light_barrier`.
+    let armed = sleeper.arm(|| fence(Ordering::SeqCst));
+    // SYNC: as `is_full`.
+    let seen = flag.load(Ordering::Acquire);
+    let woken = senders.into_iter().map(|s| s.join().unwrap()).filter(|w| *w).count();
+    assert!(woken <= 1, "two senders called the kernel");
+    // Whoever went to sleep now would do so on `wakes == armed`.
+    assert!(
+        seen == 2 || line.wakes.load(Ordering::Relaxed) != armed,
+        "a message was missed: {seen} of 2 were seen, and nobody woke the sleeper"
+    );
+}
+
+#[test]
+fn no_wake_up_is_lost() {
+    explore("sleep, membarrier", 20, Some(3), || sleeping(true, false));
+    explore("sleep, interrupt mode", 20, Some(3), || sleeping(true, true));
+    explore("sleep, no membarrier", 20, Some(3), || sleeping(false, false));
+}

@@ -1,0 +1,432 @@
+//! The receiving side.
+
+use crate::connect::State;
+use crate::hello;
+use crate::layout::{self, DIRECT_LANES, LANES, ManyRx, Rx, member_word};
+use crate::ring::Corrupt;
+use crate::segment::Segment;
+use crate::transport::Shm;
+use crate::waiter::Bell;
+use crate::wake::{BITMAP, SLEEP};
+use lapis_core::sync::{Arc, Ordering};
+use lapis_core::transport::{Event, PeerId, Status};
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+/// Polls between looks at the clock.
+const POLLS_PER_LOOK: u32 = 256;
+/// Time between looks at the peers' processes.
+const CHECK_EVERY: Duration = Duration::from_millis(1);
+/// How far ahead of the slot being read the cache is asked for slots.
+const AHEAD: u64 = 4;
+
+/// One sender's lane.
+struct InLane {
+    rx: Rx,
+    peer: PeerId,
+    dense: usize,
+    number: u8,
+    bell: Arc<Bell>,
+}
+
+/// What was found wrong while collecting.
+struct Broken {
+    dense: usize,
+    corrupt: Corrupt,
+}
+
+impl InLane {
+    /// Moves what waits into `events[n..]`; answers the new `n`.
+    #[inline(always)]
+    fn collect(&mut self, events: &mut [Event], from: usize, broken: &mut Option<Broken>) -> usize {
+        self.rx.release();
+        let mut n = from;
+        while n < events.len() {
+            match self.rx.next() {
+                None => break,
+                Some(Ok((data, len))) => {
+                    self.rx.prefetch(AHEAD);
+                    events[n] = Event::message(self.peer, data, len as u32);
+                    n += 1;
+                }
+                Some(Err(corrupt)) => {
+                    *broken = Some(Broken { dense: self.dense, corrupt });
+                    break;
+                }
+            }
+        }
+        if n != from {
+            self.rx.tell_position(&self.bell.progress.next[usize::from(self.number) % LANES]);
+        }
+        n
+    }
+}
+
+/// Everything that arrives.
+pub(crate) struct Inbox {
+    lanes: Vec<InLane>,
+    /// Where the next poll begins, so that no lane starves the others.
+    turn: usize,
+    seen_claims: Option<u32>,
+    /// The receiver reads the bitmap.
+    marked: bool,
+    /// Lanes that may hold something, by bit, beside those in the bitmap.
+    pending: u64,
+    /// Lanes that held nonsense; never read again.
+    poisoned: u64,
+    /// Lanes of disconnected peers, which are emptied now and then.
+    discarded: Vec<InLane>,
+    /// From a lane's number to its place in `lanes`.
+    place: [u8; LANES],
+    many: ManyRx,
+    many_used: bool,
+    /// By member number: the peer's place, or `u32::MAX`.
+    members: Vec<u32>,
+    /// Peers that are down and whose last messages are being delivered.
+    pub(crate) dying: Vec<usize>,
+    pub(crate) scratch: Vec<u64>,
+    polls: u32,
+    next_check: Instant,
+    segment: Arc<Segment>,
+    bell: Arc<Bell>,
+}
+
+impl Inbox {
+    pub(crate) fn new(segment: Arc<Segment>, bell: Arc<Bell>) -> Self {
+        Self {
+            lanes: Vec::new(),
+            turn: 0,
+            seen_claims: None,
+            marked: false,
+            pending: 0,
+            poisoned: 0,
+            discarded: Vec::new(),
+            place: [u8::MAX; LANES],
+            // SAFETY: the segment lives as long as this.
+            many: unsafe { ManyRx::attach(layout::shared(segment.base())) },
+            many_used: false,
+            members: Vec::new(),
+            dying: Vec::new(),
+            scratch: Vec::new(),
+            polls: POLLS_PER_LOOK,
+            next_check: Instant::now(),
+            segment,
+            bell,
+        }
+    }
+
+    /// Makes the next poll look at the table of senders.
+    pub(crate) fn look_again(&mut self) {
+        self.seen_claims = None;
+    }
+
+    /// How far senders have claimed the shared ring.
+    pub(crate) fn claimed(&self) -> u64 {
+        self.many.claimed()
+    }
+
+    #[inline(always)]
+    fn claims(&self) -> u32 {
+        // SYNC: pairs with the increment in `open_peer`: the member's word is there.
+        self.segment.header().claims.0.load(Ordering::Acquire)
+    }
+}
+
+impl Shm {
+    /// [`Transport::poll`](lapis_core::transport::Transport::poll).
+    #[inline(always)]
+    pub(crate) fn receive(&mut self, events: &mut [Event]) -> usize {
+        let inbox = &mut self.inbox;
+        if inbox.seen_claims != Some(inbox.claims()) {
+            self.meet_senders();
+        }
+        let inbox = &mut self.inbox;
+        let mut broken = None;
+        let mut n = 0;
+        if !inbox.marked {
+            let lanes = inbox.lanes.len();
+            let mut i = inbox.turn;
+            for _ in 0..lanes {
+                if i >= lanes {
+                    i = 0;
+                }
+                n = inbox.lanes[i].collect(events, n, &mut broken);
+                i += 1;
+                if n == events.len() {
+                    inbox.turn = i;
+                    break;
+                }
+            }
+        } else {
+            n = inbox.collect_marked(events, &mut broken);
+        }
+        if inbox.many_used {
+            n = self.collect_shared(events, n, &mut broken);
+            self.inbox.tell_shared();
+        }
+        self.inbox.polls -= 1;
+        if self.inbox.polls == 0 || broken.is_some() || !self.inbox.dying.is_empty() {
+            n = self.housekeeping(events, n, broken);
+        }
+        n
+    }
+
+    fn collect_shared(&mut self, events: &mut [Event], mut n: usize, broken: &mut Option<Broken>) -> usize {
+        let inbox = &mut self.inbox;
+        inbox.many.release();
+        while n < events.len() {
+            let Some(member) = inbox.many.claimant() else { break };
+            let known = inbox.members.get(member as usize).is_some_and(|&d| d != u32::MAX);
+            if !known && inbox.seen_claims != Some(inbox.claims()) {
+                // It came after this poll began: the next one gets to know it first.
+                break;
+            }
+            let dead = |m: u16| is_dead(&inbox.members, &self.peers, m);
+            match inbox.many.next(dead) {
+                None => break,
+                Some(Ok(message)) => {
+                    let Some(&dense) = inbox.members.get(message.member as usize) else { continue };
+                    let Some(peer) = self.peers.get(dense as usize) else { continue };
+                    if peer.state != State::Gone {
+                        events[n] = Event::message(peer.address.task, message.data, message.len as u32);
+                        n += 1;
+                    }
+                }
+                Some(Err(corrupt)) => {
+                    // Whose it was can't be told; the slot is skipped.
+                    *broken = Some(Broken { dense: usize::MAX, corrupt });
+                    break;
+                }
+            }
+        }
+        n
+    }
+
+    /// What is rare: the clock, the dead, the corrupt.
+    #[cold]
+    #[inline(never)]
+    fn housekeeping(&mut self, events: &mut [Event], mut n: usize, broken: Option<Broken>) -> usize {
+        if let Some(Broken { dense, corrupt }) = broken {
+            self.host.error(format_args!(
+                "task {} received a message header that announces {} bytes{}: the sender's memory is corrupt",
+                self.me.task,
+                corrupt.len,
+                self.peers
+                    .get(dense)
+                    .map_or(String::new(), |p| format!(" from task {}, which is given up", p.address.task)),
+            ));
+            self.lost(dense);
+            for lane in self.inbox.lanes.iter().filter(|l| l.dense == dense) {
+                self.inbox.poisoned |= 1 << lane.number;
+            }
+            self.inbox.remove_lanes(|l| l.dense == dense);
+        }
+        if self.inbox.polls == 0 {
+            self.inbox.polls = POLLS_PER_LOOK;
+            for lane in &mut self.inbox.discarded {
+                while let Some(Ok(_)) = lane.rx.next() {}
+                lane.rx.release_now();
+            }
+            let now = Instant::now();
+            if now >= self.inbox.next_check {
+                self.inbox.next_check = now + CHECK_EVERY;
+                self.check_peers();
+            }
+        }
+        // A lane of the dying may have become known only now.
+        if self.inbox.seen_claims != Some(self.inbox.claims()) {
+            self.meet_senders();
+            return n;
+        }
+        let mut i = 0;
+        while i < self.inbox.dying.len() && n < events.len() {
+            let dense = self.inbox.dying[i];
+            let peer = &self.peers[dense];
+            let inbox = &mut self.inbox;
+            let waits = inbox.lanes.iter().any(|l| l.dense == dense && l.rx.is_full());
+            let shared = inbox.many_used
+                && inbox.many.position() < peer.last_shared
+                && inbox.many.claimant().is_some();
+            if waits || shared {
+                i += 1;
+                continue;
+            }
+            events[n] = Event::peer_down(peer.address.task);
+            n += 1;
+            inbox.dying.swap_remove(i);
+            let word = member_word(peer.address.task, peer.address.incarnation);
+            inbox.bury(dense, word);
+        }
+        n
+    }
+
+    /// Reads the table of senders and takes up lanes whose senders are known.
+    #[cold]
+    #[inline(never)]
+    fn meet_senders(&mut self) {
+        let inbox = &mut self.inbox;
+        let claims = inbox.claims();
+        let header = inbox.segment.header();
+        // SYNC: pairs with `fetch_max` in `open_peer`.
+        let used = (header.members_used.load(Ordering::Acquire) as usize).min(header.members.len());
+        inbox.members.resize(used, u32::MAX);
+        for member in 0..used {
+            // SYNC: pairs with the claim in `open_peer`.
+            let word = header.members[member].load(Ordering::Acquire);
+            let dense = self.outbox.find(word as u32).filter(|&d| {
+                let a = &self.peers[d].address;
+                word != 0 && word == member_word(a.task, a.incarnation)
+            });
+            if member >= LANES {
+                inbox.members[member] = dense.map_or(u32::MAX, |d| d as u32);
+                inbox.many_used |= word != 0;
+                continue;
+            }
+            let known = inbox.poisoned >> member & 1 == 1
+                || inbox.lanes.iter().chain(&inbox.discarded).any(|l| l.number as usize == member);
+            if let (Some(dense), false) = (dense, known) {
+                // SAFETY: the segment lives as long as the inbox; one `Rx` per lane.
+                let rx = unsafe {
+                    let (slots, control, data) = layout::lane(inbox.segment.base(), member);
+                    Rx::attach(slots, control, data, layout::MAX_MESSAGE)
+                };
+                let peer = self.peers[dense].address.task;
+                let lane = InLane { rx, peer, dense, number: member as u8, bell: Arc::clone(&self.bell) };
+                lane.rx.tell_position(&self.bell.progress.next[member]);
+                if self.peers[dense].state == State::Gone {
+                    inbox.discarded.push(lane);
+                } else {
+                    inbox.lanes.push(lane);
+                }
+            }
+        }
+        inbox.reindex();
+        inbox.seen_claims = Some(claims);
+        inbox.tell_shared();
+        self.bell.progress.claims.store(u64::from(claims), Ordering::Relaxed);
+        if !inbox.marked && inbox.lanes.len() > DIRECT_LANES {
+            inbox.marked = true;
+            self.bell.sleeper.set(BITMAP);
+            // From here on every sender sees the bit; what was published without it is found by a full look.
+            self.bell.barrier();
+        }
+        self.inbox.pending = u64::MAX;
+    }
+
+    /// [`Transport::arm`](lapis_core::transport::Transport::arm).
+    pub(crate) fn prepare_sleep(&mut self) -> Status {
+        let bell = &self.bell;
+        // SYNC: pairs with the Release store in `wake`.
+        if bell.rung.swap(false, Ordering::Acquire) {
+            return Status::Again;
+        }
+        if let Some(socket) = bell.socket() {
+            hello::drain(socket.as_raw_fd());
+        }
+        let wakes = bell.sleeper.arm(|| bell.barrier());
+        // SYNC: pairs with the Acquire load in `wait`.
+        self.bell.armed.store(wakes, Ordering::Release);
+        // SYNC: pairs with the Release store in `wait`.
+        let stirred = self.bell.stirred.swap(false, Ordering::Acquire);
+        if stirred || self.bell.socket().is_some() {
+            self.check_peers();
+        }
+        if self.inbox.seen_claims != Some(self.inbox.claims()) {
+            self.meet_senders();
+        }
+        if self.anything() {
+            self.bell.sleeper.clear(SLEEP);
+            return Status::Again;
+        }
+        Status::Done
+    }
+
+    fn anything(&self) -> bool {
+        let inbox = &self.inbox;
+        !inbox.dying.is_empty()
+            || inbox.lanes.iter().any(|l| l.rx.is_full())
+            || inbox.many_used && inbox.many.is_full(|m| is_dead(&inbox.members, &self.peers, m))
+    }
+}
+
+impl Inbox {
+    fn collect_marked(&mut self, events: &mut [Event], broken: &mut Option<Broken>) -> usize {
+        let bitmap = &self.segment.header().bitmap.0;
+        if bitmap.load(Ordering::Relaxed) != 0 {
+            // SYNC: pairs with the senders' `fetch_or`: the slots are there.
+            self.pending |= bitmap.swap(0, Ordering::AcqRel);
+        }
+        let mut n = 0;
+        // From `turn` upwards, then from 0.
+        let mut todo = self.pending.rotate_right(self.turn as u32);
+        while todo != 0 && n < events.len() {
+            let number = (todo.trailing_zeros() as usize + self.turn) % LANES;
+            todo &= todo - 1;
+            if let Some(lane) = self.lanes.get_mut(self.place[number] as usize) {
+                n = lane.collect(events, n, broken);
+                if n == events.len() {
+                    // It may hold more.
+                    self.turn = (number + 1) % LANES;
+                    break;
+                }
+            }
+            self.pending &= !(1 << number);
+        }
+        n
+    }
+
+    fn tell_shared(&self) {
+        let next = if self.many_used { self.many.position() } else { u64::MAX };
+        self.bell.progress.shared.store(next, Ordering::Relaxed);
+    }
+
+    fn reindex(&mut self) {
+        self.place = [u8::MAX; LANES];
+        let mut bits = 0;
+        for (i, lane) in self.lanes.iter().enumerate() {
+            self.place[lane.number as usize] = i as u8;
+            bits |= 1 << lane.number;
+        }
+        self.bell.progress.lanes.store(bits, Ordering::Relaxed);
+        self.turn = 0;
+    }
+
+    fn remove_lanes(&mut self, which: impl Fn(&InLane) -> bool) {
+        self.lanes.retain(|l| !which(l));
+        self.reindex();
+    }
+
+    /// Drops what a disconnected peer has sent and what it will send. `word`: it has ended, so its lane is free.
+    pub(crate) fn discard(&mut self, dense: usize, word: Option<u64>) {
+        let mut lanes: Vec<_> = self.lanes.extract_if(.., |l| l.dense == dense).collect();
+        for lane in &mut lanes {
+            while let Some(Ok(_)) = lane.rx.next() {}
+        }
+        match word {
+            Some(word) => {
+                self.lanes.append(&mut lanes);
+                self.bury(dense, word);
+            }
+            None => self.discarded.append(&mut lanes),
+        }
+        self.reindex();
+    }
+
+    /// Frees the lane of a peer that has ended for the next sender.
+    fn bury(&mut self, dense: usize, word: u64) {
+        for lane in self.lanes.iter_mut().filter(|l| l.dense == dense) {
+            lane.rx.release_now();
+            let entry = &self.segment.header().members[lane.number as usize];
+            // SYNC: pairs with the claim in `open_peer`: the lane's position is published.
+            let _ = entry.compare_exchange(word, 0, Ordering::AcqRel, Ordering::Relaxed);
+        }
+        self.remove_lanes(|l| l.dense == dense);
+    }
+}
+
+fn is_dead(members: &[u32], peers: &[crate::connect::Peer], member: u16) -> bool {
+    members
+        .get(member as usize)
+        .and_then(|&dense| peers.get(dense as usize))
+        .is_some_and(|p| matches!(p.state, State::Down | State::Gone))
+}

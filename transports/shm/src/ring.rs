@@ -1,0 +1,283 @@
+//! The single-producer lane: one cache line per message.
+//!
+//! A slot is one cache line: an 8-byte header, written last, and 56 bytes of payload. The header carries the low half
+//! of the message's position plus one, so a slot is full exactly when its header names the position that the receiver
+//! expects: nobody ever clears it, and since headers stand at fixed places, no payload can be taken for one. Longer
+//! messages put their bytes, contiguously, into the lane's data ring. Both sides compute where from the lengths alone;
+//! no offset crosses.
+//!
+//! The receiver publishes how far it has read on a line of its own, and only every quarter of a lane, so that the
+//! sender's cached copy is nearly always good enough.
+//!
+//! Everything here is memory-safe against a peer that writes nonsense: positions are masked and lengths checked.
+
+use crate::cell::{Area, INLINE, Payload};
+use lapis_core::sync::{AtomicU64, Ordering};
+
+/// One message.
+#[repr(C, align(64))]
+pub(crate) struct Slot {
+    /// Position plus one (32 bits), length (32 bits).
+    pub(crate) head: AtomicU64,
+    pub(crate) payload: Payload,
+}
+
+/// The line on which the receiver says how far it has read.
+#[repr(C, align(64))]
+pub(crate) struct Control {
+    /// Slots before this position may be written again.
+    pub(crate) tail: AtomicU64,
+    /// Data bytes before this position may be written again.
+    pub(crate) data_tail: AtomicU64,
+}
+
+/// A header that no correct sender writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Corrupt {
+    pub(crate) len: usize,
+}
+
+/// Where `len` bytes go that may not wrap: at `pos` or, if they would not fit before the end, at the next beginning.
+#[inline(always)]
+fn place<const DATA: usize>(pos: u64, len: usize) -> u64 {
+    let room = DATA - (pos as usize & (DATA - 1));
+    if len > room { pos + room as u64 } else { pos }
+}
+
+/// The position after a message of `len` bytes at `start`. Every message begins on a cache line.
+#[inline(always)]
+fn after(start: u64, len: usize) -> u64 {
+    (start + len as u64).next_multiple_of(64)
+}
+
+/// The sending end.
+pub(crate) struct LaneTx<const SLOTS: usize, const DATA: usize> {
+    slots: *const Slot,
+    head: u64,
+    limit: u64,
+    data: Area,
+    data_head: u64,
+    data_limit: u64,
+    control: *const Control,
+}
+
+impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
+    /// Takes over a lane at the place where its receiver stands.
+    ///
+    /// # Safety
+    /// The three pointers name a lane of this shape that outlives the result, and nobody else sends in it.
+    pub(crate) unsafe fn attach(slots: *const Slot, control: *const Control, data: Area) -> Self {
+        const { assert!(SLOTS.is_power_of_two() && DATA.is_power_of_two() && DATA.is_multiple_of(64)) };
+        // SYNC: pairs with the Release stores of the receiver's `release`.
+        // SAFETY: the caller's promise.
+        let (head, data_head) = unsafe {
+            ((*control).tail.load(Ordering::Acquire), (*control).data_tail.load(Ordering::Acquire))
+        };
+        let (limit, data_limit) = (head.wrapping_add(SLOTS as u64), data_head.wrapping_add(DATA as u64));
+        Self { slots, head, limit, data, data_head, data_limit, control }
+    }
+
+    /// A lane in which nothing fits.
+    pub(crate) fn closed() -> Self {
+        Self {
+            slots: std::ptr::null(),
+            head: 0,
+            limit: 0,
+            data: Area(std::ptr::null_mut()),
+            data_head: 0,
+            data_limit: 0,
+            control: std::ptr::null(),
+        }
+    }
+
+    /// Whether the cached positions leave room for a slot. No room does not mean that there is none: see
+    /// [`refresh`](Self::refresh).
+    #[inline(always)]
+    pub(crate) fn has_room(&self) -> bool {
+        self.head != self.limit
+    }
+
+    /// Reads how far the receiver got. Says whether a slot is free.
+    #[cold]
+    pub(crate) fn refresh(&mut self) -> bool {
+        if self.control.is_null() {
+            return false;
+        }
+        // SYNC: pairs with the Release store of `release`: what the receiver read before, it has read.
+        // SAFETY: the lane is alive by the promise of `attach`.
+        let tail = unsafe { (*self.control).tail.load(Ordering::Acquire) };
+        self.limit = tail.wrapping_add(SLOTS as u64);
+        self.has_room()
+    }
+
+    /// The 56 bytes of the next slot.
+    ///
+    /// # Safety
+    /// [`has_room`](Self::has_room).
+    #[inline(always)]
+    pub(crate) unsafe fn payload(&self) -> *mut u8 {
+        // SAFETY: the index is masked; the receiver is done with the slot.
+        unsafe {
+            let slot = self.slots.add(self.head as usize & (SLOTS - 1));
+            Payload::for_write(&raw const (*slot).payload)
+        }
+    }
+
+    /// Room for a message of `len` > 56 bytes in the data ring; `None` when it is full.
+    ///
+    /// # Safety
+    /// The lane is attached.
+    #[inline]
+    pub(crate) unsafe fn data_room(&mut self, len: usize) -> Option<*mut u8> {
+        if len > DATA / 4 {
+            return None;
+        }
+        let start = place::<DATA>(self.data_head, len);
+        let end = after(start, len);
+        if end.wrapping_sub(self.data_limit) as i64 > 0 {
+            // SYNC: pairs with the Release store of `release`.
+            // SAFETY: the caller's promise.
+            let tail = unsafe { (*self.control).data_tail.load(Ordering::Acquire) };
+            self.data_limit = tail.wrapping_add(DATA as u64);
+            if end.wrapping_sub(self.data_limit) as i64 > 0 {
+                return None;
+            }
+        }
+        // SAFETY: `place` keeps the range inside the ring.
+        Some(unsafe { self.data.for_write(start as usize & (DATA - 1), len) })
+    }
+
+    /// Hands over the next slot, whose payload (`len` ≤ 56) or data ([`data_room`](Self::data_room) of the same
+    /// length) has been written.
+    ///
+    /// # Safety
+    /// [`has_room`](Self::has_room), and the bytes are there.
+    #[inline(always)]
+    pub(crate) unsafe fn publish(&mut self, len: usize) {
+        if len > INLINE {
+            self.data_head = after(place::<DATA>(self.data_head, len), len);
+        }
+        let seq = self.head.wrapping_add(1) as u32;
+        // SAFETY: the index is masked.
+        let slot = unsafe { self.slots.add(self.head as usize & (SLOTS - 1)) };
+        // SYNC: pairs with the Acquire load of `LaneRx::next`.
+        // SAFETY: the slot is alive.
+        unsafe { (*slot).head.store(u64::from(seq) | (len as u64) << 32, Ordering::Release) };
+        self.head = self.head.wrapping_add(1);
+    }
+}
+
+/// The receiving end.
+pub(crate) struct LaneRx<const SLOTS: usize, const DATA: usize> {
+    slots: *const Slot,
+    next: u64,
+    released: u64,
+    data: Area,
+    data_next: u64,
+    data_released: u64,
+    control: *const Control,
+    max: usize,
+}
+
+impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
+    /// Takes the lane where its last receiver left it. Messages longer than `max` are refused.
+    ///
+    /// # Safety
+    /// The pointers name a lane of this shape that outlives the result, and nobody else receives from it.
+    pub(crate) unsafe fn attach(slots: *const Slot, control: *const Control, data: Area, max: usize) -> Self {
+        // SAFETY: the caller's promise. These two words are written by this side only.
+        let (next, data_next) = unsafe {
+            ((*control).tail.load(Ordering::Relaxed), (*control).data_tail.load(Ordering::Relaxed))
+        };
+        let max = max.min(DATA / 4);
+        Self { slots, next, released: next, data, data_next, data_released: data_next, control, max }
+    }
+
+    #[inline(always)]
+    fn slot(&self, ahead: u64) -> *const Slot {
+        // SAFETY: the index is masked.
+        unsafe { self.slots.add(self.next.wrapping_add(ahead) as usize & (SLOTS - 1)) }
+    }
+
+    /// Whether a message waits.
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        // SYNC: pairs with the Release store of `publish`; Acquire for the sake of the caller that goes on to read.
+        // SAFETY: the slot is alive.
+        let head = unsafe { (*self.slot(0)).head.load(Ordering::Acquire) };
+        head as u32 == self.next.wrapping_add(1) as u32
+    }
+
+    /// The next message: its bytes stay in place until [`release`](Self::release).
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Option<Result<(*mut u8, usize), Corrupt>> {
+        let slot = self.slot(0);
+        // SYNC: pairs with the Release store of `publish`: the payload is there.
+        // SAFETY: the slot is alive.
+        let head = unsafe { (*slot).head.load(Ordering::Acquire) };
+        if head as u32 != self.next.wrapping_add(1) as u32 {
+            return None;
+        }
+        let len = (head >> 32) as usize;
+        // SAFETY: the slot is alive; a data range is computed by `place` and its length checked.
+        let at = unsafe {
+            if len <= INLINE {
+                Payload::for_read(&raw const (*slot).payload)
+            } else {
+                if len > self.max {
+                    return Some(Err(Corrupt { len }));
+                }
+                let start = place::<DATA>(self.data_next, len);
+                self.data_next = after(start, len);
+                self.data.for_read(start as usize & (DATA - 1), len)
+            }
+        };
+        self.next = self.next.wrapping_add(1);
+        Some(Ok((at, len)))
+    }
+
+    /// Copies the position of the next message to where sleepers look.
+    #[inline(always)]
+    pub(crate) fn tell_position(&self, to: &AtomicU64) {
+        to.store(self.next, Ordering::Relaxed);
+    }
+
+    /// Asks the cache for the slot `ahead` places further on.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, ahead: u64) {
+        #[cfg(all(target_arch = "x86_64", not(loom)))]
+        // SAFETY: a prefetch has no effect on memory.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(self.slot(ahead).cast());
+        }
+        #[cfg(any(not(target_arch = "x86_64"), loom))]
+        let _ = ahead;
+    }
+
+    /// Gives back everything that [`next`](Self::next) returned so far; tells the sender if it is worth telling.
+    #[inline(always)]
+    pub(crate) fn release(&mut self) {
+        if self.next.wrapping_sub(self.released) >= (SLOTS as u64).div_ceil(4)
+            || self.data_next.wrapping_sub(self.data_released) >= DATA as u64 / 4
+        {
+            self.release_now();
+        }
+    }
+
+    /// As [`release`](Self::release), whether worth telling or not.
+    pub(crate) fn release_now(&mut self) {
+        self.released = self.next;
+        self.data_released = self.data_next;
+        // SYNC: pairs with the Acquire loads of `refresh` and `data_room`: our reads are over.
+        // SAFETY: the lane is alive.
+        unsafe {
+            (*self.control).data_tail.store(self.data_next, Ordering::Release);
+            (*self.control).tail.store(self.next, Ordering::Release);
+        }
+    }
+}
+
+// SAFETY: the ends are used by one thread at a time; the memory behind them is shared by design.
+unsafe impl<const S: usize, const D: usize> Send for LaneTx<S, D> {}
+// SAFETY: as above.
+unsafe impl<const S: usize, const D: usize> Send for LaneRx<S, D> {}

@@ -1,0 +1,169 @@
+//! Segments: one anonymous file per task, mapped by its local peers.
+
+use crate::layout::{self, HEAP, Header, MAGIC, VERSION};
+use crate::sys;
+use lapis_core::sync::Ordering;
+use lapis_core::transport::{Host, TransportError};
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+/// A mapped segment. Unmapped when dropped.
+pub(crate) struct Segment {
+    base: *mut u8,
+    mapped: usize,
+}
+
+// SAFETY: a mapping may be used from any thread; what it holds is atomics and bytes guarded by the ring protocols.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+/// Smallest heap that a shortage of address space may leave.
+const LEAST_HEAP: usize = 1 << 20;
+
+impl Segment {
+    /// Makes this task's own segment, with a heap of `heap` bytes or, if address space is short, less.
+    pub(crate) fn create(
+        host: &Host,
+        name: &str,
+        task: u32,
+        tasks: u32,
+        heap: usize,
+    ) -> Result<(Self, OwnedFd), TransportError> {
+        let mut heap = heap.next_multiple_of(page());
+        if let Some(limit) = sys::limit(libc::RLIMIT_AS) {
+            // Every peer's segment has to fit as well; assume that theirs are as long as ours.
+            let used = address_space();
+            let share = limit.saturating_sub(used) / 2 / (u64::from(tasks.clamp(1, 65)) + 1);
+            let fits = usize::try_from(share).unwrap_or(usize::MAX).saturating_sub(HEAP);
+            if fits < heap {
+                let reduced = (fits & !(page() - 1)).max(LEAST_HEAP.min(heap));
+                host.warn(format_args!(
+                    "address space is limited to {limit} bytes (RLIMIT_AS) of which {used} are used: the heap for \
+                     direct access shrinks from {heap} to {reduced} bytes"
+                ));
+                heap = reduced;
+            }
+        }
+        let name = CString::new(name).unwrap_or_default();
+        loop {
+            let total = HEAP + heap;
+            let made = sys::sealed_memfd(&name, total as u64)
+                .and_then(|fd| sys::map(fd.as_raw_fd(), total).map(|base| (fd, base)));
+            match made {
+                Ok((fd, base)) => {
+                    let segment = Self { base, mapped: total };
+                    segment.publish(task, total);
+                    return Ok((segment, fd));
+                }
+                Err(e) if e.raw_os_error() == Some(libc::ENOMEM) && heap > LEAST_HEAP => {
+                    let reduced = (heap / 2).next_multiple_of(page());
+                    host.warn(format_args!("no room for a heap of {heap} bytes ({e}); trying {reduced}"));
+                    heap = reduced;
+                }
+                Err(e) => return Err(refused("make the segment", total, &e)),
+            }
+        }
+    }
+
+    fn publish(&self, task: u32, total: usize) {
+        let header = self.header();
+        header.version.store(VERSION, Ordering::Relaxed);
+        header.task.store(task, Ordering::Relaxed);
+        header.total.store(total as u64, Ordering::Relaxed);
+        header.base.store(self.base as u64, Ordering::Relaxed);
+        header.nonce.store(sys::random() | 1, Ordering::Relaxed);
+        // SYNC: pairs with the Acquire load in `attach`; the rest of the header is there.
+        header.magic.store(MAGIC, Ordering::Release);
+    }
+
+    /// Maps the segment of a peer, which says that it is `task` and `total` bytes long. Without enough address space
+    /// the heap is left out.
+    pub(crate) fn attach(host: &Host, fd: RawFd, task: u32, total: u64) -> Result<Self, TransportError> {
+        let foreign = |what: &str| TransportError::Io(format!("the segment of task {task}: {what}"));
+        let len = sys::sealed_len(fd).map_err(|e| foreign(&e.to_string()))?;
+        let total = usize::try_from(total).unwrap_or(usize::MAX);
+        if len != total as u64 || total < HEAP {
+            return Err(foreign(&format!("has {len} bytes where {total} were announced")));
+        }
+        let (base, mapped) = match sys::map(fd, total) {
+            Ok(base) => (base, total),
+            Err(e) if e.raw_os_error() == Some(libc::ENOMEM) => {
+                let base = sys::map(fd, HEAP)
+                    .map_err(|e| refused(&format!("map the lanes of task {task}"), HEAP, &e))?;
+                host.warn(format_args!(
+                    "no address space for the heap of task {task} ({} bytes, {e}): its memory is reached by messages, \
+                     not directly",
+                    total - HEAP
+                ));
+                (base, HEAP)
+            }
+            Err(e) => return Err(refused(&format!("map the segment of task {task}"), total, &e)),
+        };
+        let segment = Self { base, mapped };
+        let header = segment.header();
+        // SYNC: pairs with the Release store in `publish`.
+        let magic = header.magic.load(Ordering::Acquire);
+        let version = header.version.load(Ordering::Relaxed);
+        if magic != MAGIC || version != VERSION || header.task.load(Ordering::Relaxed) != task {
+            return Err(foreign(&format!(
+                "its header says magic {magic:#x}, layout {version}, not {MAGIC:#x}, {VERSION}: the tasks run \
+                 different versions of lapis-shm"
+            )));
+        }
+        Ok(segment)
+    }
+
+    /// Where it is mapped.
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.base
+    }
+
+    /// Its header: atomics only, so that a shared reference is sound whatever peers store.
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: the mapping is longer than a header, page-aligned and lives as long as `self`.
+        unsafe { &(*self.base.cast::<layout::Fixed>()).header }
+    }
+
+    /// The heap as mapped here: begin and length (0 when it is not mapped).
+    pub(crate) fn heap(&self) -> (*mut u8, usize) {
+        // SAFETY: HEAP ≤ the mapping's length.
+        (unsafe { self.base.add(HEAP) }, self.mapped - HEAP)
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by us, and everything that points into it has gone or is never used again.
+        unsafe { libc::munmap(self.base.cast(), self.mapped) };
+    }
+}
+
+/// Size of a page.
+pub(crate) fn page() -> usize {
+    // SAFETY: a call without pointers.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
+
+/// Bytes of address space in use.
+fn address_space() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: u64 = text.split_whitespace().next().and_then(|p| p.parse().ok()).unwrap_or(0);
+    pages * page() as u64
+}
+
+fn refused(what: &str, len: usize, e: &io::Error) -> TransportError {
+    let limit = |r| sys::limit(r).map_or("unlimited".to_owned(), |l| l.to_string());
+    let text = format!(
+        "cannot {what} of {len} bytes: {e} (address space limit RLIMIT_AS {}, {} used; descriptor limit RLIMIT_NOFILE \
+         {}); raise the limit or lower LAPIS_SHM_HEAP",
+        limit(libc::RLIMIT_AS),
+        address_space(),
+        limit(libc::RLIMIT_NOFILE)
+    );
+    match e.raw_os_error() {
+        Some(libc::ENOMEM | libc::EMFILE | libc::ENFILE) => TransportError::Exhausted(text),
+        _ => TransportError::Io(text),
+    }
+}

@@ -1,0 +1,182 @@
+//! The sending side.
+
+use crate::cell::{INLINE, copy_small};
+use crate::connect::State;
+use crate::hello;
+use crate::layout::{ManyTx, Tx};
+use crate::sys;
+use crate::transport::Shm;
+use crate::wake::{self, Attention, BITMAP, CLOSED, FENCE, NEEDY, SLEEP, SOCKET};
+use lapis_core::sync::{AtomicU64, Ordering};
+use lapis_core::transport::{PeerId, Status};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// What sending to one peer needs. A peer that can't be sent to at present has a closed lane, so that the fast path
+/// asks one question only.
+#[repr(C, align(64))]
+pub(crate) struct Out {
+    pub(crate) lane: Tx,
+    pub(crate) attention: *const Attention,
+    pub(crate) bitmap: *const AtomicU64,
+    /// Our lane's bit.
+    pub(crate) bit: u64,
+    /// In place of a lane.
+    pub(crate) many: Option<ManyTx>,
+}
+
+// SAFETY: the pointers name shared memory made for many threads.
+unsafe impl Send for Out {}
+
+impl Out {
+    pub(crate) fn closed() -> Self {
+        Self { lane: Tx::closed(), attention: std::ptr::null(), bitmap: std::ptr::null(), bit: 0, many: None }
+    }
+}
+
+/// All peers' [`Out`]s.
+pub(crate) struct Outbox {
+    /// From task to place in `outs`; `u32::MAX` for none.
+    index: Vec<u32>,
+    pub(crate) outs: Vec<Out>,
+    /// Made when the first wake-up by socket is due.
+    ringer: Option<OwnedFd>,
+}
+
+impl Outbox {
+    pub(crate) fn new() -> Self {
+        Self { index: Vec::new(), outs: Vec::new(), ringer: None }
+    }
+
+    /// The place of a task, if it was ever connected.
+    #[inline(always)]
+    pub(crate) fn find(&self, peer: PeerId) -> Option<usize> {
+        let dense = *self.index.get(peer as usize)? as usize;
+        (dense < self.outs.len()).then_some(dense)
+    }
+
+    /// Makes a place for a task.
+    pub(crate) fn add(&mut self, peer: PeerId) -> usize {
+        let at = peer as usize;
+        if self.index.len() <= at {
+            self.index.resize(at + 1, u32::MAX);
+        }
+        self.index[at] = self.outs.len() as u32;
+        self.outs.push(Out::closed());
+        self.outs.len() - 1
+    }
+}
+
+impl Shm {
+    /// [`Transport::am_short`](lapis_core::transport::Transport::am_short).
+    #[inline(always)]
+    pub(crate) fn send_short(&mut self, peer: PeerId, head: &[u8], body: &[u8]) -> Status {
+        let Some(dense) = self.outbox.find(peer) else { return Status::Invalid };
+        let out = &mut self.outbox.outs[dense];
+        let len = head.len() + body.len();
+        if len > INLINE || !out.lane.has_room() {
+            let mut pack = |into: &mut [u8]| {
+                into[..head.len()].copy_from_slice(head);
+                into[head.len()..].copy_from_slice(body);
+            };
+            return self.send_slow(dense, len, &mut pack);
+        }
+        // SAFETY: there is room for a slot, and `len` bytes fit into its payload.
+        let news = unsafe {
+            let into = out.lane.payload();
+            copy_small(head.as_ptr(), into, head.len());
+            copy_small(body.as_ptr(), into.add(head.len()), body.len());
+            out.lane.publish(len);
+            wake::look(out.attention)
+        };
+        if news != 0 { self.attend(dense, news) } else { Status::Done }
+    }
+
+    /// [`Transport::am_packed`](lapis_core::transport::Transport::am_packed).
+    #[inline(always)]
+    pub(crate) fn send_packed(
+        &mut self,
+        peer: PeerId,
+        len: usize,
+        pack: &mut dyn FnMut(&mut [u8]),
+    ) -> Status {
+        let Some(dense) = self.outbox.find(peer) else { return Status::Invalid };
+        self.send_slow(dense, len, pack)
+    }
+
+    /// Everything but the short message in a lane with room.
+    fn send_slow(&mut self, dense: usize, len: usize, pack: &mut dyn FnMut(&mut [u8])) -> Status {
+        if len > crate::layout::MAX_MESSAGE {
+            return Status::Invalid;
+        }
+        let out = &mut self.outbox.outs[dense];
+        if let Some(many) = &mut out.many {
+            let Some((pos, place)) = many.claim(len) else { return self.no_room(dense) };
+            // SAFETY: the place has `len` bytes which are ours until `publish`. The slice is a reference to shared
+            // memory only as far as the callback's contract demands one; the receiver does not look at it.
+            unsafe {
+                pack(std::slice::from_raw_parts_mut(place, len));
+                many.publish(pos, len);
+            }
+        } else {
+            if !out.lane.has_room() && !out.lane.refresh() {
+                return self.no_room(dense);
+            }
+            // SAFETY: there is a slot; the place has `len` bytes. As above for the slice.
+            unsafe {
+                let place = if len <= INLINE {
+                    out.lane.payload()
+                } else {
+                    let Some(place) = out.lane.data_room(len) else { return Status::Again };
+                    place
+                };
+                pack(std::slice::from_raw_parts_mut(place, len));
+                out.lane.publish(len);
+            }
+        }
+        // SAFETY: the line lives as long as the connection.
+        let news = unsafe { wake::look(out.attention) };
+        if news != 0 { self.attend(dense, news) } else { Status::Done }
+    }
+
+    #[cold]
+    fn no_room(&self, dense: usize) -> Status {
+        match self.peers[dense].state {
+            State::Open | State::Greeting | State::Greeted => Status::Again,
+            State::Down => Status::PeerDown,
+            State::Gone => Status::Invalid,
+        }
+    }
+
+    /// Does what the receiver's attention word asks for.
+    #[cold]
+    #[inline(never)]
+    fn attend(&mut self, dense: usize, mut news: u32) -> Status {
+        let out = &self.outbox.outs[dense];
+        // SAFETY: both lines live as long as the connection.
+        unsafe {
+            if news & (FENCE | NEEDY) != 0 {
+                news = wake::look_again(out.attention);
+            }
+            if news & BITMAP != 0 && out.bit != 0 {
+                // SYNC: pairs with the receiver's Acquire swap: the slot is there when the bit is seen.
+                (*out.bitmap).fetch_or(out.bit, Ordering::AcqRel);
+            }
+            if news & SLEEP != 0 && wake::take_sleeper(out.attention) {
+                sys::futex_wake((&raw const (*out.attention).wakes).cast());
+                if news & SOCKET != 0 {
+                    if self.outbox.ringer.is_none() {
+                        self.outbox.ringer = hello::ringer().ok();
+                    }
+                    if let Some(ringer) = &self.outbox.ringer {
+                        hello::ring(ringer.as_raw_fd(), &self.peers[dense].address.socket);
+                    }
+                }
+            }
+        }
+        if news & CLOSED != 0 {
+            self.lost(dense);
+            return Status::PeerDown;
+        }
+        Status::Done
+    }
+}

@@ -1,0 +1,355 @@
+//! The transport itself: set-up, memory, and the trait that ties the parts together.
+
+use crate::address::{Address, HostId};
+use crate::cma::{self, Way};
+use crate::connect::{Peer, State, Waiting};
+use crate::heap::Heap;
+use crate::hello::{self, Key};
+use crate::layout::{self, HEAP, MAX_MESSAGE, MEMBERS};
+use crate::receive::Inbox;
+use crate::segment::{Segment, page};
+use crate::send::Outbox;
+use crate::sys;
+use crate::waiter::{Bell, Progress, ShmWaiter};
+use crate::wake::{CLOSED, Sleeper};
+use lapis_core::sync::{Arc, AtomicBool, AtomicU32, Ordering};
+use lapis_core::transport::*;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::OnceLock;
+
+/// How bytes of large transfers travel (`LAPIS_SHM_COPY`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Copying {
+    /// Cross-memory attach if it works.
+    Auto,
+    /// Cross-memory attach or an error.
+    Attach,
+    /// Never cross-memory attach.
+    Double,
+}
+
+/// An open instance.
+pub struct Shm {
+    pub(crate) outbox: Outbox,
+    pub(crate) inbox: Inbox,
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) bell: Arc<Bell>,
+    pub(crate) host: Host,
+    pub(crate) me: Address,
+    pub(crate) tasks: u32,
+    pub(crate) key: Key,
+    pub(crate) listener: OwnedFd,
+    pub(crate) file: OwnedFd,
+    pub(crate) waiting: Waiting,
+    pub(crate) copying: Copying,
+    /// Why cross-memory attach is not used.
+    pub(crate) no_attach: Option<String>,
+    pub(crate) membarrier: bool,
+    heap: Heap,
+    owner: i32,
+}
+
+impl std::fmt::Debug for Shm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shm").field("me", &self.me).field("peers", &self.peers.len()).finish_non_exhaustive()
+    }
+}
+
+/// Heap unless `LAPIS_SHM_HEAP` says otherwise. Only address space: pages come into being when they are touched.
+const DEFAULT_HEAP: usize = if usize::BITS >= 64 { 4 << 30 } else { 64 << 20 };
+const LARGEST_HEAP: usize = if usize::BITS >= 64 { 1 << 40 } else { 1 << 30 };
+
+fn heap_option(host: &Host) -> Result<usize, TransportError> {
+    let Some(text) = host.option("LAPIS_SHM_HEAP") else { return Ok(DEFAULT_HEAP) };
+    let trimmed = text.trim();
+    let digits = trimmed.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let shift = match trimmed[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => Some(0),
+        "K" | "KB" | "KIB" => Some(10),
+        "M" | "MB" | "MIB" => Some(20),
+        "G" | "GB" | "GIB" => Some(30),
+        _ => None,
+    };
+    let bytes = digits.parse::<usize>().ok().zip(shift).and_then(|(n, s)| n.checked_mul(1 << s));
+    bytes.filter(|n| (page()..=LARGEST_HEAP).contains(n)).ok_or_else(|| {
+        TransportError::Invalid(format!(
+            "LAPIS_SHM_HEAP={text}: expected a size in bytes, with K, M or G if you like, from {} to {LARGEST_HEAP}",
+            page()
+        ))
+    })
+}
+
+fn copy_option(host: &Host) -> Result<Copying, TransportError> {
+    match host.option("LAPIS_SHM_COPY").as_deref().map(str::trim) {
+        None | Some("" | "auto") => Ok(Copying::Auto),
+        Some("cma") => Ok(Copying::Attach),
+        Some("double") => Ok(Copying::Double),
+        Some(text) => {
+            Err(TransportError::Invalid(format!("LAPIS_SHM_COPY={text}: expected auto, cma or double")))
+        }
+    }
+}
+
+/// An error of a set-up call, with what to do about it.
+pub(crate) fn io_error(what: &str, e: &std::io::Error) -> TransportError {
+    match e.raw_os_error() {
+        Some(libc::EMFILE) => TransportError::Exhausted(format!(
+            "cannot {what}: {e}; the descriptor limit (RLIMIT_NOFILE) is {}. The shm transport needs about 6 \
+             descriptors and one for each task of this host: raise the limit (ulimit -n)",
+            sys::limit(libc::RLIMIT_NOFILE).map_or("unlimited".to_owned(), |l| l.to_string())
+        )),
+        Some(libc::ENFILE | libc::ENOMEM) => TransportError::Exhausted(format!("cannot {what}: {e}")),
+        _ => TransportError::Io(format!("cannot {what}: {e}")),
+    }
+}
+
+impl Shm {
+    fn zcopy(&mut self, way: Way, peer: PeerId, local: RawSlice, remote: RemoteAddr) -> Status {
+        let Some(peer) = self.outbox.find(peer).map(|dense| &self.peers[dense]) else {
+            return Status::Invalid;
+        };
+        match peer.state {
+            State::Open => {}
+            State::Down => return Status::PeerDown,
+            State::Greeting | State::Greeted => return Status::Again,
+            State::Gone => return Status::Invalid,
+        }
+        if self.no_attach.is_some() {
+            return Status::Unsupported;
+        }
+        // SAFETY: the caller of the transport promises that the local range is valid.
+        match unsafe { cma::copy(way, peer.pid, local.ptr, remote.addr, local.len) } {
+            Ok(()) => Status::Done,
+            Err(e) => match e.raw_os_error() {
+                Some(libc::EFAULT) => Status::Invalid,
+                Some(libc::ESRCH) => Status::PeerDown,
+                _ => {
+                    self.host.error(format_args!(
+                        "cross-memory attach ({way:?}, {} bytes at {:#x} of task {}, process {}) failed: {e}",
+                        local.len, remote.addr, peer.address.task, peer.pid
+                    ));
+                    Status::Io
+                }
+            },
+        }
+    }
+}
+
+impl Transport for Shm {
+    const NAME: &'static str = "shm";
+    const VERSION: &'static str = "0.1.0";
+    const CAPS: Caps = Caps::AM_SHORT
+        .union(Caps::AM_PACKED)
+        .union(Caps::PUT_ZCOPY)
+        .union(Caps::GET_ZCOPY)
+        .union(Caps::ALLOCATE)
+        .union(Caps::WINDOW)
+        .union(Caps::WAIT)
+        .union(Caps::RELIABLE)
+        .union(Caps::ORDERED)
+        .union(Caps::ANY_ADDRESS)
+        .union(Caps::PEER_FAILURE)
+        .union(Caps::LOCAL_ONLY);
+    type Waiter = ShmWaiter;
+
+    fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, ShmWaiter), TransportError> {
+        if params.task >= params.tasks {
+            return Err(TransportError::Invalid(format!(
+                "task {} of a job of {} tasks",
+                params.task, params.tasks
+            )));
+        }
+        let (heap, copying) = (heap_option(&host)?, copy_option(&host)?);
+        let key = Key::new(params.job, params.secret);
+        // SAFETY: a call without pointers.
+        let owner = unsafe { libc::getpid() };
+        let who = format!("{}.{}.{}", params.task, params.context, params.incarnation);
+        // The keyed hash keeps a second job of the same name apart.
+        let tag = u32::from_le_bytes(key.tag(who.as_bytes())[..4].try_into().unwrap_or_default());
+        let job: String = params.job.chars().filter(char::is_ascii).take(40).collect();
+        let name = format!("lapis-shm.{job}.{who}.{owner}.{tag:08x}");
+        let (segment, file) = Segment::create(&host, "lapis-shm", params.task, params.tasks, heap)?;
+        let segment = Arc::new(segment);
+        let membarrier = sys::membarrier_register() && sys::membarrier();
+        // SAFETY: the line lives as long as the segment, which `bell` keeps; nobody has been told of it yet.
+        let sleeper = unsafe { Sleeper::new(&raw const segment.header().attention.0, membarrier) };
+        sleeper.set_fence(params.interrupts, !membarrier);
+        let listener = hello::listen(&name)
+            .map_err(|e| io_error(&format!("listen on the abstract socket {name}"), &e))?;
+        let bell = Arc::new(Bell {
+            segment: Arc::clone(&segment),
+            sleeper,
+            interrupts: AtomicBool::new(params.interrupts),
+            progress: Progress::default(),
+            membarrier,
+            watch: sys::epoll().map_err(|e| io_error("make an epoll set", &e))?,
+            armed: AtomicU32::new(0),
+            rung: AtomicBool::new(false),
+            stirred: AtomicBool::new(false),
+            name: name.clone(),
+            socket: OnceLock::new(),
+        });
+        let (_, heap) = segment.heap();
+        let me = Address {
+            host: HostId::current(),
+            task: params.task,
+            context: params.context,
+            incarnation: params.incarnation,
+            total: (HEAP + heap) as u64,
+            socket: name,
+        };
+        let shm = Self {
+            outbox: Outbox::new(),
+            inbox: Inbox::new(Arc::clone(&segment), Arc::clone(&bell)),
+            peers: Vec::new(),
+            bell: Arc::clone(&bell),
+            host,
+            me,
+            tasks: params.tasks,
+            key,
+            listener,
+            file,
+            waiting: Waiting::default(),
+            copying,
+            no_attach: (copying == Copying::Double)
+                .then(|| "switched off by LAPIS_SHM_COPY=double".to_owned()),
+            membarrier,
+            heap: Heap::new(heap),
+            owner,
+        };
+        if !membarrier {
+            shm.host
+                .info(format_args!("membarrier is not available: every message to this task costs a fence"));
+        }
+        Ok((shm, ShmWaiter(bell)))
+    }
+
+    fn attributes(&self) -> Attributes {
+        let mut caps = Self::CAPS;
+        let mut note = format!("heap of {} MiB", self.heap.len() >> 20);
+        if let Some(why) = &self.no_attach {
+            caps -= Caps::PUT_ZCOPY | Caps::GET_ZCOPY | Caps::ANY_ADDRESS;
+            note = format!("cross-memory attach {why}: large messages are copied twice; {note}");
+        }
+        if !self.membarrier {
+            note.push_str("; no membarrier");
+        }
+        let limits = Limits {
+            max_short: MAX_MESSAGE as u32,
+            max_packed: MAX_MESSAGE as u32,
+            max_head: 0,
+            receive_buffer: 0,
+            max_zcopy: if self.no_attach.is_none() { u64::MAX } else { 0 },
+            zcopy_from: 16 << 10,
+            paths: 1,
+            max_peers: MEMBERS as u32,
+        };
+        Attributes { caps, limits, note }
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.me.encode()
+    }
+
+    fn connect(&mut self, peer: PeerId, address: &[u8]) -> Result<(), TransportError> {
+        self.connect_to(peer, address)
+    }
+
+    fn progress_connect(&mut self) -> Result<bool, TransportError> {
+        self.progress()
+    }
+
+    fn disconnect(&mut self, peer: PeerId) {
+        self.forget(peer);
+    }
+
+    #[inline(always)]
+    fn am_short(&mut self, peer: PeerId, head: &[u8], body: &[u8]) -> Status {
+        self.send_short(peer, head, body)
+    }
+
+    #[inline(always)]
+    fn am_packed(&mut self, peer: PeerId, len: usize, pack: &mut dyn FnMut(&mut [u8])) -> Status {
+        self.send_packed(peer, len, pack)
+    }
+
+    unsafe fn put_zcopy(&mut self, peer: PeerId, data: RawSlice, remote: RemoteAddr, _token: u64) -> Status {
+        self.zcopy(Way::Write, peer, data, remote)
+    }
+
+    unsafe fn get_zcopy(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr, _token: u64) -> Status {
+        self.zcopy(Way::Read, peer, into, remote)
+    }
+
+    #[inline(always)]
+    fn poll(&mut self, events: &mut [Event]) -> usize {
+        self.receive(events)
+    }
+
+    fn arm(&mut self) -> Status {
+        self.prepare_sleep()
+    }
+
+    fn disarm(&mut self) {
+        self.bell.sleeper.clear(crate::wake::SLEEP);
+    }
+
+    fn set_interrupts(&mut self, on: bool) {
+        self.bell.interrupts.store(on, Ordering::Relaxed);
+        self.bell.sleeper.set_fence(on, !self.membarrier);
+    }
+
+    fn mem_alloc(&mut self, len: usize) -> Result<RegionInfo, TransportError> {
+        let (base, total) = self.bell.segment.heap();
+        let Some(at) = self.heap.take(len, page()) else {
+            let (longest, used) = self.heap.state();
+            return Err(TransportError::Exhausted(format!(
+                "no {len} bytes of directly reachable memory: of {total} bytes {used} are in use and the longest free \
+                 block has {longest}; raise LAPIS_SHM_HEAP"
+            )));
+        };
+        // SAFETY: the block lies inside the heap.
+        let addr = unsafe { base.add(at) } as u64;
+        Ok(RegionInfo { addr, len: len as u64, id: at as u64 + 1, key: 0 })
+    }
+
+    fn mem_release(&mut self, id: u64) {
+        let Some(at) = id.checked_sub(1).and_then(|at| usize::try_from(at).ok()) else { return };
+        let Some(len) = self.heap.used(at) else { return };
+        let (base, _) = self.bell.segment.heap();
+        let (first, last) = (at.next_multiple_of(page()), (at + len) & !(page() - 1));
+        let zero = |from: usize, to: usize| {
+            // SAFETY: the range lies inside the block, which nobody uses any more.
+            unsafe { base.add(from).write_bytes(0, to.saturating_sub(from)) }
+        };
+        if first < last && sys::punch(self.file.as_raw_fd(), HEAP + first, last - first).is_ok() {
+            zero(at, first);
+            zero(last, at + len);
+        } else {
+            zero(at, at + len);
+        }
+        self.heap.give(at);
+    }
+
+    fn window(&self, peer: PeerId) -> Option<Window> {
+        let peer = &self.peers[self.outbox.find(peer)?];
+        let segment = peer.segment.as_ref()?;
+        let (local_base, len) = segment.heap();
+        let remote_base = peer.base + HEAP as u64;
+        (len > 0).then_some(Window { remote_base, len: len as u64, local_base })
+    }
+}
+
+impl Drop for Shm {
+    fn drop(&mut self) {
+        // SAFETY: a call without pointers.
+        if unsafe { libc::getpid() } != self.owner {
+            // A forked child: the segment is still its parent's.
+            return;
+        }
+        // SYNC: pairs with the peers' looks: what we published is published before the end.
+        self.bell.segment.header().attention.0.word.fetch_or(CLOSED, Ordering::AcqRel);
+    }
+}
+
+const _: () = assert!(MAX_MESSAGE <= layout::DATA / 4);

@@ -1,0 +1,196 @@
+//! Sleeping until something arrives.
+
+use crate::hello;
+use crate::layout::{self, LANES, SHARED_SLOTS, SLOTS};
+use crate::ring::Slot;
+use crate::segment::Segment;
+use crate::sys;
+use crate::wake::{self, Attention, SOCKET, Sleeper};
+use lapis_core::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Ordering};
+use lapis_core::transport::Waiter;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// How long one sleep lasts at most before we look whether a peer has died. Two hundred looks a second cost a
+/// thousandth of a core.
+const SLICE: Duration = Duration::from_millis(5);
+
+/// Mark of the wake-up socket in the watch set; peers' marks are smaller.
+pub(crate) const SOCKET_MARK: u64 = u64::MAX;
+
+/// How far the transport has read, for sleepers who must find out by themselves whether something waits.
+pub(crate) struct Progress {
+    /// Lanes that are read, by bit.
+    pub(crate) lanes: AtomicU64,
+    /// Next position of every lane.
+    pub(crate) next: [AtomicU64; LANES],
+    /// Next position of the shared ring, or `u64::MAX` when it is not in use.
+    pub(crate) shared: AtomicU64,
+    /// The table of senders that was read last.
+    pub(crate) claims: AtomicU64,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self {
+            lanes: AtomicU64::new(0),
+            next: std::array::from_fn(|_| AtomicU64::new(0)),
+            shared: AtomicU64::new(u64::MAX),
+            claims: AtomicU64::new(u64::MAX),
+        }
+    }
+}
+
+/// What the transport and its waiter share.
+pub(crate) struct Bell {
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) sleeper: Sleeper,
+    /// Somebody may sleep without [`arm`](lapis_core::transport::Transport::arm).
+    pub(crate) interrupts: AtomicBool,
+    pub(crate) progress: Progress,
+    pub(crate) membarrier: bool,
+    /// An epoll set of the peers' process descriptors and, when asked for, the wake-up socket.
+    pub(crate) watch: OwnedFd,
+    /// Count of wake-ups when sleep was last announced.
+    pub(crate) armed: AtomicU32,
+    /// [`Waiter::wake`] was called and nobody has noticed yet.
+    pub(crate) rung: AtomicBool,
+    /// A sleeper saw the watch set stir.
+    pub(crate) stirred: AtomicBool,
+    /// Name of the listening socket.
+    pub(crate) name: String,
+    pub(crate) socket: OnceLock<Option<OwnedFd>>,
+}
+
+impl Bell {
+    fn line(&self) -> *const Attention {
+        &raw const self.segment.header().attention.0
+    }
+
+    fn futex(&self) -> *const u32 {
+        // SAFETY: the line lives as long as the segment; only an address is computed.
+        unsafe { (&raw const (*self.line()).wakes).cast() }
+    }
+
+    fn wakes(&self) -> u32 {
+        // SYNC: pairs with the Release increment of `count_wake`.
+        self.segment.header().attention.0.wakes.load(Ordering::Acquire)
+    }
+
+    /// Whether something waits to be read, by what the transport last said about its progress.
+    fn unread(&self) -> bool {
+        let (header, progress) = (self.segment.header(), &self.progress);
+        // SYNC: pairs with the increment in `open_peer`.
+        if progress.claims.load(Ordering::Relaxed) != u64::from(header.claims.0.load(Ordering::Acquire)) {
+            return true;
+        }
+        let full = |slot: *const Slot, next: u64| {
+            // SYNC: pairs with the publication of a slot; ordered after SLEEP by the fence in `arm`.
+            // SAFETY: the slot lies in the segment, which lives as long as this.
+            let head = unsafe { (*slot).head.load(Ordering::Acquire) };
+            head as u32 == next.wrapping_add(1) as u32
+        };
+        let mut lanes = progress.lanes.load(Ordering::Relaxed);
+        while lanes != 0 {
+            let lane = lanes.trailing_zeros() as usize;
+            lanes &= lanes - 1;
+            let next = progress.next[lane].load(Ordering::Relaxed);
+            // SAFETY: the lane exists, and the index is masked.
+            let slot = unsafe { layout::lane(self.segment.base(), lane).0.add(next as usize % SLOTS) };
+            if full(slot, next) {
+                return true;
+            }
+        }
+        let next = progress.shared.load(Ordering::Relaxed);
+        // SAFETY: as above.
+        let slot = unsafe { layout::shared(self.segment.base()).slots.add(next as usize % SHARED_SLOTS) };
+        next != u64::MAX && full(slot, next)
+    }
+
+    /// The barrier that makes senders' light ones count.
+    pub(crate) fn barrier(&self) {
+        if self.membarrier {
+            sys::membarrier();
+        }
+    }
+
+    /// The wake-up socket, if somebody has asked for a descriptor.
+    pub(crate) fn socket(&self) -> Option<&OwnedFd> {
+        self.socket.get().and_then(Option::as_ref)
+    }
+}
+
+/// The sleeping half of [`Shm`](crate::Shm).
+pub struct ShmWaiter(pub(crate) Arc<Bell>);
+
+impl std::fmt::Debug for ShmWaiter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ShmWaiter").field(&self.0.name).finish()
+    }
+}
+
+impl Waiter for ShmWaiter {
+    fn wait(&self, timeout_ns: u64) {
+        let bell = &*self.0;
+        // SYNC: pairs with the Release store in `wake`.
+        if bell.rung.swap(false, Ordering::Acquire) {
+            return;
+        }
+        let end = Instant::now().checked_add(Duration::from_nanos(timeout_ns));
+        loop {
+            let expected = if bell.interrupts.load(Ordering::Relaxed) {
+                let wakes = bell.sleeper.arm(|| bell.barrier());
+                if bell.unread() {
+                    break;
+                }
+                wakes
+            } else {
+                // SYNC: pairs with the Release store in the transport's `arm`.
+                bell.armed.load(Ordering::Acquire)
+            };
+            let left = end.map_or(SLICE, |end| end.saturating_duration_since(Instant::now()));
+            // A wake that came before the sleep was announced has left its mark here.
+            if left.is_zero() || bell.wakes() != expected || bell.rung.load(Ordering::Relaxed) {
+                break;
+            }
+            // SAFETY: the word lives as long as the segment.
+            unsafe { sys::futex_wait(bell.futex(), expected, left.min(SLICE).as_nanos() as u64) };
+            if bell.wakes() != expected {
+                break;
+            }
+            if sys::readable(bell.watch.as_raw_fd()) {
+                // SYNC: pairs with the Acquire swap in the transport's `arm`.
+                bell.stirred.store(true, Ordering::Release);
+                break;
+            }
+        }
+        bell.rung.store(false, Ordering::Relaxed);
+    }
+
+    fn wake(&self) {
+        let bell = &*self.0;
+        // SYNC: pairs with the Acquire swaps in `wait` and in the transport's `arm`.
+        bell.rung.store(true, Ordering::Release);
+        // SAFETY: line and word live as long as the segment.
+        unsafe {
+            wake::count_wake(bell.line());
+            sys::futex_wake(bell.futex());
+        }
+        if let Some(socket) = bell.socket() {
+            hello::ring(socket.as_raw_fd(), &bell.name);
+        }
+    }
+
+    fn fd(&self) -> i32 {
+        let bell = &*self.0;
+        let socket = bell.socket.get_or_init(|| {
+            let socket = hello::wake_socket(&bell.name).ok()?;
+            sys::epoll_add(bell.watch.as_raw_fd(), socket.as_raw_fd(), SOCKET_MARK).ok()?;
+            // SYNC: pairs with the senders' looks; the barrier of the next `arm` orders it before any sleep.
+            bell.segment.header().attention.0.word.fetch_or(SOCKET, Ordering::AcqRel);
+            Some(socket)
+        });
+        if socket.is_some() { bell.watch.as_raw_fd() } else { -1 }
+    }
+}

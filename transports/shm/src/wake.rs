@@ -1,0 +1,164 @@
+//! Who sleeps, and how a sender learns of it for the price of one load.
+//!
+//! Each segment has one attention word. A sender looks at it after publishing; zero, the usual case, means that there
+//! is nothing more to do. The store of the message and the load of the word must not pass each other. In polling mode the
+//! sender pays nothing for that (a compiler fence): the receiver that wants to sleep makes every running task execute
+//! a barrier with `membarrier(2)`. Where the receiver sleeps often (interrupt mode), or the kernel has no such call,
+//! [`FENCE`] tells senders to pay for a real fence instead.
+
+use lapis_core::sync::{AtomicBool, AtomicU32, Ordering, fence};
+
+/// Senders must put a full fence between message and this word.
+pub(crate) const FENCE: u32 = 1;
+/// Somebody sleeps.
+pub(crate) const SLEEP: u32 = 2;
+/// Whoever sleeps may sleep on a descriptor: write to the wake-up socket as well.
+pub(crate) const SOCKET: u32 = 4;
+/// Senders mark their lane in the bitmap.
+pub(crate) const BITMAP: u32 = 8;
+/// The task has closed its end.
+pub(crate) const CLOSED: u32 = 16;
+/// As [`FENCE`], for ever: one of the senders can't be reached by a membarrier.
+pub(crate) const NEEDY: u32 = 32;
+
+/// The attention line of a segment.
+#[repr(C, align(64))]
+pub(crate) struct Attention {
+    /// The bits above.
+    pub(crate) word: AtomicU32,
+    /// Counts wake-ups; what sleepers wait on.
+    pub(crate) wakes: AtomicU32,
+}
+
+/// The sender's half of the asymmetric barrier.
+#[inline(always)]
+pub(crate) fn light_barrier() {
+    #[cfg(not(loom))]
+    // SYNC: pairs with the receiver's membarrier (`Sleeper::arm`), which turns this into a full fence when it matters.
+    lapis_core::sync::compiler_fence(Ordering::SeqCst);
+    #[cfg(loom)]
+    // SYNC: the model of the above: a membarrier behaves as if this were a full fence.
+    fence(Ordering::SeqCst);
+}
+
+/// The sender's look at the word, after publishing.
+///
+/// # Safety
+/// `line` is alive.
+#[inline(always)]
+pub(crate) unsafe fn look(line: *const Attention) -> u32 {
+    light_barrier();
+    // SAFETY: the caller's promise.
+    unsafe { (*line).word.load(Ordering::Relaxed) }
+}
+
+/// The sender's look, paid in full.
+///
+/// # Safety
+/// `line` is alive.
+pub(crate) unsafe fn look_again(line: *const Attention) -> u32 {
+    // SYNC: pairs with the fence or membarrier of `Sleeper::arm`.
+    fence(Ordering::SeqCst);
+    // SAFETY: the caller's promise.
+    unsafe { (*line).word.load(Ordering::Relaxed) }
+}
+
+/// Takes on the duty of waking: true for the one sender who must call the kernel.
+///
+/// # Safety
+/// `line` is alive.
+pub(crate) unsafe fn take_sleeper(line: *const Attention) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        // SYNC: pairs with the setting of SLEEP in `arm`; AcqRel so that exactly one sender gets the bit and the count
+        // that follows is seen by whoever arms next.
+        if (*line).word.fetch_and(!SLEEP, Ordering::AcqRel) & SLEEP == 0 {
+            return false;
+        }
+        count_wake(line);
+    }
+    true
+}
+
+/// Makes present and announced sleeps end; the caller then calls the kernel.
+///
+/// # Safety
+/// `line` is alive.
+pub(crate) unsafe fn count_wake(line: *const Attention) {
+    // SYNC: pairs with the Acquire load in `arm`.
+    // SAFETY: the caller's promise.
+    unsafe { (*line).wakes.fetch_add(1, Ordering::Release) };
+}
+
+/// The receiver's half.
+pub(crate) struct Sleeper {
+    line: *const Attention,
+    /// FENCE is set for senders.
+    fence: AtomicBool,
+    /// Every sender is known to see it.
+    settled: AtomicBool,
+}
+
+// SAFETY: the line is shared memory made for many threads.
+unsafe impl Send for Sleeper {}
+// SAFETY: as above; the rest is atomic.
+unsafe impl Sync for Sleeper {}
+
+impl Sleeper {
+    /// # Safety
+    /// `line` outlives the result. No sender has seen the line yet.
+    pub(crate) unsafe fn new(line: *const Attention, have_membarrier: bool) -> Self {
+        let forced = !have_membarrier;
+        let sleeper = Self { line, fence: AtomicBool::new(forced), settled: AtomicBool::new(forced) };
+        if forced {
+            sleeper.set(FENCE);
+        }
+        sleeper
+    }
+
+    /// Switches between cheap sleeping with dearer sending, and the reverse. `keep` (no membarrier) makes the first
+    /// permanent.
+    pub(crate) fn set_fence(&self, on: bool, keep: bool) {
+        if keep || self.fence.load(Ordering::Relaxed) == on {
+            return;
+        }
+        // SYNC: pairs with the Acquire load in `arm`. Whoever arms during the change falls back on the membarrier.
+        self.settled.store(false, Ordering::Release);
+        self.fence.store(on, Ordering::Relaxed);
+        if on { self.set(FENCE) } else { self.clear(FENCE) }
+    }
+
+    /// Sets bits for senders.
+    pub(crate) fn set(&self, bits: u32) {
+        // SYNC: pairs with the senders' looks; ordered for real by the barrier that follows in `arm`.
+        // SAFETY: the line is alive.
+        unsafe { (*self.line).word.fetch_or(bits, Ordering::AcqRel) };
+    }
+
+    /// Clears bits.
+    pub(crate) fn clear(&self, bits: u32) {
+        // SYNC: pairs with `take_sleeper`.
+        // SAFETY: the line is alive.
+        unsafe { (*self.line).word.fetch_and(!bits, Ordering::AcqRel) };
+    }
+
+    /// Announces sleep. Afterwards the caller looks for messages once more: a message that this look misses will
+    /// raise `wakes` above the number returned. `barrier` is the membarrier.
+    pub(crate) fn arm(&self, barrier: impl FnOnce()) -> u32 {
+        // SYNC: pairs with `count_wake`. Read before SLEEP is set: a wake-up from now on counts.
+        // SAFETY: the line is alive.
+        let wakes = unsafe { (*self.line).wakes.load(Ordering::Acquire) };
+        self.set(SLEEP);
+        // SYNC: pairs with the Release stores here and in `set_fence`.
+        if !self.settled.load(Ordering::Acquire) {
+            // Read before the barrier: set then means seen by every sender after it.
+            let fence = self.fence.load(Ordering::Relaxed);
+            barrier();
+            // SYNC: pairs with the Acquire load above.
+            self.settled.store(fence, Ordering::Release);
+        }
+        // SYNC: pairs with the fence of `look_again`, and under the model with that of `light_barrier`.
+        fence(Ordering::SeqCst);
+        wakes
+    }
+}

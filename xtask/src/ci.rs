@@ -1,0 +1,53 @@
+//! `cargo xtask ci`: all that must hold before a change goes in. `.ci/run` calls this and nothing else.
+
+use crate::{codegen, sh, test, tidy};
+use anyhow::{Result, bail};
+use std::time::Instant;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Stop at the first step that fails
+    #[arg(long)]
+    fail_fast: bool,
+}
+
+type Step = (&'static str, fn() -> Result<()>);
+
+const STEPS: &[Step] = &[
+    ("format", || sh::run(&mut sh::cargo(["fmt", "--all", "--check"]))),
+    ("generated files", || codegen::run(&codegen::Args { check: true })),
+    ("tidy", || tidy::run(&tidy::Args::default())),
+    ("clippy", || {
+        sh::run(&mut sh::cargo(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))
+    }),
+    ("documentation", || {
+        let arguments = ["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
+        sh::run(sh::cargo(arguments).env("RUSTDOCFLAGS", "-D warnings"))
+    }),
+    // Last, so that the runner's closing line is the last line of the log.
+    ("test", || test::run(&test::Args::default())),
+];
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let mut failed = Vec::new();
+    for (name, step) in STEPS {
+        eprintln!("\n=== {name}");
+        let start = Instant::now();
+        let outcome = step();
+        let took = start.elapsed().as_secs_f64();
+        match outcome {
+            Ok(()) => eprintln!("=== {name}: ok ({took:.0} s)"),
+            Err(error) => {
+                eprintln!("=== {name}: FAILED ({took:.0} s): {error:#}");
+                failed.push(*name);
+                if args.fail_fast {
+                    break;
+                }
+            }
+        }
+    }
+    if !failed.is_empty() {
+        bail!("failed: {}", failed.join(", "));
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! Writes the files that are made from lists, or checks that they are fresh.
+//!
+//! The list of LAPI's C interface is `bindings/lapi/api/*.toml` (its README explains the format); the list of return codes
+//! is `lapis_core::error::CODES`.
+
+mod abi;
+mod checks;
+mod header;
+mod list;
+mod map;
+
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Write nothing; fail when a generated file differs from what would be written
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// Writes every generated file, or with `--check` only fails when one is not what would be written.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let root = workspace_root();
+    let binding = root.join("bindings/lapi");
+    let sections = list::read(&binding.join("api"))?;
+    let outputs = [
+        ("include/lapi.h", header::generate(&sections)?),
+        ("src/abi.rs", rustfmt(&abi::generate(&sections)?)?),
+        ("liblapi.map", map::generate(&sections)),
+        ("tests/generated/abi.c", checks::generate_c(&sections)),
+        ("tests/generated/abi.rs", rustfmt(&checks::generate_rust(&sections))?),
+    ];
+    let mut stale = Vec::new();
+    for (name, text) in outputs {
+        let path = binding.join(name);
+        if fs::read_to_string(&path).is_ok_and(|old| old == text) {
+            continue;
+        }
+        if args.check {
+            stale.push(path.strip_prefix(&root).unwrap_or(&path).display().to_string());
+            continue;
+        }
+        write(&path, &text)?;
+    }
+    if !stale.is_empty() {
+        bail!("stale: {}; run `cargo xtask codegen` and commit the result", stale.join(", "));
+    }
+    Ok(())
+}
+
+fn workspace_root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).with_context(|| format!("creating {}", parent.display()))?;
+    }
+    fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
+    eprintln!("wrote {}", path.display());
+    Ok(())
+}
+
+/// Generated Rust obeys the same formatting as the rest.
+fn rustfmt(text: &str) -> Result<String> {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let mut child = Command::new("rustfmt")
+        .args(["--edition", "2024", "--emit", "stdout", "--config-path"])
+        .arg(workspace_root().join("rustfmt.toml"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("starting rustfmt")?;
+    child.stdin.take().context("rustfmt has an input")?.write_all(text.as_bytes())?;
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        bail!("rustfmt refused generated code:\n{text}");
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn committed_files_are_fresh() {
+        super::run(&super::Args { check: true }).unwrap();
+    }
+}

@@ -1,0 +1,81 @@
+//! The one table of Debian packages that the commands need, and why.
+
+use crate::sh;
+
+/// One Debian package.
+pub(crate) struct Package {
+    /// Its name in the registry.
+    pub(crate) name: &'static str,
+    /// The command or file whose presence makes the package superfluous.
+    mark: Mark,
+    /// Which `cargo xtask` commands need it.
+    pub(crate) needed_by: &'static str,
+    /// What for.
+    pub(crate) reason: &'static str,
+    /// Only with `--peers`.
+    pub(crate) peer: bool,
+}
+
+enum Mark {
+    Program(&'static str),
+    /// Asks dpkg: for packages that bring headers or libraries only, whose place depends on the architecture.
+    Dpkg,
+}
+
+const fn tool(
+    name: &'static str,
+    program: &'static str,
+    needed_by: &'static str,
+    reason: &'static str,
+) -> Package {
+    Package { name, mark: Mark::Program(program), needed_by, reason, peer: false }
+}
+
+const fn library(name: &'static str, needed_by: &'static str, reason: &'static str) -> Package {
+    Package { name, mark: Mark::Dpkg, needed_by, reason, peer: false }
+}
+
+const fn peer(name: &'static str, reason: &'static str) -> Package {
+    Package { name, mark: Mark::Dpkg, needed_by: "bench --peers", reason, peer: true }
+}
+
+/// All of them.
+pub(crate) const PACKAGES: &[Package] = &[
+    tool("gcc", "gcc", "demo test bench", "compiles C programs against lapi.h, and links Rust ones"),
+    tool("g++", "g++", "test", "checks that lapi.h compiles as C++"),
+    library("libc6-dev", "demo test bench", "the C library's headers"),
+    tool("binutils", "readelf", "test install", "reads sonames and exported symbols"),
+    tool("make", "make", "test", "builds the example plugin written in C by its Makefile"),
+    tool("pkg-config", "pkg-config", "test bench", "checks lapi.pc, finds the peers' headers"),
+    tool("gfortran", "gfortran", "test", "compiles the Fortran examples against lapif.h"),
+    tool("iproute2", "ip", "test", "makes network namespaces with delay and loss for the udp tests"),
+    tool("nftables", "nft", "test", "cuts paths for the udp failover tests"),
+    tool("python3-venv", "python3", "bench --peers", "holds the peers that come as Python wheels"),
+    peer("ucx-utils", "ucx_perftest"),
+    peer("libucx-dev", "headers of UCX for our own measuring programs"),
+    peer("libfabric-bin", "fi_info, fi_pingpong"),
+    peer("libfabric-dev", "headers of libfabric (the rdma transport's checks use them as well)"),
+    peer("openmpi-bin", "mpirun.openmpi"),
+    peer("libopenmpi-dev", "mpicc.openmpi"),
+    peer("mpich", "mpirun.mpich"),
+    peer("libmpich-dev", "mpicc.mpich"),
+];
+
+impl Package {
+    /// Whether the machine has what the package would bring.
+    pub(crate) fn present(&self) -> bool {
+        match self.mark {
+            // venv is a module of Python that Debian packages apart from python3 itself.
+            Mark::Program("python3") => {
+                sh::output(std::process::Command::new("python3").args(["-c", "import ensurepip, venv"]))
+                    .is_some()
+            }
+            Mark::Program(program) => sh::which(program).is_some(),
+            Mark::Dpkg => {
+                let query = ["-W", "-f=${db:Status-Status}", self.name];
+                sh::output(std::process::Command::new("dpkg-query").args(query)).as_deref()
+                    == Some("installed")
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The runners that cargo brings: nextest (or cargo test), documentation tests, loom.
+
+use super::{Count, Outcome};
+use crate::{sh, workspace};
+use anyhow::Result;
+use std::process::Command;
+
+/// Unit and integration tests of the workspace.
+pub(super) fn rust() -> Result<Outcome> {
+    if has_nextest() {
+        return nextest(sh::cargo(["nextest", "run", "--workspace", "--no-fail-fast", "--no-tests=pass"]));
+    }
+    eprintln!(
+        "cargo-nextest is missing: `cargo test` instead (`cargo install cargo-nextest --locked` brings it)"
+    );
+    libtest(sh::cargo(["test", "--workspace", "--all-targets", "--no-fail-fast"]))
+}
+
+/// Examples in the documentation.
+pub(super) fn doc() -> Result<Outcome> {
+    libtest(sh::cargo(["test", "--workspace", "--doc", "--no-fail-fast"]))
+}
+
+/// Models under loom: tests whose name or binary says `loom`, in every package that depends on loom.
+///
+/// Other tests of those packages use the same atomics outside a model, which loom refuses.
+pub(super) fn loom() -> Result<Outcome> {
+    let packages = workspace::packages()?;
+    let mut total = Outcome { count: Count::default(), trouble: None };
+    let modelled: Vec<_> = packages.iter().filter(|p| p.dependencies.iter().any(|d| d == "loom")).collect();
+    if modelled.is_empty() {
+        eprintln!("missing: no package depends on loom yet");
+    }
+    for package in modelled {
+        let name = package.name.as_str();
+        let (with_nextest, mut command) = match has_nextest() {
+            true => (
+                true,
+                sh::cargo(["nextest", "run", "--release", "-p", name, "--no-fail-fast", "--no-tests=pass"]),
+            ),
+            false => (
+                false,
+                sh::cargo(["test", "--release", "-p", name, "--no-fail-fast", "--lib", "--tests", "loom"]),
+            ),
+        };
+        if with_nextest {
+            command.args(["-E", "test(loom) | binary(/loom/)"]);
+        }
+        // A folder of its own: the flag changes every crate's fingerprint.
+        command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", workspace::target_dir().join("loom"));
+        let outcome = if with_nextest { nextest(command)? } else { libtest(command)? };
+        if outcome.count.passed + outcome.count.failed == 0 && outcome.trouble.is_none() {
+            // A model that is never run is worse than none: it looks like a proof.
+            if has_models(package) {
+                total.trouble = Some(format!("{name} has loom models, but none ran"));
+            } else {
+                eprintln!("missing: {name} depends on loom but holds no `loom::model`");
+            }
+        }
+        total.count.add(outcome.count);
+        total.trouble = total.trouble.or(outcome.trouble);
+    }
+    Ok(total)
+}
+
+impl Count {
+    fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+}
+
+fn has_nextest() -> bool {
+    sh::which("cargo-nextest").is_some() || sh::output(&mut sh::cargo(["nextest", "--version"])).is_some()
+}
+
+fn has_models(package: &workspace::Package) -> bool {
+    let files = sh::output(
+        Command::new("grep").args(["-rlE", r"loom::model\b|loom::model::Builder"]).arg(&package.dir),
+    );
+    files.is_some()
+}
+
+fn nextest(mut command: Command) -> Result<Outcome> {
+    command.args(["--cargo-quiet", "--status-level", "fail", "--final-status-level", "fail"]);
+    let (status, text) = sh::tee(&mut command)?;
+    let count = parse_nextest(&text);
+    let trouble = (!status.success() && count.failed == 0).then(|| format!("nextest ended with {status}"));
+    Ok(Outcome { count, trouble })
+}
+
+fn libtest(mut command: Command) -> Result<Outcome> {
+    command.arg("--quiet");
+    let (status, text) = sh::tee(&mut command)?;
+    let count = parse_libtest(&text);
+    let trouble = (!status.success() && count.failed == 0).then(|| format!("cargo test ended with {status}"));
+    Ok(Outcome { count, trouble })
+}
+
+/// Reads nextest's `Summary [   0.1s] 7 tests run: 6 passed (1 slow), 1 failed, 2 skipped`.
+fn parse_nextest(text: &str) -> Count {
+    let summary = text.lines().rev().find(|l| l.trim_start().starts_with("Summary"));
+    let Some((_, counts)) = summary.and_then(|l| l.split_once("run:")) else {
+        return Count::default();
+    };
+    let number = |word: &str| number_before(counts, word);
+    // A test that overran its time or lost its process is a failure of another name.
+    Count {
+        passed: number("passed"),
+        failed: number("failed") + number("timed out") + number("exec failed"),
+        skipped: number("skipped"),
+    }
+}
+
+/// Adds up libtest's `test result: ok. 3 passed; 0 failed; 1 ignored; …` lines.
+fn parse_libtest(text: &str) -> Count {
+    let mut count = Count::default();
+    for line in text.lines().filter(|l| l.starts_with("test result:")) {
+        let counts = line.replace(';', ",");
+        count.add(Count {
+            passed: number_before(&counts, "passed"),
+            failed: number_before(&counts, "failed"),
+            skipped: number_before(&counts, "ignored"),
+        });
+    }
+    count
+}
+
+/// The number in front of a word, among parts separated by commas; 0 when the word is not there.
+fn number_before(counts: &str, word: &str) -> usize {
+    let part = |p: &str| {
+        let (front, _) = p.split_once(word)?;
+        front.split_whitespace().next_back()?.parse().ok()
+    };
+    counts.split(',').find_map(part).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nextest_summary_is_read() {
+        let text = "noise\n     Summary [   1.204s] 9 tests run: 6 passed (1 slow), 2 failed, 1 timed out, 4 skipped\n";
+        let count = parse_nextest(text);
+        assert_eq!((count.passed, count.failed, count.skipped), (6, 3, 4));
+    }
+
+    #[test]
+    fn libtest_results_add_up() {
+        let text = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
+                    test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        let count = parse_libtest(text);
+        assert_eq!((count.passed, count.failed, count.skipped), (4, 2, 1));
+    }
+
+    #[test]
+    fn text_without_a_summary_counts_nothing() {
+        let count = parse_nextest("error: could not compile");
+        assert_eq!((count.passed, count.failed), (0, 0));
+    }
+}

@@ -1,0 +1,112 @@
+//! Rules about text: links, paths, blanks.
+
+use super::{File, Finding};
+use crate::workspace;
+use std::path::Path;
+
+/// Beginnings of absolute paths that exist on one machine only. Written in parts, so that this file is clean.
+const PLACES: &[&str] = &[
+    concat!("/wo", "rk/"),
+    concat!("/ho", "me/"),
+    concat!("/ro", "ot/"),
+    concat!("/Us", "ers/"),
+    concat!("/tmp/", "bash"),
+];
+
+pub(super) fn places(file: &File) -> Vec<Finding> {
+    let found = |text: &str, place: &str| {
+        // `framework/…` or `~/work/` in the middle of a relative path is no absolute path.
+        text.match_indices(place)
+            .any(|(at, _)| !text[..at].ends_with(|c: char| c.is_alphanumeric() || "._-~}*".contains(c)))
+    };
+    each_line(file)
+        .filter_map(|(line, text)| {
+            let place = PLACES.iter().find(|p| found(text, p))?;
+            Some(Finding { line, message: format!("a path below {place} exists on one machine only") })
+        })
+        .collect()
+}
+
+pub(super) fn links(file: &File) -> Vec<Finding> {
+    if !file.path.ends_with(".md") {
+        return Vec::new();
+    }
+    let folder = workspace::root().join(&file.path);
+    let folder = folder.parent().unwrap_or(Path::new("."));
+    let mut findings = Vec::new();
+    let mut fenced = false;
+    for (line, text) in each_line(file) {
+        if text.trim_start().starts_with("```") {
+            fenced = !fenced;
+        }
+        if fenced {
+            continue;
+        }
+        for target in targets(text) {
+            let path = target.split('#').next().unwrap_or("");
+            let elsewhere = path.is_empty() || path.contains("://") || path.starts_with("mailto:");
+            if !elsewhere && !folder.join(path).exists() {
+                findings.push(Finding { line, message: format!("the link to {path} leads nowhere") });
+            }
+        }
+    }
+    findings
+}
+
+pub(super) fn whitespace(file: &File) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = each_line(file)
+        .filter(|(_, l)| l.ends_with([' ', '\t']) && !(file.path.ends_with(".md") && l.ends_with("  ")))
+        .map(|(line, _)| Finding { line, message: "blanks at the end of the line".into() })
+        .collect();
+    if file.path.ends_with(".rs") {
+        let tabs = each_line(file).filter(|(_, l)| l.starts_with('\t'));
+        findings.extend(
+            tabs.map(|(line, _)| Finding { line, message: "a tab: rustfmt indents with blanks".into() }),
+        );
+    }
+    if !file.text.is_empty() && !file.text.ends_with('\n') {
+        findings.push(Finding { line: 0, message: "no newline at the end of the file".into() });
+    }
+    findings
+}
+
+/// The targets of `[text](target)` in a line.
+fn targets(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices("](").filter_map(|(at, _)| {
+        let rest = &text[at + 2..];
+        let target = &rest[..rest.find(')')?];
+        Some(target.split(' ').next().unwrap_or(target))
+    })
+}
+
+fn each_line(file: &File) -> impl Iterator<Item = (usize, &str)> {
+    file.text.lines().enumerate().map(|(index, l)| (index + 1, l))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(text: &str) -> File {
+        File { path: "xtask/x.md".into(), text: text.into() }
+    }
+
+    #[test]
+    fn dead_links_are_found_and_live_or_outside_ones_are_not() {
+        assert_eq!(links(&page("[a](nowhere-at-all.md)")).len(), 1);
+        assert_eq!(links(&page("[a](../Cargo.toml#members) [b](https://example.org/x)")).len(), 0);
+        assert_eq!(links(&page("```\n[a](nowhere.md)\n```")).len(), 0);
+    }
+
+    #[test]
+    fn paths_of_one_machine_are_found() {
+        assert_eq!(places(&page(concat!("see /wo", "rk/x"))).len(), 1);
+        assert_eq!(places(&page(concat!("see frame", "/wo", "rk/x"))).len(), 0);
+    }
+
+    #[test]
+    fn trailing_blanks_and_a_missing_newline_are_found() {
+        assert_eq!(whitespace(&page("a \nb")).len(), 2);
+        assert_eq!(whitespace(&page("a\nb\n")).len(), 0);
+    }
+}

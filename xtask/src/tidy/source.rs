@@ -1,0 +1,171 @@
+//! Rules about source code.
+
+use super::{File, Finding};
+
+/// Above this a file holds more than one concern.
+const MAX_LINES: usize = 550;
+
+/// How far above an unsafe block or an ordering its comment may stand: a statement wrapped by rustfmt is this long.
+const REACH: usize = 10;
+
+pub(super) fn size(file: &File) -> Vec<Finding> {
+    let lines = file.text.lines().count();
+    let source = [".rs", ".c", ".h", ".f90", ".sh"].iter().any(|e| file.path.ends_with(e));
+    // A generated file is as long as its list; people read the list.
+    let generated = file.text.lines().take(5).any(|l| l.contains("xtask codegen"));
+    if !source || generated || lines <= MAX_LINES {
+        return Vec::new();
+    }
+    vec![Finding {
+        line: 0,
+        message: format!("{lines} lines; {MAX_LINES} are the limit: split it by concern"),
+    }]
+}
+
+pub(super) fn atomics(file: &File) -> Vec<Finding> {
+    // The facade itself, and crates below or beside core that explain an allow for clippy's same rule.
+    // Tests and examples are programs of users, who have std's.
+    if is_user_program(file)
+        || file.path.starts_with("core/src/sync")
+        || file.text.contains("allow(clippy::disallowed_types")
+    {
+        return Vec::new();
+    }
+    let needles = [concat!("std::sync", "::atomic"), concat!("core::sync", "::atomic")];
+    code_lines(file)
+        .filter(|(_, code)| needles.iter().any(|n| code.contains(n)))
+        .map(|(line, _)| Finding { line, message: "use lapis_core::sync, which switches to loom's".into() })
+        .collect()
+}
+
+pub(super) fn statics(file: &File) -> Vec<Finding> {
+    let mutable = ["Atomic", "Mutex", "RwLock", "Cell", "OnceLock", "LazyLock", "Once<"];
+    let mut findings = Vec::new();
+    for (line, code) in code_lines(file) {
+        let code = code.trim_start().trim_start_matches("pub").trim_start_matches("(crate)").trim_start();
+        if code.starts_with(concat!("static", " mut ")) {
+            findings.push(Finding { line, message: "a mutable static: put it into the context".into() });
+        } else if file.path.starts_with("core/src/")
+            && code.starts_with("static ")
+            && mutable.iter().any(|m| code.contains(m))
+        {
+            let message =
+                "state in a static: every copy of the library would have its own, put it into the context";
+            findings.push(Finding { line, message: message.into() });
+        }
+    }
+    findings
+}
+
+pub(super) fn safety(file: &File) -> Vec<Finding> {
+    let marks = [concat!("unsafe", " {"), concat!("unsafe", " impl")];
+    let opens = |code: &str| marks.iter().any(|m| code.contains(m));
+    without_comment(file, "SAFETY:", opens, "say in a SAFETY comment why this is sound")
+}
+
+pub(super) fn sync(file: &File) -> Vec<Finding> {
+    if is_user_program(file) {
+        return Vec::new();
+    }
+    let orders = ["::Acquire", "::Release", "::AcqRel", "::SeqCst"];
+    let strong = |code: &str| orders.iter().any(|o| code.contains(&format!("Ordering{o}")));
+    without_comment(file, "SYNC:", strong, "name in a SYNC comment what this ordering pairs with")
+}
+
+pub(super) fn citations(file: &File) -> Vec<Finding> {
+    if !file.path.starts_with("bindings/") {
+        return Vec::new();
+    }
+    let lines: Vec<&str> = file.text.lines().collect();
+    let is_call = |l: &str| {
+        l.starts_with("pub ")
+            && l.contains("extern \"C\" fn ")
+            && ["LAPI_", "acp_", "gm_", "qnix"].iter().any(|p| l.contains(p))
+    };
+    let mut findings = Vec::new();
+    for (index, _) in lines.iter().enumerate().filter(|(_, l)| is_call(l)) {
+        let above = lines[..index].iter().rev().take_while(|l| l.starts_with("//") || l.starts_with('#'));
+        if !above.into_iter().any(|l| l.contains("Guide, ") || l.contains("//= ")) {
+            let message = "cite the section it implements: `LAPI Guide, <call>`".into();
+            findings.push(Finding { line: index + 1, message });
+        }
+    }
+    findings
+}
+
+fn is_user_program(file: &File) -> bool {
+    ["examples/", "tests/"].iter().any(|f| file.path.starts_with(f) || file.path.contains(&format!("/{f}")))
+}
+
+fn without_comment(file: &File, mark: &str, wants: impl Fn(&str) -> bool, message: &str) -> Vec<Finding> {
+    let lines: Vec<&str> = file.text.lines().collect();
+    code_lines(file)
+        .filter(|(line, code)| {
+            let near = &lines[line.saturating_sub(REACH + 1)..*line];
+            wants(code) && !near.iter().any(|l| l.contains(mark))
+        })
+        .map(|(line, _)| Finding { line, message: message.into() })
+        .collect()
+}
+
+/// Lines of Rust code with their numbers: comment lines and what follows `//` are left out.
+fn code_lines(file: &File) -> impl Iterator<Item = (usize, &str)> {
+    let is_rust = file.path.ends_with(".rs");
+    file.text
+        .lines()
+        .enumerate()
+        .filter(move |(_, l)| is_rust && !l.trim_start().starts_with("//"))
+        .map(|(index, l)| (index + 1, l.split_once(" //").map_or(l, |(code, _)| code)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rust(text: &str) -> File {
+        File { path: "core/src/x.rs".into(), text: text.into() }
+    }
+
+    #[test]
+    fn bare_unsafe_block_is_found() {
+        let bare = concat!("fn f() {\n    unsafe", " { g() }\n}\n");
+        assert_eq!(safety(&rust(bare)).len(), 1);
+        assert_eq!(safety(&rust(&format!("// SAFETY: g asks nothing.\n{bare}"))).len(), 0);
+    }
+
+    #[test]
+    fn strong_ordering_without_partner_is_found() {
+        let strong = concat!("a.load(Ordering", "::Acquire);");
+        assert_eq!(sync(&rust(strong)).len(), 1);
+        assert_eq!(sync(&rust("a.load(Ordering::Relaxed);")).len(), 0);
+        assert_eq!(sync(&rust(&format!("// SYNC: pairs with push.\n{strong}"))).len(), 0);
+    }
+
+    #[test]
+    fn std_atomics_outside_the_facade_are_found() {
+        let text = concat!("use std::sync", "::atomic::AtomicU32;");
+        assert_eq!(atomics(&rust(text)).len(), 1);
+        assert_eq!(atomics(&File { path: "core/src/sync.rs".into(), text: text.into() }).len(), 0);
+        assert_eq!(atomics(&rust(concat!("// never std::sync", "::atomic"))).len(), 0);
+    }
+
+    #[test]
+    fn statics_with_state_in_core_are_found() {
+        assert_eq!(statics(&rust("static COUNT: AtomicU32 = AtomicU32::new(0);")).len(), 1);
+        assert_eq!(statics(&rust("static TABLE: [u8; 3] = [1, 2, 3];")).len(), 0);
+    }
+
+    #[test]
+    fn calls_without_a_citation_are_found() {
+        let call = "pub unsafe extern \"C\" fn LAPI_Put(h: u32) -> i32 {";
+        let file = |text: &str| File { path: "bindings/lapi/src/put.rs".into(), text: text.into() };
+        assert_eq!(citations(&file(call)).len(), 1);
+        assert_eq!(citations(&file(&format!("/// LAPI Guide, LAPI_Put.\n{call}"))).len(), 0);
+    }
+
+    #[test]
+    fn long_files_are_found() {
+        assert_eq!(size(&rust(&"x\n".repeat(MAX_LINES))).len(), 0);
+        assert_eq!(size(&rust(&"x\n".repeat(MAX_LINES + 1))).len(), 1);
+    }
+}
