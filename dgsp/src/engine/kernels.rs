@@ -1,0 +1,259 @@
+//! Copy loops, one instance for each common block length.
+//!
+//! Each kernel exists in both directions; `mem` is the user's scattered memory, `buf` the packed side. Lengths that are
+//! known at compile time become a few moves; others fall into classes that overlap two moves, or call memcpy.
+#![allow(unsafe_code, reason = "the copy kernels work on the user's raw memory")]
+
+use std::marker::PhantomData;
+
+/// `(mem, mem_stride, buf, buf_stride, count, len)`: `count` blocks, both sides strided.
+pub(crate) type StridedFn = unsafe fn(*mut u8, isize, *mut u8, isize, usize, usize);
+/// `(mem, offsets, buf, len)`: blocks at listed offsets to consecutive places.
+pub(crate) type TableFn = unsafe fn(*mut u8, &[i32], *mut u8, usize);
+/// `(mem, [outer count, inner count], [outer stride, inner stride], buf, len)`: a matrix of blocks to consecutive places.
+pub(crate) type GridFn = unsafe fn(*mut u8, [usize; 2], [isize; 2], *mut u8, usize);
+
+/// The kernels of one direction and block length.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kernel {
+    pub(crate) strided: StridedFn,
+    pub(crate) table: TableFn,
+    pub(crate) grid: GridFn,
+}
+
+/// Which way the bytes go.
+pub(crate) trait Direction {
+    /// # Safety
+    /// `mem` and `buf` are valid for what `L` copies, and don't overlap.
+    unsafe fn copy<L: Length>(mem: *mut u8, buf: *mut u8, len: usize);
+    /// Picks this direction's kernel.
+    fn kernel(pair: &Kernels) -> &Kernel;
+}
+
+/// Gather: from `mem` to `buf`; `mem` is only read.
+pub(crate) struct Pack;
+/// Scatter: from `buf` to `mem`; `buf` is only read.
+pub(crate) struct Unpack;
+
+impl Direction for Pack {
+    #[inline(always)]
+    unsafe fn copy<L: Length>(mem: *mut u8, buf: *mut u8, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { L::copy(mem, buf, len) }
+    }
+    #[inline(always)]
+    fn kernel(pair: &Kernels) -> &Kernel {
+        &pair.pack
+    }
+}
+
+impl Direction for Unpack {
+    #[inline(always)]
+    unsafe fn copy<L: Length>(mem: *mut u8, buf: *mut u8, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { L::copy(buf, mem, len) }
+    }
+    #[inline(always)]
+    fn kernel(pair: &Kernels) -> &Kernel {
+        &pair.unpack
+    }
+}
+
+/// A class of block lengths.
+pub(crate) trait Length {
+    /// The length, where it is known at compile time, else `len` itself.
+    fn of(len: usize) -> usize;
+    /// # Safety
+    /// `src` is readable and `dst` writable for `Self::of(len)` bytes, and they don't overlap.
+    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize);
+}
+
+/// Exactly N bytes.
+pub(crate) struct Fixed<const N: usize>;
+/// Chunk ≤ length ≤ 2 × CHUNK: two moves that overlap.
+pub(crate) struct Twice<const CHUNK: usize>;
+/// Length ≥ CHUNK: moves of CHUNK, the last one overlapping.
+pub(crate) struct Chunks<const CHUNK: usize>;
+/// Any length.
+pub(crate) struct Any;
+/// Long enough that calling memcpy pays.
+pub(crate) struct Long;
+
+impl<const N: usize> Length for Fixed<N> {
+    #[inline(always)]
+    fn of(_: usize) -> usize {
+        N
+    }
+    #[inline(always)]
+    unsafe fn copy(src: *const u8, dst: *mut u8, _: usize) {
+        // SAFETY: the caller's promise, for N bytes.
+        unsafe { dst.cast::<[u8; N]>().write_unaligned(src.cast::<[u8; N]>().read_unaligned()) }
+    }
+}
+
+impl<const CHUNK: usize> Length for Twice<CHUNK> {
+    #[inline(always)]
+    fn of(len: usize) -> usize {
+        len
+    }
+    #[inline(always)]
+    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
+        debug_assert!((CHUNK..=2 * CHUNK).contains(&len));
+        // SAFETY: both moves lie within the `len` bytes promised, since CHUNK <= len. Both are read before either is
+        // written, so that the second write repeats what the first wrote where they overlap.
+        unsafe {
+            let head = src.cast::<[u8; CHUNK]>().read_unaligned();
+            let tail = src.add(len - CHUNK).cast::<[u8; CHUNK]>().read_unaligned();
+            dst.cast::<[u8; CHUNK]>().write_unaligned(head);
+            dst.add(len - CHUNK).cast::<[u8; CHUNK]>().write_unaligned(tail);
+        }
+    }
+}
+
+impl<const CHUNK: usize> Length for Chunks<CHUNK> {
+    #[inline(always)]
+    fn of(len: usize) -> usize {
+        len
+    }
+    #[inline(always)]
+    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
+        debug_assert!(len >= CHUNK);
+        let mut at = 0;
+        // SAFETY: every move ends at or before `len`, which the caller promises; CHUNK <= len.
+        unsafe {
+            while at + CHUNK < len {
+                Fixed::<CHUNK>::copy(src.add(at), dst.add(at), CHUNK);
+                at += CHUNK;
+            }
+            Fixed::<CHUNK>::copy(src.add(len - CHUNK), dst.add(len - CHUNK), CHUNK);
+        }
+    }
+}
+
+impl Length for Any {
+    #[inline(always)]
+    fn of(len: usize) -> usize {
+        len
+    }
+    #[inline(always)]
+    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
+        // SAFETY: each class gets lengths of its range, and the caller promises `len` bytes.
+        unsafe {
+            match len {
+                0 => {}
+                1 => Fixed::<1>::copy(src, dst, len),
+                2..=3 => Twice::<2>::copy(src, dst, len),
+                4..=7 => Twice::<4>::copy(src, dst, len),
+                8..=15 => Twice::<8>::copy(src, dst, len),
+                16..=31 => Twice::<16>::copy(src, dst, len),
+                32..=63 => Twice::<32>::copy(src, dst, len),
+                64..=255 => Chunks::<64>::copy(src, dst, len),
+                _ => Long::copy(src, dst, len),
+            }
+        }
+    }
+}
+
+impl Length for Long {
+    #[inline(always)]
+    fn of(len: usize) -> usize {
+        len
+    }
+    #[inline(always)]
+    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(src, dst, len) }
+    }
+}
+
+/// The loops over blocks, for one direction and class of lengths.
+struct Loops<D, L>(PhantomData<(D, L)>);
+
+impl<D: Direction, L: Length> Loops<D, L> {
+    const KERNEL: Kernel = Kernel { strided: Self::strided, table: Self::table, grid: Self::grid };
+
+    /// # Safety
+    /// All blocks on both sides are valid, and no block of `mem` overlaps one of `buf`.
+    unsafe fn strided(mem: *mut u8, ms: isize, buf: *mut u8, bs: isize, count: usize, len: usize) {
+        let (mut m, mut b) = (mem, buf);
+        for _ in 0..count / 4 {
+            // SAFETY: four of the blocks that the caller promises. Pointers in between are only computed.
+            unsafe {
+                D::copy::<L>(m, b, len);
+                D::copy::<L>(m.wrapping_offset(ms), b.wrapping_offset(bs), len);
+                D::copy::<L>(m.wrapping_offset(2 * ms), b.wrapping_offset(2 * bs), len);
+                D::copy::<L>(m.wrapping_offset(3 * ms), b.wrapping_offset(3 * bs), len);
+            }
+            (m, b) = (m.wrapping_offset(4 * ms), b.wrapping_offset(4 * bs));
+        }
+        for _ in 0..count % 4 {
+            // SAFETY: the blocks that are left.
+            unsafe { D::copy::<L>(m, b, len) };
+            (m, b) = (m.wrapping_offset(ms), b.wrapping_offset(bs));
+        }
+    }
+
+    /// # Safety
+    /// As `strided`.
+    unsafe fn table(mem: *mut u8, offs: &[i32], buf: *mut u8, len: usize) {
+        let n = L::of(len);
+        let mut b = buf;
+        let (four, rest) = offs.as_chunks::<4>();
+        for o in four {
+            // SAFETY: four of the blocks that the caller promises.
+            unsafe {
+                D::copy::<L>(mem.wrapping_offset(o[0] as isize), b, len);
+                D::copy::<L>(mem.wrapping_offset(o[1] as isize), b.wrapping_add(n), len);
+                D::copy::<L>(mem.wrapping_offset(o[2] as isize), b.wrapping_add(2 * n), len);
+                D::copy::<L>(mem.wrapping_offset(o[3] as isize), b.wrapping_add(3 * n), len);
+            }
+            b = b.wrapping_add(4 * n);
+        }
+        for &o in rest {
+            // SAFETY: the blocks that are left.
+            unsafe { D::copy::<L>(mem.wrapping_offset(o as isize), b, len) };
+            b = b.wrapping_add(n);
+        }
+    }
+
+    /// # Safety
+    /// As `strided`.
+    unsafe fn grid(mem: *mut u8, counts: [usize; 2], strides: [isize; 2], buf: *mut u8, len: usize) {
+        let n = L::of(len);
+        let (mut m, mut b) = (mem, buf);
+        for _ in 0..counts[0] {
+            // SAFETY: one row of the blocks that the caller promises.
+            unsafe { Self::strided(m, strides[1], b, n as isize, counts[1], len) };
+            m = m.wrapping_offset(strides[0]);
+            b = b.wrapping_add(n * counts[1]);
+        }
+    }
+}
+
+/// Both directions' kernels for one block length.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kernels {
+    pub(crate) pack: Kernel,
+    pub(crate) unpack: Kernel,
+}
+
+const fn both<L: Length>() -> Kernels {
+    Kernels { pack: Loops::<Pack, L>::KERNEL, unpack: Loops::<Unpack, L>::KERNEL }
+}
+
+/// Kernels for blocks of `len` bytes.
+pub(crate) fn kernels(len: usize) -> Kernels {
+    macro_rules! fixed {
+        ($($n:literal)*) => {
+            match len {
+                $($n => both::<Fixed<$n>>(),)*
+                17..=31 => both::<Twice<16>>(),
+                33..=63 => both::<Twice<32>>(),
+                65..=255 => both::<Chunks<64>>(),
+                256.. => both::<Long>(),
+                0 => both::<Any>(),
+            }
+        };
+    }
+    fixed!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28 32 36 40 48 56 64 72 80 96 112 128 144 160 192 224)
+}
