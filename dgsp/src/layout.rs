@@ -24,8 +24,8 @@ use crate::ir::{Body, Item};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     body: Body,
-    lb: i64,
-    ub: i64,
+    /// Lower and upper bound; none for what has neither bytes nor bounds set, as an empty type map in MPI.
+    bounds: Option<(i64, i64)>,
 }
 
 /// Which index of an array varies fastest in memory.
@@ -67,7 +67,7 @@ impl Layout {
     /// `n` contiguous bytes.
     pub fn bytes(n: u64) -> Made {
         let ub = i64::try_from(n).map_err(|_| Error::overflow())?;
-        Ok(Self { body: Body::bytes(0, n)?, lb: 0, ub })
+        Ok(Self { body: Body::bytes(0, n)?, bounds: (n > 0).then_some((0, ub)) })
     }
 
     /// `count` elements side by side.
@@ -158,7 +158,7 @@ impl Layout {
     /// The same bytes with another lower bound and extent.
     pub fn resized(&self, lb: i64, extent: i64) -> Made {
         let ub = lb.checked_add(extent).ok_or(Error::overflow())?;
-        Ok(Self { body: self.body.clone(), lb, ub })
+        Ok(Self { body: self.body.clone(), bounds: Some((lb, ub)) })
     }
 
     /// The same bytes with the extent rounded up to a multiple of `align`, as C compilers pad structures.
@@ -166,7 +166,7 @@ impl Layout {
         let align = i64::from(align.max(1));
         let over = self.extent().rem_euclid(align);
         let pad = if over == 0 { 0 } else { align - over };
-        self.resized(self.lb, self.extent().checked_add(pad).ok_or(Error::overflow())?)
+        self.resized(self.lb(), self.extent().checked_add(pad).ok_or(Error::overflow())?)
     }
 
     /// Bytes of one element.
@@ -176,12 +176,12 @@ impl Layout {
 
     /// Lower bound, which is where neighbours end.
     pub fn lb(&self) -> i64 {
-        self.lb
+        self.bounds.map_or(0, |b| b.0)
     }
 
     /// Distance from one element to the next.
     pub fn extent(&self) -> i64 {
-        self.ub.wrapping_sub(self.lb)
+        self.bounds.map_or(0, |(lb, ub)| ub.wrapping_sub(lb))
     }
 
     /// Offsets of the lowest byte and past the highest one.
@@ -203,13 +203,14 @@ impl Layout {
 
     fn run(&self, count: u64, stride: i64) -> Made {
         if count == 0 {
-            return Ok(Self { body: Body::default(), lb: 0, ub: 0 });
+            return Ok(Self { body: Body::default(), bounds: None });
         }
         let body = Body::repeated(0, count, stride, &self.body)?;
+        let Some((lb, ub)) = self.bounds else { return Ok(Self { body, bounds: None }) };
         let travel = mul(long(count - 1)?, stride)?;
-        let lb = self.lb.checked_add(travel.min(0)).ok_or(Error::overflow())?;
-        let ub = self.ub.checked_add(travel.max(0)).ok_or(Error::overflow())?;
-        Self { body, lb, ub }.checked()
+        let lb = lb.checked_add(travel.min(0)).ok_or(Error::overflow())?;
+        let ub = ub.checked_add(travel.max(0)).ok_or(Error::overflow())?;
+        Self { body, bounds: Some((lb, ub)) }.checked()
     }
 
     fn share(&self, dim: &Dim) -> Made {
@@ -240,7 +241,8 @@ impl Layout {
     }
 
     fn checked(self) -> Made {
-        self.ub.checked_sub(self.lb).ok_or(Error::overflow())?;
+        let (lb, ub) = self.bounds.unwrap_or((0, 0));
+        ub.checked_sub(lb).ok_or(Error::overflow())?;
         Ok(self)
     }
 }
@@ -264,19 +266,16 @@ impl Place {
             run = layout.run(count, layout.extent())?;
             &run
         };
-        if layout.body.items.is_empty() && layout.extent() == 0 {
-            return Ok(());
-        }
+        let Some((lb, ub)) = layout.bounds else { return Ok(()) };
         self.items.extend(layout.body.shifted_items(disp)?);
-        let lb = layout.lb.checked_add(disp).ok_or(Error::overflow())?;
-        let ub = layout.ub.checked_add(disp).ok_or(Error::overflow())?;
+        let lb = lb.checked_add(disp).ok_or(Error::overflow())?;
+        let ub = ub.checked_add(disp).ok_or(Error::overflow())?;
         self.bounds = Some(self.bounds.map_or((lb, ub), |(l, u)| (l.min(lb), u.max(ub))));
         Ok(())
     }
 
     fn done(self) -> Made {
-        let (lb, ub) = self.bounds.unwrap_or((0, 0));
-        Layout { body: Body::new(self.items)?, lb, ub }.checked()
+        Layout { body: Body::new(self.items)?, bounds: self.bounds }.checked()
     }
 }
 
