@@ -36,6 +36,8 @@ pub struct Registered {
     routines: Option<Routines>,
     /// Known where, besides, nothing needs the interpreter.
     plan: Option<Plan>,
+    /// Whether a CONTROL can be reached.
+    control: bool,
     /// True bounds and size of one application, where control flow is sound.
     span: Option<Span>,
     verified: bool,
@@ -83,7 +85,7 @@ impl Registered {
 
     /// Whether a CONTROL can be reached, so that it can only scatter, with a DDM function.
     pub fn has_control(&self) -> bool {
-        self.routines.as_ref().is_some_and(|r| r.main().control)
+        self.control
     }
 
     /// What one application moves, computed from the code. `None` where control flow breaks the rules.
@@ -207,7 +209,8 @@ impl Registered {
             let main = r.main();
             Span { size: main.size as u64, lo: main.lo, hi: main.hi }
         });
-        Self { desc, routines, plan, span, verified }
+        let control = routines.as_ref().is_some_and(|r| r.main().control);
+        Self { desc, routines, plan, control, span, verified }
     }
 
     /// # Safety

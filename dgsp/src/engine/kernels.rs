@@ -87,7 +87,7 @@ impl<const N: usize> Length for Fixed<N> {
     #[inline(always)]
     unsafe fn copy(src: *const u8, dst: *mut u8, _: usize) {
         // SAFETY: the caller's promise, for N bytes.
-        unsafe { dst.cast::<[u8; N]>().write_unaligned(src.cast::<[u8; N]>().read_unaligned()) }
+        unsafe { std::ptr::copy_nonoverlapping(src, dst, N) }
     }
 }
 
@@ -170,10 +170,11 @@ impl Length for Long {
 struct Loops<D, L>(PhantomData<(D, L)>);
 
 impl<D: Direction, L: Length> Loops<D, L> {
-    const KERNEL: Kernel = Kernel { strided: Self::strided, table: Self::table, grid: Self::grid };
+    const PLAIN: Kernel = Kernel { strided: Self::strided, table: Self::table, grid: Self::grid };
 
     /// # Safety
     /// All blocks on both sides are valid, and no block of `mem` overlaps one of `buf`.
+    #[inline(always)]
     unsafe fn strided(mem: *mut u8, ms: isize, buf: *mut u8, bs: isize, count: usize, len: usize) {
         let (mut m, mut b) = (mem, buf);
         for _ in 0..count / 4 {
@@ -195,6 +196,7 @@ impl<D: Direction, L: Length> Loops<D, L> {
 
     /// # Safety
     /// As `strided`.
+    #[inline(always)]
     unsafe fn table(mem: *mut u8, offs: &[i32], buf: *mut u8, len: usize) {
         let n = L::of(len);
         let mut b = buf;
@@ -218,8 +220,28 @@ impl<D: Direction, L: Length> Loops<D, L> {
 
     /// # Safety
     /// As `strided`.
+    #[inline(always)]
     unsafe fn grid(mem: *mut u8, counts: [usize; 2], strides: [isize; 2], buf: *mut u8, len: usize) {
         let n = L::of(len);
+        let [outer, inner] = strides.map(isize::unsigned_abs);
+        // A transposition: the message goes down columns that lie side by side. Several columns at once use a cache line
+        // while it is there. Blocks must not overlap, or the order of writes would show.
+        if outer <= LINE / 2 && n <= outer && counts[0].saturating_mul(outer) <= inner {
+            let tile = LINE / outer;
+            let mut j = 0;
+            while j < counts[0] {
+                let columns = tile.min(counts[0] - j);
+                let mut m = mem.wrapping_offset(j as isize * strides[0]);
+                let mut b = buf.wrapping_add(j * n * counts[1]);
+                for _ in 0..counts[1] {
+                    // SAFETY: a row's part of the blocks that the caller promises.
+                    unsafe { Self::near(m, strides[0], b, (n * counts[1]) as isize, columns, len) };
+                    (m, b) = (m.wrapping_offset(strides[1]), b.wrapping_add(n));
+                }
+                j += columns;
+            }
+            return;
+        }
         let (mut m, mut b) = (mem, buf);
         for _ in 0..counts[0] {
             // SAFETY: one row of the blocks that the caller promises.
@@ -228,8 +250,60 @@ impl<D: Direction, L: Length> Loops<D, L> {
             b = b.wrapping_add(n * counts[1]);
         }
     }
+
+    /// A few blocks that are near each other.
+    ///
+    /// # Safety
+    /// As `strided`.
+    #[inline(always)]
+    unsafe fn near(mem: *mut u8, ms: isize, buf: *mut u8, bs: isize, count: usize, len: usize) {
+        if count == 4 {
+            for i in 0..4 {
+                // SAFETY: the caller's promise.
+                unsafe { D::copy::<L>(mem.wrapping_offset(i * ms), buf.wrapping_offset(i * bs), len) };
+            }
+            return;
+        }
+        for i in 0..count as isize {
+            // SAFETY: the caller's promise.
+            unsafe { D::copy::<L>(mem.wrapping_offset(i * ms), buf.wrapping_offset(i * bs), len) };
+        }
+    }
 }
 
+/// The same loops with 32-byte moves. A processor without AVX2 must not run them.
+#[cfg(target_arch = "x86_64")]
+impl<D: Direction, L: Length> Loops<D, L> {
+    const AVX2: Kernel =
+        Kernel { strided: Self::strided_avx2, table: Self::table_avx2, grid: Self::grid_avx2 };
+
+    /// # Safety
+    /// As `strided`.
+    #[target_feature(enable = "avx2")]
+    unsafe fn strided_avx2(mem: *mut u8, ms: isize, buf: *mut u8, bs: isize, count: usize, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::strided(mem, ms, buf, bs, count, len) }
+    }
+
+    /// # Safety
+    /// As `strided`.
+    #[target_feature(enable = "avx2")]
+    unsafe fn table_avx2(mem: *mut u8, offs: &[i32], buf: *mut u8, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::table(mem, offs, buf, len) }
+    }
+
+    /// # Safety
+    /// As `strided`.
+    #[target_feature(enable = "avx2")]
+    unsafe fn grid_avx2(mem: *mut u8, counts: [usize; 2], strides: [isize; 2], buf: *mut u8, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::grid(mem, counts, strides, buf, len) }
+    }
+}
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
 /// Both directions' kernels for one block length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernels {
@@ -237,23 +311,39 @@ pub(crate) struct Kernels {
     pub(crate) unpack: Kernel,
 }
 
-const fn both<L: Length>() -> Kernels {
-    Kernels { pack: Loops::<Pack, L>::KERNEL, unpack: Loops::<Unpack, L>::KERNEL }
+fn both<L: Length>() -> Kernels {
+    Kernels { pack: plain::<Pack, L>(), unpack: plain::<Unpack, L>() }
+}
+
+fn plain<D: Direction, L: Length>() -> Kernel {
+    Loops::<D, L>::PLAIN
+}
+
+/// For lengths that wide moves help.
+#[allow(unreachable_code, reason = "where there are wide moves and where not")]
+fn wide<L: Length>() -> Kernels {
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2") {
+        return Kernels { pack: Loops::<Pack, L>::AVX2, unpack: Loops::<Unpack, L>::AVX2 };
+    }
+    both::<L>()
 }
 
 /// Kernels for blocks of `len` bytes.
 pub(crate) fn kernels(len: usize) -> Kernels {
-    macro_rules! fixed {
-        ($($n:literal)*) => {
+    macro_rules! by_length {
+        ($($small:literal)* ; $($wide:literal)*) => {
             match len {
-                $($n => both::<Fixed<$n>>(),)*
+                $($small => both::<Fixed<$small>>(),)*
+                $($wide => wide::<Fixed<$wide>>(),)*
                 17..=31 => both::<Twice<16>>(),
-                33..=63 => both::<Twice<32>>(),
-                65..=255 => both::<Chunks<64>>(),
-                256.. => both::<Long>(),
+                33..=63 => wide::<Twice<32>>(),
+                65..=255 => wide::<Chunks<64>>(),
+                256..=1023 => wide::<Chunks<128>>(),
+                1024.. => both::<Long>(),
                 0 => both::<Any>(),
             }
         };
     }
-    fixed!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28 32 36 40 48 56 64 72 80 96 112 128 144 160 192 224)
+    by_length!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28; 32 36 40 48 56 64 72 80 96 112 128)
 }

@@ -11,6 +11,11 @@ const MOST_FIELDS: usize = 32;
 /// A loop of at most this many blocks between other blocks is written out into their table.
 const SMALL_LOOP: u64 = 16;
 
+/// Blocks that are looked at together for a common length.
+const WINDOW: usize = 16;
+/// How many times more blocks a table may have than the list it replaces.
+const MOST_SPLIT: u64 = 2;
+
 /// How to move the bytes of a body. Offsets are relative to where the plan is placed.
 #[derive(Clone, Debug)]
 pub(crate) enum Plan {
@@ -175,30 +180,56 @@ fn flatten_at(item: &Item, base: i64, room: u64, blocks: &mut Vec<(i64, u64)>) -
     }
 }
 
-/// Makes the collected blocks one part.
+/// Makes parts of the collected blocks: tables of equal blocks where splitting the blocks makes them equal and doesn't
+/// make many more of them, lists elsewhere. Neighbours in index lists were merged to blocks of two or three elements,
+/// whose lengths no branch predictor foresees; the split undoes that where it pays.
 fn table(blocks: &mut Vec<(i64, u64)>, parts: &mut Vec<Plan>) {
-    let Some(&(first, len)) = blocks.first() else { return };
-    let len = len as usize;
-    if blocks.len() == 1 {
-        parts.push(Plan::Bytes { off: first as isize, len });
-    } else if let Some(offs) = equal_blocks(blocks) {
-        parts.push(Plan::Table { offs, base: first as isize, len, kernels: kernels::kernels(len) });
-    } else {
-        let mut end = 0;
-        let ends = blocks.iter().map(|&(_, len)| {
-            end += len as usize;
-            end
+    let mut segments: Vec<(Option<u64>, Vec<(i64, u64)>)> = Vec::new();
+    for window in blocks.chunks(WINDOW) {
+        let unit = common_unit(window);
+        match segments.last_mut() {
+            Some((last, segment)) if *last == unit => segment.extend(window),
+            _ => segments.push((unit, window.to_vec())),
+        }
+    }
+    for (unit, segment) in segments {
+        parts.push(match unit {
+            _ if segment.len() == 1 => Plan::Bytes { off: segment[0].0 as isize, len: segment[0].1 as usize },
+            Some(unit) => equal_blocks(&segment, unit).unwrap_or_else(|| list(&segment)),
+            None => list(&segment),
         });
-        parts.push(Plan::List { ends: ends.collect(), offs: blocks.iter().map(|b| b.0 as isize).collect() });
     }
     blocks.clear();
 }
 
-/// Offsets from the first block, if all are equally long and near enough for 32 bits.
-fn equal_blocks(blocks: &[(i64, u64)]) -> Option<Arc<[i32]>> {
-    let (first, len) = blocks[0];
-    blocks
+/// The length that all blocks of a window are multiples of, unless splitting them makes too many.
+fn common_unit(window: &[(i64, u64)]) -> Option<u64> {
+    let unit = window.iter().fold(0, |unit, &(_, len)| gcd(unit, len));
+    let split: u64 = window.iter().map(|&(_, len)| len / unit.max(1)).sum();
+    (split <= MOST_SPLIT * window.len() as u64).then_some(unit)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// A table of blocks of `unit` bytes, if all are near enough to the first for 32 bits.
+fn equal_blocks(blocks: &[(i64, u64)], unit: u64) -> Option<Plan> {
+    let first = blocks[0].0;
+    let offs: Option<Arc<[i32]>> = blocks
         .iter()
-        .map(|&(off, l)| if l == len { i32::try_from(off.wrapping_sub(first)).ok() } else { None })
-        .collect()
+        .flat_map(|&(off, len)| (0..len / unit).map(move |i| off.wrapping_add_unsigned(i * unit)))
+        .map(|off| i32::try_from(off.wrapping_sub(first)).ok())
+        .collect();
+    let len = unit as usize;
+    Some(Plan::Table { offs: offs?, base: first as isize, len, kernels: kernels::kernels(len) })
+}
+
+fn list(blocks: &[(i64, u64)]) -> Plan {
+    let mut end = 0;
+    let ends = blocks.iter().map(|&(_, len)| {
+        end += len as usize;
+        end
+    });
+    Plan::List { ends: ends.collect(), offs: blocks.iter().map(|b| b.0 as isize).collect() }
 }

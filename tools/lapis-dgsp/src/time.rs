@@ -193,7 +193,8 @@ struct Peer {
     name: String,
     command: String,
     child: Child,
-    to: ChildStdin,
+    /// Closed to end the program.
+    to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
 }
 
@@ -212,12 +213,14 @@ impl Peer {
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(failed("no pipes"));
         };
-        Ok(Self { name: name.to_owned(), command: command.to_owned(), child, to, from: BufReader::new(from) })
+        Ok(Self { name: name.to_owned(), command: command.to_owned(), child, to: Some(to), from: BufReader::new(from) })
     }
 
     fn time(&mut self, direction: &str, shape: &str, micros: u64) -> Result<f64, Failure> {
         let failed = |what: String| Failure::Peer { command: self.command.clone(), what };
-        writeln!(self.to, "{direction} {shape} {micros}").map_err(|e| failed(e.to_string()))?;
+        if let Some(to) = &mut self.to {
+            writeln!(to, "{direction} {shape} {micros}").map_err(|e| failed(e.to_string()))?;
+        }
         let mut line = String::new();
         self.from.read_line(&mut line).map_err(|e| failed(e.to_string()))?;
         line.trim().parse().map_err(|_| failed(format!("answered `{}` to {direction} {shape}", line.trim())))
@@ -226,8 +229,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // A line that asks for the end; then the pipe closes anyway.
-        let _ = writeln!(self.to, "end");
+        self.to = None;
         let _ = self.child.wait();
     }
 }
