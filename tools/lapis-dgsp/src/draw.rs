@@ -66,7 +66,13 @@ impl ByteMap {
         );
         for r in 0..rows {
             let y = 10 + r * CELL;
-            let _ = writeln!(out, "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", LEFT - 6, y + 11, lo + r * wide);
+            let _ = writeln!(
+                out,
+                "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
+                LEFT - 6,
+                y + 11,
+                lo + r * wide
+            );
             let _ = writeln!(
                 out,
                 "<rect x=\"{LEFT}\" y=\"{y}\" width=\"{}\" height=\"{CELL}\" fill=\"#eee\" stroke=\"#fff\"/>",
@@ -94,7 +100,11 @@ impl ByteMap {
         for &at in self.applications.iter().filter(|&&a| (lo..hi).contains(&a)) {
             let (row, col) = ((at - lo) / wide, (at - lo) % wide);
             let (x, y) = (LEFT + col * CELL, 10 + row * CELL);
-            let _ = writeln!(out, "<line x1=\"{x}\" y1=\"{y}\" x2=\"{x}\" y2=\"{}\" stroke=\"#c00\" stroke-width=\"2\"/>", y + CELL);
+            let _ = writeln!(
+                out,
+                "<line x1=\"{x}\" y1=\"{y}\" x2=\"{x}\" y2=\"{}\" stroke=\"#c00\" stroke-width=\"2\"/>",
+                y + CELL
+            );
         }
         out.push_str("</svg>\n");
         out
@@ -136,7 +146,11 @@ mod tests {
     #[test]
     fn svg_has_a_rectangle_for_each_block() {
         let svg = ByteMap::new(&vector(), 2).expect("drawable").svg(8);
-        assert_eq!(svg.matches("<title>").count(), 5, "the last block of one touches the first of the next:\n{svg}");
+        assert_eq!(
+            svg.matches("<title>").count(),
+            5,
+            "the last block of one touches the first of the next:\n{svg}"
+        );
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
     }
 }

@@ -96,7 +96,14 @@ fn boxes(
 }
 
 /// `count` blocks of `len` elements, `stride` elements apart.
-fn strided(name: &'static str, count: usize, len: usize, stride: usize, element: usize, hand: Both) -> Result<Shape, Error> {
+fn strided(
+    name: &'static str,
+    count: usize,
+    len: usize,
+    stride: usize,
+    element: usize,
+    hand: Both,
+) -> Result<Shape, Error> {
     let old = Layout::bytes(element as u64)?;
     Ok(Shape {
         name,

@@ -112,7 +112,8 @@ impl<'s> Bench<'s> {
 
     /// The engine and the hand-written loop do the same.
     fn check(&self) -> Result<(), Failure> {
-        let wrong = |direction| Failure::Wrong { shape: self.shape.name.to_owned(), direction, engine: "engine" };
+        let wrong =
+            |direction| Failure::Wrong { shape: self.shape.name.to_owned(), direction, engine: "engine" };
         let mem: Vec<u8> = (0..self.shape.memory).map(|i| (i * 7 + i / 256) as u8).collect();
         let (mut a, mut b) = (vec![0; self.shape.bytes()], vec![1; self.shape.bytes()]);
         self.engine.pack_slice(&mem, 0, 0, &mut a)?;
@@ -138,20 +139,34 @@ impl<'s> Bench<'s> {
         for _ in 0..args.rounds.max(1) {
             let mut note = |engine: &str, ns| times.entry(engine.to_owned()).or_default().push(ns);
             let (m, b) = (mem.as_mut_ptr(), buf.as_mut_ptr());
-            note("lapis", time(least, || {
-                // SAFETY: memory and buffer have the shape's sizes.
-                unsafe {
-                    let done = if pack {
-                        self.engine.pack_into(black_box(m), 0, std::slice::from_raw_parts_mut(black_box(b), s.bytes()))
-                    } else {
-                        self.engine.unpack_from(black_box(m), 0, std::slice::from_raw_parts(black_box(b), s.bytes()))
-                    };
-                    black_box(done.is_ok());
-                }
-            }));
+            note(
+                "lapis",
+                time(least, || {
+                    // SAFETY: memory and buffer have the shape's sizes.
+                    unsafe {
+                        let done = if pack {
+                            self.engine.pack_into(
+                                black_box(m),
+                                0,
+                                std::slice::from_raw_parts_mut(black_box(b), s.bytes()),
+                            )
+                        } else {
+                            self.engine.unpack_from(
+                                black_box(m),
+                                0,
+                                std::slice::from_raw_parts(black_box(b), s.bytes()),
+                            )
+                        };
+                        black_box(done.is_ok());
+                    }
+                }),
+            );
             let hand = if pack { s.hand.pack } else { s.hand.unpack };
             // SAFETY: memory and buffer have the shape's sizes.
-            note("hand", time(least, || unsafe { black_box(hand)(black_box(s), black_box(m), black_box(b)) }));
+            note(
+                "hand",
+                time(least, || unsafe { black_box(hand)(black_box(s), black_box(m), black_box(b)) }),
+            );
             note("memcpy", time(least, || black_box(&mut other[..]).copy_from_slice(black_box(&buf[..]))));
             for peer in &mut *peers {
                 let ns = peer.time(direction, s.name, args.micros)?;
@@ -213,7 +228,13 @@ impl Peer {
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(failed("no pipes"));
         };
-        Ok(Self { name: name.to_owned(), command: command.to_owned(), child, to: Some(to), from: BufReader::new(from) })
+        Ok(Self {
+            name: name.to_owned(),
+            command: command.to_owned(),
+            child,
+            to: Some(to),
+            from: BufReader::new(from),
+        })
     }
 
     fn time(&mut self, direction: &str, shape: &str, micros: u64) -> Result<f64, Failure> {
