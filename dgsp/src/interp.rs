@@ -37,8 +37,8 @@ pub struct Machine<'d> {
     idle: u32,
 }
 
-/// Instructions that may pass without a byte before the program counts as stalled. Layouts with empty parts stay far below.
-const STALL: u32 = 1 << 22;
+/// Instructions that may pass without a byte before the program counts as stalled. Layouts with empty parts stay below.
+const STALL: u32 = 1 << 16;
 
 /// Bound on memory, whatever depth a descriptor declares.
 const MOST_FRAMES: usize = 1 << 20;
@@ -184,7 +184,16 @@ impl<'d> Machine<'d> {
             return Err(Error::at(ErrorCode::Reps, self.ic, Fault::Reps(reps)));
         }
         let ret = self.target(ret_loc)?;
-        if reps == 0 {
+        // What is known to move nothing is not run, however often it would be.
+        let idle = self
+            .routines
+            .zip(isa::jump(self.ic, to_loc))
+            .and_then(|(r, to)| r.get(to))
+            .filter(|s| s.size == 0);
+        if reps == 0 || idle.is_some() {
+            if reps > 0 {
+                self.mode = idle.and_then(|s| s.leaves).unwrap_or(self.mode);
+            }
             self.ic = ret;
             return Ok(());
         }

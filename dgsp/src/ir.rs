@@ -180,7 +180,7 @@ fn repeat(off: i64, count: u64, stride: i64, body: &Body) -> Checked<Vec<Item>> 
 fn refine(off: i64, count: u64, stride: i64, body: &Body) -> Checked<Option<Vec<Item>>> {
     let items = &body.items;
     let n = items.len();
-    for p in (1..=n / 2).filter(|p| n % p == 0).take(LONGEST_PATTERN) {
+    for p in (1..=n / 2).filter(|&p| n.is_multiple_of(p)).take(LONGEST_PATTERN) {
         let Some(step) = items[p].off.checked_sub(items[0].off) else { continue };
         let k = (n / p) as i64;
         if step.checked_mul(k) == Some(stride) && (p..n).all(|i| items[i - p].same_at(&items[i], step)) {

@@ -7,16 +7,16 @@ use proptest::prelude::*;
 #[derive(Clone, Debug)]
 enum Tree {
     Bytes(u64),
-    Contiguous(u64, Box<Tree>),
-    Vector(u64, u64, i64, Box<Tree>),
-    Hvector(u64, u64, i64, Box<Tree>),
-    Indexed(Vec<(u64, i64)>, Box<Tree>),
-    Hindexed(Vec<(u64, i64)>, Box<Tree>),
-    IndexedBlock(u64, Vec<i64>, Box<Tree>),
-    Structure(Vec<(u64, i64, Tree)>),
-    Resized(i64, i64, Box<Tree>),
-    Subarray(Vec<(u64, u64, u64)>, bool, Box<Tree>),
-    Distributed(Vec<Dim>, bool, Box<Tree>),
+    Contiguous(u64, Box<Self>),
+    Vector(u64, u64, i64, Box<Self>),
+    Hvector(u64, u64, i64, Box<Self>),
+    Indexed(Vec<(u64, i64)>, Box<Self>),
+    Hindexed(Vec<(u64, i64)>, Box<Self>),
+    IndexedBlock(u64, Vec<i64>, Box<Self>),
+    Structure(Vec<(u64, i64, Self)>),
+    Resized(i64, i64, Box<Self>),
+    Subarray(Vec<(u64, u64, u64)>, bool, Box<Self>),
+    Distributed(Vec<Dim>, bool, Box<Self>),
 }
 
 /// The naive model: the offset of each byte in order, and the bounds.
@@ -31,7 +31,7 @@ impl Naive {
         self.bounds.map_or(0, |(lb, ub)| ub - lb)
     }
 
-    fn place(&mut self, at: i64, old: &Naive) {
+    fn place(&mut self, at: i64, old: &Self) {
         self.bytes.extend(old.bytes.iter().map(|b| b + at));
         if let Some((lb, ub)) = old.bounds {
             let (lb, ub) = (lb + at, ub + at);
@@ -39,8 +39,8 @@ impl Naive {
         }
     }
 
-    fn blocks(old: &Naive, blocks: impl IntoIterator<Item = (u64, i64)>) -> Naive {
-        let mut new = Naive::default();
+    fn blocks(old: &Self, blocks: impl IntoIterator<Item = (u64, i64)>) -> Self {
+        let mut new = Self::default();
         for (len, at) in blocks {
             for j in 0..len as i64 {
                 new.place(at + j * old.extent(), old);

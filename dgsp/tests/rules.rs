@@ -178,6 +178,16 @@ fn empty_programs_move_nothing() {
     assert_eq!((none.size, none.code.len()), (0, isa::ITERATE_SIZE));
     let reg = Registered::verified(none).unwrap();
     assert_eq!(reg.pack_slice(&[], 0, 7, &mut [0; 4]), Ok(0));
+    // Under CONTROL the plain interpreter runs; it does not go round what moves nothing.
+    let idle = ".depth 2\n.size 4\n.extent 4\n.rext 4\nm:\ngosub s reps=1000000000000\ncopy 4@0\niterate m\n\
+                s:\ncontrol operation=1 operand=4\niterate s";
+    let mut value = 5_i32;
+    // SAFETY: one application of 4 bytes.
+    let n = unsafe {
+        let reg = Registered::verified(program(idle)).unwrap();
+        reg.unpack_with((&raw mut value).cast(), 0, &7_i32.to_ne_bytes(), &Accumulate)
+    };
+    assert_eq!((n, value), (Ok(4), 12));
     let zero_blocks =
         program(".depth 2\nm:\nmcopy\ngosub s reps=0\ncopy 0@99\niterate m\ns:\ncopy 5@0\niterate s");
     let reg = Registered::verified(zero_blocks).unwrap();

@@ -180,11 +180,14 @@ fn flatten_at(item: &Item, base: i64, room: u64, blocks: &mut Vec<(i64, u64)>) -
     }
 }
 
+/// Blocks as (offset, length).
+type Blocks = Vec<(i64, u64)>;
+
 /// Makes parts of the collected blocks: tables of equal blocks where splitting the blocks makes them equal and doesn't
 /// make many more of them, lists elsewhere. Neighbours in index lists were merged to blocks of two or three elements,
 /// whose lengths no branch predictor foresees; the split undoes that where it pays.
-fn table(blocks: &mut Vec<(i64, u64)>, parts: &mut Vec<Plan>) {
-    let mut segments: Vec<(Option<u64>, Vec<(i64, u64)>)> = Vec::new();
+fn table(blocks: &mut Blocks, parts: &mut Vec<Plan>) {
+    let mut segments: Vec<(Option<u64>, Blocks)> = Vec::new();
     for window in blocks.chunks(WINDOW) {
         let unit = common_unit(window);
         match segments.last_mut() {
