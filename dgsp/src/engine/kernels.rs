@@ -13,12 +13,16 @@ pub(crate) type TableFn = unsafe fn(*mut u8, &[i32], *mut u8, usize);
 /// `(mem, [outer count, inner count], [outer stride, inner stride], buf, len)`: a matrix of blocks to consecutive places.
 pub(crate) type GridFn = unsafe fn(*mut u8, [usize; 2], [isize; 2], *mut u8, usize);
 
+/// `(mem, offsets, ends, begin, buf)`: blocks of any lengths to consecutive places; `ends` less `begin` are those in `buf`.
+pub(crate) type ListFn = unsafe fn(*mut u8, &[isize], &[usize], usize, *mut u8);
+
 /// The kernels of one direction and block length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernel {
     pub(crate) strided: StridedFn,
     pub(crate) table: TableFn,
     pub(crate) grid: GridFn,
+    pub(crate) list: ListFn,
 }
 
 /// Which way the bytes go.
@@ -26,6 +30,8 @@ pub(crate) trait Direction {
     /// # Safety
     /// `mem` and `buf` are valid for what `L` copies, and don't overlap.
     unsafe fn copy<L: Length>(mem: *mut u8, buf: *mut u8, len: usize);
+    /// Whether the blocks are read from `mem`, so that bytes behind a block in `buf` are still to be written.
+    const GATHERS: bool;
     /// Picks this direction's kernel.
     fn kernel(pair: &Kernels) -> &Kernel;
 }
@@ -36,6 +42,7 @@ pub(crate) struct Pack;
 pub(crate) struct Unpack;
 
 impl Direction for Pack {
+    const GATHERS: bool = true;
     #[inline(always)]
     unsafe fn copy<L: Length>(mem: *mut u8, buf: *mut u8, len: usize) {
         // SAFETY: the caller's promise.
@@ -48,6 +55,7 @@ impl Direction for Pack {
 }
 
 impl Direction for Unpack {
+    const GATHERS: bool = false;
     #[inline(always)]
     unsafe fn copy<L: Length>(mem: *mut u8, buf: *mut u8, len: usize) {
         // SAFETY: the caller's promise.
@@ -63,6 +71,17 @@ impl Direction for Unpack {
 pub(crate) trait Length {
     /// The length, where it is known at compile time, else `len` itself.
     fn of(len: usize) -> usize;
+    /// Bytes that `copy_spilling` writes; 0 if there is no such copy.
+    const SPILL: usize = 0;
+    /// Copies with one store, which writes undefined bytes behind the block.
+    ///
+    /// # Safety
+    /// As `copy`, with `dst` writable for `SPILL` bytes.
+    #[inline(always)]
+    unsafe fn copy_spilling(src: *const u8, dst: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::copy(src, dst, Self::of(0)) }
+    }
     /// # Safety
     /// `src` is readable and `dst` writable for `Self::of(len)` bytes, and they don't overlap.
     unsafe fn copy(src: *const u8, dst: *mut u8, len: usize);
@@ -83,6 +102,16 @@ impl<const N: usize> Length for Fixed<N> {
     #[inline(always)]
     fn of(_: usize) -> usize {
         N
+    }
+    const SPILL: usize = if N == 3 || (N > 4 && N < 8) { 8 } else { 0 };
+    #[inline(always)]
+    unsafe fn copy_spilling(src: *const u8, dst: *mut u8) {
+        let mut word = [0; 8];
+        // SAFETY: N bytes are read, which the caller promises, into 8; 8 are written, which it promises too.
+        unsafe {
+            std::ptr::copy_nonoverlapping(src, word.as_mut_ptr(), N);
+            dst.cast::<u64>().write_unaligned(u64::from_ne_bytes(word));
+        }
     }
     #[inline(always)]
     unsafe fn copy(src: *const u8, dst: *mut u8, _: usize) {
@@ -147,7 +176,8 @@ impl Length for Any {
                 8..=15 => Twice::<8>::copy(src, dst, len),
                 16..=31 => Twice::<16>::copy(src, dst, len),
                 32..=63 => Twice::<32>::copy(src, dst, len),
-                64..=255 => Chunks::<64>::copy(src, dst, len),
+                64..=127 => Chunks::<64>::copy(src, dst, len),
+                128..=1023 => Chunks::<128>::copy(src, dst, len),
                 _ => Long::copy(src, dst, len),
             }
         }
@@ -170,13 +200,24 @@ impl Length for Long {
 struct Loops<D, L>(PhantomData<(D, L)>);
 
 impl<D: Direction, L: Length> Loops<D, L> {
-    const PLAIN: Kernel = Kernel { strided: Self::strided, table: Self::table, grid: Self::grid };
+    const PLAIN: Kernel =
+        Kernel { strided: Self::strided, table: Self::table, grid: Self::grid, list: Self::list };
 
     /// # Safety
     /// All blocks on both sides are valid, and no block of `mem` overlaps one of `buf`.
     #[inline(always)]
     unsafe fn strided(mem: *mut u8, ms: isize, buf: *mut u8, bs: isize, count: usize, len: usize) {
-        let (mut m, mut b) = (mem, buf);
+        let (mut m, mut b, mut count) = (mem, buf, count);
+        if D::GATHERS && L::SPILL > 0 && bs == L::of(len) as isize {
+            // What spills over the end of a block is overwritten by the next ones; the last ones are copied exactly.
+            let exact = L::SPILL.div_ceil(L::of(len));
+            for _ in exact..count {
+                // SAFETY: one of the blocks that the caller promises; at least `SPILL` bytes of `buf` are left.
+                unsafe { L::copy_spilling(m, b) };
+                (m, b) = (m.wrapping_offset(ms), b.wrapping_offset(bs));
+            }
+            count = count.min(exact);
+        }
         for _ in 0..count / 4 {
             // SAFETY: four of the blocks that the caller promises. Pointers in between are only computed.
             unsafe {
@@ -251,6 +292,18 @@ impl<D: Direction, L: Length> Loops<D, L> {
         }
     }
 
+    /// # Safety
+    /// As `strided`.
+    #[inline(always)]
+    unsafe fn list(mem: *mut u8, offs: &[isize], ends: &[usize], begin: usize, buf: *mut u8) {
+        let mut at = begin;
+        for (&off, &end) in offs.iter().zip(ends) {
+            // SAFETY: one of the blocks that the caller promises.
+            unsafe { D::copy::<L>(mem.wrapping_offset(off), buf.wrapping_add(at - begin), end - at) };
+            at = end;
+        }
+    }
+
     /// A few blocks that are near each other.
     ///
     /// # Safety
@@ -274,8 +327,12 @@ impl<D: Direction, L: Length> Loops<D, L> {
 /// The same loops with 32-byte moves. A processor without AVX2 must not run them.
 #[cfg(target_arch = "x86_64")]
 impl<D: Direction, L: Length> Loops<D, L> {
-    const AVX2: Kernel =
-        Kernel { strided: Self::strided_avx2, table: Self::table_avx2, grid: Self::grid_avx2 };
+    const AVX2: Kernel = Kernel {
+        strided: Self::strided_avx2,
+        table: Self::table_avx2,
+        grid: Self::grid_avx2,
+        list: Self::list_avx2,
+    };
 
     /// # Safety
     /// As `strided`.
@@ -291,6 +348,14 @@ impl<D: Direction, L: Length> Loops<D, L> {
     unsafe fn table_avx2(mem: *mut u8, offs: &[i32], buf: *mut u8, len: usize) {
         // SAFETY: the caller's promise.
         unsafe { Self::table(mem, offs, buf, len) }
+    }
+
+    /// # Safety
+    /// As `strided`.
+    #[target_feature(enable = "avx2")]
+    unsafe fn list_avx2(mem: *mut u8, offs: &[isize], ends: &[usize], begin: usize, buf: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::list(mem, offs, ends, begin, buf) }
     }
 
     /// # Safety
@@ -329,7 +394,7 @@ fn wide<L: Length>() -> Kernels {
     both::<L>()
 }
 
-/// Kernels for blocks of `len` bytes.
+/// Kernels for blocks of `len` bytes; for 0, those for blocks of any length.
 pub(crate) fn kernels(len: usize) -> Kernels {
     macro_rules! by_length {
         ($($small:literal)* ; $($wide:literal)*) => {
@@ -341,9 +406,9 @@ pub(crate) fn kernels(len: usize) -> Kernels {
                 65..=255 => wide::<Chunks<64>>(),
                 256..=1023 => wide::<Chunks<128>>(),
                 1024.. => both::<Long>(),
-                0 => both::<Any>(),
+                0 => wide::<Any>(),
             }
         };
     }
-    by_length!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28; 32 36 40 48 56 64 72 80 96 112 128)
+    by_length!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28; 32 36 40 48 56 64 72 80 96 112 128 144 160 192 224 256)
 }

@@ -28,7 +28,7 @@ pub(crate) enum Plan {
     /// Equal blocks anywhere.
     Table { offs: Arc<[i32]>, base: isize, len: usize, kernels: Kernels },
     /// Blocks of any lengths anywhere; `ends` are the sums of lengths.
-    List { offs: Box<[isize]>, ends: Box<[usize]> },
+    List { offs: Box<[isize]>, ends: Box<[usize]>, kernels: Kernels },
     /// A few blocks, repeated.
     Fields { off: isize, count: usize, stride: isize, size: usize, fields: Box<[Field]> },
     /// Anything, repeated.
@@ -234,5 +234,9 @@ fn list(blocks: &[(i64, u64)]) -> Plan {
         end += len as usize;
         end
     });
-    Plan::List { ends: ends.collect(), offs: blocks.iter().map(|b| b.0 as isize).collect() }
+    Plan::List {
+        ends: ends.collect(),
+        offs: blocks.iter().map(|b| b.0 as isize).collect(),
+        kernels: kernels::kernels(0),
+    }
 }

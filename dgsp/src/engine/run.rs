@@ -21,6 +21,7 @@ struct Cursor {
 /// - `buf` is valid for `len` bytes, for reads (`Unpack`) or writes (`Pack`).
 /// - Every byte that the plan names between `skip` and `skip + len`, relative to `mem`, is valid for writes (`Unpack`) or
 ///   reads (`Pack`), and outside `buf`.
+#[inline]
 pub(crate) unsafe fn run<D: Direction>(
     plan: &Plan,
     mem: *mut u8,
@@ -28,6 +29,13 @@ pub(crate) unsafe fn run<D: Direction>(
     buf: *mut u8,
     len: usize,
 ) -> usize {
+    if let Plan::Bytes { off, len: all } = plan
+        && skip.checked_add(len).is_some_and(|end| end <= *all)
+    {
+        // SAFETY: `len` bytes of the one block, which the caller promises.
+        unsafe { D::copy::<Any>(mem.wrapping_offset(*off).wrapping_add(skip), buf, len) };
+        return len;
+    }
     let mut cursor = Cursor { buf, skip, left: len };
     // SAFETY: the caller's promise.
     unsafe { step::<D>(plan, mem, &mut cursor) };
@@ -94,7 +102,7 @@ unsafe fn step<D: Direction>(plan: &Plan, mem: *mut u8, c: &mut Cursor) {
                     |i, n, buf| (D::kernel(kernels).table)(mem, &offs[i..i + n], buf, *len),
                 );
             }
-            Plan::List { offs, ends } => list::<D>(offs, ends, mem, c),
+            Plan::List { offs, ends, kernels } => list::<D>(kernels, offs, ends, mem, c),
             Plan::Fields { off, count, stride, size, fields } => {
                 let mem = mem.wrapping_offset(*off);
                 repeat(
@@ -181,7 +189,13 @@ unsafe fn block<D: Direction>(mem: *mut u8, len: usize, c: &mut Cursor) {
 
 /// # Safety
 /// As [`step`].
-unsafe fn list<D: Direction>(offs: &[isize], ends: &[usize], mem: *mut u8, c: &mut Cursor) {
+unsafe fn list<D: Direction>(
+    kernels: &Kernels,
+    offs: &[isize],
+    ends: &[usize],
+    mem: *mut u8,
+    c: &mut Cursor,
+) {
     let mut i = ends.partition_point(|&end| end <= c.skip);
     let mut begin = start(ends, i);
     c.skip -= begin;
@@ -194,10 +208,10 @@ unsafe fn list<D: Direction>(offs: &[isize], ends: &[usize], mem: *mut u8, c: &m
     // Whole blocks: the ends say where in the buffer each goes.
     let last = i + ends[i..].partition_point(|&end| end - begin <= c.left);
     let first = begin;
-    for (&off, &end) in offs[i..last].iter().zip(&ends[i..last]) {
+    if last > i {
         // SAFETY: the caller's promise; all these blocks end within what the cursor has left.
-        unsafe { D::copy::<Any>(mem.wrapping_offset(off), c.buf.wrapping_add(begin - first), end - begin) };
-        begin = end;
+        unsafe { (D::kernel(kernels).list)(mem, &offs[i..last], &ends[i..last], begin, c.buf) };
+        begin = ends[last - 1];
     }
     c.buf = c.buf.wrapping_add(begin - first);
     c.left -= begin - first;

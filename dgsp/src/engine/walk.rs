@@ -36,7 +36,7 @@ impl Walk<'_> {
                     self.block(base.wrapping_add(*first).wrapping_add(off as isize), *len);
                 }
             }
-            Plan::List { offs, ends } => {
+            Plan::List { offs, ends, .. } => {
                 let i = ends.partition_point(|&end| end <= self.skip);
                 let mut begin = if i == 0 { 0 } else { ends[i - 1] };
                 self.skip -= begin;
