@@ -51,6 +51,8 @@
 //!
 //! # Not tested
 //!
+//! The model checker has seen the shared ring with one living and one dying sender in its first lap, not going round.
+//!
 //! Tasks in different process-number namespaces; kernels before 6.5 (no SO_PEERPIDFD) and without membarrier; 32-bit
 //! hosts; machines with several memory nodes; other processors than x86-64.
 
