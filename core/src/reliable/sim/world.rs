@@ -11,6 +11,9 @@ use crate::reliable::{
     Transmit, Verdict,
 };
 
+/// The job that all tasks belong to. Not text, so that recorded datagrams don't pass for text files.
+const JOB: u32 = 0x80ff_ee01;
+
 /// What a world consists of.
 #[derive(Debug, Clone)]
 pub struct WorldSpec {
@@ -133,7 +136,7 @@ impl<A: Authenticator + Clone> World<A> {
     /// as traffic wants it.
     pub fn new(seed: u64, spec: &WorldSpec, auth: &A, neighbours: bool) -> Self {
         let tasks = (0..spec.tasks).map(|task| Task {
-            engine: Engine::new(spec.config.clone(), task, 77, auth.clone()).expect("a valid configuration"),
+            engine: Engine::new(spec.config.clone(), task, JOB, auth.clone()).expect("a valid configuration"),
             traffic: VecDeque::new(),
             memory: HashMap::new(),
             next_token: 0,
@@ -207,7 +210,7 @@ impl<A: Authenticator + Clone> World<A> {
     /// Replaces a task by a new incarnation of itself, which knows nothing.
     pub fn restart(&mut self, task: u32, epoch: u32, auth: &A) {
         let state = &mut self.tasks[task as usize];
-        state.engine = Engine::new(self.spec.config.clone(), task, 77, auth.clone()).expect("valid before");
+        state.engine = Engine::new(self.spec.config.clone(), task, JOB, auth.clone()).expect("valid before");
         state.traffic.clear();
         for (_, (key, _)) in state.memory.drain() {
             self.ledger.purged(key);
