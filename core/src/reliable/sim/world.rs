@@ -4,60 +4,14 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use super::ledger::{HEAD, Key};
-use super::{Fault, Ledger, Note, Pipe, Random};
+use super::{Ledger, Note, Pipe, Random, Traffic, WorldSpec};
 use crate::reliable::wire::Header;
 use crate::reliable::{
-    Authenticator, Body, Delivery, Engine, EngineConfig, Event, Lane, Memory, Nanos, PathInfo, SubmitError,
-    Transmit, Verdict,
+    Authenticator, Body, Delivery, Engine, Event, Memory, Nanos, PathInfo, SubmitError, Transmit, Verdict,
 };
 
 /// The job that all tasks belong to. Not text, so that recorded datagrams don't pass for text files.
 const JOB: u32 = 0x80ff_ee01;
-
-/// What a world consists of.
-#[derive(Debug, Clone)]
-pub struct WorldSpec {
-    /// How many tasks.
-    pub tasks: u32,
-    /// How many paths between any two.
-    pub paths: u8,
-    /// Largest datagram of every path at the start.
-    pub max_datagram: usize,
-    /// All pipes at the start.
-    pub fault: Fault,
-    /// The engines' configuration.
-    pub config: EngineConfig,
-    /// Peers know each other's epochs from the start.
-    pub epochs_known: bool,
-}
-
-impl Default for WorldSpec {
-    fn default() -> Self {
-        Self {
-            tasks: 2,
-            paths: 1,
-            max_datagram: 1472,
-            fault: Fault::default(),
-            config: EngineConfig::default(),
-            epochs_known: true,
-        }
-    }
-}
-
-/// Units that wait to be submitted.
-#[derive(Debug, Clone, Copy)]
-pub struct Traffic {
-    /// To whom.
-    pub to: u32,
-    /// On which lane.
-    pub lane: Lane,
-    /// Bytes each, at least 20.
-    pub size: usize,
-    /// How many.
-    pub count: u64,
-    /// The body stays in the sender's memory.
-    pub external: bool,
-}
 
 struct Task<A> {
     engine: Engine<A>,
