@@ -11,6 +11,7 @@ pub mod handlers;
 mod lock;
 pub mod message;
 pub mod pending;
+pub mod reliable;
 pub mod stats;
 pub mod sync;
 pub mod transport;

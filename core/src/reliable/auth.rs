@@ -1,0 +1,215 @@
+//! Authentication of datagrams with the job's secret.
+//!
+//! The tag is *hash, then encipher*: POLYVAL (the carry-less universal hash of AES-GCM-SIV) over the bytes and
+//! their count, then one AES-128 block encryption of the hash. Both keys are derived from the secret. It needs
+//! no nonce, so nothing breaks if a task restarts with an epoch that it had before.
+//!
+//! Measured on an AMD EPYC (Zen 4, shared machine, release build, best of five, two runs), ns per tag:
+//!
+//! | candidate (crate) | 64 B | 128 B | 1400 B | 8900 B |
+//! |---|---|---|---|---|
+//! | POLYVAL + AES-128 (`polyval` 0.7, `aes` 0.9) | 40 | 53 | 315 | 1560 |
+//! | SipHash-1-3, 128 bit (`siphasher` 1) | 30–43 | 44 | 313 | 1900 |
+//! | SipHash-2-4, 128 bit (`siphasher` 1) | 45–54 | 71 | 565 | 3500 |
+//! | BLAKE3 keyed (`blake3` 1) | 79–114 | 160 | 1495 | 2520 |
+//! | Poly1305, key given (`poly1305` 0.9) | 1340 | 1460 | 2000 | 3930 |
+//!
+//! POLYVAL + AES is as fast as the reduced-round SipHash, nearly twice as fast as the SipHash whose margin is
+//! the usual one, and its forging probability is a theorem about AES. On a processor without AES and carry-less
+//! multiplication instructions the crates fall back to constant-time portable code, several times slower.
+
+use aes::Aes128;
+use aes::Aes256;
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use polyval::Polyval;
+use polyval::universal_hash::UniversalHash;
+
+use super::wire::TAG_LEN;
+
+/// The authenticator of one datagram.
+pub type Tag = [u8; TAG_LEN];
+
+/// Makes and checks the tag of every datagram.
+///
+/// The bytes arrive in pieces because a payload may lie in the caller's memory.
+pub trait Authenticator {
+    /// A tag in the making.
+    type State;
+
+    /// Starts a tag.
+    fn begin(&self) -> Self::State;
+
+    /// Adds bytes. How they are cut into pieces makes no difference.
+    fn update(&self, state: &mut Self::State, bytes: &[u8]);
+
+    /// Ends the tag.
+    fn finish(&self, state: Self::State) -> Tag;
+
+    /// Whether `tag` is the right one for `header` followed by `frames`.
+    fn verify(&self, header: &[u8], frames: &[u8], tag: &Tag) -> bool {
+        let mut state = self.begin();
+        self.update(&mut state, header);
+        self.update(&mut state, frames);
+        same_tag(&self.finish(state), tag)
+    }
+}
+
+/// The authenticator that jobs use: POLYVAL + AES-128 under the job's secret.
+#[derive(Clone)]
+pub struct JobAuth {
+    hash: Polyval,
+    cipher: Aes128,
+}
+
+impl JobAuth {
+    /// Derives the keys from the job's secret, which must be random and known to the job's tasks alone.
+    #[must_use]
+    pub fn new(secret: &[u8; 32]) -> Self {
+        let derive = Aes256::new(&(*secret).into());
+        let key = |label: u8| {
+            let mut block = *b"lapis packets  \0";
+            block[15] = label;
+            let mut block = block.into();
+            derive.encrypt_block(&mut block);
+            block
+        };
+        Self { hash: Polyval::new(&key(1)), cipher: Aes128::new(&key(2)) }
+    }
+}
+
+impl std::fmt::Debug for JobAuth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JobAuth { .. }")
+    }
+}
+
+/// A [`JobAuth`] tag in the making.
+pub struct JobState {
+    hash: Polyval,
+    /// Bytes not yet hashed: hashing a few blocks at once is much faster than one after the other.
+    partial: [u8; PARTIAL + 16],
+    held: usize,
+    total: u64,
+}
+
+const PARTIAL: usize = 128;
+
+impl std::fmt::Debug for JobState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JobState").field("total", &self.total).finish_non_exhaustive()
+    }
+}
+
+impl Authenticator for JobAuth {
+    type State = JobState;
+
+    #[inline]
+    fn begin(&self) -> JobState {
+        JobState { hash: self.hash.clone(), partial: [0; PARTIAL + 16], held: 0, total: 0 }
+    }
+
+    #[inline]
+    fn update(&self, state: &mut JobState, mut bytes: &[u8]) {
+        state.total += bytes.len() as u64;
+        if state.held > 0 || bytes.len() < PARTIAL {
+            let n = bytes.len().min(PARTIAL - state.held);
+            state.partial[state.held..state.held + n].copy_from_slice(&bytes[..n]);
+            state.held += n;
+            bytes = &bytes[n..];
+            if state.held < PARTIAL {
+                return;
+            }
+            state.hash.update_padded(&state.partial[..PARTIAL]);
+            state.held = 0;
+        }
+        let whole = bytes.len() - bytes.len() % PARTIAL;
+        if whole > 0 {
+            state.hash.update_padded(&bytes[..whole]);
+        }
+        let rest = &bytes[whole..];
+        state.partial[..rest.len()].copy_from_slice(rest);
+        state.held = rest.len();
+    }
+
+    #[inline]
+    fn finish(&self, mut state: JobState) -> Tag {
+        // Zeros up to a whole block, and the length in a block of its own.
+        let padded = state.held.next_multiple_of(16);
+        state.partial[state.held..padded].fill(0);
+        let mut length = [0; 16];
+        length[..8].copy_from_slice(&state.total.to_le_bytes());
+        state.partial[padded..padded + 16].copy_from_slice(&length);
+        state.hash.update_padded(&state.partial[..padded + 16]);
+        let mut block = state.hash.finalize();
+        self.cipher.encrypt_block(&mut block);
+        block.into()
+    }
+}
+
+/// No authentication: every tag is zero. For measurements, and for transports that the kernel or the adapter
+/// keeps strangers out of.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoAuth;
+
+impl Authenticator for NoAuth {
+    type State = ();
+
+    fn begin(&self) {}
+
+    fn update(&self, (): &mut (), _: &[u8]) {}
+
+    fn finish(&self, (): ()) -> Tag {
+        [0; TAG_LEN]
+    }
+
+    fn verify(&self, _: &[u8], _: &[u8], tag: &Tag) -> bool {
+        same_tag(&[0; TAG_LEN], tag)
+    }
+}
+
+/// Compares as one number: the time does not depend on which byte differs.
+fn same_tag(a: &Tag, b: &Tag) -> bool {
+    std::hint::black_box(u128::from_le_bytes(*a) ^ u128::from_le_bytes(*b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tag(auth: &JobAuth, pieces: &[&[u8]]) -> Tag {
+        let mut state = auth.begin();
+        for piece in pieces {
+            auth.update(&mut state, piece);
+        }
+        auth.finish(state)
+    }
+
+    #[test]
+    fn pieces_make_no_difference() {
+        let auth = JobAuth::new(&[7; 32]);
+        let bytes: Vec<u8> = (0..=255).cycle().take(1000).collect();
+        let whole = tag(&auth, &[&bytes]);
+        for cut in 0..bytes.len() {
+            assert_eq!(tag(&auth, &[&bytes[..cut], &bytes[cut..]]), whole, "cut at {cut}");
+        }
+        assert_eq!(tag(&auth, &bytes.chunks(5).collect::<Vec<_>>()), whole);
+    }
+
+    #[test]
+    fn every_bit_and_the_length_count() {
+        let auth = JobAuth::new(&[7; 32]);
+        let mut bytes = [0u8; 57];
+        let right = tag(&auth, &[&bytes]);
+        for bit in 0..bytes.len() * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(!auth.verify(&bytes[..40], &bytes[40..], &right), "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        assert!(auth.verify(&bytes[..40], &bytes[40..], &right));
+        assert!(!auth.verify(&bytes[..40], &bytes[40..56], &right), "a zero byte less");
+        assert!(!JobAuth::new(&[8; 32]).verify(&bytes[..40], &bytes[40..], &right), "another job");
+        let mut wrong = right;
+        wrong[15] ^= 1;
+        assert!(!auth.verify(&bytes[..40], &bytes[40..], &wrong));
+    }
+}

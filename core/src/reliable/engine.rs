@@ -1,0 +1,446 @@
+//! The engine's interface; what it does is in its siblings.
+
+use std::collections::VecDeque;
+
+use super::auth::Authenticator;
+use super::config::{ConfigError, EngineConfig, Nanos};
+use super::credit::Credits;
+use super::events::{EngineStats, Event, PeerStats};
+use super::lane::External;
+use super::path::{PathInfo, PathState};
+use super::peer::Peer;
+use super::peers::Index;
+use super::timers::Timers;
+use super::wire::{DATA_LEN, HEADER_LEN, MAX_DATAGRAM, MAX_PATHS, MIN_DATAGRAM};
+
+/// The two lanes of a peer. Replies and whatever else frees resources go on the second, which requests never
+/// hold up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Lane {
+    /// Requests.
+    Request = 0,
+    /// Replies and acknowledgements of the upper layer.
+    Reply = 1,
+}
+
+impl Lane {
+    /// The parser lets only 0 and 1 through.
+    pub(super) fn of(number: u8) -> Self {
+        if number == 0 { Self::Request } else { Self::Reply }
+    }
+}
+
+/// The part of a unit behind its head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Body<'a> {
+    /// Copied at once.
+    Copy(&'a [u8]),
+    /// In the caller's memory, which must not change until [`Event::Acked`] or [`Event::Purged`] names the unit's
+    /// token. The engine only passes the name on, to [`Memory`](super::Memory) and in
+    /// [`Segment::External`](super::Segment::External).
+    External {
+        /// The caller's name for the memory.
+        buffer: u64,
+        /// Where the body starts in it.
+        offset: u64,
+        /// Its size in bytes.
+        len: u32,
+    },
+}
+
+/// Why a unit was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// The lane, or the engine, holds as much as it may: make progress and submit again.
+    #[error("the window is full; make progress and try again")]
+    Again,
+    /// The peer is purged.
+    #[error("task {0} is purged; resume it first")]
+    PeerDown(u32),
+    /// The task was never added.
+    #[error("task {0} is not a peer of this engine; add it first")]
+    Unknown(u32),
+    /// The unit does not fit a datagram.
+    #[error("unit of {len} bytes is larger than the {max} that fit a datagram to task {peer}")]
+    TooLarge {
+        /// Whom it was for.
+        peer: u32,
+        /// Its size.
+        len: usize,
+        /// What [`Engine::max_payload`] returns.
+        max: usize,
+    },
+}
+
+/// Why a peer or a path was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PeerError {
+    /// It is there already.
+    #[error("task {0} is a peer already")]
+    Exists(u32),
+    /// It is not there.
+    #[error("task {0} is not a peer of this engine")]
+    Unknown(u32),
+    /// None, too many, or the same number twice.
+    #[error("task {peer}: {count} paths; 1 to 8 with different numbers below 8 are needed")]
+    Paths {
+        /// Which peer.
+        peer: u32,
+        /// How many paths were given.
+        count: usize,
+    },
+    /// Datagrams are too small or too large.
+    #[error("task {peer}, path {path}: datagrams of {max_datagram} bytes; 548 to 65507 are possible")]
+    Datagram {
+        /// Which peer.
+        peer: u32,
+        /// Which path.
+        path: u8,
+        /// What was asked for.
+        max_datagram: usize,
+    },
+    /// Epoch 0 means unknown on the wire.
+    #[error("task {0}: epoch 0 is reserved")]
+    Epoch(u32),
+}
+
+/// What the parts of the engine share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) config: EngineConfig,
+    pub(super) job: u32,
+    pub(super) local: u32,
+    pub(super) events: VecDeque<Event>,
+    /// Units held by all lanes.
+    pub(super) units: usize,
+    pub(super) credits: Credits,
+    pub(super) stats: EngineStats,
+}
+
+/// The packet engine of one task. See the [module's documentation](super).
+#[derive(Debug)]
+pub struct Engine<A> {
+    pub(super) shared: Shared,
+    pub(super) auth: A,
+    pub(super) peers: Vec<Peer>,
+    pub(super) index: Index,
+    /// Peers that may have something to send.
+    pub(super) ready: VecDeque<u32>,
+    pub(super) timers: Timers,
+}
+
+impl<A: Authenticator> Engine<A> {
+    /// An engine of task `local` of job `job`.
+    pub fn new(config: EngineConfig, local: u32, job: u32, auth: A) -> Result<Self, ConfigError> {
+        config.check()?;
+        let credits = Credits::new(config.receive_buffer);
+        let shared = Shared {
+            config,
+            job,
+            local,
+            events: VecDeque::new(),
+            units: 0,
+            credits,
+            stats: EngineStats::default(),
+        };
+        let timers = Timers::default();
+        let (peers, ready) = (Vec::new(), VecDeque::new());
+        Ok(Self { shared, auth, peers, index: Index::default(), ready, timers })
+    }
+
+    /// Makes a task a peer. `local_epoch` is this task's incarnation towards it and must be greater (modulo 2^32)
+    /// than any that it used towards this peer before in this job; `remote_epoch` is the peer's towards us, if the
+    /// bootstrap told. Without it the first units wait for a greeting to be answered.
+    pub fn add_peer(
+        &mut self,
+        now: Nanos,
+        task: u32,
+        local_epoch: u32,
+        remote_epoch: Option<u32>,
+        paths: &[PathInfo],
+    ) -> Result<(), PeerError> {
+        if self.index.get(task).is_some() {
+            return Err(PeerError::Exists(task));
+        }
+        if local_epoch == 0 || remote_epoch == Some(0) {
+            return Err(PeerError::Epoch(task));
+        }
+        let distinct =
+            |path: &PathInfo| paths.iter().filter(|other| other.path_id == path.path_id).count() == 1;
+        let numbered = |path: &PathInfo| usize::from(path.path_id) < MAX_PATHS && distinct(path);
+        if paths.is_empty() || !paths.iter().all(numbered) {
+            return Err(PeerError::Paths { peer: task, count: paths.len() });
+        }
+        for path in paths {
+            check_datagram(task, path.path_id, path.max_datagram)?;
+        }
+        let mut peer = Peer::new(task, local_epoch, remote_epoch, paths, &self.shared.config);
+        peer.last_heard = now;
+        self.index.insert(task, self.peers.len() as u32);
+        self.peers.push(peer);
+        Ok(())
+    }
+
+    /// The largest unit (head and body) that a peer can be sent now.
+    #[must_use]
+    pub fn max_payload(&self, peer: u32) -> Option<usize> {
+        self.peer(peer).map(max_payload)
+    }
+
+    /// Takes a unit for delivery. `token` comes back in [`Event::Acked`] or [`Event::Purged`];
+    /// [`NO_TOKEN`](super::NO_TOKEN) asks for no event.
+    #[inline]
+    pub fn submit(
+        &mut self,
+        now: Nanos,
+        peer: u32,
+        lane: Lane,
+        head: &[u8],
+        body: Body<'_>,
+        token: u64,
+    ) -> Result<(), SubmitError> {
+        let Some(index) = self.index.get(peer) else { return Err(SubmitError::Unknown(peer)) };
+        let state = &mut self.peers[index as usize];
+        if state.purged {
+            return Err(SubmitError::PeerDown(peer));
+        }
+        let (copied, external) = match body {
+            Body::Copy(bytes) => (bytes, External::default()),
+            Body::External { buffer, offset, len } => (&[][..], External { buffer, offset, len }),
+        };
+        let (len, max) = (head.len() + copied.len() + external.len as usize, max_payload(state));
+        if len > max {
+            return Err(SubmitError::TooLarge { peer, len, max });
+        }
+        let config = &self.shared.config;
+        // Events that nobody has fetched hold memory like the units that they tell of.
+        let held = self.shared.units + self.shared.events.len();
+        let bound = match lane {
+            Lane::Request => config.total_units,
+            Lane::Reply => config.total_units + config.total_units / 4,
+        };
+        if held >= bound {
+            return Err(SubmitError::Again);
+        }
+        if state.outstanding() == 0 {
+            state.owing_since = now;
+        }
+        let limits = (config.lane_units, config.lane_bytes);
+        if !state.lanes[lane as usize].submit(limits, head, copied, external, token) {
+            return Err(SubmitError::Again);
+        }
+        self.shared.units += 1;
+        state.stats.units_submitted += 1;
+        if !state.confirmed && state.greet_at.is_none() {
+            state.greet_now = true;
+        }
+        if !state.ready {
+            state.ready = true;
+            self.ready.push_back(index);
+        }
+        Ok(())
+    }
+
+    /// What happened since the last call, one event at a time.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.shared.events.pop_front()
+    }
+
+    /// When [`on_timeout`](Self::on_timeout) is to be called at the latest, if nothing else happens. May be too
+    /// early, never too late.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Nanos> {
+        self.timers.next()
+    }
+
+    /// Runs the timers that are due.
+    pub fn on_timeout(&mut self, now: Nanos) {
+        while let Some((at, index)) = self.timers.pop(now) {
+            let peer = &mut self.peers[index as usize];
+            if peer.scheduled != at {
+                continue;
+            }
+            peer.scheduled = Nanos::MAX;
+            if peer.on_timeout(now, &mut self.shared) && peer.wants_to_send() && !peer.ready {
+                peer.ready = true;
+                self.ready.push_back(index);
+            }
+            // What is due at this moment was done; whatever is left waits for the next one.
+            let deadline = peer.deadline(&self.shared.config).max(now + 1);
+            self.timers.set(deadline, index, &mut peer.scheduled);
+        }
+        let peers = &self.peers;
+        self.timers.tidy(peers.len(), |index| peers[index as usize].scheduled);
+    }
+
+    /// Gives a peer up: what is outstanding comes back as [`Event::Purged`], and what arrives from it is dropped.
+    pub fn purge(&mut self, peer: u32) -> Result<(), PeerError> {
+        let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
+        let peer = &mut self.peers[index as usize];
+        if !peer.purged {
+            peer.reset(&mut self.shared);
+            peer.confirmed = false;
+            peer.purged = true;
+        }
+        Ok(())
+    }
+
+    /// Takes a purged peer up again, with a new epoch.
+    pub fn resume(&mut self, now: Nanos, peer: u32) -> Result<(), PeerError> {
+        let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
+        let peer = &mut self.peers[index as usize];
+        if peer.purged {
+            peer.purged = false;
+            peer.local_epoch = peer.local_epoch.wrapping_add(1).max(1);
+            peer.last_heard = now;
+            // If the peer is there it shall learn at once that what it has outstanding is void.
+            peer.greet_now = true;
+            if !peer.ready {
+                peer.ready = true;
+                self.ready.push_back(index);
+            }
+        }
+        Ok(())
+    }
+
+    /// The path MTU has changed: datagrams of at most `max_datagram` bytes pass from now on. Units already
+    /// submitted get through whatever their size.
+    pub fn set_max_datagram(&mut self, peer: u32, path: u8, max_datagram: usize) -> Result<(), PeerError> {
+        check_datagram(peer, path, max_datagram)?;
+        let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
+        let state = &mut self.peers[index as usize];
+        let at = state.path_at(path).ok_or(PeerError::Paths { peer, count: state.paths.len() })?;
+        let before = max_payload(state);
+        let smaller = max_datagram < state.paths[at].max_datagram;
+        state.paths[at].max_datagram = max_datagram;
+        state.paths[at].congestion.set_datagram(max_datagram);
+        if smaller {
+            // What is on its way in larger datagrams is dropped by whoever told.
+            state.give_up_larger(at, max_datagram, &self.shared);
+        }
+        let bytes = max_payload(state);
+        if bytes != before {
+            self.shared.events.push_back(Event::MaxPayload { peer, bytes });
+        }
+        if !state.ready {
+            state.ready = true;
+            self.ready.push_back(index);
+        }
+        Ok(())
+    }
+
+    /// News of a path from elsewhere, such as the link state: it is down and to be left at once, or worth a
+    /// probe.
+    pub fn hint_path(&mut self, peer: u32, path: u8, up: bool) -> Result<(), PeerError> {
+        let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
+        let state = &mut self.peers[index as usize];
+        let at = state.path_at(path).ok_or(PeerError::Paths { peer, count: state.paths.len() })?;
+        if up {
+            if !state.paths[at].is_up() {
+                state.paths[at].probes = state.paths[at].probes.max(1);
+            }
+        } else {
+            state.suspect(at, &mut self.shared);
+        }
+        if !state.ready {
+            state.ready = true;
+            self.ready.push_back(index);
+        }
+        Ok(())
+    }
+
+    /// Whether a path is trusted with data.
+    #[must_use]
+    pub fn path_state(&self, peer: u32, path: u8) -> Option<PathState> {
+        let peer = self.peer(peer)?;
+        peer.path_at(path).map(|at| peer.paths[at].state)
+    }
+
+    /// The receive buffer in bytes, as `SO_RCVBUF` reads back.
+    pub fn set_receive_buffer(&mut self, bytes: u32) {
+        self.shared.credits.set_buffer(bytes);
+    }
+
+    /// The receive buffer had no room for `dropped` datagrams (`SO_RXQ_OVFL`): credits shrink for a while.
+    pub fn note_overflow(&mut self, now: Nanos, dropped: u32) {
+        self.shared.stats.overflows += u64::from(dropped);
+        if dropped > 0 {
+            self.shared.credits.overflowed(now);
+        }
+    }
+
+    /// Sets after how many datagrams an acknowledgement is sent (LAPI's `ACK_THRESHOLD`); clamped to 1..=31.
+    pub fn set_ack_threshold(&mut self, datagrams: u8) {
+        self.shared.config.ack_threshold = datagrams.clamp(1, 31);
+    }
+
+    /// Sets after how long a silent peer is reported (LAPI's `TIMEOUT`).
+    pub fn set_peer_timeout(&mut self, timeout: Option<Nanos>) {
+        self.shared.config.peer_timeout = timeout;
+        for (index, peer) in (0..).zip(&mut self.peers) {
+            let deadline = peer.deadline(&self.shared.config);
+            self.timers.set(deadline, index, &mut peer.scheduled);
+        }
+    }
+
+    /// What the engine was told.
+    #[must_use]
+    pub fn config(&self) -> &EngineConfig {
+        &self.shared.config
+    }
+
+    /// Units submitted to a peer and not acknowledged.
+    #[must_use]
+    pub fn outstanding(&self, peer: u32) -> Option<usize> {
+        self.peer(peer).map(Peer::outstanding)
+    }
+
+    /// Whether an acknowledgement is still to be sent to some peer: a task that ends should wait for it.
+    #[must_use]
+    pub fn owes_acks(&self) -> bool {
+        self.peers.iter().any(|peer| peer.paths.iter().any(|path| path.arrivals.waiting()))
+    }
+
+    /// Counts for one peer.
+    #[must_use]
+    pub fn stats(&self, peer: u32) -> Option<PeerStats> {
+        self.peer(peer).map(|peer| peer.stats)
+    }
+
+    /// Counts of what belongs to no peer.
+    #[must_use]
+    pub fn engine_stats(&self) -> EngineStats {
+        self.shared.stats
+    }
+
+    /// Bytes of memory that the engine holds.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let peers: usize = self.peers.iter().map(Peer::heap).sum();
+        let events = self.shared.events.capacity() * size_of::<Event>();
+        size_of::<Self>()
+            + peers
+            + self.index.heap()
+            + self.timers.heap()
+            + events
+            + self.ready.capacity() * 4
+    }
+
+    fn peer(&self, task: u32) -> Option<&Peer> {
+        self.index.get(task).map(|index| &self.peers[index as usize])
+    }
+}
+
+fn max_payload(peer: &Peer) -> usize {
+    let smallest = peer.paths.iter().map(|path| path.max_datagram).min().unwrap_or(MIN_DATAGRAM);
+    smallest - HEADER_LEN - DATA_LEN
+}
+
+fn check_datagram(peer: u32, path: u8, max_datagram: usize) -> Result<(), PeerError> {
+    if (MIN_DATAGRAM..=MAX_DATAGRAM).contains(&max_datagram) {
+        Ok(())
+    } else {
+        Err(PeerError::Datagram { peer, path, max_datagram })
+    }
+}

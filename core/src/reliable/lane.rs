@@ -1,0 +1,351 @@
+//! The sending side of one lane to one peer: units waiting, in flight, lost.
+
+use std::collections::VecDeque;
+
+use super::bytes::ByteRing;
+use super::draft::Draft;
+use super::sent::{Span, WHOLE};
+use super::wire::{self, DATA_LEN};
+
+/// The token of a unit whose acknowledgement nobody waits for.
+pub const NO_TOKEN: u64 = u64::MAX;
+
+/// Bytes in the caller's memory, which stay there unchanged until the unit is acknowledged or purged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct External {
+    pub(super) buffer: u64,
+    pub(super) offset: u64,
+    pub(super) len: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Waiting,
+    InFlight,
+    Lost,
+    /// Travels in parts; `split.rs` knows more.
+    Split,
+    Acked,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Unit {
+    token: u64,
+    external: External,
+    /// Where the frame header, head and copied body are in the byte ring.
+    place: u32,
+    held: u32,
+    /// Low bits of the packet number of the last transmission.
+    number: u32,
+    path: u8,
+    state: State,
+}
+
+const _: () = assert!(size_of::<Unit>() == 48);
+
+impl Unit {
+    fn frame_len(&self) -> usize {
+        (self.held + self.external.len) as usize
+    }
+}
+
+/// What stopped [`SendLane::fill`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Filled {
+    /// Nothing is left to send.
+    All,
+    /// The datagram has no more room.
+    Full,
+    /// The next unit is too big for any datagram of this path; it has to be split first.
+    TooBig(u64),
+}
+
+/// A lane's units by number: `base..fresh` were sent, `fresh..next` wait.
+#[derive(Debug, Default)]
+pub(super) struct SendLane {
+    units: Vec<Unit>,
+    base: u64,
+    fresh: u64,
+    next: u64,
+    retry: VecDeque<u32>,
+    bytes: ByteRing,
+    lane: u8,
+    /// The last submission was refused: acknowledgements are urgent.
+    pub(super) starved: bool,
+}
+
+impl SendLane {
+    pub(super) fn new(lane: u8) -> Self {
+        Self { lane, ..Self::default() }
+    }
+
+    /// Units submitted and not yet known to be delivered in order.
+    pub(super) fn len(&self) -> usize {
+        (self.next - self.base) as usize
+    }
+
+    pub(super) fn has_unsent(&self) -> bool {
+        self.fresh < self.next || !self.retry.is_empty()
+    }
+
+    /// Bytes of heap.
+    pub(super) fn heap(&self) -> usize {
+        self.units.capacity() * size_of::<Unit>() + self.retry.capacity() * 4 + self.bytes.heap()
+    }
+
+    /// Takes a unit. False: the lane's window or memory is full.
+    #[inline]
+    pub(super) fn submit(
+        &mut self,
+        limits: (usize, usize),
+        head: &[u8],
+        copied: &[u8],
+        external: External,
+        token: u64,
+    ) -> bool {
+        if self.len() >= limits.0 {
+            self.starved = true;
+            return false;
+        }
+        let held = DATA_LEN + head.len() + copied.len();
+        let place = match self.bytes.alloc(held) {
+            Some(place) => place,
+            None => match self.grow_bytes(held, limits.1) {
+                Some(place) => place,
+                None => {
+                    self.starved = true;
+                    return false;
+                }
+            },
+        };
+        let payload = head.len() + copied.len() + external.len as usize;
+        let frame = self.bytes.get_mut(place, held);
+        frame[..DATA_LEN].copy_from_slice(&wire::data_header(self.lane, payload as u16, self.next as u32));
+        frame[DATA_LEN..DATA_LEN + head.len()].copy_from_slice(head);
+        frame[DATA_LEN + head.len()..].copy_from_slice(copied);
+        if self.len() == self.units.len() {
+            self.grow_units();
+        }
+        let at = self.at(self.next);
+        self.units[at] = Unit {
+            token,
+            external,
+            place: place as u32,
+            held: held as u32,
+            number: 0,
+            path: 0,
+            state: State::Waiting,
+        };
+        self.next += 1;
+        true
+    }
+
+    /// Puts as many units into the datagram as fit: lost ones first, then fresh ones. `limit` is the room of
+    /// an empty datagram of this path.
+    pub(super) fn fill(&mut self, draft: &mut Draft<'_>, limit: usize, path: u8, number: u64) -> Filled {
+        while let Some(&unit) = self.retry.front() {
+            let id = self.expand(unit);
+            if id < self.base || self.units[self.at(id)].state != State::Lost {
+                self.retry.pop_front();
+                continue;
+            }
+            match self.put(draft, limit, path, number, id) {
+                Filled::All => self.retry.pop_front(),
+                stopped => return stopped,
+            };
+            draft.resent += 1;
+        }
+        if self.fresh < self.next {
+            return self.fill_fresh(draft, limit, path, number);
+        }
+        Filled::All
+    }
+
+    #[inline]
+    fn fill_fresh(&mut self, draft: &mut Draft<'_>, limit: usize, path: u8, number: u64) -> Filled {
+        // Neighbours in the byte ring are copied in one go.
+        let (mut run, mut run_len) = (0, 0);
+        let mut stopped = Filled::All;
+        while self.fresh < self.next {
+            let at = self.at(self.fresh);
+            let (unit, place) = (&self.units[at], self.units[at].place as usize);
+            if unit.external.len != 0 || unit.held as usize > draft.room() - run_len {
+                draft.push(self.bytes.get(run, run_len));
+                run_len = 0;
+                match self.put(draft, limit, path, number, self.fresh) {
+                    Filled::All => {
+                        self.fresh += 1;
+                        continue;
+                    }
+                    other => {
+                        stopped = other;
+                        break;
+                    }
+                }
+            }
+            if !draft.sent.add(self.lane, self.fresh as u32) {
+                stopped = Filled::Full;
+                break;
+            }
+            if run_len == 0 {
+                run = place;
+            } else if run + run_len != place {
+                draft.push(self.bytes.get(run, run_len));
+                (run, run_len) = (place, 0);
+            }
+            let unit = &mut self.units[at];
+            run_len += unit.held as usize;
+            unit.state = State::InFlight;
+            unit.path = path;
+            unit.number = number as u32;
+            self.fresh += 1;
+        }
+        draft.push(self.bytes.get(run, run_len));
+        stopped
+    }
+
+    fn put(&mut self, draft: &mut Draft<'_>, limit: usize, path: u8, number: u64, id: u64) -> Filled {
+        let at = self.at(id);
+        let unit = &mut self.units[at];
+        if unit.frame_len() > draft.room() {
+            return if unit.frame_len() > limit { Filled::TooBig(id) } else { Filled::Full };
+        }
+        if !draft.sent.add(self.lane, id as u32) {
+            return Filled::Full;
+        }
+        draft.push(self.bytes.get(unit.place as usize, unit.held as usize));
+        draft.push_external(unit.external);
+        unit.state = State::InFlight;
+        unit.path = path;
+        unit.number = number as u32;
+        Filled::All
+    }
+
+    /// The unit named by [`Filled::TooBig`] goes on in parts. Returns its payload's size.
+    pub(super) fn start_split(&mut self, id: u64) -> u32 {
+        if id == self.fresh {
+            self.fresh += 1;
+        } else {
+            self.retry.pop_front();
+        }
+        let at = self.at(id);
+        self.units[at].state = State::Split;
+        (self.units[at].frame_len() - DATA_LEN) as u32
+    }
+
+    /// Puts bytes `offset..offset + len` of a unit's payload into the datagram.
+    pub(super) fn put_part(&self, draft: &mut Draft<'_>, id: u64, offset: usize, len: usize) {
+        let unit = &self.units[self.at(id)];
+        let held = unit.held as usize - DATA_LEN;
+        let end = offset + len;
+        if offset < held {
+            draft.push(self.bytes.get(unit.place as usize + DATA_LEN + offset, len.min(held - offset)));
+        }
+        if end > held {
+            let from = offset.max(held) - held;
+            draft.push_external(External {
+                buffer: unit.external.buffer,
+                offset: unit.external.offset + from as u64,
+                len: (end - held - from) as u32,
+            });
+        }
+    }
+
+    /// The units were delivered. Calls `done` with the token of each for which this is news.
+    #[inline]
+    pub(super) fn acked(&mut self, span: Span, mut done: impl FnMut(u64)) {
+        let first = self.expand(span.unit);
+        for id in first..first.wrapping_add(span.count.into()) {
+            if id < self.base || id >= self.fresh {
+                continue;
+            }
+            let at = self.at(id);
+            let unit = &mut self.units[at];
+            if unit.state != State::Acked {
+                unit.state = State::Acked;
+                done(unit.token);
+            }
+        }
+        while self.base < self.fresh {
+            let at = self.at(self.base);
+            if self.units[at].state != State::Acked {
+                break;
+            }
+            self.base += 1;
+            let next = (self.base < self.next).then(|| self.units[self.at(self.base)].place as usize);
+            self.bytes.free_oldest(next);
+            self.starved = false;
+        }
+    }
+
+    /// The datagram `number` of `path` was lost: what it carried and nothing else carries is sent again.
+    /// Returns the number of units that are to be sent again.
+    pub(super) fn lost(&mut self, span: Span, path: u8, number: u64) -> u32 {
+        debug_assert_eq!(span.part, WHOLE);
+        let first = self.expand(span.unit);
+        let mut count = 0;
+        for id in first..first.wrapping_add(span.count.into()) {
+            if id < self.base || id >= self.fresh {
+                continue;
+            }
+            let at = self.at(id);
+            let unit = &mut self.units[at];
+            if unit.state == State::InFlight && unit.path == path && unit.number == number as u32 {
+                unit.state = State::Lost;
+                self.retry.push_back(id as u32);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// Empties the lane, calling `purged` with the token of every unit that was not acknowledged.
+    pub(super) fn purge(&mut self, mut purged: impl FnMut(u64)) {
+        for id in self.base..self.next {
+            let unit = &self.units[self.at(id)];
+            if unit.state != State::Acked {
+                purged(unit.token);
+            }
+        }
+        *self = Self::new(self.lane);
+    }
+
+    /// The full number of which `unit` is the low half.
+    pub(super) fn expand(&self, unit: u32) -> u64 {
+        expand(self.base, unit)
+    }
+
+    fn at(&self, id: u64) -> usize {
+        id as usize & (self.units.len().wrapping_sub(1))
+    }
+
+    fn grow_units(&mut self) {
+        let mut grown = vec![Unit::default(); (self.units.len() * 2).max(8)];
+        let mask = grown.len() - 1;
+        for id in self.base..self.next {
+            grown[id as usize & mask] = self.units[self.at(id)];
+        }
+        self.units = grown;
+    }
+
+    fn grow_bytes(&mut self, held: usize, bound: usize) -> Option<usize> {
+        let (base, next, mask) = (self.base, self.next, self.units.len().wrapping_sub(1));
+        // Two disjoint ranges of the ring, in the order of age.
+        let (first, second) = if base == next {
+            (0..0, 0..0)
+        } else {
+            let (from, to) = (base as usize & mask, ((next - 1) as usize & mask) + 1);
+            if from < to { (from..to, 0..0) } else { (from..self.units.len(), 0..to) }
+        };
+        let (low, high) = self.units.split_at_mut(first.start);
+        let places = high[..first.end - first.start].iter_mut().chain(low[second].iter_mut());
+        let grown = self.bytes.grow(held, bound, places.map(|unit| (&mut unit.place, unit.held)));
+        if grown { self.bytes.alloc(held) } else { None }
+    }
+}
+
+/// The number nearest to `base` whose low half is `low`.
+pub(super) fn expand(base: u64, low: u32) -> u64 {
+    base.wrapping_add_signed(i64::from(low.wrapping_sub(base as u32).cast_signed()))
+}

@@ -1,0 +1,80 @@
+//! Reliable packets over unreliable datagrams.
+//!
+//! The engine carries *units*, packets of at most [`Engine::max_payload`] bytes, between tasks: every unit is
+//! delivered exactly once, in no particular order, over datagrams that may be lost, doubled, reordered, delayed
+//! or forged. It is used like a ring in shared memory: [`Engine::submit`] takes a unit or says
+//! [`SubmitError::Again`], and the message layer above cuts and joins messages.
+//!
+//! It does no input or output: no socket, clock, thread or `unsafe` code. Time is an argument, datagrams come and
+//! go as bytes:
+//!
+//! ```text
+//!   submit ──►┌────────────┐──► poll_transmit ──► sendmsg
+//!             │   Engine   │
+//!   sink  ◄───│            │◄── on_datagram  ◄── recvmsg
+//! poll_event◄─└────────────┘◄── on_timeout   ◄── clock, next_timeout
+//! ```
+//!
+//! | file | concern |
+//! |---|---|
+//! | `wire.rs` | the format of a datagram (drawn there), parser |
+//! | `auth.rs` | authentication of datagrams, and why this one |
+//! | `engine.rs` | the interface |
+//! | `peer.rs`, `peers.rs` | a peer's state, epochs; finding it |
+//! | `lane.rs`, `bytes.rs` | units waiting and in flight, their bytes |
+//! | `split.rs` | units larger than a datagram after the path MTU shrank |
+//! | `path.rs`, `sent.rs` | a rail and its open datagrams |
+//! | `transmit.rs`, `draft.rs` | what goes into the next datagrams |
+//! | `receive.rs`, `window.rs` | what arrives, removal of duplicates |
+//! | `ack.rs` | when and what to acknowledge |
+//! | `recover.rs`, `loss.rs` | acknowledgements, losses, probes, failover |
+//! | `congestion.rs`, `credit.rs` | how much may be in flight |
+//! | `timers.rs` | which peer is due when |
+//! | `fuzz_entry.rs` | bodies of fuzz targets |
+//! | `sim/` | many engines in virtual time over bad networks |
+//!
+//! `docs/reliable.md` tells how the protocol works.
+#![forbid(unsafe_code)]
+
+mod ack;
+mod auth;
+mod bytes;
+mod config;
+mod congestion;
+mod credit;
+mod draft;
+mod engine;
+mod events;
+#[cfg(any(test, fuzzing, feature = "sim"))]
+pub mod fuzz_entry;
+mod lane;
+mod loss;
+mod path;
+mod peer;
+mod peers;
+mod receive;
+mod recover;
+mod sent;
+mod split;
+mod timers;
+mod transmit;
+mod window;
+pub mod wire;
+
+pub use auth::{Authenticator, JobAuth, JobState, NoAuth, Tag};
+pub use config::{ConfigError, EngineConfig, Nanos};
+pub use draft::{Memory, NoMemory, Segment, Transmit};
+use engine::Shared;
+pub use engine::{Body, Engine, Lane, PeerError, SubmitError};
+pub use events::{EngineStats, Event, PeerStats};
+pub use lane::NO_TOKEN;
+pub use path::{PathInfo, PathState};
+pub use receive::{Delivery, Verdict};
+
+/// Units beyond the oldest missing one that a receiver remembers, and so the most that a lane can have open.
+pub const UNIT_WINDOW: u64 = 4096;
+
+#[cfg(any(test, feature = "sim"))]
+pub mod sim;
+#[cfg(test)]
+mod tests;

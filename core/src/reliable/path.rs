@@ -1,0 +1,146 @@
+//! One rail to one peer.
+
+use super::ack::Arrivals;
+use super::config::{EngineConfig, Nanos};
+use super::congestion::Congestion;
+use super::loss::{LossDetector, Rtt};
+use super::sent::{Fate, MAX_SENT, Sent, SentRing};
+
+/// A rail as the caller names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathInfo {
+    /// Its number, below 8, the same on both sides.
+    pub path_id: u8,
+    /// The largest datagram that it carries: the path MTU less the headers of IP and UDP.
+    pub max_datagram: usize,
+}
+
+/// Whether a path is trusted with data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathState {
+    /// It acknowledges, or has not been asked.
+    Up,
+    /// It stopped acknowledging; it gets probes, and data only if no other path is up.
+    Suspect,
+}
+
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) id: u8,
+    pub(super) state: PathState,
+    pub(super) max_datagram: usize,
+    pub(super) next_number: u64,
+    pub(super) sent: SentRing,
+    pub(super) arrivals: Arrivals,
+    pub(super) rtt: Rtt,
+    pub(super) loss: LossDetector,
+    pub(super) congestion: Congestion,
+    /// Bytes and datagrams not yet acknowledged or given up.
+    pub(super) in_flight: u64,
+    pub(super) open: u32,
+    /// Timeouts since the last news.
+    pub(super) timeouts: u32,
+    /// Datagrams that may be sent whatever the window says.
+    pub(super) probes: u8,
+    /// When the last datagram that asks was sent.
+    last_asked: Nanos,
+    /// When the path last acknowledged something new, or began to owe an answer.
+    pub(super) progress: Nanos,
+}
+
+impl Path {
+    pub(super) fn new(info: PathInfo, config: &EngineConfig) -> Self {
+        Self {
+            id: info.path_id,
+            state: PathState::Up,
+            max_datagram: info.max_datagram,
+            next_number: 0,
+            sent: SentRing::default(),
+            arrivals: Arrivals::new(),
+            rtt: Rtt::new(config),
+            loss: LossDetector::default(),
+            congestion: Congestion::new(config, info.max_datagram),
+            in_flight: 0,
+            open: 0,
+            timeouts: 0,
+            probes: 0,
+            last_asked: 0,
+            progress: 0,
+        }
+    }
+
+    pub(super) fn info(&self) -> PathInfo {
+        PathInfo { path_id: self.id, max_datagram: self.max_datagram }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.state == PathState::Up
+    }
+
+    pub(super) fn heap(&self) -> usize {
+        self.sent.heap() + self.arrivals.heap()
+    }
+
+    /// The distance that the next datagram's header announces.
+    pub(super) fn span(&self) -> u16 {
+        if self.sent.len() == 0 { 0 } else { (self.next_number - self.sent.base()) as u16 }
+    }
+
+    /// Notes a datagram that was just written; `asks`: it wants to be acknowledged.
+    pub(super) fn on_sent(&mut self, now: Nanos, mut sent: Sent, len: usize, asks: bool) {
+        sent.time = now;
+        sent.size = len as u32;
+        if asks {
+            sent.fate = Fate::InFlight;
+            if self.open == 0 {
+                self.progress = now;
+            }
+            self.open += 1;
+            self.in_flight += len as u64;
+            self.last_asked = now;
+        }
+        self.sent.push(self.next_number, sent);
+        self.next_number += 1;
+    }
+
+    /// Whether one more datagram can be kept track of.
+    pub(super) fn has_place(&self) -> bool {
+        self.sent.len() < MAX_SENT - 1
+    }
+
+    /// Forgets what no longer matters.
+    pub(super) fn retire(&mut self, now: Nanos, config: &EngineConfig) {
+        let crowded = self.sent.len() > MAX_SENT / 2;
+        let age = 4 * self.rtt.probe_after(config);
+        // While nothing comes back, the peer may just be busy, and what counts as lost may have arrived.
+        let quiet = self.timeouts > 0;
+        self.sent.retire(|lost| crowded || (!quiet && lost.time + age < now));
+    }
+
+    /// When to ask again.
+    pub(super) fn probe_at(&self, config: &EngineConfig) -> Option<Nanos> {
+        if self.open == 0 || self.probes > 0 {
+            return None;
+        }
+        let bound =
+            if self.is_up() { config.retransmit_max } else { config.probe_max.min(config.retransmit_max) };
+        let wait = self.rtt.probe_after(config).saturating_mul(1 << self.timeouts.min(20));
+        Some(self.last_asked.max(self.progress) + wait.min(bound.max(config.retransmit_floor)))
+    }
+
+    /// The next time at which something is to be done.
+    pub(super) fn deadline(&self, config: &EngineConfig) -> Nanos {
+        let mut at = Nanos::MAX;
+        for timer in [self.arrivals.due(), self.loss.timer, self.probe_at(config)].into_iter().flatten() {
+            at = at.min(timer);
+        }
+        at
+    }
+
+    /// How soon `bytes` more would be across: what data is striped by.
+    pub(super) fn cost(&self, bytes: usize) -> u64 {
+        let rtt = self.rtt.smoothed();
+        let queue = (self.in_flight + bytes as u64).saturating_mul(1_000_000_000);
+        rtt / 2 + queue / self.congestion.goodput(rtt).max(1)
+    }
+}

@@ -1,0 +1,246 @@
+//! Datagrams that arrive.
+
+use super::auth::{Authenticator, Tag};
+use super::config::Nanos;
+use super::peer::{Peer, Standing};
+use super::split::Joined;
+use super::window::Seen;
+use super::wire::{ACK_NOW, Frame, Frames, HEADER_LEN, Header, SIGNED_LEN, WireError};
+use super::{Engine, Lane, Shared};
+
+/// A unit handed to the upper layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery<'a> {
+    /// Who sent it.
+    pub peer: u32,
+    /// On which lane.
+    pub lane: Lane,
+    /// Head and body, one after the other.
+    pub packet: &'a [u8],
+}
+
+/// What the upper layer says to a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is taken, once and for all.
+    Accept,
+    /// As if it never arrived: it is not acknowledged and will come again.
+    Drop,
+}
+
+impl<A: Authenticator> Engine<A> {
+    /// Takes one datagram and hands the units in it that are new to `sink`. Any bytes may be passed; what is
+    /// not from a peer of this job, not meant for this incarnation, or was there before, is counted and dropped.
+    pub fn on_datagram(
+        &mut self,
+        now: Nanos,
+        datagram: &[u8],
+        mut sink: impl FnMut(Delivery<'_>) -> Verdict,
+    ) {
+        let shared = &mut self.shared;
+        let (header, frames) = match Header::parse(datagram) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                tracing::trace!(%error, "datagram dropped");
+                shared.stats.malformed += 1;
+                return;
+            }
+        };
+        if header.job != shared.job || header.destination != shared.local {
+            shared.stats.strangers += 1;
+            return;
+        }
+        let Some(index) = self.index.get(header.source) else {
+            shared.stats.unknown_peer += 1;
+            return;
+        };
+        let Some(peer) = self.peers.get_mut(index as usize).filter(|peer| !peer.purged) else {
+            shared.stats.unknown_peer += 1;
+            return;
+        };
+        // `parse` has seen that the header is there.
+        let tag: &Tag = match datagram[SIGNED_LEN..HEADER_LEN].try_into() {
+            Ok(tag) => tag,
+            Err(_) => return,
+        };
+        if !self.auth.verify(&datagram[..SIGNED_LEN], frames, tag) {
+            shared.stats.auth_failures += 1;
+            return;
+        }
+        let Some(at) = peer.path_at(header.path) else {
+            shared.stats.unknown_path += 1;
+            return;
+        };
+        match peer.judge(header.source_epoch, header.destination_epoch, shared) {
+            Standing::Current => peer.receive(now, at, &header, frames, shared, &mut sink),
+            Standing::Answer => {
+                peer.answer = true;
+                if header.destination_epoch != 0 {
+                    peer.stats.stale_epoch += 1;
+                }
+            }
+            Standing::Stale => peer.stats.stale_epoch += 1,
+        }
+        let peer = &mut self.peers[index as usize];
+        if peer.wants_to_send() && !peer.ready {
+            peer.ready = true;
+            self.ready.push_back(index);
+        }
+        let deadline = peer.deadline(&self.shared.config);
+        self.timers.set(deadline, index, &mut peer.scheduled);
+    }
+}
+
+impl Peer {
+    /// Whether [`transmit`](Self::transmit) is worth a call.
+    pub(super) fn wants_to_send(&self) -> bool {
+        self.answer
+            || self.greet_now
+            || self.paths.iter().any(|path| path.arrivals.urgent() || path.probes > 0)
+            || self.has_unsent()
+    }
+
+    fn receive(
+        &mut self,
+        now: Nanos,
+        at: usize,
+        header: &Header,
+        frames: &[u8],
+        shared: &mut Shared,
+        sink: &mut impl FnMut(Delivery<'_>) -> Verdict,
+    ) {
+        self.last_heard = now;
+        if !self.paths[at].arrivals.is_new(header.number, header.span) {
+            self.stats.duplicate_datagrams += 1;
+            return;
+        }
+        self.credit = header.credit.into();
+        self.stats.datagrams_received += 1;
+        self.stats.bytes_received += (frames.len() + HEADER_LEN) as u64;
+        match self.frames(now, frames, shared, sink) {
+            Ok(Taken { asks, refused }) => {
+                if asks {
+                    shared.credits.heard(now, &mut self.active_in);
+                }
+                if !refused {
+                    let at_once = header.flags & ACK_NOW != 0;
+                    self.paths[at].arrivals.arrived(now, header.number, asks, at_once, &shared.config);
+                }
+            }
+            Err(error) => {
+                tracing::trace!(%error, peer = self.task, "datagram of a peer is malformed");
+                shared.stats.malformed += 1;
+            }
+        }
+    }
+
+    fn frames(
+        &mut self,
+        now: Nanos,
+        frames: &[u8],
+        shared: &mut Shared,
+        sink: &mut impl FnMut(Delivery<'_>) -> Verdict,
+    ) -> Result<Taken, WireError> {
+        let mut taken = Taken { asks: false, refused: false };
+        for frame in Frames::new(frames) {
+            match frame? {
+                Frame::Data { lane, unit, payload } => {
+                    taken.asks = true;
+                    taken.refused |= !self.data(lane, unit, payload, sink);
+                }
+                Frame::Part { lane, unit, total, index, payload } => {
+                    taken.asks = true;
+                    taken.refused |= !self.part(lane, unit, total, index, payload, sink);
+                }
+                Frame::Ack(ack) => self.on_ack(now, &ack, shared),
+                Frame::Probe => taken.asks = true,
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Returns false if the unit was not taken.
+    #[inline]
+    fn data(
+        &mut self,
+        lane: u8,
+        unit: u32,
+        payload: &[u8],
+        sink: &mut impl FnMut(Delivery<'_>) -> Verdict,
+    ) -> bool {
+        let units = &mut self.units[usize::from(lane)];
+        let id = super::lane::expand(units.base(), unit);
+        match units.check(id) {
+            Seen::Old => {
+                self.stats.duplicate_units += 1;
+                return true;
+            }
+            Seen::Beyond => {
+                self.stats.units_refused += 1;
+                return false;
+            }
+            Seen::New => {}
+        }
+        let delivery = Delivery { peer: self.task, lane: Lane::of(lane), packet: payload };
+        if sink(delivery) == Verdict::Drop {
+            self.stats.units_refused += 1;
+            return false;
+        }
+        units.insert(id);
+        if !self.joins.is_empty() {
+            self.joins.finish(lane, id);
+        }
+        self.stats.units_delivered += 1;
+        true
+    }
+
+    /// Returns false if the part was not taken.
+    fn part(
+        &mut self,
+        lane: u8,
+        unit: u32,
+        total: u32,
+        index: u8,
+        payload: &[u8],
+        sink: &mut impl FnMut(Delivery<'_>) -> Verdict,
+    ) -> bool {
+        let units = &mut self.units[usize::from(lane)];
+        let id = super::lane::expand(units.base(), unit);
+        match units.check(id) {
+            Seen::Old => {
+                self.stats.duplicate_units += 1;
+                return true;
+            }
+            Seen::Beyond => {
+                self.stats.units_refused += 1;
+                return false;
+            }
+            Seen::New => {}
+        }
+        let packet = match self.joins.part(lane, id, total, index, payload) {
+            Joined::Kept => return true,
+            Joined::Refused => {
+                self.stats.units_refused += 1;
+                return false;
+            }
+            Joined::Whole(packet) => packet,
+        };
+        if sink(Delivery { peer: self.task, lane: Lane::of(lane), packet }) == Verdict::Drop {
+            self.stats.units_refused += 1;
+            self.joins.unfinish(lane, id, index);
+            return false;
+        }
+        units.insert(id);
+        self.joins.finish(lane, id);
+        self.stats.units_delivered += 1;
+        true
+    }
+}
+
+/// What a datagram's frames came to.
+struct Taken {
+    /// Something in it is to be acknowledged.
+    asks: bool,
+    /// Something in it was refused, so that it is not acknowledged.
+    refused: bool,
+}

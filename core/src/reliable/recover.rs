@@ -1,0 +1,263 @@
+//! Acknowledgements that arrive, and what is done when they don't.
+
+use super::Shared;
+use super::config::Nanos;
+use super::events::Event;
+use super::lane::NO_TOKEN;
+use super::path::PathState;
+use super::peer::Peer;
+use super::sent::{Fate, Span, WHOLE};
+use super::wire::Ack;
+
+/// Timeouts of a path after which silence means suspicion.
+const SUSPECT_TIMEOUTS: u32 = 2;
+/// Greetings to a peer for which there is nothing else.
+const IDLE_GREETINGS: u32 = 10;
+/// Timeouts after which a path starts over with the smallest window.
+const RESTART_TIMEOUTS: u32 = 3;
+
+impl Peer {
+    /// Takes an acknowledgement.
+    pub(super) fn on_ack(&mut self, now: Nanos, ack: &Ack<'_>, shared: &mut Shared) {
+        let Some(at) = self.path_at(ack.path) else { return };
+        let path = &self.paths[at];
+        let bitmap_end = ack.settled.saturating_add(64 * ack.words().len() as u64);
+        if ack.settled > path.next_number || bitmap_end > path.next_number.saturating_add(63) {
+            // Nothing of the kind was sent.
+            return;
+        }
+        let (base, end) = (path.sent.base(), path.sent.end());
+        let mut highest = ack.settled.checked_sub(1);
+        for (index, word) in (0..).zip(ack.words()) {
+            if word != 0 {
+                highest = Some(ack.settled + 64 * index + 63 - u64::from(word.leading_zeros()));
+            }
+        }
+        // The round trip is measured first, for what the rest does depends on it.
+        if let Some(highest) = highest
+            && let Some(sent) = path.sent.get(highest)
+            && sent.fate == Fate::InFlight
+        {
+            let total = now.saturating_sub(sent.time);
+            let path = &mut self.paths[at];
+            let rtt = path.rtt.sample(total, ack.delay.into());
+            path.congestion.on_rtt(now, highest, rtt);
+        }
+        let mut news = false;
+        for number in base..ack.settled.min(end) {
+            news |= self.acked(now, at, number, shared);
+        }
+        for (index, mut word) in (0..).zip(ack.words()) {
+            while word != 0 {
+                let number = ack.settled + 64 * index + u64::from(word.trailing_zeros());
+                word &= word - 1;
+                news |= self.acked(now, at, number, shared);
+            }
+        }
+        if news {
+            self.on_news(now, at, shared);
+        }
+    }
+
+    /// One number was acknowledged. Returns whether that is news.
+    #[inline]
+    fn acked(&mut self, now: Nanos, at: usize, number: u64, shared: &mut Shared) -> bool {
+        let path = &mut self.paths[at];
+        let Some(entry) = path.sent.get_mut(number) else { return false };
+        let fate = std::mem::take(&mut entry.fate);
+        if fate == Fate::Settled {
+            return false;
+        }
+        let entry = *entry;
+        path.loss.arrived(number, entry.time);
+        if fate == Fate::InFlight {
+            path.open -= 1;
+            path.in_flight -= u64::from(entry.size);
+            self.charged -= u64::from(entry.size + shared.config.datagram_overhead);
+            path.congestion.on_acked(now, entry.size.into(), number, path.next_number);
+        } else {
+            self.stats.losses_undone += 1;
+            if path.timeouts == 0 {
+                path.loss.was_early();
+            }
+        }
+        for &span in entry.spans() {
+            self.units_acked(span, shared);
+        }
+        true
+    }
+
+    fn units_acked(&mut self, span: Span, shared: &mut Shared) {
+        let span = if span.part != WHOLE {
+            let Some(whole) = self.splits.acked(span) else { return };
+            whole
+        } else {
+            if !self.splits.is_empty() {
+                self.splits.whole_acked(span);
+            }
+            span
+        };
+        let (task, stats) = (self.task, &mut self.stats);
+        self.lanes[usize::from(span.lane)].acked(span, |token| {
+            shared.units -= 1;
+            stats.units_acked += 1;
+            if token != NO_TOKEN {
+                shared.events.push_back(Event::Acked { peer: task, token });
+            }
+        });
+    }
+
+    fn on_news(&mut self, now: Nanos, at: usize, shared: &mut Shared) {
+        let path = &mut self.paths[at];
+        path.timeouts = 0;
+        path.progress = now;
+        path.probes = 0;
+        if !path.is_up() {
+            path.state = PathState::Up;
+            shared.events.push_back(Event::PathUp { peer: self.task, path: path.id });
+            // What waits on paths that are still down can now go this way.
+            for other in 0..self.paths.len() {
+                if !self.paths[other].is_up() {
+                    self.give_up_all(other, shared);
+                }
+            }
+        }
+        self.detect_losses(now, at, shared);
+        self.paths[at].retire(now, &shared.config);
+    }
+
+    fn detect_losses(&mut self, now: Nanos, at: usize, shared: &Shared) {
+        loop {
+            let path = &mut self.paths[at];
+            let Some(number) = path.loss.next_lost(now, &path.rtt, &path.sent) else { return };
+            self.give_up(at, number, true, shared);
+        }
+    }
+
+    /// The datagram counts as lost: what it carried is sent again.
+    pub(super) fn give_up(&mut self, at: usize, number: u64, congestion: bool, shared: &Shared) {
+        let path = &mut self.paths[at];
+        let Some(entry) = path.sent.get_mut(number) else { return };
+        if entry.fate != Fate::InFlight {
+            return;
+        }
+        entry.fate = Fate::Lost;
+        let entry = *entry;
+        path.open -= 1;
+        path.in_flight -= u64::from(entry.size);
+        self.charged -= u64::from(entry.size + shared.config.datagram_overhead);
+        if path.open == 0 && !path.is_up() {
+            // Nothing else would find out that it is back.
+            path.probes = path.probes.max(1);
+        }
+        self.stats.datagrams_lost += 1;
+        if congestion {
+            path.congestion.on_lost(entry.size.into(), number, path.next_number);
+        }
+        for &span in entry.spans() {
+            self.stats.units_resent += u64::from(if span.part == WHOLE {
+                self.lanes[usize::from(span.lane)].lost(span, path.id, number)
+            } else {
+                self.splits.lost(span)
+            });
+        }
+    }
+
+    /// Everything on this path counts as lost.
+    pub(super) fn give_up_all(&mut self, at: usize, shared: &Shared) {
+        let sent = &self.paths[at].sent;
+        for number in sent.base()..sent.end() {
+            self.give_up(at, number, false, shared);
+        }
+    }
+
+    /// Datagrams of more than `len` bytes on this path count as lost.
+    pub(super) fn give_up_larger(&mut self, at: usize, len: usize, shared: &Shared) {
+        for number in self.paths[at].sent.base()..self.paths[at].sent.end() {
+            if self.paths[at].sent.get(number).is_some_and(|sent| sent.size as usize > len) {
+                self.give_up(at, number, false, shared);
+            }
+        }
+    }
+
+    /// Runs the timers that are due. Returns whether there may be something to send.
+    pub(super) fn on_timeout(&mut self, now: Nanos, shared: &mut Shared) -> bool {
+        if self.purged {
+            return false;
+        }
+        for at in 0..self.paths.len() {
+            let path = &mut self.paths[at];
+            path.arrivals.on_timeout(now);
+            if path.loss.timer.is_some_and(|timer| timer <= now) {
+                self.detect_losses(now, at, shared);
+            }
+            if self.paths[at].probe_at(&shared.config).is_some_and(|timer| timer <= now) {
+                self.probe(now, at, shared);
+            }
+        }
+        if self.greet_at.is_some_and(|at| at <= now) {
+            self.greet_at = None;
+            // Without anything to send, one that does not answer is left alone after a while.
+            self.greet_now = self.outstanding() > 0 || self.greetings < IDLE_GREETINGS;
+        }
+        if self.silent_at(&shared.config) <= now {
+            let silence = now - self.last_heard.min(now);
+            self.owing_since = now;
+            shared.events.push_back(Event::PeerTimeout { peer: self.task, silence });
+        }
+        true
+    }
+
+    /// A path that owes an answer is asked again: with the oldest data on it if there is some.
+    fn probe(&mut self, now: Nanos, at: usize, shared: &mut Shared) {
+        self.stats.timeouts += 1;
+        let others_up = self.paths.iter().enumerate().any(|(other, path)| other != at && path.is_up());
+        let path = &mut self.paths[at];
+        path.timeouts = path.timeouts.saturating_add(1);
+        path.probes = if path.timeouts > 1 { 2 } else { 1 };
+        if path.timeouts == RESTART_TIMEOUTS {
+            path.congestion.on_silence(path.next_number);
+        }
+        let silence = now.saturating_sub(path.progress);
+        if path.is_up() && path.timeouts >= SUSPECT_TIMEOUTS && silence >= shared.config.suspect_after {
+            self.suspect(at, shared);
+        }
+        let path = &self.paths[at];
+        if !path.is_up() && others_up {
+            self.paths[at].probes = 1;
+            self.give_up_all(at, shared);
+            return;
+        }
+        // One datagram per probe goes again; should it arrive, the acknowledgement tells about the others.
+        let (base, end, mut again) = (path.sent.base(), path.sent.end(), path.probes);
+        for number in base..end {
+            if again == 0 {
+                break;
+            }
+            if self.paths[at].sent.get(number).is_some_and(|sent| sent.fate == Fate::InFlight) {
+                self.give_up(at, number, false, shared);
+                again -= 1;
+            }
+        }
+    }
+
+    /// Data leaves this path if there is another one.
+    pub(super) fn suspect(&mut self, at: usize, shared: &mut Shared) {
+        let path = &mut self.paths[at];
+        if !path.is_up() {
+            return;
+        }
+        path.state = PathState::Suspect;
+        path.congestion.on_silence(path.next_number);
+        path.probes = path.probes.max(1);
+        shared.events.push_back(Event::PathSuspect { peer: self.task, path: path.id });
+        if self.paths.iter().any(|path| path.is_up()) {
+            self.give_up_all(at, shared);
+        } else {
+            // The paths that failed before may be no worse than this one now.
+            for path in &mut self.paths {
+                path.probes = path.probes.max(1);
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Units that no longer fit a datagram because the path MTU shrank: they travel in parts of a size that every
+//! path carries. The upper layer makes new units small enough; this is only for those already submitted.
+
+use super::draft::Draft;
+use super::lane::SendLane;
+use super::sent::Span;
+use super::wire::{self, MAX_PARTS, PART_HEADER_LEN, PART_LEN};
+
+/// Units of one peer that travel in parts at the same time; as many can be put together.
+pub(super) const MAX_SPLITS: usize = 4;
+
+type Bits = [u64; 4];
+const _: () = assert!(MAX_PARTS <= 256);
+
+fn all(parts: usize) -> Bits {
+    let mut bits = [0; 4];
+    for part in 0..parts {
+        set(&mut bits, part);
+    }
+    bits
+}
+
+fn set(bits: &mut Bits, part: usize) {
+    bits[part / 64] |= 1 << (part % 64);
+}
+
+fn clear(bits: &mut Bits, part: usize) {
+    bits[part / 64] &= !(1 << (part % 64));
+}
+
+fn has(bits: &Bits, part: usize) -> bool {
+    bits[part / 64] >> (part % 64) & 1 == 1
+}
+
+fn first(bits: &Bits) -> Option<usize> {
+    bits.iter().position(|&word| word != 0).map(|word| word * 64 + bits[word].trailing_zeros() as usize)
+}
+
+#[derive(Debug)]
+struct Split {
+    lane: u8,
+    id: u64,
+    total: u32,
+    /// Parts to be sent.
+    pending: Bits,
+    /// Parts not acknowledged.
+    missing: Bits,
+}
+
+/// The sending side.
+#[derive(Debug, Default)]
+pub(super) struct Splits {
+    splits: Vec<Split>,
+}
+
+impl Splits {
+    pub(super) fn full(&self) -> bool {
+        self.splits.len() >= MAX_SPLITS
+    }
+
+    /// Units that travel in parts.
+    #[cfg(any(test, feature = "sim"))]
+    pub(super) fn len(&self) -> usize {
+        self.splits.len()
+    }
+
+    pub(super) fn heap(&self) -> usize {
+        self.splits.capacity() * size_of::<Split>()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.splits.clear();
+    }
+
+    pub(super) fn start(&mut self, lane: u8, id: u64, total: u32) {
+        let bits = all((total as usize).div_ceil(PART_LEN));
+        self.splits.push(Split { lane, id, total, pending: bits, missing: bits });
+    }
+
+    pub(super) fn has_unsent(&self, lane: u8) -> bool {
+        self.splits.iter().any(|split| split.lane == lane && split.pending != [0; 4])
+    }
+
+    /// Puts waiting parts of units of `lane` into the datagram. False when it is full.
+    pub(super) fn fill(&mut self, draft: &mut Draft<'_>, lane: &SendLane, lane_number: u8) -> bool {
+        for split in self.splits.iter_mut().filter(|split| split.lane == lane_number) {
+            while let Some(part) = first(&split.pending) {
+                let offset = part * PART_LEN;
+                let len = PART_LEN.min(split.total as usize - offset);
+                let span = Span { unit: split.id as u32, count: 1, lane: lane_number, part: part as u8 };
+                if draft.room() < PART_HEADER_LEN + len || !draft.sent.push(span) {
+                    return false;
+                }
+                draft.push(&wire::part_header(
+                    lane_number,
+                    len as u16,
+                    split.id as u32,
+                    split.total,
+                    offset as u32,
+                ));
+                lane.put_part(draft, split.id, offset, len);
+                clear(&mut split.pending, part);
+            }
+        }
+        true
+    }
+
+    /// A part arrived. Returns the unit when that was the last one.
+    pub(super) fn acked(&mut self, span: Span) -> Option<Span> {
+        let at = self.find(span)?;
+        let split = &mut self.splits[at];
+        clear(&mut split.missing, span.part.into());
+        clear(&mut split.pending, span.part.into());
+        (split.missing == [0; 4]).then(|| {
+            self.splits.swap_remove(at);
+            Span { part: super::sent::WHOLE, ..span }
+        })
+    }
+
+    /// A part was lost: it is sent again unless it arrived by another datagram.
+    pub(super) fn lost(&mut self, span: Span) -> u32 {
+        let Some(at) = self.find(span) else { return 0 };
+        let split = &mut self.splits[at];
+        if has(&split.missing, span.part.into()) {
+            set(&mut split.pending, span.part.into());
+            return 1;
+        }
+        0
+    }
+
+    /// The unit was acknowledged as a whole after all.
+    pub(super) fn whole_acked(&mut self, span: Span) {
+        self.splits.retain(|split| {
+            split.lane != span.lane || (split.id as u32).wrapping_sub(span.unit) >= span.count.into()
+        });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.splits.is_empty()
+    }
+
+    fn find(&self, span: Span) -> Option<usize> {
+        self.splits.iter().position(|split| split.lane == span.lane && split.id as u32 == span.unit)
+    }
+}
+
+#[derive(Debug)]
+struct Join {
+    lane: u8,
+    id: u64,
+    missing: Bits,
+    bytes: Vec<u8>,
+}
+
+/// The receiving side.
+#[derive(Debug, Default)]
+pub(super) struct Joins {
+    joins: Vec<Join>,
+}
+
+/// What became of a part.
+#[derive(Debug)]
+pub(super) enum Joined<'a> {
+    /// Kept, or known already.
+    Kept,
+    /// No place: as if it never arrived.
+    Refused,
+    /// The unit is whole. Call [`Joins::finish`] once it was accepted.
+    Whole(&'a [u8]),
+}
+
+impl Joins {
+    pub(super) fn heap(&self) -> usize {
+        self.joins.iter().map(|join| join.bytes.capacity() + size_of::<Join>()).sum()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.joins.clear();
+    }
+
+    pub(super) fn part(&mut self, lane: u8, id: u64, total: u32, index: u8, payload: &[u8]) -> Joined<'_> {
+        let found = self.joins.iter().position(|join| join.lane == lane && join.id == id);
+        let at = match found {
+            Some(at) => at,
+            None if self.joins.len() >= MAX_SPLITS => return Joined::Refused,
+            None => {
+                let missing = all((total as usize).div_ceil(PART_LEN));
+                self.joins.push(Join { lane, id, missing, bytes: vec![0; total as usize] });
+                self.joins.len() - 1
+            }
+        };
+        let join = &mut self.joins[at];
+        if join.bytes.len() != total as usize {
+            return Joined::Refused;
+        }
+        let start = usize::from(index) * PART_LEN;
+        // The parser has checked that a part lies inside of its unit.
+        let Some(place) = join.bytes.get_mut(start..start + payload.len()) else { return Joined::Refused };
+        place.copy_from_slice(payload);
+        clear(&mut join.missing, index.into());
+        if join.missing == [0; 4] { Joined::Whole(&join.bytes) } else { Joined::Kept }
+    }
+
+    /// The upper layer refused the unit: the last part is wanted again.
+    pub(super) fn unfinish(&mut self, lane: u8, id: u64, index: u8) {
+        if let Some(join) = self.joins.iter_mut().find(|join| join.lane == lane && join.id == id) {
+            set(&mut join.missing, index.into());
+        }
+    }
+
+    /// The unit was taken (from parts or whole).
+    pub(super) fn finish(&mut self, lane: u8, id: u64) {
+        self.joins.retain(|join| join.lane != lane || join.id != id);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.joins.is_empty()
+    }
+}

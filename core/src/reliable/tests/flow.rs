@@ -1,0 +1,192 @@
+//! Units, datagrams, acknowledgements, windows.
+
+use super::*;
+
+#[test]
+fn a_lone_unit_leaves_at_once_and_is_acknowledged_after_the_delay() {
+    let mut pair = Pair::new();
+    pair.submit(0, Lane::Request, b"hello", 42).unwrap();
+    assert_eq!(pair.send(0), 1);
+    pair.receive(1);
+    assert_eq!(pair.got[1], [b"h:hello"]);
+    assert_eq!(pair.send(1), 0, "the acknowledgement waits for company");
+    assert!(pair.engines[1].owes_acks());
+    pair.now += 100 * US;
+    assert_eq!(pair.send(1), 1);
+    pair.receive(0);
+    assert_eq!(pair.events(0), [Event::Acked { peer: 1, token: 42 }]);
+    assert_eq!(pair.engines[0].outstanding(1), Some(0));
+    assert!(!pair.engines[1].owes_acks());
+}
+
+#[test]
+fn an_answer_carries_the_acknowledgement() {
+    let mut pair = Pair::new();
+    pair.submit(0, Lane::Request, b"question", 1).unwrap();
+    pair.send(0);
+    pair.receive(1);
+    pair.submit(1, Lane::Reply, b"answer", 2).unwrap();
+    assert_eq!(pair.send(1), 1);
+    pair.receive(0);
+    assert_eq!(pair.events(0), [Event::Acked { peer: 1, token: 1 }]);
+    assert_eq!(pair.engines[1].stats(0).unwrap().acks_sent, 1);
+}
+
+#[test]
+fn acknowledgements_are_batched_by_the_threshold() {
+    for threshold in [1, 4, 31] {
+        let config =
+            EngineConfig { ack_threshold: threshold, receive_buffer: 8 << 20, ..EngineConfig::default() };
+        let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+        for round in 0..62u64 {
+            pair.submit(0, Lane::Request, &[1; 64], round).unwrap();
+            pair.send(0);
+            pair.receive(1);
+            pair.send(1);
+            pair.receive(0);
+        }
+        let acks = pair.engines[1].stats(0).unwrap().acks_sent;
+        assert_eq!(acks, 62 / u64::from(threshold), "threshold {threshold}");
+    }
+}
+
+#[test]
+fn small_units_share_datagrams_when_more_wait() {
+    let mut pair = Pair::new();
+    for n in 0..500 {
+        pair.submit(0, Lane::Request, &[n as u8; 8], NO_TOKEN).unwrap();
+    }
+    let datagrams = pair.send(0);
+    let per_datagram = (1472 - HEADER_LEN) / 18;
+    assert_eq!(datagrams, 500usize.div_ceil(per_datagram));
+    pair.receive(1);
+    assert_eq!(pair.got[1].len(), 500);
+}
+
+#[test]
+fn a_full_lane_says_again_and_goes_on_after_acknowledgements() {
+    let config = EngineConfig { lane_units: 8, ..EngineConfig::default() };
+    let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+    for n in 0..8 {
+        pair.submit(0, Lane::Request, b"x", n).unwrap();
+    }
+    assert_eq!(pair.submit(0, Lane::Request, b"x", 8), Err(SubmitError::Again));
+    pair.submit(0, Lane::Reply, b"x", 9).expect("the other lane has room");
+    pair.send(0);
+    pair.receive(1);
+    assert_eq!(pair.send(1), 1, "the starved sender asked for an acknowledgement without delay");
+    pair.receive(0);
+    assert_eq!(pair.events(0).len(), 9);
+    pair.submit(0, Lane::Request, b"x", 8).unwrap();
+}
+
+#[test]
+fn the_total_bound_counts_events_that_nobody_fetched() {
+    let config = EngineConfig { total_units: 10, ..EngineConfig::default() };
+    let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+    for n in 0..10 {
+        pair.submit(0, Lane::Request, b"x", n).unwrap();
+    }
+    assert_eq!(pair.submit(0, Lane::Request, b"x", 10), Err(SubmitError::Again));
+    pair.submit(0, Lane::Reply, b"x", 11).expect("replies have a reserve");
+    pair.run(10 * MS);
+    assert_eq!(pair.submit(0, Lane::Request, b"x", 10), Err(SubmitError::Again), "11 events wait");
+    assert_eq!(pair.events(0).len(), 11);
+    pair.submit(0, Lane::Request, b"x", 10).unwrap();
+}
+
+#[test]
+fn a_lost_tail_is_sent_again_soon_under_a_new_number() {
+    let mut pair = Pair::new();
+    pair.submit(0, Lane::Request, b"warm up", 0).unwrap();
+    pair.run(10 * MS);
+    pair.submit(0, Lane::Request, b"tail", 1).unwrap();
+    pair.send(0);
+    let lost = pair.wires[1].pop().unwrap();
+    let start = pair.now;
+    while pair.wires[1].is_empty() {
+        pair.now = pair.engines[0].next_timeout().expect("a probe timer");
+        pair.send(0);
+    }
+    assert!(pair.now - start <= MS, "waited {} us", (pair.now - start) / US);
+    let again = &pair.wires[1][0];
+    assert!(header(again).number > header(&lost).number);
+    assert_eq!(header(again).flags, ACK_NOW);
+    pair.receive(1);
+    pair.deliver(1, &lost, Verdict::Accept);
+    assert_eq!(pair.got[1], [&b"h:warm up"[..], b"h:tail"]);
+}
+
+#[test]
+fn a_refused_unit_comes_again() {
+    let mut pair = Pair::new();
+    pair.submit(0, Lane::Request, b"twice", 1).unwrap();
+    pair.send(0);
+    let first = pair.wires[1].remove(0);
+    pair.deliver(1, &first, Verdict::Drop);
+    assert!(!pair.engines[1].owes_acks());
+    pair.run(10 * MS);
+    assert_eq!(pair.got[1], [b"h:twice"]);
+    assert_eq!(pair.events(0), [Event::Acked { peer: 1, token: 1 }]);
+}
+
+#[test]
+fn replies_pass_requests_that_fill_the_window() {
+    let config = EngineConfig { initial_window: 2, ..EngineConfig::default() };
+    let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+    for n in 0..100 {
+        pair.submit(0, Lane::Request, &[0; 1400], n).unwrap();
+    }
+    let requests = pair.send(0);
+    assert!(requests < 100);
+    assert_eq!(pair.send(0), 0, "the window is full");
+    pair.submit(0, Lane::Reply, b"urgent", 100).unwrap();
+    assert_eq!(pair.send(0), 1);
+    let last = pair.wires[1].last().unwrap().clone();
+    pair.deliver(1, &last, Verdict::Accept);
+    assert_eq!(pair.got[1], [b"h:urgent"]);
+}
+
+#[test]
+fn external_bodies_are_named_not_copied() {
+    let mut pair = Pair::new();
+    let body = Body::External { buffer: 9, offset: 1000, len: 1200 };
+    pair.engines[0].submit(0, 1, Lane::Request, b"head", body, 7).unwrap();
+    let mut out = Transmit::default();
+    assert!(pair.engines[0].poll_transmit(0, &mut pair.memory, &mut out));
+    assert_eq!(out.datagram(0)[1], Segment::External { buffer: 9, offset: 1000, len: 1200 });
+    assert!(out.bytes.len() < 100);
+    let mut datagram = Vec::new();
+    out.copy_datagram(0, &mut pair.memory, &mut datagram);
+    pair.deliver(1, &datagram, Verdict::Accept);
+    assert_eq!(pair.got[1][0], [b"head", &pair.memory.0[1000..2200]].concat());
+}
+
+#[test]
+fn a_batch_has_datagrams_of_one_size_and_acknowledgements_behind_them() {
+    let config = EngineConfig { receive_buffer: 8 << 20, ..EngineConfig::default() };
+    let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+    for n in 0..16 {
+        pair.submit(1, Lane::Request, &[1; 1400], n).unwrap();
+    }
+    pair.send(1);
+    pair.receive(0);
+    let max = pair.engines[0].max_payload(1).unwrap();
+    for _ in 0..40 {
+        let body = Body::External { buffer: 9, offset: 0, len: max as u32 };
+        pair.engines[0].submit(0, 1, Lane::Request, &[], body, 1).unwrap();
+    }
+    let mut out = Transmit::default();
+    assert!(pair.engines[0].poll_transmit(0, &mut pair.memory, &mut out));
+    assert_eq!(out.segment_size, 1472);
+    assert_eq!(out.datagrams(), 17, "sixteen full ones are the window, and the acknowledgement");
+    assert_eq!(out.total, 16 * 1472 + HEADER_LEN + 16);
+    let lens: Vec<usize> = (0..17)
+        .map(|index| {
+            let mut datagram = Vec::new();
+            out.copy_datagram(index, &mut pair.memory, &mut datagram);
+            datagram.len()
+        })
+        .collect();
+    assert!(lens[..16].iter().all(|&len| len == 1472));
+}

@@ -1,0 +1,124 @@
+//! What must not be taken: replays, forgeries, other incarnations.
+
+use super::*;
+
+#[test]
+fn a_replayed_datagram_has_no_effect() {
+    let mut pair = Pair::new();
+    let mut overheard = Vec::new();
+    for n in 0..50u64 {
+        pair.submit(0, Lane::Request, &n.to_le_bytes(), n).unwrap();
+        pair.submit(1, Lane::Request, &n.to_le_bytes(), n).unwrap();
+        for task in 0..2 {
+            pair.send(task);
+            overheard.extend(pair.wires[1 - task].iter().map(|datagram| (1 - task, datagram.clone())));
+            pair.receive(1 - task);
+        }
+        pair.now += 50 * US;
+    }
+    pair.run(10 * MS);
+    let (got, memory) = (pair.got.clone(), pair.engines[1].memory());
+    for _ in 0..3 {
+        for (to, datagram) in &overheard {
+            pair.deliver(*to, datagram, Verdict::Accept);
+        }
+    }
+    assert_eq!(pair.got, got);
+    assert_eq!(pair.send(0) + pair.send(1), 0, "a replay is not even answered");
+    assert_eq!(pair.engines[1].memory(), memory);
+    let replays = 3 * overheard.iter().filter(|(to, _)| *to == 1).count() as u64;
+    assert_eq!(pair.engines[1].stats(0).unwrap().duplicate_datagrams, replays);
+}
+
+#[test]
+fn forged_foreign_and_damaged_datagrams_are_counted_and_dropped() {
+    let mut pair = Pair::new();
+    pair.submit(0, Lane::Request, b"genuine", 1).unwrap();
+    pair.send(0);
+    let genuine = pair.wires[1][0].clone();
+    for bit in 0..genuine.len() * 8 {
+        let mut forged = genuine.clone();
+        forged[bit / 8] ^= 1 << (bit % 8);
+        pair.deliver(1, &forged, Verdict::Accept);
+    }
+    for len in 0..genuine.len() {
+        pair.deliver(1, &genuine[..len], Verdict::Accept);
+    }
+    assert!(pair.got[1].is_empty());
+    let stats = pair.engines[1].engine_stats();
+    let counted = stats.auth_failures + stats.malformed + stats.strangers + stats.unknown_peer;
+    assert_eq!(counted as usize, genuine.len() * 9);
+    pair.receive(1);
+    assert_eq!(pair.got[1].len(), 1);
+}
+
+#[test]
+fn a_greeting_precedes_data_when_epochs_are_unknown() {
+    let mut pair = Pair::with(&EngineConfig::default(), &[PathInfo { path_id: 0, max_datagram: 1472 }], None);
+    pair.submit(0, Lane::Request, b"secret", 1).unwrap();
+    assert_eq!(pair.send(0), 1);
+    assert_eq!(header(&pair.wires[1][0]).destination_epoch, 0);
+    assert!(pair.wires[1][0].len() < 80, "no data in a greeting");
+    // It gets lost, and is repeated.
+    pair.wires[1].clear();
+    pair.run(10 * MS);
+    assert_eq!(pair.got[1], [b"h:secret"]);
+    assert_eq!(pair.events(0), [Event::Acked { peer: 1, token: 1 }]);
+}
+
+#[test]
+fn packets_that_come_before_the_peer_is_added_are_not_lost() {
+    let path = [PathInfo { path_id: 0, max_datagram: 1472 }];
+    for known in [None, Some(1)] {
+        let mut pair = Pair::with(&EngineConfig::default(), &path, known);
+        pair.engines[1] = engine(1, &EngineConfig::default());
+        for n in 0..100 {
+            pair.submit(0, Lane::Request, &[7; 500], n).unwrap();
+        }
+        pair.run(50 * MS);
+        assert!(pair.got[1].is_empty());
+        assert!(pair.engines[1].engine_stats().unknown_peer > 0);
+        pair.engines[1].add_peer(pair.now, 0, 1, known, &path).unwrap();
+        pair.run(500 * MS);
+        assert_eq!(pair.got[1].len(), 100);
+    }
+}
+
+#[test]
+fn nothing_from_before_a_purge_is_taken_after_it() {
+    let mut pair = Pair::new();
+    for n in 0..3 {
+        pair.submit(0, Lane::Request, b"old", n).unwrap();
+        pair.submit(1, Lane::Request, b"old too", n).unwrap();
+    }
+    pair.send(0);
+    pair.send(1);
+    let held = pair.wires.clone();
+    pair.wires.iter_mut().for_each(Vec::clear);
+    pair.engines[0].purge(1).unwrap();
+    let purged: Vec<_> = (0..3).map(|token| Event::Purged { peer: 1, token }).collect();
+    assert_eq!(pair.events(0), purged);
+    assert_eq!(pair.submit(0, Lane::Request, b"x", 9), Err(SubmitError::PeerDown(1)));
+    for datagram in &held[0] {
+        pair.deliver(0, datagram, Verdict::Accept);
+    }
+    assert!(pair.got[0].is_empty(), "a purged peer is not heard");
+    pair.engines[0].resume(pair.now, 1).unwrap();
+    pair.submit(0, Lane::Request, b"new", 10).unwrap();
+    pair.run(50 * MS);
+    // The other side has learnt of it: what it had outstanding is void.
+    let events = pair.events(1);
+    assert_eq!(events[..3], (0..3).map(|token| Event::Purged { peer: 0, token }).collect::<Vec<_>>());
+    assert_eq!(events[3], Event::PeerRestarted { peer: 0, epoch: 2 });
+    for (task, wire) in held.iter().enumerate() {
+        for datagram in wire {
+            pair.deliver(task, datagram, Verdict::Accept);
+        }
+    }
+    pair.run(50 * MS);
+    assert_eq!(pair.got[1], [b"h:new"]);
+    assert!(pair.got[0].is_empty());
+    pair.submit(1, Lane::Request, b"back", 11).unwrap();
+    pair.run(50 * MS);
+    assert_eq!(pair.got[0], [b"h:back"]);
+}

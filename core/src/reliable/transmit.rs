@@ -1,0 +1,319 @@
+//! Datagrams that leave.
+
+use super::auth::Authenticator;
+use super::config::{EngineConfig, Nanos};
+use super::draft::{Draft, Memory, Transmit};
+use super::lane::Filled;
+use super::path::Path;
+use super::peer::Peer;
+use super::wire::{self, ACK_NOW, HEADER_LEN, Header, MIN_DATAGRAM};
+use super::{Engine, Lane, Shared};
+
+/// Datagrams that replies may have in flight beyond the window, so that requests can't lock them out.
+const REPLY_RESERVE: u64 = 4;
+
+impl<A: Authenticator> Engine<A> {
+    /// Writes the next datagrams into `out`. False: there is nothing to send now. To be called until it says so,
+    /// after units were submitted, datagrams arrived, or timers ran.
+    pub fn poll_transmit(&mut self, now: Nanos, memory: &mut impl Memory, out: &mut Transmit) -> bool {
+        while let Some(index) = self.ready.pop_front() {
+            let Some(peer) = self.peers.get_mut(index as usize) else { continue };
+            peer.ready = false;
+            if peer.purged {
+                continue;
+            }
+            let tools = Tools { now, auth: &self.auth, shared: &mut self.shared, memory };
+            let sent = peer.transmit(&mut Output { tools, out });
+            if sent && peer.wants_to_send() {
+                // The others have their turn first.
+                peer.ready = true;
+                self.ready.push_back(index);
+            }
+            let deadline = peer.deadline(&self.shared.config);
+            self.timers.set(deadline, index, &mut peer.scheduled);
+            if sent {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// What finishing a datagram takes.
+struct Tools<'a, A, M> {
+    now: Nanos,
+    auth: &'a A,
+    shared: &'a mut Shared,
+    memory: &'a mut M,
+}
+
+struct Output<'a, A, M> {
+    tools: Tools<'a, A, M>,
+    out: &'a mut Transmit,
+}
+
+/// Which lanes a datagram may carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Allowed {
+    requests: bool,
+    replies: bool,
+}
+
+impl Peer {
+    fn transmit<A: Authenticator, M: Memory>(&mut self, output: &mut Output<'_, A, M>) -> bool {
+        if !self.confirmed {
+            return self.greet(output);
+        }
+        for at in 0..self.paths.len() {
+            if self.paths[at].probes > 0 && self.batch(at, output) {
+                return true;
+            }
+        }
+        if self.has_unsent()
+            && let Some(at) = self.best_path(&output.tools.shared.config)
+            && self.batch(at, output)
+        {
+            return true;
+        }
+        if let Some(at) = self.paths.iter().position(|path| path.arrivals.urgent()) {
+            let at = if self.paths[at].is_up() { at } else { self.any_up().unwrap_or(at) };
+            output.out.clear(self.task, self.paths[at].id);
+            return self.acknowledge(at, usize::MAX, output);
+        }
+        if self.answer {
+            let at = self.any_up().unwrap_or(0);
+            output.out.clear(self.task, self.paths[at].id);
+            let draft = Draft::new(output.out, HEADER_LEN);
+            finish(self, at, draft, 0, false, &mut output.tools);
+            return true;
+        }
+        false
+    }
+
+    /// Shows the peer our epoch, and asks for its own.
+    fn greet<A: Authenticator, M: Memory>(&mut self, output: &mut Output<'_, A, M>) -> bool {
+        if !self.greet_now && !self.answer {
+            return false;
+        }
+        // Each time over another path: one of them may be down.
+        let at = self.greetings as usize % self.paths.len();
+        let asks = self.greet_now;
+        if asks {
+            let config = &output.tools.shared.config;
+            let wait = (config.initial_rtt * 2).max(config.retransmit_floor);
+            let wait = wait.saturating_mul(1 << self.greetings.min(20)).min(config.retransmit_max);
+            self.greet_at = Some(output.tools.now + wait);
+            self.greetings = self.greetings.saturating_add(1);
+            self.greet_now = false;
+        }
+        output.out.clear(self.task, self.paths[at].id);
+        let mut draft = Draft::new(output.out, MIN_DATAGRAM);
+        if asks {
+            // In case the peer knows us already and has nothing to say.
+            draft.push(&wire::probe());
+        }
+        finish(self, at, draft, if asks { ACK_NOW } else { 0 }, false, &mut output.tools);
+        true
+    }
+
+    fn any_up(&self) -> Option<usize> {
+        self.paths.iter().position(Path::is_up)
+    }
+
+    /// What may be sent on a path now.
+    fn allowed(&self, path: &Path) -> Allowed {
+        if !path.has_place() {
+            return Allowed { requests: false, replies: false };
+        }
+        let window = path.congestion.window();
+        let reserve = REPLY_RESERVE * path.max_datagram as u64;
+        let requests = path.in_flight < window && (self.charged < self.credit || self.charged == 0);
+        let replies = path.in_flight < window + reserve && self.charged < self.credit + reserve;
+        Allowed { requests, replies }
+    }
+
+    /// The path that brings the next datagrams across soonest.
+    fn best_path(&self, config: &EngineConfig) -> Option<usize> {
+        let replies = self.has_unsent_in(Lane::Reply);
+        if let [path] = &self.paths[..] {
+            let allowed = self.allowed(path);
+            return (path.is_up() && (allowed.requests || (replies && allowed.replies))).then_some(0);
+        }
+        let mut best = None;
+        for (at, path) in self.paths.iter().enumerate() {
+            let allowed = self.allowed(path);
+            if !path.is_up() || !(allowed.requests || (replies && allowed.replies)) {
+                continue;
+            }
+            let cost = path.cost(path.max_datagram.min(config.batch_bytes));
+            if best.is_none_or(|(least, _)| cost < least) {
+                best = Some((cost, at));
+            }
+        }
+        best.map(|(_, at)| at)
+    }
+
+    /// Writes as many datagrams as the path takes and one send can carry. False if there were none.
+    fn batch<A: Authenticator, M: Memory>(&mut self, at: usize, output: &mut Output<'_, A, M>) -> bool {
+        output.out.clear(self.task, self.paths[at].id);
+        let none_up = self.any_up().is_none();
+        let (most, most_bytes) =
+            (output.tools.shared.config.batch_datagrams, output.tools.shared.config.batch_bytes);
+        let mut ended = false;
+        while !ended {
+            let written = output.out.datagrams();
+            let path = &self.paths[at];
+            let cap = if written == 0 { path.max_datagram } else { output.out.segment_size };
+            if written >= most || (written > 0 && output.out.total + cap > most_bytes) {
+                break;
+            }
+            let probing = path.probes > 0;
+            let allowed = if probing {
+                let data = path.is_up() || none_up;
+                Allowed { requests: data, replies: data }
+            } else {
+                self.allowed(path)
+            };
+            if probing && !path.has_place() {
+                self.make_place(at, output.tools.shared);
+            }
+            let mut draft = Draft::new(output.out, cap);
+            self.fill(at, allowed, &mut draft);
+            let data = draft.len() > HEADER_LEN;
+            if !data && !probing {
+                draft.abandon();
+                break;
+            }
+            if !data {
+                draft.push(&wire::probe());
+            }
+            let more = self.has_unsent();
+            let charge = (draft.len() + output.tools.shared.config.datagram_overhead as usize) as u64;
+            let path = &mut self.paths[at];
+            let window_full = path.in_flight + draft.len() as u64 >= path.congestion.window();
+            if window_full {
+                path.congestion.note_limited();
+            }
+            let blocked = window_full || self.charged + charge >= self.credit;
+            let starved = self.lanes.iter().any(|lane| lane.starved);
+            let at_once = probing || draft.resent > 0 || if more { blocked } else { starved };
+            if !more {
+                self.write_acks(output.tools.now, &mut draft);
+            }
+            if probing {
+                self.paths[at].probes -= 1;
+            }
+            self.charged += charge_of(&draft, output.tools.shared);
+            let len = finish(self, at, draft, if at_once { ACK_NOW } else { 0 }, true, &mut output.tools);
+            ended = len < output.out.segment_size || !more;
+        }
+        let written = output.out.datagrams();
+        if written == 0 {
+            return false;
+        }
+        // Acknowledgements that found no room go behind the full datagrams.
+        if !ended && written < most && self.paths.iter().any(|path| path.arrivals.urgent()) {
+            let cap = output.out.segment_size;
+            self.acknowledge(at, cap, output);
+        }
+        true
+    }
+
+    /// Puts units into a datagram, replies first.
+    fn fill(&mut self, at: usize, allowed: Allowed, draft: &mut Draft<'_>) {
+        let path = &self.paths[at];
+        let (id, number, limit) = (path.id, path.next_number, path.max_datagram - HEADER_LEN);
+        for (lane, allowed) in [(Lane::Reply, allowed.replies), (Lane::Request, allowed.requests)] {
+            if !allowed || draft.sent.full() {
+                continue;
+            }
+            let lane = lane as usize;
+            if !self.splits.is_empty() && !self.splits.fill(draft, &self.lanes[lane], lane as u8) {
+                continue;
+            }
+            while let Filled::TooBig(unit) = self.lanes[lane].fill(draft, limit, id, number) {
+                if self.splits.full() {
+                    break;
+                }
+                let total = self.lanes[lane].start_split(unit);
+                self.splits.start(lane as u8, unit, total);
+                if !self.splits.fill(draft, &self.lanes[lane], lane as u8) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Appends the acknowledgements that wait, as far as there is room.
+    fn write_acks(&mut self, now: Nanos, draft: &mut Draft<'_>) {
+        for path in &mut self.paths {
+            if path.arrivals.waiting() && draft.room() >= path.arrivals.frame_len() {
+                path.arrivals.write(now, path.id, draft);
+                self.stats.acks_sent += 1;
+            }
+        }
+    }
+
+    /// Appends a datagram that carries nothing but acknowledgements.
+    fn acknowledge<A: Authenticator, M: Memory>(
+        &mut self,
+        at: usize,
+        cap: usize,
+        output: &mut Output<'_, A, M>,
+    ) -> bool {
+        if !self.paths[at].has_place() {
+            self.make_place(at, output.tools.shared);
+        }
+        let mut draft = Draft::new(output.out, cap.min(self.paths[at].max_datagram));
+        self.write_acks(output.tools.now, &mut draft);
+        if draft.len() == HEADER_LEN {
+            draft.abandon();
+            return false;
+        }
+        finish(self, at, draft, 0, false, &mut output.tools);
+        true
+    }
+
+    /// Gives up the oldest datagrams, of which the path can't keep track any longer.
+    fn make_place(&mut self, at: usize, shared: &Shared) {
+        while !self.paths[at].has_place() {
+            let oldest = self.paths[at].sent.base();
+            self.give_up(at, oldest, false, shared);
+            self.paths[at].sent.retire(|_| true);
+        }
+    }
+}
+
+fn charge_of(draft: &Draft<'_>, shared: &Shared) -> u64 {
+    draft.len() as u64 + u64::from(shared.config.datagram_overhead)
+}
+
+/// Gives the datagram its number, header and authenticator. Returns its length.
+fn finish<A: Authenticator, M: Memory>(
+    peer: &mut Peer,
+    at: usize,
+    draft: Draft<'_>,
+    flags: u8,
+    asks: bool,
+    tools: &mut Tools<'_, A, M>,
+) -> usize {
+    let path = &mut peer.paths[at];
+    let header = Header {
+        flags,
+        path: path.id,
+        job: tools.shared.job,
+        source: tools.shared.local,
+        destination: peer.task,
+        source_epoch: peer.local_epoch,
+        destination_epoch: peer.remote_epoch,
+        number: path.next_number,
+        credit: tools.shared.credits.offer(tools.now),
+        span: path.span(),
+    };
+    let (len, sent) = draft.finish(&header, tools.auth, tools.memory);
+    path.on_sent(tools.now, sent, len, asks);
+    peer.answer = false;
+    peer.stats.datagrams_sent += 1;
+    peer.stats.bytes_sent += len as u64;
+    len
+}

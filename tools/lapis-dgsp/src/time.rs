@@ -1,0 +1,324 @@
+//! `lapis-dgsp time`: packs and unpacks each shape with the engine, a hand-written loop, memcpy and peer programs, in turn
+//! within every round, and prints medians and ratios.
+#![allow(unsafe_code, reason = "times loops over raw memory")]
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use lapis_dgsp::Registered;
+use serde::Serialize;
+
+use crate::file::Failure;
+use crate::shapes::{self, Shape};
+
+/// What is timed, and how.
+#[derive(Args)]
+pub(crate) struct TimeArgs {
+    /// One JSON object a line instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Only these shapes.
+    #[arg(long, value_delimiter = ',')]
+    shapes: Vec<String>,
+    /// Rounds; medians are taken over them.
+    #[arg(long, default_value_t = 9)]
+    rounds: usize,
+    /// Microseconds that one measurement takes at least.
+    #[arg(long, default_value_t = 200)]
+    micros: u64,
+    /// A program that times the same shapes on request (see peers/mpi_pack.c), as NAME=COMMAND; may be repeated.
+    #[arg(long, value_name = "NAME=COMMAND")]
+    peer: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    shape: &'static str,
+    direction: &'static str,
+    bytes: usize,
+    blocks: usize,
+    ns: BTreeMap<String, f64>,
+    /// Time of the others, divided by ours: above 1 we are faster.
+    ratio: BTreeMap<String, f64>,
+}
+
+pub(crate) fn run(args: &TimeArgs) -> Result<(), Failure> {
+    let mut all = shapes::all()?;
+    for name in &args.shapes {
+        if !all.iter().any(|s| s.name == name) {
+            let names: Vec<_> = all.iter().map(|s| s.name).collect();
+            return Err(Failure::NoShape(name.clone(), names.join(", ")));
+        }
+    }
+    all.retain(|s| args.shapes.is_empty() || args.shapes.iter().any(|n| n == s.name));
+    let mut peers = args.peer.iter().map(|p| Peer::start(p)).collect::<Result<Vec<_>, _>>()?;
+    let mut means: BTreeMap<String, (f64, u32)> = BTreeMap::new();
+    for shape in &all {
+        let bench = Bench::new(shape)?;
+        for direction in ["pack", "unpack"] {
+            let row = bench.rounds(direction, args, &mut peers)?;
+            for (engine, ratio) in &row.ratio {
+                let mean = means.entry(engine.clone()).or_default();
+                *mean = (mean.0 + ratio.ln(), mean.1 + 1);
+            }
+            print_row(&row, args.json)?;
+        }
+    }
+    if !args.json {
+        for (engine, (logs, n)) in means {
+            println!("geometric mean, {engine} / lapis: {:.2}", (logs / f64::from(n)).exp());
+        }
+    }
+    Ok(())
+}
+
+fn print_row(row: &Row, json: bool) -> Result<(), Failure> {
+    if json {
+        println!("{}", serde_json::to_string(row)?);
+        return Ok(());
+    }
+    print!("{:<15} {:<7} {:>8} B {:>6} blocks", row.shape, row.direction, row.bytes, row.blocks);
+    print!("  lapis {:>9.0} ns", row.ns["lapis"]);
+    for (engine, ratio) in &row.ratio {
+        print!("  {engine} ×{ratio:.2}");
+    }
+    println!();
+    Ok(())
+}
+
+struct Bench<'s> {
+    shape: &'s Shape,
+    engine: Registered,
+    blocks: usize,
+}
+
+impl<'s> Bench<'s> {
+    fn new(shape: &'s Shape) -> Result<Self, Failure> {
+        let desc = shape.layout.compile()?;
+        let mut machine = lapis_dgsp::Machine::new(&desc)?;
+        let (mut blocks, mut left) = (0, shape.bytes());
+        while left > 0 {
+            left -= machine.next_piece(left)?.len;
+            blocks += 1;
+        }
+        let bench = Self { shape, engine: Registered::verified(desc)?, blocks };
+        bench.check()?;
+        Ok(bench)
+    }
+
+    /// The engine and the hand-written loop do the same.
+    fn check(&self) -> Result<(), Failure> {
+        let wrong =
+            |direction| Failure::Wrong { shape: self.shape.name.to_owned(), direction, engine: "engine" };
+        let mem: Vec<u8> = (0..self.shape.memory).map(|i| (i * 7 + i / 256) as u8).collect();
+        let (mut a, mut b) = (vec![0; self.shape.bytes()], vec![1; self.shape.bytes()]);
+        self.engine.pack_slice(&mem, 0, 0, &mut a)?;
+        // SAFETY: memory and buffer have the shape's sizes; packing only reads the memory.
+        unsafe { (self.shape.hand.pack)(self.shape, mem.as_ptr().cast_mut(), b.as_mut_ptr()) };
+        if a != b {
+            return Err(wrong("pack"));
+        }
+        let (mut x, mut y) = (vec![0; mem.len()], vec![0; mem.len()]);
+        self.engine.unpack_slice(&mut x, 0, 0, &a)?;
+        // SAFETY: memory and buffer have the shape's sizes.
+        unsafe { (self.shape.hand.unpack)(self.shape, y.as_mut_ptr(), a.as_mut_ptr()) };
+        if x == y { Ok(()) } else { Err(wrong("unpack")) }
+    }
+
+    fn rounds(&self, direction: &'static str, args: &TimeArgs, peers: &mut [Peer]) -> Result<Row, Failure> {
+        let s = self.shape;
+        let mut arena = Arena::new(s.memory, s.bytes());
+        let mut other = vec![3u8; s.bytes()];
+        let pack = direction == "pack";
+        let least = Duration::from_micros(args.micros);
+        let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for _ in 0..args.rounds.max(1) {
+            let mut note = |engine: &str, ns| times.entry(engine.to_owned()).or_default().push(ns);
+            let (mem, buf) = arena.halves();
+            let (m, b) = (mem.as_mut_ptr(), buf.as_mut_ptr());
+            note(
+                "lapis",
+                time(least, || {
+                    // SAFETY: memory and buffer have the shape's sizes.
+                    unsafe {
+                        let done = if pack {
+                            self.engine.pack_into(
+                                black_box(m),
+                                0,
+                                std::slice::from_raw_parts_mut(black_box(b), s.bytes()),
+                            )
+                        } else {
+                            self.engine.unpack_from(
+                                black_box(m),
+                                0,
+                                std::slice::from_raw_parts(black_box(b), s.bytes()),
+                            )
+                        };
+                        black_box(done.is_ok());
+                    }
+                }),
+            );
+            let hand = if pack { s.hand.pack } else { s.hand.unpack };
+            // SAFETY: memory and buffer have the shape's sizes.
+            note(
+                "hand",
+                time(least, || unsafe { black_box(hand)(black_box(s), black_box(m), black_box(b)) }),
+            );
+            note("memcpy", time(least, || black_box(&mut other[..]).copy_from_slice(black_box(&*buf))));
+            for peer in &mut *peers {
+                let ns = peer.time(direction, s.name, args.micros)?;
+                note(&peer.name, ns);
+            }
+        }
+        let ns: BTreeMap<String, f64> = times.into_iter().map(|(k, v)| (k, median(v))).collect();
+        let ours = ns["lapis"];
+        let ratio = ns.iter().filter(|(k, _)| *k != "lapis").map(|(k, v)| (k.clone(), v / ours)).collect();
+        Ok(Row { shape: s.name, direction, bytes: s.bytes(), blocks: self.blocks, ns, ratio })
+    }
+}
+
+/// User memory and packed buffer on huge pages, at the same places as in the peer program: which sets of the caches they
+/// fall into would else differ from process to process by more than the engines do.
+struct Arena {
+    bytes: Vec<u8>,
+    start: usize,
+    memory: usize,
+    buf: usize,
+    packed: usize,
+}
+
+impl Arena {
+    const HUGE: usize = 2 << 20;
+
+    fn new(memory: usize, packed: usize) -> Self {
+        // Off the memory's own line of the first-level cache.
+        let buf = memory.next_multiple_of(4096) + 2112;
+        let size = (buf + packed).next_multiple_of(Self::HUGE);
+        let mut bytes: Vec<u8> = Vec::with_capacity(size + Self::HUGE);
+        let start = bytes.as_ptr().align_offset(Self::HUGE);
+        // SAFETY: the advice concerns pages of our own allocation, which nobody has touched, and changes no contents.
+        let _ = unsafe {
+            let pages = bytes.as_mut_ptr().wrapping_add(start).cast();
+            rustix::mm::madvise(pages, size, rustix::mm::Advice::LinuxHugepage)
+        };
+        bytes.resize(size + Self::HUGE, 1);
+        Self { bytes, start, memory, buf, packed }
+    }
+
+    fn halves(&mut self) -> (&mut [u8], &mut [u8]) {
+        let (mem, buf) = self.bytes[self.start..].split_at_mut(self.buf);
+        (&mut mem[..self.memory], &mut buf[..self.packed])
+    }
+}
+
+/// Nanoseconds of one call: calls are repeated until they take long enough to time.
+fn time(least: Duration, mut call: impl FnMut()) -> f64 {
+    call();
+    let mut calls = 1u32;
+    loop {
+        let start = Instant::now();
+        for _ in 0..calls {
+            call();
+        }
+        let took = start.elapsed();
+        if took >= least {
+            return took.as_nanos() as f64 / f64::from(calls);
+        }
+        let scale = least.as_secs_f64() / took.as_secs_f64().max(1e-9);
+        calls = (f64::from(calls) * (scale * 1.2).clamp(1.5, 100.0)).ceil() as u32;
+    }
+}
+
+fn median(mut v: Vec<f64>) -> f64 {
+    v.sort_by(f64::total_cmp);
+    v[v.len() / 2]
+}
+
+/// A program that answers `DIRECTION SHAPE MICROS` with nanoseconds.
+struct Peer {
+    name: String,
+    command: String,
+    child: Child,
+    /// Closed to end the program.
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    fn start(spec: &str) -> Result<Self, Failure> {
+        let failed = |what: &str| Failure::Peer { command: spec.to_owned(), what: what.to_owned() };
+        let (name, command) = spec.split_once('=').ok_or_else(|| failed("not NAME=COMMAND"))?;
+        let mut words = command.split_whitespace();
+        let program = words.next().ok_or_else(|| failed("no command"))?;
+        let mut child = Command::new(program)
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| failed(&format!("can't start: {e}")))?;
+        let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(failed("no pipes"));
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            command: command.to_owned(),
+            child,
+            to: Some(to),
+            from: BufReader::new(from),
+        })
+    }
+
+    fn time(&mut self, direction: &str, shape: &str, micros: u64) -> Result<f64, Failure> {
+        let failed = |what: String| Failure::Peer { command: self.command.clone(), what };
+        if let Some(to) = &mut self.to {
+            writeln!(to, "{direction} {shape} {micros}").map_err(|e| failed(e.to_string()))?;
+        }
+        let mut line = String::new();
+        self.from.read_line(&mut line).map_err(|e| failed(e.to_string()))?;
+        line.trim().parse().map_err(|_| failed(format!("answered `{}` to {direction} {shape}", line.trim())))
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.to = None;
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engine_and_hand_written_loop_agree_on_every_shape() {
+        for shape in shapes::all().expect("the shapes are sound") {
+            let bench = Bench::new(&shape).unwrap_or_else(|e| panic!("{e}"));
+            assert!(bench.engine.is_compiled() && bench.blocks > 0, "{}", shape.name);
+        }
+    }
+
+    #[test]
+    fn a_round_times_all_engines() {
+        let shape = shapes::all().expect("sound").remove(4);
+        let (bench, peer) = (Bench::new(&shape).expect("sound"), Vec::new());
+        let args = TimeArgs { json: true, shapes: Vec::new(), rounds: 3, micros: 1, peer };
+        let row = bench.rounds("unpack", &args, &mut []).expect("no peer can fail");
+        assert_eq!((row.bytes, row.blocks), (4080, 102));
+        assert_eq!(row.ns.keys().collect::<Vec<_>>(), ["hand", "lapis", "memcpy"]);
+        assert!(row.ns.values().all(|&ns| ns > 0.0));
+    }
+
+    #[test]
+    fn a_peer_is_asked_and_answers() {
+        let mut peer = Peer::start("echo=sed -u s/.*/12.5/").expect("sed is everywhere");
+        assert_eq!(peer.time("pack", "column", 7).ok(), Some(12.5));
+        let mut mute = Peer::start("mute=true").expect("true is everywhere");
+        assert!(mute.time("pack", "column", 7).is_err());
+        assert!(Peer::start("no command").is_err());
+    }
+}
