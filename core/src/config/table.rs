@@ -17,6 +17,12 @@ use std::time::Duration;
 /// What begins like this is handed from a launcher to its tasks, not set by users, and never warned about.
 pub const LAUNCHER_PREFIX: &str = "LAPIS_JOB_";
 
+/// What the bootstrap reads for itself, mostly as the launcher has set it.
+const BOOTSTRAP_NAMES: [&str; 4] = {
+    use crate::bootstrap::variables::{BOOT_TIMEOUT, KVS, TASK, TASKS};
+    [KVS, TASK, TASKS, BOOT_TIMEOUT]
+};
+
 /// Names that no longer have an effect, and what to do instead.
 pub const DEPRECATED: &[(&str, &str)] =
     &[("MP_COPY_SEND_BUF_SIZE", "set MP_REXMIT_BUF_SIZE and MP_REXMIT_BUF_CNT instead")];
@@ -456,8 +462,9 @@ fn suspicious(name: &str) -> Option<Warning> {
     if let Some((name, instead)) = DEPRECATED.iter().find(|(old, _)| *old == name) {
         return Some(Warning::Deprecated { name, instead });
     }
-    let ours =
-        OUR_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !name.starts_with(LAUNCHER_PREFIX);
+    let ours = OUR_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        && !name.starts_with(LAUNCHER_PREFIX)
+        && !BOOTSTRAP_NAMES.contains(&name);
     if !ours || variable(name).is_some() {
         return None;
     }

@@ -14,6 +14,15 @@ use crate::sync::{Ordering, fence};
 use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status};
 use crate::wire::{CHECKED, Header, Kind, MAX_HEADER};
 
+/// Which way bytes go, seen from this task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To the target.
+    Out = 0,
+    /// From the target.
+    In = 1,
+}
+
 /// A one-sided write, in the terms of the interfaces above.
 pub struct PutArgs {
     /// The task whose memory is written.
@@ -84,11 +93,21 @@ impl Context {
         {
             // SAFETY: the caller's promise; the window is mapped as long as the context lives.
             unsafe { copy_bytes(from, to, len as usize) };
+            self.count_direct(args.target, Direction::Out, len);
             return self.after_direct(args.target, args.target_counter, args.origin, args.completion);
         }
         let _held = self.guard();
         // SAFETY: the lock is held; the promise is handed on.
         unsafe { self.put_locked(args) }
+    }
+
+    /// Counts bytes that no packet carried. Threads that copy at the same time may lose each other's counts: an exact count
+    /// would cost as much as a small put.
+    #[inline(always)]
+    pub fn count_direct(&self, target: PeerId, direction: Direction, len: u64) {
+        let own = usize::from(target == self.shared.task);
+        let counter = &self.shared.copied[own][direction as usize];
+        counter.store(counter.load(Ordering::Relaxed).wrapping_add(len), Ordering::Relaxed);
     }
 
     /// The data has been copied by this task's own stores.
@@ -148,7 +167,10 @@ impl Context {
         if by_copy && let Source::Contiguous(from, _) = source {
             // SAFETY: the caller's promise.
             match unsafe { self.copy_out(target, from, remote, len)? } {
-                Copied::All => return self.after_direct(target, target_counter, origin, completion),
+                Copied::All => {
+                    self.count_direct(target, Direction::Out, len);
+                    return self.after_direct(target, target_counter, origin, completion);
+                }
                 Copied::Refused => {}
             }
         }
@@ -295,6 +317,7 @@ impl Context {
         {
             // SAFETY: the caller's promise; the window is mapped as long as the context lives.
             unsafe { copy_bytes(from, to.as_ptr(), args.len as usize) };
+            self.count_direct(args.target, Direction::In, args.len);
             return self.after_direct(args.target, args.target_counter, args.origin, Notify::None);
         }
         let _held = self.guard();
@@ -323,7 +346,10 @@ impl Context {
         if by_copy && let Destination::Contiguous(to) = destination {
             // SAFETY: the caller's promise.
             match unsafe { self.copy_in(target, to.as_ptr(), remote, len)? } {
-                Copied::All => return self.after_direct(target, target_counter, origin, Notify::None),
+                Copied::All => {
+                    self.count_direct(target, Direction::In, len);
+                    return self.after_direct(target, target_counter, origin, Notify::None);
+                }
                 Copied::Refused => {}
             }
         }
