@@ -84,9 +84,8 @@ pub(super) fn arrived(incoming: &Incoming<'_>) -> Option<Delivery> {
     if need > incoming.len {
         return None;
     }
-    let build = move |bytes: &[u8]| {
-        Layout::of_words(vec_type, count, words(bytes)).unwrap_or_else(Layout::empty)
-    };
+    let build =
+        move |bytes: &[u8]| Layout::of_words(vec_type, count, words(bytes)).unwrap_or_else(Layout::empty);
     Some(plainly(described(need, incoming.first, build)))
 }
 
