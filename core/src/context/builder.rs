@@ -166,6 +166,7 @@ impl ContextBuilder {
                 checks: AtomicBool::new(*config.error_chk.get()),
                 timeout_s: AtomicU32::new(config.timeout.get().as_secs() as u32),
                 spin_ns: AtomicU64::new(spin.as_nanos() as u64),
+                spin_now_ns: AtomicU64::new(spin.as_nanos() as u64),
             },
             hooks: self.hooks,
             config,

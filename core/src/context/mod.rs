@@ -78,7 +78,10 @@ pub(crate) struct Attributes {
     pub(crate) interrupts: AtomicBool,
     pub(crate) checks: AtomicBool,
     pub(crate) timeout_s: AtomicU32,
+    /// How long a wait spins, as configured.
     pub(crate) spin_ns: AtomicU64,
+    /// The same as experience has changed it.
+    pub(crate) spin_now_ns: AtomicU64,
 }
 
 // SAFETY: `state` is touched under `lock` only; everything else is Sync by itself. Raw pointers inside the state belong to

@@ -11,7 +11,7 @@ use crate::completion::Notify;
 use crate::context::PeerState;
 use crate::error::{Error, Result};
 use crate::sync::{Ordering, fence};
-use crate::transport::{Caps, PeerId, RawSlice, RemoteAddr, Status};
+use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status};
 use crate::wire::{CHECKED, Header, Kind, MAX_HEADER};
 
 /// Which way bytes go, seen from this task.
@@ -228,12 +228,9 @@ impl Context {
             let slice = RawSlice { ptr: from.wrapping_add(done as usize).cast_mut(), len: n };
             // SAFETY: the lock is held; the rest is the caller's promise.
             let status = unsafe {
-                match self.state().link_to(target) {
-                    Some(link) => {
-                        link.put_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, 0)
-                    }
-                    None => Status::PeerDown,
-                }
+                self.transfer(target, |link, token| {
+                    link.put_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, token)
+                })
             };
             match self.after_slice(target, status)? {
                 Slice::Done => done += n as u64,
@@ -242,6 +239,41 @@ impl Context {
             }
         }
         Ok(Copied::All)
+    }
+
+    /// Runs one zero-copy operation of the link to a peer to its end.
+    ///
+    /// # Safety
+    /// The lock is held; what `begin` starts works on memory that the caller keeps valid until this returns.
+    unsafe fn transfer(&self, target: PeerId, begin: impl FnOnce(&mut Link, u64) -> Status) -> Status {
+        let sequence = self.next_operation(target);
+        // SAFETY: the lock is held; the reference ends before progress is made.
+        let state = unsafe { self.state() };
+        let token = state.operations.insert(Operation {
+            peer: target,
+            waiting: Waiting::Transport(None),
+            origin: Notify::None,
+            completion: Notify::None,
+            target_counter: 0,
+            sequence,
+        });
+        let mut status = state.link_to(target).map_or(Status::PeerDown, |link| begin(link, token));
+        while status == Status::InProgress {
+            // SAFETY: as above.
+            match unsafe { self.state() }.operations.get_mut(token).map(|o| &o.waiting) {
+                Some(Waiting::Transport(Some(ended))) => status = *ended,
+                Some(_) => {
+                    // An error here means that the peer is gone, and the operation with it.
+                    let _ = self.wait_for_room(target);
+                }
+                None => status = Status::PeerDown,
+            }
+        }
+        // SAFETY: as above.
+        let state = unsafe { self.state() };
+        state.operations.remove(token);
+        state.peers[target as usize].answered.done(sequence);
+        status
     }
 
     /// What the answer to one slice of a direct copy means; gives others a chance at the lock.
@@ -382,12 +414,9 @@ impl Context {
             let slice = RawSlice { ptr: to.wrapping_add(done as usize), len: n };
             // SAFETY: the lock is held; the rest is the caller's promise.
             let status = unsafe {
-                match self.state().link_to(target) {
-                    Some(link) => {
-                        link.get_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, 0)
-                    }
-                    None => Status::PeerDown,
-                }
+                self.transfer(target, |link, token| {
+                    link.get_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, token)
+                })
             };
             match self.after_slice(target, status)? {
                 Slice::Done => done += n as u64,
