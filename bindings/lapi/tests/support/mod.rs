@@ -1,5 +1,5 @@
 //! Compiles C programs against `lapi.h` and the freshly built library, and runs them as jobs under a watchdog.
-#![allow(dead_code, reason = "each test program uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test program uses its part")]
 
 use std::ffi::OsStr;
 use std::fs;
@@ -27,7 +27,7 @@ pub fn artifacts() -> &'static Path {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let status = Command::new(cargo)
             .args(["build", "--quiet", "--profile", profile])
-            .args(["-p", "lapis-lapi", "-p", "lapirun", "-p", "lapis-shm"])
+            .args(["-p", "lapis-lapi", "-p", "lapirun", "-p", "lapis-shm", "-p", "lapicc"])
             .arg("--target-dir")
             .arg(dir.parent().expect("the profile lies in the target directory"))
             .current_dir(BINDING)
