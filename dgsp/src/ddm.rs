@@ -89,10 +89,10 @@ impl Ddm for Accumulate {
         operand: i32,
         operation: i32,
     ) -> i64 {
-        macro_rules! elements {
-            ($($value:literal $t:ty, $of:ident;)*) => {
+        macro_rules! by_operand {
+            ($($value:literal $t:ty,)*) => {
                 match operand {
-                    $($value => match $of::<$t>(operation) {
+                    $($value => match <$t as Number>::operation(operation) {
                         // SAFETY: the caller's promise.
                         Some(f) => unsafe { each(inbound, inout, bytes, f) },
                         None => 0,
@@ -101,15 +101,7 @@ impl Ddm for Accumulate {
                 }
             };
         }
-        macro_rules! kinds {
-            ($name:ident, $bound:ident) => {
-                fn $name<T: $bound>(operation: i32) -> Option<fn(T, T) -> T> {
-                    T::operation(operation)
-                }
-            };
-        }
-        kinds!(of, Number);
-        elements!(0 i8, of; 1 u8, of; 2 i16, of; 3 u16, of; 4 i32, of; 5 u32, of; 6 i64, of; 7 u64, of; 8 f32, of; 9 f64, of;)
+        by_operand!(0 i8, 1 u8, 2 i16, 3 u16, 4 i32, 5 u32, 6 i64, 7 u64, 8 f32, 9 f64,)
     }
 }
 

@@ -6,6 +6,9 @@ use crate::error::{Error, Result};
 use crate::sync::{Ordering, spin_loop};
 use std::time::{Duration, Instant};
 
+/// What a check of a wait answers. The error is boxed so that the usual answers travel in registers.
+pub(crate) type Checked<R> = Result<Option<R>, Box<Error>>;
+
 /// Looks between two glances at the clock.
 const SPINS_PER_CLOCK: u32 = 64;
 
@@ -73,23 +76,23 @@ impl Context {
     pub(crate) fn wait_for<R>(
         &self,
         what: &'static str,
-        mut check: impl FnMut(&Self) -> Result<Option<R>>,
+        mut check: impl FnMut(&Self) -> Checked<R>,
     ) -> Result<R> {
         let held = self.guard();
         self.begin_polling();
         let result = self.wait_locked(what, &mut check);
         self.end_polling();
         drop(held);
-        result
+        result.map_err(|e| *e)
     }
 
-    #[inline]
+    #[inline(always)]
     fn wait_locked<R>(
         &self,
         what: &'static str,
-        check: &mut impl FnMut(&Self) -> Result<Option<R>>,
-    ) -> Result<R> {
-        let mut idle = Idle::new(self);
+        check: &mut impl FnMut(&Self) -> Checked<R>,
+    ) -> Result<R, Box<Error>> {
+        let mut idle = Idle::new();
         loop {
             if let Some(result) = check(self)? {
                 return Ok(result);
@@ -101,14 +104,15 @@ impl Context {
             }
             self.fail_if_hopeless()?;
             self.breathe();
-            if idle.should_sleep() {
+            if idle.should_sleep(self) {
                 tracing::trace!("sleeping in {what}");
                 // What progress found before the thread was counted as a sleeper woke nobody.
                 if let Some(result) = check(self)? {
                     return Ok(result);
                 }
                 self.sleep(super::progress::SLEEP_IN_PIECES);
-            } else {
+            } else if idle.spins.is_multiple_of(8) {
+                // Now and then only: a pause lasts as long as a cache line takes to come.
                 spin_loop();
             }
         }
@@ -150,11 +154,13 @@ impl Context {
 
     /// A wait that needs a dead task would never end: say so instead.
     #[inline]
-    fn fail_if_hopeless(&self) -> Result<()> {
+    fn fail_if_hopeless(&self) -> Result<(), Box<Error>> {
         // SAFETY: the lock is held and the reference ends here.
         let state = unsafe { self.state() };
-        let Some(&dead) = state.unacknowledged.first() else { return Ok(()) };
-        Err(state.peers[dead as usize].refusal(dead))
+        match state.unacknowledged.first() {
+            None => Ok(()),
+            Some(&dead) => Err(state.peers[dead as usize].refusal(dead).into()),
+        }
     }
 }
 
@@ -162,29 +168,31 @@ impl Context {
 struct Idle {
     spins: u32,
     since: Option<Instant>,
-    limit: Duration,
 }
 
 impl Idle {
-    fn new(context: &Context) -> Self {
-        let ns = context.shared.attributes.spin_ns.load(Ordering::Relaxed);
-        Self { spins: 0, since: None, limit: Duration::from_nanos(ns) }
+    #[inline(always)]
+    fn new() -> Self {
+        Self { spins: 0, since: None }
     }
 
     #[inline(always)]
     fn reset(&mut self) {
-        self.spins = 0;
-        self.since = None;
+        *self = Self::new();
     }
 
     /// Whether spinning has lasted long enough. Looks at the clock now and then only.
     #[inline(always)]
-    fn should_sleep(&mut self) -> bool {
+    fn should_sleep(&mut self, context: &Context) -> bool {
         self.spins += 1;
-        if self.spins % SPINS_PER_CLOCK != 0 {
-            return false;
-        }
+        self.spins.is_multiple_of(SPINS_PER_CLOCK) && self.has_lasted(context)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn has_lasted(&mut self, context: &Context) -> bool {
+        let limit = Duration::from_nanos(context.shared.attributes.spin_ns.load(Ordering::Relaxed));
         let now = Instant::now();
-        now.duration_since(*self.since.get_or_insert(now)) >= self.limit
+        now.duration_since(*self.since.get_or_insert(now)) >= limit
     }
 }

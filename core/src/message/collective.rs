@@ -64,7 +64,7 @@ impl Context {
                     return Ok(Some(()));
                 }
                 let peer = &state.peers[from as usize];
-                if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from)) }
+                if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from).into()) }
             })?;
         }
         Ok(())
@@ -108,7 +108,7 @@ impl Context {
                     return Ok(state.exchanges.inbox.remove(&key));
                 }
                 let peer = &state.peers[from as usize];
-                if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from)) }
+                if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from).into()) }
             })?;
             if arrived.bytes.len() != blocks * value.len() {
                 return Err(Error::Internal {

@@ -47,7 +47,7 @@ impl Context {
                 let done = peer.confirmed.wrapping_sub(mark.messages) < 1 << 31
                     && peer.answered.reached(mark.operations);
                 if !done {
-                    return if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(mark.peer)) };
+                    return if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(mark.peer).into()) };
                 }
             }
             Ok(Some(()))

@@ -146,11 +146,8 @@ mod tests {
     #[test]
     fn svg_has_a_rectangle_for_each_block() {
         let svg = ByteMap::new(&vector(), 2).expect("drawable").svg(8);
-        assert_eq!(
-            svg.matches("<title>").count(),
-            5,
-            "the last block of one touches the first of the next:\n{svg}"
-        );
+        assert_eq!(svg.matches("<title>").count(), 6, "{svg}");
+        assert_eq!(svg.matches("<line").count(), 2, "a bar for each application");
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
     }
 }

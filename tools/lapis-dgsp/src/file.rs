@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    #[error("can't read {path}: {source}")]
+    #[error("can't read {}: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("{path}, {source}")]
+    #[error("{}, {source}", path.display())]
     Syntax { path: PathBuf, source: text::SyntaxError },
     #[error("JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -62,4 +62,28 @@ pub(crate) fn to_json(d: &Descriptor) -> Result<String, Failure> {
     let (code, density) = (d.code.to_vec(), d.density as i32);
     let Descriptor { depth, size, extent, lext, rext, atom_size, .. } = *d;
     Ok(serde_json::to_string(&Json { code, depth, density, size, extent, lext, rext, atom_size })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_a_program_load_alike() {
+        let dir = std::env::temp_dir().join(format!("lapis-dgsp-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a temporary directory");
+        let (text, json) = (dir.join("p.dgsp"), dir.join("p.json"));
+        std::fs::write(
+            &text,
+            ".size 4\n.extent 8\n.rext 4\nmain:\n    copy 4@0 ; a word\n    iterate main\n",
+        )
+        .expect("space");
+        let desc = load(&text).expect("a program");
+        std::fs::write(&json, to_json(&desc).expect("plain numbers")).expect("space");
+        assert_eq!(load(&json).expect("the same program"), desc);
+        std::fs::write(&text, "main:\n    leap 4\n").expect("space");
+        let error = load(&text).expect_err("no such instruction").to_string();
+        assert!(error.ends_with("p.dgsp, line 2: can't read `leap 4`"), "{error}");
+        std::fs::remove_dir_all(&dir).expect("our directory");
+    }
 }

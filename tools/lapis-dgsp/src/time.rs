@@ -289,3 +289,36 @@ impl Drop for Peer {
         let _ = self.child.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engine_and_hand_written_loop_agree_on_every_shape() {
+        for shape in shapes::all().expect("the shapes are sound") {
+            let bench = Bench::new(&shape).unwrap_or_else(|e| panic!("{e}"));
+            assert!(bench.engine.is_compiled() && bench.blocks > 0, "{}", shape.name);
+        }
+    }
+
+    #[test]
+    fn a_round_times_all_engines() {
+        let shape = shapes::all().expect("sound").remove(4);
+        let (bench, peer) = (Bench::new(&shape).expect("sound"), Vec::new());
+        let args = TimeArgs { json: true, shapes: Vec::new(), rounds: 3, micros: 1, peer };
+        let row = bench.rounds("unpack", &args, &mut []).expect("no peer can fail");
+        assert_eq!((row.bytes, row.blocks), (4080, 102));
+        assert_eq!(row.ns.keys().collect::<Vec<_>>(), ["hand", "lapis", "memcpy"]);
+        assert!(row.ns.values().all(|&ns| ns > 0.0));
+    }
+
+    #[test]
+    fn a_peer_is_asked_and_answers() {
+        let mut peer = Peer::start("echo=sed -u s/.*/12.5/").expect("sed is everywhere");
+        assert_eq!(peer.time("pack", "column", 7).ok(), Some(12.5));
+        let mut mute = Peer::start("mute=true").expect("true is everywhere");
+        assert!(mute.time("pack", "column", 7).is_err());
+        assert!(Peer::start("no command").is_err());
+    }
+}

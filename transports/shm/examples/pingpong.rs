@@ -206,6 +206,62 @@ impl Side {
         total as f64 / start.elapsed().as_nanos() as f64
     }
 
+    /// One message of `len` bytes at a time, answered when it is in place; nanoseconds for both ways.
+    fn lone(&mut self, rounds: u64, len: usize, attach: bool) -> f64 {
+        unsafe extern "C" fn pack(arg: *mut c_void, into: *mut u8, len: usize) {
+            // SAFETY: the source is longer than any fragment.
+            unsafe { std::ptr::copy_nonoverlapping(arg.cast::<u8>(), into, len) };
+        }
+        let mut buffer = vec![1u8; len];
+        self.board().buffers[self.me as usize].store(buffer.as_mut_ptr() as u64, Ordering::Release);
+        self.barrier();
+        let addr = self.board().buffers[self.peer() as usize].load(Ordering::Acquire);
+        let mut events = [Event::EMPTY; 8];
+        let start = Instant::now();
+        for _ in 0..rounds {
+            if self.me == 0 {
+                if attach {
+                    let local = RawSlice { ptr: buffer.as_mut_ptr(), len };
+                    // SAFETY: both buffers have `len` bytes.
+                    let r = unsafe {
+                        (self.ops.put_zcopy.unwrap())(self.at, 1, local, RemoteAddr { addr, key: 0 }, 0)
+                    };
+                    assert_eq!(r, 0);
+                    while !self.send(&[0; 8]) {}
+                } else {
+                    let mut at = 0;
+                    while at < len {
+                        let step = 8192.min(len - at);
+                        // SAFETY: a live instance; `pack` reads inside the buffer.
+                        let r = unsafe {
+                            let from = buffer.as_ptr().add(at).cast_mut().cast();
+                            (self.ops.am_packed.unwrap())(self.at, 1, step, pack, from)
+                        };
+                        at += if r == 0 { step } else { 0 };
+                    }
+                }
+                while self.poll(&mut events) == 0 {}
+            } else {
+                let mut got = 0;
+                while got < if attach { 8 } else { len } {
+                    let n = self.poll(&mut events);
+                    for e in &events[..n] {
+                        if !attach {
+                            // SAFETY: the fragments add up to `len`.
+                            unsafe {
+                                let to = buffer.as_mut_ptr().add(got);
+                                std::ptr::copy_nonoverlapping(e.data, to, e.len as usize);
+                            }
+                        }
+                        got += e.len as usize;
+                    }
+                }
+                while !self.send(&[0; 8]) {}
+            }
+        }
+        start.elapsed().as_nanos() as f64 / rounds as f64
+    }
+
     fn attach(&mut self, count: u64, len: usize) -> f64 {
         let mut buffer = vec![1u8; len];
         self.board().buffers[self.me as usize].store(buffer.as_mut_ptr() as u64, Ordering::Release);
@@ -322,9 +378,9 @@ fn main() {
     };
     if want("lat") {
         for _ in 0..3 {
-            let floor = best(s, 7, false, |s| s.floor(100_000));
-            let lat = best(s, 7, false, |s| s.latency(100_000, 8));
-            let lat32 = best(s, 7, false, |s| s.latency(100_000, 32));
+            let floor = best(s, 301, false, |s| s.floor(2_000));
+            let lat = best(s, 301, false, |s| s.latency(2_000, 8));
+            let lat32 = best(s, 301, false, |s| s.latency(2_000, 32));
             say(format!(
                 "one way ns (best/median): floor {:.1}/{:.1}  8 B {:.1}/{:.1}  32 B {:.1}/{:.1}",
                 floor.0, floor.1, lat.0, lat.1, lat32.0, lat32.1
@@ -333,13 +389,13 @@ fn main() {
     }
     if want("rate") {
         for head in [8, 32, 48] {
-            let r = best(s, 7, true, |s| s.rate(1_000_000, head));
+            let r = best(s, 101, true, |s| s.rate(50_000, head));
             say(format!("stream of {head}-byte messages, M/s (best/median): {:.1}/{:.1}", r.0, r.1));
         }
     }
     if want("bw") {
         for fragment in [2048, 4096, 8192, 16384] {
-            let r = best(s, 5, true, |s| s.stream(500, fragment));
+            let r = best(s, 41, true, |s| s.stream(40, fragment));
             say(format!(
                 "1 MiB messages in fragments of {fragment}, GB/s (best/median): {:.1}/{:.1}",
                 r.0, r.1
@@ -348,9 +404,20 @@ fn main() {
     }
     if want("cma") {
         for len in [1024, 4096, 16384, 65536, BIG] {
-            let count = (200 << 20) / (len as u64 + 16384);
-            let r = best(s, 5, true, |s| s.attach(count, len));
+            let count = (20 << 20) / (len as u64 + 16384);
+            let r = best(s, 25, true, |s| s.attach(count, len));
             say(format!("cross-memory attach, {len} bytes, GB/s (best/median): {:.1}/{:.1}", r.0, r.1));
+        }
+    }
+    if want("lone") {
+        for kib in [4, 8, 16, 32, 64, 256, 1024, 4096] {
+            let rounds = 4096 / kib as u64 + 4;
+            let copied = best(s, 25, false, |s| s.lone(rounds, kib << 10, false));
+            let attached = best(s, 25, false, |s| s.lone(rounds, kib << 10, true));
+            say(format!(
+                "lone message of {kib} KiB and its answer, ns (best/median): copied twice {:.0}/{:.0}, cross-memory attach {:.0}/{:.0}",
+                copied.0, copied.1, attached.0, attached.1
+            ));
         }
     }
     side.barrier();

@@ -1,4 +1,60 @@
 //! The shared-memory transport of Lapis: tasks of one machine exchange messages through memory that they share.
+//!
+//! # Overview
+//!
+//! Every task makes one *segment*: an anonymous file (`memfd`, sealed against shrinking) with a header, the lanes in
+//! which others send to it, a ring for senders beyond the lanes, and a heap. The file's descriptor travels over an
+//! abstract socket, so that nothing is in the file system, the size of `/dev/shm` does not matter, and nothing stays
+//! behind whatever ends the tasks.
+//!
+//! * `ring`: the lane of one sender to one receiver. A message of up to 56 bytes is one cache line whose first word,
+//!   stored last, says that it is there; longer ones lie in a data ring beside the lane, and the receiver reads both
+//!   in place.
+//! * `shared`: the ring for senders number 65 and later; a sender that dies leaves no hole that blocks others.
+//! * `wake`, `waiter`: sleeping. Senders learn from one load that nobody sleeps; the store of the message and that load
+//!   are kept in order by the sleeper's `membarrier(2)`, or by fences in interrupt mode.
+//! * `hello`, `address`, `connect`: getting to know peers. Greetings carry an authenticator keyed with the job's secret,
+//!   and the kernel vouches for the user.
+//! * `send`, `receive`: the data path. A receiver with more than eight senders reads a bitmap instead of every lane.
+//! * `cma`: cross-memory attach, tried out on every peer before it is promised.
+//!
+//! Peers are trusted to be of the job, not to be sane: what is read from shared memory is masked or checked before it
+//! is used, only atomics and raw pointers touch it, and nonsense makes the sender a dead peer. The one exception is the
+//! slice that a packing callback is handed, which the receiver does not read before it is published.
+//!
+//! # Capabilities
+//!
+//! Active messages (short, packed), zero-copy put and get by cross-memory attach to any address, allocated memory that
+//! peers load from and store to directly, sleeping. Reliable, ordered per peer, reports the death of peers (by pidfd:
+//! within milliseconds; after the last message that the dead task had completed). A peer that closes its end counts as
+//! dead for those who have not disconnected it. Where cross-memory attach is refused, `PUT_ZCOPY`, `GET_ZCOPY` and
+//! `ANY_ADDRESS` are missing from the attributes and the note says why.
+//!
+//! # Limits
+//!
+//! * Messages up to 16 KiB; a lane holds 256 messages and 256 KiB of long ones.
+//! * 64 senders with lanes and about 4000 others per receiver. Tasks must share host, network namespace and user.
+//! * One descriptor per peer and six of our own; while connections are made, a few more.
+//! * One segment of address space per peer: 20 MiB and the heap. Where address space is limited the heap shrinks, and
+//!   where a peer's heap does not fit its memory is reached by messages and cross-memory attach only.
+//! * The wake-up descriptor stirs for arrivals after `arm` only, in interrupt mode as well.
+//! * A process number that is reused within the millisecond before a peer's death is noticed could make a zero-copy
+//!   operation hit another process of the same user.
+//! * After `fork` the child must not use the parent's instance; dropping it there is harmless.
+//!
+//! # Environment
+//!
+//! | Variable | Values | Default | Meaning |
+//! |---|---|---|---|
+//! | `LAPIS_SHM_HEAP` | size, K/M/G allowed | 4G (64M on 32 bits) | address space of the heap; pages come with use |
+//! | `LAPIS_SHM_COPY` | `auto`, `cma`, `double` | `auto` | cross-memory attach if it works, always (else an error), never |
+//!
+//! # Not tested
+//!
+//! The model checker has seen the shared ring with one living and one dying sender in its first lap, not going round.
+//!
+//! Tasks in different process-number namespaces; kernels before 6.5 (no SO_PEERPIDFD) and without membarrier; 32-bit
+//! hosts; machines with several memory nodes; other processors than x86-64.
 
 #![allow(
     clippy::disallowed_types,

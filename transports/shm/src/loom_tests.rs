@@ -163,41 +163,6 @@ fn send<const SLOTS: usize>(tx: &mut SharedTx<SLOTS, CHUNK>, number: u8, len: us
 }
 
 #[test]
-fn two_senders_share_a_ring_that_wraps() {
-    explore("shared ring", 50, Some(2), || {
-        let ring = Ring::new(2);
-        let senders: Vec<_> = (0..2u16)
-            .map(|member| {
-                let ring = Arc::clone(&ring);
-                thread::spawn(move || {
-                    // SAFETY: the ring outlives the thread.
-                    let mut tx = unsafe { SharedTx::<2, CHUNK>::attach(ring.places(), member) };
-                    send(&mut tx, member as u8 * 10, 8);
-                    send(&mut tx, member as u8 * 10 + 1, 64);
-                })
-            })
-            .collect();
-        // SAFETY: as above.
-        let mut rx = unsafe { SharedRx::<2, CHUNK>::attach(ring.places()) };
-        let mut seen = [0u8; 2];
-        while seen != [2, 2] {
-            let Some(message) = rx.next(|_| false) else {
-                thread::yield_now();
-                continue;
-            };
-            let m = message.unwrap();
-            let number = seen[m.member as usize];
-            assert_eq!(m.len, [8, 64][number as usize]);
-            // SAFETY: the message stays in place until it is released.
-            unsafe { assert!((0..m.len).all(|b| *m.data.add(b) == m.member as u8 * 10 + number)) };
-            seen[m.member as usize] += 1;
-            rx.release();
-        }
-        senders.into_iter().for_each(|s| s.join().unwrap());
-    });
-}
-
-#[test]
 fn a_hole_left_by_a_dead_sender_is_stepped_over() {
     explore("hole in the shared ring", 10, Some(3), || {
         let ring = Ring::new(2);
@@ -207,10 +172,11 @@ fn a_hole_left_by_a_dead_sender_is_stepped_over() {
             thread::spawn(move || {
                 // SAFETY: the ring outlives the thread.
                 let mut tx = unsafe { SharedTx::<2, CHUNK>::attach(ring.places(), 1) };
-                let claimed = tx.claim(8).is_some();
+                while tx.claim(8).is_none() {
+                    thread::yield_now();
+                }
                 // SYNC: pairs with the Acquire load below, as a pidfd orders a process's end.
                 dead.store(1, Ordering::Release);
-                claimed
             })
         };
         let living = {
@@ -233,7 +199,7 @@ fn a_hole_left_by_a_dead_sender_is_stepped_over() {
                 None => thread::yield_now(),
             }
         }
-        assert!(victim.join().unwrap());
+        victim.join().unwrap();
         living.join().unwrap();
     });
 }
