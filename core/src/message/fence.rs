@@ -47,7 +47,11 @@ impl Context {
                 let done = peer.confirmed.wrapping_sub(mark.messages) < 1 << 31
                     && peer.answered.reached(mark.operations);
                 if !done {
-                    return if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(mark.peer).into()) };
+                    return if peer.state == PeerState::Up {
+                        Ok(None)
+                    } else {
+                        Err(peer.refusal(mark.peer).into())
+                    };
                 }
             }
             Ok(Some(()))
