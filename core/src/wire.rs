@@ -277,29 +277,10 @@ impl Header {
     }
 
     /// Takes a packet apart: the header and what follows it (user header and data).
-    #[inline(always)]
     pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), Malformed> {
-        let Some((head, rest)) = packet.split_first_chunk::<8>() else {
+        let Some((head, mut rest)) = packet.split_first_chunk::<8>() else {
             return Err(Malformed::Short { have: packet.len(), need: HEAD });
         };
-        // By far the most frequent packet: an active message without counters.
-        if head[0] == Kind::Am as u8
-            && head[1] == 0
-            && let Some((handler, rest)) = rest.split_first_chunk::<8>()
-        {
-            let message = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
-            let mut h = Self::new(Kind::Am, message, u64::from_le_bytes(*handler));
-            h.user_header = u16::from_le_bytes([head[2], head[3]]);
-            return Ok((h, rest));
-        }
-        Self::parse_any(packet, head, rest)
-    }
-
-    fn parse_any<'a>(
-        packet: &[u8],
-        head: &[u8; 8],
-        mut rest: &'a [u8],
-    ) -> Result<(Self, &'a [u8]), Malformed> {
         let kind = Kind::from_raw(head[0]).ok_or(Malformed::Kind(head[0]))?;
         let flags = head[1];
         if flags & !KNOWN_FLAGS != 0 {
@@ -342,6 +323,21 @@ impl Header {
     }
 }
 
+/// The parts of a whole active message without flags — message number, length of the user header, handler, and what
+/// follows the header — or `None` for every other packet.
+#[inline(always)]
+pub(crate) fn plain_message(packet: &[u8]) -> Option<(u32, usize, u64, &[u8])> {
+    let (fixed, rest) = packet.split_first_chunk::<16>()?;
+    let head = u64::from_le_bytes(*fixed.first_chunk()?);
+    let handler = u64::from_le_bytes(*fixed.last_chunk()?);
+    (head as u16 == Kind::Am as u16).then_some((
+        (head >> 32) as u32,
+        (head >> 16 & 0xffff) as usize,
+        handler,
+        rest,
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -374,6 +370,20 @@ mod tests {
             let (back, rest) = Header::parse(&packet).unwrap();
             prop_assert_eq!(back, h);
             prop_assert_eq!(rest, &data[..]);
+        }
+
+        #[test]
+        fn the_short_cut_agrees_with_the_parser(h in any_header(), data in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let mut out = Encoded::new();
+            let n = h.encode(&mut out);
+            let packet = [out.bytes(n), &data].concat();
+            match plain_message(&packet) {
+                None => prop_assert!(h.kind != Kind::Am || h.flags != 0),
+                Some((message, user, handler, rest)) => {
+                    prop_assert_eq!((h.kind, h.flags, h.message), (Kind::Am, 0, message));
+                    prop_assert_eq!((usize::from(h.user_header), h.subject, rest), (user, handler, &data[..]));
+                }
+            }
         }
 
         #[test]

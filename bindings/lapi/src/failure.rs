@@ -46,7 +46,12 @@ pub(crate) fn cold(call: &'static str, body: impl FnOnce() -> Outcome) -> c_int 
 /// without it, so another thread calls it.
 //= LAPI Guide, Registering an error handler, a handler that returns lets execution continue
 //= LAPI Guide, Lock sharing, the error handler is invoked without the lock
-pub(crate) fn asynchronous(context: &Context, handler: Option<LAPI_err_hndlr>, error: &Error, peer: u32) -> bool {
+pub(crate) fn asynchronous(
+    context: &Context,
+    handler: Option<LAPI_err_hndlr>,
+    error: &Error,
+    peer: u32,
+) -> bool {
     let code = error.code();
     let task = context.task();
     let text = error.with_causes();
@@ -69,9 +74,10 @@ pub(crate) fn asynchronous(context: &Context, handler: Option<LAPI_err_hndlr>, e
 
 fn kind(error: &Error) -> lapi_err_t {
     match error {
-        Error::HeaderHandlerNull { .. } | Error::Vector { .. } | Error::Dgsp { .. } | Error::Invalid { .. } => {
-            LAPI_USER_ERROR
-        }
+        Error::HeaderHandlerNull { .. }
+        | Error::Vector { .. }
+        | Error::Dgsp { .. }
+        | Error::Invalid { .. } => LAPI_USER_ERROR,
         Error::Internal { .. } | Error::System { .. } | Error::MemoryExhausted { .. } => LAPI_INTERNAL_ERROR,
         _ => LAPI_COMMUNICATION_ERROR,
     }

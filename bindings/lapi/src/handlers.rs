@@ -43,9 +43,8 @@ pub(crate) unsafe fn header(context: &Context, handler: u64, incoming: &Incoming
     let handle = handles::for_handlers(context);
     // SAFETY: all pointers are valid during the call; msg_len is the first field of the structure that newer handlers take
     // it for.
-    let buffer = unsafe {
-        call(handle, user, &mut user_len, (&raw mut info).cast(), &mut completion, &mut argument)
-    };
+    let buffer =
+        unsafe { call(handle, user, &mut user_len, (&raw mut info).cast(), &mut completion, &mut argument) };
     delivery(context, &info, buffer, completion, argument)
 }
 

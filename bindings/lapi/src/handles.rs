@@ -17,7 +17,7 @@ pub(crate) const MAX_INSTANCES: usize = 16;
 
 /// Instances that ended are kept until so many others have ended: a thread that is still inside of a call of one, which the
 /// guide forbids, finds memory there and an error.
-const KEPT: usize = 8;
+const KEPT: usize = 1;
 
 /// Bits of a handle that name the instance.
 const INSTANCE_BITS: u32 = 5;

@@ -9,7 +9,6 @@ use super::suggest::nearest;
 use super::typed::Typed;
 use super::value::{CommonTasks, InetAddrs, Instances, NetworkWindows};
 use super::{ConfigError, Environment, Group, Listed, Origin, Setting, Variable, Warning};
-use crate::bootstrap::variables;
 use crate::error::LapiCode;
 use crate::transport::{Chaos, ChaosError};
 use std::path::PathBuf;
@@ -18,9 +17,11 @@ use std::time::Duration;
 /// What begins like this is handed from a launcher to its tasks, not set by users, and never warned about.
 pub const LAUNCHER_PREFIX: &str = "LAPIS_JOB_";
 
-/// The other names that launchers hand to their tasks, or read themselves.
-const LAUNCHER_NAMES: [&str; 5] =
-    [variables::KVS, variables::TASK, variables::TASKS, variables::BOOT_TIMEOUT, "LAPIS_REMOTE"];
+/// What the bootstrap reads for itself, mostly as the launcher has set it, and what the launcher reads.
+const BOOTSTRAP_NAMES: [&str; 5] = {
+    use crate::bootstrap::variables::{BOOT_TIMEOUT, KVS, TASK, TASKS};
+    [KVS, TASK, TASKS, BOOT_TIMEOUT, "LAPIS_REMOTE"]
+};
 
 /// Names that no longer have an effect, and what to do instead.
 pub const DEPRECATED: &[(&str, &str)] =
@@ -461,9 +462,10 @@ fn suspicious(name: &str) -> Option<Warning> {
     if let Some((name, instead)) = DEPRECATED.iter().find(|(old, _)| *old == name) {
         return Some(Warning::Deprecated { name, instead });
     }
-    let ours = OUR_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    let launchers = name.starts_with(LAUNCHER_PREFIX) || LAUNCHER_NAMES.contains(&name);
-    if !ours || launchers || variable(name).is_some() {
+    let ours = OUR_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        && !name.starts_with(LAUNCHER_PREFIX)
+        && !BOOTSTRAP_NAMES.contains(&name);
+    if !ours || variable(name).is_some() {
         return None;
     }
     Some(Warning::UnknownName { name: name.to_owned(), nearest: nearest(name, known_names()) })

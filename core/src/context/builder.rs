@@ -166,6 +166,7 @@ impl ContextBuilder {
                 checks: AtomicBool::new(*config.error_chk.get()),
                 timeout_s: AtomicU32::new(config.timeout.get().as_secs() as u32),
                 spin_ns: AtomicU64::new(spin.as_nanos() as u64),
+                spin_now_ns: AtomicU64::new(spin.as_nanos() as u64),
             },
             hooks: self.hooks,
             config,
@@ -175,6 +176,7 @@ impl ContextBuilder {
             polling: AtomicU32::new(0),
             bootstrap: Mutex::new(job),
             users: AtomicUsize::new(1),
+            copied: Default::default(),
         };
         let context = Context { shared: Arc::new(shared) };
         if interrupts && context.tasks() > 1 {
@@ -285,7 +287,7 @@ fn open(
         tasks: job.tasks(),
         context: number,
         // Told apart from earlier contexts of this process and of a task started anew.
-        incarnation: Instant::now().elapsed().subsec_nanos() ^ std::process::id().rotate_left(16),
+        incarnation: incarnation(),
         job: &info.id,
         secret: &info.secret,
         interrupts: *config.interrupt.get(),
@@ -389,6 +391,12 @@ fn window(links: &mut [Link], task: PeerId, me: PeerId, peer: &Peer) -> Window {
         len: 0,
         local_base: std::ptr::null_mut(),
     })
+}
+
+/// A number that earlier contexts of this task did not have: the time, which goes on even where the process is a new one.
+fn incarnation() -> u32 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    now.as_nanos() as u32 ^ std::process::id().rotate_left(16)
 }
 
 /// Whether the tasks of this machine outnumber the cores that they may run on, all together.

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::handlers::{CompletionQueue, HandlerTable};
 use crate::lock::{ContextLock, LockGuard};
 use crate::message::State;
-use crate::stats::Statistics;
+use crate::stats::{Path, Statistics};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::transport::{PeerId, Sleeper, Window};
 use std::cell::UnsafeCell;
@@ -69,6 +69,8 @@ pub(crate) struct Shared {
     polling: AtomicU32,
     bootstrap: std::sync::Mutex<Box<dyn crate::bootstrap::Bootstrap>>,
     users: AtomicUsize,
+    /// Bytes that went to and came from other tasks, and this task itself, without any packet.
+    pub(crate) copied: [[AtomicU64; 2]; 2],
 }
 
 /// Runtime attributes that change while the context lives.
@@ -76,7 +78,10 @@ pub(crate) struct Attributes {
     pub(crate) interrupts: AtomicBool,
     pub(crate) checks: AtomicBool,
     pub(crate) timeout_s: AtomicU32,
+    /// How long a wait spins, as configured.
     pub(crate) spin_ns: AtomicU64,
+    /// The same as experience has changed it.
+    pub(crate) spin_now_ns: AtomicU64,
 }
 
 // SAFETY: `state` is touched under `lock` only; everything else is Sync by itself. Raw pointers inside the state belong to
@@ -134,7 +139,15 @@ impl Context {
     pub fn statistics(&self) -> Statistics {
         let _held = self.shared.lock.guard();
         // SAFETY: the lock is held and nothing below calls out.
-        unsafe { self.state() }.statistics
+        let mut statistics = unsafe { self.state() }.statistics;
+        for (own, path) in [Path::SharedMemory, Path::Local].into_iter().enumerate() {
+            let [out, into] = self.shared.copied[own].each_ref().map(|c| c.load(Ordering::Relaxed));
+            let counts = statistics.path_mut(path);
+            // What goes to oneself is received by oneself.
+            counts.data_sent += out + into * own as u64;
+            counts.data_received += into + out * own as u64;
+        }
+        statistics
     }
 
     /// The lock of the context, for interfaces that share it with their users (LAPI Guide, "Lock sharing").

@@ -308,6 +308,10 @@ impl Context {
                 continue;
             }
             let held = self.guard();
+            // Again, now that nobody can change it: in polling mode nothing is served behind the program's back.
+            if !self.interrupts() {
+                continue;
+            }
             let found = self.progress_locked();
             if found == 0 && self.shared.polling.load(Ordering::Relaxed) == 0 {
                 if self.arm() {

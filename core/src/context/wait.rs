@@ -12,6 +12,12 @@ pub(crate) type Checked<R> = Result<Option<R>, Box<Error>>;
 /// Looks between two glances at the clock.
 const SPINS_PER_CLOCK: u32 = 64;
 
+/// A sleep that ends sooner was not worth it.
+const SHORT_SLEEP: Duration = Duration::from_micros(500);
+
+/// How many times the configured spin a wait may last after sleeps that were not worth it.
+const MOST_PATIENCE: u64 = 32;
+
 impl Context {
     /// Waits until `counter` has reached `value`, then takes `value` off it; returns what is left.
     ///
@@ -110,12 +116,25 @@ impl Context {
                 if let Some(result) = check(self)? {
                     return Ok(result);
                 }
+                let asleep = Instant::now();
                 self.sleep(super::progress::SLEEP_IN_PIECES);
+                self.learn_from_sleep(asleep.elapsed());
             } else if idle.spins.is_multiple_of(8) {
                 // Now and then only: a pause lasts as long as a cache line takes to come.
                 spin_loop();
             }
         }
+    }
+
+    /// A short sleep was a mistake that cost two context switches and perhaps made the peer sleep as well: spin longer next time.
+    /// A long one was right: spin as configured.
+    fn learn_from_sleep(&self, slept: Duration) {
+        let attributes = &self.shared.attributes;
+        let configured = attributes.spin_ns.load(Ordering::Relaxed);
+        let present = attributes.spin_now_ns.load(Ordering::Relaxed);
+        let next =
+            if slept < SHORT_SLEEP { (present * 2).min(configured * MOST_PATIENCE) } else { configured };
+        attributes.spin_now_ns.store(next, Ordering::Relaxed);
     }
 
     /// While a thread polls, nobody needs to be woken.
@@ -191,7 +210,7 @@ impl Idle {
     #[cold]
     #[inline(never)]
     fn has_lasted(&mut self, context: &Context) -> bool {
-        let limit = Duration::from_nanos(context.shared.attributes.spin_ns.load(Ordering::Relaxed));
+        let limit = Duration::from_nanos(context.shared.attributes.spin_now_ns.load(Ordering::Relaxed));
         let now = Instant::now();
         now.duration_since(*self.since.get_or_insert(now)) >= limit
     }

@@ -26,7 +26,7 @@ pub(crate) use am::SHORT;
 pub(crate) use collective::{Barrier, Exchanges};
 pub use operation::{Destination, Gather, Scatter, Source};
 pub(crate) use operation::{Operation, Operations, Waiting};
-pub use rma::{GetArgs, PutArgs};
+pub use rma::{Direction, GetArgs, PutArgs};
 pub use rmw::RmwArgs;
 pub(crate) use stream::{Outgoing, Pull};
 pub(crate) use tracker::Tracker;

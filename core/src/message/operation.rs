@@ -1,7 +1,7 @@
 //! Operations that wait for an answer, and whom to tell when they end.
 
 use crate::completion::Notify;
-use crate::transport::PeerId;
+use crate::transport::{PeerId, Status};
 use std::ptr::NonNull;
 
 /// Where arriving bytes go.
@@ -109,8 +109,8 @@ pub(crate) enum Waiting {
     Get { destination: Destination, remaining: u64, total: u64 },
     /// `RmwReply`.
     Rmw { previous: *mut u64, width: u32, compare: Option<u64> },
-    /// The transport's completion event.
-    Transport,
+    /// The transport's completion event, whose status stays here until whoever waits has read it.
+    Transport(Option<Status>),
 }
 
 /// One outstanding operation of this task.
@@ -192,7 +192,7 @@ impl Operations {
                 .slots
                 .iter()
                 .flat_map(|s| &s.operation)
-                .any(|o| matches!(o.waiting, Waiting::Pull | Waiting::Transport))
+                .any(|o| matches!(o.waiting, Waiting::Pull | Waiting::Transport(_)))
     }
 
     /// Operations outstanding.

@@ -11,8 +11,17 @@ use crate::completion::Notify;
 use crate::context::PeerState;
 use crate::error::{Error, Result};
 use crate::sync::{Ordering, fence};
-use crate::transport::{Caps, PeerId, RawSlice, RemoteAddr, Status};
+use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status};
 use crate::wire::{CHECKED, Header, Kind, MAX_HEADER};
+
+/// Which way bytes go, seen from this task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To the target.
+    Out = 0,
+    /// From the target.
+    In = 1,
+}
 
 /// A one-sided write, in the terms of the interfaces above.
 pub struct PutArgs {
@@ -84,11 +93,21 @@ impl Context {
         {
             // SAFETY: the caller's promise; the window is mapped as long as the context lives.
             unsafe { copy_bytes(from, to, len as usize) };
+            self.count_direct(args.target, Direction::Out, len);
             return self.after_direct(args.target, args.target_counter, args.origin, args.completion);
         }
         let _held = self.guard();
         // SAFETY: the lock is held; the promise is handed on.
         unsafe { self.put_locked(args) }
+    }
+
+    /// Counts bytes that no packet carried. Threads that copy at the same time may lose each other's counts: an exact count
+    /// would cost as much as a small put.
+    #[inline(always)]
+    pub fn count_direct(&self, target: PeerId, direction: Direction, len: u64) {
+        let own = usize::from(target == self.shared.task);
+        let counter = &self.shared.copied[own][direction as usize];
+        counter.store(counter.load(Ordering::Relaxed).wrapping_add(len), Ordering::Relaxed);
     }
 
     /// The data has been copied by this task's own stores.
@@ -148,7 +167,10 @@ impl Context {
         if by_copy && let Source::Contiguous(from, _) = source {
             // SAFETY: the caller's promise.
             match unsafe { self.copy_out(target, from, remote, len)? } {
-                Copied::All => return self.after_direct(target, target_counter, origin, completion),
+                Copied::All => {
+                    self.count_direct(target, Direction::Out, len);
+                    return self.after_direct(target, target_counter, origin, completion);
+                }
                 Copied::Refused => {}
             }
         }
@@ -206,12 +228,9 @@ impl Context {
             let slice = RawSlice { ptr: from.wrapping_add(done as usize).cast_mut(), len: n };
             // SAFETY: the lock is held; the rest is the caller's promise.
             let status = unsafe {
-                match self.state().link_to(target) {
-                    Some(link) => {
-                        link.put_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, 0)
-                    }
-                    None => Status::PeerDown,
-                }
+                self.transfer(target, |link, token| {
+                    link.put_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, token)
+                })
             };
             match self.after_slice(target, status)? {
                 Slice::Done => done += n as u64,
@@ -220,6 +239,41 @@ impl Context {
             }
         }
         Ok(Copied::All)
+    }
+
+    /// Runs one zero-copy operation of the link to a peer to its end.
+    ///
+    /// # Safety
+    /// The lock is held; what `begin` starts works on memory that the caller keeps valid until this returns.
+    unsafe fn transfer(&self, target: PeerId, begin: impl FnOnce(&mut Link, u64) -> Status) -> Status {
+        let sequence = self.next_operation(target);
+        // SAFETY: the lock is held; the reference ends before progress is made.
+        let state = unsafe { self.state() };
+        let token = state.operations.insert(Operation {
+            peer: target,
+            waiting: Waiting::Transport(None),
+            origin: Notify::None,
+            completion: Notify::None,
+            target_counter: 0,
+            sequence,
+        });
+        let mut status = state.link_to(target).map_or(Status::PeerDown, |link| begin(link, token));
+        while status == Status::InProgress {
+            // SAFETY: as above.
+            match unsafe { self.state() }.operations.get_mut(token).map(|o| &o.waiting) {
+                Some(Waiting::Transport(Some(ended))) => status = *ended,
+                Some(_) => {
+                    // An error here means that the peer is gone, and the operation with it.
+                    let _ = self.wait_for_room(target);
+                }
+                None => status = Status::PeerDown,
+            }
+        }
+        // SAFETY: as above.
+        let state = unsafe { self.state() };
+        state.operations.remove(token);
+        state.peers[target as usize].answered.done(sequence);
+        status
     }
 
     /// What the answer to one slice of a direct copy means; gives others a chance at the lock.
@@ -263,6 +317,7 @@ impl Context {
         {
             // SAFETY: the caller's promise; the window is mapped as long as the context lives.
             unsafe { copy_bytes(from, to.as_ptr(), args.len as usize) };
+            self.count_direct(args.target, Direction::In, args.len);
             return self.after_direct(args.target, args.target_counter, args.origin, Notify::None);
         }
         let _held = self.guard();
@@ -291,7 +346,10 @@ impl Context {
         if by_copy && let Destination::Contiguous(to) = destination {
             // SAFETY: the caller's promise.
             match unsafe { self.copy_in(target, to.as_ptr(), remote, len)? } {
-                Copied::All => return self.after_direct(target, target_counter, origin, Notify::None),
+                Copied::All => {
+                    self.count_direct(target, Direction::In, len);
+                    return self.after_direct(target, target_counter, origin, Notify::None);
+                }
                 Copied::Refused => {}
             }
         }
@@ -356,12 +414,9 @@ impl Context {
             let slice = RawSlice { ptr: to.wrapping_add(done as usize), len: n };
             // SAFETY: the lock is held; the rest is the caller's promise.
             let status = unsafe {
-                match self.state().link_to(target) {
-                    Some(link) => {
-                        link.get_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, 0)
-                    }
-                    None => Status::PeerDown,
-                }
+                self.transfer(target, |link, token| {
+                    link.get_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, token)
+                })
             };
             match self.after_slice(target, status)? {
                 Slice::Done => done += n as u64,

@@ -54,11 +54,12 @@ pub fn stranger(data: &[u8]) {
 }
 
 /// A hostile member of the job: the bytes are a script of datagrams that pass authentication, mixed with
-/// submissions and time. The engine may lose that peer, but neither its mind nor its memory.
+/// submissions and time. The engine may lose that peer, but neither its mind nor its memory. Returns how many units
+/// it took and how many of its own were acknowledged, which shows how deep a script gets.
 ///
 /// # Panics
 /// If the engine holds more than its bounds allow.
-pub fn member(data: &[u8]) {
+pub fn member(data: &[u8]) -> (u64, u64) {
     let mut engine = engine(NoAuth);
     let mut out = Transmit::default();
     let (mut now, mut rest) = (0, data);
@@ -79,7 +80,9 @@ pub fn member(data: &[u8]) {
                 engine.set_max_datagram(1, control >> 3 & 1, max_datagram).expect("in range");
             }
             _ => {
-                let len = rest.first().map_or(0, |&len| usize::from(len) * 4).min(rest.len());
+                // As long as its header says, so that recorded datagrams can stand in a script as they are.
+                let length = rest.get(38..40).map_or(0, |field| u16::from_le_bytes([field[0], field[1]]));
+                let len = rest.len().min(HEADER_LEN + usize::from(length));
                 let (datagram, after) = rest.split_at(len);
                 rest = after;
                 let mut datagram = datagram.to_vec();
@@ -93,6 +96,7 @@ pub fn member(data: &[u8]) {
         while engine.poll_event().is_some() {}
         assert!(engine.memory() < 4 << 20, "{} bytes", engine.memory());
     }
+    engine.stats(1).map_or((0, 0), |stats| (stats.units_delivered, stats.units_acked))
 }
 
 fn engine<A: Authenticator>(auth: A) -> Engine<A> {
@@ -129,6 +133,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::super::sim::{Fault, Random, Traffic, World, WorldSpec};
+    use super::super::wire;
     use super::*;
 
     fn corpus_dir() -> PathBuf {
@@ -155,16 +160,45 @@ mod tests {
         for chunk in datagrams.chunks(12) {
             let mut script = Vec::new();
             for datagram in chunk {
-                script.extend([4 + 8 * (script.len() as u8 % 2), 2, 1]);
-                script.push(4);
-                // The length byte is part of the datagram, which is patched.
-                let len = (datagram.len().min(1000) / 4) as u8;
-                script.push(len);
-                script.extend_from_slice(&datagram[1..usize::from(len) * 4]);
+                // A unit of ours, a little time, and what the peer says.
+                script.extend([2 + 8 * (script.len() as u8 % 16), 0, 4]);
+                script.extend_from_slice(datagram);
             }
             files.push(script);
         }
+        files.extend((0..4).map(acknowledged));
         files
+    }
+
+    /// A script in which units of ours are acknowledged, with gaps, over both paths.
+    fn acknowledged(variant: u64) -> Vec<u8> {
+        let mut script = Vec::new();
+        for number in 0..12 {
+            // Two units of up to 500 bytes, which take two datagrams or one.
+            script.extend([0xf2 - 8 * variant as u8, 0xfa, 0]);
+            let mut datagram = vec![0; HEADER_LEN];
+            let settled = number / (1 + variant);
+            datagram.extend(wire::ack_header((number % 2) as u8, 1, 1000, settled));
+            datagram.extend((0b1011u64 >> variant).to_le_bytes());
+            let length = (datagram.len() - HEADER_LEN) as u16;
+            let header = Header {
+                flags: 0,
+                path: (number % 2) as u8,
+                job: 3,
+                source: 1,
+                destination: 0,
+                source_epoch: 1,
+                destination_epoch: 1,
+                number,
+                credit: 1 << 16,
+                span: 0,
+            };
+            header.write(datagram.first_chunk_mut().expect("a header"), length);
+            // No text begins like this.
+            script.extend([0x80 + 4]);
+            script.extend(datagram);
+        }
+        script
     }
 
     fn all(data: &[u8]) {
@@ -188,7 +222,17 @@ mod tests {
         // The order of a directory is not part of the seed.
         corpus.sort();
         assert!(corpus.len() > 20);
-        corpus.iter().for_each(|data| all(data));
+        let (mut delivered, mut acked) = (0, 0);
+        for data in &corpus {
+            all(data);
+            let reached = member(data);
+            delivered += reached.0;
+            acked += reached.1;
+        }
+        assert!(
+            delivered > 50 && acked > 10,
+            "the corpus is shallow: {delivered} delivered, {acked} acknowledged"
+        );
         let runs = std::env::var("LAPIS_FUZZ_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(3000);
         for seed in 0..runs {
             let mut random = Random::new(seed);

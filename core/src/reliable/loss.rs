@@ -32,8 +32,10 @@ impl Rtt {
     /// Takes a measurement; `delay` is how long the peer says that it held the acknowledgement back.
     pub(super) fn sample(&mut self, total: Nanos, delay: Nanos) -> Nanos {
         self.min = self.min.min(total);
-        let rtt = if total - delay.min(total) >= self.min { total - delay } else { total.min(self.min) };
-        let rtt = rtt.max(1);
+        // A peer that claims to have held it back for longer than it took, or so long that less than the shortest
+        // round trip remains, is not believed.
+        let without = total.saturating_sub(delay);
+        let rtt = if without >= self.min { without } else { total }.max(1);
         self.latest = rtt;
         if self.measured {
             let error = rtt.abs_diff(self.smoothed);

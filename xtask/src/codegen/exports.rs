@@ -46,7 +46,10 @@ fn export(out: &mut String, call: &Call, prefix: &str, functions: &HashSet<Funct
     } else {
         writeln!(out, "\n/// [`{}`] for profiling libraries.\n///", call.name)?;
     }
-    writeln!(out, "/// # Safety\n/// Pointers are valid for what the guide says that the call does with them.")?;
+    writeln!(
+        out,
+        "/// # Safety\n/// Pointers are valid for what the guide says that the call does with them."
+    )?;
     write!(out, "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {prefix}{}(", call.name)?;
     for (of, name) in &call.params {
         // An array parameter is a pointer.

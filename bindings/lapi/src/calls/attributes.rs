@@ -122,7 +122,8 @@ unsafe fn shared_memory_tasks(context: &Context, list: *mut c_int) {
 
 /// The user header and data that fit one packet to any task.
 pub(super) fn packet_size(context: &Context) -> c_int {
-    let packed = (0..context.tasks()).filter_map(|task| context.limits(task)).map(|limits| limits.max_packed).min();
+    let packed =
+        (0..context.tasks()).filter_map(|task| context.limits(task)).map(|limits| limits.max_packed).min();
     c_int::try_from(packed.unwrap_or(4096)).unwrap_or(c_int::MAX) - MAX_HEADER as c_int
 }
 

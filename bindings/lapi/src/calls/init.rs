@@ -78,7 +78,10 @@ fn failed(error: Error) -> c_int {
 }
 
 fn is_connectivity(code: c_int) -> bool {
-    matches!(code, LAPI_ERR_CSS_LOAD_FAILED | LAPI_ERR_NO_CONNECTIVITY | LAPI_ERR_UNKNOWN | LAPI_ERR_SHM_SETUP)
+    matches!(
+        code,
+        LAPI_ERR_CSS_LOAD_FAILED | LAPI_ERR_NO_CONNECTIVITY | LAPI_ERR_UNKNOWN | LAPI_ERR_SHM_SETUP
+    )
 }
 
 fn configure(environment: &Environment) -> Outcome<Config> {
@@ -108,11 +111,7 @@ fn check_environment(config: &Config, environment: &Environment) -> Outcome {
     Ok(())
 }
 
-fn open(
-    info: &lapi_info_t,
-    reservation: &Reservation,
-    environment: &Environment,
-) -> Result<Context, Error> {
+fn open(info: &lapi_info_t, reservation: &Reservation, environment: &Environment) -> Result<Context, Error> {
     let handler = info.err_hndlr;
     let mut hooks = RawHooks {
         header: Some(handlers::header),
@@ -187,7 +186,13 @@ fn greet(instance: &Instance, config: &Config) {
         return;
     }
     let context = &instance.context;
-    eprintln!("{}: task {} of {}: {}", LAPI_ATTN_VERSION, context.task(), context.tasks(), diagnostics::version());
+    eprintln!(
+        "{}: task {} of {}: {}",
+        LAPI_ATTN_VERSION,
+        context.task(),
+        context.tasks(),
+        diagnostics::version()
+    );
     if *config.use_bulk_xfer.get() {
         eprintln!("{LAPI_ATTN_BULK_ENABLED}: task {}: bulk transfer is on", context.task());
     }

@@ -75,11 +75,18 @@ unsafe extern "C" fn mutex_getowner(hndl: lapi_handle_t, tid: *mut libc::pthread
 
 /// # Safety
 /// `cond` is NULL or a lapi_cond_t.
-unsafe fn condition<'a>(hndl: lapi_handle_t, cond: *mut lapi_cond_t) -> Result<(&'static Instance, &'a Condition), c_int> {
+unsafe fn condition<'a>(
+    hndl: lapi_handle_t,
+    cond: *mut lapi_cond_t,
+) -> Result<(&'static Instance, &'a Condition), c_int> {
     let instance = handles::get(hndl).map_err(|_| libc::EINVAL)?;
     // SAFETY: the caller's promise; a lapi_cond_t has room for a Condition.
     let condition = unsafe { cond.cast::<Condition>().as_ref() }.ok_or(libc::EINVAL)?;
-    if condition.magic.load(Ordering::Relaxed) == MAGIC { Ok((instance, condition)) } else { Err(libc::EINVAL) }
+    if condition.magic.load(Ordering::Relaxed) == MAGIC {
+        Ok((instance, condition))
+    } else {
+        Err(libc::EINVAL)
+    }
 }
 
 unsafe extern "C" fn cond_wait(hndl: lapi_handle_t, cond: *mut lapi_cond_t) -> c_int {
@@ -138,7 +145,8 @@ unsafe extern "C" fn cond_signal(hndl: lapi_handle_t, cond: *mut lapi_cond_t) ->
     match unsafe { condition(hndl, cond) } {
         Ok((instance, condition)) => {
             instance.context.lock();
-            let unserved = condition.signals.load(Ordering::Relaxed) - condition.taken.load(Ordering::Relaxed);
+            let unserved =
+                condition.signals.load(Ordering::Relaxed) - condition.taken.load(Ordering::Relaxed);
             // A signal that nobody waits for is lost, as signals are.
             if condition.waiters.load(Ordering::Relaxed) > unserved {
                 condition.signals.fetch_add(1, Ordering::Relaxed);

@@ -121,7 +121,5 @@ pub(super) unsafe fn xfer(instance: &Instance, command: *const lapi_rmw_t) -> Ou
     };
     let origin = send_notify(c.org_cntr, c.shdlr, c.sinfo);
     // SAFETY: the caller's promise.
-    unsafe {
-        modify(instance, c.op, c.tgt, width, c.tgt_var, c.in_val.cast(), c.prev_tgt_val.cast(), origin)
-    }
+    unsafe { modify(instance, c.op, c.tgt, width, c.tgt_var, c.in_val.cast(), c.prev_tgt_val.cast(), origin) }
 }

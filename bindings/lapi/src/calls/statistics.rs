@@ -35,7 +35,9 @@ fn table(counts: &PathStatistics, path: Path) -> lapi_statistics_t {
 pub(super) fn print(context: &Context) {
     let statistics = context.statistics();
     let mut text = format!("LAPI statistics of task {}:", context.task());
-    for (name, path) in [("network", Path::Network), ("shared memory", Path::SharedMemory), ("local", Path::Local)] {
+    for (name, path) in
+        [("network", Path::Network), ("shared memory", Path::SharedMemory), ("local", Path::Local)]
+    {
         let t = table(statistics.path(path), path);
         text.push_str(&format!(
             "\n  {name:<14} packets sent {} received {}, bytes sent {} received {}, duplicates {}, sent again {}, ghosts {}",

@@ -64,7 +64,8 @@ pub(super) unsafe fn send(instance: &Instance, message: Am) -> Outcome {
         return Err(LAPI_ERR_ORG_ADDR_NULL);
     }
     // SAFETY: the caller's promise.
-    let user_header = unsafe { user_header(instance, message.tgt, message.hdr_hdl, message.uhdr, message.uhdr_len) }?;
+    let user_header =
+        unsafe { user_header(instance, message.tgt, message.hdr_hdl, message.uhdr, message.uhdr_len) }?;
     if message.udata_len > LAPI_MAX_MSG_SZ {
         return Err(LAPI_ERR_DATA_LEN);
     }

@@ -7,7 +7,7 @@ use crate::failure::{self, Outcome};
 use crate::handlers::raw;
 use crate::handles::{self, Instance, lock};
 use lapis_core::handlers::Incoming;
-use lapis_core::message::{AmSend, Destination, Gather, GetArgs, Source};
+use lapis_core::message::{AmSend, Destination, Direction, Gather, GetArgs, Source};
 use lapis_core::{CompletionHandler, Context, Counter, Delivery, Notify, Run};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -145,6 +145,7 @@ unsafe fn copy_directly(context: &Context, tgt: u32, origin: &mut Layout, target
         }
         position += n as u64;
     });
+    context.count_direct(tgt, Direction::In, target.len());
     true
 }
 

@@ -22,8 +22,16 @@ pub(crate) struct Layout {
 #[derive(Clone, Debug)]
 enum Shape {
     /// Blocks, the position of each one's first byte, and the block used last.
-    Blocks { blocks: Vec<Block>, starts: Vec<u64>, last: usize },
-    Strided { base: u64, block: u64, stride: u64 },
+    Blocks {
+        blocks: Vec<Block>,
+        starts: Vec<u64>,
+        last: usize,
+    },
+    Strided {
+        base: u64,
+        block: u64,
+        stride: u64,
+    },
 }
 
 impl Layout {
@@ -50,7 +58,11 @@ impl Layout {
     }
 
     /// The layout that the words of a description give; `None` if they give none.
-    pub(crate) fn of_words(vec_type: c_int, count: u32, mut words: impl Iterator<Item = u64>) -> Option<Self> {
+    pub(crate) fn of_words(
+        vec_type: c_int,
+        count: u32,
+        mut words: impl Iterator<Item = u64>,
+    ) -> Option<Self> {
         if vec_type == LAPI_GEN_STRIDED_XFER {
             let (base, block, stride) = (words.next()?, words.next()?, words.next()?);
             block.checked_mul(u64::from(count))?;
@@ -78,11 +90,9 @@ impl Layout {
             Shape::Strided { base, block, stride } => {
                 [*base, *block, *stride].iter().flat_map(|word| word.to_le_bytes()).collect()
             }
-            Shape::Blocks { blocks, .. } => blocks
-                .iter()
-                .flat_map(|block| [block.addr, block.len])
-                .flat_map(u64::to_le_bytes)
-                .collect(),
+            Shape::Blocks { blocks, .. } => {
+                blocks.iter().flat_map(|block| [block.addr, block.len]).flat_map(u64::to_le_bytes).collect()
+            }
         }
     }
 
@@ -283,7 +293,11 @@ impl View {
     //= LAPI Guide, LAPI_Putv, the errors of the target's vector
     pub(crate) unsafe fn layout(&self, side: Side) -> Outcome<Layout> {
         // SAFETY: the caller's promise.
-        if self.vec_type == LAPI_GEN_STRIDED_XFER { unsafe { self.strided(side) } } else { unsafe { self.listed(side) } }
+        if self.vec_type == LAPI_GEN_STRIDED_XFER {
+            unsafe { self.strided(side) }
+        } else {
+            unsafe { self.listed(side) }
+        }
     }
 
     unsafe fn listed(&self, side: Side) -> Outcome<Layout> {
@@ -401,7 +415,8 @@ mod tests {
     fn descriptions_go_there_and_back() {
         let listed = Layout::blocks(vec![Block { addr: 7, len: 2 }, Block { addr: u64::MAX, len: 0 }]);
         let strided = Layout::strided(64, 8, 16, 3);
-        for (layout, vec_type, count) in [(listed, LAPI_GEN_IOVECTOR, 2), (strided, LAPI_GEN_STRIDED_XFER, 3)] {
+        for (layout, vec_type, count) in [(listed, LAPI_GEN_IOVECTOR, 2), (strided, LAPI_GEN_STRIDED_XFER, 3)]
+        {
             let bytes = layout.description();
             let back = Layout::of_words(vec_type, count, super::super::words(&bytes)).unwrap();
             assert_eq!((back.description(), back.len()), (bytes.clone(), layout.len()));

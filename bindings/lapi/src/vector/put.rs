@@ -4,7 +4,7 @@ use super::{Layout, PUT, Stream, described, plainly, shape_of, shape_word, words
 use crate::failure::{self, Outcome};
 use crate::handles::Instance;
 use lapis_core::handlers::Incoming;
-use lapis_core::message::{AmSend, Gather, PutArgs, Source};
+use lapis_core::message::{AmSend, Direction, Gather, PutArgs, Source};
 use lapis_core::{Context, Delivery, Notify};
 use std::ffi::c_int;
 
@@ -73,6 +73,7 @@ unsafe fn copy_directly(context: &Context, tgt: u32, origin: &mut Layout, target
         }
         position += n as u64;
     });
+    context.count_direct(tgt, Direction::Out, target.len());
     true
 }
 
@@ -83,9 +84,8 @@ pub(super) fn arrived(incoming: &Incoming<'_>) -> Option<Delivery> {
     if need > incoming.len {
         return None;
     }
-    let build = move |bytes: &[u8]| {
-        Layout::of_words(vec_type, count, words(bytes)).unwrap_or_else(Layout::empty)
-    };
+    let build =
+        move |bytes: &[u8]| Layout::of_words(vec_type, count, words(bytes)).unwrap_or_else(Layout::empty);
     Some(plainly(described(need, incoming.first, build)))
 }
 

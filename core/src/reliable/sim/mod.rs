@@ -14,12 +14,14 @@ mod network;
 #[cfg(test)]
 mod properties;
 mod random;
+mod spec;
 mod world;
 
 pub use ledger::{Ledger, Note};
 pub use network::{Fault, Pipe};
 pub use random::Random;
-pub use world::{Traffic, World, WorldSpec};
+pub use spec::{Traffic, WorldSpec};
+pub use world::World;
 
 /// Runs `property` for the seeds that the environment asks for, `seeds` without; a seed that panics is named with
 /// the command that replays it.

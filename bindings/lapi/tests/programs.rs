@@ -1,0 +1,49 @@
+//! Every C program of `tests/programs`, as a job of its own, over each transport there is.
+
+mod support;
+
+use support::{Job, compile, setting, source};
+
+/// Runs a program with as many tasks as its comment says, and alone if it says that it can be.
+fn program(name: &str) {
+    let source = source(&format!("programs/{name}.c"));
+    let binary = compile(std::slice::from_ref(&source), &[]);
+    let tasks = setting(&source, "tasks:").map_or(2, |n| n.parse().expect("a number of tasks"));
+    let mut job = Job::of(tasks);
+    if let Some((name, value)) = setting(&source, "env:").as_deref().and_then(|pair| pair.split_once('=')) {
+        job = job.env(name, value);
+    }
+    job.succeeds(&binary);
+    if tasks > 2 {
+        Job { tasks: 2, ..job.clone() }.succeeds(&binary);
+        Job { tasks: 1, ..job }.succeeds(&binary);
+    }
+}
+
+macro_rules! programs {
+    ($($name:ident),* $(,)?) => {$(
+        #[test]
+        fn $name() {
+            program(stringify!($name));
+        }
+    )*};
+}
+
+programs! { atomics, errors, transfers }
+
+/// Nobody can forget to list a program.
+#[test]
+fn all_programs_are_listed() {
+    let listed = include_str!("programs.rs");
+    let list = listed.split_once("programs! {").expect("the list").1;
+    for entry in std::fs::read_dir(source("programs")).expect("the folder").flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|e| e == "c") {
+            let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+            assert!(
+                list.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == stem),
+                "{stem}.c does not run"
+            );
+        }
+    }
+}

@@ -1,0 +1,101 @@
+/*
+ * Every runtime attribute: its default, its range where it can be set, and what it says of this job.
+ * tasks: 4
+ */
+//= LAPI Guide, LAPI_Qenv, reads a runtime attribute
+//= LAPI Guide, LAPI_Senv, sets a runtime attribute
+//= LAPI Guide, table 45, attributes that return integers
+//= LAPI Guide, LAPI_Qenv, QUERY_SHM_TASKS
+//= LAPI Guide, Collecting statistics, one structure for each path
+//= LAPI Guide, Printing data transfer statistics
+//= LAPI Guide, Querying local send statistics, the packet count is always 0
+//= type=test
+#include "check.h"
+
+static int query(lapi_query_t attribute)
+{
+    int value = -4711;
+    OK(LAPI_Qenv(hndl, attribute, &value));
+    return value;
+}
+
+static void sets(lapi_query_t attribute, int value)
+{
+    OK(LAPI_Senv(hndl, attribute, value));
+    CHECK(query(attribute) == value);
+}
+
+static char box[1000], data[1000];
+static lapi_cntr_t cmpl;
+
+int main(void)
+{
+    start();
+    CHECK(query(TASK_ID) == me && query(NUM_TASKS) == tasks && me >= 0 && me < tasks);
+    CHECK(query(MAX_UHDR_SZ) >= 512);
+    CHECK(sizeof(long) == 4 ? query(MAX_DATA_SZ) == 0x7fffffff : (uint)query(MAX_DATA_SZ) == ~0u);
+    CHECK(query(ERROR_CHK) == 0);
+    CHECK(query(TIMEOUT) == 900 && query(MIN_TIMEOUT) == 10 && query(MAX_TIMEOUT) == 86400);
+    CHECK(query(INTERRUPT_SET) == 1);
+    CHECK(query(MAX_PORTS) == 16);
+    CHECK(query(MAX_PKT_SZ) >= 1024);
+    CHECK(query(NUM_REX_BUFS) == 128 && query(REX_BUF_SZ) == 16384 && query(BUF_CP_SIZE) == 16384);
+    CHECK(query(LOC_ADDRTBL_SZ) >= 64);
+    CHECK(query(EPOCH_NUM) == 0 && query(USE_THRESH) == 0 && query(RCV_FIFO_SIZE) == 0);
+    CHECK(query(MAX_ATOM_SIZE) >= 64 && query(MAX_ATOM_SIZE) <= query(MAX_PKT_SZ));
+    CHECK(query(MAX_PKTS_OUT) > 0);
+    CHECK(query(ACK_THRESHOLD) == 30);
+    CHECK(query(BULK_XFER) == 0 && query(BULK_MIN_MSG_SIZE) == 150 * 1024);
+
+    sets(ERROR_CHK, 1);
+    sets(ERROR_CHK, 0);
+    sets(TIMEOUT, 10);
+    sets(TIMEOUT, 86400);
+    sets(TIMEOUT, 900);
+    sets(ACK_THRESHOLD, 1);
+    sets(ACK_THRESHOLD, 30);
+    sets(INTERRUPT_SET, 0);
+    sets(INTERRUPT_SET, 1);
+    OK(LAPI_Senv(hndl, INTERRUPT_SET, 7));
+    CHECK(query(INTERRUPT_SET) == 1);
+
+    /* Shared memory: with it all tasks of the machine are in one list; without it nobody is. */
+    int *list = malloc(tasks * sizeof *list);
+    OK(LAPI_Qenv(hndl, QUERY_SHM_TASKS, list));
+    int shared = 0;
+    for (int i = 0; i < tasks; i++) {
+        CHECK(list[i] == -1 || list[i] == shared);
+        shared += list[i] >= 0;
+    }
+    CHECK(query(QUERY_SHM_NUM_TASKS) == shared);
+    CHECK(query(QUERY_SHM_ENABLED) == (shared > 0));
+    CHECK(shared == 0 || list[me] >= 0);
+
+    /* Statistics: the bytes of one message to a neighbour show on its path, those to oneself on the local one. */
+    lapi_statistics_t before[3], after[3];
+    lapi_query_t paths[3] = {QUERY_STATISTICS, QUERY_SHM_STATISTICS, QUERY_LOCAL_SEND_STATISTICS};
+    void **boxes = exchange(box);
+    OK(LAPI_Setcntr(hndl, &cmpl, 0));
+    OK(LAPI_Gfence(hndl));
+    for (int i = 0; i < 3; i++)
+        OK(LAPI_Qenv(hndl, paths[i], (int *)&before[i]));
+    int to = (me + 1) % tasks;
+    OK(LAPI_Put(hndl, to, sizeof data, boxes[to], data, NULL, NULL, &cmpl));
+    OK(LAPI_Waitcntr(hndl, &cmpl, 1, NULL));
+    for (int i = 0; i < 3; i++)
+        OK(LAPI_Qenv(hndl, paths[i], (int *)&after[i]));
+    CHECK(after[2].Tot_pkt_sent_cnt == 0 && after[2].Tot_pkt_rcv_cnt == 0);
+    if (tasks > 1) {
+        int path = list[to] >= 0;
+        CHECK(after[path].Tot_data_sent >= before[path].Tot_data_sent + sizeof data);
+        CHECK(after[path].Tot_pkt_sent_cnt > before[path].Tot_pkt_sent_cnt);
+        CHECK(after[1 - path].Tot_data_sent == before[1 - path].Tot_data_sent);
+    } else {
+        CHECK(after[2].Tot_data_sent >= before[2].Tot_data_sent + sizeof data);
+    }
+    int untouched = 77;
+    OK(LAPI_Qenv(hndl, PRINT_STATISTICS, &untouched));
+    CHECK(untouched == 77);
+    finish();
+    return 0;
+}

@@ -1,0 +1,90 @@
+/*
+ * Counters with destination lists, purge and resume, waits that a purge ends.
+ * tasks: 4
+ */
+//= LAPI Guide, LAPI_Setcntr_wstatus, sets a counter to 0 with a list of destinations
+//= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_RECVD
+//= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_INITIAL and LAPI_MSG_INVALID
+//= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_PURGED and LAPI_MSG_PURGED_RCVD
+//= LAPI Guide, LAPI_Nopoll_wait, waits without polling
+//= LAPI Guide, LAPI_Nopoll_wait, LAPI_ERR_TGT_PURGED
+//= LAPI Guide, LAPI_Nopoll_wait, LAPI_ERR_MULTIPLE_WAITERS
+//= LAPI Guide, LAPI_Purge_totask, cancels messages to a task
+//= LAPI Guide, LAPI_Resume_totask, takes up communication again
+//= type=test
+#include "check.h"
+#include <pthread.h>
+
+static lapi_cntr_t tgt, plain;
+static volatile int in_wait;
+static char box[8];
+
+static void *waiter(void *expected)
+{
+    int left = -1;
+    in_wait = 1;
+    int code = LAPI_Nopoll_wait(hndl, &tgt, 99, &left);
+    CHECK(code == *(int *)expected);
+    return NULL;
+}
+
+int main(void)
+{
+    start();
+    OK(LAPI_Setcntr(hndl, &tgt, 0));
+    OK(LAPI_Setcntr(hndl, &plain, 0));
+    void **counters = exchange(&tgt), **boxes = exchange(box);
+    if (tasks < 4) {
+        finish();
+        return 0;
+    }
+    uint list[3] = {1, 2, 3};
+    int status[3] = {-1, -1, -1}, left = -1;
+    if (me == 0) {
+        OK(LAPI_Setcntr_wstatus(hndl, &tgt, 3, list, status));
+        CHECK(status[0] == LAPI_MSG_INITIAL && status[1] == LAPI_MSG_INITIAL && status[2] == LAPI_MSG_INITIAL);
+    }
+    OK(LAPI_Gfence(hndl));
+    if (me == 1 || me == 2) {
+        OK(LAPI_Put(hndl, 0, 1, boxes[0], box, counters[0], NULL, NULL));
+    }
+    OK(LAPI_Fence(hndl));
+    if (me == 0) {
+        OK(LAPI_Nopoll_wait(hndl, &tgt, 2, &left));
+        CHECK(left == 0);
+        CHECK(status[0] == LAPI_MSG_RECVD && status[1] == LAPI_MSG_RECVD && status[2] == LAPI_MSG_INITIAL);
+
+        /* Two threads can't wait for one counter, and a purge of a task that has not answered ends the wait. */
+        pthread_t thread;
+        int expected = LAPI_ERR_TGT_PURGED;
+        CHECK(pthread_create(&thread, NULL, waiter, &expected) == 0);
+        while (!in_wait)
+            usleep(100);
+        usleep(20000);
+        GIVES(LAPI_ERR_MULTIPLE_WAITERS, LAPI_Nopoll_wait(hndl, &tgt, 1, &left));
+        OK(LAPI_Purge_totask(hndl, 2));
+        CHECK(status[1] == LAPI_MSG_PURGED_RCVD);
+        usleep(20000);
+        OK(LAPI_Purge_totask(hndl, 3));
+        CHECK(pthread_join(thread, NULL) == 0);
+        CHECK(status[0] == LAPI_MSG_RECVD && status[1] == LAPI_MSG_PURGED_RCVD && status[2] == LAPI_MSG_PURGED);
+
+        GIVES(LAPI_ERR_TGT_PURGED, LAPI_Put(hndl, 3, 1, boxes[3], box, NULL, NULL, NULL));
+        GIVES(LAPI_ERR_TGT_PURGED, LAPI_Get(hndl, 3, 1, boxes[3], box, NULL, NULL));
+        GIVES(LAPI_ERR_TGT_PURGED, LAPI_Amsend(hndl, 3, (void *)1, NULL, 0, NULL, 0, NULL, NULL, NULL));
+
+        /* A new list finds out who is purged already; a plain counter has no list. */
+        OK(LAPI_Setcntr_wstatus(hndl, &tgt, 3, list, status));
+        CHECK(status[0] == LAPI_MSG_INITIAL && status[1] == LAPI_MSG_INVALID && status[2] == LAPI_MSG_INVALID);
+        OK(LAPI_Resume_totask(hndl, 2));
+        OK(LAPI_Resume_totask(hndl, 3));
+        OK(LAPI_Setcntr_wstatus(hndl, &tgt, 3, list, status));
+        CHECK(status[1] == LAPI_MSG_INITIAL && status[2] == LAPI_MSG_INITIAL);
+        OK(LAPI_Setcntr(hndl, &tgt, 0));
+        OK(LAPI_Put(hndl, 3, 1, boxes[3], box, counters[3], NULL, NULL));
+    }
+    if (me == 3)
+        OK(LAPI_Nopoll_wait(hndl, &tgt, 1, NULL));
+    OK(LAPI_Term(hndl));
+    return 0;
+}

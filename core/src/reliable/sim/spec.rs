@@ -1,0 +1,49 @@
+//! What is simulated: the tasks, their network at the start, what they send.
+
+use super::Fault;
+use crate::reliable::{EngineConfig, Lane};
+
+/// What a world consists of.
+#[derive(Debug, Clone)]
+pub struct WorldSpec {
+    /// How many tasks.
+    pub tasks: u32,
+    /// How many paths between any two.
+    pub paths: u8,
+    /// Largest datagram of every path at the start.
+    pub max_datagram: usize,
+    /// All pipes at the start.
+    pub fault: Fault,
+    /// The engines' configuration.
+    pub config: EngineConfig,
+    /// Peers know each other's epochs from the start.
+    pub epochs_known: bool,
+}
+
+impl Default for WorldSpec {
+    fn default() -> Self {
+        Self {
+            tasks: 2,
+            paths: 1,
+            max_datagram: 1472,
+            fault: Fault::default(),
+            config: EngineConfig::default(),
+            epochs_known: true,
+        }
+    }
+}
+
+/// Units that wait to be submitted.
+#[derive(Debug, Clone, Copy)]
+pub struct Traffic {
+    /// To whom.
+    pub to: u32,
+    /// On which lane.
+    pub lane: Lane,
+    /// Bytes each, at least 20.
+    pub size: usize,
+    /// How many.
+    pub count: u64,
+    /// The body stays in the sender's memory.
+    pub external: bool,
+}
