@@ -21,6 +21,7 @@ mod attributes;
 mod choices;
 mod kind;
 mod man;
+mod preferred;
 mod suggest;
 mod table;
 mod typed;

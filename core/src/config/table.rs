@@ -17,10 +17,10 @@ use std::time::Duration;
 /// What begins like this is handed from a launcher to its tasks, not set by users, and never warned about.
 pub const LAUNCHER_PREFIX: &str = "LAPIS_JOB_";
 
-/// What the bootstrap reads for itself, mostly as the launcher has set it.
-const BOOTSTRAP_NAMES: [&str; 4] = {
+/// What the bootstrap reads for itself, mostly as the launcher has set it, and what the launcher reads.
+const BOOTSTRAP_NAMES: [&str; 5] = {
     use crate::bootstrap::variables::{BOOT_TIMEOUT, KVS, TASK, TASKS};
-    [KVS, TASK, TASKS, BOOT_TIMEOUT]
+    [KVS, TASK, TASKS, BOOT_TIMEOUT, "LAPIS_REMOTE"]
 };
 
 /// Names that no longer have an effect, and what to do instead.

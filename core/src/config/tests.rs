@@ -167,7 +167,12 @@ fn misspelt_names_are_reported_with_the_nearest() {
         ("LAPI_USE_SHN", "yes"),
         ("MP_LAPI_INETADDR", "x"),
         ("LAPIS_QWERTYUIOP", "x"),
-        ("LAPIS_JOB_KVS", "set by the launcher"),
+        ("LAPIS_JOB_ID", "set by the launcher"),
+        ("LAPIS_KVS", "set by the launcher"),
+        ("LAPIS_TASK", "set by the launcher"),
+        ("LAPIS_TASKS", "set by the launcher"),
+        ("LAPIS_BOOT_TIMEOUT", "read before the configuration"),
+        ("LAPIS_REMOTE", "read by the launcher"),
         ("MP_SOMETHING_OF_MPI", "x"),
         ("PATH", "/bin"),
     ])

@@ -2,7 +2,7 @@
 
 use super::{Attributes, Context, Peer, PeerState, Route, Shared, Sleepers, local::ForkGuard, machine};
 use crate::bootstrap::{self, Bootstrap};
-use crate::config::{Config, Environment, EuiLib, Origin, UseShm};
+use crate::config::{Config, Environment, Origin};
 use crate::error::{Error, Result};
 use crate::handlers::{CompletionQueue, Delivery, HandlerTable, Incoming};
 use crate::lock::ContextLock;
@@ -216,23 +216,6 @@ fn boot_error(e: bootstrap::BootstrapError) -> Error {
     }
 }
 
-/// The transports that may carry messages between tasks, in order of preference, and whether the user named them.
-fn preferences(config: &Config) -> (Vec<String>, bool) {
-    if let Some(names) = config.transport.get() {
-        return (names.clone(), true);
-    }
-    let net = match config.euilib.get() {
-        EuiLib::Us => "hps",
-        _ => "udp",
-    };
-    let names = match config.use_shm.get() {
-        UseShm::Only => vec!["shm"],
-        UseShm::Yes => vec!["shm", "rdma", net],
-        UseShm::No => vec!["rdma", net],
-    };
-    (names.into_iter().map(str::to_owned).collect(), false)
-}
-
 struct Connected {
     links: Vec<Link>,
     peers: Vec<Peer>,
@@ -249,7 +232,7 @@ fn connect(
     number: u32,
     patience: Duration,
 ) -> Result<Connected> {
-    let (mut names, named) = preferences(config);
+    let (mut names, named) = config.preferred_transports();
     if !names.iter().any(|n| n == "loopback") {
         names.push("loopback".into());
     }

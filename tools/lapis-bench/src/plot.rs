@@ -9,6 +9,9 @@ const RIGHT: f64 = 250.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 62.0;
 
+/// Width and height of every plot.
+pub const EXTENT: (f64, f64) = (WIDTH, HEIGHT);
+
 /// Colours that differ for colour-blind readers too; with the marks they tell ten lines apart twice over.
 const COLOURS: &[&str] = &[
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#444444", "#7a3fb0", "#e0a000",

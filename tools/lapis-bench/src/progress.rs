@@ -1,4 +1,4 @@
-//! Progress of long runs, on standard error: a line that rewrites itself on a terminal, silence elsewhere.
+//! Progress of long runs, on standard error: a line that rewrites itself on a terminal, a line now and then elsewhere.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
@@ -6,30 +6,48 @@ use std::time::{Duration, Instant};
 /// How often a terminal is written to at most.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// How often anything else (a launcher's pipe, a log) is written to at most: short runs stay silent.
+const LONG_PAUSE: Duration = Duration::from_secs(10);
+
 /// Counts steps and shows how many are left.
 pub struct Progress {
     total: usize,
     done: usize,
     start: Instant,
     shown: Option<Instant>,
-    visible: bool,
+    terminal: bool,
 }
 
 impl Progress {
     /// Expects so many steps.
     pub fn new(total: usize) -> Self {
-        Self { total, done: 0, start: Instant::now(), shown: None, visible: stderr().is_terminal() }
+        Self { total, done: 0, start: Instant::now(), shown: None, terminal: stderr().is_terminal() }
     }
 
     /// Says what begins now.
     pub fn begin(&mut self, what: &str) {
-        if !self.visible || self.shown.is_some_and(|t| t.elapsed() < PAUSE) {
+        let quiet = match (self.terminal, self.shown) {
+            (true, None) => false,
+            (true, Some(shown)) => shown.elapsed() < PAUSE,
+            (false, shown) => shown.unwrap_or(self.start).elapsed() < LONG_PAUSE,
+        };
+        if quiet {
             return;
         }
         self.shown = Some(Instant::now());
         let line = line(self.done, self.total, self.start.elapsed(), what);
         // Progress is a courtesy: a closed terminal must not end the run.
-        let _ = write!(stderr(), "\r\x1b[K{line}");
+        let _ = match self.terminal {
+            true => write!(stderr(), "\r\x1b[K{line}"),
+            false => writeln!(stderr(), "{line}"),
+        };
+    }
+
+    /// Takes the line away, so that something else can be printed.
+    pub fn clear(&mut self) {
+        if self.terminal && self.shown.take().is_some() {
+            let _ = write!(stderr(), "\r\x1b[K");
+        }
     }
 
     /// A step is over.
@@ -40,9 +58,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.shown.is_some() {
-            let _ = write!(stderr(), "\r\x1b[K");
-        }
+        self.clear();
     }
 }
 

@@ -1,0 +1,24 @@
+//! What all tasks do together.
+
+use super::Batch;
+use crate::session::Session;
+
+/// Global fences.
+pub(super) fn gfence(session: &Session) -> Batch<'_> {
+    Box::new(move |count| {
+        for _ in 0..count {
+            session.context.gfence()?;
+        }
+        Ok(())
+    })
+}
+
+/// Contexts that come and go beside the first.
+pub(super) fn init(session: &Session) -> Batch<'_> {
+    Box::new(move |count| {
+        for _ in 0..count {
+            session.another_context()?.terminate()?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,71 @@
+//! `lapis-perf`: latency, rate and bandwidth between two tasks of a job.
+//!
+//! `lapirun -n 2 --bind core lapis-perf am_lat put_bw --max-size 1MiB --plot speed.svg`
+
+mod bench;
+mod cli;
+mod output;
+mod plan;
+mod sample;
+mod session;
+
+use anyhow::Result;
+use clap::Parser;
+use session::Session;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            return refuse(&error.render().ansi().to_string(), error.exit_code(), error.use_stderr());
+        }
+    };
+    let plan = match plan::Plan::of(&cli) {
+        Ok(plan) => plan,
+        Err(error) => return refuse(&format!("lapis-perf: {error:#}\n"), 2, true),
+    };
+    if cli.list {
+        return refuse(&plan::listing(), 0, false);
+    }
+    diagnostics();
+    match run(&cli, &plan) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lapis-perf: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &cli::Cli, plan: &plan::Plan) -> Result<()> {
+    let session = Session::start(cli, plan.largest())?;
+    let mut output = output::Output::new(cli, &session, plan);
+    for figure in &plan.figures {
+        output.begin(figure);
+        let record = sample::measure(&session, figure, cli.time(), &mut || output.pulse())?;
+        output.show(figure, record)?;
+    }
+    output.finish(cli.plot.as_deref())?;
+    session.finish()
+}
+
+/// Ends with a text that all tasks of a job would write alike: the first one does.
+fn refuse(text: &str, code: i32, error: bool) -> ExitCode {
+    let alone = std::env::var("LAPIS_TASK").map_or(true, |task| task == "0");
+    match (alone, error) {
+        (true, true) => eprint!("{text}"),
+        (true, false) => print!("{text}"),
+        _ => {}
+    }
+    ExitCode::from(u8::try_from(code).unwrap_or(2))
+}
+
+/// Warnings and errors go to standard error, or what `LAPIS_LOG` asks for.
+fn diagnostics() {
+    let filter = tracing_subscriber::EnvFilter::builder()
+        .with_env_var("LAPIS_LOG")
+        .with_default_directive(tracing_subscriber::filter::LevelFilter::WARN.into())
+        .from_env_lossy();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
+}
