@@ -6,6 +6,7 @@
 mod abi;
 mod checks;
 mod exports;
+mod fortran;
 mod header;
 mod list;
 mod map;
@@ -26,17 +27,23 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let root = workspace_root();
     let binding = root.join("bindings/lapi");
     let sections = list::read(&binding.join("api"))?;
-    let outputs = [
+    let mut outputs: Vec<_> = [
         ("include/lapi.h", header::generate(&sections)?),
         ("src/abi.rs", rustfmt(&abi::generate(&sections)?)?),
         ("src/exports.rs", rustfmt(&exports::generate(&sections)?)?),
         ("liblapi.map", map::generate(&sections)),
         ("tests/generated/abi.c", checks::generate_c(&sections)),
         ("tests/generated/abi.rs", rustfmt(&checks::generate_rust(&sections))?),
-    ];
+    ]
+    .into_iter()
+    .map(|(name, text)| (binding.join(name), text))
+    .collect();
+    for (name, text) in fortran::generate(&sections)? {
+        let text = if name.ends_with(".rs") { rustfmt(&text)? } else { text };
+        outputs.push((root.join(name), text));
+    }
     let mut stale = Vec::new();
-    for (name, text) in outputs {
-        let path = binding.join(name);
+    for (path, text) in outputs {
         if fs::read_to_string(&path).is_ok_and(|old| old == text) {
             continue;
         }
