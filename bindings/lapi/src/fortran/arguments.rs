@@ -33,7 +33,7 @@ macro_rules! nothing_is_null {
         /// happens to be zero. A program's own common block of this name takes its place at load time.
         #[unsafe(no_mangle)]
         #[allow(non_upper_case_globals, reason = "a Fortran compiler chose the name")]
-        pub static $name: usize = 0;
+        pub(super) static $name: usize = 0;
     )*
 
         /// Whether an argument is LAPI_ADDR_NULL, in any compiler's spelling.
