@@ -854,7 +854,7 @@ module lapi
 
   ! Gives the address of a variable, for Fortran programs.
   interface LAPI_ADDRESS
-    subroutine LAPI_ADDRESS_variable(my_addr, ret_addr, ierror) bind(C, name="lapi_address_")
+    subroutine LAPI_ADDRESS_VARIABLE(my_addr, ret_addr, ierror) bind(C, name="lapi_address_")
       import
       !GCC$ ATTRIBUTES NO_ARG_CHECK :: my_addr
       !DIR$ IGNORE_TKR my_addr
@@ -863,7 +863,7 @@ module lapi
       !DIR$ IGNORE_TKR ret_addr
       type(*) :: ret_addr
       integer(c_int), intent(out) :: ierror
-    end subroutine LAPI_ADDRESS_variable
+    end subroutine LAPI_ADDRESS_VARIABLE
     subroutine LAPI_ADDRESS_PROCEDURE(my_addr, ret_addr, ierror)
       import
       external :: my_addr
@@ -872,6 +872,14 @@ module lapi
       type(*) :: ret_addr
       integer(c_int), intent(out) :: ierror
     end subroutine LAPI_ADDRESS_PROCEDURE
+    subroutine LAPI_ADDRESS_FUNCTION(my_addr, ret_addr, ierror)
+      import
+      integer(LAPI_ADDR_TYPE), external :: my_addr
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: ret_addr
+      !DIR$ IGNORE_TKR ret_addr
+      type(*) :: ret_addr
+      integer(c_int), intent(out) :: ierror
+    end subroutine LAPI_ADDRESS_FUNCTION
   end interface LAPI_ADDRESS
 
   ! Collective: exchanges an address between all tasks.
@@ -902,7 +910,7 @@ module lapi
 
   ! Sends an active message. hdr_hdl is the handler's index, or its address at the target.
   interface LAPI_AMSEND
-    subroutine LAPI_AMSEND_variable(hndl, tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, org_cntr, cmpl_cntr, ierror) &
+    subroutine LAPI_AMSEND_VARIABLE(hndl, tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, org_cntr, cmpl_cntr, ierror) &
       bind(C, name="lapi_amsend_")
       import
       integer(c_int), intent(in) :: hndl
@@ -924,7 +932,7 @@ module lapi
       !DIR$ IGNORE_TKR cmpl_cntr
       type(*) :: cmpl_cntr
       integer(c_int), intent(out) :: ierror
-    end subroutine LAPI_AMSEND_variable
+    end subroutine LAPI_AMSEND_VARIABLE
     subroutine LAPI_AMSEND_PROCEDURE(hndl, tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, org_cntr, cmpl_cntr, ierror)
       import
       integer(c_int), intent(in) :: hndl
@@ -947,11 +955,33 @@ module lapi
       type(*) :: cmpl_cntr
       integer(c_int), intent(out) :: ierror
     end subroutine LAPI_AMSEND_PROCEDURE
+    subroutine LAPI_AMSEND_FUNCTION(hndl, tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, org_cntr, cmpl_cntr, ierror)
+      import
+      integer(c_int), intent(in) :: hndl
+      integer(c_int), intent(in) :: tgt
+      integer(LAPI_ADDR_TYPE), external :: hdr_hdl
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: uhdr
+      !DIR$ IGNORE_TKR uhdr
+      type(*) :: uhdr
+      integer(c_int), intent(in) :: uhdr_len
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: udata
+      !DIR$ IGNORE_TKR udata
+      type(*) :: udata
+      integer(LAPI_LONG_TYPE), intent(in) :: udata_len
+      integer(LAPI_ADDR_TYPE), intent(in) :: tgt_cntr
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: org_cntr
+      !DIR$ IGNORE_TKR org_cntr
+      type(*) :: org_cntr
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: cmpl_cntr
+      !DIR$ IGNORE_TKR cmpl_cntr
+      type(*) :: cmpl_cntr
+      integer(c_int), intent(out) :: ierror
+    end subroutine LAPI_AMSEND_FUNCTION
   end interface LAPI_AMSEND
 
   ! Sends an active message from a vector.
   interface LAPI_AMSENDV
-    subroutine LAPI_AMSENDV_variable(hndl, tgt, hdr_hdl, uhdr, uhdr_len, org_vec, tgt_cntr, org_cntr, cmpl_cntr, ierror) &
+    subroutine LAPI_AMSENDV_VARIABLE(hndl, tgt, hdr_hdl, uhdr, uhdr_len, org_vec, tgt_cntr, org_cntr, cmpl_cntr, ierror) &
       bind(C, name="lapi_amsendv_")
       import
       integer(c_int), intent(in) :: hndl
@@ -972,7 +1002,7 @@ module lapi
       !DIR$ IGNORE_TKR cmpl_cntr
       type(*) :: cmpl_cntr
       integer(c_int), intent(out) :: ierror
-    end subroutine LAPI_AMSENDV_variable
+    end subroutine LAPI_AMSENDV_VARIABLE
     subroutine LAPI_AMSENDV_PROCEDURE(hndl, tgt, hdr_hdl, uhdr, uhdr_len, org_vec, tgt_cntr, org_cntr, cmpl_cntr, ierror)
       import
       integer(c_int), intent(in) :: hndl
@@ -994,6 +1024,27 @@ module lapi
       type(*) :: cmpl_cntr
       integer(c_int), intent(out) :: ierror
     end subroutine LAPI_AMSENDV_PROCEDURE
+    subroutine LAPI_AMSENDV_FUNCTION(hndl, tgt, hdr_hdl, uhdr, uhdr_len, org_vec, tgt_cntr, org_cntr, cmpl_cntr, ierror)
+      import
+      integer(c_int), intent(in) :: hndl
+      integer(c_int), intent(in) :: tgt
+      integer(LAPI_ADDR_TYPE), external :: hdr_hdl
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: uhdr
+      !DIR$ IGNORE_TKR uhdr
+      type(*) :: uhdr
+      integer(c_int), intent(in) :: uhdr_len
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: org_vec
+      !DIR$ IGNORE_TKR org_vec
+      type(*) :: org_vec
+      integer(LAPI_ADDR_TYPE), intent(in) :: tgt_cntr
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: org_cntr
+      !DIR$ IGNORE_TKR org_cntr
+      type(*) :: org_cntr
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: cmpl_cntr
+      !DIR$ IGNORE_TKR cmpl_cntr
+      type(*) :: cmpl_cntr
+      integer(c_int), intent(out) :: ierror
+    end subroutine LAPI_AMSENDV_FUNCTION
   end interface LAPI_AMSENDV
 
   ! Waits until the transfers that this task started are complete.
@@ -1368,7 +1419,7 @@ module lapi
 
   ! Gives the address of a variable, for Fortran programs.
   interface PLAPI_ADDRESS
-    subroutine PLAPI_ADDRESS_variable(my_addr, ret_addr, ierror) bind(C, name="plapi_address_")
+    subroutine PLAPI_ADDRESS_VARIABLE(my_addr, ret_addr, ierror) bind(C, name="plapi_address_")
       import
       !GCC$ ATTRIBUTES NO_ARG_CHECK :: my_addr
       !DIR$ IGNORE_TKR my_addr
@@ -1377,7 +1428,7 @@ module lapi
       !DIR$ IGNORE_TKR ret_addr
       type(*) :: ret_addr
       integer(c_int), intent(out) :: ierror
-    end subroutine PLAPI_ADDRESS_variable
+    end subroutine PLAPI_ADDRESS_VARIABLE
     subroutine PLAPI_ADDRESS_PROCEDURE(my_addr, ret_addr, ierror)
       import
       external :: my_addr
@@ -1386,6 +1437,14 @@ module lapi
       type(*) :: ret_addr
       integer(c_int), intent(out) :: ierror
     end subroutine PLAPI_ADDRESS_PROCEDURE
+    subroutine PLAPI_ADDRESS_FUNCTION(my_addr, ret_addr, ierror)
+      import
+      integer(LAPI_ADDR_TYPE), external :: my_addr
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: ret_addr
+      !DIR$ IGNORE_TKR ret_addr
+      type(*) :: ret_addr
+      integer(c_int), intent(out) :: ierror
+    end subroutine PLAPI_ADDRESS_FUNCTION
   end interface PLAPI_ADDRESS
 
   ! Collective: exchanges an address between all tasks.
@@ -1416,7 +1475,7 @@ module lapi
 
   ! Sends an active message. hdr_hdl is the handler's index, or its address at the target.
   interface PLAPI_AMSEND
-    subroutine PLAPI_AMSEND_variable(hndl, tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, org_cntr, cmpl_cntr, ierror) &
+    subroutine PLAPI_AMSEND_VARIABLE(hndl, tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, org_cntr, cmpl_cntr, ierror) &
       bind(C, name="plapi_amsend_")
       import
       integer(c_int), intent(in) :: hndl
@@ -1438,7 +1497,7 @@ module lapi
       !DIR$ IGNORE_TKR cmpl_cntr
       type(*) :: cmpl_cntr
       integer(c_int), intent(out) :: ierror
-    end subroutine PLAPI_AMSEND_variable
+    end subroutine PLAPI_AMSEND_VARIABLE
     subroutine PLAPI_AMSEND_PROCEDURE(hndl, tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, org_cntr, cmpl_cntr, ierror)
       import
       integer(c_int), intent(in) :: hndl
@@ -1461,11 +1520,33 @@ module lapi
       type(*) :: cmpl_cntr
       integer(c_int), intent(out) :: ierror
     end subroutine PLAPI_AMSEND_PROCEDURE
+    subroutine PLAPI_AMSEND_FUNCTION(hndl, tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, org_cntr, cmpl_cntr, ierror)
+      import
+      integer(c_int), intent(in) :: hndl
+      integer(c_int), intent(in) :: tgt
+      integer(LAPI_ADDR_TYPE), external :: hdr_hdl
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: uhdr
+      !DIR$ IGNORE_TKR uhdr
+      type(*) :: uhdr
+      integer(c_int), intent(in) :: uhdr_len
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: udata
+      !DIR$ IGNORE_TKR udata
+      type(*) :: udata
+      integer(LAPI_LONG_TYPE), intent(in) :: udata_len
+      integer(LAPI_ADDR_TYPE), intent(in) :: tgt_cntr
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: org_cntr
+      !DIR$ IGNORE_TKR org_cntr
+      type(*) :: org_cntr
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: cmpl_cntr
+      !DIR$ IGNORE_TKR cmpl_cntr
+      type(*) :: cmpl_cntr
+      integer(c_int), intent(out) :: ierror
+    end subroutine PLAPI_AMSEND_FUNCTION
   end interface PLAPI_AMSEND
 
   ! Sends an active message from a vector.
   interface PLAPI_AMSENDV
-    subroutine PLAPI_AMSENDV_variable(hndl, tgt, hdr_hdl, uhdr, uhdr_len, org_vec, tgt_cntr, org_cntr, cmpl_cntr, ierror) &
+    subroutine PLAPI_AMSENDV_VARIABLE(hndl, tgt, hdr_hdl, uhdr, uhdr_len, org_vec, tgt_cntr, org_cntr, cmpl_cntr, ierror) &
       bind(C, name="plapi_amsendv_")
       import
       integer(c_int), intent(in) :: hndl
@@ -1486,7 +1567,7 @@ module lapi
       !DIR$ IGNORE_TKR cmpl_cntr
       type(*) :: cmpl_cntr
       integer(c_int), intent(out) :: ierror
-    end subroutine PLAPI_AMSENDV_variable
+    end subroutine PLAPI_AMSENDV_VARIABLE
     subroutine PLAPI_AMSENDV_PROCEDURE(hndl, tgt, hdr_hdl, uhdr, uhdr_len, org_vec, tgt_cntr, org_cntr, cmpl_cntr, ierror)
       import
       integer(c_int), intent(in) :: hndl
@@ -1508,6 +1589,27 @@ module lapi
       type(*) :: cmpl_cntr
       integer(c_int), intent(out) :: ierror
     end subroutine PLAPI_AMSENDV_PROCEDURE
+    subroutine PLAPI_AMSENDV_FUNCTION(hndl, tgt, hdr_hdl, uhdr, uhdr_len, org_vec, tgt_cntr, org_cntr, cmpl_cntr, ierror)
+      import
+      integer(c_int), intent(in) :: hndl
+      integer(c_int), intent(in) :: tgt
+      integer(LAPI_ADDR_TYPE), external :: hdr_hdl
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: uhdr
+      !DIR$ IGNORE_TKR uhdr
+      type(*) :: uhdr
+      integer(c_int), intent(in) :: uhdr_len
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: org_vec
+      !DIR$ IGNORE_TKR org_vec
+      type(*) :: org_vec
+      integer(LAPI_ADDR_TYPE), intent(in) :: tgt_cntr
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: org_cntr
+      !DIR$ IGNORE_TKR org_cntr
+      type(*) :: org_cntr
+      !GCC$ ATTRIBUTES NO_ARG_CHECK :: cmpl_cntr
+      !DIR$ IGNORE_TKR cmpl_cntr
+      type(*) :: cmpl_cntr
+      integer(c_int), intent(out) :: ierror
+    end subroutine PLAPI_AMSENDV_FUNCTION
   end interface PLAPI_AMSENDV
 
   ! Waits until the transfers that this task started are complete.

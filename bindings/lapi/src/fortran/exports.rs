@@ -43,10 +43,12 @@ subroutine! {
     LAPI_Address [
         lapi_address lapi_address_ LAPI_ADDRESS LAPI_ADDRESS_
         lapi_address_procedure lapi_address_procedure_ LAPI_ADDRESS_PROCEDURE LAPI_ADDRESS_PROCEDURE_
+        lapi_address_function lapi_address_function_ LAPI_ADDRESS_FUNCTION LAPI_ADDRESS_FUNCTION_
     ]
     PLAPI_Address [
         plapi_address plapi_address_ PLAPI_ADDRESS PLAPI_ADDRESS_
         plapi_address_procedure plapi_address_procedure_ PLAPI_ADDRESS_PROCEDURE PLAPI_ADDRESS_PROCEDURE_
+        plapi_address_function plapi_address_function_ PLAPI_ADDRESS_FUNCTION PLAPI_ADDRESS_FUNCTION_
     ]
     (
         my_addr: Object<c_void>,
@@ -89,10 +91,12 @@ subroutine! {
     LAPI_Amsend [
         lapi_amsend lapi_amsend_ LAPI_AMSEND LAPI_AMSEND_
         lapi_amsend_procedure lapi_amsend_procedure_ LAPI_AMSEND_PROCEDURE LAPI_AMSEND_PROCEDURE_
+        lapi_amsend_function lapi_amsend_function_ LAPI_AMSEND_FUNCTION LAPI_AMSEND_FUNCTION_
     ]
     PLAPI_Amsend [
         plapi_amsend plapi_amsend_ PLAPI_AMSEND PLAPI_AMSEND_
         plapi_amsend_procedure plapi_amsend_procedure_ PLAPI_AMSEND_PROCEDURE PLAPI_AMSEND_PROCEDURE_
+        plapi_amsend_function plapi_amsend_function_ PLAPI_AMSEND_FUNCTION PLAPI_AMSEND_FUNCTION_
     ]
     (
         hndl: Value<lapi_handle_t>,
@@ -113,10 +117,12 @@ subroutine! {
     LAPI_Amsendv [
         lapi_amsendv lapi_amsendv_ LAPI_AMSENDV LAPI_AMSENDV_
         lapi_amsendv_procedure lapi_amsendv_procedure_ LAPI_AMSENDV_PROCEDURE LAPI_AMSENDV_PROCEDURE_
+        lapi_amsendv_function lapi_amsendv_function_ LAPI_AMSENDV_FUNCTION LAPI_AMSENDV_FUNCTION_
     ]
     PLAPI_Amsendv [
         plapi_amsendv plapi_amsendv_ PLAPI_AMSENDV PLAPI_AMSENDV_
         plapi_amsendv_procedure plapi_amsendv_procedure_ PLAPI_AMSENDV_PROCEDURE PLAPI_AMSENDV_PROCEDURE_
+        plapi_amsendv_function plapi_amsendv_function_ PLAPI_AMSENDV_FUNCTION PLAPI_AMSENDV_FUNCTION_
     ]
     (
         hndl: Value<lapi_handle_t>,

@@ -1,7 +1,7 @@
 //! `lapi.f90`: the module of the same, with explicit interfaces.
 
 use super::layout::{Declaration, Field, FieldType, Model, Type};
-use super::thunks::procedure_form;
+use super::thunks::procedure_forms;
 use super::{Mode, mode};
 use crate::codegen::list::{Call, Section, calls};
 use anyhow::{Result, bail};
@@ -122,21 +122,23 @@ fn component(field: &Field) -> Result<String> {
     Ok(format!("{of} :: {}{array}", field.name))
 }
 
-/// A call under its own name; where a procedure may stand for an argument, a generic name of two interfaces.
+/// A call under its own name; where a procedure may stand for an argument, a generic name of several interfaces.
 fn interface(out: &mut String, call: &Call, prefix: &str) -> Result<()> {
     let name = format!("{prefix}{}", call.name.to_uppercase());
     writeln!(out, "\n  ! {}", one_line(&call.doc))?;
-    match procedure_form(call) {
+    match procedure_forms(call) {
         None => {
             writeln!(out, "  interface")?;
-            body(out, call, &name, &name, false)?;
+            body(out, call, &name, &name, None)?;
             writeln!(out, "  end interface")?;
         }
-        Some(form) => {
-            let form = format!("{prefix}{}", form.to_uppercase());
+        Some(forms) => {
             writeln!(out, "  interface {name}")?;
-            body(out, call, &format!("{name}_variable"), &name, false)?;
-            body(out, call, &form, &form, true)?;
+            body(out, call, &format!("{name}_VARIABLE"), &name, None)?;
+            for (form, declaration) in forms.iter().zip(["external", "integer(LAPI_ADDR_TYPE), external"]) {
+                let form = format!("{prefix}{}", form.to_uppercase());
+                body(out, call, &form, &form, Some(declaration))?;
+            }
             writeln!(out, "  end interface {name}")?;
         }
     }
@@ -144,11 +146,11 @@ fn interface(out: &mut String, call: &Call, prefix: &str) -> Result<()> {
 }
 
 /// One interface body. One that takes a procedure can't be interoperable: handlers aren't.
-fn body(out: &mut String, call: &Call, name: &str, symbol: &str, procedure: bool) -> Result<()> {
+fn body(out: &mut String, call: &Call, name: &str, symbol: &str, procedure: Option<&str>) -> Result<()> {
     let names: Vec<_> = call.params.iter().map(|(_, name)| name.trim_end_matches("[]")).collect();
     let arguments = format!("{}, ierror", names.join(", "));
     let mut line = format!("    subroutine {name}({arguments})");
-    if !procedure {
+    if procedure.is_none() {
         let label = format!(" bind(C, name=\"{}_\")", symbol.to_lowercase());
         line.push_str(if line.len() + label.len() > 125 { " &\n     " } else { "" });
         line.push_str(&label);
@@ -157,8 +159,11 @@ fn body(out: &mut String, call: &Call, name: &str, symbol: &str, procedure: bool
     for ((of, declared), name) in call.params.iter().zip(&names) {
         let mode = mode(&call.name, of, declared);
         let takes_procedure = mode == Mode::Handler || (call.name == "LAPI_Address" && *name == "my_addr");
+        if let (true, Some(declaration)) = (takes_procedure, procedure) {
+            writeln!(out, "      {declaration} :: {name}")?;
+            continue;
+        }
         let line = match mode {
-            _ if procedure && takes_procedure => format!("external :: {name}"),
             Mode::Value => format!("integer({}), intent(in) :: {name}", kind(of)?),
             Mode::Address | Mode::Handler => format!("integer(LAPI_ADDR_TYPE), intent(in) :: {name}"),
             Mode::Text => format!("character(kind=c_char) :: {name}(*)"),

@@ -19,16 +19,17 @@ use crate::exports as c;
 use std::ffi::{c_int, c_longlong, c_uint, c_ulong, c_void};
 ";
 
-/// A second name for the calls that take procedures: an explicit interface must tell these from the calls that take
-/// variables, and a name has one explicit interface.
-pub(in crate::codegen) fn procedure_form(call: &Call) -> Option<String> {
+/// Further names of the calls that take procedures: an explicit interface must tell these from the calls that take
+/// variables, and a name has one explicit interface. Functions and other procedures need one each, because a compiler that
+/// was told to type nothing implicitly doesn't take a function for a procedure of unknown type.
+pub(in crate::codegen) fn procedure_forms(call: &Call) -> Option<[String; 2]> {
     let takes_one = matches!(call.name.as_str(), "LAPI_Address" | "LAPI_Amsend" | "LAPI_Amsendv");
-    takes_one.then(|| format!("{}_procedure", call.name))
+    takes_one.then(|| ["procedure", "function"].map(|form| format!("{}_{form}", call.name)))
 }
 
 /// Every exported symbol.
 pub(in crate::codegen) fn symbols(sections: &[Section]) -> Vec<String> {
-    let names = calls(sections).flat_map(|call| std::iter::once(call.name.clone()).chain(procedure_form(call)));
+    let names = calls(sections).flat_map(|call| std::iter::once(call.name.clone()).chain(procedure_forms(call).into_iter().flatten()));
     let both = names.flat_map(|name| [format!("P{name}"), name]);
     both.chain(["LAPI_ADDR_NULL_C".to_owned()]).flat_map(|name| spellings(&name)).collect()
 }
@@ -48,7 +49,7 @@ pub(super) fn generate(sections: &[Section]) -> Result<String> {
             }
             writeln!(arguments, "        {name}: {mode:?}<{inner}>,")?;
         }
-        let own: Vec<_> = std::iter::once(call.name.clone()).chain(procedure_form(call)).collect();
+        let own: Vec<_> = std::iter::once(call.name.clone()).chain(procedure_forms(call).into_iter().flatten()).collect();
         let names = |prefix: &str| {
             let lines = own.iter().map(|name| spellings(&format!("{prefix}{name}")).join(" "));
             lines.map(|line| format!("        {line}\n")).collect::<String>()
