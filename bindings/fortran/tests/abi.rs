@@ -41,10 +41,15 @@ fn fortran_and_c_agree_on_every_size_offset_and_constant() {
 fn every_subroutine_is_exported_in_every_spelling() {
     let mut nm = Command::new("nm");
     let text = checked(nm.args(["-D", "--defined-only"]).arg(artifacts().join("liblapi_r.so")));
-    let symbols: std::collections::HashSet<&str> =
-        text.lines().filter_map(|line| line.split(' ').nth(2)).map(|name| name.split('@').next().unwrap_or(name)).collect();
+    let symbols: std::collections::HashSet<&str> = text
+        .lines()
+        .filter_map(|line| line.split(' ').nth(2))
+        .map(|name| name.split('@').next().unwrap_or(name))
+        .collect();
     let mut calls = 0;
-    for name in symbols.iter().filter(|name| name.starts_with("LAPI_") && name.chars().any(char::is_lowercase)) {
+    for name in
+        symbols.iter().filter(|name| name.starts_with("LAPI_") && name.chars().any(char::is_lowercase))
+    {
         calls += 1;
         for name in [(*name).to_owned(), format!("P{name}")] {
             let (lower, upper) = (name.to_lowercase(), name.to_uppercase());

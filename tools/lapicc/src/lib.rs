@@ -67,7 +67,10 @@ fn run(tree: &Tree, language: Language, variable: &str, default: &str) -> ExitCo
     }
     let words = tree.command(language, compiler.as_deref().unwrap_or(default), &user);
     if show {
-        println!("{}", words.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" "));
+        println!(
+            "{}",
+            words.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
+        );
         return ExitCode::SUCCESS;
     }
     let error = Command::new(&words[0]).args(&words[1..]).exec();
@@ -129,7 +132,11 @@ fn joined(option: &str, path: &Path) -> OsString {
 /// A word as a shell reads it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=+:@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 #[cfg(test)]
@@ -137,8 +144,7 @@ mod tests {
     use super::*;
 
     fn line(compiler: &str, user: &[&str]) -> String {
-        let tree =
-            Tree { include: "/p/include".into(), fortran: "/p/fortran".into(), lib: "/p/lib".into() };
+        let tree = Tree { include: "/p/include".into(), fortran: "/p/fortran".into(), lib: "/p/lib".into() };
         let language = if compiler.contains("fort") { Language::Fortran } else { Language::C };
         let user: Vec<OsString> = user.iter().map(OsString::from).collect();
         let words = tree.command(language, compiler, &user);
@@ -153,7 +159,10 @@ mod tests {
         );
         assert_eq!(line("ccache gcc", &["-c", "a.c"]), "ccache gcc -I/p/include -c a.c");
         assert_eq!(line("cc", &[]), "cc -I/p/include");
-        assert_eq!(line("gfortran-12", &["-c", "a.f"]), "gfortran-12 -I/p/fortran -fallow-argument-mismatch -c a.f");
+        assert_eq!(
+            line("gfortran-12", &["-c", "a.f"]),
+            "gfortran-12 -I/p/fortran -fallow-argument-mismatch -c a.f"
+        );
         assert_eq!(line("flang-fortran", &["-c", "a.f"]), "flang-fortran -I/p/fortran -c a.f");
     }
 

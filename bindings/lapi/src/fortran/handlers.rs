@@ -10,7 +10,8 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 /// A DDM function in Fortran: the same arguments, all by reference.
-type FortranDdm = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_long, *mut c_int, *mut c_int) -> c_long;
+type FortranDdm =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_long, *mut c_int, *mut c_int) -> c_long;
 
 /// How many different DDM functions Fortran programs can register. A context uses one at a time; programs have a few.
 const SLOTS: usize = 16;
@@ -47,7 +48,8 @@ static FRONTS: [ddm_func_t; SLOTS] = fronts! { 0 1 2 3 4 5 6 7 8 9 10 11 12 13 1
 pub(super) fn enter_ddm(function: Option<ddm_func_t>) -> Option<ddm_func_t> {
     let address = function? as *const c_void;
     let mut slots = ddm();
-    let same = |slot: &Option<FortranDdm>| slot.is_some_and(|known| std::ptr::eq(known as *const c_void, address));
+    let same =
+        |slot: &Option<FortranDdm>| slot.is_some_and(|known| std::ptr::eq(known as *const c_void, address));
     let Some(at) = slots.iter().position(same).or_else(|| slots.iter().position(Option::is_none)) else {
         tracing::error!(limit = SLOTS, "too many different DDM functions written in Fortran");
         return None;

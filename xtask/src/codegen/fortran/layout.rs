@@ -21,7 +21,11 @@ pub(super) struct Part {
 
 pub(super) enum Declaration {
     /// A name for the kind of an integer.
-    Kind { name: String, bytes: usize, doc: String },
+    Kind {
+        name: String,
+        bytes: usize,
+        doc: String,
+    },
     Constant(Constant),
     Type(Type),
 }
@@ -245,9 +249,7 @@ impl Builder {
             return Ok((None, i32::from_str_radix(hex, 16)?.to_string()));
         }
         Ok(match (of, value) {
-            ("c_ulong", "c_ulong::MAX >> 1") => {
-                (Some("LAPI_LONG_TYPE"), "HUGE(0_LAPI_LONG_TYPE)".to_owned())
-            }
+            ("c_ulong", "c_ulong::MAX >> 1") => (Some("LAPI_LONG_TYPE"), "HUGE(0_LAPI_LONG_TYPE)".to_owned()),
             ("pthread_t", _) => (Some("LAPI_LONG_TYPE"), value.to_owned()),
             _ if value.contains("::") => bail!("no rule for the value `{value}` of type `{of}` in Fortran"),
             _ => (None, value.to_owned()),

@@ -62,6 +62,8 @@ mod tests {
     fn comments_stay_within_fixed_form() {
         let mut out = String::new();
         comment(&mut out, &"word ".repeat(40));
-        assert!(out.lines().count() > 1 && out.lines().all(|line| line.starts_with("! ") && line.len() <= 72));
+        assert!(
+            out.lines().count() > 1 && out.lines().all(|line| line.starts_with("! ") && line.len() <= 72)
+        );
     }
 }

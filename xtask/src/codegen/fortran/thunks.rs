@@ -29,7 +29,9 @@ pub(in crate::codegen) fn procedure_forms(call: &Call) -> Option<[String; 2]> {
 
 /// Every exported symbol.
 pub(in crate::codegen) fn symbols(sections: &[Section]) -> Vec<String> {
-    let names = calls(sections).flat_map(|call| std::iter::once(call.name.clone()).chain(procedure_forms(call).into_iter().flatten()));
+    let names = calls(sections).flat_map(|call| {
+        std::iter::once(call.name.clone()).chain(procedure_forms(call).into_iter().flatten())
+    });
     let both = names.flat_map(|name| [format!("P{name}"), name]);
     both.chain(["LAPI_ADDR_NULL_C".to_owned()]).flat_map(|name| spellings(&name)).collect()
 }
@@ -40,7 +42,8 @@ pub(super) fn generate(sections: &[Section]) -> Result<String> {
     for call in calls(sections) {
         let mut arguments = String::new();
         for (of, declared) in &call.params {
-            let (name, stars) = declared.strip_suffix("[]").map_or((declared.as_str(), ""), |name| (name, " *"));
+            let (name, stars) =
+                declared.strip_suffix("[]").map_or((declared.as_str(), ""), |name| (name, " *"));
             let of = format!("{of}{stars}");
             let mode = mode(&call.name, &of, declared);
             let mut inner = rust_type(&of, &functions)?;
@@ -49,7 +52,8 @@ pub(super) fn generate(sections: &[Section]) -> Result<String> {
             }
             writeln!(arguments, "        {name}: {mode:?}<{inner}>,")?;
         }
-        let own: Vec<_> = std::iter::once(call.name.clone()).chain(procedure_forms(call).into_iter().flatten()).collect();
+        let own: Vec<_> =
+            std::iter::once(call.name.clone()).chain(procedure_forms(call).into_iter().flatten()).collect();
         let names = |prefix: &str| {
             let lines = own.iter().map(|name| spellings(&format!("{prefix}{name}")).join(" "));
             lines.map(|line| format!("        {line}\n")).collect::<String>()
