@@ -15,7 +15,7 @@ fn main() {
     link_by_soname();
     let profile = std::env::var("PROFILE").unwrap_or_default();
     let target = std::env::var("TARGET").unwrap_or_default();
-    println!("cargo::rustc-env=LAPIS_BUILD={profile}, {target}");
+    println!("cargo::rustc-env=BUILD_OF_LAPIS={profile}, {target}");
 }
 
 /// Programs that are linked against Cargo's output directory look for the soname there when they start; Cargo makes no such

@@ -39,7 +39,7 @@ pub enum Notify {
         argument: *mut c_void,
     },
     /// A counter, then another notification.
-    Both(NonNull<Counter>, Box<Notify>),
+    Both(NonNull<Counter>, Box<Self>),
     /// Anything else.
     Dyn(Box<dyn Completion>),
 }

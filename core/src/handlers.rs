@@ -7,7 +7,7 @@ use crate::sync::{AtomicPtr, Ordering};
 use crate::transport::PeerId;
 use std::collections::VecDeque;
 use std::ffi::c_void;
-use std::ptr::null_mut;
+use std::ptr::{NonNull, null_mut};
 use std::sync::{Condvar, Mutex};
 
 /// Number of entries of the handler table; index 0 is never used.
@@ -81,6 +81,20 @@ impl Delivery {
     #[inline(always)]
     pub const fn bury() -> Self {
         Self { into: Destination::Discard, drop: false, completion: None, run: Run::Thread }
+    }
+
+    /// Collects the whole message into a vector and hands it to `keep` when it is there, in the thread that received it:
+    /// `keep` is short and calls nothing of Lapis.
+    pub fn collect(message: &Incoming<'_>, keep: impl FnOnce(Vec<u8>) + Send + 'static) -> Self {
+        if let Some(data) = message.data {
+            keep(data.to_vec());
+            return Self::bury();
+        }
+        let mut data = vec![0; message.len as usize];
+        // The bytes of a vector stay where they are when the vector moves into the closure.
+        let into = Destination::Contiguous(NonNull::from(data.as_mut_slice()).cast());
+        let completion = Some(CompletionHandler::Closure(Box::new(move |_| keep(data))));
+        Self { into, drop: false, completion, run: Run::Inline }
     }
 
     /// Adds a completion handler that runs on a handler thread.

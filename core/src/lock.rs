@@ -174,11 +174,11 @@ mod tests {
         lock.acquire();
         lock.release();
         let other = Arc::clone(&lock);
-        let refused = std::thread::spawn(move || !other.try_acquire()).join().unwrap();
+        let refused = thread::spawn(move || !other.try_acquire()).join().unwrap();
         assert!(refused);
         lock.release();
         let other = Arc::clone(&lock);
-        let taken = std::thread::spawn(move || {
+        let taken = thread::spawn(move || {
             let taken = other.try_acquire();
             if taken {
                 other.release();
@@ -192,21 +192,21 @@ mod tests {
 
     #[test]
     fn increments_under_the_lock_are_not_lost() {
-        let lock = Arc::new((ContextLock::new(), std::cell::UnsafeCell::new(0u64)));
-        struct Shared(Arc<(ContextLock, std::cell::UnsafeCell<u64>)>);
+        struct Guarded(ContextLock, std::cell::UnsafeCell<u64>);
         // SAFETY: the cell is touched under the lock only.
-        unsafe impl Send for Shared {}
+        unsafe impl Sync for Guarded {}
+        impl Guarded {
+            fn increment(&self) {
+                let _held = self.0.guard();
+                // SAFETY: under the lock.
+                unsafe { *self.1.get() += 1 };
+            }
+        }
+        let lock = Arc::new(Guarded(ContextLock::new(), std::cell::UnsafeCell::new(0)));
         let threads: Vec<_> = (0..4)
             .map(|_| {
-                let shared = Shared(Arc::clone(&lock));
-                std::thread::spawn(move || {
-                    let shared = shared;
-                    for _ in 0..10_000 {
-                        let _held = shared.0.0.guard();
-                        // SAFETY: under the lock.
-                        unsafe { *shared.0.1.get() += 1 };
-                    }
-                })
+                let lock = Arc::clone(&lock);
+                thread::spawn(move || (0..10_000).for_each(|_| lock.increment()))
             })
             .collect();
         for t in threads {

@@ -11,7 +11,7 @@ pub(crate) struct Args {
     #[arg(short = 'n', long, default_value_t = 4)]
     tasks: u32,
     /// The C program to run
-    #[arg(long, default_value = "examples/c/lesson.c")]
+    #[arg(long, default_value = "examples/c/am_lesson.c")]
     program: String,
 }
 

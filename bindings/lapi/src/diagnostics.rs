@@ -36,5 +36,5 @@ pub(crate) fn install(config: Option<&Config>) {
 /// The version line.
 //= LAPI Guide, table 41, MP_INFOLEVEL of 2 and more
 pub(crate) fn version() -> String {
-    format!("Lapis {} ({}), LAPI C interface 1", env!("CARGO_PKG_VERSION"), env!("LAPIS_BUILD"))
+    format!("Lapis {} ({}), LAPI C interface 1", env!("CARGO_PKG_VERSION"), env!("BUILD_OF_LAPIS"))
 }

@@ -29,7 +29,9 @@ macro_rules! programs {
     )*};
 }
 
-programs! { atomics, errors, transfers }
+programs! {
+    atomics, attributes, errors, flood, handlers, interrupts, lifecycle, lock, recovery, threads, transfers, vectors, xfer,
+}
 
 /// Nobody can forget to list a program.
 #[test]

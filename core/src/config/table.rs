@@ -291,6 +291,20 @@ variables! {
         more: "",
         source: "Lapis",
     }
+    cc: Option<String> = "LAPIS_CC", unset {
+        group: Launcher,
+        kind: Kind::Text,
+        help: "The C compiler behind lapicc, with options if need be",
+        more: "Read by lapicc; without it, cc.",
+        source: "Lapis",
+    }
+    cxx: Option<String> = "LAPIS_CXX", unset {
+        group: Launcher,
+        kind: Kind::Text,
+        help: "The C++ compiler behind lapicxx, with options if need be",
+        more: "Read by lapicxx; without it, c++.",
+        source: "Lapis",
+    }
     use_shm: UseShm = "LAPI_USE_SHM", "no" {
         group: SharedMemory,
         kind: choice::<UseShm>(),

@@ -70,10 +70,10 @@ impl Context {
     /// caller's.
     pub fn abort(&self, code: i32, message: &str) {
         // Whoever holds the handle is leaving the job in good order: that is as good.
-        if let Ok(mut bootstrap) = self.shared.bootstrap.try_lock() {
-            if let Err(e) = bootstrap.abort(code, message) {
-                tracing::debug!("the launcher was not told: {e}");
-            }
+        if let Ok(mut bootstrap) = self.shared.bootstrap.try_lock()
+            && let Err(e) = bootstrap.abort(code, message)
+        {
+            tracing::debug!("the launcher was not told: {e}");
         }
     }
 

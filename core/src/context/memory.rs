@@ -209,7 +209,7 @@ impl Memory {
     /// Beyond the end or misaligned.
     pub fn atomic_u64(&self, offset: usize) -> &AtomicU64 {
         self.check(offset, 8);
-        assert!(offset % 8 == 0, "offset {offset} of a 64-bit variable is not a multiple of 8");
+        assert!(offset.is_multiple_of(8), "offset {offset} of a 64-bit variable is not a multiple of 8");
         // SAFETY: in range, aligned, and atomics tolerate any other atomic access.
         unsafe { &*self.base.as_ptr().add(offset).cast() }
     }
@@ -220,7 +220,7 @@ impl Memory {
     /// Beyond the end or misaligned.
     pub fn atomic_u32(&self, offset: usize) -> &AtomicU32 {
         self.check(offset, 4);
-        assert!(offset % 4 == 0, "offset {offset} of a 32-bit variable is not a multiple of 4");
+        assert!(offset.is_multiple_of(4), "offset {offset} of a 32-bit variable is not a multiple of 4");
         // SAFETY: as for `atomic_u64`.
         unsafe { &*self.base.as_ptr().add(offset).cast() }
     }

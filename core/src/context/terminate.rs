@@ -30,10 +30,10 @@ impl Context {
         self.shared.terminated.store(true, Ordering::Release);
         drop(held);
         self.end_threads();
-        if let Ok(mut bootstrap) = self.shared.bootstrap.lock() {
-            if let Err(e) = bootstrap.finalize() {
-                tracing::debug!("leaving the job's store: {e}");
-            }
+        if let Ok(mut bootstrap) = self.shared.bootstrap.lock()
+            && let Err(e) = bootstrap.finalize()
+        {
+            tracing::debug!("leaving the job's store: {e}");
         }
         let _held = self.guard();
         // SAFETY: the lock is held, the threads have ended and nothing below calls out.

@@ -54,7 +54,7 @@ impl Context {
         if user > MAX_USER_HEADER + INTERFACE_ROOM {
             return Err(Error::UhdrTooBig { len: user, max: MAX_USER_HEADER });
         }
-        if user % 4 != 0 {
+        if !user.is_multiple_of(4) {
             return Err(Error::UhdrMisaligned { len: user, align: 4 });
         }
         let _held = self.guard();

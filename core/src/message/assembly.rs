@@ -18,11 +18,14 @@ pub(crate) struct Assembly {
     pub(crate) arrival: Arrival,
 }
 
+/// Position and bytes of a fragment that came before its message's first packet.
+type Early = (u64, Box<[u8]>);
+
 /// Messages under way, by origin and number.
 #[derive(Default)]
 pub(crate) struct Assemblies {
     started: HashMap<(PeerId, u32), Assembly>,
-    early: HashMap<(PeerId, u32), Vec<(u64, Box<[u8]>)>>,
+    early: HashMap<(PeerId, u32), Vec<Early>>,
     early_count: usize,
 }
 

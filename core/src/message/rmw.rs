@@ -55,7 +55,7 @@ impl Context {
         if args.width != 4 && args.width != 8 {
             return Err(Error::RmwSize { bits: args.width.saturating_mul(8) });
         }
-        if args.remote % u64::from(args.width) != 0 {
+        if !args.remote.is_multiple_of(u64::from(args.width)) {
             return Err(Error::Transport {
                 transport: "core".into(),
                 what: format!(
@@ -116,7 +116,7 @@ impl Context {
             other => return tracing::warn!(source, op = other, "unknown atomic operation dropped"),
         };
         let addr = header.subject;
-        if (width != 4 && width != 8) || addr == 0 || addr % u64::from(width) != 0 {
+        if (width != 4 && width != 8) || addr == 0 || !addr.is_multiple_of(u64::from(width)) {
             return tracing::warn!(source, addr, width, "atomic operation on no variable dropped");
         }
         // SAFETY: the lock is held and the reference ends here.

@@ -1,5 +1,5 @@
 //! Compiles C programs against `lapi.h` and the freshly built library, and runs them as jobs under a watchdog.
-#![allow(dead_code, reason = "each test program uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test program uses its part")]
 
 use std::ffi::OsStr;
 use std::fs;
@@ -27,7 +27,7 @@ pub fn artifacts() -> &'static Path {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let status = Command::new(cargo)
             .args(["build", "--quiet", "--profile", profile])
-            .args(["-p", "lapis-lapi", "-p", "lapirun", "-p", "lapis-shm"])
+            .args(["-p", "lapis-lapi", "-p", "lapirun", "-p", "lapis-shm", "-p", "lapicc"])
             .arg("--target-dir")
             .arg(dir.parent().expect("the profile lies in the target directory"))
             .current_dir(BINDING)
@@ -82,7 +82,10 @@ pub fn checked(command: &mut Command) -> String {
 
 /// Transports that jobs of several tasks can be tested over.
 pub fn transports() -> Vec<&'static str> {
-    ["shm", "udp"].into_iter().filter(|name| artifacts().join(format!("liblapis_{name}.so")).exists()).collect()
+    ["shm", "udp"]
+        .into_iter()
+        .filter(|name| artifacts().join(format!("liblapis_{name}.so")).exists())
+        .collect()
 }
 
 /// A job to run.
@@ -171,5 +174,7 @@ impl Finished {
 /// The value behind `key` in a program's leading comment.
 pub fn setting(source: &Path, key: &str) -> Option<String> {
     let text = fs::read_to_string(source).expect("sources can be read");
-    text.lines().take(30).find_map(|line| Some(line.split_once(key)?.1.trim().trim_end_matches("*/").trim().to_owned()))
+    text.lines()
+        .take(30)
+        .find_map(|line| Some(line.split_once(key)?.1.trim().trim_end_matches("*/").trim().to_owned()))
 }

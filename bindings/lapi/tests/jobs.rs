@@ -1,0 +1,153 @@
+//! Jobs whose ends must be judged from outside: errors that belong to no call, deaths, profiling libraries, bad environments.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::{Job, artifacts, checked, compile, scratch, source, transports};
+
+fn job_program(name: &str) -> PathBuf {
+    compile(&[source(&format!("jobs/{name}.c"))], &[])
+}
+
+#[test]
+fn error_handlers_hear_of_errors_that_belong_to_no_call() {
+    let program = job_program("null_handler");
+    for tasks in [1, 2] {
+        let end = Job::of(tasks).arg("handler").run(&program).success();
+        assert_eq!(end.stdout().matches("went on").count(), tasks as usize);
+    }
+}
+
+#[test]
+fn without_an_error_handler_the_job_ends_with_one_line() {
+    let program = job_program("null_handler");
+    for tasks in [1, 2] {
+        let end = Job::of(tasks).run(&program);
+        assert_eq!(end.code(), Some(1), "{}", end.stderr());
+        assert!(end.stderr().contains("LAPI_ERR_HDR_HNDLR_NULL (409)"), "{}", end.stderr());
+        assert!(end.stderr().contains("the job ends"), "{}", end.stderr());
+        assert!(!end.stdout().contains("went on"));
+    }
+}
+
+#[test]
+fn a_task_that_dies_is_told_to_error_handlers() {
+    let program = job_program("death");
+    for transport in transports() {
+        // The launcher ends the job with the death's own code; what matters is that nobody hangs or crashes on the way.
+        let end = Job::of(3).env("LAPIS_TRANSPORT", transport).arg("handler").run(&program);
+        assert_eq!(end.code(), Some(128 + 9), "{}", end.stderr());
+        assert!(!end.stderr().contains("does not hold"), "{}", end.stderr());
+    }
+}
+
+#[test]
+fn a_profiling_library_interposes_by_link_order_and_by_preloading() {
+    let seen = "init 1 xfer 3 wait 3 fence 0 address 0";
+    let profiler = scratch("libprofiler.so");
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror"]).arg(source("jobs/profiler.c"));
+    checked(cc.arg(format!("-I{}/include", support::BINDING)).arg("-o").arg(&profiler));
+
+    let profiled = source("jobs/profiled.c");
+    let linked = compile(
+        std::slice::from_ref(&profiled),
+        &[profiler.to_str().expect("UTF-8"), &format!("-Wl,-rpath,{}", env!("CARGO_TARGET_TMPDIR"))],
+    );
+    let end = Job::of(1).run(&linked).success();
+    assert!(end.stdout().contains(seen), "{}", end.stdout());
+
+    // Within the program itself.
+    let inside = compile(&[profiled.clone(), source("jobs/profiler.c")], &[]);
+    assert!(Job::of(1).run(&inside).success().stdout().contains(seen));
+
+    let plain = compile(std::slice::from_ref(&profiled), &[]);
+    let preload = profiler.to_str().expect("UTF-8");
+    let end = Job::of(1).env("LD_PRELOAD", preload).run(&plain).success();
+    assert!(end.stdout().contains(seen), "{}", end.stdout());
+    assert!(!Job::of(1).run(&plain).success().stdout().contains("init"));
+}
+
+#[test]
+fn every_code_has_a_text_and_nothing_else_has() {
+    let text = Job::of(1).run(&job_program("strings")).success().stdout();
+    let known: Vec<i32> = text.lines().filter_map(|line| line.rsplit(' ').next()?.parse().ok()).collect();
+    let table: Vec<i32> =
+        lapis_core::error::CODES.iter().map(|entry| entry.code.value()).filter(|c| *c != 0).collect();
+    assert_eq!(known, table);
+}
+
+/// Runs a program by hand, as a standalone task.
+fn by_hand(program: &Path, args: &[&str], env: &[(&str, &str)]) {
+    let mut command = Command::new(program);
+    command.args(args).env("LAPIS_TRANSPORT_PATH", artifacts());
+    for (name, value) in env {
+        command.env(name, value);
+    }
+    checked(&mut command);
+}
+
+#[test]
+fn initialization_gives_the_guides_codes() {
+    let program = job_program("init_codes");
+    let two = [("MP_PROCS", "2"), ("MP_CHILD", "0"), ("MP_PARTITION", "lapi-init-codes")];
+    let window = ("MP_LAPI_NETWORK", "@1:164,sn0");
+    let inet = ("MP_LAPI_INET_ADDR", "@1:127.0.0.1,lo");
+    by_hand(&program, &["0"], &[]);
+    by_hand(&program, &["0"], &[("MP_MSG_API", "lapi")]);
+    by_hand(&program, &["0"], &[("MP_MSG_API", "mpi_lapi")]);
+    by_hand(&program, &["406"], &[("MP_MSG_API", "smoke")]);
+    by_hand(&program, &["407"], &[("MP_MSG_API", "mpi")]);
+    by_hand(&program, &["402"], &[window, inet]);
+    by_hand(&program, &["407"], &[&two[..], &[("MP_EUILIB", "us")]].concat());
+    by_hand(&program, &["408", "extend"], &two);
+    by_hand(&program, &["416", "extend", "handler"], &two);
+    by_hand(&program, &["415"], &[("MP_UDP_PACKET_SIZE", "7")]);
+    by_hand(&program, &["404"], &[("LAPIS_TRANSPORT", "nosuchthing")]);
+    by_hand(&program, &["464"], &[("MP_ACK_THRESH", "32")]);
+    // SAFETY: has no preconditions.
+    if unsafe { libc::geteuid() } == 0 {
+        by_hand(&program, &["410", "persistent", "nobody"], &[]);
+        by_hand(&program, &["0", "persistent"], &[]);
+    } else {
+        by_hand(&program, &["410", "persistent"], &[]);
+        eprintln!("skipped: LAPI_ERR_COLLECTIVE_PSS needs root");
+    }
+}
+
+//= LAPI Guide, table 41, MP_INFOLEVEL of 2 and more
+//= LAPI Guide, table 39, MP_LAPI_TRACE_LEVEL
+//= type=test
+#[test]
+fn levels_of_information() {
+    let program = job_program("profiled");
+    let quiet = Job::of(1).run(&program).success();
+    assert_eq!(quiet.stderr(), "");
+    let version = format!("Lapis {}", env!("CARGO_PKG_VERSION"));
+    assert!(Job::of(1).env("MP_INFOLEVEL", "2").run(&program).success().stderr().contains(&version));
+    assert!(!Job::of(1).env("MP_INFOLEVEL", "1").run(&program).success().stderr().contains(&version));
+    assert!(Job::of(1).env("MP_LAPI_TRACE_LEVEL", "3").run(&program).success().stderr().contains("INFO"));
+    let filtered = Job::of(1).env("LAPIS_LOG", "off,lapis::loader=info").env("MP_LAPI_TRACE_LEVEL", "5");
+    let text = filtered.run(&program).success().stderr();
+    assert!(text.contains("lapis::loader") && !text.contains("TRACE"), "{text}");
+}
+
+/// What is not part of the interface must not be found by the programs' symbols.
+#[test]
+fn the_library_exports_what_the_map_says() {
+    let library = artifacts().join("liblapi_r.so");
+    let names = checked(Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(&library));
+    let mut exported: Vec<_> = names.lines().filter_map(|line| line.split(' ').next()).collect();
+    let map = include_str!("../liblapi.map");
+    let mut listed: Vec<_> = map
+        .split([' ', '\n', ';'])
+        .filter(|word| word.starts_with("LAPI_") || word.starts_with("PLAPI_"))
+        .collect();
+    listed.retain(|word| *word != "LAPI_1.0");
+    exported.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(exported, listed);
+    let header = checked(Command::new("readelf").arg("-d").arg(&library));
+    assert!(header.contains("soname: [liblapi_r.so.1]"), "{header}");
+}

@@ -1,0 +1,125 @@
+//! Wrapper compilers: the system's compiler with what LAPI programs need added.
+//!
+//! `lapicc -show …` prints the command instead of running it. The compiler behind it is `cc` (`c++`), or what the variable
+//! `LAPIS_CC` (`LAPIS_CXX`) says, words separated by blanks. Everything else is handed on as it is.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Options with which the compiler does not link.
+const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--version", "-v", "-dumpmachine"];
+
+/// Where the header and the library are.
+#[derive(Debug, PartialEq, Eq)]
+struct Tree {
+    include: PathBuf,
+    lib: PathBuf,
+}
+
+/// Entry of both commands: `variable` names the compiler, `default` is it otherwise.
+pub fn main(variable: &str, default: &str) -> ExitCode {
+    match std::env::current_exe() {
+        Ok(me) => match Tree::around(&me) {
+            Some(tree) => run(&tree, variable, default),
+            None => fail(&format!(
+                "no lapi.h beside {}: neither <prefix>/include/lapi.h nor a source tree; install with `cargo xtask install`",
+                me.display()
+            )),
+        },
+        Err(e) => fail(&format!("cannot find out where this program is: {e}")),
+    }
+}
+
+fn fail(what: &str) -> ExitCode {
+    eprintln!("lapicc: {what}");
+    ExitCode::FAILURE
+}
+
+fn run(tree: &Tree, variable: &str, default: &str) -> ExitCode {
+    let compiler = std::env::var(variable).ok().filter(|c| !c.trim().is_empty());
+    let (mut show, mut user) = (false, Vec::new());
+    for argument in std::env::args_os().skip(1) {
+        if argument == "-show" || argument == "--show" {
+            show = true;
+        } else {
+            user.push(argument);
+        }
+    }
+    let words = tree.command(compiler.as_deref().unwrap_or(default), &user);
+    if show {
+        println!("{}", words.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" "));
+        return ExitCode::SUCCESS;
+    }
+    let error = Command::new(&words[0]).args(&words[1..]).exec();
+    fail(&format!("cannot run {}: {error}; {variable} names another compiler", words[0].to_string_lossy()))
+}
+
+impl Tree {
+    /// An installed tree, else the source tree that this program was built in.
+    fn around(me: &Path) -> Option<Self> {
+        let bin = me.parent()?;
+        let installed = bin.parent().map(|prefix| Self { include: prefix.join("include"), lib: prefix.join("lib") });
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings/lapi/include");
+        let built = std::fs::canonicalize(sources).ok().map(|include| Self { include, lib: bin.to_owned() });
+        installed
+            .into_iter()
+            .chain(built)
+            .find(|tree| tree.include.join("lapi.h").is_file() && tree.lib.join("liblapi_r.so").exists())
+    }
+
+    fn command(&self, compiler: &str, user: &[OsString]) -> Vec<OsString> {
+        let mut words: Vec<OsString> = compiler.split_whitespace().map(OsString::from).collect();
+        words.push(joined("-I", &self.include));
+        words.extend(user.iter().cloned());
+        let links = !user.iter().any(|word| NO_LINK.iter().any(|option| word == option));
+        if links && !user.is_empty() {
+            words.push(joined("-L", &self.lib));
+            words.push(joined("-Wl,-rpath,", &self.lib));
+            words.push("-llapi_r".into());
+            words.push("-pthread".into());
+        }
+        words
+    }
+}
+
+fn joined(option: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(path);
+    word
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=+:@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(compiler: &str, user: &[&str]) -> String {
+        let tree = Tree { include: "/p/include".into(), lib: "/p/lib".into() };
+        let user: Vec<OsString> = user.iter().map(OsString::from).collect();
+        let words = tree.command(compiler, &user);
+        words.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn libraries_come_last_and_only_when_linking() {
+        assert_eq!(
+            line("cc", &["-O2", "a.c", "-o", "a b"]),
+            "cc -I/p/include -O2 a.c -o 'a b' -L/p/lib -Wl,-rpath,/p/lib -llapi_r -pthread"
+        );
+        assert_eq!(line("ccache gcc", &["-c", "a.c"]), "ccache gcc -I/p/include -c a.c");
+        assert_eq!(line("cc", &[]), "cc -I/p/include");
+    }
+
+    #[test]
+    fn quotes_survive_the_shell() {
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}
