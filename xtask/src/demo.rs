@@ -54,7 +54,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let plot = workspace::target_dir().join("demo.svg");
     let mut perf = launch(2);
     perf.args(["--timeout", "120", "--bind", "core"]).arg(release.join("lapis-perf"));
-    sh::run(perf.args(["am_lat", "put_bw", "--max-size", "1MiB", "--plot"]).arg(&plot))?;
+    sh::run(
+        perf.args(["am_lat", "put_bw", "--max-size", "1MiB", "--memory", "lapis,any", "--plot"]).arg(&plot),
+    )?;
     eprintln!("\nThe plot is in {}.", plot.display());
     eprintln!(
         "Next: `cargo xtask test`; `cargo xtask install --prefix DIR`; {} explained line by line.",

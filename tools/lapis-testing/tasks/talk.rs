@@ -2,7 +2,9 @@
 
 use crate::{check, filled, join};
 use lapis::core::sync::{AtomicBool, AtomicU64, Ordering};
-use lapis::{CompletionHandler, Context, Counter, Delivery, Destination, HandlerId, RemoteMemory, Result, Run};
+use lapis::{
+    CompletionHandler, Context, Counter, Delivery, Destination, HandlerId, RemoteMemory, Result, Run,
+};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
