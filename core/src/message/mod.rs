@@ -26,8 +26,10 @@ pub(crate) use am::SHORT;
 pub(crate) use collective::{Barrier, Exchanges};
 pub use operation::{Destination, Gather, Scatter, Source};
 pub(crate) use operation::{Operation, Operations, Waiting};
+pub(crate) use rma::copy_bytes;
 pub use rma::{Direction, GetArgs, PutArgs};
 pub use rmw::RmwArgs;
+pub(crate) use rmw::local_rmw;
 pub(crate) use stream::{Outgoing, Pull};
 pub(crate) use tracker::Tracker;
 

@@ -445,7 +445,7 @@ enum Slice {
 /// # Safety
 /// Both ranges are valid; they don't overlap unless they are equal.
 #[inline(always)]
-unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
+pub(crate) unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise; alignment is not assumed.
     unsafe {
         match len {
