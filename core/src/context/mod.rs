@@ -2,6 +2,7 @@
 
 mod attributes;
 mod builder;
+mod datagrams;
 mod interface;
 mod local;
 mod machine;
@@ -67,6 +68,9 @@ pub(crate) struct Shared {
     progress_thread: AtomicBool,
     /// Threads of the program that poll in a wait.
     polling: AtomicU32,
+    /// Until when the progress thread sleeps if nothing arrives, in nanoseconds of `clock`; 0 while it does not sleep.
+    sleeping_until: AtomicU64,
+    clock: std::time::Instant,
     bootstrap: std::sync::Mutex<Box<dyn crate::bootstrap::Bootstrap>>,
     users: AtomicUsize,
 }
@@ -134,7 +138,15 @@ impl Context {
     pub fn statistics(&self) -> Statistics {
         let _held = self.shared.lock.guard();
         // SAFETY: the lock is held and nothing below calls out.
-        unsafe { self.state() }.statistics
+        let state = unsafe { self.state() };
+        let mut statistics = state.statistics;
+        for (_, datagrams) in state.engines() {
+            let (duplicates, retransmissions) = datagrams.repetitions(self.shared.tasks);
+            let network = statistics.path_mut(crate::stats::Path::Network);
+            network.duplicates += duplicates;
+            network.retransmissions += retransmissions;
+        }
+        statistics
     }
 
     /// The lock of the context, for interfaces that share it with their users (LAPI Guide, "Lock sharing").
