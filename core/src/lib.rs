@@ -6,6 +6,7 @@ pub mod completion;
 pub mod config;
 pub mod context;
 pub mod counter;
+mod datagrams;
 pub mod error;
 pub mod handlers;
 mod lock;

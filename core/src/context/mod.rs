@@ -2,6 +2,7 @@
 
 mod attributes;
 mod builder;
+mod datagrams;
 mod interface;
 mod local;
 mod machine;
@@ -67,6 +68,9 @@ pub(crate) struct Shared {
     progress_thread: AtomicBool,
     /// Threads of the program that poll in a wait.
     polling: AtomicU32,
+    /// Until when the progress thread sleeps if nothing arrives, in nanoseconds of `clock`; 0 while it does not sleep.
+    sleeping_until: AtomicU64,
+    clock: std::time::Instant,
     bootstrap: std::sync::Mutex<Box<dyn crate::bootstrap::Bootstrap>>,
     users: AtomicUsize,
     /// Bytes that went to and came from other tasks, and this task itself, without any packet.
@@ -139,13 +143,20 @@ impl Context {
     pub fn statistics(&self) -> Statistics {
         let _held = self.shared.lock.guard();
         // SAFETY: the lock is held and nothing below calls out.
-        let mut statistics = unsafe { self.state() }.statistics;
+        let state = unsafe { self.state() };
+        let mut statistics = state.statistics;
         for (own, path) in [Path::SharedMemory, Path::Local].into_iter().enumerate() {
             let [out, into] = self.shared.copied[own].each_ref().map(|c| c.load(Ordering::Relaxed));
             let counts = statistics.path_mut(path);
             // What goes to oneself is received by oneself.
             counts.data_sent += out + into * own as u64;
             counts.data_received += into + out * own as u64;
+        }
+        for (_, datagrams) in state.engines() {
+            let (duplicates, retransmissions) = datagrams.repetitions(self.shared.tasks);
+            let network = statistics.path_mut(Path::Network);
+            network.duplicates += duplicates;
+            network.retransmissions += retransmissions;
         }
         statistics
     }

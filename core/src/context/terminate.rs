@@ -26,6 +26,7 @@ impl Context {
         self.drain();
         let held = self.guard();
         self.say_goodbye();
+        self.linger();
         // SYNC: Release pairs with the threads' Acquire: they see a state that is complete.
         self.shared.terminated.store(true, Ordering::Release);
         drop(held);
@@ -37,7 +38,10 @@ impl Context {
         }
         let _held = self.guard();
         // SAFETY: the lock is held, the threads have ended and nothing below calls out.
-        unsafe { self.state() }.links.clear();
+        let state = unsafe { self.state() };
+        state.with_engines = false;
+        state.datagrams.clear();
+        state.links.clear();
         Ok(())
     }
 
@@ -65,6 +69,7 @@ impl Context {
         while !unsafe { self.state() }.deferred.is_empty() && Instant::now() < deadline {
             self.progress_locked();
         }
+        self.flush_datagrams();
         // SAFETY: as above.
         for link in &mut unsafe { self.state() }.links {
             link.flush();

@@ -23,6 +23,9 @@ impl Context {
         if !ended {
             state.peers[peer as usize].state = PeerState::Down;
         }
+        if let Some((_, datagrams)) = state.engine_to(peer) {
+            datagrams.purge(peer);
+        }
         let interrupted = state.assemblies.forget_peer(peer);
         let pending = self.give_up(peer);
         if ended && pending == 0 && interrupted == 0 {
@@ -76,15 +79,22 @@ impl Context {
     /// *LAPI Guide, "Registering an error handler".*
     #[cold]
     pub(crate) fn report(&self, error: Error, peer: PeerId) {
+        if self.tell(&error, peer) {
+            // The program has been told and goes on without the peer: waits don't fail for it.
+            // SAFETY: the lock is held and the reference ends here.
+            unsafe { self.state() }.unacknowledged.retain(|p| *p != peer);
+        }
+    }
+
+    /// Tells the program's error handler; true if there is one and it wants to go on.
+    #[cold]
+    pub(crate) fn tell(&self, error: &Error, peer: PeerId) -> bool {
         match &self.shared.hooks.error {
-            Some(handler) => {
-                if handler(self, &error, peer) {
-                    // The program has been told and goes on without the peer: waits don't fail for it.
-                    // SAFETY: the lock is held and the reference ends here.
-                    unsafe { self.state() }.unacknowledged.retain(|p| *p != peer);
-                }
+            Some(handler) => handler(self, error, peer),
+            None => {
+                tracing::error!(peer, "{}", error.with_causes());
+                false
             }
-            None => tracing::error!(peer, "{}", error.with_causes()),
         }
     }
 
@@ -109,6 +119,9 @@ impl Context {
         // SAFETY: the lock is held; the reference ends before anybody is told.
         let state = unsafe { self.state() };
         state.peers[target as usize].state = PeerState::Purged;
+        if let Some((_, datagrams)) = state.engine_to(target) {
+            datagrams.purge(target);
+        }
         state.unacknowledged.retain(|p| *p != target);
         state.assemblies.forget_peer(target);
         self.give_up(target);
@@ -131,10 +144,16 @@ impl Context {
         self.usable()?;
         self.check_target(target)?;
         let _held = self.guard();
-        // SAFETY: the lock is held and the reference ends here.
-        let p = unsafe { &mut self.state().peers[target as usize] };
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        let p = &mut state.peers[target as usize];
         if p.state == PeerState::Purged {
             p.state = PeerState::Up;
+            if let Some((link, datagrams)) = state.engine_to(target) {
+                datagrams.resume(target);
+                let now = datagrams.now();
+                datagrams.flush(link, now);
+            }
         }
         Ok(())
     }

@@ -49,7 +49,10 @@ fn run(tree: &Tree, variable: &str, default: &str) -> ExitCode {
     }
     let words = tree.command(compiler.as_deref().unwrap_or(default), &user);
     if show {
-        println!("{}", words.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" "));
+        println!(
+            "{}",
+            words.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
+        );
         return ExitCode::SUCCESS;
     }
     let error = Command::new(&words[0]).args(&words[1..]).exec();
@@ -60,7 +63,8 @@ impl Tree {
     /// An installed tree, else the source tree that this program was built in.
     fn around(me: &Path) -> Option<Self> {
         let bin = me.parent()?;
-        let installed = bin.parent().map(|prefix| Self { include: prefix.join("include"), lib: prefix.join("lib") });
+        let installed =
+            bin.parent().map(|prefix| Self { include: prefix.join("include"), lib: prefix.join("lib") });
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings/lapi/include");
         let built = std::fs::canonicalize(sources).ok().map(|include| Self { include, lib: bin.to_owned() });
         installed
@@ -93,7 +97,11 @@ fn joined(option: &str, path: &Path) -> OsString {
 /// A word as a shell reads it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=+:@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 #[cfg(test)]
