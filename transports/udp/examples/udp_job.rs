@@ -56,8 +56,7 @@ fn pattern(seed: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-const SIZES: [usize; 14] =
-    [0, 1, 7, 8, 100, 1000, 1100, 1400, 4096, 8190, 8300, 20_000, 300_000, 2_000_000];
+const SIZES: [usize; 14] = [0, 1, 7, 8, 100, 1000, 1100, 1400, 4096, 8190, 8300, 20_000, 300_000, 2_000_000];
 
 /// What arrived: messages and bytes, and what was wrong.
 #[derive(Default)]
