@@ -1,0 +1,191 @@
+//! What the C entry costs above the Rust call: both do the same operation on the task itself, in turns.
+//!
+//!     cargo run --release -p lapis-lapi --example overhead
+
+use lapi_r::abi::*;
+use lapi_r::exports::*;
+use lapis_core::message::{AmSend, PutArgs, RmwArgs, Source};
+use lapis_core::transport::RmwOp;
+use lapis_core::{Context, Counter, Notify};
+use std::hint::black_box;
+use std::ptr::null_mut;
+use std::time::Instant;
+
+const CALLS: u32 = 200_000;
+const ROUNDS: usize = 21;
+
+/// Nanoseconds per call, the median of rounds that take turns.
+fn compare(name: &str, mut c: impl FnMut(), mut rust: impl FnMut()) {
+    let mut results = [Vec::new(), Vec::new()];
+    for _ in 0..ROUNDS {
+        let bodies: [&mut dyn FnMut(); 2] = [&mut c, &mut rust];
+        for (body, result) in bodies.into_iter().zip(&mut results) {
+            let start = Instant::now();
+            body();
+            result.push(start.elapsed().as_nanos() as f64 / f64::from(CALLS));
+        }
+    }
+    let [c, rust] = results.map(|mut r| {
+        r.sort_by(f64::total_cmp);
+        r[ROUNDS / 2]
+    });
+    println!("{name:<12} C {c:7.1} ns   Rust {rust:7.1} ns   difference {:5.1} ns", c - rust);
+}
+
+unsafe extern "C" fn nothing(
+    _: *mut lapi_handle_t,
+    _: *mut std::ffi::c_void,
+    _: *mut u32,
+    _: *mut std::ffi::c_ulong,
+    _: *mut Option<compl_hndlr_t>,
+    _: *mut *mut std::ffi::c_void,
+) -> *mut std::ffi::c_void {
+    null_mut()
+}
+
+fn main() -> Result<(), lapis_core::Error> {
+    let context =
+        Context::builder().number(15).interrupts(false).transport(lapis_loopback::table()).init()?;
+    context.set_handler(lapis_core::context::HandlerId(1), |_, _| lapis_core::Delivery::bury())?;
+    let mut hndl = 0;
+    // SAFETY: all zero bytes are what the guide asks for.
+    let mut info: lapi_info_t = unsafe { std::mem::zeroed() };
+    // Function pointers that the compiler can't see through, as a program has them.
+    type Counters = *mut lapi_cntr_t;
+    type Any = *mut std::ffi::c_void;
+    type Put = unsafe extern "C" fn(u32, u32, u64, Any, Any, Counters, Counters, Counters) -> i32;
+    type Rmw = unsafe extern "C" fn(u32, i32, u32, *mut i64, *mut i64, *mut i64, Counters) -> i32;
+    type Send = unsafe extern "C" fn(u32, u32, Any, Any, u32, Any, u64, Counters, Counters, Counters) -> i32;
+    let put = black_box(LAPI_Put as Put);
+    let rmw = black_box(LAPI_Rmw64 as Rmw);
+    let send = black_box(LAPI_Amsend as Send);
+    let probe = black_box(LAPI_Probe as unsafe extern "C" fn(u32) -> i32);
+    let query = black_box(LAPI_Qenv as unsafe extern "C" fn(u32, i32, *mut i32) -> i32);
+    let (mut from, mut to, mut one, mut previous) = (7u64, 0u64, 1i64, 0i64);
+    let (from, to, previous) = (&raw mut from, &raw mut to, &raw mut previous);
+    let counter = Counter::default();
+    let counter_pointer = (&raw const counter).cast_mut();
+    // SAFETY: everything that is passed lives until the end.
+    unsafe {
+        assert_eq!(LAPI_Init(&mut hndl, &mut info), LAPI_SUCCESS);
+        LAPI_Senv(hndl, INTERRUPT_SET, 0);
+        LAPI_Addr_set(hndl, nothing as *mut _, 1);
+        compare(
+            "put 8",
+            || {
+                for _ in 0..CALLS {
+                    put(hndl, 0, 8, to.cast(), from.cast(), null_mut(), null_mut(), null_mut());
+                }
+            },
+            || {
+                for _ in 0..CALLS {
+                    let args = PutArgs {
+                        target: 0,
+                        remote: to.addr() as u64,
+                        source: Source::Contiguous(from.cast(), 8),
+                        target_counter: 0,
+                        origin: Notify::None,
+                        completion: Notify::None,
+                        checked: false,
+                    };
+                    let _ = black_box(context.put(black_box(args)));
+                }
+            },
+        );
+        compare(
+            "rmw64",
+            || {
+                for _ in 0..CALLS {
+                    rmw(hndl, FETCH_AND_ADD, 0, to.cast(), &raw mut one, previous, counter_pointer.cast());
+                }
+            },
+            || {
+                for _ in 0..CALLS {
+                    let args = RmwArgs {
+                        target: 0,
+                        op: RmwOp::FetchAndAdd,
+                        width: 8,
+                        remote: to.addr() as u64,
+                        operand: 1,
+                        compare: 0,
+                        previous: previous.cast(),
+                        swap_answers_success: true,
+                        origin: Notify::counter(counter_pointer),
+                        checked: false,
+                    };
+                    let _ = black_box(context.rmw(black_box(args)));
+                }
+            },
+        );
+        compare(
+            "amsend 8",
+            || {
+                for i in 0..CALLS {
+                    send(
+                        hndl,
+                        0,
+                        1 as *mut _,
+                        null_mut(),
+                        0,
+                        from.cast(),
+                        8,
+                        null_mut(),
+                        null_mut(),
+                        null_mut(),
+                    );
+                    if i % 64 == 63 {
+                        probe(hndl);
+                    }
+                }
+            },
+            || {
+                for i in 0..CALLS {
+                    let message = AmSend {
+                        target: 0,
+                        handler: 1,
+                        user_header: &[],
+                        source: Source::Contiguous(from.cast(), 8),
+                        target_counter: 0,
+                        origin: Notify::None,
+                        completion: Notify::None,
+                    };
+                    let _ = black_box(context.am_send(black_box(message)));
+                    if i % 64 == 63 {
+                        let _ = context.progress();
+                    }
+                }
+            },
+        );
+        let mut value = 0;
+        compare(
+            "qenv int",
+            || {
+                for _ in 0..CALLS {
+                    query(hndl, INTERRUPT_SET, &mut value);
+                }
+            },
+            || {
+                for _ in 0..CALLS {
+                    black_box(context.interrupts());
+                }
+            },
+        );
+        let mut on = false;
+        compare(
+            "senv int",
+            || {
+                for _ in 0..CALLS {
+                    on = !on;
+                    LAPI_Senv(hndl, INTERRUPT_SET, on.into());
+                }
+            },
+            || {
+                for i in 0..CALLS {
+                    let _ = context.set_interrupts(i % 2 == 0);
+                }
+            },
+        );
+        LAPI_Term(hndl);
+    }
+    context.terminate()
+}
