@@ -10,17 +10,15 @@ use crate::transport::{Link, PeerId, Status};
 use crate::wire::{Encoded, Header};
 use std::time::{Duration, Instant};
 
-/// How long termination waits for peers that don't acknowledge what they were sent.
-const LINGER: Duration = Duration::from_secs(2);
-
 impl Context {
     /// Looks once at a link that has an engine. The lock is held.
     #[inline(never)]
     pub(super) fn poll_datagrams(&self, index: usize) -> usize {
         // SAFETY: the lock is held; the reference is renewed after units are dispatched.
         let state = unsafe { self.state() };
+        let early_room = state.assemblies.early_room();
         let Some((link, datagrams)) = state.engine_at(index) else { return 0 };
-        match datagrams.poll(link) {
+        match datagrams.poll(link, early_room) {
             Ok(0) => return 0,
             Ok(_) => {}
             Err(status) => return self.link_broken(index, status),
@@ -28,6 +26,10 @@ impl Context {
         let units = datagrams.take_units();
         state.dispatching += 1;
         for unit in &units {
+            if unit.is_new_life() {
+                self.peer_restarted(unit.peer);
+                continue;
+            }
             // SAFETY: `dispatching` keeps the link from being polled until the units are dealt with.
             self.packet_arrived(index, unit.peer, unsafe { unit.bytes() });
         }
@@ -170,8 +172,8 @@ impl Context {
 
     /// Waits until peers have acknowledged what they were sent and have been acknowledged what they sent, as far as
     /// they are still there. The lock is held.
-    pub(super) fn linger(&self) {
-        let deadline = Instant::now() + LINGER;
+    pub(super) fn linger(&self, limit: Duration) {
+        let deadline = Instant::now() + limit;
         loop {
             // SAFETY: the lock is held; the reference ends before progress is made.
             let state = unsafe { self.state() };

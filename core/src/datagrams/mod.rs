@@ -33,6 +33,7 @@ use crate::reliable::{
 };
 use crate::transport::{DatagramBatch, Event, EventKind, Link, PeerId, RawSlice, Status};
 use crate::wire::Kind;
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// Events taken from the transport at once.
@@ -47,7 +48,7 @@ const CLOSE: Nanos = 20_000;
 /// Bytes that wait for company at most.
 const COMPANY: usize = 60_000;
 
-/// A unit that has arrived.
+/// A unit that has arrived, or the news that its peer has started anew: what came before belongs to its former life.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
     pub(crate) peer: PeerId,
@@ -56,8 +57,16 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
+    fn new_life(peer: PeerId) -> Self {
+        Self { peer, ptr: std::ptr::null(), len: 0 }
+    }
+
+    pub(crate) fn is_new_life(self) -> bool {
+        self.ptr.is_null()
+    }
+
     /// # Safety
-    /// The transport has not been polled since the unit arrived.
+    /// It is no new life, and the transport has not been polled since it arrived.
     pub(crate) unsafe fn bytes<'a>(self) -> &'a [u8] {
         // SAFETY: the caller's promise, and the contract of the transport's poll.
         unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
@@ -83,6 +92,8 @@ pub(crate) struct Datagrams {
     units: Vec<Unit>,
     /// Units that were joined from parts: their bytes lie in no datagram.
     joined: Vec<Box<[u8]>>,
+    /// What the engine said while datagrams were taken.
+    said: VecDeque<EngineEvent>,
     /// Largest datagram of any path.
     datagram: usize,
 }
@@ -190,7 +201,9 @@ impl Datagrams {
 
     /// Looks what has arrived and what is due. Answers how many units and news there are; the units are in
     /// [`take_units`](Self::take_units), and when they are dealt with, [`flush`](Self::flush) is to be called.
-    pub(crate) fn poll(&mut self, link: &mut Link) -> Result<usize, Status> {
+    ///
+    /// `early_room` bounds the fragments that are taken before their message's first packet.
+    pub(crate) fn poll(&mut self, link: &mut Link, mut early_room: usize) -> Result<usize, Status> {
         let n = link.poll(&mut self.events[..])?;
         let now = self.now();
         let due = self.engine.next_timeout().is_some_and(|at| at <= now);
@@ -200,7 +213,7 @@ impl Datagrams {
         for i in 0..n {
             let event = self.events[i];
             if event.kind == EventKind::Datagram as u32 {
-                self.arrived(now, &event);
+                self.arrived(now, &event, &mut early_room);
             } else {
                 self.told(now, &event);
             }
@@ -209,11 +222,17 @@ impl Datagrams {
     }
 
     #[inline]
-    fn arrived(&mut self, now: Nanos, event: &Event) {
+    fn arrived(&mut self, now: Nanos, event: &Event, early_room: &mut usize) {
         // SAFETY: the transport keeps the bytes valid until its next poll.
         let datagram = unsafe { std::slice::from_raw_parts(event.data, event.len as usize) };
         let (units, joined) = (&mut self.units, &mut self.joined);
+        let before = units.len();
         self.engine.on_datagram(now, datagram, |Delivery { peer, packet, .. }| {
+            if packet.first() == Some(&(Kind::Fragment as u8)) {
+                // Its message may be under way; that it is not costs a place. What is refused comes again.
+                let Some(left) = early_room.checked_sub(1) else { return Verdict::Drop };
+                *early_room = left;
+            }
             let ptr = if datagram.as_ptr_range().contains(&packet.as_ptr()) {
                 packet.as_ptr()
             } else {
@@ -225,6 +244,12 @@ impl Datagrams {
             units.push(Unit { peer, ptr, len: packet.len() });
             Verdict::Accept
         });
+        while let Some(event) = self.engine.poll_event() {
+            if let EngineEvent::PeerRestarted { peer, .. } = event {
+                self.units.insert(before, Unit::new_life(peer));
+            }
+            self.said.push_back(event);
+        }
     }
 
     /// News of paths and losses from the transport.
@@ -264,7 +289,7 @@ impl Datagrams {
 
     /// What the engine has to say.
     pub(crate) fn event(&mut self) -> Option<EngineEvent> {
-        self.engine.poll_event()
+        self.said.pop_front().or_else(|| self.engine.poll_event())
     }
 
     /// When the engine wants to be polled if nothing arrives, as a span from now.

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::reliable::{Engine, EngineConfig, JobAuth, Nanos, PathInfo, Transmit};
 use crate::transport::{Event, EventKind, Link, PeerId};
 use sha2::{Digest, Sha256};
+use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Timings that the user may set.
@@ -98,6 +99,7 @@ impl Datagrams {
             events: Box::new([Event::EMPTY; BATCH]),
             units: Vec::new(),
             joined: Vec::new(),
+            said: VecDeque::new(),
             datagram,
         })
     }

@@ -4,6 +4,7 @@ use crate::Context;
 use crate::context::PeerState;
 use crate::error::Error;
 use crate::transport::PeerId;
+use crate::wire::{Header, Kind};
 
 impl Context {
     /// A peer is gone. Everything that waits for it ends; everything else goes on.
@@ -62,6 +63,37 @@ impl Context {
             out.origin.tell(self, peer, Err(refusal()));
         }
         count
+    }
+
+    /// A peer has purged this task, or started anew: what was under way with it will not end.
+    #[cold]
+    pub(crate) fn peer_restarted(&self, peer: PeerId) {
+        // SAFETY: the lock is held; the reference is renewed after operations are told.
+        let state = unsafe { self.state() };
+        let interrupted = state.assemblies.forget_peer(peer);
+        let pending = self.give_up(peer);
+        tracing::debug!(peer, pending, interrupted, "the peer has purged this task or started anew");
+        self.start_afresh(peer);
+        self.wake_sleepers();
+    }
+
+    /// Nothing before this moment is waited for, here or at the peer.
+    fn start_afresh(&self, peer: PeerId) {
+        // SAFETY: the lock is held and the reference ends before the packet is sent.
+        let p = unsafe { &mut self.state().peers[peer as usize] };
+        p.confirmed = p.next_message;
+        p.answered.restart(p.next_operation);
+        let next = u64::from(p.next_message);
+        if p.state == PeerState::Up {
+            self.reply_packet(peer, &Header::new(Kind::Skip, 0, next), &[]);
+        }
+    }
+
+    /// What a peer sent before a purge and has not come by now will not come.
+    pub(crate) fn skipped(&self, source: PeerId, next: u32) {
+        // SAFETY: the lock is held and the reference ends here.
+        unsafe { self.state() }.peers[source as usize].arrived.skip_to(next);
+        self.answer_fences(source);
     }
 
     /// A peer has terminated its context in good order.
@@ -149,10 +181,10 @@ impl Context {
         let p = &mut state.peers[target as usize];
         if p.state == PeerState::Purged {
             p.state = PeerState::Up;
-            if let Some((link, datagrams)) = state.engine_to(target) {
+            if let Some((_, datagrams)) = state.engine_to(target) {
                 datagrams.resume(target);
-                let now = datagrams.now();
-                datagrams.flush(link, now);
+                self.start_afresh(target);
+                self.flush_datagrams();
             }
         }
         Ok(())

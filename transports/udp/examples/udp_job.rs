@@ -24,6 +24,7 @@ fn main() -> std::process::ExitCode {
         "purge" => purge(),
         "unreachable" => unreachable(),
         "die" => die(),
+        "cut" => cut(),
         other => panic!("unknown scenario {other}"),
     };
     match outcome {
@@ -56,8 +57,7 @@ fn pattern(seed: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-const SIZES: [usize; 14] =
-    [0, 1, 7, 8, 100, 1000, 1100, 1400, 4096, 8190, 8300, 20_000, 300_000, 2_000_000];
+const SIZES: [usize; 14] = [0, 1, 7, 8, 100, 1000, 1100, 1400, 4096, 8190, 8300, 20_000, 300_000, 2_000_000];
 
 /// What arrived: messages and bytes, and what was wrong.
 #[derive(Default)]
@@ -284,7 +284,8 @@ fn silence(patient: u64) -> Result<()> {
     assert!(matches!(outcome, Err(Error::TargetDown { task: 1, .. })), "{outcome:?}");
     assert_eq!(told.load(Ordering::Relaxed), patient + 1);
     println!("ok");
-    std::process::exit(0);
+    // Ends the sleeper, too.
+    std::process::exit(3);
 }
 
 /// Task 0 purges task 1 in the midst of traffic, resumes it, and all is well again.
@@ -328,6 +329,38 @@ fn purge() -> Result<()> {
         println!("ok task 1");
     }
     context.gfence()
+}
+
+/// The tasks are cut off from each other in the midst of traffic, and are told.
+fn cut() -> Result<()> {
+    let told = Arc::new(AtomicU64::new(0));
+    let here = Arc::clone(&told);
+    let context = lapis::builder()
+        .transport(lapis_udp::table())
+        .interrupts(false)
+        .on_error(move |_, error, peer| {
+            println!("told of task {peer}: {error}");
+            here.fetch_add(1, Ordering::Relaxed);
+            true
+        })
+        .init()?;
+    let _tally = receive(&context)?;
+    context.gfence()?;
+    let other = 1 - context.task();
+    println!("streaming");
+    let header = [0u8; 12];
+    let told = || told.load(Ordering::Relaxed) > 0;
+    let mut left = 1500; // Fewer than would fill the window: a send that waits for room would wait for ever.
+    while !told() {
+        context.wait_quietly(told, Some(Instant::now() + Duration::from_millis(1)))?;
+        if left > 0 && !told() {
+            context.send(other, DATA, &header, &[7; 100])?;
+            left -= 1;
+        }
+    }
+    context.purge(other)?;
+    println!("ok cut");
+    std::process::exit(0)
 }
 
 fn unreachable() -> Result<()> {
