@@ -9,6 +9,7 @@ mod machine;
 mod memory;
 mod peers;
 mod progress;
+mod region;
 mod terminate;
 mod wait;
 
@@ -18,6 +19,7 @@ pub use memory::{Memory, RemoteMemory};
 pub(crate) use peers::{Peer, PeerState, Route};
 pub use progress::Polled;
 pub(crate) use progress::Sleepers;
+pub use region::{Attached, MemoryRegion};
 
 use crate::config::Config;
 use crate::error::{Error, Result};

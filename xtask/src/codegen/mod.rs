@@ -5,9 +5,11 @@
 
 mod abi;
 mod checks;
+mod coverage;
 mod exports;
 mod header;
 mod list;
+mod man;
 mod map;
 
 use anyhow::{Context, Result, bail};
@@ -26,17 +28,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let root = workspace_root();
     let binding = root.join("bindings/lapi");
     let sections = list::read(&binding.join("api"))?;
-    let outputs = [
-        ("include/lapi.h", header::generate(&sections)?),
-        ("src/abi.rs", rustfmt(&abi::generate(&sections)?)?),
-        ("src/exports.rs", rustfmt(&exports::generate(&sections)?)?),
-        ("liblapi.map", map::generate(&sections)),
-        ("tests/generated/abi.c", checks::generate_c(&sections)),
-        ("tests/generated/abi.rs", rustfmt(&checks::generate_rust(&sections))?),
+    let mut outputs = vec![
+        (binding.join("include/lapi.h"), header::generate(&sections)?),
+        (binding.join("src/abi.rs"), rustfmt(&abi::generate(&sections)?)?),
+        (binding.join("src/exports.rs"), rustfmt(&exports::generate(&sections)?)?),
+        (binding.join("liblapi.map"), map::generate(&sections)),
+        (binding.join("tests/generated/abi.c"), checks::generate_c(&sections)),
+        (binding.join("tests/generated/abi.rs"), rustfmt(&checks::generate_rust(&sections))?),
+        (root.join("docs/spec-coverage.md"), coverage::generate(&sections, &root)?),
     ];
+    for (name, text) in man::generate(&sections, &binding.join("api/man"))? {
+        outputs.push((root.join("docs/man").join(name), text));
+    }
     let mut stale = Vec::new();
-    for (name, text) in outputs {
-        let path = binding.join(name);
+    for (path, text) in outputs {
         if fs::read_to_string(&path).is_ok_and(|old| old == text) {
             continue;
         }
