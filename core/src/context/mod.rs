@@ -159,6 +159,7 @@ impl Context {
             let network = statistics.path_mut(Path::Network);
             network.duplicates += duplicates;
             network.retransmissions += retransmissions;
+            statistics.refused += datagrams.refused(self.shared.tasks);
         }
         statistics
     }

@@ -338,6 +338,13 @@ impl Datagrams {
         })
     }
 
+    /// Datagrams that were not taken.
+    pub(crate) fn refused(&self, peers: PeerId) -> u64 {
+        let s = self.engine.engine_stats();
+        let stale: u64 = (0..peers).filter_map(|p| self.engine.stats(p)).map(|s| s.stale_epoch).sum();
+        s.malformed + s.strangers + s.unknown_peer + s.auth_failures + s.unknown_path + stale
+    }
+
     /// Notes what came to nothing, for whoever looks for the reason why a link is slow.
     pub(crate) fn log_refusals(&self, name: &str) {
         let s = self.engine.engine_stats();

@@ -107,7 +107,8 @@ pub(crate) fn interfaces() -> io::Result<Vec<InterfaceAddr>> {
         let entry = unsafe { &*next };
         next = entry.ifa_next;
         let flags = entry.ifa_flags as libc::c_int;
-        if flags & libc::IFF_UP == 0 || flags & libc::IFF_RUNNING == 0 {
+        // Whether there is a carrier is no question yet: the kernel notices it a second late.
+        if flags & libc::IFF_UP == 0 {
             continue;
         }
         // SAFETY: addresses of the list are null or valid.

@@ -57,6 +57,24 @@ fn faults_of_all_kinds_are_mended() {
 }
 
 #[test]
+fn strangers_and_replays_change_nothing() {
+    // Three tasks: with two, the kernel itself keeps strangers out. Hearing what to replay needs root.
+    if !common::is_root() {
+        return skip();
+    }
+    let done = job(3, "storm 300000").run().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 3, "{done:?}");
+    for what in ["refused ", "attacked "] {
+        let count: u64 = done
+            .out
+            .lines()
+            .filter_map(|l| l.split(what).nth(1)?.split(' ').next()?.parse::<u64>().ok())
+            .sum();
+        assert!(count > 100, "{what}{count}: {done:?}");
+    }
+}
+
+#[test]
 fn a_purged_task_can_be_resumed() {
     let done = job(2, "purge").run().expect(0);
     assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
@@ -132,7 +150,7 @@ fn real_loss_is_mended() {
 #[test]
 fn a_rail_may_go_down_and_come_back_midstream() {
     let Some(net) = Net::make("fo", 2) else { return skip() };
-    let mut running = net.job("flood 3000000").start();
+    let mut running = net.job("flood 10000000").start();
     let mut turns = 0;
     while running.alive() && turns < 20 {
         let rail = turns % 2;

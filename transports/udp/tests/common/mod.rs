@@ -22,6 +22,12 @@ pub(crate) fn program() -> PathBuf {
     path
 }
 
+/// Whether this process may open raw sockets.
+pub(crate) fn is_root() -> bool {
+    // SAFETY: a call without arguments.
+    unsafe { libc::geteuid() == 0 }
+}
+
 /// A command without the variables of a job that the tests themselves might run in.
 pub(crate) fn clean(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);

@@ -1,5 +1,7 @@
 //! Jobs over UDP for the tests: `udp_job -n 2 udp_job task mix 50` is launcher and task in one file.
 
+mod attack;
+
 use lapis::{Context, Delivery, Destination, Error, HandlerId, RemoteMemory, Result};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,6 +26,7 @@ fn main() -> std::process::ExitCode {
         "purge" => purge(),
         "unreachable" => unreachable(),
         "die" => die(),
+        "storm" => storm(number(3, 100_000)),
         "cut" => cut(),
         other => panic!("unknown scenario {other}"),
     };
@@ -259,6 +262,49 @@ fn pingpong(rounds: u64) -> Result<()> {
         );
     }
     context.gfence()
+}
+
+/// The flood, while a stranger on the same machine sends recorded, torn, spoilt and senseless datagrams to all tasks.
+fn storm(count: u64) -> Result<()> {
+    let context = join()?;
+    let sum = Arc::new(AtomicU64::new(0));
+    let here = Arc::clone(&sum);
+    context.set_handler(DATA, move |_, message| {
+        let bytes = message.data.and_then(|d| d.try_into().ok()).unwrap_or([0; 8]);
+        here.fetch_add(u64::from_le_bytes(bytes), Ordering::Relaxed);
+        Delivery::bury()
+    })?;
+    context.gfence()?;
+    let (me, tasks) = (context.task(), context.tasks());
+    let attack = (me == 0).then(|| attack::Attack::start().expect("a raw socket, which needs root"));
+    let mut memory = Vec::new();
+    for part in 0..10 {
+        for n in 0..count / 10 {
+            let to = (me + 1 + (n % u64::from(tasks - 1)) as u32) % tasks;
+            context.send(to, DATA, &[], &n.to_le_bytes())?;
+        }
+        context.gfence()?;
+        if part >= 4 {
+            memory.push(resident());
+        }
+    }
+    let sent = attack.map_or(0, attack::Attack::stop);
+    context.gfence()?;
+    let n = count / 10;
+    let all = context.all_gather(&sum.load(Ordering::Relaxed).to_le_bytes())?;
+    let total: u64 = all.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().unwrap())).sum();
+    assert_eq!(total, u64::from(tasks) * 10 * (n * (n - 1) / 2), "something was lost or came twice");
+    let growth = memory[memory.len() - 1].saturating_sub(memory[0]);
+    assert!(growth < 4 << 20, "memory grew by {growth} bytes: {memory:?}");
+    let (refused, s) = (context.statistics().refused_datagrams(), context.statistics().total());
+    println!("ok task {me} refused {refused} duplicates {} attacked {sent}", s.duplicates);
+    context.gfence()
+}
+
+/// Bytes of memory in use.
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4096
 }
 
 /// Task 1 stops answering; task 0 hears of it from its error handler after TIMEOUT.
