@@ -66,7 +66,8 @@ enum {
     LAPIS_EVENT_COMPLETE = 1,  /* the operation of token ended with status */
     LAPIS_EVENT_PEER_DOWN = 2, /* peer is gone */
     LAPIS_EVENT_DATAGRAM = 3,  /* data, len over path token */
-    LAPIS_EVENT_PATH = 4       /* path token: status 1 up, 0 down; len its datagram size */
+    LAPIS_EVENT_PATH = 4,      /* path token to peer: status 1 up, 0 down; len its datagram size */
+    LAPIS_EVENT_OVERFLOW = 5   /* the kernel had no room for len datagrams */
 };
 
 /* Atomic operations. */

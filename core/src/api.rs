@@ -6,7 +6,7 @@ use crate::Context;
 use crate::completion::Notify;
 use crate::context::{HandlerId, RemoteMemory};
 use crate::error::{Error, Result};
-use crate::message::{AmSend, Destination, GetArgs, PutArgs, RmwArgs, SHORT, Source};
+use crate::message::{AmSend, Destination, GetArgs, PutArgs, RmwArgs, SHORT, Source, copy_bytes, local_rmw};
 use crate::pending::Pending;
 use crate::sync::{AtomicI32, Ordering};
 use crate::transport::{PeerId, RmwOp};
@@ -86,8 +86,20 @@ impl Context {
     ///
     /// # Errors
     /// `data` longer than the memory; a target that is down.
+    #[inline]
     pub fn put_bytes(&self, to: RemoteMemory, data: &[u8]) -> Result<()> {
+        self.usable()?;
         fits(to, data.len())?;
+        if let Some(at) = self.direct(to.task, to.addr, data.len() as u64) {
+            // SAFETY: the window is mapped as long as the context lives; its memory is the target's to give out.
+            unsafe { copy_bytes(data.as_ptr(), at, data.len()) };
+            return Ok(());
+        }
+        self.put_far(to, data)
+    }
+
+    #[inline(never)]
+    fn put_far(&self, to: RemoteMemory, data: &[u8]) -> Result<()> {
         let done = Flag(AtomicI32::new(0));
         let args = PutArgs {
             target: to.task,
@@ -129,8 +141,20 @@ impl Context {
     ///
     /// # Errors
     /// `into` longer than the memory; a target that is down.
+    #[inline]
     pub fn get_bytes(&self, from: RemoteMemory, into: &mut [u8]) -> Result<()> {
+        self.usable()?;
         fits(from, into.len())?;
+        if let Some(at) = self.direct(from.task, from.addr, into.len() as u64) {
+            // SAFETY: as in `put_bytes`.
+            unsafe { copy_bytes(at, into.as_mut_ptr(), into.len()) };
+            return Ok(());
+        }
+        self.get_far(from, into)
+    }
+
+    #[inline(never)]
+    fn get_far(&self, from: RemoteMemory, into: &mut [u8]) -> Result<()> {
         let done = Flag(AtomicI32::new(0));
         let args = GetArgs {
             target: from.task,
@@ -207,7 +231,20 @@ impl Context {
 
     #[inline]
     fn atomic(&self, variable: RemoteMemory, op: RmwOp, operand: u64, compare: u64) -> Result<u64> {
+        self.usable()?;
         fits(variable, 8)?;
+        if variable.addr.is_multiple_of(8)
+            && let Some(at) = self.direct(variable.task, variable.addr, 8)
+        {
+            // SAFETY: the window is mapped as long as the context lives, and begins on a page, so that alignment there is
+            // alignment here.
+            return Ok(unsafe { local_rmw(at, 8, op, operand, compare) });
+        }
+        self.atomic_far(variable, op, operand, compare)
+    }
+
+    #[inline(never)]
+    fn atomic_far(&self, variable: RemoteMemory, op: RmwOp, operand: u64, compare: u64) -> Result<u64> {
         let mut previous = 0u64;
         let done = Flag(AtomicI32::new(0));
         let args = RmwArgs {

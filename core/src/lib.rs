@@ -6,6 +6,7 @@ pub mod completion;
 pub mod config;
 pub mod context;
 pub mod counter;
+mod datagrams;
 pub mod error;
 pub mod handlers;
 mod lock;
@@ -18,7 +19,7 @@ pub mod transport;
 pub mod wire;
 
 pub use completion::{Completion, Notify};
-pub use context::{Context, ContextBuilder, HandlerId, Memory, RemoteMemory};
+pub use context::{Attached, Context, ContextBuilder, HandlerId, Memory, MemoryRegion, RemoteMemory};
 pub use counter::Counter;
 pub use error::{Error, LapiCode, Result};
 pub use handlers::{CompletionHandler, Delivery, Incoming, Run};

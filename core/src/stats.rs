@@ -33,6 +33,7 @@ pub struct PathStatistics {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     paths: [PathStatistics; 3],
+    pub(crate) refused: u64,
 }
 
 impl Statistics {
@@ -44,6 +45,11 @@ impl Statistics {
     #[inline(always)]
     pub(crate) fn path_mut(&mut self, path: Path) -> &mut PathStatistics {
         &mut self.paths[path as usize]
+    }
+
+    /// Datagrams that were dropped because they are of no peer of this job, of a former life, spoilt or forged.
+    pub fn refused_datagrams(&self) -> u64 {
+        self.refused
     }
 
     /// All paths together.

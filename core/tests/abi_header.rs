@@ -73,6 +73,7 @@ fn table() -> Vec<(String, u64)> {
         ("LAPIS_EVENT_PEER_DOWN", EventKind::PeerDown as i64),
         ("LAPIS_EVENT_DATAGRAM", EventKind::Datagram as i64),
         ("LAPIS_EVENT_PATH", EventKind::Path as i64),
+        ("LAPIS_EVENT_OVERFLOW", EventKind::Overflow as i64),
         ("LAPIS_FETCH_AND_ADD", RmwOp::FetchAndAdd as i64),
         ("LAPIS_FETCH_AND_OR", RmwOp::FetchAndOr as i64),
         ("LAPIS_SWAP", RmwOp::Swap as i64),

@@ -1,6 +1,6 @@
 //! A job of one task: everything that a task can do with itself.
 
-use lapis_core::{Context, Counter, Delivery, Destination, HandlerId, Notify, Source};
+use lapis_core::{Context, Counter, Delivery, Destination, HandlerId, MemoryRegion, Notify, Source};
 use std::ptr::NonNull;
 use std::sync::mpsc;
 
@@ -109,6 +109,30 @@ fn memory_of_this_task_takes_puts_gets_and_atomics() {
     assert_eq!(memory.atomic_u64(8).load(std::sync::atomic::Ordering::Relaxed), 9);
     assert!(context.put_bytes(remote.part(0, 4).unwrap(), b"hello").is_err());
     context.gfence().unwrap();
+}
+
+#[test]
+fn attached_memory_and_ones_own_look_alike_and_keep_their_bounds() {
+    let context = alone(false);
+    let memory = context.alloc(64).unwrap();
+    let attached = context.attach(memory.remote()).unwrap();
+    let regions: Vec<Box<dyn MemoryRegion>> =
+        vec![Box::new(attached.clone()), Box::new(memory.region().unwrap())];
+    for region in regions.clone() {
+        assert_eq!(region.remote(), memory.remote());
+        assert_eq!(region.as_local_ptr().unwrap().as_ptr(), memory.as_ptr());
+    }
+    attached.put(3, b"abc").unwrap();
+    let mut back = [0; 3];
+    attached.get(3, &mut back).unwrap();
+    assert_eq!(&back, b"abc");
+    assert_eq!(attached.fetch_add(56, 3).unwrap(), 0);
+    assert_eq!(attached.compare_and_swap(56, 3, 4).unwrap(), 3);
+    assert_eq!(attached.swap(56, 0).unwrap(), 4);
+    assert!(attached.put(62, b"abc").is_err());
+    assert!(attached.fetch_add(57, 1).is_err());
+    assert!(attached.fetch_add(4, 1).is_err(), "misaligned");
+    assert!(attached.get(u64::MAX, &mut back).is_err());
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::{setup, sh, workspace};
 use anyhow::{Result, bail};
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -15,6 +16,14 @@ pub(crate) struct Args {
     program: String,
 }
 
+/// What the demo builds: package, kind of target, and what it is.
+const PARTS: &[(&str, &str, &str)] = &[
+    ("lapis-shm", "cdylib", "the shm plugin"),
+    ("lapirun", "bin", "the launcher"),
+    ("lapis-perf", "bin", "the speed tool"),
+    ("lapis-lapi", "cdylib", "liblapi_r.so"),
+];
+
 pub(crate) fn run(args: &Args) -> Result<()> {
     setup::ensure("demo")?;
     let packages = workspace::packages()?;
@@ -22,7 +31,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if !missing.is_empty() {
         bail!("the demo needs what this tree does not hold yet: {}", missing.join("; "));
     }
-    sh::run(&mut sh::cargo(["build", "--release", "--workspace", "--quiet"]))?;
+    // Only what runs here, and with cargo's own progress: on a fresh machine this is where the minutes go.
+    let begin = Instant::now();
+    let mut build = vec!["build", "--release"];
+    PARTS.iter().for_each(|(package, ..)| build.extend(["-p", package]));
+    sh::run(&mut sh::cargo(build))?;
+    eprintln!("built in {:.0} s", begin.elapsed().as_secs_f64());
     let release = workspace::target_dir().join("release");
     let binary = release.join("demo-lesson");
     compile(&workspace::root().join(&args.program), &binary, &release)?;
@@ -34,26 +48,27 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         command.env("LAPIS_TRANSPORT_PATH", &release).env("LAPIS_TRANSPORT", "shm");
         command
     };
-    sh::run(launch(args.tasks).arg("--tag-output").arg(&binary))?;
+    sh::run(launch(args.tasks).args(["--timeout", "60", "--tag-output"]).arg(&binary))?;
 
-    eprintln!("\nLatency and bandwidth between two tasks:");
+    eprintln!("\nLatency and bandwidth between two tasks, each on a core of its own:");
     let plot = workspace::target_dir().join("demo.svg");
     let mut perf = launch(2);
-    perf.args(["--bind", "core"]).arg(release.join("lapis-perf"));
-    sh::run(perf.args(["am_lat", "put_bw", "--max-size", "1MiB", "--plot"]).arg(&plot))?;
-    eprintln!("\nplot: {}", plot.display());
+    perf.args(["--timeout", "120", "--bind", "core"]).arg(release.join("lapis-perf"));
+    sh::run(
+        perf.args(["am_lat", "put_bw", "--max-size", "1MiB", "--memory", "lapis,any", "--plot"]).arg(&plot),
+    )?;
+    eprintln!("\nThe plot is in {}.", plot.display());
+    eprintln!(
+        "Next: `cargo xtask test`; `cargo xtask install --prefix DIR`; {} explained line by line.",
+        args.program
+    );
     Ok(())
 }
 
 fn missing_parts(packages: &[workspace::Package], program: &str) -> Vec<String> {
     let mut missing = Vec::new();
-    for (name, kind, what) in [
-        ("lapis-shm", "cdylib", "the shm plugin"),
-        ("lapirun", "bin", "the launcher"),
-        ("lapis-perf", "bin", "the speed tool"),
-        ("lapis-lapi", "cdylib", "liblapi_r.so"),
-    ] {
-        let package = packages.iter().find(|p| p.name == name);
+    for (name, kind, what) in PARTS {
+        let package = packages.iter().find(|p| p.name == *name);
         if package.and_then(|p| p.targets_of(kind).next()).is_none() {
             missing.push(format!("{what} (package {name} with a {kind} target)"));
         }

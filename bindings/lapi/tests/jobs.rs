@@ -2,6 +2,7 @@
 
 mod support;
 
+use lapi_r::abi::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{Job, artifacts, checked, compile, scratch, source, transports};
@@ -79,9 +80,9 @@ fn every_code_has_a_text_and_nothing_else_has() {
 }
 
 /// Runs a program by hand, as a standalone task.
-fn by_hand(program: &Path, args: &[&str], env: &[(&str, &str)]) {
+fn by_hand(program: &Path, code: i32, args: &[&str], env: &[(&str, &str)]) {
     let mut command = Command::new(program);
-    command.args(args).env("LAPIS_TRANSPORT_PATH", artifacts());
+    command.arg(code.to_string()).args(args).env("LAPIS_TRANSPORT_PATH", artifacts());
     for (name, value) in env {
         command.env(name, value);
     }
@@ -94,24 +95,24 @@ fn initialization_gives_the_guides_codes() {
     let two = [("MP_PROCS", "2"), ("MP_CHILD", "0"), ("MP_PARTITION", "lapi-init-codes")];
     let window = ("MP_LAPI_NETWORK", "@1:164,sn0");
     let inet = ("MP_LAPI_INET_ADDR", "@1:127.0.0.1,lo");
-    by_hand(&program, &["0"], &[]);
-    by_hand(&program, &["0"], &[("MP_MSG_API", "lapi")]);
-    by_hand(&program, &["0"], &[("MP_MSG_API", "mpi_lapi")]);
-    by_hand(&program, &["406"], &[("MP_MSG_API", "smoke")]);
-    by_hand(&program, &["407"], &[("MP_MSG_API", "mpi")]);
-    by_hand(&program, &["402"], &[window, inet]);
-    by_hand(&program, &["407"], &[&two[..], &[("MP_EUILIB", "us")]].concat());
-    by_hand(&program, &["408", "extend"], &two);
-    by_hand(&program, &["416", "extend", "handler"], &two);
-    by_hand(&program, &["415"], &[("MP_UDP_PACKET_SIZE", "7")]);
-    by_hand(&program, &["404"], &[("LAPIS_TRANSPORT", "nosuchthing")]);
-    by_hand(&program, &["464"], &[("MP_ACK_THRESH", "32")]);
+    by_hand(&program, LAPI_SUCCESS, &[], &[]);
+    by_hand(&program, LAPI_SUCCESS, &[], &[("MP_MSG_API", "lapi")]);
+    by_hand(&program, LAPI_SUCCESS, &[], &[("MP_MSG_API", "mpi_lapi")]);
+    by_hand(&program, LAPI_ERR_MSG_API, &[], &[("MP_MSG_API", "smoke")]);
+    by_hand(&program, LAPI_ERR_NO_NETSTR_SET, &[], &[("MP_MSG_API", "mpi")]);
+    by_hand(&program, LAPI_ERR_BOTH_NETSTR_SET, &[], &[window, inet]);
+    by_hand(&program, LAPI_ERR_NO_NETSTR_SET, &[], &[&two[..], &[("MP_EUILIB", "us")]].concat());
+    by_hand(&program, LAPI_ERR_NO_UDP_HNDLR, &["extend"], &two);
+    by_hand(&program, LAPI_ERR_USER_UDP_HNDLR_FAIL, &["extend", "handler"], &two);
+    by_hand(&program, LAPI_ERR_UDP_PKT_SZ, &[], &[("MP_UDP_PACKET_SIZE", "7")]);
+    by_hand(&program, LAPI_ERR_CSS_LOAD_FAILED, &[], &[("LAPIS_TRANSPORT", "nosuchthing")]);
+    by_hand(&program, LAPI_ERR_SET_VAL, &[], &[("MP_ACK_THRESH", "32")]);
     // SAFETY: has no preconditions.
     if unsafe { libc::geteuid() } == 0 {
-        by_hand(&program, &["410", "persistent", "nobody"], &[]);
-        by_hand(&program, &["0", "persistent"], &[]);
+        by_hand(&program, LAPI_ERR_PSS_NON_ROOT, &["persistent", "nobody"], &[]);
+        by_hand(&program, LAPI_SUCCESS, &["persistent"], &[]);
     } else {
-        by_hand(&program, &["410", "persistent"], &[]);
+        by_hand(&program, LAPI_ERR_PSS_NON_ROOT, &["persistent"], &[]);
         eprintln!("skipped: LAPI_ERR_COLLECTIVE_PSS needs root");
     }
 }

@@ -42,8 +42,8 @@
 /// Everything else: transports, configuration, bootstrap, the raw operations.
 pub use lapis_core as core;
 pub use lapis_core::{
-    Completion, CompletionHandler, Context, ContextBuilder, Counter, Delivery, Destination, Error, HandlerId,
-    Incoming, LapiCode, Memory, Notify, Pending, RemoteMemory, Result, Run, Source,
+    Attached, Completion, CompletionHandler, Context, ContextBuilder, Counter, Delivery, Destination, Error,
+    HandlerId, Incoming, LapiCode, Memory, MemoryRegion, Notify, Pending, RemoteMemory, Result, Run, Source,
 };
 
 /// Joins the job that the environment announces, with the configuration that the environment gives.

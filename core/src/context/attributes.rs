@@ -76,6 +76,14 @@ impl Context {
     pub fn set_timeout(&self, timeout: Duration) {
         let seconds = u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX);
         self.shared.attributes.timeout_s.store(seconds, Ordering::Relaxed);
+        if *self.shared.config.notimeout.get() {
+            return;
+        }
+        let _held = self.guard();
+        // SAFETY: the lock is held and nothing below calls out.
+        for (_, datagrams) in unsafe { self.state() }.engines() {
+            datagrams.set_timeout(Some(timeout));
+        }
     }
 
     /// Limits of the transport that carries messages to `target`.
@@ -83,7 +91,11 @@ impl Context {
         let _held = self.guard();
         // SAFETY: the lock is held and nothing below calls out.
         let state = unsafe { self.state() };
-        (target < self.shared.tasks).then(|| state.link_to(target).map(|l| *l.limits()))?
+        if target >= self.shared.tasks {
+            return None;
+        }
+        let limits = *state.link_to(target)?.limits();
+        Some(Limits { max_packed: state.room_to(target) as u32, ..limits })
     }
 
     /// Whether messages to `target` go through shared memory (or stay in this task).

@@ -3,6 +3,7 @@
 use super::{Attributes, Context, Peer, PeerState, Route, Shared, Sleepers, local::ForkGuard, machine};
 use crate::bootstrap::{self, Bootstrap};
 use crate::config::{Config, Environment, Origin};
+use crate::datagrams::{self, Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
 use crate::handlers::{CompletionQueue, Delivery, HandlerTable, Incoming};
 use crate::lock::ContextLock;
@@ -139,7 +140,7 @@ impl ContextBuilder {
         for table in &self.linked {
             registry.register(table);
         }
-        let Connected { links, peers, windows, crowded } =
+        let Connected { links, datagrams, peers, windows, crowded } =
             connect(&mut registry, &config, &self.plugin_paths, &mut *job, self.number, patience)?;
         // Where tasks outnumber cores, whoever spins keeps another from working.
         let spin = if crowded { Duration::ZERO } else { *config.spin.get() };
@@ -156,7 +157,7 @@ impl ContextBuilder {
                 .filter(|l| l.caps().contains(Caps::WAIT))
                 .map(Link::sleeper)
                 .collect(),
-            state: UnsafeCell::new(State::new(links, peers)),
+            state: UnsafeCell::new(State::new(links, datagrams, peers)),
             windows: windows.into_boxed_slice(),
             handlers: HandlerTable::new(),
             completions: CompletionQueue::new(*config.handler_threads.get()),
@@ -174,6 +175,8 @@ impl ContextBuilder {
             threads: Mutex::default(),
             progress_thread: AtomicBool::new(false),
             polling: AtomicU32::new(0),
+            sleeping_until: AtomicU64::new(0),
+            clock: Instant::now(),
             bootstrap: Mutex::new(job),
             users: AtomicUsize::new(1),
             copied: Default::default(),
@@ -218,6 +221,7 @@ fn boot_error(e: bootstrap::BootstrapError) -> Error {
 
 struct Connected {
     links: Vec<Link>,
+    datagrams: Vec<Option<Box<Datagrams>>>,
     peers: Vec<Peer>,
     windows: Vec<Window>,
     /// More tasks on this machine than cores for them.
@@ -254,6 +258,9 @@ fn connect(
     put_field(&mut card, &machine::identity());
     put_field(&mut card, b"cores");
     put_field(&mut card, &machine::cores());
+    let epoch = datagrams::epoch();
+    put_field(&mut card, b"epoch");
+    put_field(&mut card, &epoch.to_le_bytes());
     for link in &mut links {
         let address = link.address().map_err(|e| link_error(link.name(), &e))?;
         put_field(&mut card, link.name().as_bytes());
@@ -265,12 +272,43 @@ fn connect(
         peers.push(reach(&mut links, task as PeerId, job.task(), card)?);
     }
     finish_connections(&mut links, patience)?;
+    // Before anybody may send.
+    let datagrams = engines(&mut links, config, job, (number, epoch), &peers, &cards)?;
     job.fence(patience).map_err(boot_error)?;
     let mut windows = Vec::with_capacity(peers.len());
     for (task, peer) in peers.iter().enumerate() {
         windows.push(window(&mut links, task as PeerId, job.task(), peer));
     }
-    Ok(Connected { links, peers, windows, crowded: crowded(&cards) })
+    Ok(Connected { links, datagrams, peers, windows, crowded: crowded(&cards) })
+}
+
+/// An engine for every link that needs one.
+fn engines(
+    links: &mut [Link],
+    config: &Config,
+    job: &dyn Bootstrap,
+    (context, epoch): (u32, u32),
+    peers: &[Peer],
+    cards: &[Vec<u8>],
+) -> Result<Vec<Option<Box<Datagrams>>>> {
+    let info = job.job();
+    let mut made = Vec::with_capacity(links.len());
+    for (index, link) in links.iter_mut().enumerate() {
+        if !link.caps().contains(Caps::DATAGRAM) || link.caps().contains(Caps::AM_SHORT) {
+            made.push(None);
+            continue;
+        }
+        let epoch_of = |card: &[u8]| Some(u32::from_le_bytes(address_in(card, "epoch")?.try_into().ok()?));
+        let peers = (0..)
+            .zip(peers.iter().zip(cards))
+            .filter(|(_, (peer, _))| peer.route.index() == index)
+            .map(|(task, (_, card))| (task, epoch_of(card)))
+            .collect();
+        let parties =
+            Parties { task: job.task(), job: &info.id, context, secret: &info.secret, epoch, peers };
+        made.push(Some(Box::new(Datagrams::new(link, Timing::of(config), &parties)?)));
+    }
+    Ok(made)
 }
 
 fn open(

@@ -92,7 +92,9 @@ impl Context {
                 break;
             }
         }
+        self.linger(deadline.saturating_duration_since(Instant::now()));
         self.say_goodbye();
+        self.linger(PARTING / 4);
         self.shared.terminated.store(true, Ordering::Relaxed);
         self.unlock();
     }

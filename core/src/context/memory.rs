@@ -163,6 +163,10 @@ fn exhausted(e: &TransportError, len: usize) -> Error {
 }
 
 impl Memory {
+    pub(super) fn context(&self) -> &Context {
+        &self.context
+    }
+
     /// Length in bytes.
     pub fn len(&self) -> usize {
         self.len

@@ -2,12 +2,14 @@
 
 mod attributes;
 mod builder;
+mod datagrams;
 mod interface;
 mod local;
 mod machine;
 mod memory;
 mod peers;
 mod progress;
+mod region;
 mod terminate;
 mod wait;
 
@@ -17,6 +19,7 @@ pub use memory::{Memory, RemoteMemory};
 pub(crate) use peers::{Peer, PeerState, Route};
 pub use progress::Polled;
 pub(crate) use progress::Sleepers;
+pub use region::{Attached, MemoryRegion};
 
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -67,6 +70,9 @@ pub(crate) struct Shared {
     progress_thread: AtomicBool,
     /// Threads of the program that poll in a wait.
     polling: AtomicU32,
+    /// Until when the progress thread sleeps if nothing arrives, in nanoseconds of `clock`; 0 while it does not sleep.
+    sleeping_until: AtomicU64,
+    clock: std::time::Instant,
     bootstrap: std::sync::Mutex<Box<dyn crate::bootstrap::Bootstrap>>,
     users: AtomicUsize,
     /// Bytes that went to and came from other tasks, and this task itself, without any packet.
@@ -139,13 +145,21 @@ impl Context {
     pub fn statistics(&self) -> Statistics {
         let _held = self.shared.lock.guard();
         // SAFETY: the lock is held and nothing below calls out.
-        let mut statistics = unsafe { self.state() }.statistics;
+        let state = unsafe { self.state() };
+        let mut statistics = state.statistics;
         for (own, path) in [Path::SharedMemory, Path::Local].into_iter().enumerate() {
             let [out, into] = self.shared.copied[own].each_ref().map(|c| c.load(Ordering::Relaxed));
             let counts = statistics.path_mut(path);
             // What goes to oneself is received by oneself.
             counts.data_sent += out + into * own as u64;
             counts.data_received += into + out * own as u64;
+        }
+        for (_, datagrams) in state.engines() {
+            let (duplicates, retransmissions) = datagrams.repetitions(self.shared.tasks);
+            let network = statistics.path_mut(Path::Network);
+            network.duplicates += duplicates;
+            network.retransmissions += retransmissions;
+            statistics.refused += datagrams.refused(self.shared.tasks);
         }
         statistics
     }

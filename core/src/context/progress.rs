@@ -56,14 +56,22 @@ impl Context {
         if state.dispatching > 0 {
             return 0;
         }
-        let links = state.links.len();
+        let (links, engines) = (state.links.len(), state.with_engines);
         let mut handled = 0;
         for index in 0..links {
-            handled += self.poll_link(index);
+            // SAFETY: as above.
+            if engines && unsafe { self.state() }.datagrams[index].is_some() {
+                handled += self.poll_datagrams(index);
+            } else {
+                handled += self.poll_link(index);
+            }
         }
         // SAFETY: as above.
         if unsafe { self.state() }.has_work() {
             self.advance();
+        }
+        if engines {
+            self.flush_datagrams();
         }
         if handled > 0 {
             self.wake_sleepers();
@@ -102,7 +110,7 @@ impl Context {
 
     /// A link that answers with an error instead of events: everybody behind it is lost.
     #[cold]
-    fn link_broken(&self, index: usize, status: Status) -> usize {
+    pub(super) fn link_broken(&self, index: usize, status: Status) -> usize {
         for peer in 0..self.shared.tasks {
             // SAFETY: the lock is held and the reference ends here.
             if unsafe { self.state() }.peers[peer as usize].route.index() == index {
@@ -156,7 +164,8 @@ impl Context {
         // SYNC: counted under the lock, before `arm` looks once more: whoever changes a condition afterwards sees us.
         s.count.fetch_add(1, Ordering::Relaxed);
         let armed = self.arm();
-        if armed {
+        let limit = self.until_timers(limit);
+        if let (true, Some(limit)) = (armed, limit) {
             let depth = self.release_fully();
             let mut taken = s.turn.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if *taken {
@@ -189,7 +198,7 @@ impl Context {
                 quiet = false;
             }
         }
-        quiet
+        quiet && (!state.has_engines() || self.until_timers(SLEEP_IN_PIECES).is_some())
     }
 
     pub(crate) fn disarm(&self) {
@@ -210,9 +219,23 @@ impl Context {
                     .iter()
                     .map(|s| libc::pollfd { fd: s.fd(), events: libc::POLLIN, revents: 0 })
                     .collect();
-                let ms = limit.as_millis().clamp(1, 1000) as i32;
-                // SAFETY: the array is valid for the call.
-                unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, ms) };
+                let time = libc::timespec {
+                    tv_sec: limit.as_secs().min(1000) as libc::time_t,
+                    tv_nsec: libc::c_long::from(limit.subsec_nanos()),
+                };
+                // SAFETY: the array and the time are valid for the call.
+                unsafe {
+                    libc::ppoll(
+                        fds.as_mut_ptr(),
+                        fds.len() as libc::nfds_t,
+                        &raw const time,
+                        std::ptr::null(),
+                    );
+                }
+                // Wakes are taken notice of by whoever waits.
+                for (s, _) in several.iter().zip(&fds).filter(|(_, fd)| fd.revents != 0) {
+                    s.wait(0);
+                }
             }
         }
     }
@@ -304,7 +327,7 @@ impl Context {
             }
             if self.shared.polling.load(Ordering::Relaxed) > 0 {
                 // A thread of the program polls; it arms the links again when it stops.
-                self.sleep_in_transport(Duration::from_millis(20));
+                self.doze(Duration::from_millis(20));
                 continue;
             }
             let held = self.guard();
@@ -314,9 +337,11 @@ impl Context {
             }
             let found = self.progress_locked();
             if found == 0 && self.shared.polling.load(Ordering::Relaxed) == 0 {
-                if self.arm() {
+                if self.arm()
+                    && let Some(limit) = self.until_timers(SLEEP_IN_PIECES)
+                {
                     drop(held);
-                    self.sleep_in_transport(Duration::from_millis(50));
+                    self.doze(limit);
                     continue;
                 }
                 // Something advances that needs no arrival: let the program have the lock in between.
@@ -324,6 +349,14 @@ impl Context {
                 std::thread::yield_now();
             }
         }
+    }
+
+    /// The progress thread's sleep.
+    fn doze(&self, limit: Duration) {
+        let until = self.shared.clock.elapsed() + limit;
+        self.shared.sleeping_until.store(until.as_nanos() as u64, Ordering::Relaxed);
+        self.sleep_in_transport(limit);
+        self.shared.sleeping_until.store(0, Ordering::Relaxed);
     }
 
     /// Hands a completion handler to the handler threads.

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 /// How long termination waits for data that peers still fetch from here, or that still goes out.
 const LINGER: Duration = Duration::from_secs(5);
 
+/// How long termination waits for peers that don't acknowledge what they were sent.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(2);
+
 impl Context {
     /// Ends the context: what was sent still arrives, the threads end, the transports close. A second call does nothing.
     ///
@@ -25,7 +28,10 @@ impl Context {
         self.may_wait("terminate")?;
         self.drain();
         let held = self.guard();
+        // Datagrams overtake each other, and a goodbye is to be the last that is heard.
+        self.linger(UNACKNOWLEDGED);
         self.say_goodbye();
+        self.linger(UNACKNOWLEDGED);
         // SYNC: Release pairs with the threads' Acquire: they see a state that is complete.
         self.shared.terminated.store(true, Ordering::Release);
         drop(held);
@@ -37,7 +43,10 @@ impl Context {
         }
         let _held = self.guard();
         // SAFETY: the lock is held, the threads have ended and nothing below calls out.
-        unsafe { self.state() }.links.clear();
+        let state = unsafe { self.state() };
+        state.with_engines = false;
+        state.datagrams.clear();
+        state.links.clear();
         Ok(())
     }
 
@@ -65,6 +74,7 @@ impl Context {
         while !unsafe { self.state() }.deferred.is_empty() && Instant::now() < deadline {
             self.progress_locked();
         }
+        self.flush_datagrams();
         // SAFETY: as above.
         for link in &mut unsafe { self.state() }.links {
             link.flush();

@@ -155,6 +155,7 @@ impl Context {
         polling.store(left, Ordering::Relaxed);
         if left == 0 && self.interrupts() {
             self.rearm();
+            self.mind_timers();
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Outgoing, Source, Waiting};
 use crate::Context;
 use crate::completion::Notify;
-use crate::context::PeerState;
+use crate::context::{PeerState, Route};
 use crate::error::{Error, Result};
 use crate::stats::Path;
 use crate::transport::{Caps, PeerId, Status};
@@ -138,15 +138,16 @@ impl Context {
         if peer.state != PeerState::Up {
             return Err(peer.refusal(target));
         }
-        let Some(link) = state.links.get(peer.route.index()) else { return Err(peer.refusal(target)) };
-        let limits = *link.limits();
-        let room = (limits.max_packed as usize - MAX_HEADER - message.user_header.len()) as u64;
+        if peer.route == Route::NONE {
+            return Err(peer.refusal(target));
+        }
+        let number = peer.next_message;
+        let room = (state.room_to(target) - MAX_HEADER - message.user_header.len()) as u64;
         if len > room {
             // SAFETY: as for this function.
             return unsafe { self.am_send_long(message, room) };
         }
-        let number = peer.next_message;
-        peer.next_message = number.wrapping_add(1);
+        state.peers[target as usize].next_message = number.wrapping_add(1);
         let mut header =
             Header::new(Kind::Am, number, message.handler).with_target_counter(message.target_counter);
         header.user_header = message.user_header.len() as u16;

@@ -30,6 +30,12 @@ pub(crate) struct Assemblies {
 }
 
 impl Assemblies {
+    /// How many more fragments can be kept whose message's first packet has not come.
+    #[inline]
+    pub(crate) fn early_room(&self) -> usize {
+        MAX_EARLY - self.early_count.min(MAX_EARLY)
+    }
+
     pub(crate) fn forget_peer(&mut self, peer: PeerId) -> usize {
         let before = self.started.len();
         self.started.retain(|(p, _), _| *p != peer);

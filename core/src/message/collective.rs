@@ -128,8 +128,7 @@ impl Context {
     fn send_blocks(&self, to: PeerId, epoch: u64, round: u32, bytes: &[u8]) -> Result<()> {
         let _held = self.guard();
         // SAFETY: the lock is held and the reference ends here.
-        let room =
-            unsafe { self.state() }.link_to(to).map_or(1024, |l| l.limits().max_packed as usize) - MAX_HEADER;
+        let room = unsafe { self.state() }.room_to(to).max(1024) - MAX_HEADER;
         let mut offset = 0;
         loop {
             let n = room.min(bytes.len() - offset);

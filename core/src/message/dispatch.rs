@@ -101,6 +101,7 @@ impl Context {
             Kind::Barrier => self.barrier_arrived(header.subject),
             Kind::Gather => self.gather_arrived(source, header, rest),
             Kind::Goodbye => self.peer_ended(source),
+            Kind::Skip => self.skipped(source, header.subject as u32),
         }
     }
 

@@ -4,6 +4,7 @@ use crate::Context;
 use crate::context::PeerState;
 use crate::error::Error;
 use crate::transport::PeerId;
+use crate::wire::{Header, Kind};
 
 impl Context {
     /// A peer is gone. Everything that waits for it ends; everything else goes on.
@@ -22,6 +23,9 @@ impl Context {
         };
         if !ended {
             state.peers[peer as usize].state = PeerState::Down;
+        }
+        if let Some((_, datagrams)) = state.engine_to(peer) {
+            datagrams.purge(peer);
         }
         let interrupted = state.assemblies.forget_peer(peer);
         let pending = self.give_up(peer);
@@ -61,6 +65,37 @@ impl Context {
         count
     }
 
+    /// A peer has purged this task, or started anew: what was under way with it will not end.
+    #[cold]
+    pub(crate) fn peer_restarted(&self, peer: PeerId) {
+        // SAFETY: the lock is held; the reference is renewed after operations are told.
+        let state = unsafe { self.state() };
+        let interrupted = state.assemblies.forget_peer(peer);
+        let pending = self.give_up(peer);
+        tracing::debug!(peer, pending, interrupted, "the peer has purged this task or started anew");
+        self.start_afresh(peer);
+        self.wake_sleepers();
+    }
+
+    /// Nothing before this moment is waited for, here or at the peer.
+    fn start_afresh(&self, peer: PeerId) {
+        // SAFETY: the lock is held and the reference ends before the packet is sent.
+        let p = unsafe { &mut self.state().peers[peer as usize] };
+        p.confirmed = p.next_message;
+        p.answered.restart(p.next_operation);
+        let next = u64::from(p.next_message);
+        if p.state == PeerState::Up {
+            self.reply_packet(peer, &Header::new(Kind::Skip, 0, next), &[]);
+        }
+    }
+
+    /// What a peer sent before a purge and has not come by now will not come.
+    pub(crate) fn skipped(&self, source: PeerId, next: u32) {
+        // SAFETY: the lock is held and the reference ends here.
+        unsafe { self.state() }.peers[source as usize].arrived.skip_to(next);
+        self.answer_fences(source);
+    }
+
     /// A peer has terminated its context in good order.
     pub(crate) fn peer_ended(&self, peer: PeerId) {
         // SAFETY: the lock is held and the reference ends here.
@@ -76,15 +111,22 @@ impl Context {
     /// *LAPI Guide, "Registering an error handler".*
     #[cold]
     pub(crate) fn report(&self, error: Error, peer: PeerId) {
+        if self.tell(&error, peer) {
+            // The program has been told and goes on without the peer: waits don't fail for it.
+            // SAFETY: the lock is held and the reference ends here.
+            unsafe { self.state() }.unacknowledged.retain(|p| *p != peer);
+        }
+    }
+
+    /// Tells the program's error handler; true if there is one and it wants to go on.
+    #[cold]
+    pub(crate) fn tell(&self, error: &Error, peer: PeerId) -> bool {
         match &self.shared.hooks.error {
-            Some(handler) => {
-                if handler(self, &error, peer) {
-                    // The program has been told and goes on without the peer: waits don't fail for it.
-                    // SAFETY: the lock is held and the reference ends here.
-                    unsafe { self.state() }.unacknowledged.retain(|p| *p != peer);
-                }
+            Some(handler) => handler(self, error, peer),
+            None => {
+                tracing::error!(peer, "{}", error.with_causes());
+                false
             }
-            None => tracing::error!(peer, "{}", error.with_causes()),
         }
     }
 
@@ -109,6 +151,9 @@ impl Context {
         // SAFETY: the lock is held; the reference ends before anybody is told.
         let state = unsafe { self.state() };
         state.peers[target as usize].state = PeerState::Purged;
+        if let Some((_, datagrams)) = state.engine_to(target) {
+            datagrams.purge(target);
+        }
         state.unacknowledged.retain(|p| *p != target);
         state.assemblies.forget_peer(target);
         self.give_up(target);
@@ -131,10 +176,16 @@ impl Context {
         self.usable()?;
         self.check_target(target)?;
         let _held = self.guard();
-        // SAFETY: the lock is held and the reference ends here.
-        let p = unsafe { &mut self.state().peers[target as usize] };
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        let p = &mut state.peers[target as usize];
         if p.state == PeerState::Purged {
             p.state = PeerState::Up;
+            if let Some((_, datagrams)) = state.engine_to(target) {
+                datagrams.resume(target);
+                self.start_afresh(target);
+                self.flush_datagrams();
+            }
         }
         Ok(())
     }

@@ -26,12 +26,15 @@ pub(crate) use am::SHORT;
 pub(crate) use collective::{Barrier, Exchanges};
 pub use operation::{Destination, Gather, Scatter, Source};
 pub(crate) use operation::{Operation, Operations, Waiting};
+pub(crate) use rma::copy_bytes;
 pub use rma::{Direction, GetArgs, PutArgs};
 pub use rmw::RmwArgs;
+pub(crate) use rmw::local_rmw;
 pub(crate) use stream::{Outgoing, Pull};
 pub(crate) use tracker::Tracker;
 
 use crate::context::Peer;
+use crate::datagrams::Datagrams;
 use crate::stats::{Path, Statistics};
 use crate::transport::{Link, PeerId};
 use assembly::Assemblies;
@@ -53,6 +56,10 @@ pub(crate) const MAX_OPERATIONS: usize = 8192;
 pub(crate) struct State {
     /// The transports, in order of preference.
     pub(crate) links: Vec<Link>,
+    /// The packet engine of each link that needs one.
+    pub(crate) datagrams: Vec<Option<Box<Datagrams>>>,
+    /// Whether any does.
+    pub(crate) with_engines: bool,
     /// What each link counts for in the statistics.
     pub(crate) paths: Vec<Path>,
     pub(crate) peers: Vec<Peer>,
@@ -76,6 +83,8 @@ pub(crate) struct State {
     pub(crate) self_pending: u32,
     /// Non-zero while a packet is being dispatched: no waiting, no polling.
     pub(crate) dispatching: u32,
+    /// Room to write a packet's data before an engine copies it.
+    pub(crate) scratch: Vec<u8>,
     pub(crate) statistics: Statistics,
     /// Messages whose sending or receiving has ended, for LAPI_Msgpoll.
     pub(crate) ended_sends: u64,
@@ -83,8 +92,10 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(links: Vec<Link>, peers: Vec<Peer>) -> Self {
+    pub(crate) fn new(links: Vec<Link>, datagrams: Vec<Option<Box<Datagrams>>>, peers: Vec<Peer>) -> Self {
         Self {
+            with_engines: datagrams.iter().any(Option::is_some),
+            datagrams,
             paths: links.iter().map(packet::path_of).collect(),
             links,
             peers,
@@ -100,6 +111,7 @@ impl State {
             regions: Vec::new(),
             self_pending: 0,
             dispatching: 0,
+            scratch: Vec::new(),
             statistics: Statistics::default(),
             ended_sends: 0,
             ended_receives: 0,

@@ -19,7 +19,8 @@ impl Context {
         user: &[u8],
         data: &[u8],
     ) -> Status {
-        let Some(link) = state.links.get_mut(state.peers[peer as usize].route.index()) else {
+        let index = state.peers[peer as usize].route.index();
+        let Some(link) = state.links.get_mut(index) else {
             return Status::PeerDown;
         };
         let mut head = Encoded::new();
@@ -28,6 +29,8 @@ impl Context {
         let status = if user.len() <= Encoded::USER_ROOM && total <= link.limits().max_short as usize {
             let with_user = head.append(n, user);
             link.am_short(peer, head.bytes(with_user), data)
+        } else if state.datagrams[index].is_some() {
+            self.send_datagram(state, peer, header, user, data)
         } else {
             link.am_packed(peer, total, |out| {
                 let (a, rest) = out.split_at_mut(n);
@@ -53,9 +56,13 @@ impl Context {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Status {
-        let Some(link) = state.links.get_mut(state.peers[peer as usize].route.index()) else {
+        let index = state.peers[peer as usize].route.index();
+        let Some(link) = state.links.get_mut(index) else {
             return Status::PeerDown;
         };
+        if state.datagrams[index].is_some() {
+            return self.fill_datagram(state, peer, header, user, len, fill);
+        }
         let mut head = Encoded::new();
         let n = header.encode(&mut head);
         let status = link.am_packed(peer, n + user.len() + len, |out| {
@@ -144,6 +151,10 @@ impl Context {
     pub(crate) fn send_deferred(&self, state: &mut State) {
         for _ in 0..state.deferred.len() {
             let Some((peer, packet)) = state.deferred.pop_front() else { return };
+            if state.engine_to(peer).is_some() {
+                self.send_deferred_datagram(state, peer, packet);
+                continue;
+            }
             let Some(link) = state.links.get_mut(state.peers[peer as usize].route.index()) else { continue };
             let status = if packet.len() <= link.limits().max_short as usize {
                 link.am_short(peer, &packet, &[])
@@ -191,7 +202,7 @@ impl State {
     }
 
     #[inline(always)]
-    fn count_sent(&mut self, peer: PeerId, data: usize) {
+    pub(crate) fn count_sent(&mut self, peer: PeerId, data: usize) {
         let path = self.paths[self.peers[peer as usize].route.index()];
         if path == Path::Local {
             self.self_pending += 1;

@@ -158,10 +158,10 @@ impl Context {
         if peer.state != PeerState::Up {
             return Err(peer.refusal(target));
         }
+        let room = state.room_to(target).saturating_sub(MAX_HEADER) as u64;
         let Some(link) = state.link_to(target) else {
             return Err(self.link_failed(target, Status::PeerDown));
         };
-        let room = (link.limits().max_packed as usize - MAX_HEADER) as u64;
         let by_copy =
             link.caps().contains(Caps::PUT_ZCOPY | Caps::ANY_ADDRESS) && len >= link.limits().zcopy_from;
         if by_copy && let Source::Contiguous(from, _) = source {
@@ -445,7 +445,7 @@ enum Slice {
 /// # Safety
 /// Both ranges are valid; they don't overlap unless they are equal.
 #[inline(always)]
-unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
+pub(crate) unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise; alignment is not assumed.
     unsafe {
         match len {

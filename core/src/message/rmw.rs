@@ -185,13 +185,13 @@ unsafe fn store(at: *mut u8, width: u32, value: u64) {
 /// `variable` is valid and aligned to `width`, which is 4 or 8.
 #[inline(always)]
 pub(crate) unsafe fn local_rmw(variable: *mut u8, width: u32, op: RmwOp, operand: u64, compare: u64) -> u64 {
-    // SYNC: AcqRel in all of them: an atomic on a task's variable is how programs publish data to each other.
     macro_rules! run {
         ($atomic:ty, $word:ty) => {{
             // SAFETY: the caller's promise; the types have the same layout.
             let v = unsafe { &*variable.cast::<$atomic>() };
             let (a, b) = (operand as $word, compare as $word);
             u64::from(match op {
+                // SYNC: with each other, at whichever task they run: how programs publish data to one another.
                 RmwOp::FetchAndAdd => v.fetch_add(a, Ordering::AcqRel),
                 RmwOp::FetchAndOr => v.fetch_or(a, Ordering::AcqRel),
                 RmwOp::Swap => v.swap(a, Ordering::AcqRel),

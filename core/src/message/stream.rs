@@ -97,6 +97,11 @@ impl Context {
                 }
             }
         }
+        // SAFETY: as above.
+        let state = unsafe { self.state() };
+        if state.has_engines() && state.dispatching == 0 {
+            self.flush_datagrams();
+        }
     }
 
     /// Sends packets of a message until it is out (`Some`), or its turn ends or there is no room (`None`).
@@ -105,10 +110,10 @@ impl Context {
         if state.peers[peer as usize].state == PeerState::Down {
             return Some(Err(state.peers[peer as usize].refusal(peer)));
         }
-        let Some(link) = state.link_to(peer) else {
+        if state.link_to(peer).is_none() {
             return Some(Err(state.peers[peer as usize].refusal(peer)));
-        };
-        let most = (link.limits().max_packed as usize - MAX_HEADER) as u64;
+        }
+        let most = (state.room_to(peer) - MAX_HEADER) as u64;
         let total = out.source.len();
         for _ in 0..TURN {
             if out.position == total {

@@ -27,6 +27,8 @@ mod link;
 mod loader;
 mod registry;
 mod services;
+mod stubs;
+mod text;
 mod types;
 
 pub use chaos::{Chaos, ChaosError};

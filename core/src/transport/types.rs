@@ -275,8 +275,11 @@ pub enum EventKind {
     PeerDown = 2,
     /// A datagram of `len` bytes over path `token`; `peer` is meaningless before authentication.
     Datagram = 3,
-    /// Path `token` changed: `status` 1 up, 0 down; `len` its present datagram size.
+    /// Path `token` to `peer` was found or changed: `status` 1 up, 0 down; `len` its present datagram size. A datagram
+    /// transport names every path of a peer this way once the peer is connected.
     Path = 4,
+    /// The kernel had no room for `len` datagrams, which are lost.
+    Overflow = 5,
 }
 
 /// Something [`Transport::poll`](super::Transport::poll) found.

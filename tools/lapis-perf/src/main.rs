@@ -41,6 +41,7 @@ fn main() -> ExitCode {
 fn run(cli: &cli::Cli, plan: &plan::Plan) -> Result<()> {
     let session = Session::start(cli, plan.largest())?;
     let mut output = output::Output::new(cli, &session, plan);
+    output.reserve(cli.plot.as_deref())?;
     for figure in &plan.figures {
         output.begin(figure);
         let record = sample::measure(&session, figure, cli.time(), &mut || output.pulse())?;

@@ -3,7 +3,7 @@
 use crate::cli::Cli;
 use crate::plan::{Figure, Plan};
 use crate::session::Session;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use lapis_bench::plot::{Plot, Series};
 use lapis_bench::progress::Progress;
 use lapis_bench::record::{Record, Unit};
@@ -39,6 +39,12 @@ impl Output {
             heading: String::new(),
             records: Vec::new(),
         }
+    }
+
+    /// Makes sure of a place for the drawing before anything is measured.
+    pub(crate) fn reserve(&self, plot: Option<&Path>) -> Result<()> {
+        let Some(path) = plot.filter(|_| self.speaks) else { return Ok(()) };
+        std::fs::File::create(path).map(drop).with_context(|| refused(path))
     }
 
     /// Says what comes now.
@@ -86,11 +92,14 @@ impl Output {
     /// Draws the figures.
     pub(crate) fn finish(self, plot: Option<&Path>) -> Result<()> {
         let Some(path) = plot.filter(|_| self.speaks) else { return Ok(()) };
-        let Some(svg) = draw(&self.records, &self.how) else {
-            bail!("nothing to draw in {}: none of the benches has sizes", path.display());
-        };
-        std::fs::write(path, svg).with_context(|| format!("cannot write the drawing to {}", path.display()))
+        // The plan has seen to it that there is something to draw.
+        let svg = draw(&self.records, &self.how).context("no figure can be drawn")?;
+        std::fs::write(path, svg).with_context(|| refused(path))
     }
+}
+
+fn refused(path: &Path) -> String {
+    format!("cannot write the drawing to {}", path.display())
 }
 
 fn heading(figure: &Figure, how: &str) -> String {

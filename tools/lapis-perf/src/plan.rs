@@ -166,6 +166,10 @@ impl Plan {
         if figures.is_empty() && !cli.list {
             bail!("nothing is left to measure: a bandwidth has no size of 0 bytes");
         }
+        let several = |f: &Figure| figures.iter().any(|g| g.bench.name == f.bench.name && g.size != f.size);
+        if cli.plot.is_some() && !figures.iter().any(several) {
+            bail!("nothing to draw with --plot: no bench here has several sizes");
+        }
         Ok(Self { figures })
     }
 
@@ -227,6 +231,8 @@ mod tests {
         let error = plan(&["am_lag"]).unwrap_err().to_string();
         assert!(error.contains("`am_lag`") && error.contains("am_lat, am_rate"), "{error}");
         assert!(plan(&["am_bw", "--sizes", "0"]).is_err());
+        assert!(plan(&["am_bw", "fadd", "--sizes", "8", "--plot", "x.svg"]).is_err());
+        assert!(plan(&["am_bw", "fadd", "--sizes", "8,9", "--plot", "x.svg"]).is_ok());
     }
 
     #[test]

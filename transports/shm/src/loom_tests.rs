@@ -5,6 +5,7 @@ use crate::ring::{Control, LaneRx, LaneTx, Slot};
 use crate::shared::{Places, SharedRx, SharedTx};
 use crate::wake::{Attention, Sleeper, look, look_again, take_sleeper};
 use lapis_core::sync::{Arc, AtomicU32, AtomicU64, Ordering, fence, thread};
+// tidy-allow(atomics): counts executions of the model, outside of it.
 use std::sync::atomic::{AtomicUsize, Ordering as Plain};
 
 /// Explores and says how much there was to explore.

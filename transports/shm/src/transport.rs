@@ -45,6 +45,8 @@ pub struct Shm {
     /// Why cross-memory attach is not used.
     pub(crate) no_attach: Option<String>,
     pub(crate) membarrier: bool,
+    /// Looks at the peers since interrupts were turned off, as long as senders still pay for them.
+    pub(crate) calm: u32,
     heap: Heap,
     owner: i32,
 }
@@ -214,6 +216,7 @@ impl Transport for Shm {
             no_attach: (copying == Copying::Double)
                 .then(|| "switched off by LAPIS_SHM_COPY=double".to_owned()),
             membarrier,
+            calm: 0,
             heap: Heap::new(heap),
             owner,
         };
@@ -296,7 +299,12 @@ impl Transport for Shm {
 
     fn set_interrupts(&mut self, on: bool) {
         self.bell.interrupts.store(on, Ordering::Relaxed);
-        self.bell.sleeper.set_fence(on, !self.membarrier);
+        self.calm = 0;
+        if on {
+            self.bell.sleeper.set_fence(true, !self.membarrier);
+        }
+        // Off takes effect when it has lasted (`check_peers`): programs turn interrupts off and on around short polling
+        // loops, and on would cost a membarrier each time.
     }
 
     fn mem_alloc(&mut self, len: usize) -> Result<RegionInfo, TransportError> {

@@ -5,10 +5,12 @@
 
 mod abi;
 mod checks;
+mod coverage;
 mod exports;
 mod fortran;
 mod header;
 mod list;
+mod man;
 mod map;
 
 use anyhow::{Context, Result, bail};
@@ -27,17 +29,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let root = workspace_root();
     let binding = root.join("bindings/lapi");
     let sections = list::read(&binding.join("api"))?;
-    let mut outputs: Vec<_> = [
-        ("include/lapi.h", header::generate(&sections)?),
-        ("src/abi.rs", rustfmt(&abi::generate(&sections)?)?),
-        ("src/exports.rs", rustfmt(&exports::generate(&sections)?)?),
-        ("liblapi.map", map::generate(&sections)),
-        ("tests/generated/abi.c", checks::generate_c(&sections)),
-        ("tests/generated/abi.rs", rustfmt(&checks::generate_rust(&sections))?),
-    ]
-    .into_iter()
-    .map(|(name, text)| (binding.join(name), text))
-    .collect();
+    let mut outputs = vec![
+        (binding.join("include/lapi.h"), header::generate(&sections)?),
+        (binding.join("src/abi.rs"), rustfmt(&abi::generate(&sections)?)?),
+        (binding.join("src/exports.rs"), rustfmt(&exports::generate(&sections)?)?),
+        (binding.join("liblapi.map"), map::generate(&sections)),
+        (binding.join("tests/generated/abi.c"), checks::generate_c(&sections)),
+        (binding.join("tests/generated/abi.rs"), rustfmt(&checks::generate_rust(&sections))?),
+        (root.join("docs/spec-coverage.md"), coverage::generate(&sections, &root)?),
+    ];
+    for (name, text) in man::generate(&sections, &binding.join("api/man"))? {
+        outputs.push((root.join("docs/man").join(name), text));
+    }
     for (name, text) in fortran::generate(&sections)? {
         let text = if name.ends_with(".rs") { rustfmt(&text)? } else { text };
         outputs.push((root.join(name), text));

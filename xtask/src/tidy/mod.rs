@@ -116,8 +116,8 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
         let name = entry.file_name();
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            // Built things and git's own files are not ours to judge.
-            if name != "target" && name != ".git" && name != "node_modules" {
+            // Built things, git's own files and fuzzers' inputs are not ours to judge.
+            if !["target", ".git", "node_modules", "corpus"].iter().any(|skipped| name == *skipped) {
                 walk(&entry.path(), paths)?;
             }
         } else if kind.is_file() && name != "Cargo.lock" && name != ".git" {

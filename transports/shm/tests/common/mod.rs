@@ -281,11 +281,10 @@ impl Job {
         for task in 0..n {
             addresses.iter().for_each(|a| self.say(task, a));
         }
-        for task in 0..n {
-            match self.line(task).as_str() {
-                "connected" => {}
-                text => return Err(text.trim_start_matches("error ").to_owned()),
-            }
+        // One task's failure makes another's: which comes first is chance, so tell them all.
+        let answers: Vec<String> = (0..n).map(|task| self.line(task)).collect();
+        if answers.iter().any(|a| a != "connected") {
+            return Err(answers.join("; ").replace("error ", ""));
         }
         (0..n).for_each(|task| self.say(task, "go"));
         Ok(())

@@ -1,0 +1,276 @@
+//! Datagram links within the context: their units to the dispatcher, their engines' events to whom they concern.
+
+use super::{Context, PeerState};
+use crate::datagrams::{Datagrams, more_follows};
+use crate::error::Error;
+use crate::message::State;
+use crate::reliable::Event;
+use crate::sync::Ordering;
+use crate::transport::{Link, PeerId, Status};
+use crate::wire::{Encoded, Header};
+use std::time::{Duration, Instant};
+
+impl Context {
+    /// Looks once at a link that has an engine. The lock is held.
+    #[inline(never)]
+    pub(super) fn poll_datagrams(&self, index: usize) -> usize {
+        // SAFETY: the lock is held; the reference is renewed after units are dispatched.
+        let state = unsafe { self.state() };
+        let early_room = state.assemblies.early_room();
+        let Some((link, datagrams)) = state.engine_at(index) else { return 0 };
+        match datagrams.poll(link, early_room) {
+            Ok(0) => return 0,
+            Ok(_) => {}
+            Err(status) => return self.link_broken(index, status),
+        }
+        let units = datagrams.take_units();
+        state.dispatching += 1;
+        for unit in &units {
+            if unit.is_new_life() {
+                self.peer_restarted(unit.peer);
+                continue;
+            }
+            // SAFETY: `dispatching` keeps the link from being polled until the units are dealt with.
+            self.packet_arrived(index, unit.peer, unsafe { unit.bytes() });
+        }
+        // SAFETY: as above.
+        let state = unsafe { self.state() };
+        state.dispatching -= 1;
+        let mut handled = units.len();
+        if let Some((link, datagrams)) = state.engine_at(index) {
+            datagrams.give_back(units);
+            let now = datagrams.now();
+            datagrams.flush(link, now);
+        }
+        // SAFETY: as above.
+        while let Some(event) = unsafe { self.state() }.engine_at(index).and_then(|(_, d)| d.event()) {
+            self.engine_says(event);
+            handled += 1;
+        }
+        handled
+    }
+
+    /// Tries to hand a packet to the engine of a peer's link.
+    pub(crate) fn send_datagram(
+        &self,
+        state: &mut State,
+        peer: PeerId,
+        header: &Header,
+        user: &[u8],
+        data: &[u8],
+    ) -> Status {
+        let hold = more_follows(header.kind) || state.dispatching > 0;
+        let Some((link, datagrams)) = state.engine_to(peer) else { return Status::PeerDown };
+        let mut head = Encoded::new();
+        let n = header.encode(&mut head);
+        let status = if user.len() <= Encoded::USER_ROOM {
+            let n = head.append(n, user);
+            datagrams.send(link, peer, head.bytes(n), data, hold)
+        } else {
+            let whole = [head.bytes(n), user].concat();
+            datagrams.send(link, peer, &whole, data, hold)
+        };
+        self.mind_timers();
+        status
+    }
+
+    /// The same with `len` bytes of data that `fill` writes.
+    pub(crate) fn fill_datagram(
+        &self,
+        state: &mut State,
+        peer: PeerId,
+        header: &Header,
+        user: &[u8],
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Status {
+        let mut data = std::mem::take(&mut state.scratch);
+        data.resize(len, 0);
+        fill(&mut data);
+        let status = self.send_datagram(state, peer, header, user, &data);
+        state.scratch = data;
+        if status == Status::Done {
+            state.count_sent(peer, len);
+        }
+        status
+    }
+
+    /// Tries again to send a packet that met back-pressure.
+    pub(crate) fn send_deferred_datagram(&self, state: &mut State, peer: PeerId, packet: Box<[u8]>) {
+        let Some((link, datagrams)) = state.engine_to(peer) else { return };
+        match datagrams.send(link, peer, &packet, &[], true) {
+            Status::Done => state.count_sent(peer, 0),
+            Status::Again => state.deferred.push_back((peer, packet)),
+            // The peer is gone: so is the wish for an answer.
+            _ => {}
+        }
+    }
+
+    #[cold]
+    fn engine_says(&self, event: Event) {
+        match event {
+            Event::PeerTimeout { peer, silence } => {
+                let seconds = silence / 1_000_000_000;
+                self.fell_silent(peer, seconds);
+            }
+            Event::PeerRestarted { peer, epoch } => {
+                tracing::debug!(peer, epoch, "a new life of the peer is heard");
+            }
+            Event::PathSuspect { peer, path } => {
+                tracing::warn!(peer, path, "a path does not answer; its packets take others");
+            }
+            Event::PathUp { peer, path } => tracing::info!(peer, path, "a path answers again"),
+            Event::MaxPayload { peer, bytes } => tracing::debug!(peer, bytes, "largest packet changed"),
+            Event::Acked { .. } | Event::Purged { .. } => {}
+        }
+    }
+
+    /// A peer has acknowledged nothing for as long as TIMEOUT allows. If the program's error handler says so, the
+    /// wait goes on; else the peer counts as lost.
+    ///
+    /// *LAPI Guide, "Registering an error handler"; LAPI_Senv, TIMEOUT.*
+    #[cold]
+    fn fell_silent(&self, peer: PeerId, seconds: u64) {
+        // SAFETY: the lock is held and the reference ends here.
+        if unsafe { self.state() }.peers[peer as usize].state != PeerState::Up {
+            return;
+        }
+        let error = Error::Timeout { task: peer, seconds, doing: "waiting for acknowledgements" };
+        if !self.tell(&error, peer) {
+            self.peer_down(peer, &format!("it has not answered for {seconds} s"));
+        }
+    }
+
+    /// Sends what waits for company. Called before the lock is let go for long. The lock is held.
+    pub(crate) fn flush_datagrams(&self) {
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        for (link, datagrams) in state.engines() {
+            if datagrams.holds_back() {
+                let now = datagrams.now();
+                datagrams.flush(link, now);
+            }
+        }
+    }
+
+    /// Cuts a sleep so that it ends when an engine's timer is due; `None` if one is due now or something can't be
+    /// sent at present. The lock is held.
+    pub(super) fn until_timers(&self, limit: Duration) -> Option<Duration> {
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        let mut limit = limit;
+        for (_, datagrams) in state.engines() {
+            if datagrams.holds_back() {
+                return None;
+            }
+            if let Some(patience) = datagrams.patience() {
+                limit = limit.min(patience);
+            }
+        }
+        (!limit.is_zero()).then_some(limit)
+    }
+
+    /// Waits until peers have acknowledged what they were sent and have been acknowledged what they sent, as far as
+    /// they are still there. The lock is held.
+    pub(super) fn linger(&self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        loop {
+            // SAFETY: the lock is held; the reference ends before progress is made.
+            let state = unsafe { self.state() };
+            if !state.has_engines() || state.dispatching > 0 {
+                return;
+            }
+            let mut waiting: Vec<PeerId> = Vec::new();
+            for peer in 0..self.shared.tasks {
+                let up = state.peers[peer as usize].state == PeerState::Up;
+                if up && state.engine_to(peer).is_some_and(|(_, d)| d.owes(peer)) {
+                    waiting.push(peer);
+                }
+            }
+            let acks = state.engines().any(|(_, d)| d.owes_acks());
+            if waiting.is_empty() && !acks {
+                break;
+            }
+            if Instant::now() > deadline {
+                tracing::debug!(?waiting, "leaving although not all is acknowledged");
+                break;
+            }
+            if self.progress_locked() == 0 {
+                self.sleep(Duration::from_millis(1));
+            }
+        }
+        // SAFETY: as above.
+        for (link, datagrams) in unsafe { self.state() }.engines() {
+            datagrams.log_refusals(link.name());
+        }
+    }
+
+    /// In interrupt mode: ends the progress thread's sleep if an engine's timer comes before its end. The lock is held.
+    #[inline]
+    pub(crate) fn mind_timers(&self) {
+        if self.interrupts() && self.shared.polling.load(Ordering::Relaxed) == 0 {
+            self.mind_timers_slow();
+        }
+    }
+
+    #[cold]
+    fn mind_timers_slow(&self) {
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        let Some(patience) = state.engines().filter_map(|(_, d)| d.patience()).min() else { return };
+        let (now, until) = (self.shared.clock.elapsed(), self.shared.sleeping_until.load(Ordering::Relaxed));
+        if (now + patience).as_nanos() < u128::from(until) {
+            self.shared.sleeping_until.store(0, Ordering::Relaxed);
+            for s in &self.shared.link_sleepers {
+                s.wake();
+            }
+        }
+    }
+
+    /// Sets after how many packets an acknowledgement is sent.
+    #[doc(alias = "ACK_THRESHOLD")]
+    pub fn set_ack_threshold(&self, packets: u32) {
+        let _held = self.guard();
+        // SAFETY: the lock is held and nothing below calls out.
+        for (_, datagrams) in unsafe { self.state() }.engines() {
+            datagrams.set_ack_threshold(packets);
+        }
+    }
+}
+
+impl State {
+    /// Whether any link has an engine.
+    #[inline(always)]
+    pub(crate) fn has_engines(&self) -> bool {
+        self.with_engines
+    }
+
+    /// The link at `index` and its engine, if it has one.
+    #[inline(always)]
+    pub(crate) fn engine_at(&mut self, index: usize) -> Option<(&mut Link, &mut Datagrams)> {
+        let datagrams = self.datagrams.get_mut(index)?.as_deref_mut()?;
+        Some((&mut self.links[index], datagrams))
+    }
+
+    /// The link to a peer and its engine, if it has one.
+    #[inline(always)]
+    pub(crate) fn engine_to(&mut self, peer: PeerId) -> Option<(&mut Link, &mut Datagrams)> {
+        self.engine_at(self.peers[peer as usize].route.index())
+    }
+
+    /// All links with engines.
+    pub(crate) fn engines(&mut self) -> impl Iterator<Item = (&mut Link, &mut Datagrams)> {
+        let both = self.links.iter_mut().zip(&mut self.datagrams);
+        both.filter_map(|(link, datagrams)| Some((link, datagrams.as_deref_mut()?)))
+    }
+
+    /// The largest packet, header and all, that a peer can be sent now.
+    #[inline(always)]
+    pub(crate) fn room_to(&self, peer: PeerId) -> usize {
+        let index = self.peers[peer as usize].route.index();
+        match self.datagrams.get(index) {
+            Some(Some(datagrams)) => datagrams.room(peer),
+            _ => self.links.get(index).map_or(0, |l| l.limits().max_packed as usize),
+        }
+    }
+}

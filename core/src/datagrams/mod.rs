@@ -1,0 +1,384 @@
+//! The packet engine between a datagram transport and the message layer.
+//!
+//! To the message layer a peer behind a datagram transport looks like one behind a reliable transport: a packet is
+//! taken ([`Status::Done`]) or there is no room at present ([`Status::Again`]), and what arrives has arrived once. In
+//! between:
+//!
+//! ```text
+//!   try_packet ──► send ──► Engine::submit            wait, probe ──► poll
+//!                    │                                                 │
+//!                    └──► flush ──► Engine::poll_transmit              ├── Link::poll ──► Engine::on_datagram ──► units
+//!                                     └──► Link::send_datagrams        └── clock ──► Engine::on_timeout
+//! ```
+//!
+//! `context/datagrams.rs` hands the units to the dispatcher and turns the engine's events into what the context does
+//! about them; `setup.rs` makes engines from the configuration.
+//!
+//! **When datagrams leave.** A packet that finds little in flight leaves within the call that submitted it. One that
+//! follows others closely waits for company until a datagram is full, for the next call that makes progress, or, in
+//! interrupt mode, for the progress thread, which the acknowledgements of what is in flight wake. What handlers send
+//! leaves when the arrivals at hand are handled; the packets of a long message leave in batches.
+//!
+//! **Units stay where they arrived** until the dispatcher is done with them: the transport keeps the bytes until its
+//! next poll. The engine counts a unit as taken before its handler runs; that is not visible outside, for its
+//! acknowledgement leaves later.
+
+mod setup;
+
+pub(crate) use setup::{Parties, Timing, epoch};
+
+use crate::reliable::{
+    Body, Delivery, Engine, Event as EngineEvent, JobAuth, Lane, Memory, NO_TOKEN, Nanos, Segment,
+    SubmitError, Transmit, Verdict,
+};
+use crate::transport::{DatagramBatch, Event, EventKind, Link, PeerId, RawSlice, Status};
+use crate::wire::Kind;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Events taken from the transport at once.
+const BATCH: usize = 64;
+
+/// A packet leaves at once if no more than this many are unacknowledged, itself included.
+const LONE: usize = 4;
+
+/// A packet leaves at once if the last datagrams left longer ago than this.
+const CLOSE: Nanos = 20_000;
+
+/// Bytes that wait for company at most.
+const COMPANY: usize = 60_000;
+
+/// A unit that has arrived, or the news that its peer has started anew: what came before belongs to its former life.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unit {
+    pub(crate) peer: PeerId,
+    ptr: *const u8,
+    len: usize,
+}
+
+impl Unit {
+    fn new_life(peer: PeerId) -> Self {
+        Self { peer, ptr: std::ptr::null(), len: 0 }
+    }
+
+    pub(crate) fn is_new_life(self) -> bool {
+        self.ptr.is_null()
+    }
+
+    /// # Safety
+    /// It is no new life, and the transport has not been polled since it arrived.
+    pub(crate) unsafe fn bytes<'a>(self) -> &'a [u8] {
+        // SAFETY: the caller's promise, and the contract of the transport's poll.
+        unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
+    }
+}
+
+// SAFETY: the pointer is read by whoever holds the context's lock only.
+unsafe impl Send for Unit {}
+
+/// The engine of one datagram link, and what it needs to run.
+pub(crate) struct Datagrams {
+    engine: Engine<JobAuth>,
+    start: Instant,
+    out: Transmit,
+    slices: Vec<RawSlice>,
+    /// `out` holds datagrams that the kernel had no room for.
+    unsent: bool,
+    /// Bytes submitted since the last flush.
+    waiting: usize,
+    /// When datagrams left last.
+    flushed: Nanos,
+    events: Box<[Event; BATCH]>,
+    units: Vec<Unit>,
+    /// Units that were joined from parts: their bytes lie in no datagram.
+    joined: Vec<Box<[u8]>>,
+    /// What the engine said while datagrams were taken.
+    said: VecDeque<EngineEvent>,
+    /// Largest datagram of any path.
+    datagram: usize,
+}
+
+// SAFETY: the pointers in `events` and `slices` are scratch: nothing in them is used after the call that filled them.
+unsafe impl Send for Datagrams {}
+
+impl Datagrams {
+    #[inline]
+    pub(crate) fn now(&self) -> Nanos {
+        self.start.elapsed().as_nanos() as Nanos
+    }
+
+    /// The largest packet that a peer can be sent now.
+    #[inline]
+    pub(crate) fn room(&self, peer: PeerId) -> usize {
+        self.engine.max_payload(peer).unwrap_or(0)
+    }
+
+    /// Takes a packet. `hold`: more is coming before the next [`flush`](Self::flush), which is certain.
+    pub(crate) fn send(
+        &mut self,
+        link: &mut Link,
+        peer: PeerId,
+        head: &[u8],
+        body: &[u8],
+        hold: bool,
+    ) -> Status {
+        let now = self.now();
+        let lane = lane_of(head.first().copied().unwrap_or(0));
+        match self.engine.submit(now, peer, lane, head, Body::Copy(body), NO_TOKEN) {
+            Ok(()) => {}
+            Err(SubmitError::Again) => {
+                self.flush(link, now);
+                return Status::Again;
+            }
+            Err(SubmitError::PeerDown(_) | SubmitError::Unknown(_)) => return Status::PeerDown,
+            Err(e @ SubmitError::TooLarge { .. }) => {
+                tracing::error!("packet refused: {e}");
+                return Status::Invalid;
+            }
+        }
+        let len = head.len() + body.len();
+        self.waiting += len;
+        let full = if hold || len * 4 > self.datagram { COMPANY } else { self.datagram };
+        let lone = || {
+            self.engine.outstanding(peer).is_none_or(|n| n <= LONE)
+                || now.saturating_sub(self.flushed) > CLOSE
+        };
+        if self.waiting >= full || (!hold && lone()) {
+            self.flush(link, now);
+        }
+        Status::Done
+    }
+
+    /// Sends everything that may be sent.
+    pub(crate) fn flush(&mut self, link: &mut Link, now: Nanos) {
+        if self.unsent && !self.push(link) {
+            return;
+        }
+        self.waiting = 0;
+        self.flushed = now;
+        while self.engine.poll_transmit(now, &mut Bodies, &mut self.out) {
+            if !self.push(link) {
+                return;
+            }
+        }
+    }
+
+    /// Whether something waits for a flush.
+    #[inline]
+    pub(crate) fn holds_back(&self) -> bool {
+        self.unsent || self.waiting > 0
+    }
+
+    /// Gives `out` to the transport. False: it has no room.
+    fn push(&mut self, link: &mut Link) -> bool {
+        self.slices.clear();
+        for segment in self.out.segments() {
+            self.slices.push(match *segment {
+                Segment::Owned { start, end } => {
+                    let bytes = &self.out.bytes[start as usize..end as usize];
+                    RawSlice { ptr: bytes.as_ptr().cast_mut(), len: bytes.len() }
+                }
+                Segment::External { buffer, offset, len } => {
+                    let at = std::ptr::with_exposed_provenance_mut::<u8>((buffer + offset) as usize);
+                    RawSlice { ptr: at, len: len as usize }
+                }
+            });
+        }
+        let batch = DatagramBatch {
+            peer: self.out.peer,
+            path: self.out.path.into(),
+            slices: self.slices.as_ptr(),
+            count: self.slices.len() as u32,
+            segment: self.out.segment_size as u32,
+        };
+        // SAFETY: owned segments lie in `out`; external ones were vouched for by whoever submitted them, until the
+        // engine gives their token back.
+        let sent = unsafe { link.send_datagrams(std::slice::from_ref(&batch)) };
+        // A transport that fails altogether says so at the next poll, too.
+        self.unsent = sent == Ok(0);
+        !self.unsent
+    }
+
+    /// Looks what has arrived and what is due. Answers how many units and news there are; the units are in
+    /// [`take_units`](Self::take_units), and when they are dealt with, [`flush`](Self::flush) is to be called.
+    ///
+    /// `early_room` bounds the fragments that are taken before their message's first packet.
+    pub(crate) fn poll(&mut self, link: &mut Link, mut early_room: usize) -> Result<usize, Status> {
+        let n = link.poll(&mut self.events[..])?;
+        let now = self.now();
+        let due = self.engine.next_timeout().is_some_and(|at| at <= now);
+        if due {
+            self.engine.on_timeout(now);
+        }
+        for i in 0..n {
+            let event = self.events[i];
+            if event.kind == EventKind::Datagram as u32 {
+                self.arrived(now, &event, &mut early_room);
+            } else {
+                self.told(now, &event);
+            }
+        }
+        Ok(n + usize::from(due || self.holds_back()))
+    }
+
+    #[inline]
+    fn arrived(&mut self, now: Nanos, event: &Event, early_room: &mut usize) {
+        // SAFETY: the transport keeps the bytes valid until its next poll.
+        let datagram = unsafe { std::slice::from_raw_parts(event.data, event.len as usize) };
+        let (units, joined) = (&mut self.units, &mut self.joined);
+        let before = units.len();
+        self.engine.on_datagram(now, datagram, |Delivery { peer, packet, .. }| {
+            if packet.first() == Some(&(Kind::Fragment as u8)) {
+                // Its message may be under way; that it is not costs a place. What is refused comes again.
+                let Some(left) = early_room.checked_sub(1) else { return Verdict::Drop };
+                *early_room = left;
+            }
+            let ptr = if datagram.as_ptr_range().contains(&packet.as_ptr()) {
+                packet.as_ptr()
+            } else {
+                let copy: Box<[u8]> = packet.into();
+                let ptr = copy.as_ptr();
+                joined.push(copy);
+                ptr
+            };
+            units.push(Unit { peer, ptr, len: packet.len() });
+            Verdict::Accept
+        });
+        while let Some(event) = self.engine.poll_event() {
+            if let EngineEvent::PeerRestarted { peer, .. } = event {
+                self.units.insert(before, Unit::new_life(peer));
+            }
+            self.said.push_back(event);
+        }
+    }
+
+    /// News of paths and losses from the transport.
+    #[cold]
+    fn told(&mut self, now: Nanos, event: &Event) {
+        let outcome = match event.kind {
+            k if k == EventKind::Path as u32 => {
+                let path = u8::try_from(event.token).unwrap_or(u8::MAX);
+                let resized = self.engine.set_max_datagram(event.peer, path, event.len as usize);
+                resized.and_then(|()| self.engine.hint_path(event.peer, path, event.status != 0))
+            }
+            k if k == EventKind::Overflow as u32 => {
+                self.engine.note_overflow(now, event.len);
+                Ok(())
+            }
+            kind => {
+                tracing::debug!(kind, "unknown event of a datagram transport ignored");
+                Ok(())
+            }
+        };
+        if let Err(e) = outcome {
+            tracing::debug!("news of a path ignored: {e}");
+        }
+    }
+
+    /// The units of the last poll.
+    pub(crate) fn take_units(&mut self) -> Vec<Unit> {
+        std::mem::take(&mut self.units)
+    }
+
+    /// Gives the vector back, so that the next poll need not allocate; the units are dealt with.
+    pub(crate) fn give_back(&mut self, mut units: Vec<Unit>) {
+        units.clear();
+        self.units = units;
+        self.joined.clear();
+    }
+
+    /// What the engine has to say.
+    pub(crate) fn event(&mut self) -> Option<EngineEvent> {
+        self.said.pop_front().or_else(|| self.engine.poll_event())
+    }
+
+    /// When the engine wants to be polled if nothing arrives, as a span from now.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.engine.next_timeout().map(|at| Duration::from_nanos(at.saturating_sub(self.now())))
+    }
+
+    /// Stops talking to a peer.
+    pub(crate) fn purge(&mut self, peer: PeerId) {
+        if let Err(e) = self.engine.purge(peer) {
+            tracing::debug!("{e}");
+        }
+    }
+
+    /// Talks to it again.
+    pub(crate) fn resume(&mut self, peer: PeerId) {
+        if let Err(e) = self.engine.resume(self.now(), peer) {
+            tracing::debug!("{e}");
+        }
+    }
+
+    /// Sets after how long a silent peer is reported.
+    pub(crate) fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.engine.set_peer_timeout(timeout.map(|t| t.as_nanos() as Nanos));
+    }
+
+    /// Sets after how many datagrams an acknowledgement is sent.
+    pub(crate) fn set_ack_threshold(&mut self, datagrams: u32) {
+        self.engine.set_ack_threshold(datagrams.min(31) as u8);
+    }
+
+    /// Whether a peer has not acknowledged all that it was sent.
+    pub(crate) fn owes(&self, peer: PeerId) -> bool {
+        self.engine.outstanding(peer).is_some_and(|n| n > 0)
+    }
+
+    /// Whether an acknowledgement is still to be sent.
+    pub(crate) fn owes_acks(&self) -> bool {
+        self.engine.owes_acks()
+    }
+
+    /// Duplicates and retransmissions of all peers together.
+    pub(crate) fn repetitions(&self, peers: PeerId) -> (u64, u64) {
+        (0..peers).filter_map(|peer| self.engine.stats(peer)).fold((0, 0), |(duplicates, resent), s| {
+            (duplicates + s.duplicate_units + s.duplicate_datagrams, resent + s.units_resent)
+        })
+    }
+
+    /// Datagrams that were not taken.
+    pub(crate) fn refused(&self, peers: PeerId) -> u64 {
+        let s = self.engine.engine_stats();
+        let stale: u64 = (0..peers).filter_map(|p| self.engine.stats(p)).map(|s| s.stale_epoch).sum();
+        s.malformed + s.strangers + s.unknown_peer + s.auth_failures + s.unknown_path + stale
+    }
+
+    /// Notes what came to nothing, for whoever looks for the reason why a link is slow.
+    pub(crate) fn log_refusals(&self, name: &str) {
+        let s = self.engine.engine_stats();
+        if s != crate::reliable::EngineStats::default() {
+            tracing::debug!(transport = name, "datagrams that were not taken: {s:?}");
+        }
+    }
+}
+
+/// The lane of a packet by its kind: what ends a peer's waiting never waits behind what makes it wait.
+#[inline]
+fn lane_of(kind: u8) -> Lane {
+    const REPLIES: u32 = 1 << Kind::GetData as u32
+        | 1 << Kind::RmwReply as u32
+        | 1 << Kind::Complete as u32
+        | 1 << Kind::Pulled as u32
+        | 1 << Kind::FenceReply as u32
+        | 1 << Kind::Goodbye as u32;
+    if kind < 32 && REPLIES >> kind & 1 == 1 { Lane::Reply } else { Lane::Request }
+}
+
+/// Whether a packet's kind says that others of its message follow at once.
+#[inline]
+pub(crate) fn more_follows(kind: Kind) -> bool {
+    matches!(kind, Kind::AmFirst | Kind::PutFirst | Kind::Fragment | Kind::GetData)
+}
+
+/// Memory of external bodies: their name is their address.
+struct Bodies;
+
+impl Memory for Bodies {
+    fn read(&mut self, buffer: u64, offset: u64, len: u32, read: &mut dyn FnMut(&[u8])) {
+        let at = std::ptr::with_exposed_provenance::<u8>((buffer + offset) as usize);
+        // SAFETY: whoever submitted the body vouched for it until the engine gives its token back.
+        read(unsafe { std::slice::from_raw_parts(at, len as usize) });
+    }
+}

@@ -1,0 +1,124 @@
+//! Engines from the configuration and from what transports say about their paths.
+
+use super::{BATCH, Datagrams};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::reliable::{Engine, EngineConfig, JobAuth, Nanos, PathInfo, Transmit};
+use crate::transport::{Event, EventKind, Link, PeerId};
+use sha2::{Digest, Sha256};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Timings that the user may set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    /// TIMEOUT; `None`: never.
+    pub(crate) timeout: Option<Duration>,
+    /// MP_ACK_THRESH.
+    pub(crate) ack_threshold: u32,
+    /// MP_POLLING_INTERVAL.
+    pub(crate) retransmit_max: Duration,
+}
+
+impl Timing {
+    pub(crate) fn of(config: &Config) -> Self {
+        Self {
+            timeout: (!*config.notimeout.get()).then_some(*config.timeout.get()),
+            ack_threshold: *config.ack_thresh.get(),
+            retransmit_max: *config.polling_interval.get(),
+        }
+    }
+}
+
+/// This life of a task's context: greater in each later life. Counts four milliseconds each, so that it goes round in
+/// half a year.
+pub(crate) fn epoch() -> u32 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    ((since.as_millis() / 4) as u32).max(1)
+}
+
+/// Who takes part.
+pub(crate) struct Parties<'a> {
+    pub(crate) task: PeerId,
+    pub(crate) job: &'a str,
+    pub(crate) context: u32,
+    pub(crate) secret: &'a [u8; 32],
+    pub(crate) epoch: u32,
+    /// The tasks that the link leads to, with their epochs.
+    pub(crate) peers: Vec<(PeerId, Option<u32>)>,
+}
+
+impl Datagrams {
+    /// An engine on a link whose peers are connected.
+    pub(crate) fn new(link: &mut Link, timing: Timing, parties: &Parties<'_>) -> Result<Self> {
+        let name = link.name();
+        let failed = |what: String| Error::Transport { transport: name.into(), what, source: None };
+        let mut paths: Vec<(PeerId, PathInfo)> = Vec::new();
+        loop {
+            let mut events = [Event::EMPTY; BATCH];
+            let n = link.poll(&mut events).map_err(|s| failed(format!("polling it failed ({s:?})")))?;
+            for event in events.iter().take(n).filter(|e| e.kind == EventKind::Path as u32) {
+                let path_id = u8::try_from(event.token).unwrap_or(u8::MAX);
+                paths.push((event.peer, PathInfo { path_id, max_datagram: event.len as usize }));
+            }
+            if n == 0 {
+                break;
+            }
+        }
+        let config = EngineConfig {
+            ack_threshold: timing.ack_threshold.clamp(1, 31) as u8,
+            retransmit_max: (timing.retransmit_max.as_nanos() as Nanos)
+                .min(EngineConfig::default().retransmit_max),
+            peer_timeout: timing.timeout.map(|t| t.as_nanos() as Nanos),
+            receive_buffer: link.limits().receive_buffer.max(64 << 10),
+            ..EngineConfig::default()
+        };
+        let key = job_key(parties.job, parties.context);
+        let mut engine = Engine::new(config, parties.task, key, JobAuth::new(parties.secret))
+            .map_err(|e| failed(e.to_string()))?;
+        let mut datagram = 0;
+        for &(peer, epoch) in &parties.peers {
+            let mut to: Vec<PathInfo> = paths.iter().filter(|(p, _)| *p == peer).map(|(_, i)| *i).collect();
+            if to.is_empty() {
+                let max_datagram = link.limits().max_packed as usize;
+                to = (0..link.limits().paths.clamp(1, 8) as u8)
+                    .map(|path_id| PathInfo { path_id, max_datagram })
+                    .collect();
+            }
+            datagram = to.iter().map(|i| i.max_datagram).max().unwrap_or(0).max(datagram);
+            engine.add_peer(0, peer, parties.epoch, epoch, &to).map_err(|e| failed(e.to_string()))?;
+        }
+        Ok(Self {
+            engine,
+            start: Instant::now(),
+            out: Transmit::default(),
+            slices: Vec::new(),
+            unsent: false,
+            waiting: 0,
+            flushed: 0,
+            events: Box::new([Event::EMPTY; BATCH]),
+            units: Vec::new(),
+            joined: Vec::new(),
+            said: VecDeque::new(),
+            datagram,
+        })
+    }
+}
+
+/// Tells this job's context from others' datagrams before any cryptography.
+fn job_key(job: &str, context: u32) -> u32 {
+    let hash = Sha256::new().chain_update(context.to_le_bytes()).chain_update(job).finalize();
+    u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_and_contexts_have_different_keys() {
+        let keys = [job_key("a", 0), job_key("a", 1), job_key("b", 0)];
+        assert!(keys[0] != keys[1] && keys[0] != keys[2] && keys[1] != keys[2]);
+        assert_eq!(job_key("a", 0), keys[0]);
+    }
+}

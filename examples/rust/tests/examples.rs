@@ -1,0 +1,70 @@
+//! The examples do what they say, alone and together.
+
+use lapis_testing::{Finished, Job};
+
+const TASKS: [u32; 3] = [1, 2, 4];
+
+fn run(tasks: u32, program: &str, args: &[&str]) -> Finished {
+    Job::new(tasks).run(program, args).expect_quiet(0)
+}
+
+#[test]
+fn hello_greets_in_order() {
+    for tasks in TASKS {
+        let done = run(tasks, env!("CARGO_BIN_EXE_hello"), &[]);
+        let expected: String = (0..tasks).map(|t| format!("hello from task {t} of {tasks}\n")).collect();
+        assert_eq!(done.out, expected);
+    }
+}
+
+#[test]
+fn the_lesson_delivers_a_short_and_a_long_line_to_each() {
+    for tasks in TASKS {
+        let done = run(tasks, env!("CARGO_BIN_EXE_am_lesson"), &[]);
+        let expected: String = (0..tasks)
+            .map(|me| {
+                let from = (me + tasks - 1) % tasks;
+                format!(
+                    "task {me} got from {from} line 1: good morning, {me} (23 characters)\n\
+                     task {me} got from {from} line 2: la la la la la la la l (60008 characters)\n"
+                )
+            })
+            .collect();
+        assert_eq!(done.out, expected);
+    }
+}
+
+#[test]
+fn ping_pong_tells_its_time_and_transport() {
+    for tasks in TASKS {
+        let done = run(tasks, env!("CARGO_BIN_EXE_pingpong"), &["50"]);
+        let over = if tasks == 1 { "loopback" } else { "shm" };
+        assert!(
+            done.out.starts_with("one way: ") && done.out.ends_with(&format!("ns over {over}\n")),
+            "{done:?}"
+        );
+    }
+}
+
+#[test]
+fn the_ring_adds_every_task_in_every_round() {
+    for tasks in TASKS {
+        let done = run(tasks, env!("CARGO_BIN_EXE_ring_of_puts"), &["20"]);
+        let sum = 20 * tasks * (tasks - 1) / 2;
+        assert_eq!(done.out, format!("after 20 rounds of {tasks} tasks the value is {sum}\n"));
+    }
+}
+
+#[test]
+fn stolen_work_is_done_once() {
+    for tasks in TASKS {
+        let done = run(tasks, env!("CARGO_BIN_EXE_work_stealing"), &["1000"]);
+        assert!(done.out.contains("1000 of 1000 jobs done, 59542 steps in all\n"), "{done:?}");
+        let shares = done
+            .out
+            .lines()
+            .filter_map(|l| l.strip_suffix(" jobs")?.split_once(" did ")?.1.parse::<u64>().ok());
+        let shares: Vec<u64> = shares.collect();
+        assert_eq!((shares.len(), shares.iter().sum()), (tasks as usize, 1000), "{done:?}");
+    }
+}

@@ -1,0 +1,107 @@
+//! Jobs of real tasks, started by the real `lapirun` with the real plugins, under a watchdog, for tests.
+//!
+//! ```no_run
+//! let done = lapis_testing::Job::new(4).run("examples/hello", &[]);
+//! done.expect(0);
+//! ```
+
+mod run;
+
+pub use run::Finished;
+
+use lapis_shm as _;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Longest life of any job of a test; far more than any needs.
+pub const WATCHDOG: Duration = Duration::from_secs(90);
+
+/// A job to start.
+#[derive(Clone, Debug)]
+pub struct Job {
+    tasks: u32,
+    options: Vec<OsString>,
+    variables: Vec<(String, String)>,
+}
+
+impl Job {
+    /// A job of so many tasks, over shared memory unless [`var`](Self::var) names other transports.
+    pub fn new(tasks: u32) -> Self {
+        let variables = vec![("LAPIS_TRANSPORT".into(), "shm".into())];
+        Self { tasks, options: Vec::new(), variables }
+    }
+
+    /// Adds an option of the launcher.
+    pub fn option(mut self, option: impl AsRef<OsStr>) -> Self {
+        self.options.push(option.as_ref().to_owned());
+        self
+    }
+
+    /// Sets a variable for the tasks.
+    pub fn var(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Runs a program on all tasks, to the end of the job.
+    ///
+    /// # Panics
+    /// The watchdog's time is over; what it prints says who waited for what.
+    pub fn run(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Finished {
+        let mut command = clean(launcher());
+        command.args(["-n", &self.tasks.to_string()]).args(&self.options);
+        command.arg(program.as_ref()).args(args);
+        command.env("LAPIS_TRANSPORT_PATH", folder().join("deps"));
+        for (name, value) in &self.variables {
+            command.env(name, value);
+        }
+        run::finish(command)
+    }
+}
+
+/// A command without the variables of a job that the test itself might run in, and of whoever runs the tests.
+pub fn clean(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if ["LAPIS_", "LAPI_", "MP_", "PMI", "OMPI_", "SLURM_"].iter().any(|p| text.starts_with(p)) {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+/// Cargo's output directory, where this test's binary was built: `target/debug`.
+pub fn folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let exe = std::env::current_exe().expect("a running program has a path");
+        let above = exe.ancestors().find(|d| d.join(".fingerprint").is_dir());
+        above.expect("tests run from cargo's output directory").to_owned()
+    })
+}
+
+/// A program of the workspace, built first if it is missing: cargo builds another package's programs for no test.
+pub fn program(package: &str, name: &str) -> PathBuf {
+    let path = folder().join(name);
+    if path.is_file() {
+        return path;
+    }
+    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.args(["build", "--quiet", "-p", package, "--bin", name]);
+    build.current_dir(env!("CARGO_MANIFEST_DIR")).arg("--target-dir");
+    build.arg(folder().parent().expect("the output directory has a parent"));
+    if folder().ends_with("release") {
+        build.arg("--release");
+    }
+    let status = build.status().unwrap_or_else(|e| panic!("{build:?}: {e}"));
+    assert!(status.success() && path.is_file(), "{build:?} gave no {}: {status}", path.display());
+    path
+}
+
+fn launcher() -> PathBuf {
+    program("lapirun", "lapirun")
+}

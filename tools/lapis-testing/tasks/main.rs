@@ -1,0 +1,63 @@
+//! A task of the jobs in `tests/jobs.rs`: `lapis-job-task SCENARIO`.
+
+mod deaths;
+mod limits;
+mod memory;
+mod talk;
+
+use lapis::{Context, Result};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let (scenario, detail) = (arguments.next().unwrap_or_default(), arguments.next().unwrap_or_default());
+    let outcome = match scenario.as_str() {
+        "all-to-all" => talk::all_to_all(),
+        "answers" => talk::answers(),
+        "interrupts" => talk::interrupts(&detail),
+        "one-sided" => memory::one_sided(),
+        "fence-storm" => memory::fence_storm(),
+        "leave-unevenly" => talk::leave_unevenly(),
+        "die" => deaths::die(&detail),
+        "survive" => deaths::survive(),
+        "fork" => deaths::fork(),
+        "few-descriptors" => {
+            limits::descriptors(detail.parse().unwrap_or(64)).and_then(|()| talk::all_to_all())
+        }
+        "little-address-space" => {
+            limits::address_space(detail.parse().unwrap_or(0)).and_then(|()| talk::all_to_all())
+        }
+        "no-attach" => {
+            limits::refuse_attach().and_then(|()| talk::all_to_all()).and_then(|()| memory::one_sided())
+        }
+        other => panic!("no scenario is called `{other}`"),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("error: {}", error.with_causes());
+            ExitCode::from(3)
+        }
+    }
+}
+
+/// Joins the job with the configuration of the environment.
+fn join() -> Result<Context> {
+    lapis::init()
+}
+
+/// What task `from` writes at `index` of something `len` bytes long.
+fn pattern(from: u32, len: usize, index: usize) -> u8 {
+    (from as usize * 31 + len * 7 + index * 13 + (index >> 8)) as u8
+}
+
+fn filled(from: u32, len: usize) -> Vec<u8> {
+    (0..len).map(|i| pattern(from, len, i)).collect()
+}
+
+#[track_caller]
+fn check(from: u32, len: usize, data: &[u8]) {
+    assert_eq!(data.len(), len);
+    let wrong = data.iter().enumerate().find(|&(i, &b)| b != pattern(from, len, i));
+    assert!(wrong.is_none(), "{len} bytes from task {from}: wrong at {wrong:?}");
+}

@@ -1,0 +1,325 @@
+//! The contract.
+
+use crate::address::{Card, Entry};
+use crate::inbox::Inbox;
+use crate::interfaces;
+use crate::options::{MAX_DATAGRAM, MIN_DATAGRAM, Options};
+use crate::pairing::{Pair, pairs};
+use crate::rail::{Rail, Sent};
+use crate::sys::{self, RawAddr};
+use crate::waiter::{Bell, UdpWaiter};
+use lapis_core::sync::Arc;
+use lapis_core::transport::{
+    Attributes, Caps, DatagramBatch, Event, EventKind, Host, Limits, OpenParams, PeerId, RawSlice, Status,
+    Transport, TransportError,
+};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+/// Datagram size on the loopback interface if the user asks for none: the guide's packet of 8192 bytes in its envelope.
+const ON_LOOPBACK: usize = 8192 + 64;
+
+/// The same on networks, whose MTU is rarely larger.
+const ON_NETWORK: usize = 8972;
+
+/// A path to a peer.
+struct Way {
+    rail: usize,
+    to: RawAddr,
+    addr: SocketAddr,
+    /// Largest datagram.
+    room: usize,
+    /// The kernel knew no way at the last attempt.
+    down: bool,
+}
+
+/// Datagrams over UDP.
+pub struct Udp {
+    host: Host,
+    task: PeerId,
+    tasks: u32,
+    options: Options,
+    card: Card,
+    rails: Vec<Rail>,
+    /// Rails that lead to somebody.
+    used: Vec<usize>,
+    /// Ways to each task, by path.
+    ways: Vec<Option<Box<[Way]>>>,
+    /// News of paths that core has not fetched.
+    news: VecDeque<Event>,
+    /// The rail whose arrivals come first at the next poll.
+    turn: usize,
+    dropped: u32,
+    armed: bool,
+    bell: Arc<Bell>,
+}
+
+// SAFETY: news carry no pointers.
+unsafe impl Send for Udp {}
+
+impl Udp {
+    fn room(&self, rail: &Rail, to: SocketAddr) -> std::io::Result<usize> {
+        let usual = if rail.entry.loopback { ON_LOOPBACK } else { ON_NETWORK };
+        let wanted = self.options.datagram.unwrap_or(usual);
+        Ok(rail.path_room(to)?.min(wanted).clamp(MIN_DATAGRAM, MAX_DATAGRAM))
+    }
+
+    fn path_event(peer: PeerId, path: usize, way: &Way) -> Event {
+        Event {
+            kind: EventKind::Path as u32,
+            peer,
+            token: path as u64,
+            status: i32::from(!way.down),
+            len: way.room as u32,
+            ..Event::EMPTY
+        }
+    }
+
+    fn unreachable(&self, peer: PeerId, theirs: &Card) -> TransportError {
+        let many = self.rails.len() > 1 || theirs.entries.len() > 1;
+        TransportError::Unreachable(format!(
+            "no interface of this task ({}) leads to one of task {peer} ({}): {}",
+            self.card,
+            theirs,
+            if many {
+                "are they on one network? MP_LAPI_INET_ADDR names the interfaces to use"
+            } else {
+                "is a network up?"
+            },
+        ))
+    }
+
+    fn lead(&mut self, rail: usize) -> Result<(), TransportError> {
+        if self.rails[rail].inbox.is_none() {
+            self.rails[rail].inbox = Some(Inbox::new());
+            self.used.push(rail);
+            self.bell
+                .watch(self.rails[rail].socket.fd())
+                .map_err(|e| TransportError::Io(format!("{}: epoll: {e}", self.rails[rail].entry)))?;
+        }
+        Ok(())
+    }
+
+    /// A datagram was too large, or there was no way: tell core what is known now.
+    #[cold]
+    fn trouble(&mut self, peer: PeerId, path: usize, outcome: Sent) {
+        let Some(ways) = self.ways[peer as usize].as_ref() else { return };
+        let Way { rail, addr, .. } = ways[path];
+        let room = self.room(&self.rails[rail], addr).ok();
+        let Some(way) = self.ways[peer as usize].as_mut().and_then(|ways| ways.get_mut(path)) else { return };
+        let before = (way.room, way.down);
+        match (outcome, room) {
+            (Sent::TooLarge, Some(room)) => way.room = way.room.min(room),
+            _ => way.down = true,
+        }
+        if (way.room, way.down) != before {
+            self.host.debug(format_args!(
+                "path {path} to task {peer}: datagrams of {} bytes, {}",
+                way.room,
+                if way.down { "down" } else { "up" }
+            ));
+            self.news.push_back(Self::path_event(peer, path, way));
+        }
+    }
+
+    #[cold]
+    fn back(&mut self, peer: PeerId, path: usize) {
+        let Some(way) = self.ways[peer as usize].as_mut().and_then(|ways| ways.get_mut(path)) else { return };
+        way.down = false;
+        self.news.push_back(Self::path_event(peer, path, way));
+    }
+}
+
+impl Transport for Udp {
+    const NAME: &'static str = "udp";
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+    const CAPS: Caps = Caps::DATAGRAM.union(Caps::WAIT);
+    type Waiter = UdpWaiter;
+
+    fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, UdpWaiter), TransportError> {
+        let options = Options::of(&host)?;
+        let mut rails = Vec::new();
+        let mut refused = Vec::new();
+        for entry in interfaces::candidates(&options)? {
+            match Rail::open(entry, &options, &host) {
+                Ok(rail) => rails.push(rail),
+                Err(e) if options.addresses.is_some() => return Err(e),
+                Err(e) => refused.push(e.to_string()),
+            }
+        }
+        if rails.is_empty() {
+            refused.push("no network interface is up".to_owned());
+            return Err(TransportError::Unreachable(refused.join("; ")));
+        }
+        for text in refused {
+            host.debug(format_args!("interface left out: {text}"));
+        }
+        let bell =
+            Bell::new().map_err(|e| TransportError::Exhausted(format!("no descriptors to sleep on: {e}")))?;
+        let bell = Arc::new(bell);
+        let card = Card {
+            identity: sys::network_identity(),
+            rails: options.rails as u8,
+            explicit: options.addresses.is_some(),
+            entries: rails.iter().map(|r| r.entry.clone()).collect(),
+        };
+        let transport = Self {
+            host,
+            task: params.task,
+            tasks: params.tasks,
+            options,
+            card,
+            rails,
+            used: Vec::new(),
+            ways: (0..params.tasks).map(|_| None).collect(),
+            news: VecDeque::new(),
+            turn: 0,
+            dropped: 0,
+            armed: false,
+            bell: Arc::clone(&bell),
+        };
+        Ok((transport, UdpWaiter(bell)))
+    }
+
+    fn attributes(&self) -> Attributes {
+        let ways = || self.ways.iter().flatten().flat_map(|ways| ways.iter());
+        let largest = ways().map(|w| w.room).max().unwrap_or(MIN_DATAGRAM);
+        let paths = self.ways.iter().flatten().map(|ways| ways.len()).max().unwrap_or(0);
+        let buffers: u64 = self.used.iter().map(|&i| u64::from(self.rails[i].receive_buffer)).sum();
+        let limits = Limits {
+            max_packed: largest as u32,
+            receive_buffer: u32::try_from(buffers).unwrap_or(u32::MAX),
+            paths: paths as u32,
+            max_peers: self.tasks.saturating_sub(1),
+            ..Limits::default()
+        };
+        let names: Vec<String> = self
+            .rails
+            .iter()
+            .map(|r| {
+                let (gso, gro) = (if r.gso { "" } else { " no GSO" }, if r.gro { "" } else { " no GRO" });
+                let used = if r.inbox.is_some() { "*" } else { "" };
+                format!("{used}{}{gso}{gro} buffer {}", r.entry, r.receive_buffer)
+            })
+            .collect();
+        Attributes { caps: Self::CAPS, limits, note: names.join(", ") }
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.card.encode()
+    }
+
+    fn connect(&mut self, peer: PeerId, address: &[u8]) -> Result<(), TransportError> {
+        if peer >= self.tasks || peer == self.task {
+            return Err(TransportError::Invalid(format!("task {peer} is nobody to talk to over UDP")));
+        }
+        let theirs = Card::parse(address).ok_or_else(|| {
+            TransportError::Unreachable(format!("the UDP address of task {peer} is of another release"))
+        })?;
+        let rails = &self.rails;
+        let routed = |here: &Entry, there: &Entry| {
+            rails
+                .iter()
+                .find(|rail| rail.entry == *here)
+                .is_some_and(|rail| rail.path_room(there.socket_addr()).is_ok())
+        };
+        let found = pairs(self.task, &self.card, peer, &theirs, routed);
+        if found.is_empty() {
+            return Err(self.unreachable(peer, &theirs));
+        }
+        let mut ways = Vec::with_capacity(found.len());
+        for Pair { here, there } in found {
+            let mut remote = theirs.entries[there].clone();
+            if remote.scope != 0 {
+                // Scopes are numbers of this machine's interfaces.
+                remote.scope = self.rails[here].entry.scope;
+            }
+            let addr = remote.socket_addr();
+            self.lead(here)?;
+            // With a single peer the kernel may as well remember the way, and keep strangers out.
+            if self.tasks == 2 && self.rails[here].socket.connect(addr).is_ok() {
+                self.rails[here].connected = true;
+            }
+            let room = self.room(&self.rails[here], addr);
+            let (down, room) = (room.is_err(), room.unwrap_or(MIN_DATAGRAM));
+            ways.push(Way { rail: here, to: RawAddr::new(addr), addr, room, down });
+        }
+        for (path, way) in ways.iter().enumerate() {
+            self.news.push_back(Self::path_event(peer, path, way));
+        }
+        self.ways[peer as usize] = Some(ways.into());
+        Ok(())
+    }
+
+    fn disconnect(&mut self, peer: PeerId) {
+        if let Some(ways) = self.ways.get_mut(peer as usize) {
+            *ways = None;
+        }
+    }
+
+    unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> usize {
+        for (done, batch) in batches.iter().enumerate() {
+            let Some(ways) = self.ways.get(batch.peer as usize).and_then(Option::as_ref) else { continue };
+            let Some(way) = ways.get(batch.path as usize) else { continue };
+            let (rail, was_down) = (way.rail, way.down);
+            // SAFETY: the caller's promise.
+            let outcome = unsafe {
+                let slices: &[RawSlice] = std::slice::from_raw_parts(batch.slices, batch.count as usize);
+                self.rails[rail].send(&way.to, slices, batch.segment as usize)
+            };
+            match outcome {
+                Sent::Yes if was_down => self.back(batch.peer, batch.path as usize),
+                Sent::Yes => {}
+                Sent::Again => return done,
+                Sent::TooLarge | Sent::NoWay => self.trouble(batch.peer, batch.path as usize, outcome),
+            }
+        }
+        batches.len()
+    }
+
+    fn poll(&mut self, events: &mut [Event]) -> usize {
+        let mut n = 0;
+        while n < events.len()
+            && let Some(event) = self.news.pop_front()
+        {
+            events[n] = event;
+            n += 1;
+        }
+        let count = self.used.len();
+        for i in 0..count {
+            if n == events.len() {
+                break;
+            }
+            let rail = &mut self.rails[self.used[(self.turn + i) % count]];
+            if let Some(inbox) = &mut rail.inbox {
+                n += inbox.poll(&rail.socket, &mut events[n..], &mut self.dropped);
+            }
+        }
+        self.turn = self.turn.wrapping_add(1);
+        if self.dropped > 0 && self.news.is_empty() {
+            self.news.push_back(Event {
+                kind: EventKind::Overflow as u32,
+                len: std::mem::take(&mut self.dropped),
+                ..Event::EMPTY
+            });
+        }
+        n
+    }
+
+    fn arm(&mut self) -> Status {
+        let rails = self.used.iter().map(|&i| &self.rails[i]);
+        if !self.news.is_empty() || rails.flat_map(|r| &r.inbox).any(|inbox| !inbox.is_empty()) {
+            return Status::Again;
+        }
+        if !self.armed {
+            self.armed = self.bell.arm(true).is_ok();
+        }
+        Status::Done
+    }
+
+    fn disarm(&mut self) {
+        if self.armed {
+            self.armed = self.bell.arm(false).is_err();
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Two hosts as network namespaces, with rails between them.
+
+use super::{Job, clean, program};
+use std::process::Stdio;
+
+/// Two namespaces, joined by rails `r0`, `r1`… (10.217.N.0/24) and by one more pair of interfaces for the launcher.
+/// Nothing of it is seen from outside; all is removed at the end.
+pub(crate) struct Net {
+    hosts: [String; 2],
+    rails: usize,
+}
+
+impl Net {
+    /// `None` where this process may not make namespaces.
+    pub(crate) fn make(tag: &str, rails: usize) -> Option<Self> {
+        let hosts = ["a", "b"].map(|side| format!("lapis-{tag}{side}-{}", std::process::id()));
+        let net = Self { hosts, rails };
+        let [a, b] = &net.hosts;
+        let mut lines = vec![format!("netns add {a}"), format!("netns add {b}")];
+        for (name, subnet) in (0..rails).map(|i| (format!("r{i}"), i)).chain([("boot".to_owned(), 99)]) {
+            lines.push(format!("link add {name} netns {a} type veth peer name {name} netns {b}"));
+            for (host, number) in [(a, 1), (b, 2)] {
+                lines.push(format!("-n {host} addr add 10.217.{subnet}.{number}/24 dev {name}"));
+                lines.push(format!("-n {host} link set {name} up"));
+            }
+        }
+        for host in [a, b] {
+            lines.push(format!("-n {host} link set lo up"));
+        }
+        lines.iter().all(|line| ip(line)).then_some(net)
+    }
+
+    /// A job of one task on each host, over the rails alone.
+    pub(crate) fn job(&self, scenario: &str) -> Job {
+        let [a, b] = &self.hosts;
+        let mut command = clean("ip");
+        command.args(["netns", "exec", a]).arg(program());
+        command.args(["-H", &format!("{a}:1,{b}:1"), "--remote", "ip netns exec {host}"]);
+        command.args(["--address", "10.217.99.1"]);
+        if self.rails == 1 {
+            command.env("MP_EUIDEVICE", "r0");
+        } else {
+            command.env("MP_INSTANCES", self.rails.to_string());
+        }
+        Job::around(command).task(scenario)
+    }
+
+    fn inside(&self, host: usize, line: &str) -> Option<String> {
+        let mut command = clean("ip");
+        command.args(["netns", "exec", &self.hosts[host]]).args(line.split(' ')).stderr(Stdio::null());
+        let done = command.output().ok()?;
+        done.status.success().then(|| String::from_utf8_lossy(&done.stdout).into_owned())
+    }
+
+    /// Lets so many percent of the datagrams that arrive get lost, on both sides. False: there is no packet filter.
+    pub(crate) fn lose(&self, percent: u32) -> bool {
+        (0..2).all(|host| {
+            // There is no table yet the first time.
+            let _ = self.inside(host, "nft delete table inet lapis");
+            [
+                "nft add table inet lapis".to_owned(),
+                "nft add chain inet lapis in { type filter hook input priority 0 ; }".to_owned(),
+                format!("nft add rule inet lapis in meta l4proto udp numgen random mod 100 < {percent} drop"),
+            ]
+            .iter()
+            .all(|line| self.inside(host, line).is_some())
+        })
+    }
+
+    /// Sets a rail down or up, on the near side.
+    pub(crate) fn rail(&self, rail: usize, up: bool) {
+        let to = if up { "up" } else { "down" };
+        assert!(ip(&format!("-n {} link set r{rail} {to}", self.hosts[0])));
+    }
+
+    pub(crate) fn mtu(&self, mtu: u32) {
+        for host in &self.hosts {
+            for rail in 0..self.rails {
+                assert!(ip(&format!("-n {host} link set r{rail} mtu {mtu}")));
+            }
+        }
+    }
+
+    /// Packets that left over each rail of the near side so far.
+    pub(crate) fn packets(&self) -> Vec<u64> {
+        let count = |rail| {
+            let text = self.inside(0, &format!("cat /sys/class/net/r{rail}/statistics/tx_packets"));
+            text.and_then(|t| t.trim().parse().ok()).expect("a count")
+        };
+        (0..self.rails).map(count).collect()
+    }
+
+    /// IP fragments that were made on the near side.
+    pub(crate) fn fragments(&self) -> u64 {
+        let text = self.inside(0, "cat /proc/net/snmp").expect("counts");
+        let mut lines = text.lines().filter(|l| l.starts_with("Ip:"));
+        let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
+        let at = names.split(' ').position(|n| n == "FragCreates").expect("the count");
+        values.split(' ').nth(at).and_then(|v| v.parse().ok()).expect("a number")
+    }
+
+    /// Gives the far side of the first rail an address of another subnet.
+    pub(crate) fn move_far_side(&self) {
+        let far = &self.hosts[1];
+        assert!(ip(&format!("-n {far} addr flush dev r0")));
+        assert!(ip(&format!("-n {far} addr add 10.218.0.2/24 dev r0")));
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        for host in &self.hosts {
+            let _ = clean("ip").args(["netns", "del", host]).stderr(Stdio::null()).status();
+        }
+    }
+}
+
+fn ip(line: &str) -> bool {
+    clean("ip").args(line.split(' ')).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
+}

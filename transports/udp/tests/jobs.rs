@@ -1,0 +1,200 @@
+//! Jobs of several processes over UDP: on the loopback interface, with faults on purpose, and in network namespaces with
+//! rails that lose packets, go down and come up.
+
+mod common;
+
+use common::*;
+use std::time::Duration;
+
+/// A job of `tasks` tasks on this machine.
+fn job(tasks: u32, scenario: &str) -> Job {
+    Job::new().args(&["-n", &tasks.to_string()]).task(scenario)
+}
+
+#[test]
+fn two_tasks_exchange_messages_of_all_sizes() {
+    let done = job(2, "mix 10").run().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
+    assert!(done.out.contains("over udp"), "{done:?}");
+}
+
+#[test]
+fn eight_tasks_exchange_messages_of_all_sizes() {
+    let done = job(8, "mix 3").run().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 8, "{done:?}");
+}
+
+#[test]
+fn interrupt_mode_serves_those_who_compute() {
+    let done = job(3, "mix 5").env("UDP_JOB_INTERRUPTS", "1").run().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 3, "{done:?}");
+}
+
+#[test]
+fn small_messages_arrive_once_each() {
+    let done = job(4, "flood 50000").run().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 4, "{done:?}");
+}
+
+#[test]
+fn small_datagrams_and_large_ones_serve_as_well() {
+    for size in ["1024", "65536"] {
+        let done = job(2, "mix 10").env("MP_UDP_PACKET_SIZE", size).run().expect(0);
+        assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
+    }
+}
+
+#[test]
+fn faults_of_all_kinds_are_mended() {
+    for (tasks, scenario) in [(4, "mix 4"), (2, "flood 30000")] {
+        for seed in 1..4 {
+            let chaos = format!("drop=0.05,dup=0.05,reorder=0.05,corrupt=0.01,seed={seed}");
+            let done = job(tasks, scenario).env("LAPIS_CHAOS", &chaos).run().expect(0);
+            assert_eq!(done.lines_with("ok task").len(), tasks as usize, "{done:?}");
+            assert!(done.resent() > 0, "nothing was sent again, so there were no faults: {done:?}");
+        }
+    }
+}
+
+#[test]
+fn strangers_and_replays_change_nothing() {
+    // Three tasks: with two, the kernel itself keeps strangers out. Hearing what to replay needs root.
+    if !common::is_root() {
+        return skip();
+    }
+    let done = job(3, "storm 300000").run().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 3, "{done:?}");
+    for what in ["refused ", "attacked "] {
+        let count: u64 = done
+            .out
+            .lines()
+            .filter_map(|l| l.split(what).nth(1)?.split(' ').next()?.parse::<u64>().ok())
+            .sum();
+        assert!(count > 100, "{what}{count}: {done:?}");
+    }
+}
+
+#[test]
+fn a_purged_task_can_be_resumed() {
+    let done = job(2, "purge").run().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
+    let done = job(2, "purge").env("LAPIS_CHAOS", "drop=0.1,dup=0.1,reorder=0.1,seed=5").run().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
+}
+
+#[test]
+fn a_silent_task_is_reported_after_timeout_and_patience_is_the_programs_choice() {
+    let done = job(2, "silence 2").env("LAPIS_TIMEOUT", "10").run().expect(3);
+    assert_eq!(done.lines_with("no answer from task 1 within").len(), 2, "{done:?}");
+    assert_eq!(done.lines_with("ok").len(), 1, "{done:?}");
+}
+
+#[test]
+fn the_death_of_a_task_ends_the_job() {
+    let done = job(2, "die").run();
+    assert_eq!(done.code, Some(134), "{done:?}");
+}
+
+#[test]
+fn tasks_started_by_hand_meet_over_udp() {
+    let partition = format!("udp-{}", std::process::id());
+    let tasks: Vec<Job> = (0..3)
+        .map(|child: u32| {
+            let child = child.to_string();
+            Job::new()
+                .alone("mix 3")
+                .env("MP_CHILD", &child)
+                .env("MP_PROCS", "3")
+                .env("MP_PARTITION", &partition)
+        })
+        .collect();
+    let running: Vec<_> = tasks.into_iter().map(Job::start).collect();
+    for task in running {
+        let done = task.wait().expect(0);
+        assert_eq!(done.lines_with("over udp").len(), 1, "{done:?}");
+    }
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_named_together_with_those_that_are() {
+    let done = job(2, "unreachable").env("MP_LAPI_INET_ADDR", "@1:10.99.98.97,en9").run();
+    assert!(done.out.contains("10.99.98.97") && done.out.contains("127.0.0.1"), "{done:?}");
+}
+
+#[test]
+fn hosts_with_two_rails_use_both() {
+    let Some(net) = Net::make("ra", 2) else { return skip() };
+    let done = net.job("mix 5").run().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
+    let before = net.packets();
+    net.job("stream 200 1000000").run().expect(0);
+    let used: Vec<u64> = net.packets().iter().zip(before).map(|(a, b)| a - b).collect();
+    assert!(used.iter().all(|n| *n > 100), "packets over each rail: {used:?}");
+}
+
+#[test]
+fn real_loss_is_mended() {
+    let Some(net) = Net::make("lo", 1) else { return skip() };
+    for percent in [1, 5] {
+        if !net.lose(percent) {
+            return skip();
+        }
+        for scenario in ["mix 5", "flood 50000"] {
+            let done = net.job(scenario).run().expect(0);
+            assert_eq!(done.lines_with("ok task").len(), 2, "{percent} %: {done:?}");
+            assert!(done.resent() > 0, "{percent} %: {done:?}");
+        }
+    }
+}
+
+#[test]
+fn a_rail_may_go_down_and_come_back_midstream() {
+    let Some(net) = Net::make("fo", 2) else { return skip() };
+    let mut running = net.job("flood 10000000").start();
+    let mut turns = 0;
+    while running.alive() && turns < 20 {
+        let rail = turns % 2;
+        std::thread::sleep(Duration::from_millis(150));
+        net.rail(rail, false);
+        std::thread::sleep(Duration::from_millis(150));
+        net.rail(rail, true);
+        turns += 1;
+    }
+    let done = running.wait().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
+    assert!(turns > 0 && done.resent() > 0, "after {turns} outages: {done:?}");
+}
+
+#[test]
+fn small_and_large_mtus_are_respected() {
+    let Some(net) = Net::make("mt", 1) else { return skip() };
+    for mtu in [1500, 9000] {
+        net.mtu(mtu);
+        let done = net.job("mix 5").run().expect(0);
+        assert_eq!(done.lines_with("ok task").len(), 2, "MTU {mtu}: {done:?}");
+    }
+    assert_eq!(net.fragments(), 0, "no packet was cut");
+}
+
+#[test]
+fn a_host_that_is_cut_off_is_reported() {
+    let Some(net) = Net::make("cu", 1) else { return skip() };
+    let mut running = net.job("cut").env("LAPIS_TIMEOUT", "10").start();
+    running.read_line("streaming");
+    net.rail(0, false);
+    let done = running.wait();
+    assert_eq!(done.lines_with("told of task").len(), 2, "{done:?}");
+    assert_eq!(done.lines_with("ok cut").len(), 2, "{done:?}");
+}
+
+#[test]
+fn hosts_without_a_common_network_are_told_about_both_sides_interfaces() {
+    let Some(net) = Net::make("un", 1) else { return skip() };
+    net.move_far_side();
+    let done = net.job("unreachable").run();
+    assert!(done.out.contains("10.217.") && done.out.contains("10.218."), "{done:?}");
+}
+
+fn skip() {
+    eprintln!("skipped: network namespaces need root, iproute2 and nftables");
+}
