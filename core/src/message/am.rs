@@ -81,6 +81,29 @@ impl Context {
         unsafe { self.am_send_locked(message) }
     }
 
+    /// Tries the shortest path: a message of a few bytes without user header, of which nobody at the origin wants to hear
+    /// again. False: it could not go this way, nothing has happened; [`am_send`](Self::am_send) finds out why, or another way.
+    ///
+    /// # Safety
+    /// `data` is readable for `len` bytes (null for 0); `target_counter` and an address in `handler` are what the target gave
+    /// out.
+    #[inline(always)]
+    pub unsafe fn try_send_short(
+        &self,
+        target: PeerId,
+        handler: u64,
+        data: *const u8,
+        len: u64,
+        target_counter: u64,
+    ) -> bool {
+        if len > SHORT || target >= self.shared.tasks || self.usable().is_err() {
+            return false;
+        }
+        let _held = self.guard();
+        // SAFETY: the lock is held; the rest is the caller's promise.
+        unsafe { self.am_short_locked(target, handler, bytes(data, len), target_counter) }
+    }
+
     /// The whole path of an active message whose bytes are copied at once and of which nobody wants to hear again. False: it
     /// could not go this way, nothing has happened. The lock is held.
     ///
