@@ -35,6 +35,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     plugins(&packages, &release, &tree)?;
     let libraries = libraries(&packages, &release, &tree)?;
     headers_and_manuals(&packages, &tree)?;
+    fortran_module(&tree);
     for library in &libraries {
         descriptions(library, &prefix, &tree)?;
     }
@@ -114,12 +115,27 @@ fn headers_and_manuals(packages: &[Package], tree: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Compiles `lapi.f90`. Compilers, and versions of one, can't read each other's modules: whoever uses another one than
+/// `gfortran` compiles the source, which is installed as well.
+fn fortran_module(tree: &Path) {
+    let include = tree.join("include");
+    let mut fc = Command::new("gfortran");
+    fc.arg("-fsyntax-only").arg("-J").arg(&include).arg(include.join("lapi.f90"));
+    match fc.status() {
+        Ok(status) if status.success() => eprintln!("install: {}", include.join("lapi.mod").display()),
+        Ok(status) => eprintln!("install: missing: lapi.mod: gfortran ended with {status}"),
+        Err(e) => eprintln!("install: missing: lapi.mod: gfortran does not start: {e}"),
+    }
+}
+
 fn descriptions(library: &str, prefix: &Path, tree: &Path) -> Result<()> {
     // lapi_r is called lapi by those who ask for it; the others are called what they are.
     let name = library.trim_end_matches("_r");
     let (prefix, version) = (prefix.display(), env!("CARGO_PKG_VERSION"));
+    // pkg-config --variable=fflags: what Fortran compilers need is no business of C ones.
+    let fortran = if name == "lapi" { "fflags=-I${includedir} -fallow-argument-mismatch\n" } else { "" };
     let pc = format!(
-        "prefix={prefix}\nlibdir=${{prefix}}/lib\nincludedir=${{prefix}}/include\n\n\
+        "prefix={prefix}\nlibdir=${{prefix}}/lib\nincludedir=${{prefix}}/include\n{fortran}\n\
          Name: {name}\nDescription: Lapis, interface {name}\nVersion: {version}\n\
          Cflags: -I${{includedir}}\nLibs: -L${{libdir}} -Wl,-rpath,${{libdir}} -l{library}\n"
     );
@@ -131,8 +147,14 @@ fn descriptions(library: &str, prefix: &Path, tree: &Path) -> Result<()> {
          \x20 add_library({name}::{name} SHARED IMPORTED)\n\
          \x20 set_target_properties({name}::{name} PROPERTIES\n\
          \x20   IMPORTED_LOCATION \"${{_{name}_prefix}}/lib/{file}\"\n\
-         \x20   INTERFACE_INCLUDE_DIRECTORIES \"${{_{name}_prefix}}/include\")\n\
+         \x20   INTERFACE_INCLUDE_DIRECTORIES \"${{_{name}_prefix}}/include\"{options})\n\
          endif()\n",
+        // Programs that include lapif.h pass buffers of all types to the same subroutine.
+        options = if name == "lapi" {
+            "\n    INTERFACE_COMPILE_OPTIONS \"$<$<COMPILE_LANG_AND_ID:Fortran,GNU>:-fallow-argument-mismatch>\""
+        } else {
+            ""
+        },
         file = shared_object(library),
     );
     let folder = tree.join(format!("lib/cmake/{name}"));

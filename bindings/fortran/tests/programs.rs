@@ -17,6 +17,16 @@ fn every_subroutine_works_in_both_forms_with_include_file_and_module() {
     }
 }
 
+#[test]
+fn an_error_handler_in_fortran_hears_of_errors() {
+    for style in styles() {
+        let program = compile(&source("programs/error_handler.inc"), style);
+        for output in succeeds(2, &program) {
+            assert_eq!(output.matches("went on").count(), 2, "{style:?}\n{output}");
+        }
+    }
+}
+
 /// Task 0 is a C program and task 1 a Fortran program of one job.
 #[test]
 fn c_and_fortran_tasks_work_together() {
