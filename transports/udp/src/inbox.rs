@@ -42,20 +42,13 @@ impl Inbox {
         if self.is_empty() && !self.receive(socket) {
             return 0;
         }
-        for n in 0..events.len() {
-            match self.pop(dropped) {
-                Some((bytes, len)) => {
-                    events[n] = Event {
-                        kind: EventKind::Datagram as u32,
-                        data: bytes,
-                        len: len as u32,
-                        ..Event::EMPTY
-                    };
-                }
-                None => return n,
-            }
+        let mut n = 0;
+        for event in events {
+            let Some((data, len)) = self.pop(dropped) else { break };
+            *event = Event { kind: EventKind::Datagram as u32, data, len: len as u32, ..Event::EMPTY };
+            n += 1;
         }
-        events.len()
+        n
     }
 
     #[inline]

@@ -59,7 +59,7 @@ fn faults_of_all_kinds_are_mended() {
 #[test]
 fn strangers_and_replays_change_nothing() {
     // Three tasks: with two, the kernel itself keeps strangers out. Hearing what to replay needs root.
-    if !common::is_root() {
+    if !is_root() {
         return skip();
     }
     let done = job(3, "storm 300000").run().expect(0);
