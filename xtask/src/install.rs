@@ -18,7 +18,7 @@ pub(crate) struct Args {
 }
 
 /// Programs of the workspace that serve developers of Lapis, not its users.
-const NOT_INSTALLED: &[&str] = &["lapis-bench", "xtask"];
+const NOT_INSTALLED: &[&str] = &["lapis-bench", "lapis-job-task", "lapirun-test-task", "xtask"];
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     setup::ensure("install")?;

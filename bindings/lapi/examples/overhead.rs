@@ -136,7 +136,7 @@ fn main() -> Result<(), lapis_core::Error> {
                     send(
                         hndl,
                         0,
-                        1 as *mut _,
+                        std::ptr::without_provenance_mut(1),
                         null_mut(),
                         0,
                         from.cast(),

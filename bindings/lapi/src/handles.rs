@@ -66,6 +66,7 @@ static TABLE: [CachePadded<Slot>; 1 << INSTANCE_BITS] = [const {
 }; 1 << INSTANCE_BITS];
 
 /// Instances that have ended, oldest first.
+#[allow(clippy::vec_box, reason = "threads may still hold references: instances don't move")]
 static RETIRED: Mutex<Vec<Box<Instance>>> = Mutex::new(Vec::new());
 
 fn slot(handle: lapi_handle_t) -> &'static Slot {

@@ -2,6 +2,7 @@
 //!
 //! * [`abi`]: the types and constants of `lapi.h`, generated;
 //! * [`exports`]: the exported symbols, generated: each `LAPI_*` and `PLAPI_*` goes to one function of `calls`;
+//! * [`fortran`]: the same subroutines for Fortran;
 //! * `calls`: the subroutines: check what the guide says that they check, translate, call core;
 //! * `handles`: from handles to contexts, the only mutable statics of the project;
 //! * `handlers`: from core's hooks to the C handlers of programs;
@@ -17,6 +18,7 @@
 
 pub mod abi;
 pub mod exports;
+pub mod fortran;
 
 mod calls;
 mod diagnostics;

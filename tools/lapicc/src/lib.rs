@@ -1,7 +1,7 @@
 //! Wrapper compilers: the system's compiler with what LAPI programs need added.
 //!
-//! `lapicc -show …` prints the command instead of running it. The compiler behind it is `cc` (`c++`), or what the variable
-//! `LAPIS_CC` (`LAPIS_CXX`) says, words separated by blanks. Everything else is handed on as it is.
+//! `lapicc -show …` prints the command instead of running it. The compiler behind it is `cc` (`c++`, `gfortran`), or what the variable
+//! `LAPIS_CC` (`LAPIS_CXX`, `LAPIS_FC`) says, words separated by blanks. Everything else is handed on as it is.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -15,14 +15,32 @@ const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--ve
 #[derive(Debug, PartialEq, Eq)]
 struct Tree {
     include: PathBuf,
+    /// Where `lapif.h` and the module are: an installed tree has them beside `lapi.h`.
+    fortran: PathBuf,
     lib: PathBuf,
+}
+
+/// What a compiler needs besides directories.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Language {
+    C,
+    Fortran,
 }
 
 /// Entry of both commands: `variable` names the compiler, `default` is it otherwise.
 pub fn main(variable: &str, default: &str) -> ExitCode {
+    start(Language::C, variable, default)
+}
+
+/// Entry of `lapifc`.
+pub fn fortran() -> ExitCode {
+    start(Language::Fortran, "LAPIS_FC", "gfortran")
+}
+
+fn start(language: Language, variable: &str, default: &str) -> ExitCode {
     match std::env::current_exe() {
         Ok(me) => match Tree::around(&me) {
-            Some(tree) => run(&tree, variable, default),
+            Some(tree) => run(&tree, language, variable, default),
             None => fail(&format!(
                 "no lapi.h beside {}: neither <prefix>/include/lapi.h nor a source tree; install with `cargo xtask install`",
                 me.display()
@@ -37,7 +55,7 @@ fn fail(what: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn run(tree: &Tree, variable: &str, default: &str) -> ExitCode {
+fn run(tree: &Tree, language: Language, variable: &str, default: &str) -> ExitCode {
     let compiler = std::env::var(variable).ok().filter(|c| !c.trim().is_empty());
     let (mut show, mut user) = (false, Vec::new());
     for argument in std::env::args_os().skip(1) {
@@ -47,7 +65,7 @@ fn run(tree: &Tree, variable: &str, default: &str) -> ExitCode {
             user.push(argument);
         }
     }
-    let words = tree.command(compiler.as_deref().unwrap_or(default), &user);
+    let words = tree.command(language, compiler.as_deref().unwrap_or(default), &user);
     if show {
         println!(
             "{}",
@@ -63,19 +81,36 @@ impl Tree {
     /// An installed tree, else the source tree that this program was built in.
     fn around(me: &Path) -> Option<Self> {
         let bin = me.parent()?;
-        let installed =
-            bin.parent().map(|prefix| Self { include: prefix.join("include"), lib: prefix.join("lib") });
+        let installed = bin.parent().map(|prefix| Self {
+            include: prefix.join("include"),
+            fortran: prefix.join("include"),
+            lib: prefix.join("lib"),
+        });
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings/lapi/include");
-        let built = std::fs::canonicalize(sources).ok().map(|include| Self { include, lib: bin.to_owned() });
+        let built = std::fs::canonicalize(sources).ok().map(|include| {
+            // <root>/bindings/lapi/include
+            let bindings = include.ancestors().nth(2).unwrap_or(&include);
+            Self { fortran: bindings.join("fortran/include"), lib: bin.to_owned(), include }
+        });
         installed
             .into_iter()
             .chain(built)
             .find(|tree| tree.include.join("lapi.h").is_file() && tree.lib.join("liblapi_r.so").exists())
     }
 
-    fn command(&self, compiler: &str, user: &[OsString]) -> Vec<OsString> {
+    fn command(&self, language: Language, compiler: &str, user: &[OsString]) -> Vec<OsString> {
         let mut words: Vec<OsString> = compiler.split_whitespace().map(OsString::from).collect();
-        words.push(joined("-I", &self.include));
+        match language {
+            Language::C => words.push(joined("-I", &self.include)),
+            Language::Fortran => {
+                words.push(joined("-I", &self.fortran));
+                // Programs that include lapif.h pass buffers of all types to the same subroutine; this compiler takes that
+                // for a mistake unless told otherwise.
+                if words.iter().any(|word| word.to_string_lossy().contains("gfortran")) {
+                    words.push("-fallow-argument-mismatch".into());
+                }
+            }
+        }
         words.extend(user.iter().cloned());
         let links = !user.iter().any(|word| NO_LINK.iter().any(|option| word == option));
         if links && !user.is_empty() {
@@ -109,9 +144,10 @@ mod tests {
     use super::*;
 
     fn line(compiler: &str, user: &[&str]) -> String {
-        let tree = Tree { include: "/p/include".into(), lib: "/p/lib".into() };
+        let tree = Tree { include: "/p/include".into(), fortran: "/p/fortran".into(), lib: "/p/lib".into() };
+        let language = if compiler.contains("fort") { Language::Fortran } else { Language::C };
         let user: Vec<OsString> = user.iter().map(OsString::from).collect();
-        let words = tree.command(compiler, &user);
+        let words = tree.command(language, compiler, &user);
         words.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
     }
 
@@ -123,6 +159,11 @@ mod tests {
         );
         assert_eq!(line("ccache gcc", &["-c", "a.c"]), "ccache gcc -I/p/include -c a.c");
         assert_eq!(line("cc", &[]), "cc -I/p/include");
+        assert_eq!(
+            line("gfortran-12", &["-c", "a.f"]),
+            "gfortran-12 -I/p/fortran -fallow-argument-mismatch -c a.f"
+        );
+        assert_eq!(line("flang-fortran", &["-c", "a.f"]), "flang-fortran -I/p/fortran -c a.f");
     }
 
     #[test]

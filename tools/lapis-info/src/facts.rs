@@ -195,11 +195,8 @@ fn place(dir: &Path) -> Place {
 
 /// Opens each transport as a job of one task; what doesn't open is refused.
 fn open_all(registry: &mut Registry) -> Vec<(String, Opened)> {
-    let job = match bootstrap::singleton(0) {
-        Ok(job) => job,
-        // No random numbers: nothing can be opened, which the listing then shows by its absence.
-        Err(_) => return Vec::new(),
-    };
+    // Without random numbers nothing can be opened, which the listing then shows by its absence.
+    let Ok(job) = bootstrap::singleton(0) else { return Vec::new() };
     let info = job.job();
     let params = OpenParams {
         task: 0,

@@ -29,8 +29,8 @@ fn ignore_the_launchers_signal() {
 pub(crate) fn die(place: &str) -> Result<()> {
     ignore_the_launchers_signal();
     let me: u32 = std::env::var("LAPIS_TASK").ok().and_then(|t| t.parse().ok()).expect("a launcher's task");
-    if place == "init" && me == VICTIM {
-        kill_myself();
+    if place == "init" {
+        die_before_joining(me);
     }
     let context = match join() {
         Ok(context) => context,
@@ -39,21 +39,13 @@ pub(crate) fn die(place: &str) -> Result<()> {
             return Ok(());
         }
     };
+    let heard = count_hellos(&context)?;
     let memory = Box::leak(vec![0u64; 8].into_boxed_slice()).as_mut_ptr();
     let all = context.all_gather(&(memory.expose_provenance() as u64).to_le_bytes())?;
     let (all, _) = all.as_chunks::<8>();
     let theirs = u64::from_le_bytes(all[VICTIM as usize]);
     context.gfence()?;
-    if me == VICTIM {
-        if place == "put" {
-            // Somewhere in the middle of the others' puts.
-            let begin = Instant::now();
-            while begin.elapsed() < Duration::from_millis(20) {
-                context.progress()?;
-            }
-        }
-        kill_myself();
-    }
+    farewell(&context, &heard, if place == "put" { Duration::from_millis(20) } else { Duration::ZERO })?;
     match place {
         "put" => println!("task {me}: put: {}", told(|| put_and_fence(&context, theirs))),
         "fence" => println!("task {me}: gfence: {}", told(|| context.gfence())),
@@ -66,6 +58,44 @@ pub(crate) fn die(place: &str) -> Result<()> {
         other => panic!("no place is called `{other}`"),
     }
     Ok(())
+}
+
+/// Task 1 dies before it joins, once the others are ready for the launcher's signal: a file of each in a folder says so.
+fn die_before_joining(me: u32) {
+    let folder = std::env::var("JOB_TEST_FOLDER").expect("the test names a folder");
+    if me != VICTIM {
+        std::fs::write(format!("{folder}/ready-{me}"), "").expect("the folder can be written to");
+        return;
+    }
+    let tasks: usize =
+        std::env::var("LAPIS_TASKS").ok().and_then(|t| t.parse().ok()).expect("a launcher's task");
+    while std::fs::read_dir(&folder).map_or(0, Iterator::count) < tasks - 1 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    kill_myself();
+}
+
+fn count_hellos(context: &Context) -> Result<Arc<AtomicU64>> {
+    let heard = Arc::new(AtomicU64::new(0));
+    let here = Arc::clone(&heard);
+    context.set_handler(HELLO, move |_, _| {
+        here.fetch_add(1, Ordering::Relaxed);
+        Delivery::bury()
+    })?;
+    Ok(heard)
+}
+
+/// Task 1 dies, once all others have left the last fence, since a fence with a dead task may fail; after some time more.
+fn farewell(context: &Context, heard: &AtomicU64, later: Duration) -> Result<()> {
+    if context.task() != VICTIM {
+        return context.send(VICTIM, HELLO, &[], &[]);
+    }
+    context.wait_until(|| heard.load(Ordering::Relaxed) == u64::from(context.tasks()) - 1)?;
+    let begin = Instant::now();
+    while begin.elapsed() < later {
+        context.progress()?;
+    }
+    kill_myself();
 }
 
 /// Repeats a call until it fails.
@@ -107,17 +137,10 @@ pub(crate) fn survive() -> Result<()> {
         true
     });
     let context = builder.init()?;
-    let heard = Arc::new(AtomicU64::new(0));
-    let here = Arc::clone(&heard);
-    context.set_handler(HELLO, move |_, _| {
-        here.fetch_add(1, Ordering::Relaxed);
-        Delivery::bury()
-    })?;
+    let heard = count_hellos(&context)?;
     context.gfence()?;
     let me = context.task();
-    if me == VICTIM {
-        kill_myself();
-    }
+    farewell(&context, &heard, Duration::ZERO)?;
     context.wait_until(|| dead.load(Ordering::Relaxed) == VICTIM)?;
     let others: Vec<u32> = (0..context.tasks()).filter(|&t| t != me && t != VICTIM).collect();
     for _ in 0..100 {

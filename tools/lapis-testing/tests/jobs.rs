@@ -94,7 +94,13 @@ fn tasks_may_leave_one_after_the_other() {
 
 /// Task 1 of 3 dies; the survivors, who don't mind the launcher's signal, print a line each.
 fn death(scenario: &[&str]) -> Vec<String> {
-    let done = run(&Job::new(3).option("--grace=30"), scenario).expect(137);
+    let folder =
+        std::env::temp_dir().join(format!("lapis-jobs-{}-{}", std::process::id(), scenario.join("-")));
+    std::fs::create_dir_all(&folder).unwrap();
+    let job = Job::new(3).option("--grace=30").var("JOB_TEST_FOLDER", &folder.to_string_lossy());
+    let done = run(&job, scenario);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let done = done.expect(137);
     let launcher: Vec<&str> = done.err.lines().filter(|l| l.starts_with("lapirun")).collect();
     assert_eq!(launcher.len(), 1, "{}", done.err);
     assert!(launcher[0].contains("task 1") && launcher[0].contains("SIGKILL"), "{}", done.err);

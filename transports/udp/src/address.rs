@@ -87,9 +87,9 @@ impl Card {
         let mut out = vec![VERSION, self.rails, u8::from(self.explicit) * EXPLICIT, self.entries.len() as u8];
         out.extend_from_slice(&self.identity);
         for entry in &self.entries {
-            let bit = |set: bool, bit: u8| if set { bit } else { 0 };
-            let flags =
-                bit(entry.ip.is_ipv6(), V6) | bit(entry.loopback, LOOPBACK) | bit(entry.bridge, BRIDGE);
+            let flags = (u8::from(entry.ip.is_ipv6()) * V6)
+                | (u8::from(entry.loopback) * LOOPBACK)
+                | (u8::from(entry.bridge) * BRIDGE);
             let name = &entry.name.as_bytes()[..entry.name.len().min(NAME)];
             out.extend_from_slice(&[flags, entry.prefix]);
             out.extend_from_slice(&entry.port.to_le_bytes());

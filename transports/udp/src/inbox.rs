@@ -44,8 +44,8 @@ impl Inbox {
         }
         let mut n = 0;
         for event in events {
-            let Some((data, len)) = self.pop(dropped) else { break };
-            *event = Event { kind: EventKind::Datagram as u32, data, len: len as u32, ..Event::EMPTY };
+            let Some((bytes, len)) = self.pop(dropped) else { break };
+            *event = Event { kind: EventKind::Datagram as u32, data: bytes, len: len as u32, ..Event::EMPTY };
             n += 1;
         }
         n

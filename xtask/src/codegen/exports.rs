@@ -21,22 +21,26 @@ use std::ffi::{c_int, c_longlong, c_uint, c_ulong, c_void};
 ";
 
 pub(super) fn generate(sections: &[Section]) -> Result<String> {
-    let functions: HashSet<_> = sections
-        .iter()
-        .flat_map(|section| &section.items)
-        .filter_map(|item| match item {
-            Item::Handler(Handler { name, pointer, .. }) => {
-                Some(FunctionType { name: name.clone(), pointer: *pointer })
-            }
-            _ => None,
-        })
-        .collect();
+    let functions = function_types(sections);
     let mut out = String::from(TOP);
     for call in calls(sections) {
         export(&mut out, call, "", &functions)?;
         export(&mut out, call, "P", &functions)?;
     }
     Ok(out)
+}
+
+/// The names that stand for functions, not data.
+pub(super) fn function_types(sections: &[Section]) -> HashSet<FunctionType> {
+    let items = sections.iter().flat_map(|section| &section.items);
+    items
+        .filter_map(|item| match item {
+            Item::Handler(Handler { name, pointer, .. }) => {
+                Some(FunctionType { name: name.clone(), pointer: *pointer })
+            }
+            _ => None,
+        })
+        .collect()
 }
 
 fn export(out: &mut String, call: &Call, prefix: &str, functions: &HashSet<FunctionType>) -> Result<()> {

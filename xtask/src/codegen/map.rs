@@ -9,6 +9,10 @@ pub(super) fn generate(sections: &[Section]) -> String {
     for call in list::calls(sections) {
         out.push_str(&format!("    {0}; P{0};\n", call.name));
     }
+    out.push_str("\n    /* Fortran */\n");
+    for name in super::fortran::symbols(sections) {
+        out.push_str(&format!("    {name};\n"));
+    }
     out.push_str("local:\n    *;\n};\n");
     out
 }

@@ -7,6 +7,7 @@ mod abi;
 mod checks;
 mod coverage;
 mod exports;
+mod fortran;
 mod header;
 mod list;
 mod man;
@@ -39,6 +40,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     ];
     for (name, text) in man::generate(&sections, &binding.join("api/man"))? {
         outputs.push((root.join("docs/man").join(name), text));
+    }
+    for (name, text) in fortran::generate(&sections)? {
+        let text = if name.ends_with(".rs") { rustfmt(&text)? } else { text };
+        outputs.push((root.join(name), text));
     }
     let mut stale = Vec::new();
     for (path, text) in outputs {

@@ -293,10 +293,11 @@ impl View {
     //= LAPI Guide, LAPI_Putv, the errors of the target's vector
     pub(crate) unsafe fn layout(&self, side: Side) -> Outcome<Layout> {
         // SAFETY: the caller's promise.
-        if self.vec_type == LAPI_GEN_STRIDED_XFER {
-            unsafe { self.strided(side) }
-        } else {
-            unsafe { self.listed(side) }
+        unsafe {
+            match self.vec_type {
+                LAPI_GEN_STRIDED_XFER => self.strided(side),
+                _ => self.listed(side),
+            }
         }
     }
 

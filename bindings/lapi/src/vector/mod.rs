@@ -108,11 +108,14 @@ impl Scatter for Behind {
     }
 }
 
+/// Makes a layout of its description.
+type Build = dyn FnOnce(&[u8]) -> Layout + Send;
+
 /// A layout that is known once its description has arrived.
 struct Described {
     missing: usize,
     bytes: Vec<u8>,
-    build: Option<Box<dyn FnOnce(&[u8]) -> Layout + Send>>,
+    build: Option<Box<Build>>,
     layout: Option<Layout>,
     /// Data that came before the end of the description.
     early: Vec<(u64, Vec<u8>)>,
@@ -161,7 +164,9 @@ mod tests {
     #[test]
     fn a_description_may_arrive_after_the_data_that_it_describes() {
         let message: Vec<u8> = (0..15).collect();
-        for pieces in [vec![0..15], vec![8..15, 0..8], vec![10..15, 4..10, 0..4], vec![0..7, 12..15, 7..12]] {
+        for pieces in
+            [vec![0..8, 8..15], vec![8..15, 0..8], vec![10..15, 4..10, 0..4], vec![0..7, 12..15, 7..12]]
+        {
             let mut memory = [0u8; 10];
             let layout = layout_of(&mut memory);
             let Destination::Scatter(mut scatter) = described(8, &[], move |bytes| {

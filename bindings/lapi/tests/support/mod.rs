@@ -27,7 +27,7 @@ pub fn artifacts() -> &'static Path {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let status = Command::new(cargo)
             .args(["build", "--quiet", "--profile", profile])
-            .args(["-p", "lapis-lapi", "-p", "lapirun", "-p", "lapis-shm", "-p", "lapicc"])
+            .args(["-p", "lapis-lapi", "-p", "lapirun", "-p", "lapis-shm", "-p", "lapis-udp", "-p", "lapicc"])
             .arg("--target-dir")
             .arg(dir.parent().expect("the profile lies in the target directory"))
             .current_dir(BINDING)

@@ -1,0 +1,94 @@
+//! The samples compile by the wrapper compilers and print what the file beside them says.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::{Finished, Job, artifacts, checked, sample, scratch, transports};
+
+/// All C files below a folder.
+fn programs(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("the samples").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            programs(&path, out);
+        } else if path.extension().is_some_and(|e| e == "c") {
+            out.push(path);
+        }
+    }
+    out.sort();
+}
+
+fn compile(source: &Path) -> PathBuf {
+    let binary = scratch("sample");
+    let mut lapicc = Command::new(artifacts().join("lapicc"));
+    checked(
+        lapicc.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]).arg(source).arg("-o").arg(&binary),
+    );
+    binary
+}
+
+/// Lines in order: tasks print at the same time.
+#[track_caller]
+fn judge(source: &Path, printed: &str) {
+    let expected = std::fs::read_to_string(source.with_extension("out"))
+        .unwrap_or_else(|e| panic!("{}: no expected output: {e}", source.display()));
+    let mut printed: Vec<&str> = printed.lines().collect();
+    if let Some(some) = expected.strip_prefix("contains:\n") {
+        for line in some.lines() {
+            assert!(printed.contains(&line), "{}: `{line}` is missing in {printed:#?}", source.display());
+        }
+        return;
+    }
+    printed.sort_unstable();
+    assert_eq!(printed, expected.lines().collect::<Vec<_>>(), "{}", source.display());
+}
+
+fn without_tags(end: &Finished) -> String {
+    let lines = end.stdout();
+    lines
+        .lines()
+        .map(|line| line.split_once("] ").map_or(line, |(_, text)| text))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn samples_print_what_they_should() {
+    let mut sources = Vec::new();
+    programs(&sample(""), &mut sources);
+    assert!(sources.len() > 20);
+    for source in sources.iter().filter(|source| !source.to_string_lossy().contains("standalone")) {
+        let binary = compile(source);
+        for transport in transports() {
+            let end = Job::of(2).env("LAPIS_TRANSPORT", transport).run(&binary).success();
+            judge(source, &without_tags(&end));
+        }
+    }
+}
+
+//= LAPI Guide, chapter 16, tasks are started by hand with MP_* variables
+//= type=test
+#[test]
+fn tasks_can_be_started_by_hand() {
+    let source = sample("standalone/hello.c");
+    let binary = compile(&source);
+    let mut sh = Command::new("timeout");
+    sh.args(["60", "sh"]).arg(sample("standalone/by_hand.sh")).arg("2").arg(binary);
+    judge(&source, &checked(sh.env("LAPIS_TRANSPORT_PATH", artifacts())));
+}
+
+#[test]
+fn wrapper_compilers_show_what_they_would_do() {
+    let show = |program: &str, args: &[&str]| {
+        checked(Command::new(artifacts().join(program)).arg("-show").args(args))
+    };
+    let line = show("lapicc", &["-O2", "a.c", "-o", "a"]);
+    assert!(line.starts_with("cc -I") && line.contains("-llapi_r") && line.contains("-Wl,-rpath,"), "{line}");
+    assert!(!show("lapicc", &["-c", "a.c"]).contains("-llapi_r"));
+    assert!(show("lapicxx", &["a.C"]).starts_with("c++ "));
+    let other = checked(
+        Command::new(artifacts().join("lapicc")).args(["-show", "a.c"]).env("LAPIS_CC", "ccache gcc"),
+    );
+    assert!(other.starts_with("ccache gcc -I"), "{other}");
+}

@@ -1,0 +1,7 @@
+//! `lapifc`: compiles and links Fortran programs that use LAPI.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    lapicc::fortran()
+}
