@@ -328,6 +328,10 @@ impl Context {
             if self.shared.polling.load(Ordering::Relaxed) > 0 {
                 // A thread of the program polls; it arms the links again when it stops.
                 self.doze(Duration::from_millis(20));
+                if self.shared.polling.load(Ordering::Relaxed) > 0 {
+                    // It sleeps, too, and what woke us has woken it: step aside instead of looking again and again.
+                    std::thread::sleep(Duration::from_micros(50));
+                }
                 continue;
             }
             let held = self.guard();

@@ -45,6 +45,10 @@ const LONE: usize = 4;
 /// A packet leaves at once if the last datagrams left longer ago than this.
 const CLOSE: Nanos = 20_000;
 
+/// After so many polls that found nothing, a link that shares the context with others is polled every so many times.
+const BUSY: u32 = 256;
+const SELDOM: u32 = 16;
+
 /// Bytes that wait for company at most.
 const COMPANY: usize = 60_000;
 
@@ -96,6 +100,10 @@ pub(crate) struct Datagrams {
     said: VecDeque<EngineEvent>,
     /// Largest datagram of any path.
     datagram: usize,
+    /// All other tasks are behind this link.
+    alone: bool,
+    /// Polls since something was found.
+    idle: u32,
 }
 
 // SAFETY: the pointers in `events` and `slices` are scratch: nothing in them is used after the call that filled them.
@@ -204,6 +212,10 @@ impl Datagrams {
     ///
     /// `early_room` bounds the fragments that are taken before their message's first packet.
     pub(crate) fn poll(&mut self, link: &mut Link, mut early_room: usize) -> Result<usize, Status> {
+        self.idle = self.idle.wrapping_add(1);
+        if !self.alone && self.idle > BUSY && self.idle % SELDOM != 0 {
+            return Ok(0);
+        }
         let n = link.poll(&mut self.events[..])?;
         let now = self.now();
         let due = self.engine.next_timeout().is_some_and(|at| at <= now);
@@ -217,6 +229,9 @@ impl Datagrams {
             } else {
                 self.told(now, &event);
             }
+        }
+        if n > 0 {
+            self.idle = 0;
         }
         Ok(n + usize::from(due || self.holds_back()))
     }

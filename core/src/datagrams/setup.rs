@@ -44,6 +44,8 @@ pub(crate) struct Parties<'a> {
     pub(crate) context: u32,
     pub(crate) secret: &'a [u8; 32],
     pub(crate) epoch: u32,
+    /// All other tasks are behind this link.
+    pub(crate) alone: bool,
     /// The tasks that the link leads to, with their epochs.
     pub(crate) peers: Vec<(PeerId, Option<u32>)>,
 }
@@ -101,6 +103,8 @@ impl Datagrams {
             joined: Vec::new(),
             said: VecDeque::new(),
             datagram,
+            alone: parties.alone,
+            idle: 0,
         })
     }
 }

@@ -125,6 +125,18 @@ impl Context {
                 Some(operation) => Header::new(Kind::GetData, out.message, operation),
             };
             header.extra[0] = out.position;
+            if let (Source::Contiguous(from, _), true) = (&out.source, state.has_engines())
+                && state.engine_to(peer).is_some()
+            {
+                // SAFETY: whoever started the message promised that its source is valid until it is told otherwise.
+                let bytes = unsafe { super::am::bytes(from.add(out.position as usize), n) };
+                match self.try_packet(state, peer, &header, &[], bytes) {
+                    Status::Done => out.position += n,
+                    Status::Again => return None,
+                    other => return Some(Err(self.link_failed(peer, other))),
+                }
+                continue;
+            }
             let (source, position) = (&mut out.source, out.position);
             let status = self.try_packet_with(state, peer, &header, &[], n as usize, |bytes| {
                 // SAFETY: whoever started the message promised that its source is valid until it is told otherwise.
