@@ -10,7 +10,7 @@
 //! ```
 //!
 //! - [`Layout`] builds layouts with MPI's constructors and compiles them: equal layouts give equal, small programs.
-//! - [`verify`] is the verifier; errors carry the guide's codes and the instruction's index.
+//! - [`verify()`] is the verifier; errors carry the guide's codes and the instruction's index.
 //! - [`Registered`] is compiled once into nested strided blocks and moves bytes between memory and packets.
 //! - [`Machine`] is the plain interpreter: the oracle of the tests, and the engine for CONTROL and unverified programs.
 //! - [`ddm`] has the hook for functions that combine instead of copying.

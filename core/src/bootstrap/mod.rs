@@ -4,7 +4,7 @@
 //! launcher `lapirun` serves it; tasks started by hand with the guide's standalone variables (LAPI Guide, Chapter 16) serve it
 //! among themselves; a program started alone is a job of one task.
 //!
-//! [`detect`] looks at the environment and joins what it announces. An environment that announces several tasks which
+//! [`detect()`] looks at the environment and joins what it announces. An environment that announces several tasks which
 //! cannot be reached is an error that names the remedy, never a job of one.
 //!
 //! ```no_run

@@ -36,7 +36,7 @@ pub struct RmwArgs {
 impl Context {
     /// Changes a variable of a task atomically.
     ///
-    /// Every variable that is only changed this way, by [`local_rmw`] or by the processor's own atomics of that width is
+    /// Every variable that is only changed this way, by `local_rmw` or by the processor's own atomics of that width is
     /// safe from torn and lost updates, whichever way the operation travels.
     ///
     /// *LAPI Guide, LAPI_Rmw, LAPI_Rmw64.*
