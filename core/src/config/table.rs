@@ -228,6 +228,13 @@ variables! {
         source: "LAPI Guide, table 40",
         code: ERR_UDP_PKT_SZ,
     }
+    busy_poll: Option<u32> = "LAPIS_BUSY_POLL_US", unset {
+        group: Tuning,
+        kind: number(Unit::Microseconds, 0, 1_000_000),
+        help: "How long the kernel polls the network adapter when a UDP socket is read (SO_BUSY_POLL)",
+        more: "",
+        source: "Lapis",
+    }
     spin: Duration = "LAPIS_SPIN_US", "50" {
         group: Tuning,
         kind: number(Unit::Microseconds, 0, 1_000_000),

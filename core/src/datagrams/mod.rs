@@ -213,7 +213,7 @@ impl Datagrams {
     /// `early_room` bounds the fragments that are taken before their message's first packet.
     pub(crate) fn poll(&mut self, link: &mut Link, mut early_room: usize) -> Result<usize, Status> {
         self.idle = self.idle.wrapping_add(1);
-        if !self.alone && self.idle > BUSY && self.idle % SELDOM != 0 {
+        if !self.alone && self.idle > BUSY && !self.idle.is_multiple_of(SELDOM) {
             return Ok(0);
         }
         let n = link.poll(&mut self.events[..])?;
