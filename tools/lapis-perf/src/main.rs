@@ -28,6 +28,9 @@ fn main() -> ExitCode {
     if cli.list {
         return refuse(&plan::listing(), 0, false);
     }
+    if let Err(error) = output::reserve(cli.plot.as_deref()) {
+        return refuse(&format!("lapis-perf: {error:#}\n"), 1, true);
+    }
     diagnostics();
     match run(&cli, &plan) {
         Ok(()) => ExitCode::SUCCESS,
@@ -41,7 +44,6 @@ fn main() -> ExitCode {
 fn run(cli: &cli::Cli, plan: &plan::Plan) -> Result<()> {
     let session = Session::start(cli, plan.largest())?;
     let mut output = output::Output::new(cli, &session, plan);
-    output.reserve(cli.plot.as_deref())?;
     for figure in &plan.figures {
         output.begin(figure);
         let record = sample::measure(&session, figure, cli.time(), &mut || output.pulse())?;

@@ -25,6 +25,12 @@ pub(crate) struct Output {
     records: Vec<Record>,
 }
 
+/// Makes sure of a place for the drawing before anything is measured. All tasks do this, so that all refuse alike.
+pub(crate) fn reserve(plot: Option<&Path>) -> Result<()> {
+    let Some(path) = plot else { return Ok(()) };
+    std::fs::File::options().create(true).append(true).open(path).map(drop).with_context(|| refused(path))
+}
+
 impl Output {
     pub(crate) fn new(cli: &Cli, session: &Session, plan: &Plan) -> Self {
         let transport = session.context.transport_to(session.other()).unwrap_or("?").to_owned();
@@ -39,12 +45,6 @@ impl Output {
             heading: String::new(),
             records: Vec::new(),
         }
-    }
-
-    /// Makes sure of a place for the drawing before anything is measured.
-    pub(crate) fn reserve(&self, plot: Option<&Path>) -> Result<()> {
-        let Some(path) = plot.filter(|_| self.speaks) else { return Ok(()) };
-        std::fs::File::create(path).map(drop).with_context(|| refused(path))
     }
 
     /// Says what comes now.
