@@ -1,6 +1,5 @@
 //! `cargo xtask test`: every kind of test, one closing line.
 
-mod c_programs;
 mod runners;
 
 use crate::setup;
@@ -24,8 +23,6 @@ enum Kind {
     Doc,
     /// Models under loom
     Loom,
-    /// C programs under bindings/*/tests/programs
-    C,
 }
 
 /// What a runner counted.
@@ -47,11 +44,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         setup::ensure("test")?;
     }
     type Runner = fn() -> Result<Outcome>;
-    let all: [(Kind, &str, Runner); 4] = [
+    let all: [(Kind, &str, Runner); 3] = [
         (Kind::Rust, "unit and integration tests", runners::rust),
         (Kind::Doc, "documentation examples", runners::doc),
         (Kind::Loom, "loom models", runners::loom),
-        (Kind::C, "C programs", c_programs::run),
     ];
     let mut total = Count::default();
     let mut troubles = Vec::new();
