@@ -53,13 +53,16 @@ fn run(cli: &cli::Cli, plan: &plan::Plan) -> Result<()> {
     session.finish()
 }
 
-/// Ends with a text that all tasks of a job would write alike: the first one does.
+/// Ends with a text that all tasks of a job would write alike: the first one does, and its exit code is the job's. The others
+/// leave quietly, or the launcher might end the first before it has spoken.
 fn refuse(text: &str, code: i32, error: bool) -> ExitCode {
-    let alone = std::env::var("LAPIS_TASK").map_or(true, |task| task == "0");
-    match (alone, error) {
-        (true, true) => eprint!("{text}"),
-        (true, false) => print!("{text}"),
-        _ => {}
+    if std::env::var("LAPIS_TASK").is_ok_and(|task| task != "0") {
+        return ExitCode::SUCCESS;
+    }
+    if error {
+        eprint!("{text}");
+    } else {
+        print!("{text}");
     }
     ExitCode::from(u8::try_from(code).unwrap_or(2))
 }
