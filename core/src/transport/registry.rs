@@ -312,7 +312,7 @@ fn plugin_files(dir: &Path) -> Vec<PathBuf> {
 
 /// The directories searched after explicit paths and linked tables: those of `LAPIS_TRANSPORT_PATH` (separated by
 /// colons), then `lapis` and `transports` beside the library or executable that contains core, then `../lib/lapis`
-/// seen from the executable, then, for programs that cargo built, its output directories. Never the current directory:
+/// seen from the executable, then, where cargo built the program or the library, its output directories. Never the current directory:
 /// relative entries are left out.
 pub fn standard_dirs(path_variable: Option<&str>) -> Vec<PathBuf> {
     let mut dirs: Vec<PathBuf> = Vec::new();
@@ -338,12 +338,12 @@ pub fn standard_dirs(path_variable: Option<&str>) -> Vec<PathBuf> {
         if let Some(prefix) = dir.parent() {
             dirs.push(prefix.join("lib/lapis"));
         }
-        // Cargo's output directory holds `.fingerprint`; its `deps` and `examples` stand below.
-        for dir in dir.ancestors().take(2) {
-            if dir.join(".fingerprint").is_dir() {
-                dirs.push(dir.to_owned());
-                dirs.push(dir.join("deps"));
-            }
+    }
+    // Cargo's output directory holds `.fingerprint`; its `deps` and `examples` stand below.
+    for dir in exe_dir.into_iter().chain(own_object().as_deref().and_then(Path::parent)) {
+        for dir in dir.ancestors().take(2).filter(|d| d.join(".fingerprint").is_dir()) {
+            dirs.push(dir.to_owned());
+            dirs.push(dir.join("deps"));
         }
     }
     let mut seen = Vec::new();
