@@ -334,10 +334,8 @@ pub fn standard_dirs(path_variable: Option<&str>) -> Vec<PathBuf> {
         dirs.push(dir.join("lapis"));
         dirs.push(dir.join("transports"));
     }
-    if let Some(dir) = exe_dir {
-        if let Some(prefix) = dir.parent() {
-            dirs.push(prefix.join("lib/lapis"));
-        }
+    if let Some(prefix) = exe_dir.and_then(Path::parent) {
+        dirs.push(prefix.join("lib/lapis"));
     }
     // Cargo's output directory holds `.fingerprint`; its `deps` and `examples` stand below.
     for dir in exe_dir.into_iter().chain(own_object().as_deref().and_then(Path::parent)) {
