@@ -117,7 +117,7 @@ pub(crate) enum Handler {
 
 /// Header handlers by index. *LAPI Guide, LAPI_Addr_set.*
 pub(crate) struct HandlerTable {
-    slots: Box<[AtomicPtr<Handler>]>,
+    slots: Box<[AtomicPtr<Handler>; HANDLER_TABLE_SIZE]>,
     /// Replaced entries: a dispatcher may be inside one, so they live until the table goes.
     retired: Mutex<Vec<*mut Handler>>,
 }
@@ -130,7 +130,7 @@ unsafe impl Sync for HandlerTable {}
 impl HandlerTable {
     pub(crate) fn new() -> Self {
         Self {
-            slots: (0..HANDLER_TABLE_SIZE).map(|_| AtomicPtr::new(null_mut())).collect(),
+            slots: Box::new(std::array::from_fn(|_| AtomicPtr::new(null_mut()))),
             retired: Mutex::default(),
         }
     }
@@ -149,9 +149,9 @@ impl HandlerTable {
     }
 
     #[inline(always)]
-    pub(crate) fn get(&self, index: usize) -> Option<&Handler> {
+    pub(crate) fn get(&self, index: u64) -> Option<&Handler> {
         // SYNC: Acquire pairs with `set`.
-        let entry = self.slots.get(index)?.load(Ordering::Acquire);
+        let entry = self.slots.get(usize::try_from(index).ok()?)?.load(Ordering::Acquire);
         // SAFETY: entries live until the table is dropped.
         unsafe { entry.as_ref() }
     }

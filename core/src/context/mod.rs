@@ -50,7 +50,7 @@ pub(crate) struct Shared {
     pub(crate) tasks: u32,
     pub(crate) number: u32,
     /// 1 while this process owns the context; the kernel zeroes it in a forked child.
-    alive: local::ForkGuard,
+    pub(crate) alive: local::ForkGuard,
     pub(crate) terminated: AtomicBool,
     pub(crate) lock: ContextLock,
     state: UnsafeCell<State>,

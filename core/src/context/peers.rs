@@ -36,8 +36,9 @@ pub(crate) enum PeerState {
     Purged,
 }
 
-/// One other task.
+/// One other task. Aligned, so that finding one is a shift.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(crate) struct Peer {
     pub(crate) route: Route,
     pub(crate) state: PeerState,

@@ -104,7 +104,8 @@ impl Context {
         let mut events = [const { std::mem::MaybeUninit::<Event>::uninit() }; BATCH];
         // SAFETY: the lock is held; the reference ends before anything is dispatched.
         let state = unsafe { self.state() };
-        let local = state.paths[index] == crate::stats::Path::Local;
+        let path = state.paths[index];
+        let local = path == crate::stats::Path::Local;
         if local && state.self_pending == 0 {
             return 0;
         }
@@ -121,7 +122,7 @@ impl Context {
         }
         state.dispatching += 1;
         for event in &slots[..n] {
-            self.dispatch(index, event);
+            self.dispatch(path, event);
         }
         // SAFETY: as above.
         unsafe { self.state() }.dispatching -= 1;
