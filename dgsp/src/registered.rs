@@ -253,7 +253,7 @@ impl Registered {
             // SAFETY: the caller's promise: this piece is among the bytes that the program names.
             unsafe {
                 match (piece.control, ddm) {
-                    (None, _) => D::copy::<crate::engine::kernels::Long>(mem, at, piece.len),
+                    (None, _) => D::copy::<crate::engine::lengths::Long>(mem, at, piece.len),
                     (Some(_), None) => return Err(Error::whole(ErrorCode::Ctl, Fault::NoDdm)),
                     (Some((operation, operand)), Some(ddm)) => {
                         crate::ddm::apply_all(ddm, at, mem, piece.len, operand, operation)?;

@@ -4,6 +4,8 @@
 //! All of the crate's unsafe code is here and in the calls of [`crate::registered`] that take pointers.
 
 pub(crate) mod kernels;
+pub(crate) mod lengths;
+pub(crate) mod pace;
 pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod walk;
