@@ -44,8 +44,8 @@ pub(crate) fn wait<const STORES: u8>(value: usize) {
     }
 }
 
-/// The same number, unknown to the compiler: what it can't count it doesn't unroll, and unrolled, a loop loses most of what
-/// the waiting gains. (`black_box` would take the number through memory, a store more.)
+/// The same number, unknown to the compiler: what it can't count it neither unrolls nor takes for a memcpy. Unrolled, a loop
+/// loses most of what the waiting gains. (`black_box` would take the number through memory.)
 #[inline(always)]
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 pub(crate) fn opaque(mut n: usize) -> usize {

@@ -71,6 +71,7 @@ impl Plan {
             });
         }
         table(&mut blocks, &mut parts);
+        let mut parts = grids(parts);
         if parts.len() == 1 {
             return parts.remove(0);
         }
@@ -142,6 +143,37 @@ impl Plan {
         }
         Self::Loop { off, count, stride, size, body: Box::new(Self::lower(&l.body)) }
     }
+}
+
+/// Joins equal runs of blocks, equally far apart, to matrices: faces of boxes have a few rows of them, too few for a loop in the
+/// normal form, and every part costs a dispatch.
+fn grids(parts: Vec<Plan>) -> Vec<Plan> {
+    let mut out: Vec<Plan> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let joined = out.last().and_then(|last| join(last, &part));
+        match (joined, out.last_mut()) {
+            (Some(joined), Some(last)) => *last = joined,
+            _ => out.push(part),
+        }
+    }
+    out
+}
+
+fn join(last: &Plan, part: &Plan) -> Option<Plan> {
+    let Plan::Strided { off: next, count, stride, len, kernels } = *part else { return None };
+    let (off, rows, apart) = match *last {
+        Plan::Strided { off, count: c, stride: s, len: l, .. } if (c, s, l) == (count, stride, len) => {
+            (off, 1, next.checked_sub(off)?)
+        }
+        Plan::Grid { off, counts: [rows, c], strides: [apart, s], len: l, .. }
+            if (c, s, l) == (count, stride, len)
+                && apart.checked_mul(rows as isize)?.checked_add(off)? == next =>
+        {
+            (off, rows, apart)
+        }
+        _ => return None,
+    };
+    Some(Plan::Grid { off, counts: [rows + 1, count], strides: [apart, stride], len, kernels })
 }
 
 /// Whether no byte belongs to two blocks of the loop. Else the order of writes matters, and field by field changes it.
