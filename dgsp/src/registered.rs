@@ -100,6 +100,9 @@ impl Registered {
             Plan::Strided { off, len, .. } | Plan::Grid { off, len, .. } if bytes <= *len as u64 => {
                 Some(*off as i64)
             }
+            Plan::Fields { off, fields, .. } if bytes <= fields.first()?.len as u64 => {
+                Some((off + fields.first()?.off) as i64)
+            }
             _ => None,
         }
     }

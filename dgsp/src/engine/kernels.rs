@@ -3,6 +3,7 @@
 //! Each kernel exists in both directions; `mem` is the user's scattered memory, `buf` the packed side.
 #![allow(unsafe_code, reason = "the copy kernels work on the user's raw memory")]
 
+use crate::engine::comb::Comb;
 use crate::engine::lengths::{Aligned, Any, Chunks, Fixed, Length, Long, MEMCPY, Twice, WIDE};
 use crate::engine::pace::{self, Pace};
 use std::marker::PhantomData;
@@ -35,6 +36,12 @@ pub(crate) trait Direction {
     const GATHERS: bool;
     /// Picks this direction's kernel.
     fn kernel(pair: &Kernels) -> &Kernel;
+    /// # Safety
+    /// All blocks of `n` structures at `mem` are valid, as is `buf` for their bytes, and none overlaps `buf`.
+    unsafe fn comb(comb: &Comb, mem: *mut u8, buf: *mut u8, n: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { if Self::GATHERS { comb.run::<true>(mem, buf, n) } else { comb.run::<false>(mem, buf, n) } }
+    }
 }
 
 /// Gather: from `mem` to `buf`; `mem` is only read.

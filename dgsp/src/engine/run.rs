@@ -104,14 +104,17 @@ unsafe fn step<D: Direction>(plan: &Plan, mem: *mut u8, c: &mut Cursor) {
                 );
             }
             Plan::List { offs, ends, kernels } => list::<D>(kernels, offs, ends, mem, c),
-            Plan::Fields { off, count, stride, size, fields } => {
+            Plan::Fields { off, count, stride, size, fields, comb } => {
                 let mem = mem.wrapping_offset(*off);
                 repeat(
                     *count,
                     *size,
                     c,
                     |i, c| one_struct::<D>(fields, at(mem, *stride, i), c),
-                    |i, n, buf| structs::<D>(fields, at(mem, *stride, i), *stride, buf, *size, n),
+                    |i, n, buf| match comb {
+                        Some(comb) => D::comb(comb, at(mem, *stride, i), buf, n),
+                        None => structs::<D>(fields, at(mem, *stride, i), *stride, buf, *size, n),
+                    },
                 );
             }
             Plan::Loop { off, count, stride, size, body } => {
