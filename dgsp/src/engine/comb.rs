@@ -104,7 +104,7 @@ mod vectors {
                 m = m.wrapping_add(self.group * self.stride);
                 b = b.wrapping_add(self.group * self.size);
             }
-            if n % self.group > 0 {
+            if !n.is_multiple_of(self.group) {
                 let (named, packed) = self.masks(n % self.group);
                 // SAFETY: as above.
                 unsafe { one::<GATHERS>(m, named, b, packed, order) };
