@@ -2,6 +2,16 @@
 
 use lapis::Result;
 
+/// What the program sets through the builder goes over the environment, for the plugins as well.
+pub(crate) fn heap_of_the_builder() -> Result<()> {
+    let context = lapis::builder().set("LAPIS_SHM_HEAP", "1M").init()?;
+    drop(context.alloc(1 << 16)?);
+    let refused = context.alloc(8 << 20).expect_err("eight times as much as the heap");
+    println!("heap: {}", refused.with_causes());
+    context.gfence()?;
+    context.terminate()
+}
+
 /// No more open files than this.
 pub(crate) fn descriptors(limit: u64) -> Result<()> {
     set(libc::RLIMIT_NOFILE, limit);

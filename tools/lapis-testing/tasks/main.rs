@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         "die" => deaths::die(&detail),
         "survive" => deaths::survive(),
         "fork" => deaths::fork(),
+        "builder-heap" => limits::heap_of_the_builder(),
         "few-descriptors" => {
             limits::descriptors(detail.parse().unwrap_or(64)).and_then(|()| talk::all_to_all())
         }
