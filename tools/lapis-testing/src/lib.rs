@@ -7,7 +7,7 @@
 
 mod run;
 
-pub use run::Finished;
+pub use run::{Finished, Running};
 
 use lapis_shm as _;
 use std::ffi::{OsStr, OsString};
@@ -51,6 +51,19 @@ impl Job {
     /// # Panics
     /// The watchdog's time is over; what it prints says who waited for what.
     pub fn run(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Finished {
+        run::finish(self.command(program, args))
+    }
+
+    /// Starts a program on all tasks and lets the test go on.
+    ///
+    /// # Panics
+    /// The launcher can't be started.
+    pub fn start(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Running {
+        Running::start(self.command(program, args))
+    }
+
+    /// The launcher's command line and environment.
+    pub fn command(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Command {
         let mut command = clean(launcher());
         command.args(["-n", &self.tasks.to_string()]).args(&self.options);
         command.arg(program.as_ref()).args(args);
@@ -58,7 +71,7 @@ impl Job {
         for (name, value) in &self.variables {
             command.env(name, value);
         }
-        run::finish(command)
+        command
     }
 }
 

@@ -19,6 +19,7 @@ fn main() -> ExitCode {
         "fence-storm" => memory::fence_storm(),
         "leave-unevenly" => talk::leave_unevenly(),
         "die" => deaths::die(&detail),
+        "turmoil" => deaths::turmoil(),
         "survive" => deaths::survive(),
         "fork" => deaths::fork(),
         "builder-heap" => limits::heap_of_the_builder(),
