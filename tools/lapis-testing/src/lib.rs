@@ -100,19 +100,31 @@ pub fn folder() -> &'static Path {
 /// A program of the workspace, built first if it is missing: cargo builds another package's programs for no test.
 pub fn program(package: &str, name: &str) -> PathBuf {
     let path = folder().join(name);
-    if path.is_file() {
-        return path;
+    if !path.is_file() {
+        build(package, &["--bin", name]);
     }
+    assert!(path.is_file(), "package {package} gave no {}", path.display());
+    path
+}
+
+/// An example of the workspace that is a plugin, built first if it is missing or stale.
+pub fn example(package: &str, name: &str) -> PathBuf {
+    let path = folder().join(format!("examples/liblapis_{name}.so"));
+    build(package, &["--example", &format!("lapis_{name}")]);
+    assert!(path.is_file(), "package {package} gave no {}", path.display());
+    path
+}
+
+fn build(package: &str, target: &[&str]) {
     let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.args(["build", "--quiet", "-p", package, "--bin", name]);
+    build.args(["build", "--quiet", "-p", package]).args(target);
     build.current_dir(env!("CARGO_MANIFEST_DIR")).arg("--target-dir");
     build.arg(folder().parent().expect("the output directory has a parent"));
     if folder().ends_with("release") {
         build.arg("--release");
     }
     let status = build.status().unwrap_or_else(|e| panic!("{build:?}: {e}"));
-    assert!(status.success() && path.is_file(), "{build:?} gave no {}: {status}", path.display());
-    path
+    assert!(status.success(), "{build:?}: {status}");
 }
 
 fn launcher() -> PathBuf {
