@@ -32,7 +32,7 @@ pub struct Record {
     pub note: Option<String>,
 }
 
-/// The four units.
+/// The units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Unit {
     /// Nanoseconds for one operation.
@@ -47,6 +47,9 @@ pub enum Unit {
     /// Millions of operations a second.
     #[serde(rename = "M/s")]
     Millions,
+    /// Part of a core's time, in percent.
+    #[serde(rename = "%")]
+    Percent,
 }
 
 impl Unit {
@@ -57,6 +60,7 @@ impl Unit {
             Self::Microseconds => "us",
             Self::Gigabytes => "GB/s",
             Self::Millions => "M/s",
+            Self::Percent => "%",
         }
     }
 
