@@ -95,7 +95,9 @@ fn ucx(found: &mut Found, sockets: bool) {
 fn libfabric(found: &mut Found, sockets: bool) {
     let (transport, provider) = if sockets { ("tcp;rxm", "tcp;ofi_rxm") } else { ("shm", "shm") };
     let Some(program) = on_path("fi_pingpong") else {
-        found.1.push(Absent { name: "libfabric".into(), why: "no fi_pingpong (Debian: libfabric-bin)".into() });
+        found
+            .1
+            .push(Absent { name: "libfabric".into(), why: "no fi_pingpong (Debian: libfabric-bin)".into() });
         return;
     };
     let text = Line::new(["fi_info", "--version"]).output(Duration::from_secs(10)).unwrap_or_default();
