@@ -244,6 +244,13 @@ impl CompletionQueue {
         }
     }
 
+    /// Says that the thread which [`push`](Self::push) asked for can't be had. The jobs, if no other thread is there to run them.
+    pub(crate) fn without_thread(&self) -> VecDeque<Job> {
+        let mut q = self.state();
+        q.threads -= 1;
+        if q.threads == 0 { std::mem::take(&mut q.jobs) } else { VecDeque::new() }
+    }
+
     /// Says that a job taken by [`pop`](Self::pop) has ended.
     pub(crate) fn finished(&self) {
         self.state().running -= 1;

@@ -1,6 +1,8 @@
 //! Initialisation: join the job, open the transports, reach every task.
 
-use super::{Attributes, Context, Peer, PeerState, Route, Shared, Sleepers, local::ForkGuard, machine};
+use super::{
+    Attributes, Context, Peer, PeerState, Route, Shared, Sleepers, absent, local::ForkGuard, machine,
+};
 use crate::bootstrap::{self, Bootstrap};
 use crate::config::{Config, Environment, Origin};
 use crate::datagrams::{self, Datagrams, Parties, Timing};
@@ -11,7 +13,7 @@ use crate::message::State;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use crate::transport::abi::TransportOps;
 use crate::transport::{
-    Caps, Link, OpenParams, PeerId, Registry, Request, TransportError, Window, standard_dirs,
+    Caps, Link, OpenParams, PeerId, Registry, Request, TransportError, Window, standard_dirs, with_options,
 };
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -128,12 +130,12 @@ impl ContextBuilder {
     /// that no transport reaches. Each says what to do. Nothing is left behind.
     #[doc(alias = "LAPI_Init")]
     pub fn init(self) -> Result<Context> {
-        let config = self.configure()?;
-        let patience = *config.init_timeout.get();
+        let (config, environment) = self.configure()?;
         let mut job = match self.bootstrap {
             Some(job) => job,
             None => {
-                bootstrap::detect(&bootstrap::Options::default().context(self.number)).map_err(boot_error)?
+                let options = bootstrap::Options::default().context(self.number);
+                bootstrap::detect_in(&(&environment).into(), &options).map_err(boot_error)?
             }
         };
         let mut registry = Registry::new();
@@ -141,7 +143,7 @@ impl ContextBuilder {
             registry.register(table);
         }
         let Connected { links, datagrams, peers, windows, crowded } =
-            connect(&mut registry, &config, &self.plugin_paths, &mut *job, self.number, patience)?;
+            connect(&mut registry, &config, &environment, &self.plugin_paths, &mut *job, self.number)?;
         // Where tasks outnumber cores, whoever spins keeps another from working.
         let spin = if crowded { Duration::ZERO } else { *config.spin.get() };
         let interrupts = *config.interrupt.get();
@@ -193,8 +195,9 @@ impl ContextBuilder {
         Ok(context)
     }
 
-    fn configure(&self) -> Result<Config> {
-        let environment = self.environment.clone().unwrap_or_else(Environment::of_process);
+    /// The configuration, and the variables as a transport may ask for them: the environment under the builder's settings.
+    fn configure(&self) -> Result<(Config, Environment)> {
+        let mut environment = self.environment.clone().unwrap_or_else(Environment::of_process);
         let (mut config, warnings) = Config::from_env(&environment)?;
         for w in warnings {
             tracing::warn!("{w}");
@@ -205,10 +208,11 @@ impl ContextBuilder {
                 Ok(None) => {}
                 Err(e) => return Err(e.into()),
             }
+            environment.set(name, value);
         }
         // Here, so that a mistake shows before anything is opened.
         config.faults()?;
-        Ok(config)
+        Ok((config, environment))
     }
 }
 
@@ -231,11 +235,12 @@ struct Connected {
 fn connect(
     registry: &mut Registry,
     config: &Config,
+    environment: &Environment,
     plugin_paths: &[PathBuf],
     job: &mut dyn Bootstrap,
     number: u32,
-    patience: Duration,
 ) -> Result<Connected> {
+    let patience = *config.init_timeout.get();
     let (mut names, named) = config.preferred_transports();
     if !names.iter().any(|n| n == "loopback") {
         names.push("loopback".into());
@@ -252,7 +257,13 @@ fn connect(
         name: config.transport.get().as_ref().map_or_else(|| "loopback".into(), |n| n.join(",")),
         reasons: vec![e.to_string()],
     })?;
-    let mut links = open(registry, config, &names, named, job, number)?;
+    let (mut links, absent) = with_options(environment, || {
+        open(registry, config, &names, named, job, number).map(|links| {
+            let open: Vec<_> = links.iter().map(Link::name).collect();
+            let absent = absent::reasons(registry, &request, &names, &open);
+            (links, absent)
+        })
+    })?;
     let mut card = Vec::new();
     put_field(&mut card, b"host");
     put_field(&mut card, &machine::identity());
@@ -269,7 +280,7 @@ fn connect(
     let cards = job.exchange("transports", &card, patience).map_err(boot_error)?;
     let mut peers = Vec::with_capacity(cards.len());
     for (task, card) in cards.iter().enumerate() {
-        peers.push(reach(&mut links, task as PeerId, job.task(), card)?);
+        peers.push(reach(&mut links, &absent, task as PeerId, job.task(), card)?);
     }
     finish_connections(&mut links, patience)?;
     // Before anybody may send.
@@ -344,7 +355,6 @@ fn open(
         interrupts: *config.interrupt.get(),
     };
     let mut links = Vec::new();
-    let mut reasons = Vec::new();
     for name in names {
         // A job of one task needs no way to others.
         if job.tasks() == 1 && name != "loopback" && !named {
@@ -359,19 +369,20 @@ fn open(
                 if named || name == "loopback" {
                     return Err(Error::TransportRefused { name: name.clone(), reasons: vec![text] });
                 }
-                reasons.push(format!("{name}: {text}"));
             }
         }
     }
     if links.is_empty() {
-        reasons.push("no transport was found; see lapis-info".into());
-        return Err(Error::TransportNotFound { name: names.join(","), searched: reasons });
+        return Err(Error::TransportNotFound {
+            name: names.join(","),
+            searched: vec!["nothing was found; see lapis-info".into()],
+        });
     }
     Ok(links)
 }
 
 /// Connects to a task over the first transport that reaches it.
-fn reach(links: &mut [Link], task: PeerId, me: PeerId, card: &[u8]) -> Result<Peer> {
+fn reach(links: &mut [Link], absent: &[String], task: PeerId, me: PeerId, card: &[u8]) -> Result<Peer> {
     let mut peer = Peer::new();
     let mut reasons = Vec::new();
     for (index, link) in links.iter_mut().enumerate() {
@@ -391,9 +402,7 @@ fn reach(links: &mut [Link], task: PeerId, me: PeerId, card: &[u8]) -> Result<Pe
             Err(e) => return Err(link_error(link.name(), &e)),
         }
     }
-    if reasons.is_empty() {
-        reasons.push("none was opened; see LAPI_USE_SHM, LAPIS_TRANSPORT and lapis-info".into());
-    }
+    reasons.extend_from_slice(absent);
     peer.state = PeerState::Down;
     Err(Error::NoConnectivity { task, reasons })
 }

@@ -1,5 +1,6 @@
 //! A context: one task's membership in a job, with its transports, peers, operations and threads.
 
+mod absent;
 mod attributes;
 mod builder;
 mod datagrams;

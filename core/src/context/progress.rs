@@ -332,7 +332,10 @@ impl Context {
                 drop(context);
                 body();
             })
-            .map_err(|source| crate::Error::System { what: "starting a thread of the context", source })?;
+            .map_err(|source| crate::Error::System {
+                what: "starting a thread of the context (limits: RLIMIT_AS for its stack, RLIMIT_NPROC)",
+                source,
+            })?;
         self.shared.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(thread);
         Ok(())
     }
@@ -394,8 +397,21 @@ impl Context {
                 }
             };
             if let Err(e) = self.start_thread("lapis-handler", body) {
-                tracing::error!("completion handlers can't run: {e}");
+                self.run_without_threads(&e);
             }
+        }
+    }
+
+    /// Runs what is queued on this thread: a completion handler that never runs is one that somebody waits for.
+    #[cold]
+    fn run_without_threads(&self, why: &crate::Error) {
+        let _held = self.guard();
+        for job in self.shared.completions.without_thread() {
+            tracing::warn!(
+                "{}: a completion handler runs where its message arrived, and can't wait there",
+                why.with_causes()
+            );
+            self.run_inline(job);
         }
     }
 

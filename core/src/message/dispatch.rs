@@ -228,7 +228,7 @@ impl Context {
         }
     }
 
-    fn run_inline(&self, job: Job) {
+    pub(crate) fn run_inline(&self, job: Job) {
         // Calls that the handler makes must not poll: the packet being dispatched would go away under it.
         // SAFETY: the lock is held and the references end here.
         unsafe { self.state() }.dispatching += 1;

@@ -68,3 +68,13 @@ fn stolen_work_is_done_once() {
         assert_eq!((shares.len(), shares.iter().sum()), (tasks as usize, 1000), "{done:?}");
     }
 }
+
+#[test]
+fn futures_are_woken_in_interrupt_mode() {
+    for tasks in TASKS {
+        let done = run(tasks, env!("CARGO_BIN_EXE_awaiting"), &[]);
+        let all: Vec<String> =
+            (0..tasks).map(|t| format!("task {t}: {} bytes were handled", tasks * 10_000)).collect();
+        assert_eq!(done.sorted(), all);
+    }
+}

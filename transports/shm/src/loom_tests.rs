@@ -206,6 +206,58 @@ fn a_hole_left_by_a_dead_sender_is_stepped_over() {
     });
 }
 
+/// The next message's sender, length and first byte; all its bytes are alike.
+///
+/// # Safety
+/// The ring is alive.
+unsafe fn received(rx: &mut SharedRx<2, CHUNK>) -> Option<(u16, usize, u8)> {
+    let message = rx.next(|_| false)?.unwrap();
+    // SAFETY: the message stays in place until it is released.
+    let bytes: Vec<u8> = (0..message.len).map(|at| unsafe { *message.data.add(at) }).collect();
+    assert!(bytes.iter().all(|b| *b == bytes[0]), "torn: {bytes:?}");
+    rx.release();
+    Some((message.member, message.len, bytes[0]))
+}
+
+/// Two living senders, one message each, in a ring that stands one slot before its end: whoever is second wraps.
+#[test]
+fn two_senders_wrap_the_shared_ring() {
+    explore("shared ring, two senders, wrapping", 20, Some(2), || {
+        let ring = Ring::new(2);
+        // SAFETY: the ring outlives both ends.
+        let mut rx = unsafe { SharedRx::<2, CHUNK>::attach(ring.places()) };
+        // SAFETY: as above.
+        send(&mut unsafe { SharedTx::<2, CHUNK>::attach(ring.places(), 0) }, 9, 8);
+        // SAFETY: the message stays in place until it is released.
+        assert!(unsafe { received(&mut rx) } == Some((0, 8, 9)));
+        let senders: Vec<_> = [(1u16, 8), (2, 64)]
+            .map(|(member, len)| {
+                let ring = Arc::clone(&ring);
+                thread::spawn(move || {
+                    // SAFETY: the ring outlives the thread.
+                    let mut tx = unsafe { SharedTx::<2, CHUNK>::attach(ring.places(), member) };
+                    send(&mut tx, member as u8, len);
+                })
+            })
+            .into();
+        let mut seen = Vec::new();
+        while seen.len() < 2 {
+            // SAFETY: as above.
+            match unsafe { received(&mut rx) } {
+                Some(message) => seen.push(message),
+                None => thread::yield_now(),
+            }
+        }
+        for sender in senders {
+            sender.join().unwrap();
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, [(1, 8, 1), (2, 64, 2)], "a message was lost, doubled or damaged");
+        // SAFETY: as above.
+        assert!(unsafe { received(&mut rx) }.is_none());
+    });
+}
+
 /// A message, then a look at the word; against an announcement, then a look for the message.
 fn sleeping(have_membarrier: bool, interrupts: bool) {
     let line = Arc::new(Attention { word: AtomicU32::new(0), wakes: AtomicU32::new(0) });
