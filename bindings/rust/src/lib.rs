@@ -38,6 +38,10 @@
 //! assert_eq!(ticket, 0);
 //! # Ok::<(), lapis::Error>(())
 //! ```
+//!
+//! Data that is not contiguous is sent and received through [`layouts`].
+
+pub mod layouts;
 
 /// Everything else: transports, configuration, bootstrap, the raw operations.
 pub use lapis_core as core;
