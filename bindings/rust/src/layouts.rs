@@ -148,6 +148,8 @@ where
 /// Answers a header handler: scatters the message in place into memory that other tasks can reach; `origin` is a byte there.
 /// [`Delivery::then`] adds what runs afterwards.
 ///
+/// The context keeps its handlers and the memory its context: let the handler hold the memory weakly.
+///
 /// A message that does not fit is buried and told to the error handler.
 pub fn receive_into(
     context: &Context,
