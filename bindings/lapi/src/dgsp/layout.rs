@@ -84,6 +84,7 @@ impl Gather for Origin {
 /// Where a message goes whose header handler asked for a DGSP. `atom` is the atom size of the origin's program.
 //= LAPI Guide, LAPI_Xfer, scatter-side DGSP processing
 //= LAPI Guide, The enhanced header handler interface, bytes may be less than the message length
+#[inline(never)]
 pub(crate) fn destination(
     context: &Context,
     info: &lapi_return_info_t,
