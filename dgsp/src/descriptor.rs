@@ -61,10 +61,12 @@ impl Descriptor {
         if !(0..=isa::MAX_ATOM_SIZE).contains(&self.atom_size) {
             return Err(Error::whole(ErrorCode::Atom, Fault::AtomSize(self.atom_size)));
         }
-        if self.depth < 1 {
-            return Err(Error::whole(ErrorCode::Stack, Fault::Depth(self.depth)));
-        }
         Ok(())
+    }
+
+    /// Frames that may be live at once.
+    pub(crate) fn frames(&self) -> usize {
+        self.depth.max(0) as usize
     }
 
     /// The same bytes under CONTROL, so that the target's DDM function combines them with what is there. Operands have `atom`

@@ -55,16 +55,21 @@ fn random_layouts_deliver_what_a_list_of_bytes_says() {
     with_losses(2, &program, &["40", "0xfeed"]);
 }
 
-/// Packets are lost, doubled and overtake one another.
+/// Datagrams are lost, doubled and overtake one another, also small ones; and a transport that has no room now and then.
 fn with_losses(tasks: u32, program: &Path, args: &[&str]) {
-    if !transports().contains(&"udp") {
-        eprintln!("SKIPPED over udp: liblapis_udp.so is not built");
-        return;
+    let losses = "drop=0.05,dup=0.05,reorder=0.2,seed=11";
+    for (transport, chaos, size) in
+        [("udp", losses, "8K"), ("udp", losses, "1024"), ("shm", "again=0.3,seed=11", "8K")]
+    {
+        if !transports().contains(&transport) {
+            eprintln!("SKIPPED over {transport}: its plugin is not built");
+            continue;
+        }
+        let mut job = Job::of(tasks).env("LAPIS_TRANSPORT", transport);
+        job = job.env("LAPIS_CHAOS", chaos).env("MP_UDP_PACKET_SIZE", size);
+        job.args.extend(args.iter().map(|arg| (*arg).to_owned()));
+        job.run(program).success();
     }
-    let mut job = Job::of(tasks).env("LAPIS_TRANSPORT", "udp");
-    job = job.env("LAPIS_CHAOS", "drop=0.05,dup=0.05,reorder=0.2,seed=11");
-    job.args.extend(args.iter().map(|arg| (*arg).to_owned()));
-    job.run(program).success();
 }
 
 /// The words that C lays out are those that the engine reads: opcodes, sizes, the place of every field.

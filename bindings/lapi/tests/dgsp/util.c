@@ -124,6 +124,11 @@ static void registration_codes(void)
     sieve();
     p.descr.depth = 1;
     VERIFIED(LAPI_ERR_DGSP_STACK);
+    simple();
+    p.descr.depth = 0;
+    VERIFIED(LAPI_ERR_DGSP_STACK);
+    p.descr.depth = -1;
+    VERIFIED(LAPI_ERR_DGSP_STACK);
     describe(&p, 4, 8, 0, 4);
     control(&p, LAPI_DGSM_NO_CTL - 1, 0);
     copy(&p, 0, 4);
