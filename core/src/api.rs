@@ -42,17 +42,42 @@ impl Context {
                 return Ok(());
             }
         }
+        // SAFETY: the data is borrowed for as long as this call takes.
+        unsafe {
+            self.send_source(
+                target,
+                handler,
+                user_header,
+                Source::Contiguous(data.as_ptr(), data.len() as u64),
+            )
+        }
+    }
+
+    /// Sends an active message whose data comes from anywhere, and returns when the source is no longer needed.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    ///
+    /// # Safety
+    /// The source's memory is valid and unchanged until this returns, and a layout calls nothing of Lapis.
+    pub unsafe fn send_source(
+        &self,
+        target: PeerId,
+        handler: HandlerId,
+        user_header: &[u8],
+        source: Source,
+    ) -> Result<()> {
         let done = Flag(AtomicI32::new(0));
         let message = AmSend {
             target,
             handler: u64::from(handler.0),
             user_header,
-            source: Source::Contiguous(data.as_ptr(), data.len() as u64),
+            source,
             target_counter: 0,
             origin: done.notify(),
             completion: Notify::None,
         };
-        // SAFETY: this call waits until the flag says that the data is free. Handlers come from the table.
+        // SAFETY: this call waits until the flag says that the source is free. Handlers come from the table.
         unsafe { self.am_send(message)? };
         self.settle(&done, target)
     }

@@ -38,6 +38,10 @@
 //! assert_eq!(ticket, 0);
 //! # Ok::<(), lapis::Error>(())
 //! ```
+//!
+//! Data that is not contiguous is sent and received through [`layouts`].
+
+pub mod layouts;
 
 //! Operations that own what they work on can be awaited, by any executor:
 //!

@@ -271,7 +271,7 @@ impl Context {
             header = header.with_completion(self.expect_completion(target, completion)?);
         }
         // The first packet carries the user header and as much data as fits; the rest follows with progress.
-        let first = room.min(len);
+        let first = source.packet_bytes(room, len);
         loop {
             // SAFETY: the lock is held; the source is valid by the caller's promise.
             let status = unsafe {

@@ -12,9 +12,20 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Where the implementation is, and where its tests are.
-const CODE: &[&str] = &["bindings/lapi/src", "core/src", "tools/lapirun/src"];
-const TESTS: &[&str] =
-    &["bindings/lapi/tests", "core/tests", "core/src/config/tests.rs", "tools/lapirun/tests", "examples/c"];
+const CODE: &[&str] = &["bindings/lapi/src", "core/src", "dgsp/src", "tools/lapirun/src"];
+const TESTS: &[&str] = &[
+    "bindings/lapi/tests",
+    "bindings/fortran/tests",
+    "core/tests",
+    "core/src/config/tests.rs",
+    "tools/lapirun/tests",
+    "examples/c",
+    "examples/fortran",
+];
+
+/// Endings of sources, in which names are spelled as the list has them, and of Fortran's, in which case says nothing.
+const SOURCES: &[&str] = &["rs", "c", "h"];
+const FORTRAN: &[&str] = &["f", "f90", "inc"];
 
 const TOP: &str = "\
 <!-- Written by `cargo xtask codegen`. -->
@@ -28,6 +39,14 @@ struct File {
     path: String,
     text: String,
     words: BTreeSet<String>,
+    /// Whether the words are in capitals, whatever the file has.
+    capitals: bool,
+}
+
+impl File {
+    fn names(&self, name: &str) -> bool {
+        if self.capitals { self.words.contains(&name.to_uppercase()) } else { self.words.contains(name) }
+    }
 }
 
 pub(super) fn generate(sections: &[Section], root: &Path) -> Result<String> {
@@ -65,6 +84,8 @@ pub(super) fn generate(sections: &[Section], root: &Path) -> Result<String> {
         ("Utilities", "lapi_util_type_t"),
         ("Read-modify-write operations", "RMW_ops_t"),
         ("Vector types", "lapi_vectype_t"),
+        ("DGSP instructions", "lapi_dgsm_opcode_t"),
+        ("DGSP densities", "lapi_dgsp_density_t"),
         ("Where completion handlers run", "lapi_ret_flags_t"),
         ("What becomes of a message", "lapi_ctl_flags_t"),
         ("States of destinations", "lapi_dest_status_t"),
@@ -112,7 +133,7 @@ fn cited(file: &File) -> impl Iterator<Item = &str> {
 }
 
 fn naming(files: &[File], name: &str) -> Vec<String> {
-    files.iter().filter(|file| file.words.contains(name)).map(|file| file.path.clone()).collect()
+    files.iter().filter(|file| file.names(name)).map(|file| file.path.clone()).collect()
 }
 
 /// A few files; how many there are besides.
@@ -150,8 +171,10 @@ fn read(root: &Path, places: &[&str]) -> Vec<File> {
             // Written from the list, so that naming something there means nothing.
             let generated =
                 path.contains("/generated/") || path.ends_with("abi.rs") || path.ends_with("exports.rs");
-            let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned).collect();
-            (!generated && !path.ends_with("error/code.rs")).then_some(File { path, text, words })
+            let capitals = FORTRAN.iter().any(|ending| path.ends_with(&format!(".{ending}")));
+            let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let words = words.map(|w| if capitals { w.to_uppercase() } else { w.to_owned() }).collect();
+            (!generated && !path.ends_with("error/code.rs")).then_some(File { path, text, words, capitals })
         })
         .collect()
 }
@@ -163,7 +186,8 @@ fn collect(path: &Path, out: &mut Vec<std::path::PathBuf>) {
     }
     for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
         let path = entry.path();
-        let wanted = path.extension().is_some_and(|e| e == "rs" || e == "c" || e == "h");
+        let wanted =
+            path.extension().is_some_and(|e| SOURCES.iter().chain(FORTRAN).any(|ending| e == *ending));
         if path.is_dir() || wanted {
             collect(&path, out);
         }

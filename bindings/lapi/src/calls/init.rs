@@ -56,6 +56,7 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
         collective: AtomicBool::new(false),
         watches: super::Watches::default(),
         gets: crate::vector::PendingGets::default(),
+        ddm: crate::dgsp::DdmSlot::default(),
         purges: AtomicU64::new(0),
         udp_addresses: Mutex::new(udp_addresses),
         context,
