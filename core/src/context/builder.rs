@@ -1,5 +1,6 @@
 //! Initialisation: join the job, open the transports, reach every task.
 
+use super::refused::{boot_error, link_error, not_opened};
 use super::{Attributes, Context, Peer, PeerState, Route, Shared, Sleepers, local::ForkGuard, machine};
 use crate::bootstrap::{self, Bootstrap};
 use crate::config::{Config, Environment, Origin};
@@ -212,13 +213,6 @@ impl ContextBuilder {
     }
 }
 
-fn boot_error(e: bootstrap::BootstrapError) -> Error {
-    Error::Bootstrap {
-        what: e.to_string(),
-        source: std::error::Error::source(&e).map(|s| s.to_string().into()),
-    }
-}
-
 struct Connected {
     links: Vec<Link>,
     datagrams: Vec<Option<Box<Datagrams>>>,
@@ -355,9 +349,10 @@ fn open(
             Ok(link) => links.push(link),
             Err(why) => {
                 let text = why.to_string();
+                let error = not_opened(name, plugin.caps(), &why);
                 registry.refuse(name, why);
                 if named || name == "loopback" {
-                    return Err(Error::TransportRefused { name: name.clone(), reasons: vec![text] });
+                    return Err(error);
                 }
                 reasons.push(format!("{name}: {text}"));
             }
@@ -460,10 +455,6 @@ fn crowded(cards: &[Vec<u8>]) -> bool {
         union.iter_mut().zip(mask).for_each(|(all, one)| *all |= one);
     }
     local.len() > union.iter().map(|byte| byte.count_ones() as usize).sum()
-}
-
-fn link_error(name: &str, e: &TransportError) -> Error {
-    Error::Transport { transport: name.into(), what: e.to_string(), source: None }
 }
 
 fn put_field(card: &mut Vec<u8>, field: &[u8]) {
