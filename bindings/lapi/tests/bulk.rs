@@ -30,20 +30,21 @@ fn variables_and_hints_decide_and_refused_steps_are_replaced_by_packets() {
     let source = source("jobs/bulk.c");
     assert_eq!(setting(&source, "tasks:"), None);
     let program = compile(std::slice::from_ref(&source), &[]);
+    type Variables = &'static [(&'static str, &'static str)];
     const LONG: u64 = (33 << 20) + 5;
     let (yes, no) = (LAPI_USE_BULK_XFER, LAPI_NOT_USE_BULK_XFER);
-    let wanted = [("MP_USE_BULK_XFER", "yes"), ("MP_BULK_MIN_MSG_SIZE", "1000")];
+    let wanted: Variables = &[("MP_USE_BULK_XFER", "yes"), ("MP_BULK_MIN_MSG_SIZE", "1000")];
     // What comes of it over shared memory: each task sends, puts and gets once for each length.
-    let cases: [(&[(&str, &str)], i32, bool, [u64; 3]); 7] = [
+    let cases: [(Variables, i32, bool, [u64; 3]); 7] = [
         (&[], 0, false, [0, 0, 0]),
         (&[], yes, false, [6, 3 * (LONG + (150 << 10)), 0]),
         // A minimum below 4K counts as 4K; an active message that fits one packet goes in it.
-        (&wanted, 0, false, [10, 3 * (LONG + (150 << 10)) + 2 * (5000 + 4096), 0]),
-        (&wanted, no, false, [0, 0, 0]),
-        (&wanted, yes | no, false, [0, 0, 0]),
+        (wanted, 0, false, [10, 3 * (LONG + (150 << 10)) + 2 * (5000 + 4096), 0]),
+        (wanted, no, false, [0, 0, 0]),
+        (wanted, yes | no, false, [0, 0, 0]),
         // What was put or got in part goes by packets from the beginning; a pull goes on where it was.
-        (&wanted, 0, true, [1, LONG, 3]),
-        (&wanted, no, true, [0, 0, 0]),
+        (wanted, 0, true, [1, LONG, 3]),
+        (wanted, no, true, [0, 0, 0]),
     ];
     for transport in transports() {
         for (env, flags, faulty, expected) in cases {

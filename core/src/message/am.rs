@@ -4,6 +4,7 @@ use super::direct::{Bulk, Way, way_of};
 use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Outgoing, Source, Waiting};
 use crate::Context;
 use crate::completion::Notify;
+use crate::config::Origin;
 use crate::context::{PeerState, Route};
 use crate::error::{Error, Result};
 use crate::stats::Path;
@@ -251,7 +252,12 @@ impl Context {
         let mut header = Header::new(Kind::AmFirst, number, handler).with_target_counter(target_counter);
         header.user_header = user_header.len() as u16;
         header.total = len;
+        // Who sets the length up to which messages are copied wants that more than one copy less.
+        let copied = way == Way::Direct
+            && config.rexmit_buf_size.origin() != Origin::Default
+            && self.may_copy(len, user_header.len(), &origin);
         if way != Way::Packets
+            && !copied
             && let Source::Contiguous(data, _) = &source
         {
             header.kind = Kind::AmPull;

@@ -79,12 +79,22 @@ impl Context {
         }
     }
 
-    /// Copies a message that is about to go out in several packets, so that its buffer is free at once. Only where somebody
-    /// waits for that, the message is short enough, and not too many are copied already.
+    /// Whether a message that somebody waits to have sent is to be copied, so that its buffer is free at once: it is short
+    /// enough, and not too many are copied already.
+    //= LAPI Guide, table 40, MP_REXMIT_BUF_SIZE and MP_REXMIT_BUF_CNT
+    pub(super) fn may_copy(&self, len: u64, user_header: usize, origin: &Notify) -> bool {
+        let config = &self.shared.config;
+        // SAFETY: the lock is held and the reference ends here.
+        let copies = unsafe { self.state() }.copies;
+        !origin.is_none()
+            && len.saturating_add(user_header as u64) <= *config.rexmit_buf_size.get() as u64
+            && copies < *config.rexmit_buf_cnt.get()
+    }
+
+    /// Copies a message that is about to go out in several packets, if it may be, and tells whoever waits for its buffer.
     ///
     /// # Safety
     /// The lock is held; the source's memory is valid.
-    //= LAPI Guide, table 40, MP_REXMIT_BUF_SIZE and MP_REXMIT_BUF_CNT
     pub(super) unsafe fn keep_copy(
         &self,
         peer: PeerId,
@@ -92,21 +102,15 @@ impl Context {
         user_header: usize,
         origin: &mut Notify,
     ) -> Option<Box<[u8]>> {
-        let config = &self.shared.config;
-        let len = usize::try_from(source.len()).ok()?;
-        // SAFETY: the lock is held and the reference ends before anybody is told.
-        let state = unsafe { self.state() };
-        if origin.is_none()
-            || len + user_header > *config.rexmit_buf_size.get()
-            || state.copies >= *config.rexmit_buf_cnt.get()
-        {
+        if !self.may_copy(source.len(), user_header, origin) {
             return None;
         }
-        let mut copy = vec![0; len].into_boxed_slice();
+        let mut copy = vec![0; source.len() as usize].into_boxed_slice();
         // SAFETY: the caller's promise.
         unsafe { source.read(0, &mut copy) };
-        *source = Source::Contiguous(copy.as_ptr(), len as u64);
-        state.copies += 1;
+        *source = Source::Contiguous(copy.as_ptr(), copy.len() as u64);
+        // SAFETY: the lock is held and the reference ends before anybody is told.
+        unsafe { self.state() }.copies += 1;
         std::mem::take(origin).tell(self, peer, Ok(()));
         Some(copy)
     }
