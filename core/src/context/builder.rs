@@ -3,7 +3,7 @@
 use super::refused::{boot_error, link_error, not_opened};
 use super::{Attributes, Context, Peer, PeerState, Route, Shared, Sleepers, local::ForkGuard, machine};
 use crate::bootstrap::{self, Bootstrap};
-use crate::config::{Config, Environment, Origin};
+use crate::config::{Config, Environment, Origin, UseShm};
 use crate::datagrams::{self, Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
 use crate::handlers::{CompletionQueue, Delivery, HandlerTable, Incoming};
@@ -231,6 +231,8 @@ fn connect(
     patience: Duration,
 ) -> Result<Connected> {
     let (mut names, named) = config.preferred_transports();
+    // Nothing may take the place of shared memory where it alone is allowed.
+    let named = named || (*config.use_shm.get() == UseShm::Only && job.tasks() > 1);
     if !names.iter().any(|n| n == "loopback") {
         names.push("loopback".into());
     }
@@ -243,7 +245,7 @@ fn connect(
         chaos: config.faults()?,
     };
     registry.discover(&request).map_err(|e| Error::TransportRefused {
-        name: config.transport.get().as_ref().map_or_else(|| "loopback".into(), |n| n.join(",")),
+        name: if named { names.join(",") } else { "loopback".into() },
         reasons: vec![e.to_string()],
     })?;
     let mut links = open(registry, config, &names, named, job, number)?;
