@@ -3,7 +3,6 @@
  * nothing is heard for longer than that.
  */
 //= LAPI Guide, Registering an error handler, LAPI_ERR_TIMEOUT when a task does not acknowledge
-//= LAPI Guide, table 39, MP_DEBUG_NOTIMEOUT
 //= type=test
 #include "../programs/check.h"
 #include <signal.h>

@@ -14,6 +14,7 @@
 //= LAPI Guide, LAPI_Setcntr, sets a counter
 //= LAPI Guide, LAPI_Getcntr, reads a counter
 //= LAPI Guide, LAPI_Util, LAPI_ERR_UDP_PORT_INFO
+//= LAPI Guide, LAPI_Util, LAPI_ADD_UDP_DEST_PORT, table 21
 //= LAPI Guide, LAPI_Msgpoll, LAPI_ERR_MSG_INFO_NULL
 //= LAPI Guide, LAPI_Msg_string, LAPI_ERR_RET_PTR_NULL and LAPI_ERR_CODE_UNKNOWN
 //= LAPI Guide, LAPI_Qenv, LAPI_ERR_QUERY_TYPE and LAPI_ERR_RET_PTR_NULL
@@ -211,6 +212,12 @@ static void rest(void)
     GIVES(LAPI_ERR_UTIL_CMD, LAPI_Util(hndl, &util));
     util.Util_type = LAPI_ADD_UDP_DEST_PORT;
     GIVES(LAPI_ERR_UDP_PORT_INFO, LAPI_Util(hndl, &util));
+    lapi_udp_t port = {0x0100007f, 0xbeef};
+    util.Udp.udp_port = &port;
+    util.Udp.tgt = tasks;
+    GIVES(LAPI_ERR_TGT, LAPI_Util(hndl, &util));
+    util.Udp.tgt = me;
+    OK(LAPI_Util(hndl, &util));
     GIVES(LAPI_ERR_TGT, LAPI_Purge_totask(hndl, tasks));
     GIVES(LAPI_ERR_TGT, LAPI_Resume_totask(hndl, tasks));
 }
