@@ -3,6 +3,8 @@
 use crate::error::Error;
 use crate::message::Tracker;
 use crate::transport::PeerId;
+use crate::transport::lane::SendLane;
+use std::ptr::NonNull;
 
 /// How packets reach a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub(crate) enum PeerState {
 pub(crate) struct Peer {
     pub(crate) route: Route,
     pub(crate) state: PeerState,
+    /// The lane to it, where its transport has one.
+    pub(crate) lane: Option<NonNull<SendLane>>,
     /// Number of the next message to it.
     pub(crate) next_message: u32,
     /// Messages before this one are known to be done there.
@@ -58,6 +62,7 @@ impl Peer {
         Self {
             route: Route::NONE,
             state: PeerState::Up,
+            lane: None,
             next_message: 0,
             confirmed: 0,
             next_operation: 0,

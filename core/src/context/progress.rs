@@ -48,14 +48,34 @@ impl Context {
         Ok(Polled { events: self.progress_locked() })
     }
 
-    /// The same with the lock held.
-    #[inline]
+    /// One look of a loop that goes on looking: mostly at the lanes alone. The lock is held.
+    #[inline(always)]
+    pub(crate) fn progress_waiting(&self) -> usize {
+        // SAFETY: the lock is held; the reference ends before anything is dispatched.
+        let state = unsafe { self.state() };
+        if state.wants_full_look() || state.dispatching > 0 {
+            return self.progress_locked();
+        }
+        let handled = self.take_from_lanes();
+        if handled > 0 {
+            // SAFETY: as above.
+            if unsafe { self.state() }.has_work() {
+                self.advance();
+            }
+            self.wake_sleepers();
+        }
+        handled
+    }
+
+    /// A look at everything, with the lock held.
+    #[inline(never)]
     pub(crate) fn progress_locked(&self) -> usize {
         // SAFETY: the lock is held; the reference ends before anything is dispatched.
         let state = unsafe { self.state() };
         if state.dispatching > 0 {
             return 0;
         }
+        state.looked_at_everything();
         let (links, engines) = (state.links.len(), state.with_engines);
         let mut handled = 0;
         for index in 0..links {

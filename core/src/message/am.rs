@@ -121,6 +121,30 @@ impl Context {
     ) -> bool {
         // SAFETY: the lock is held and nothing below calls out.
         let state = unsafe { self.state() };
+        // SAFETY: the caller's promise.
+        if target_counter == 0
+            && let Some(status) = unsafe { state.send_in_lane(target, handler, data) }
+        {
+            return status == Status::Done;
+        }
+        // SAFETY: the lock is held; the rest is the caller's promise.
+        unsafe { self.am_short_by_table(target, handler, data, target_counter) }
+    }
+
+    /// As [`am_short_locked`](Self::am_short_locked), through the transport's table.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(never)]
+    unsafe fn am_short_by_table(
+        &self,
+        target: PeerId,
+        handler: u64,
+        data: &[u8],
+        target_counter: u64,
+    ) -> bool {
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
         let peer = &mut state.peers[target as usize];
         let index = peer.route.index();
         let Some(link) = state.links.get_mut(index) else { return false };

@@ -16,6 +16,7 @@ mod direct;
 mod dispatch;
 mod failure;
 mod fence;
+mod lanes;
 mod operation;
 mod packet;
 mod rma;
@@ -84,6 +85,8 @@ pub(crate) struct State {
     pub(crate) unacknowledged: Vec<PeerId>,
     /// Regions that peers of the safe interface may reach: (first address, length).
     pub(crate) regions: Vec<(u64, u64)>,
+    /// The lanes that this task reads.
+    pub(crate) inbound: lanes::Inbound,
     /// Packets to ourselves that have not come back yet: the self transport is polled only for them.
     pub(crate) self_pending: u32,
     /// Non-zero while a packet is being dispatched: no waiting, no polling.
@@ -98,7 +101,7 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(links: Vec<Link>, datagrams: Vec<Option<Box<Datagrams>>>, peers: Vec<Peer>) -> Self {
-        Self {
+        let mut state = Self {
             with_engines: datagrams.iter().any(Option::is_some),
             datagrams,
             paths: links.iter().map(packet::path_of).collect(),
@@ -115,13 +118,16 @@ impl State {
             exchanges: Exchanges::default(),
             unacknowledged: Vec::new(),
             regions: Vec::new(),
+            inbound: lanes::Inbound::default(),
             self_pending: 0,
             dispatching: 0,
             scratch: Vec::new(),
             statistics: Statistics::default(),
             ended_sends: 0,
             ended_receives: 0,
-        }
+        };
+        state.find_lanes();
+        state
     }
 
     /// Whether something advances only when progress is made, arrivals or not.

@@ -27,7 +27,7 @@ pub(crate) const MAX_MESSAGE: usize = CHUNK;
 /// Senders that a segment can have at once.
 pub(crate) const MEMBERS: usize = 4096;
 /// With more lanes than this in use the receiver reads a bitmap instead of every lane.
-pub(crate) const DIRECT_LANES: usize = 8;
+pub(crate) const DIRECT_LANES: usize = lapis_core::transport::lane::MAX_DIRECT;
 
 pub(crate) type Tx = LaneTx<SLOTS, DATA>;
 pub(crate) type Rx = LaneRx<SLOTS, DATA>;
