@@ -7,10 +7,11 @@ use crate::handles::{self, Instance, Reservation};
 use crate::{diagnostics, handlers};
 use lapis_core::config::{Config, Environment, EuiLib, MsgApi, UseShm};
 use lapis_core::context::RawHooks;
+use lapis_core::sync::blocking::Mutex;
 use lapis_core::sync::{AtomicBool, AtomicI32, AtomicU64};
 use lapis_core::{Context, Error};
 use std::ffi::{c_int, c_void};
-use std::sync::{Mutex, Once};
+use std::sync::Once;
 
 //= LAPI Guide, LAPI_Init, initializes a context
 pub(crate) unsafe extern "C" fn init(hndl: *mut lapi_handle_t, info: *mut lapi_info_t) -> c_int {

@@ -7,9 +7,10 @@ use crate::handlers::raw;
 use crate::handles::{self, Instance, lock};
 use lapis_core::handlers::{HANDLER_TABLE_SIZE, Incoming};
 use lapis_core::message::{AmSend, Source};
+use lapis_core::sync::blocking::Mutex;
 use lapis_core::{CompletionHandler, Context, Delivery, Error, LapiCode, Notify, Run};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// An active message whose data a vector gives.
 pub(crate) struct Message<'a> {

@@ -8,11 +8,11 @@ use crate::handlers::raw;
 use crate::handles::{self, Instance, lock};
 use lapis_core::handlers::Incoming;
 use lapis_core::message::{AmSend, Destination, Direction, Gather, GetArgs, Source};
+use lapis_core::sync::blocking::Mutex;
 use lapis_core::{CompletionHandler, Context, Counter, Delivery, Notify, Run};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
-use std::sync::Mutex;
 
 /// Gets whose answer has not arrived, by number.
 #[derive(Default)]
