@@ -3,12 +3,12 @@
 use crate::Context;
 use crate::error::{Error, Result};
 use crate::message::Destination;
+use crate::sync::blocking::{Condvar, Mutex, MutexGuard};
 use crate::sync::{AtomicPtr, Ordering};
 use crate::transport::PeerId;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
-use std::sync::{Condvar, Mutex};
 
 /// Number of entries of the handler table; index 0 is never used.
 #[doc(alias = "LOC_ADDRTBL_SZ")]
@@ -203,7 +203,7 @@ impl CompletionQueue {
         Self { inner: Mutex::default(), more: Condvar::new(), max_threads: max_threads.max(1) }
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, QueueState> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         // A panicking handler ends its thread, not the queue.
         self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

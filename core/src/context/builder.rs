@@ -1,10 +1,11 @@
 //! Initialisation: join the job, open the transports, reach every task.
 
+use super::refused::{boot_error, link_error, not_opened};
 use super::{
     Attributes, Context, Peer, PeerState, Route, Shared, Sleepers, absent, local::ForkGuard, machine,
 };
 use crate::bootstrap::{self, Bootstrap};
-use crate::config::{Config, Environment, Origin};
+use crate::config::{Config, Environment, Origin, UseShm};
 use crate::datagrams::{self, Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
 use crate::handlers::{CompletionQueue, Delivery, HandlerTable, Incoming};
@@ -216,13 +217,6 @@ impl ContextBuilder {
     }
 }
 
-fn boot_error(e: bootstrap::BootstrapError) -> Error {
-    Error::Bootstrap {
-        what: e.to_string(),
-        source: std::error::Error::source(&e).map(|s| s.to_string().into()),
-    }
-}
-
 struct Connected {
     links: Vec<Link>,
     datagrams: Vec<Option<Box<Datagrams>>>,
@@ -242,6 +236,8 @@ fn connect(
 ) -> Result<Connected> {
     let patience = *config.init_timeout.get();
     let (mut names, named) = config.preferred_transports();
+    // Nothing may take the place of shared memory where it alone is allowed.
+    let named = named || (*config.use_shm.get() == UseShm::Only && job.tasks() > 1);
     if !names.iter().any(|n| n == "loopback") {
         names.push("loopback".into());
     }
@@ -254,7 +250,7 @@ fn connect(
         chaos: config.faults()?,
     };
     registry.discover(&request).map_err(|e| Error::TransportRefused {
-        name: config.transport.get().as_ref().map_or_else(|| "loopback".into(), |n| n.join(",")),
+        name: if named { names.join(",") } else { "loopback".into() },
         reasons: vec![e.to_string()],
     })?;
     let (mut links, absent) = with_options(environment, || {
@@ -365,9 +361,10 @@ fn open(
             Ok(link) => links.push(link),
             Err(why) => {
                 let text = why.to_string();
+                let error = not_opened(name, plugin.caps(), &why);
                 registry.refuse(name, why);
                 if named || name == "loopback" {
-                    return Err(Error::TransportRefused { name: name.clone(), reasons: vec![text] });
+                    return Err(error);
                 }
             }
         }
@@ -469,10 +466,6 @@ fn crowded(cards: &[Vec<u8>]) -> bool {
         union.iter_mut().zip(mask).for_each(|(all, one)| *all |= one);
     }
     local.len() > union.iter().map(|byte| byte.count_ones() as usize).sum()
-}
-
-fn link_error(name: &str, e: &TransportError) -> Error {
-    Error::Transport { transport: name.into(), what: e.to_string(), source: None }
 }
 
 fn put_field(card: &mut Vec<u8>, field: &[u8]) {

@@ -10,6 +10,7 @@ mod machine;
 mod memory;
 mod peers;
 mod progress;
+mod refused;
 mod region;
 mod terminate;
 mod wait;

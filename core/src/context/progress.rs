@@ -3,10 +3,10 @@
 use super::Context;
 use crate::error::Result;
 use crate::handlers::{CompletionHandler, Job};
+use crate::sync::blocking::{Condvar, Mutex};
 use crate::sync::{AtomicU32, Ordering, spin_loop};
 use crate::transport::{Caps, Event, Status};
 use crate::wire::{Header, Kind};
-use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 /// Longest sleep in one piece: a bound for what nobody would wake us for.

@@ -288,6 +288,7 @@ impl Context {
             message: header.message,
             answer_to: Some(operation),
             origin,
+            copy: None,
         });
         if header.total == 0 {
             self.reply_packet(source, &Header::new(Kind::GetData, 0, operation), &[]);
