@@ -98,6 +98,7 @@ pub enum ServerEvent {
 
 enum Command {
     TaskExited { task: u32, how: String },
+    TaskRestarts { task: u32 },
     Stop,
 }
 
@@ -147,6 +148,11 @@ impl Server {
     /// Says that a task's process has ended; `how` completes the sentence "task 3 …". Operations that wait for it fail with that text.
     pub fn task_exited(&self, task: u32, how: &str) {
         self.command(Command::TaskExited { task, how: clip(how) });
+    }
+
+    /// Says that a task whose process has ended is started anew: it may come back into the contexts that it was in.
+    pub fn task_restarts(&self, task: u32) {
+        self.command(Command::TaskRestarts { task });
     }
 
     fn command(&self, command: Command) {
@@ -275,6 +281,7 @@ impl Loop {
         loop {
             match self.inbox.try_recv() {
                 Ok(Command::TaskExited { task, how }) => self.store.exited(task, how, now),
+                Ok(Command::TaskRestarts { task }) => self.store.restarts(task),
                 Ok(Command::Stop) | Err(mpsc::TryRecvError::Disconnected) => return false,
                 Err(mpsc::TryRecvError::Empty) => return true,
             }
@@ -431,6 +438,7 @@ impl Loop {
         let welcome = Message::Welcome {
             proof: transcript.prove(key, ROLE_SERVER),
             generation: member.space.1,
+            rounds: member.rounds,
             job: self.config.job_id.clone(),
             secret: self.config.same_user.then_some(self.config.secret),
         };

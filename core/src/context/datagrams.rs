@@ -30,6 +30,10 @@ impl Context {
                 self.peer_restarted(unit.peer);
                 continue;
             }
+            // SAFETY: the lock is held and the reference ends here.
+            if unsafe { self.state() }.peers[unit.peer as usize].state == PeerState::Purged {
+                continue; // A handler of this round has purged it.
+            }
             // SAFETY: `dispatching` keeps the link from being polled until the units are dealt with.
             self.packet_arrived(index, unit.peer, unsafe { unit.bytes() });
         }
@@ -115,6 +119,9 @@ impl Context {
             }
             Event::PeerRestarted { peer, epoch } => {
                 tracing::debug!(peer, epoch, "a new life of the peer is heard");
+            }
+            Event::PeerRenewed { peer, .. } => {
+                self.look_for(peer);
             }
             Event::PathSuspect { peer, path } => {
                 tracing::warn!(peer, path, "a path does not answer; its packets take others");

@@ -39,6 +39,12 @@ pub(crate) enum PeerState {
 pub(crate) struct Peer {
     pub(crate) route: Route,
     pub(crate) state: PeerState,
+    /// How often everything began anew with it: it was purged, purged us, or was started anew.
+    pub(crate) life: u32,
+    /// The epoch of its process, as far as the bootstrap told.
+    pub(crate) process: Option<u32>,
+    /// Its process is known to have ended.
+    pub(crate) dead: bool,
     /// Number of the next message to it.
     pub(crate) next_message: u32,
     /// Messages before this one are known to be done there.
@@ -58,6 +64,9 @@ impl Peer {
         Self {
             route: Route::NONE,
             state: PeerState::Up,
+            life: 0,
+            process: None,
+            dead: false,
             next_message: 0,
             confirmed: 0,
             next_operation: 0,

@@ -28,7 +28,7 @@ mod setup;
 pub(crate) use setup::{Parties, Timing, epoch};
 
 use crate::reliable::{
-    Body, Delivery, Engine, Event as EngineEvent, JobAuth, Lane, Memory, NO_TOKEN, Nanos, Segment,
+    Body, Delivery, Engine, Event as EngineEvent, JobAuth, Lane, Memory, NO_TOKEN, Nanos, PathInfo, Segment,
     SubmitError, Transmit, Verdict,
 };
 use crate::transport::{DatagramBatch, Event, EventKind, Link, PeerId, RawSlice, Status};
@@ -48,6 +48,9 @@ const CLOSE: Nanos = 20_000;
 /// After so many polls that found nothing, a link that shares the context with others is polled every so many times.
 const BUSY: u32 = 256;
 const SELDOM: u32 = 16;
+
+/// A datagram that every path carries, as IPv6 demands.
+const SURE: usize = 1232;
 
 /// Bytes that wait for company at most.
 const COMPANY: usize = 60_000;
@@ -273,7 +276,13 @@ impl Datagrams {
         let outcome = match event.kind {
             k if k == EventKind::Path as u32 => {
                 let path = u8::try_from(event.token).unwrap_or(u8::MAX);
-                let resized = self.engine.set_max_datagram(event.peer, path, event.len as usize);
+                self.datagram = self.datagram.max(event.len as usize);
+                let resized = if self.engine.path_state(event.peer, path).is_some() {
+                    self.engine.set_max_datagram(event.peer, path, event.len as usize)
+                } else {
+                    let path = PathInfo { path_id: path, max_datagram: event.len as usize };
+                    self.engine.add_path(event.peer, path)
+                };
                 resized.and_then(|()| self.engine.hint_path(event.peer, path, event.status != 0))
             }
             k if k == EventKind::Overflow as u32 => {
@@ -310,6 +319,16 @@ impl Datagrams {
     /// When the engine wants to be polled if nothing arrives, as a span from now.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.engine.next_timeout().map(|at| Duration::from_nanos(at.saturating_sub(self.now())))
+    }
+
+    /// Makes a task a peer that was reached by another link before, and whose incarnation is still to be learnt. Its paths
+    /// are told by the link.
+    pub(crate) fn adopt(&mut self, peer: PeerId, epoch: u32) {
+        self.alone = false;
+        let first = PathInfo { path_id: 0, max_datagram: SURE };
+        if let Err(e) = self.engine.add_peer(self.now(), peer, epoch, None, &[first]) {
+            tracing::debug!("{e}");
+        }
     }
 
     /// Stops talking to a peer.

@@ -35,6 +35,14 @@ pub enum Event {
         /// Its epoch.
         epoch: u32,
     },
+    /// A later incarnation of a peer has been heard than the one that was being looked for since it was added or
+    /// resumed. Nothing was lost; but it may be another process, in another place.
+    PeerRenewed {
+        /// Who it is.
+        peer: u32,
+        /// Its epoch.
+        epoch: u32,
+    },
     /// A path stopped acknowledging; its units go over the other paths.
     PathSuspect {
         /// Where it leads.

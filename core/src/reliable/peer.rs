@@ -168,6 +168,8 @@ impl Peer {
                 self.reset(shared);
                 self.confirmed = false;
                 shared.events.push_back(Event::PeerRestarted { peer: self.task, epoch: source });
+            } else {
+                shared.events.push_back(Event::PeerRenewed { peer: self.task, epoch: source });
             }
         }
         self.remote_epoch = source;

@@ -194,6 +194,16 @@ impl Socket {
     }
 
     /// The path MTU of a connected socket.
+    /// Takes datagrams from anybody again.
+    pub(crate) fn disconnect(&self) -> io::Result<()> {
+        // SAFETY: plain data, valid as zeros.
+        let mut nobody: libc::sockaddr = unsafe { zeroed() };
+        nobody.sa_family = libc::AF_UNSPEC as libc::sa_family_t;
+        let len = size_of::<libc::sockaddr>() as libc::socklen_t;
+        // SAFETY: the address is valid for the call.
+        check(unsafe { libc::connect(self.fd(), &raw const nobody, len) }).map(drop)
+    }
+
     pub(crate) fn path_mtu(&self) -> io::Result<usize> {
         let (level, name) =
             if self.v6 { (libc::IPPROTO_IPV6, libc::IPV6_MTU) } else { (libc::IPPROTO_IP, libc::IP_MTU) };
