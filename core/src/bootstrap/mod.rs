@@ -64,6 +64,8 @@ pub mod variables {
     pub const TASK: &str = "LAPIS_TASK";
     /// Number of tasks of the job.
     pub const TASKS: &str = "LAPIS_TASKS";
+    /// How many times this task was started anew; not set in its first process.
+    pub const RESTARTS: &str = "LAPIS_JOB_RESTARTS";
     /// Seconds that the search for the other tasks may take.
     pub const BOOT_TIMEOUT: &str = "LAPIS_BOOT_TIMEOUT";
     /// The guide's number of this task.

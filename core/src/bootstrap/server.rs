@@ -98,7 +98,6 @@ pub enum ServerEvent {
 
 enum Command {
     TaskExited { task: u32, how: String },
-    TaskRestarts { task: u32 },
     Stop,
 }
 
@@ -145,14 +144,9 @@ impl Server {
         &self.address
     }
 
-    /// Says that a task's process has ended; `how` completes the sentence "task 3 …". Operations that wait for it fail with that text.
+    /// Says that a task's process has ended for good; `how` completes the sentence "task 3 …". Operations that wait for it fail with that text.
     pub fn task_exited(&self, task: u32, how: &str) {
         self.command(Command::TaskExited { task, how: clip(how) });
-    }
-
-    /// Says that a task whose process has ended is started anew: it may come back into the contexts that it was in.
-    pub fn task_restarts(&self, task: u32) {
-        self.command(Command::TaskRestarts { task });
     }
 
     fn command(&self, command: Command) {
@@ -281,7 +275,6 @@ impl Loop {
         loop {
             match self.inbox.try_recv() {
                 Ok(Command::TaskExited { task, how }) => self.store.exited(task, how, now),
-                Ok(Command::TaskRestarts { task }) => self.store.restarts(task),
                 Ok(Command::Stop) | Err(mpsc::TryRecvError::Disconnected) => return false,
                 Err(mpsc::TryRecvError::Empty) => return true,
             }

@@ -158,11 +158,6 @@ impl Store {
         Ok(Some(Member { space: id, task, rounds: space.completed }))
     }
 
-    /// A task whose process has ended is started anew.
-    pub(crate) fn restarts(&mut self, task: u32) {
-        self.exited.remove(&task);
-    }
-
     /// A member asks for something.
     pub(crate) fn request(&mut self, conn: ConnId, member: Member, request: Message, now: Instant) {
         let task = member.task;

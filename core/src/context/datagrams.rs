@@ -26,8 +26,8 @@ impl Context {
         let units = datagrams.take_units();
         state.dispatching += 1;
         for unit in &units {
-            if unit.is_new_life() {
-                self.peer_restarted(unit.peer);
+            if let Some(lost) = unit.new_life_after() {
+                self.peer_restarted(unit.peer, lost);
                 continue;
             }
             // SAFETY: the lock is held and the reference ends here.
@@ -117,7 +117,7 @@ impl Context {
                 let seconds = silence / 1_000_000_000;
                 self.fell_silent(peer, seconds);
             }
-            Event::PeerRestarted { peer, epoch } => {
+            Event::PeerRestarted { peer, epoch, .. } => {
                 tracing::debug!(peer, epoch, "a new life of the peer is heard");
             }
             Event::PeerRenewed { peer, .. } => {

@@ -64,12 +64,13 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    fn new_life(peer: PeerId) -> Self {
-        Self { peer, ptr: std::ptr::null(), len: 0 }
+    fn new_life(peer: PeerId, lost: usize) -> Self {
+        Self { peer, ptr: std::ptr::null(), len: lost }
     }
 
-    pub(crate) fn is_new_life(self) -> bool {
-        self.ptr.is_null()
+    /// If it is the news of a new life: how many packets for the former one are lost.
+    pub(crate) fn new_life_after(self) -> Option<usize> {
+        self.ptr.is_null().then_some(self.len)
     }
 
     /// # Safety
@@ -263,8 +264,8 @@ impl Datagrams {
             Verdict::Accept
         });
         while let Some(event) = self.engine.poll_event() {
-            if let EngineEvent::PeerRestarted { peer, .. } = event {
-                self.units.insert(before, Unit::new_life(peer));
+            if let EngineEvent::PeerRestarted { peer, outstanding, .. } = event {
+                self.units.insert(before, Unit::new_life(peer, outstanding));
             }
             self.said.push_back(event);
         }

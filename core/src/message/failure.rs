@@ -64,15 +64,15 @@ impl Context {
 
     /// A peer has purged this task, or started anew: what was under way with it will not end.
     #[cold]
-    pub(crate) fn peer_restarted(&self, peer: PeerId) {
+    pub(crate) fn peer_restarted(&self, peer: PeerId, lost: usize) {
         // SAFETY: the lock is held; the reference is renewed after operations are told.
         let state = unsafe { self.state() };
         let interrupted = state.assemblies.forget_peer(peer);
         let pending = self.give_up(peer);
-        tracing::debug!(peer, pending, interrupted, "the peer has purged this task or started anew");
+        tracing::debug!(peer, pending, interrupted, lost, "the peer has purged this task or started anew");
         self.start_afresh(peer);
         let replaced = self.look_for(peer);
-        if replaced && pending + interrupted > 0 {
+        if replaced && pending + interrupted + lost > 0 {
             let reason = "its process has ended and was started anew; what was under way is lost".into();
             self.report(Error::TargetDown { task: peer, reason }, peer);
         }

@@ -304,6 +304,20 @@ impl<A: Authenticator> Engine<A> {
         Ok(())
     }
 
+    /// Shows a peer whose epoch is unknown our own, even without anything to send: it may be looking for us elsewhere.
+    pub fn greet(&mut self, peer: u32) -> Result<(), PeerError> {
+        let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
+        let state = &mut self.peers[index as usize];
+        if !state.confirmed && !state.purged {
+            state.greet_now = true;
+            if !state.ready {
+                state.ready = true;
+                self.ready.push_back(index);
+            }
+        }
+        Ok(())
+    }
+
     /// Adds a path to a peer that was resumed in a place with more of them.
     pub fn add_path(&mut self, peer: u32, path: PathInfo) -> Result<(), PeerError> {
         check_datagram(peer, path.path_id, path.max_datagram)?;

@@ -276,9 +276,7 @@ impl Transport for Udp {
         let Some(ways) = self.ways.get_mut(peer as usize).and_then(Option::take) else { return };
         self.moving = true;
         for way in &ways {
-            let rail = &mut self.rails[way.rail];
-            // If it can't be undone, the way to its old address is all that there is.
-            rail.connected = rail.connected && rail.socket.disconnect().is_err();
+            self.rails[way.rail].release();
         }
         self.news.retain(|event| event.peer != peer);
     }
@@ -319,6 +317,9 @@ impl Transport for Udp {
             let rail = &mut self.rails[self.used[(self.turn + i) % count]];
             if let Some(inbox) = &mut rail.inbox {
                 n += inbox.poll(&rail.socket, &mut events[n..], &mut self.dropped);
+                if std::mem::take(&mut inbox.refused) {
+                    rail.release();
+                }
             }
         }
         self.turn = self.turn.wrapping_add(1);
