@@ -178,6 +178,8 @@ pub(crate) struct Job {
     pub(crate) reply: Option<(PeerId, u64)>,
     /// Who sent the message.
     pub(crate) peer: PeerId,
+    /// Which of its lives: answers to an earlier one are not sent to the present one.
+    pub(crate) life: u32,
     /// Address of a counter of this task to count when the handler has returned, 0 for none.
     pub(crate) target_counter: u64,
 }

@@ -43,8 +43,6 @@ pub(crate) struct Instance {
     pub(crate) ddm: crate::dgsp::DdmSlot,
     /// Purges so far, so that waits notice one.
     pub(crate) purges: AtomicU64,
-    /// The UDP addresses of the tasks, as the program told them.
-    pub(crate) udp_addresses: Mutex<crate::calls::UdpAddresses>,
 }
 
 struct Slot {

@@ -1,10 +1,11 @@
 //! Initialisation: join the job, open the transports, reach every task.
 
 use super::refused::{boot_error, link_error, not_opened};
+use super::restart::{PeerWindow, plain_address};
 use super::{
     Attributes, Context, Peer, PeerState, Route, Shared, Sleepers, absent, local::ForkGuard, machine,
 };
-use crate::bootstrap::{self, Bootstrap};
+use crate::bootstrap::{self, Bootstrap, Entry};
 use crate::config::{Config, Environment, Origin, UseShm};
 use crate::datagrams::{self, Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
@@ -18,6 +19,7 @@ use crate::transport::{
 };
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -60,6 +62,7 @@ pub struct ContextBuilder {
     linked: Vec<&'static TransportOps>,
     plugin_paths: Vec<PathBuf>,
     bootstrap: Option<Box<dyn Bootstrap>>,
+    addresses: Vec<Vec<SocketAddr>>,
     hooks: RawHooks,
 }
 
@@ -109,6 +112,15 @@ impl ContextBuilder {
         self
     }
 
+    /// Tells where each task receives datagrams, one address for each path, so that the tasks need not meet: this one, of the
+    /// number that MP_CHILD says, binds its own.
+    ///
+    /// *LAPI Guide, "Using UDP/IP mode".*
+    pub fn addresses(mut self, by_task: Vec<Vec<SocketAddr>>) -> Self {
+        self.addresses = by_task;
+        self
+    }
+
     /// Plugs in an interface above core.
     pub fn hooks(mut self, hooks: RawHooks) -> Self {
         self.hooks = hooks;
@@ -131,9 +143,10 @@ impl ContextBuilder {
     /// that no transport reaches. Each says what to do. Nothing is left behind.
     #[doc(alias = "LAPI_Init")]
     pub fn init(self) -> Result<Context> {
-        let (config, environment) = self.configure()?;
+        let (mut config, mut environment) = self.configure()?;
         let mut job = match self.bootstrap {
             Some(job) => job,
+            None if !self.addresses.is_empty() => listed(&mut config, &mut environment, &self.addresses, self.number)?,
             None => {
                 let options = bootstrap::Options::default().context(self.number);
                 bootstrap::detect_in(&(&environment).into(), &options).map_err(boot_error)?
@@ -144,7 +157,7 @@ impl ContextBuilder {
             registry.register(table);
         }
         let Connected { links, datagrams, peers, windows, crowded } =
-            connect(&mut registry, &config, &environment, &self.plugin_paths, &mut *job, self.number)?;
+            connect(&mut registry, &config, &environment, &self.plugin_paths, &mut *job, self.number, &self.addresses)?;
         // Where tasks outnumber cores, whoever spins keeps another from working.
         let spin = if crowded { Duration::ZERO } else { *config.spin.get() };
         let interrupts = *config.interrupt.get();
@@ -161,7 +174,8 @@ impl ContextBuilder {
                 .map(Link::sleeper)
                 .collect(),
             state: UnsafeCell::new(State::new(links, datagrams, peers)),
-            windows: windows.into_boxed_slice(),
+            windows: windows.iter().map(PeerWindow::new).collect(),
+            listed: Mutex::new(self.addresses),
             handlers: HandlerTable::new(),
             completions: CompletionQueue::new(*config.handler_threads.get()),
             sleepers: Sleepers::new(),
@@ -233,6 +247,7 @@ fn connect(
     plugin_paths: &[PathBuf],
     job: &mut dyn Bootstrap,
     number: u32,
+    addresses: &[Vec<SocketAddr>],
 ) -> Result<Connected> {
     let patience = *config.init_timeout.get();
     let (mut names, named) = config.preferred_transports();
@@ -273,20 +288,32 @@ fn connect(
         put_field(&mut card, link.name().as_bytes());
         put_field(&mut card, &address);
     }
-    let cards = job.exchange("transports", &card, patience).map_err(boot_error)?;
+    let entry = job.entry();
+    if entry != Entry::Once && job.tasks() > 1 {
+        job.put(&card_key(job.task()), &card).map_err(boot_error)?;
+    }
+    let cards = match entry {
+        Entry::Again => present_cards(job, &card, patience)?,
+        Entry::First | Entry::Once => job.exchange("transports", &card, patience).map_err(boot_error)?,
+    };
     let mut peers = Vec::with_capacity(cards.len());
     for (task, card) in cards.iter().enumerate() {
-        peers.push(reach(&mut links, &absent, task as PeerId, job.task(), card)?);
+        let plain = addresses.get(task).map(|paths| plain_address(paths));
+        let mut peer = reach(&mut links, &absent, task as PeerId, job.task(), card, plain.as_deref(), entry)?;
+        peer.process = epoch_of(card).filter(|_| entry != Entry::Once);
+        peers.push(peer);
     }
     finish_connections(&mut links, patience)?;
     // Before anybody may send.
     let datagrams = engines(&mut links, config, job, (number, epoch), &peers, &cards)?;
-    job.fence(patience).map_err(boot_error)?;
+    if entry != Entry::Again {
+        job.fence(patience).map_err(boot_error)?;
+    }
     let mut windows = Vec::with_capacity(peers.len());
     for (task, peer) in peers.iter().enumerate() {
         windows.push(window(&mut links, task as PeerId, job.task(), peer));
     }
-    Ok(Connected { links, datagrams, peers, windows, crowded: crowded(&cards) })
+    Ok(Connected { links, datagrams, peers, windows, crowded: crowded(&cards, addresses, job.task()) })
 }
 
 /// An engine for every link that needs one.
@@ -305,11 +332,12 @@ fn engines(
             made.push(None);
             continue;
         }
-        let epoch_of = |card: &[u8]| Some(u32::from_le_bytes(address_in(card, "epoch")?.try_into().ok()?));
+        // The others may have begun anew with each other, and with this task's former process, any number of times.
+        let known = job.entry() != Entry::Again;
         let to: Vec<_> = (0..)
             .zip(peers.iter().zip(cards))
             .filter(|(_, (peer, _))| peer.route.index() == index)
-            .map(|(task, (_, card))| (task, epoch_of(card)))
+            .map(|(task, (_, card))| (task, epoch_of(card).filter(|_| known)))
             .collect();
         if to.is_empty() {
             made.push(None);
@@ -378,15 +406,83 @@ fn open(
     Ok(links)
 }
 
-/// Connects to a task over the first transport that reaches it.
-fn reach(links: &mut [Link], absent: &[String], task: PeerId, me: PeerId, card: &[u8]) -> Result<Peer> {
+/// A job whose program knows where everybody is.
+fn listed(
+    config: &mut Config,
+    settings: &mut Environment,
+    addresses: &[Vec<SocketAddr>],
+    context: u32,
+) -> Result<Box<dyn Bootstrap>> {
+    let missing = |what: &str| Error::Bootstrap {
+        what: format!("the program tells the addresses of {} tasks, but {what}", addresses.len()),
+        source: None,
+    };
+    let Some(task) = *config.child.get() else {
+        return Err(missing("MP_CHILD does not say which one this is"));
+    };
+    let Some(own) = addresses.get(task as usize).filter(|own| !own.is_empty()) else {
+        return Err(missing(&format!("none for this one, which is task {task}")));
+    };
+    if addresses.iter().any(|paths| paths.len() != own.len()) {
+        return Err(missing("not as many for each"));
+    }
+    let list: Vec<String> = own.iter().map(ToString::to_string).collect();
+    config.set("LAPIS_UDP_BIND", &list.join(","), Origin::Builder)?;
+    settings.set("LAPIS_UDP_BIND", list.join(","));
+    let partition = config.partition.get().clone().unwrap_or_else(|| "0".into());
+    bootstrap::listed(&(&*settings).into(), &partition, task, addresses.len() as u32, context).map_err(boot_error)
+}
+
+/// Where a task publishes its card.
+pub(super) fn card_key(task: PeerId) -> String {
+    format!("card.{task}")
+}
+
+/// The epoch of the process that wrote a card.
+pub(super) fn epoch_of(card: &[u8]) -> Option<u32> {
+    Some(u32::from_le_bytes(address_in(card, "epoch")?.try_into().ok()?))
+}
+
+/// Everybody's card as it is now, for a task that was started anew.
+fn present_cards(job: &mut dyn Bootstrap, own: &[u8], patience: Duration) -> Result<Vec<Vec<u8>>> {
+    let me = job.task();
+    (0..job.tasks())
+        .map(|task| {
+            if task == me {
+                return Ok(own.to_vec());
+            }
+            job.get(&card_key(task), patience).map_err(boot_error)
+        })
+        .collect()
+}
+
+/// Connects to a task over the first transport that reaches it. `plain` is its address if the program told it.
+fn reach(
+    links: &mut [Link],
+    absent: &[String],
+    task: PeerId,
+    me: PeerId,
+    card: &[u8],
+    plain: Option<&[u8]>,
+    entry: Entry,
+) -> Result<Peer> {
     let mut peer = Peer::new();
     let mut reasons = Vec::new();
     for (index, link) in links.iter_mut().enumerate() {
         if link.caps().contains(Caps::SELF_ONLY) != (task == me) {
             continue;
         }
-        let Some(address) = address_in(card, link.name()) else {
+        let datagrams = link.caps().contains(Caps::DATAGRAM) && !link.caps().contains(Caps::AM_SHORT);
+        if task != me && !datagrams && (entry == Entry::Again || plain.is_some()) {
+            let why = if plain.is_some() {
+                "the program told no address for it"
+            } else {
+                "it can't take up a task that was started anew"
+            };
+            reasons.push(format!("{}: {why}", link.name()));
+            continue;
+        }
+        let Some(address) = plain.filter(|_| datagrams).or_else(|| address_in(card, link.name())) else {
             reasons.push(format!("{}: task {task} does not have it", link.name()));
             continue;
         };
@@ -457,7 +553,11 @@ fn incarnation() -> u32 {
 }
 
 /// Whether the tasks of this machine outnumber the cores that they may run on, all together.
-fn crowded(cards: &[Vec<u8>]) -> bool {
+fn crowded(cards: &[Vec<u8>], addresses: &[Vec<SocketAddr>], me: PeerId) -> bool {
+    if let Some(own) = addresses.get(me as usize).and_then(|paths| paths.first()) {
+        let local = addresses.iter().flat_map(|paths| paths.first()).filter(|a| a.ip() == own.ip()).count();
+        return local > machine::cores().iter().map(|byte| byte.count_ones() as usize).sum();
+    }
     let here = machine::identity();
     let local: Vec<_> = cards.iter().filter(|c| address_in(c, "host") == Some(&here)).collect();
     let mut union = Vec::new();
@@ -480,7 +580,7 @@ fn take_field<'a>(card: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(field)
 }
 
-fn address_in<'a>(mut card: &'a [u8], name: &str) -> Option<&'a [u8]> {
+pub(super) fn address_in<'a>(mut card: &'a [u8], name: &str) -> Option<&'a [u8]> {
     loop {
         let key = take_field(&mut card)?;
         let value = take_field(&mut card)?;

@@ -27,7 +27,7 @@ impl Context {
 
     /// Runs a completion handler on a handler thread.
     pub fn run_on_handler_thread(&self, handler: CompletionHandler) {
-        self.queue_completion(Job { handler, reply: None, peer: self.task(), target_counter: 0 });
+        self.queue_completion(Job { handler, reply: None, peer: self.task(), life: 0, target_counter: 0 });
     }
 
     /// Waits until `done` says so or the deadline passes (false), making progress now and then and sleeping in between. Unlike

@@ -423,7 +423,10 @@ impl Context {
         }
         if let Some((peer, operation)) = job.reply {
             let _held = self.guard();
-            self.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
+            // SAFETY: the lock is held and the reference ends here.
+            if unsafe { self.state() }.peers[peer as usize].life == job.life {
+                self.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
+            }
         }
         self.shared.completions.finished();
         self.wake_sleepers();

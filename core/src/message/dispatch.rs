@@ -101,7 +101,6 @@ impl Context {
             Kind::Barrier => self.barrier_arrived(header.subject),
             Kind::Gather => self.gather_arrived(source, header, rest),
             Kind::Goodbye => self.peer_ended(source),
-            Kind::Skip => self.skipped(source, header.subject as u32),
         }
     }
 
@@ -218,7 +217,10 @@ impl Context {
                     Run::InlineReply => unsafe { self.state() }.deferred.is_empty(),
                 };
                 let reply = arrival.reply.map(|operation| (source, operation));
-                let job = Job { handler, reply, peer: source, target_counter: arrival.target_counter };
+                // SAFETY: as above.
+                let life = unsafe { self.state() }.peers[source as usize].life;
+                let target_counter = arrival.target_counter;
+                let job = Job { handler, reply, peer: source, life, target_counter };
                 if inline {
                     self.run_inline(job);
                 } else {
