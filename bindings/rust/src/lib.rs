@@ -39,10 +39,6 @@
 //! # Ok::<(), lapis::Error>(())
 //! ```
 //!
-//! Data that is not contiguous is sent and received through [`layouts`].
-
-pub mod layouts;
-
 //! Operations that own what they work on can be awaited, by any executor:
 //!
 //! ```
@@ -70,12 +66,14 @@ pub mod layouts;
 //! # Ok::<(), lapis::Error>(())
 //! ```
 //!
-//! `examples/rust/src/bin/awaiting.rs` is a whole program.
+//! `examples/rust/src/bin/awaiting.rs` is a whole program. Data that is not contiguous is sent and received through [`layouts`].
 
 /// The examples of the README compile and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+pub mod layouts;
 
 /// Everything else: transports, configuration, bootstrap, the raw operations.
 pub use lapis_core as core;

@@ -146,7 +146,9 @@ impl ContextBuilder {
         let (mut config, mut environment) = self.configure()?;
         let mut job = match self.bootstrap {
             Some(job) => job,
-            None if !self.addresses.is_empty() => listed(&mut config, &mut environment, &self.addresses, self.number)?,
+            None if !self.addresses.is_empty() => {
+                listed(&mut config, &mut environment, &self.addresses, self.number)?
+            }
             None => {
                 let options = bootstrap::Options::default().context(self.number);
                 bootstrap::detect_in(&(&environment).into(), &options).map_err(boot_error)?
@@ -156,8 +158,15 @@ impl ContextBuilder {
         for table in &self.linked {
             registry.register(table);
         }
-        let Connected { links, datagrams, peers, windows, crowded } =
-            connect(&mut registry, &config, &environment, &self.plugin_paths, &mut *job, self.number, &self.addresses)?;
+        let Connected { links, datagrams, peers, windows, crowded } = connect(
+            &mut registry,
+            &config,
+            &environment,
+            &self.plugin_paths,
+            &mut *job,
+            self.number,
+            &self.addresses,
+        )?;
         // Where tasks outnumber cores, whoever spins keeps another from working.
         let spin = if crowded { Duration::ZERO } else { *config.spin.get() };
         let interrupts = *config.interrupt.get();
@@ -388,7 +397,6 @@ fn open(
         match plugin.open(&params) {
             Ok(link) => links.push(link),
             Err(why) => {
-                let text = why.to_string();
                 let error = not_opened(name, plugin.caps(), &why);
                 registry.refuse(name, why);
                 if named || name == "loopback" {
@@ -430,7 +438,8 @@ fn listed(
     config.set("LAPIS_UDP_BIND", &list.join(","), Origin::Builder)?;
     settings.set("LAPIS_UDP_BIND", list.join(","));
     let partition = config.partition.get().clone().unwrap_or_else(|| "0".into());
-    bootstrap::listed(&(&*settings).into(), &partition, task, addresses.len() as u32, context).map_err(boot_error)
+    bootstrap::listed(&(&*settings).into(), &partition, task, addresses.len() as u32, context)
+        .map_err(boot_error)
 }
 
 /// Where a task publishes its card.
