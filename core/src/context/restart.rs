@@ -104,7 +104,8 @@ impl Context {
                     datagrams.purge(peer);
                 }
             }
-            state.peers[peer as usize].route = Route::over(index);
+            let p = &mut state.peers[peer as usize];
+            (p.route, p.lane) = (Route::over(index), None);
             return Ok(());
         }
         Err(Error::NoConnectivity { task: peer, reasons })
