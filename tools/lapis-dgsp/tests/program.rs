@@ -46,7 +46,10 @@ fn refused(arguments: &[&str], input: &str) -> String {
 fn assemble_and_disassemble_are_inverses() {
     let json = said(&["assemble", "-"], BLOCK);
     let document: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!((&document["depth"], &document["size"], &document["rext"]), (&2.into(), &8.into(), &20.into()));
+    assert_eq!(
+        (&document["depth"], &document["size"], &document["rext"]),
+        (&2.into(), &8.into(), &20.into())
+    );
     let code = document["code"].as_array().expect("a code array");
     assert!(code.len() > 10 && code.iter().all(serde_json::Value::is_i64));
     let text = said(&["disassemble", "-"], &json);
@@ -61,7 +64,10 @@ fn verify_tells_sound_programs_from_broken_ones() {
     std::fs::write(&file, BLOCK).expect("space");
     let path = file.to_string_lossy();
     let text = said(&["verify", &path], "");
-    assert!(text.starts_with("sound: ") && text.ends_with("2 frames, 8 bytes in 0..20, extent 32\n"), "{text}");
+    assert!(
+        text.starts_with("sound: ") && text.ends_with("2 frames, 8 bytes in 0..20, extent 32\n"),
+        "{text}"
+    );
     std::fs::remove_file(&file).expect("our file");
     assert!(refused(&["verify", &path], "").contains("can't read"), "the file is gone");
 
@@ -93,7 +99,9 @@ fn draw_makes_text_and_svg() {
 fn time_prints_a_table_and_records() {
     let quick = ["time", "--rounds", "1", "--micros", "1", "--shapes", "column,int_char"];
     let table = said(&quick, "");
-    for what in ["column          pack", "column          unpack", "int_char        copy", "hand ×", "memcpy ×"] {
+    for what in
+        ["column          pack", "column          unpack", "int_char        copy", "hand ×", "memcpy ×"]
+    {
         assert!(table.contains(what), "{what} is not in\n{table}");
     }
     assert!(table.contains("geometric mean, hand / lapis: "), "{table}");
