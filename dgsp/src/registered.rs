@@ -207,7 +207,7 @@ impl Registered {
     }
 
     fn build(desc: Descriptor, verified: bool) -> Self {
-        let routines = Routines::scan(&desc).ok().filter(|r| r.main().depth <= desc.depth as usize);
+        let routines = Routines::scan(&desc).ok().filter(|r| r.main().depth <= desc.frames());
         let body = routines.as_ref().and_then(|r| lift::lift(&desc, r).ok());
         let plan = body.and_then(|b| Plan::endless(&b, desc.extent).ok());
         let span = routines.as_ref().map(|r| {

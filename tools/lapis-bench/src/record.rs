@@ -38,7 +38,7 @@ pub struct Record {
     pub note: Option<String>,
 }
 
-/// The four units.
+/// The units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Unit {
     /// Nanoseconds for one operation.
@@ -53,6 +53,9 @@ pub enum Unit {
     /// Millions of operations a second.
     #[serde(rename = "M/s")]
     Millions,
+    /// Part of a core's time, in percent.
+    #[serde(rename = "%")]
+    Percent,
 }
 
 impl Unit {
@@ -63,6 +66,7 @@ impl Unit {
             Self::Microseconds => "us",
             Self::Gigabytes => "GB/s",
             Self::Millions => "M/s",
+            Self::Percent => "%",
         }
     }
 
