@@ -163,13 +163,16 @@ fn dim() -> impl Strategy<Value = Dim> {
     let dist = prop_oneof![
         Just(Distribution::None),
         Just(Distribution::Block(None)),
+        (0..3u64).prop_map(|more| Distribution::Block(Some(more))),
         (1..4u64).prop_map(Distribution::Cyclic),
     ];
-    (some(9), dist, 1..4u64, 0..3u64).prop_map(|(size, dist, procs, coord)| Dim {
-        size,
-        dist,
-        procs,
-        coord: coord % procs,
+    (some(9), dist, 1..4u64, 0..3u64).prop_map(|(size, dist, procs, coord)| {
+        let dist = match dist {
+            // Blocks must be large enough for all elements, as MPI demands.
+            Distribution::Block(Some(more)) => Distribution::Block(Some(size.div_ceil(procs).max(1) + more)),
+            other => other,
+        };
+        Dim { size, dist, procs, coord: coord % procs }
     })
 }
 
