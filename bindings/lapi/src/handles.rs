@@ -38,6 +38,8 @@ pub(crate) struct Instance {
     pub(crate) watches: crate::calls::Watches,
     /// Vector gets that wait for their data.
     pub(crate) gets: crate::vector::PendingGets,
+    /// Tasks that were reported for their silence.
+    pub(crate) silent: crate::calls::attention::Silent,
     /// Purges so far, so that waits notice one.
     pub(crate) purges: AtomicU64,
 }
