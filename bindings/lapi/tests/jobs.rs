@@ -172,7 +172,7 @@ fn attention_messages_come_when_they_are_due() {
     assert_eq!((text.matches("509:").count(), text.matches("490:").count()), (2, 2), "{text}");
     let text = said(over("shm").env("MP_INSTANCES", "2"), &pair);
     assert!(!text.contains("509:") && !text.contains("490:") && !text.contains("502:"), "{text}");
-    let refused = Job::of(2).arg("handler").env("MP_INFOLEVEL", "1").env("LAPIS_SHM_HEAP", "nonsense");
+    let refused = Job::of(2).arg("handler").env("MP_INFOLEVEL", "1").env("LAPIS_SHM_HEAP", "16384G");
     let text = said(refused.env("LAPI_USE_SHM", "yes"), &pair);
     assert!(text.contains("502:") && text.contains("LAPIS_SHM_HEAP"), "{text}");
 
