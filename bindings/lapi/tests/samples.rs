@@ -67,6 +67,24 @@ fn samples_print_what_they_should() {
     }
 }
 
+#[test]
+fn the_readmes_program_prints_what_it_got() {
+    let readme = include_str!("../../../README.md");
+    let (_, rest) = readme.split_once("```c\n").expect("the README has a C program");
+    let (program, _) = rest.split_once("```").expect("which ends");
+    assert!(program.lines().count() < 40, "it is to be short");
+    let source = scratch("readme").with_extension("c");
+    std::fs::write(&source, program).expect("the source is written");
+    // As it stands there: without the checks that a tutorial leaves out.
+    let binary = scratch("readme");
+    checked(Command::new(artifacts().join("lapicc")).args(["-Wall"]).arg(&source).arg("-o").arg(&binary));
+    let end = Job::of(3).env("LAPIS_TRANSPORT", "shm").run(&binary).success();
+    let mut printed: Vec<String> = without_tags(&end).lines().map(str::to_owned).collect();
+    printed.sort_unstable();
+    let expected: Vec<String> = (0..3).map(|task| format!("task {task} got \"hello, neighbour\"")).collect();
+    assert_eq!(printed, expected);
+}
+
 //= LAPI Guide, chapter 16, tasks are started by hand with MP_* variables
 //= type=test
 #[test]

@@ -24,6 +24,7 @@ impl Context {
             Err(status) => return self.link_broken(index, status),
         }
         let units = datagrams.take_units();
+        let path = state.paths[index];
         state.dispatching += 1;
         for unit in &units {
             if let Some(lost) = unit.new_life_after() {
@@ -35,7 +36,7 @@ impl Context {
                 continue; // A handler of this round has purged it.
             }
             // SAFETY: `dispatching` keeps the link from being polled until the units are dealt with.
-            self.packet_arrived(index, unit.peer, unsafe { unit.bytes() });
+            self.packet_arrived(path, unit.peer, unsafe { unit.bytes() });
         }
         // SAFETY: as above.
         let state = unsafe { self.state() };

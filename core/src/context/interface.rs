@@ -95,6 +95,8 @@ impl Context {
         self.linger(deadline.saturating_duration_since(Instant::now()));
         self.say_goodbye();
         self.linger(PARTING / 4);
+        // SAFETY: the lock is held and the reference ends here.
+        unsafe { self.state() }.forget_lanes();
         self.shared.terminated.store(true, Ordering::Relaxed);
         self.unlock();
     }

@@ -1,7 +1,9 @@
 //! A context: one task's membership in a job, with its transports, peers, operations and threads.
 
+mod absent;
 mod attributes;
 mod builder;
+mod connect;
 mod datagrams;
 mod interface;
 mod local;
@@ -9,6 +11,7 @@ mod machine;
 mod memory;
 mod peers;
 mod progress;
+mod refused;
 mod region;
 mod restart;
 mod terminate;
@@ -51,7 +54,7 @@ pub(crate) struct Shared {
     pub(crate) tasks: u32,
     pub(crate) number: u32,
     /// 1 while this process owns the context; the kernel zeroes it in a forked child.
-    alive: local::ForkGuard,
+    pub(crate) alive: local::ForkGuard,
     pub(crate) terminated: AtomicBool,
     pub(crate) lock: ContextLock,
     state: UnsafeCell<State>,

@@ -222,10 +222,6 @@ impl Datagrams {
         }
         let n = link.poll(&mut self.events[..])?;
         let now = self.now();
-        let due = self.engine.next_timeout().is_some_and(|at| at <= now);
-        if due {
-            self.engine.on_timeout(now);
-        }
         for i in 0..n {
             let event = self.events[i];
             if event.kind == EventKind::Datagram as u32 {
@@ -233,6 +229,11 @@ impl Datagrams {
             } else {
                 self.told(now, &event);
             }
+        }
+        // After the arrivals: a task that was stopped, or did not come here for long, must not take that for its peers' silence.
+        let due = self.engine.next_timeout().is_some_and(|at| at <= now);
+        if due {
+            self.engine.on_timeout(now);
         }
         if n > 0 {
             self.idle = 0;

@@ -4,6 +4,7 @@
 //! crossed `extern "C"` would abort the program.
 
 use super::abi::{self, ErrorText, HostTable, RawAttributes, RawOpenParams, TableHead, TransportOps};
+use super::lane::{ReceiveLanes, SendLane};
 use super::types::{
     Caps, DatagramBatch, Event, OpenParams, RawSlice, RegionInfo, RemoteAddr, RmwRequest, Status,
     TransportError, Window,
@@ -83,6 +84,9 @@ impl<T: Transport> Exported<T> {
             wait: when!(caps, WAIT, Self::wait),
             wake: when!(caps, WAIT, Self::wake),
             wait_fd: when!(caps, WAIT, Self::wait_fd),
+            send_lane: when!(caps, LANES, Self::send_lane),
+            receive_lanes: when!(caps, LANES, Self::receive_lanes),
+            attend: when!(caps, LANES, Self::attend),
         }
     }
 
@@ -364,6 +368,25 @@ impl<T: Transport> Exported<T> {
         catch_unwind(AssertUnwindSafe(|| waiter.fd())).unwrap_or(-1)
     }
 
+    unsafe extern "C" fn send_lane(i: *mut c_void, peer: u32) -> *mut SendLane {
+        let mut lane = std::ptr::null_mut();
+        // SAFETY: contract of the table: a live instance, one caller at a time.
+        unsafe { Self::quietly(i, |t| lane = t.send_lane(peer)) };
+        lane
+    }
+
+    unsafe extern "C" fn receive_lanes(i: *mut c_void) -> *const ReceiveLanes {
+        let mut lanes = std::ptr::null();
+        // SAFETY: as above.
+        unsafe { Self::quietly(i, |t| lanes = t.receive_lanes()) };
+        lanes
+    }
+
+    unsafe extern "C" fn attend(i: *mut c_void, peer: u32, attention: u32) -> i32 {
+        // SAFETY: as above.
+        unsafe { Self::data(i, |t| t.attend(peer, attention)) }
+    }
+
     /// A data-path call.
     ///
     /// # Safety
@@ -445,44 +468,6 @@ impl<T: Transport> Exported<T> {
             }
         }
     }
-}
-
-/// Makes a transport loadable: defines the entry function `lapis_transport_<name>_v1` and, for static linking, a
-/// function `table()` in the calling module.
-///
-/// ```ignore
-/// lapis_core::export_transport!(MyTransport, "mine", "0.1.0");
-/// ```
-#[macro_export]
-macro_rules! export_transport {
-    ($transport:ty, $name:literal, $version:expr) => {
-        /// The operation table, for programs that link this transport statically.
-        pub fn table() -> &'static $crate::transport::abi::TransportOps {
-            static TABLE: $crate::transport::abi::TransportOps = {
-                const fn cstr(bytes: &'static [u8]) -> &'static ::std::ffi::CStr {
-                    match ::std::ffi::CStr::from_bytes_with_nul(bytes) {
-                        Ok(s) => s,
-                        Err(_) => panic!("a transport's name and version have no NUL inside"),
-                    }
-                }
-                $crate::transport::Exported::<$transport>::table(
-                    cstr(concat!($name, "\0").as_bytes()),
-                    cstr(concat!($version, "\0").as_bytes()),
-                )
-            };
-            &TABLE
-        }
-
-        #[unsafe(export_name = concat!("lapis_transport_", $name, "_v1"))]
-        unsafe extern "C" fn lapis_transport_entry(
-            _host: *const $crate::transport::abi::HostTable,
-            out: *mut *const $crate::transport::abi::TransportOps,
-        ) -> i32 {
-            // SAFETY: the loader passes a valid place for the answer.
-            unsafe { *out = table() };
-            $crate::transport::abi::status::OK
-        }
-    };
 }
 
 type Caught<R> = Result<Result<R, TransportError>, Box<dyn std::any::Any + Send>>;

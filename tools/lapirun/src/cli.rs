@@ -36,9 +36,9 @@ struct Cli {
     #[arg(short = 'x', long = "export", value_name = "VAR[=VALUE]")]
     export: Vec<String>,
 
-    /// Where tasks may run.
-    #[arg(long, value_enum, default_value_t = Binding::None)]
-    bind: Binding,
+    /// Where tasks may run; without it, what LAPIS_BIND says, or none.
+    #[arg(long, value_enum)]
+    bind: Option<Binding>,
 
     /// Begins each line of output with the task's number.
     #[arg(long)]
@@ -134,7 +134,7 @@ fn spec(cli: Cli) -> Result<JobSpec, Fault> {
         program: words.next().unwrap_or_default(),
         args: words.collect(),
         env: cli.export.iter().map(|text| variable(text)).collect::<Result<_, _>>()?,
-        binding: cli.bind,
+        binding: cli.bind.map_or_else(Binding::of_environment, Ok)?,
         tag_output: cli.tag_output,
         stdin: true,
         timeout: cli.timeout,

@@ -44,8 +44,7 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
     let addresses = unsafe { udp::addresses(&reservation, info, &config) }?;
     let context = open(info, &reservation, &environment, addresses).map_err(|error| {
         let code = failed(error);
-        // Whatever stands in the way of the only transport allowed, the guide has one code for it.
-        if *config.use_shm.get() == UseShm::Only && is_connectivity(code) { LAPI_ERR_SHM_SETUP } else { code }
+        if *config.use_shm.get() == UseShm::Only { without_shared_memory(code) } else { code }
     })?;
     info.protocol = protocol(&context);
     let instance = Instance {
@@ -57,6 +56,7 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
         watches: super::Watches::default(),
         gets: crate::vector::PendingGets::default(),
         silent: attention::Silent::default(),
+        ddm: crate::dgsp::DdmSlot::default(),
         purges: AtomicU64::new(0),
         context,
     };
@@ -77,11 +77,14 @@ fn failed(error: Error) -> c_int {
     error.code().value()
 }
 
-fn is_connectivity(code: c_int) -> bool {
-    matches!(
-        code,
-        LAPI_ERR_CSS_LOAD_FAILED | LAPI_ERR_NO_CONNECTIVITY | LAPI_ERR_UNKNOWN | LAPI_ERR_SHM_SETUP
-    )
+/// What stands in the way of the only transport allowed: it is not there at all, or it can't be set up.
+//= LAPI Guide, LAPI_Init, LAPI_ERR_SHM_KE_NOT_LOADED and LAPI_ERR_SHM_SETUP
+fn without_shared_memory(code: c_int) -> c_int {
+    match code {
+        LAPI_ERR_CSS_LOAD_FAILED => LAPI_ERR_SHM_KE_NOT_LOADED,
+        LAPI_ERR_NO_CONNECTIVITY | LAPI_ERR_UNKNOWN => LAPI_ERR_SHM_SETUP,
+        code => code,
+    }
 }
 
 fn configure(environment: &Environment) -> Outcome<Config> {

@@ -23,7 +23,6 @@ mod xfer;
 pub(crate) use addresses::{addr_get, addr_set, address, address_init, address_init64};
 pub(crate) use attributes::{qenv, senv};
 pub(crate) use counters::{getcntr, setcntr, waitcntr};
-pub(crate) use dgsp::destination as dgsp_destination;
 pub(crate) use init::{init, term};
 pub(crate) use misc::{fence, gfence, msg_string, msgpoll, probe};
 pub(crate) use recovery::{Watches, counted, nopoll_wait, purge_totask, resume_totask, setcntr_wstatus};
