@@ -38,7 +38,7 @@
 //! assert_eq!(ticket, 0);
 //! # Ok::<(), lapis::Error>(())
 //! ```
-
+//!
 //! Operations that own what they work on can be awaited, by any executor:
 //!
 //! ```
@@ -66,12 +66,14 @@
 //! # Ok::<(), lapis::Error>(())
 //! ```
 //!
-//! `examples/rust/src/bin/awaiting.rs` is a whole program.
+//! `examples/rust/src/bin/awaiting.rs` is a whole program. Data that is not contiguous is sent and received through [`layouts`].
 
 /// The examples of the README compile and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+pub mod layouts;
 
 /// Everything else: transports, configuration, bootstrap, the raw operations.
 pub use lapis_core as core;

@@ -1,22 +1,21 @@
 //! Initialisation: join the job, open the transports, reach every task.
 
-use super::{
-    Attributes, Context, Peer, PeerState, Route, Shared, Sleepers, absent, local::ForkGuard, machine,
-};
+use super::connect::{Connected, connect, listed};
+use super::refused::boot_error;
+use super::restart::PeerWindow;
+use super::{Attributes, Context, Shared, Sleepers, local::ForkGuard};
 use crate::bootstrap::{self, Bootstrap};
 use crate::config::{Config, Environment, Origin};
-use crate::datagrams::{self, Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
 use crate::handlers::{CompletionQueue, Delivery, HandlerTable, Incoming};
 use crate::lock::ContextLock;
 use crate::message::State;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use crate::transport::abi::TransportOps;
-use crate::transport::{
-    Caps, Link, OpenParams, PeerId, Registry, Request, TransportError, Window, standard_dirs, with_options,
-};
+use crate::transport::{Caps, Link, PeerId, Registry};
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -59,6 +58,7 @@ pub struct ContextBuilder {
     linked: Vec<&'static TransportOps>,
     plugin_paths: Vec<PathBuf>,
     bootstrap: Option<Box<dyn Bootstrap>>,
+    addresses: Vec<Vec<SocketAddr>>,
     hooks: RawHooks,
 }
 
@@ -108,6 +108,15 @@ impl ContextBuilder {
         self
     }
 
+    /// Tells where each task receives datagrams, one address for each path, so that the tasks need not meet: this one, of the
+    /// number that MP_CHILD says, binds its own.
+    ///
+    /// *LAPI Guide, "Using UDP/IP mode".*
+    pub fn addresses(mut self, by_task: Vec<Vec<SocketAddr>>) -> Self {
+        self.addresses = by_task;
+        self
+    }
+
     /// Plugs in an interface above core.
     pub fn hooks(mut self, hooks: RawHooks) -> Self {
         self.hooks = hooks;
@@ -130,9 +139,12 @@ impl ContextBuilder {
     /// that no transport reaches. Each says what to do. Nothing is left behind.
     #[doc(alias = "LAPI_Init")]
     pub fn init(self) -> Result<Context> {
-        let (config, environment) = self.configure()?;
+        let (mut config, mut environment) = self.configure()?;
         let mut job = match self.bootstrap {
             Some(job) => job,
+            None if !self.addresses.is_empty() => {
+                listed(&mut config, &mut environment, &self.addresses, self.number)?
+            }
             None => {
                 let options = bootstrap::Options::default().context(self.number);
                 bootstrap::detect_in(&(&environment).into(), &options).map_err(boot_error)?
@@ -142,8 +154,15 @@ impl ContextBuilder {
         for table in &self.linked {
             registry.register(table);
         }
-        let Connected { links, datagrams, peers, windows, crowded } =
-            connect(&mut registry, &config, &environment, &self.plugin_paths, &mut *job, self.number)?;
+        let Connected { links, datagrams, peers, windows, crowded } = connect(
+            &mut registry,
+            &config,
+            &environment,
+            &self.plugin_paths,
+            &mut *job,
+            self.number,
+            &self.addresses,
+        )?;
         // Where tasks outnumber cores, whoever spins keeps another from working.
         let spin = if crowded { Duration::ZERO } else { *config.spin.get() };
         let interrupts = *config.interrupt.get();
@@ -160,7 +179,8 @@ impl ContextBuilder {
                 .map(Link::sleeper)
                 .collect(),
             state: UnsafeCell::new(State::new(links, datagrams, peers)),
-            windows: windows.into_boxed_slice(),
+            windows: windows.iter().map(PeerWindow::new).collect(),
+            listed: Mutex::new(self.addresses),
             handlers: HandlerTable::new(),
             completions: CompletionQueue::new(*config.handler_threads.get()),
             sleepers: Sleepers::new(),
@@ -213,306 +233,5 @@ impl ContextBuilder {
         // Here, so that a mistake shows before anything is opened.
         config.faults()?;
         Ok((config, environment))
-    }
-}
-
-fn boot_error(e: bootstrap::BootstrapError) -> Error {
-    Error::Bootstrap {
-        what: e.to_string(),
-        source: std::error::Error::source(&e).map(|s| s.to_string().into()),
-    }
-}
-
-struct Connected {
-    links: Vec<Link>,
-    datagrams: Vec<Option<Box<Datagrams>>>,
-    peers: Vec<Peer>,
-    windows: Vec<Window>,
-    /// More tasks on this machine than cores for them.
-    crowded: bool,
-}
-
-fn connect(
-    registry: &mut Registry,
-    config: &Config,
-    environment: &Environment,
-    plugin_paths: &[PathBuf],
-    job: &mut dyn Bootstrap,
-    number: u32,
-) -> Result<Connected> {
-    let patience = *config.init_timeout.get();
-    let (mut names, named) = config.preferred_transports();
-    if !names.iter().any(|n| n == "loopback") {
-        names.push("loopback".into());
-    }
-    let mut dirs = config.transport_path.get().clone();
-    dirs.extend(standard_dirs(None));
-    let request = Request {
-        names: named.then(|| names.clone()),
-        explicit: plugin_paths.to_vec(),
-        dirs,
-        chaos: config.faults()?,
-    };
-    registry.discover(&request).map_err(|e| Error::TransportRefused {
-        name: config.transport.get().as_ref().map_or_else(|| "loopback".into(), |n| n.join(",")),
-        reasons: vec![e.to_string()],
-    })?;
-    let (mut links, absent) = with_options(environment, || {
-        open(registry, config, &names, named, job, number).map(|links| {
-            let open: Vec<_> = links.iter().map(Link::name).collect();
-            let absent = absent::reasons(registry, &request, &names, &open);
-            (links, absent)
-        })
-    })?;
-    let mut card = Vec::new();
-    put_field(&mut card, b"host");
-    put_field(&mut card, &machine::identity());
-    put_field(&mut card, b"cores");
-    put_field(&mut card, &machine::cores());
-    let epoch = datagrams::epoch();
-    put_field(&mut card, b"epoch");
-    put_field(&mut card, &epoch.to_le_bytes());
-    for link in &mut links {
-        let address = link.address().map_err(|e| link_error(link.name(), &e))?;
-        put_field(&mut card, link.name().as_bytes());
-        put_field(&mut card, &address);
-    }
-    let cards = job.exchange("transports", &card, patience).map_err(boot_error)?;
-    let mut peers = Vec::with_capacity(cards.len());
-    for (task, card) in cards.iter().enumerate() {
-        peers.push(reach(&mut links, &absent, task as PeerId, job.task(), card)?);
-    }
-    finish_connections(&mut links, patience)?;
-    // Before anybody may send.
-    let datagrams = engines(&mut links, config, job, (number, epoch), &peers, &cards)?;
-    job.fence(patience).map_err(boot_error)?;
-    let mut windows = Vec::with_capacity(peers.len());
-    for (task, peer) in peers.iter().enumerate() {
-        windows.push(window(&mut links, task as PeerId, job.task(), peer));
-    }
-    Ok(Connected { links, datagrams, peers, windows, crowded: crowded(&cards) })
-}
-
-/// An engine for every link that needs one.
-fn engines(
-    links: &mut [Link],
-    config: &Config,
-    job: &dyn Bootstrap,
-    (context, epoch): (u32, u32),
-    peers: &[Peer],
-    cards: &[Vec<u8>],
-) -> Result<Vec<Option<Box<Datagrams>>>> {
-    let info = job.job();
-    let mut made = Vec::with_capacity(links.len());
-    for (index, link) in links.iter_mut().enumerate() {
-        if !link.caps().contains(Caps::DATAGRAM) || link.caps().contains(Caps::AM_SHORT) {
-            made.push(None);
-            continue;
-        }
-        let epoch_of = |card: &[u8]| Some(u32::from_le_bytes(address_in(card, "epoch")?.try_into().ok()?));
-        let to: Vec<_> = (0..)
-            .zip(peers.iter().zip(cards))
-            .filter(|(_, (peer, _))| peer.route.index() == index)
-            .map(|(task, (_, card))| (task, epoch_of(card)))
-            .collect();
-        if to.is_empty() {
-            made.push(None);
-            continue;
-        }
-        // A poll of a datagram transport is a system call: where others are waited for as well, it can't be all the time.
-        let alone = to.len() + 1 >= peers.len();
-        let parties = Parties {
-            task: job.task(),
-            job: &info.id,
-            context,
-            secret: &info.secret,
-            epoch,
-            alone,
-            peers: to,
-        };
-        made.push(Some(Box::new(Datagrams::new(link, Timing::of(config), &parties)?)));
-    }
-    Ok(made)
-}
-
-fn open(
-    registry: &mut Registry,
-    config: &Config,
-    names: &[String],
-    named: bool,
-    job: &dyn Bootstrap,
-    number: u32,
-) -> Result<Vec<Link>> {
-    let info = job.job();
-    let params = OpenParams {
-        task: job.task(),
-        tasks: job.tasks(),
-        context: number,
-        // Told apart from earlier contexts of this process and of a task started anew.
-        incarnation: incarnation(),
-        job: &info.id,
-        secret: &info.secret,
-        interrupts: *config.interrupt.get(),
-    };
-    let mut links = Vec::new();
-    for name in names {
-        // A job of one task needs no way to others.
-        if job.tasks() == 1 && name != "loopback" && !named {
-            continue;
-        }
-        let Some(plugin) = registry.get(name) else { continue };
-        match plugin.open(&params) {
-            Ok(link) => links.push(link),
-            Err(why) => {
-                let text = why.to_string();
-                registry.refuse(name, why);
-                if named || name == "loopback" {
-                    return Err(Error::TransportRefused { name: name.clone(), reasons: vec![text] });
-                }
-            }
-        }
-    }
-    if links.is_empty() {
-        return Err(Error::TransportNotFound {
-            name: names.join(","),
-            searched: vec!["nothing was found; see lapis-info".into()],
-        });
-    }
-    Ok(links)
-}
-
-/// Connects to a task over the first transport that reaches it.
-fn reach(links: &mut [Link], absent: &[String], task: PeerId, me: PeerId, card: &[u8]) -> Result<Peer> {
-    let mut peer = Peer::new();
-    let mut reasons = Vec::new();
-    for (index, link) in links.iter_mut().enumerate() {
-        if link.caps().contains(Caps::SELF_ONLY) != (task == me) {
-            continue;
-        }
-        let Some(address) = address_in(card, link.name()) else {
-            reasons.push(format!("{}: task {task} does not have it", link.name()));
-            continue;
-        };
-        match link.connect(task, address) {
-            Ok(()) => {
-                peer.route = Route::over(index);
-                return Ok(peer);
-            }
-            Err(TransportError::Unreachable(why)) => reasons.push(format!("{}: {why}", link.name())),
-            Err(e) => return Err(link_error(link.name(), &e)),
-        }
-    }
-    reasons.extend_from_slice(absent);
-    peer.state = PeerState::Down;
-    Err(Error::NoConnectivity { task, reasons })
-}
-
-fn finish_connections(links: &mut [Link], patience: Duration) -> Result<()> {
-    let deadline = Instant::now() + patience;
-    for link in links.iter_mut() {
-        let mut rounds = 0u32;
-        loop {
-            match link.progress_connect() {
-                Ok(true) => break,
-                Ok(false) if Instant::now() < deadline => {
-                    rounds += 1;
-                    if rounds > 8 {
-                        std::thread::sleep(Duration::from_micros(50));
-                    } else {
-                        std::thread::yield_now();
-                    }
-                }
-                Ok(false) => {
-                    return Err(Error::InitTimeout {
-                        seconds: patience.as_secs(),
-                        missing: format!("tasks that don't answer over {}", link.name()),
-                    });
-                }
-                Err(e) => return Err(link_error(link.name(), &e)),
-            }
-        }
-        link.refresh_attributes().map_err(|e| Error::Transport {
-            transport: link.name().into(),
-            what: e.to_string(),
-            source: None,
-        })?;
-        tracing::info!(transport = link.name(), caps = ?link.caps(), note = link.note(), "connected");
-    }
-    Ok(())
-}
-
-fn window(links: &mut [Link], task: PeerId, me: PeerId, peer: &Peer) -> Window {
-    if task == me {
-        // The whole address space, as it is.
-        return Window { remote_base: 0, len: u64::MAX, local_base: std::ptr::null_mut() };
-    }
-    links.get_mut(peer.route.index()).and_then(|l| l.window(task)).unwrap_or(Window {
-        remote_base: 0,
-        len: 0,
-        local_base: std::ptr::null_mut(),
-    })
-}
-
-/// A number that earlier contexts of this task did not have: the time, which goes on even where the process is a new one.
-fn incarnation() -> u32 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    now.as_nanos() as u32 ^ std::process::id().rotate_left(16)
-}
-
-/// Whether the tasks of this machine outnumber the cores that they may run on, all together.
-fn crowded(cards: &[Vec<u8>]) -> bool {
-    let here = machine::identity();
-    let local: Vec<_> = cards.iter().filter(|c| address_in(c, "host") == Some(&here)).collect();
-    let mut union = Vec::new();
-    for mask in local.iter().filter_map(|c| address_in(c, "cores")) {
-        union.resize(union.len().max(mask.len()), 0u8);
-        union.iter_mut().zip(mask).for_each(|(all, one)| *all |= one);
-    }
-    local.len() > union.iter().map(|byte| byte.count_ones() as usize).sum()
-}
-
-fn link_error(name: &str, e: &TransportError) -> Error {
-    Error::Transport { transport: name.into(), what: e.to_string(), source: None }
-}
-
-fn put_field(card: &mut Vec<u8>, field: &[u8]) {
-    card.extend_from_slice(&(field.len() as u16).to_le_bytes());
-    card.extend_from_slice(field);
-}
-
-fn take_field<'a>(card: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let (len, rest) = card.split_first_chunk::<2>()?;
-    let (field, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*len)))?;
-    *card = rest;
-    Some(field)
-}
-
-fn address_in<'a>(mut card: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    loop {
-        let key = take_field(&mut card)?;
-        let value = take_field(&mut card)?;
-        if key == name.as_bytes() {
-            return Some(value);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cards_give_back_each_transports_address_and_nothing_from_a_torn_one() {
-        let mut card = Vec::new();
-        for (name, address) in [("shm", &b"abc"[..]), ("udp", b""), ("hps", &[7; 300])] {
-            put_field(&mut card, name.as_bytes());
-            put_field(&mut card, address);
-        }
-        assert_eq!(address_in(&card, "hps"), Some(&[7; 300][..]));
-        assert_eq!(address_in(&card, "udp"), Some(&b""[..]));
-        assert_eq!(address_in(&card, "rdma"), None);
-        for cut in 0..card.len() {
-            assert_eq!(address_in(&card[..cut], "hps"), None);
-        }
     }
 }

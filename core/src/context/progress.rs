@@ -3,10 +3,10 @@
 use super::Context;
 use crate::error::Result;
 use crate::handlers::{CompletionHandler, Job};
+use crate::sync::blocking::{Condvar, Mutex};
 use crate::sync::{AtomicU32, Ordering, spin_loop};
 use crate::transport::{Caps, Event, Status};
 use crate::wire::{Header, Kind};
-use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 /// Longest sleep in one piece: a bound for what nobody would wake us for.
@@ -104,7 +104,8 @@ impl Context {
         let mut events = [const { std::mem::MaybeUninit::<Event>::uninit() }; BATCH];
         // SAFETY: the lock is held; the reference ends before anything is dispatched.
         let state = unsafe { self.state() };
-        let local = state.paths[index] == crate::stats::Path::Local;
+        let path = state.paths[index];
+        let local = path == crate::stats::Path::Local;
         if local && state.self_pending == 0 {
             return 0;
         }
@@ -121,7 +122,7 @@ impl Context {
         }
         state.dispatching += 1;
         for event in &slots[..n] {
-            self.dispatch(index, event);
+            self.dispatch(path, event);
         }
         // SAFETY: as above.
         unsafe { self.state() }.dispatching -= 1;
@@ -422,7 +423,10 @@ impl Context {
         }
         if let Some((peer, operation)) = job.reply {
             let _held = self.guard();
-            self.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
+            // SAFETY: the lock is held and the reference ends here.
+            if unsafe { self.state() }.peers[peer as usize].life == job.life {
+                self.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
+            }
         }
         self.shared.completions.finished();
         self.wake_sleepers();

@@ -13,7 +13,7 @@ use crate::job::{Binding, Fault, JobSpec, variable};
 
 const AFTER: &str = "\
 Environment of the tasks: LAPIS_KVS, LAPIS_JOB_ID, LAPIS_JOB_SECRET, LAPIS_TASK and LAPIS_TASKS describe the job; MP_CHILD, \
-MP_PROCS, MP_PARTITION and MP_COMMON_TASKS do so in the terms of the LAPI guide. MP_MSG_API=lapi and LAPI_USE_SHM=yes are set \
+MP_PROCS, MP_PARTITION and MP_COMMON_TASKS do so in the terms of the LAPI guide. A task that --restart has started anew finds how many times in LAPIS_JOB_RESTARTS. MP_MSG_API=lapi and LAPI_USE_SHM=yes are set \
 unless you set them (a program started by hand has LAPI_USE_SHM=no, as the guide says).
 
 Exit code: that of the first task that failed (128 + signal if one killed it); 124 after --timeout; 126 if the program cannot be \
@@ -51,6 +51,14 @@ struct Cli {
     /// Seconds between SIGTERM and SIGKILL when the job is ended.
     #[arg(long, value_name = "S", value_parser = seconds, default_value = "2")]
     grace: Duration,
+
+    /// Starts tasks that fail anew, up to so many times altogether. See LAPI_Purge_totask and LAPI_Resume_totask.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    restart: u32,
+
+    /// Lets the other tasks go on when one has failed; the exit code is still that of the first that failed.
+    #[arg(long)]
+    keep_going: bool,
 
     /// Says what is started.
     #[arg(short, long)]
@@ -131,6 +139,8 @@ fn spec(cli: Cli) -> Result<JobSpec, Fault> {
         stdin: true,
         timeout: cli.timeout,
         grace: cli.grace,
+        restarts: cli.restart,
+        keep_going: cli.keep_going,
         verbose: cli.verbose,
         hosts,
         remote: cli.remote,

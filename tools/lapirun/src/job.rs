@@ -55,6 +55,10 @@ pub struct JobSpec {
     pub timeout: Option<Duration>,
     /// Time between SIGTERM and SIGKILL when the job is ended.
     pub grace: Duration,
+    /// How many times tasks that fail are started anew, altogether.
+    pub restarts: u32,
+    /// Whether the other tasks go on when one fails.
+    pub keep_going: bool,
     /// Whether to say what is started.
     pub verbose: bool,
     /// Machines to run on; empty for this one.
@@ -175,6 +179,7 @@ const OWN: &[&str] = &[
     variables::JOB_SECRET,
     variables::TASK,
     variables::TASKS,
+    variables::RESTARTS,
     variables::MP_CHILD,
     variables::MP_PROCS,
     variables::MP_PARTITION,

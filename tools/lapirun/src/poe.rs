@@ -214,6 +214,8 @@ pub fn translate(
         stdin,
         timeout: None,
         grace: Duration::from_secs(2),
+        restarts: 0,
+        keep_going: false,
         verbose: level >= 2,
         hosts: Vec::new(),
         remote: String::new(),

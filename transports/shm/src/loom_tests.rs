@@ -1,10 +1,11 @@
 //! The model checker on the very code that ships: `RUSTFLAGS="--cfg loom" cargo test -p lapis-shm --release --lib`.
 
-use crate::cell::{Area, INLINE, Payload, Watched, copy_small};
+use crate::cell::{Area, INLINE, Payload, Watched};
 use crate::ring::{Control, LaneRx, LaneTx, Slot};
 use crate::shared::{Places, SharedRx, SharedTx};
 use crate::wake::{Attention, Sleeper, look, look_again, take_sleeper};
 use lapis_core::sync::{Arc, AtomicU32, AtomicU64, Ordering, fence, thread};
+use lapis_core::transport::lane::copy_short;
 // tidy-allow(atomics): counts executions of the model, outside of it.
 use std::sync::atomic::{AtomicUsize, Ordering as Plain};
 
@@ -107,18 +108,18 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
 
 #[test]
 fn a_lane_of_two_slots_wraps() {
-    explore("lane, inline", 20, None, || lane::<2, 256>(&[8, 56, 0, 24]));
+    explore("lane, inline", 20, None, || lane::<2, 256>(&[8, INLINE, 0, 24]));
 }
 
 #[test]
 fn a_data_ring_of_two_messages_wraps() {
-    // Quarter of 512 is 128: messages of two lines; the third does not fit before the end.
-    explore("lane, data ring", 20, Some(3), || lane::<2, 512>(&[128, 70, 128, 128, 100]));
+    // Quarter of 1024 is 256: messages of four lines; the third does not fit before the end.
+    explore("lane, data ring", 20, Some(3), || lane::<2, 1024>(&[256, 130, 256, 256, 200]));
 }
 
 #[test]
 fn inline_and_data_messages_mix() {
-    explore("lane, mixed", 20, Some(3), || lane::<2, 256>(&[64, 8, 60, 64]));
+    explore("lane, mixed", 20, Some(3), || lane::<2, 512>(&[128, 8, 124, 128]));
 }
 
 struct Ring {
@@ -158,7 +159,7 @@ fn send<const SLOTS: usize>(tx: &mut SharedTx<SLOTS, CHUNK>, number: u8, len: us
     };
     // SAFETY: the claimed place has `len` bytes.
     unsafe {
-        copy_small([number; 64].as_ptr(), place, len);
+        copy_short([number; 64].as_ptr(), place, len);
         tx.publish(pos, len);
     }
 }

@@ -42,7 +42,7 @@ const fn peer(name: &'static str, reason: &'static str) -> Package {
 /// All of them.
 pub(crate) const PACKAGES: &[Package] = &[
     tool("gcc", "gcc", "demo test bench install", "compiles C programs against lapi.h, and links Rust ones"),
-    tool("g++", "g++", "test", "checks that lapi.h compiles as C++"),
+    tool("g++", "g++", "test fuzz", "checks that lapi.h compiles as C++; compiles libFuzzer"),
     library("libc6-dev", "demo test bench install", "the C library's headers"),
     tool("binutils", "readelf", "test install", "reads sonames and exported symbols"),
     tool("make", "make", "test", "builds the example plugin written in C by its Makefile"),

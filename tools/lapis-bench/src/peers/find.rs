@@ -47,6 +47,18 @@ pub(crate) fn peers(transport: &str) -> Found {
     found
 }
 
+/// Programs that pack and unpack shapes with each MPI found, by name (`tools/lapis-dgsp/peers/mpi_pack.c`).
+pub(crate) fn packers() -> (Vec<(String, PathBuf)>, Vec<Absent>) {
+    let mut found = (Vec::new(), Vec::new());
+    for mpi in MPIS {
+        match mpi.program("mpi_pack.c", "pack") {
+            Ok((program, _)) => found.0.push((mpi.name.to_owned(), program)),
+            Err(error) => found.1.push(Absent { name: mpi.name.into(), why: format!("{error:#}") }),
+        }
+    }
+    found
+}
+
 fn ucx(found: &mut Found, sockets: bool) {
     let transports: &[&str] = if sockets { &["tcp"] } else { &["posix,cma", "sysv"] };
     for (name, home) in [("ucx-1.22", wheel("ucx-1.22", "libucx")), ("ucx", None)] {
@@ -251,16 +263,16 @@ const MPIS: &[Mpi] = &[
 ];
 
 impl Mpi {
-    fn party(&self, sockets: bool) -> Result<Vec<Party>> {
-        let (program, launcher) = match &self.home {
+    /// Compiles one of our C programs for this MPI; answers it and the launcher.
+    fn program(&self, source: &str, prefix: &str) -> Result<(PathBuf, PathBuf)> {
+        let name = format!("{prefix}-{}", self.name);
+        match &self.home {
             Home::Debian { compiler, launcher } => {
                 let compiler =
                     on_path(compiler).with_context(|| format!("no {compiler} (Debian's package)"))?;
                 let launcher =
                     on_path(launcher).with_context(|| format!("no {launcher} (Debian's package)"))?;
-                let program =
-                    compile::program("mpi.c", &format!("mpi-{}", self.name), &[compiler.into()], &[])?;
-                (program, launcher)
+                Ok((compile::program(source, &name, &[compiler.into()], &[])?, launcher))
             }
             Home::Wheel { folder: place, launcher } => {
                 let home = folder().join(place);
@@ -273,11 +285,16 @@ impl Mpi {
                 let run_path = format!("-Wl,-rpath,{}", library.display());
                 let flags: Vec<OsString> =
                     flags.into_iter().chain(["-lmpi".into(), run_path.into()]).collect();
-                let program =
-                    compile::program("mpi.c", &format!("mpi-{}", self.name), &["gcc".into()], &flags)?;
-                (program, home.join("bin").join(launcher))
+                Ok((
+                    compile::program(source, &name, &["gcc".into()], &flags)?,
+                    home.join("bin").join(launcher),
+                ))
             }
-        };
+        }
+    }
+
+    fn party(&self, sockets: bool) -> Result<Vec<Party>> {
+        let (program, launcher) = self.program("mpi.c", "mpi")?;
         let is_open_mpi = self.name.starts_with("openmpi");
         let first: &[&str] = if is_open_mpi { &OPEN_MPI } else { &MPICH };
         let variants = if sockets { self.sockets } else { self.shm };
