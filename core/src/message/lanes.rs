@@ -31,9 +31,11 @@ impl State {
     /// Asks the transports for their lanes. To be called when the peers are connected.
     pub(super) fn find_lanes(&mut self) {
         for (task, peer) in self.peers.iter_mut().enumerate() {
-            peer.lane = self.links.get_mut(peer.route.index()).and_then(|link| link.send_lane(task as PeerId));
+            peer.lane =
+                self.links.get_mut(peer.route.index()).and_then(|link| link.send_lane(task as PeerId));
         }
-        let found = |link: &mut Link| link.caps().contains(Caps::LANES).then(|| link.receive_lanes()).flatten();
+        let found =
+            |link: &mut Link| link.caps().contains(Caps::LANES).then(|| link.receive_lanes()).flatten();
         let first = self.links.iter_mut().enumerate().find_map(|(at, link)| Some((at, found(link)?)));
         if let Some((link, lanes)) = first
             && !self.with_engines
@@ -62,7 +64,12 @@ impl State {
     /// # Safety
     /// `handler` is what the target gave out.
     #[inline(always)]
-    pub(super) unsafe fn send_in_lane(&mut self, target: PeerId, handler: u64, data: &[u8]) -> Option<Status> {
+    pub(super) unsafe fn send_in_lane(
+        &mut self,
+        target: PeerId,
+        handler: u64,
+        data: &[u8],
+    ) -> Option<Status> {
         let peer = &mut self.peers[target as usize];
         let lane = peer.lane?.as_ptr();
         if data.len() > LONGEST || peer.state != PeerState::Up {

@@ -139,7 +139,9 @@ impl ReceiveLane {
         // SAFETY: a prefetch has no effect on memory.
         unsafe {
             let ahead = (self.position.wrapping_add(3) & self.mask) as usize * SLOT;
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(self.slots.add(ahead).cast());
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                self.slots.add(ahead).cast(),
+            );
         }
     }
 }
@@ -203,13 +205,16 @@ mod tests {
         let mut slots = Box::new(Slots([0; 4 * SLOT]));
         let (attention, told) = (AtomicU32::new(0), AtomicU64::new(0));
         let base = slots.0.as_mut_ptr();
-        let mut tx = SendLane { slots: base, mask: 3, position: 9, limit: 12, attention: &raw const attention };
+        let mut tx =
+            SendLane { slots: base, mask: 3, position: 9, limit: 12, attention: &raw const attention };
         let mut rx =
             ReceiveLane { slots: base, mask: 3, position: 9, limit: 11, told: &raw const told, peer: 1 };
         // SAFETY: one writer, one reader, and the memory outlives both.
         unsafe {
             assert!(rx.peek().is_none());
-            for (n, body) in [&b"12345678"[..], b"", b"the third one is longer than the others"].iter().enumerate() {
+            for (n, body) in
+                [&b"12345678"[..], b"", b"the third one is longer than the others"].iter().enumerate()
+            {
                 assert!(tx.has_room());
                 assert_eq!(tx.send(n as u64, 77, body), 0);
             }
