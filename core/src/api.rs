@@ -24,6 +24,15 @@ impl Context {
     /// Bad target or user header; a target that is down.
     #[inline]
     pub fn send(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
+        // SAFETY: the data is copied before return; handlers come from the table.
+        if user_header.is_empty() && unsafe { self.send_at_once(target, u64::from(handler.0), data) } {
+            return Ok(());
+        }
+        self.send_any(target, handler, user_header, data)
+    }
+
+    #[inline(never)]
+    fn send_any(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
         self.usable()?;
         self.check_target(target)?;
         if user_header.is_empty() && data.len() as u64 <= SHORT {
@@ -33,11 +42,6 @@ impl Context {
                 return Ok(());
             }
         }
-        self.send_any(target, handler, user_header, data)
-    }
-
-    #[inline(never)]
-    fn send_any(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
         // SAFETY: the data is borrowed for as long as this call takes.
         unsafe {
             self.send_source(

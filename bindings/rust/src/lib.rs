@@ -39,7 +39,39 @@
 //! # Ok::<(), lapis::Error>(())
 //! ```
 //!
-//! Data that is not contiguous is sent and received through [`layouts`].
+//! Operations that own what they work on can be awaited, by any executor:
+//!
+//! ```
+//! # use std::task::{Context as Polled, Poll, Waker};
+//! # fn block_on<T>(future: impl Future<Output = T>) -> T {
+//! #     let mut future = std::pin::pin!(future);
+//! #     loop {
+//! #         if let Poll::Ready(value) = future.as_mut().poll(&mut Polled::from_waker(Waker::noop())) {
+//! #             return value;
+//! #         }
+//! #     }
+//! # }
+//! use lapis::{Delivery, HandlerId};
+//!
+//! let context = lapis::init()?;
+//! context.set_handler(HandlerId(1), |_, _| Delivery::bury())?;
+//! context.gfence()?;
+//! block_on(async {
+//!     let next = (context.task() + 1) % context.tasks();
+//!     let buffer = context.send_and_confirm(next, HandlerId(1), &[], vec![7; 5000])?.await?; // It has been handled.
+//!     assert_eq!(buffer.len(), 5000);
+//!     Ok::<(), lapis::Error>(())
+//! })?;
+//! context.gfence()?;
+//! # Ok::<(), lapis::Error>(())
+//! ```
+//!
+//! `examples/rust/src/bin/awaiting.rs` is a whole program. Data that is not contiguous is sent and received through [`layouts`].
+
+/// The examples of the README compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
 
 pub mod layouts;
 

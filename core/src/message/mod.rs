@@ -1,6 +1,7 @@
 //! Messages: how calls become packets and packets become calls.
 //!
 //! * `am`, `rma`, `rmw`: what a call sends, and which protocol it chooses;
+//! * `direct`: copies by the transport between two memories, bulk transfer among them;
 //! * `packet`: putting one packet on its way, waiting for room, deferring;
 //! * `stream`: messages of several packets and rendezvous pulls that advance with progress;
 //! * `dispatch`: what an arriving packet does;
@@ -11,6 +12,7 @@
 mod am;
 mod assembly;
 mod collective;
+mod direct;
 mod dispatch;
 mod failure;
 mod fence;
@@ -25,6 +27,7 @@ mod tracker;
 pub use am::AmSend;
 pub(crate) use am::SHORT;
 pub(crate) use collective::{Barrier, Exchanges};
+pub use direct::{BULK_PIECE, Bulk};
 pub use operation::{Destination, Gather, Scatter, Source};
 pub(crate) use operation::{Operation, Operations, Waiting};
 pub(crate) use rma::copy_bytes;
@@ -68,6 +71,8 @@ pub(crate) struct State {
     pub(crate) assemblies: Assemblies,
     /// Messages of several packets on their way out.
     pub(crate) outgoing: VecDeque<Outgoing>,
+    /// How many of them go out from copies.
+    pub(crate) copies: usize,
     /// Rendezvous data on its way in.
     pub(crate) pulls: VecDeque<Pull>,
     /// Packets, complete with header, that met back-pressure where waiting was impossible.
@@ -105,6 +110,7 @@ impl State {
             operations: Operations::default(),
             assemblies: Assemblies::default(),
             outgoing: VecDeque::new(),
+            copies: 0,
             pulls: VecDeque::new(),
             deferred: VecDeque::new(),
             dropped: VecDeque::new(),

@@ -25,6 +25,8 @@ pub(crate) struct Outgoing {
     /// The operation at the peer that these bytes answer: `GetData` instead of `Fragment`.
     pub(crate) answer_to: Option<u64>,
     pub(crate) origin: Notify,
+    /// What `source` reads if the program's buffer has been given back: it lives as long as this does.
+    pub(crate) copy: Option<Box<[u8]>>,
 }
 
 /// Rendezvous data on its way in.
@@ -77,6 +79,42 @@ impl Context {
         }
     }
 
+    /// Whether a message that somebody waits to have sent is to be copied, so that its buffer is free at once: it is short
+    /// enough, and not too many are copied already.
+    //= LAPI Guide, table 40, MP_REXMIT_BUF_SIZE and MP_REXMIT_BUF_CNT
+    pub(super) fn may_copy(&self, len: u64, user_header: usize, origin: &Notify) -> bool {
+        let config = &self.shared.config;
+        // SAFETY: the lock is held and the reference ends here.
+        let copies = unsafe { self.state() }.copies;
+        !origin.is_none()
+            && len.saturating_add(user_header as u64) <= *config.rexmit_buf_size.get() as u64
+            && copies < *config.rexmit_buf_cnt.get()
+    }
+
+    /// Copies a message that is about to go out in several packets, if it may be, and tells whoever waits for its buffer.
+    ///
+    /// # Safety
+    /// The lock is held; the source's memory is valid.
+    pub(super) unsafe fn keep_copy(
+        &self,
+        peer: PeerId,
+        source: &mut Source,
+        user_header: usize,
+        origin: &mut Notify,
+    ) -> Option<Box<[u8]>> {
+        if !self.may_copy(source.len(), user_header, origin) {
+            return None;
+        }
+        let mut copy = vec![0; source.len() as usize].into_boxed_slice();
+        // SAFETY: the caller's promise.
+        unsafe { source.read(0, &mut copy) };
+        *source = Source::Contiguous(copy.as_ptr(), copy.len() as u64);
+        // SAFETY: the lock is held and the reference ends before anybody is told.
+        unsafe { self.state() }.copies += 1;
+        std::mem::take(origin).tell(self, peer, Ok(()));
+        Some(copy)
+    }
+
     fn advance_outgoing(&self) {
         // SAFETY: the lock is held; the reference is renewed after every notification.
         let turns = unsafe { self.state() }.outgoing.len();
@@ -92,7 +130,9 @@ impl Context {
                 }
                 Some(outcome) => {
                     // SAFETY: as above.
-                    unsafe { self.state() }.ended_sends += 1;
+                    let state = unsafe { self.state() };
+                    state.ended_sends += 1;
+                    state.copies -= usize::from(out.copy.is_some());
                     out.origin.tell(self, out.peer, outcome);
                 }
             }
@@ -199,6 +239,7 @@ impl Context {
             Status::PeerDown => {}
             other => {
                 tracing::debug!(peer = pull.peer, status = ?other, "direct copy refused; the data comes in packets");
+                state.statistics.bulk.refused += 1;
                 self.pull_by_packets(pull);
             }
         }

@@ -70,6 +70,16 @@ fn stolen_work_is_done_once() {
     }
 }
 
+#[test]
+fn futures_are_woken_in_interrupt_mode() {
+    for tasks in TASKS {
+        let done = run(tasks, env!("CARGO_BIN_EXE_awaiting"), &[]);
+        let all: Vec<String> =
+            (0..tasks).map(|t| format!("task {t}: {} bytes were handled", tasks * 10_000)).collect();
+        assert_eq!(done.sorted(), all);
+    }
+}
+
 /// Runs a program over each transport; lines may come in any order.
 fn everywhere(tasks: u32, program: &str, args: &[&str], expected: &[String]) {
     for transport in ["shm", "udp"] {

@@ -142,6 +142,7 @@ pub(crate) unsafe extern "C" fn senv(hndl: lapi_handle_t, query: lapi_query_t, s
             }
             ACK_THRESHOLD if ACK_THRESHOLD_RANGE.contains(&value) => {
                 instance.ack_threshold.store(set_val, Ordering::Relaxed);
+                context.set_ack_threshold(set_val as u32);
             }
             TIMEOUT | ACK_THRESHOLD => return Err(LAPI_ERR_SET_VAL),
             //= LAPI Guide, LAPI_Senv, LAPI_ERR_QUERY_TYPE

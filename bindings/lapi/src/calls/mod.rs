@@ -27,7 +27,6 @@ pub(crate) use misc::{fence, gfence, msg_string, msgpoll, probe};
 pub(crate) use recovery::{Watches, counted, nopoll_wait, purge_totask, resume_totask, setcntr_wstatus};
 pub(crate) use rmw::{rmw, rmw64};
 pub(crate) use transfer::{amsend, get, put};
-pub(crate) use udp::Addresses as UdpAddresses;
 pub(crate) use util::util;
 pub(crate) use vectors::{amsendv, getv, putv};
 pub(crate) use xfer::xfer;

@@ -1,15 +1,16 @@
 //! Active messages from a vector to a vector.
 
-use super::{AMV, Layout, Side, Stream, View, described, plainly, shape_of, shape_word, words};
+use super::{AMV, Layout, Side, Stream, View, described, in_bytes, plainly, shape_of, shape_word, words};
 use crate::abi::*;
 use crate::failure::{self, Outcome};
 use crate::handlers::raw;
 use crate::handles::{self, Instance, lock};
 use lapis_core::handlers::{HANDLER_TABLE_SIZE, Incoming};
 use lapis_core::message::{AmSend, Source};
+use lapis_core::sync::blocking::Mutex;
 use lapis_core::{CompletionHandler, Context, Delivery, Error, LapiCode, Notify, Run};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// An active message whose data a vector gives.
 pub(crate) struct Message<'a> {
@@ -27,7 +28,7 @@ pub(crate) struct Message<'a> {
 /// # Safety
 /// The layout's memory and the counters are valid as the guide demands.
 pub(crate) unsafe fn send(instance: &Instance, message: Message<'_>) -> Outcome {
-    let description = message.layout.lengths().iter().flat_map(|len| len.to_le_bytes()).collect();
+    let description = in_bytes(message.layout.lengths())?;
     let shape = shape_word(message.vec_type, message.count).to_le_bytes();
     // Behind the program's user header, whose alignment it leaves alone.
     let header = [message.user_header, &shape].concat();
@@ -151,7 +152,7 @@ impl Call {
             let view = View::of(vector, Side::Target)?;
             view.check_type(Side::Target, true)?;
             let layout = view.layout(Side::Target)?;
-            view.fits(&layout, self.vec_type, self.count, lengths)?;
+            view.fits(&layout, self.vec_type, self.count, lengths.iter().copied())?;
             Ok(layout)
         }
     }

@@ -20,7 +20,7 @@ mod put;
 
 pub(crate) use amv::{Message as AmvMessage, handler_address, raise_later, send as send_amv};
 pub(crate) use get::{Pending as PendingGets, Told, send as send_get};
-pub(crate) use layout::{Layout, Side, Stream, View};
+pub(crate) use layout::{Layout, Side, Stream, View, in_bytes};
 pub(crate) use put::send as send_put;
 
 use crate::dgsp;
@@ -161,7 +161,7 @@ mod tests {
 
     fn layout_of(memory: &mut [u8]) -> Layout {
         let base = memory.as_mut_ptr().expose_provenance() as u64;
-        Layout::blocks(vec![Block { addr: base, len: 3 }, Block { addr: base + 5, len: 4 }])
+        Layout::blocks(vec![Block { addr: base, len: 3 }, Block { addr: base + 5, len: 4 }]).unwrap()
     }
 
     #[test]
