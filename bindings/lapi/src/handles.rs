@@ -39,10 +39,10 @@ pub(crate) struct Instance {
     pub(crate) watches: crate::calls::Watches,
     /// Vector gets that wait for their data.
     pub(crate) gets: crate::vector::PendingGets,
+    /// The function that CONTROL instructions pass data to.
+    pub(crate) ddm: crate::dgsp::DdmSlot,
     /// Purges so far, so that waits notice one.
     pub(crate) purges: AtomicU64,
-    /// The UDP addresses of the tasks, as the program told them.
-    pub(crate) udp_addresses: Mutex<crate::calls::UdpAddresses>,
 }
 
 struct Slot {

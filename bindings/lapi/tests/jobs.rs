@@ -62,6 +62,24 @@ fn a_task_that_stays_silent_times_out_unless_a_debugger_is_announced() {
 }
 
 #[test]
+fn a_task_that_is_started_anew_is_purged_resumed_and_talked_to() {
+    let program = job_program("reborn");
+    let job = Job::of(3).option("--restart=1");
+    // Over UDP; and where shared memory led to the dead process, UDP leads to its successor.
+    let ways = [("LAPIS_TRANSPORT", "udp"), ("LAPI_USE_SHM", "yes"), ("LAPIS_TRANSPORT", "shm,udp")];
+    for (name, value) in ways {
+        let end = job.clone().env(name, value).run(&program).success();
+        let text = end.stdout();
+        assert_eq!(text.matches("went on").count(), 2, "{name}={value}: {text}{}", end.stderr());
+        assert!(text.contains("lived again 2"), "{text}");
+    }
+    // Shared memory alone can't: that is said.
+    let end = job.env("LAPIS_TRANSPORT", "shm").run(&program);
+    assert_ne!(end.code(), Some(0));
+    assert!(end.stderr().contains("can't take up a task that was started anew"), "{}", end.stderr());
+}
+
+#[test]
 fn a_profiling_library_interposes_by_link_order_and_by_preloading() {
     let seen = "init 1 xfer 3 wait 3 fence 0 address 0";
     let profiler = scratch("libprofiler.so");

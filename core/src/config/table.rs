@@ -235,6 +235,13 @@ variables! {
         more: "",
         source: "Lapis",
     }
+    udp_bind: Option<String> = "LAPIS_UDP_BIND", unset {
+        group: Tuning,
+        kind: Kind::Text,
+        help: "The addresses at which this task receives datagrams, one for each path: address:port,address:port...",
+        more: "Set from the user handler or the user list of LAPI_Init; otherwise the system chooses ports.",
+        source: "Lapis",
+    }
     spin: Duration = "LAPIS_SPIN_US", "50" {
         group: Tuning,
         kind: number(Unit::Microseconds, 0, 1_000_000),

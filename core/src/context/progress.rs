@@ -104,7 +104,8 @@ impl Context {
         let mut events = [const { std::mem::MaybeUninit::<Event>::uninit() }; BATCH];
         // SAFETY: the lock is held; the reference ends before anything is dispatched.
         let state = unsafe { self.state() };
-        let local = state.paths[index] == crate::stats::Path::Local;
+        let path = state.paths[index];
+        let local = path == crate::stats::Path::Local;
         if local && state.self_pending == 0 {
             return 0;
         }
@@ -121,7 +122,7 @@ impl Context {
         }
         state.dispatching += 1;
         for event in &slots[..n] {
-            self.dispatch(index, event);
+            self.dispatch(path, event);
         }
         // SAFETY: as above.
         unsafe { self.state() }.dispatching -= 1;
@@ -331,7 +332,10 @@ impl Context {
                 drop(context);
                 body();
             })
-            .map_err(|source| crate::Error::System { what: "starting a thread of the context", source })?;
+            .map_err(|source| crate::Error::System {
+                what: "starting a thread of the context (limits: RLIMIT_AS for its stack, RLIMIT_NPROC)",
+                source,
+            })?;
         self.shared.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(thread);
         Ok(())
     }
@@ -393,8 +397,21 @@ impl Context {
                 }
             };
             if let Err(e) = self.start_thread("lapis-handler", body) {
-                tracing::error!("completion handlers can't run: {e}");
+                self.run_without_threads(&e);
             }
+        }
+    }
+
+    /// Runs what is queued on this thread: a completion handler that never runs is one that somebody waits for.
+    #[cold]
+    fn run_without_threads(&self, why: &crate::Error) {
+        let _held = self.guard();
+        for job in self.shared.completions.without_thread() {
+            tracing::warn!(
+                "{}: a completion handler runs where its message arrived, and can't wait there",
+                why.with_causes()
+            );
+            self.run_inline(job);
         }
     }
 
@@ -406,7 +423,10 @@ impl Context {
         }
         if let Some((peer, operation)) = job.reply {
             let _held = self.guard();
-            self.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
+            // SAFETY: the lock is held and the reference ends here.
+            if unsafe { self.state() }.peers[peer as usize].life == job.life {
+                self.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
+            }
         }
         self.shared.completions.finished();
         self.wake_sleepers();

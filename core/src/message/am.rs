@@ -98,7 +98,14 @@ impl Context {
         len: u64,
         target_counter: u64,
     ) -> bool {
-        if len > SHORT || target >= self.shared.tasks || self.usable().is_err() {
+        if len > SHORT {
+            return false;
+        }
+        // SAFETY: the caller's promise.
+        if target_counter == 0 && unsafe { self.send_at_once(target, handler, bytes(data, len)) } {
+            return true;
+        }
+        if target >= self.shared.tasks || self.usable().is_err() {
             return false;
         }
         let _held = self.guard();
@@ -123,9 +130,9 @@ impl Context {
         let state = unsafe { self.state() };
         // SAFETY: the caller's promise.
         if target_counter == 0
-            && let Some(status) = unsafe { state.send_in_lane(target, handler, data) }
+            && let Some(news) = unsafe { state.send_in_lane(target, handler, data) }
         {
-            return status == Status::Done;
+            return news == 0 || self.attend(target, news);
         }
         // SAFETY: the lock is held; the rest is the caller's promise.
         unsafe { self.am_short_by_table(target, handler, data, target_counter) }
@@ -308,7 +315,7 @@ impl Context {
             header = header.with_completion(self.expect_completion(target, completion)?);
         }
         // The first packet carries the user header and as much data as fits; the rest follows with progress.
-        let first = room.min(len);
+        let first = source.packet_bytes(room, len);
         loop {
             // SAFETY: the lock is held; the source is valid by the caller's promise.
             let status = unsafe {

@@ -65,7 +65,8 @@ impl Context {
     pub fn direct(&self, target: PeerId, remote: u64, len: u64) -> Option<*mut u8> {
         let window = self.shared.windows.get(target as usize)?;
         let offset = remote.wrapping_sub(window.remote_base);
-        if offset < window.len && len <= window.len - offset {
+        let size = window.len();
+        if offset < size && len <= size - offset {
             // Not `add`: for the task itself the window is the whole address space.
             Some(window.local_base.wrapping_add(offset as usize))
         } else {

@@ -159,7 +159,11 @@ impl Context {
             if out.position == total {
                 return Some(Ok(()));
             }
-            let n = most.min(total - out.position);
+            let n = match out.source.packet_bytes(most, total - out.position) {
+                // No atom fits: only a transport with tiny packets comes here.
+                0 => most.min(total - out.position),
+                n => n,
+            };
             let mut header = match out.answer_to {
                 None => Header::new(Kind::Fragment, out.message, out.position),
                 Some(operation) => Header::new(Kind::GetData, out.message, operation),

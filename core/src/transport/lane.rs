@@ -1,18 +1,22 @@
 //! Lanes: the shortest way of a short message, which core walks itself.
 //!
-//! A transport whose peers share memory with this task may keep, for a pair of tasks, a ring of slots of one cache line each
-//! with one writer and one reader. If it lays them out as drawn here and sets [`Caps::LANES`](super::Caps::LANES), core writes
+//! A transport whose peers share memory with this task may keep, for a pair of tasks, a ring of slots with one writer and one
+//! reader. If it lays them out as drawn here and sets [`Caps::LANES`](super::Caps::LANES), core writes
 //! and reads short messages in place, without a call through the table; everything else (long messages, rings that are
 //! full, sleeping receivers, new and dead peers) stays the transport's business.
 //!
 //! ```text
-//! slot:      0        4        8                                                     64
-//!            | number | length | the message, up to 56 bytes                         |
+//! slot:      0        4        8                                                    128
+//!            | number | length | the message, up to 120 bytes                        |
 //! ```
 //!
 //! `number` is the low half of the message's position plus one, and is written, with the length, last and in one store: a slot
-//! is full exactly when its number is the one the reader expects, and nobody clears it. A length beyond 56 tells that the message
+//! is full exactly when its number is the one the reader expects, and nobody clears it. A length beyond 120 tells that the message
 //! lies elsewhere; core leaves such a slot, and all behind it, to [`Transport::poll`](super::Transport::poll).
+//!
+//! Two lines for a slot, though most messages fill less than one: a neighbour that the hardware fetches along is a line that the
+//! writer must take away from the reader again, which costs a message to and fro a quarter of its time. For the same reason a
+//! ring has few slots: as many as the first cache holds beside other things.
 //!
 //! Both ends are described by a line ([`SendLane`], [`ReceiveLane`]) that lives in the transport. Core and transport change it
 //! in turns, both under the context's lock.
@@ -20,10 +24,13 @@
 use super::types::PeerId;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 
-/// Bytes of a slot.
-pub const SLOT: usize = 64;
+/// Bytes of a slot: two cache lines.
+pub const SLOT: usize = 128;
 /// Bytes of a message that fit a slot.
-pub const INLINE: usize = 56;
+pub const INLINE: usize = SLOT - 8;
+/// How far ahead of the slot being read the cache is asked for slots.
+#[cfg(all(target_arch = "x86_64", not(loom)))]
+const AHEAD: u64 = 4;
 /// Lanes that core looks at one by one; with more senders, the transport is asked to poll.
 pub const MAX_DIRECT: usize = 8;
 
@@ -31,7 +38,7 @@ pub const MAX_DIRECT: usize = 8;
 #[repr(C)]
 #[derive(Debug)]
 pub struct SendLane {
-    /// The slots: [`SLOT`] bytes each, aligned to that.
+    /// The slots, aligned to their size.
     pub slots: *mut u8,
     /// Number of slots, a power of two, minus one.
     pub mask: u64,
@@ -69,7 +76,7 @@ impl SendLane {
             slot.add(8).cast::<u64>().write(first.to_le());
             slot.add(16).cast::<u64>().write(second.to_le());
             copy_short(body.as_ptr(), slot.add(24), body.len());
-            // SYNC: pairs with the Acquire load of `ReceiveLane::peek`, and with that of the transport.
+            // SYNC: pairs with the Acquire load of `ReceiveLane::take`, and with that of the transport.
             (*slot.cast::<AtomicU64>()).store(head(self.position, body.len() + 16), Ordering::Release);
             self.position = self.position.wrapping_add(1);
             // SYNC: the store above stays before the load below; the transport turns this into a real fence when it matters.
@@ -104,42 +111,33 @@ pub struct ReceiveLane {
 }
 
 impl ReceiveLane {
-    /// The message that waits, if it is a short one. It stays in place until the transport's next poll.
+    /// Takes the message that waits, if it is a short one: who sent it and its bytes, which stay in place until the transport's
+    /// next poll.
     ///
     /// # Safety
     /// The lane is alive and this is its only reader.
     #[inline(always)]
-    pub(crate) unsafe fn peek(&self) -> Option<(*const u8, usize)> {
-        // SAFETY: the index is masked.
+    pub(crate) unsafe fn take(&mut self) -> Option<(PeerId, *const u8, usize)> {
+        let (slots, mask, position) = (self.slots, self.mask, self.position);
+        let at = |position: u64| (position & mask) as usize * SLOT;
+        let next = position.wrapping_add(1);
+        // SAFETY: the index is masked; the word lives as long as the lane; a prefetch has no effect on memory.
         unsafe {
-            let slot = self.slots.add((self.position & self.mask) as usize * SLOT);
+            let slot = slots.add(at(position));
             // SYNC: pairs with the Release store of `SendLane::send`: the message is there.
             let head = u64::from_le((*slot.cast::<AtomicU64>()).load(Ordering::Acquire));
             let len = (head >> 32) as usize;
-            if head as u32 != self.position.wrapping_add(1) as u32
-                || len > INLINE
-                || self.position == self.limit
-            {
+            if head as u32 != next as u32 || len > INLINE || position == self.limit {
                 return None;
             }
-            Some((slot.add(8), len))
-        }
-    }
-
-    /// Goes on to the next message.
-    ///
-    /// # Safety
-    /// After [`peek`](Self::peek) gave a message.
-    #[inline(always)]
-    pub(crate) unsafe fn take(&mut self) {
-        self.position = self.position.wrapping_add(1);
-        // SAFETY: the word lives as long as the lane.
-        unsafe { (*self.told).store(self.position, Ordering::Relaxed) };
-        #[cfg(all(target_arch = "x86_64", not(loom)))]
-        // SAFETY: a prefetch has no effect on memory.
-        unsafe {
-            let ahead = (self.position.wrapping_add(3) & self.mask) as usize * SLOT;
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(self.slots.add(ahead).cast());
+            self.position = next;
+            (*self.told).store(next, Ordering::Relaxed);
+            #[cfg(all(target_arch = "x86_64", not(loom)))]
+            {
+                use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+                _mm_prefetch::<_MM_HINT_T0>(slots.add(at(position.wrapping_add(AHEAD))).cast());
+            }
+            Some((self.peer, slot.add(8), len))
         }
     }
 }
@@ -161,7 +159,7 @@ impl ReceiveLanes {
     }
 }
 
-/// Copies up to some sixty bytes without a call.
+/// Copies up to some hundred bytes without a call.
 ///
 /// # Safety
 /// As [`std::ptr::copy_nonoverlapping`].
@@ -195,7 +193,7 @@ pub unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
 mod tests {
     use super::*;
 
-    #[repr(align(64))]
+    #[repr(align(128))]
     struct Slots([u8; 4 * SLOT]);
 
     #[test]
@@ -203,31 +201,31 @@ mod tests {
         let mut slots = Box::new(Slots([0; 4 * SLOT]));
         let (attention, told) = (AtomicU32::new(0), AtomicU64::new(0));
         let base = slots.0.as_mut_ptr();
-        let mut tx = SendLane { slots: base, mask: 3, position: 9, limit: 12, attention: &raw const attention };
+        let mut tx =
+            SendLane { slots: base, mask: 3, position: 9, limit: 12, attention: &raw const attention };
         let mut rx =
             ReceiveLane { slots: base, mask: 3, position: 9, limit: 11, told: &raw const told, peer: 1 };
         // SAFETY: one writer, one reader, and the memory outlives both.
         unsafe {
-            assert!(rx.peek().is_none());
-            for (n, body) in [&b"12345678"[..], b"", b"the third one is longer than the others"].iter().enumerate() {
+            assert!(rx.take().is_none());
+            for (n, body) in
+                [&b"12345678"[..], b"", b"the third one is longer than the others"].iter().enumerate()
+            {
                 assert!(tx.has_room());
                 assert_eq!(tx.send(n as u64, 77, body), 0);
             }
             assert!(!tx.has_room());
-            let (data, len) = rx.peek().expect("the first");
-            assert_eq!(std::slice::from_raw_parts(data.add(16), len - 16), b"12345678");
+            let (peer, data, len) = rx.take().expect("the first");
+            assert_eq!((peer, std::slice::from_raw_parts(data.add(16), len - 16)), (1, &b"12345678"[..]));
             assert_eq!(data.add(8).cast::<u64>().read_unaligned(), 77);
-            rx.take();
             assert_eq!(told.load(Ordering::Relaxed), 10);
-            assert_eq!(rx.peek().expect("the second").1, 16);
-            rx.take();
-            assert!(rx.peek().is_none(), "beyond the limit");
+            assert_eq!(rx.take().expect("the second").2, 16);
+            assert!(rx.take().is_none(), "beyond the limit");
             rx.limit = 20;
-            assert_eq!(rx.peek().expect("the third").1, 16 + 39);
-            rx.take();
+            assert_eq!(rx.take().expect("the third").2, 16 + 39);
             // A slot that announces a long message.
-            (*base.cast::<AtomicU64>()).store(head(12, 57), Ordering::Relaxed);
-            assert!(rx.peek().is_none());
+            (*base.cast::<AtomicU64>()).store(head(12, INLINE + 1), Ordering::Relaxed);
+            assert!(rx.take().is_none());
         }
     }
 

@@ -39,6 +39,7 @@ pub use link::{Link, Sleeper};
 pub use loader::{MIN_TABLE_SIZE, Origin, Plugin, Refusal, file_name, load_file, name_of_file};
 pub use registry::{Candidate, NotFound, Registry, Request, SelectError, Verdict, standard_dirs};
 pub use services::host_table;
+pub(crate) use services::with_options;
 pub use types::*;
 
 /// A backend. See the [module](self) documentation for the contract and `docs/writing-a-transport.md` for a lesson.

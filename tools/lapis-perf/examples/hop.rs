@@ -37,7 +37,8 @@ fn main() -> Result<()> {
     let rounds: u64 = std::env::args().nth(1).and_then(|r| r.parse().ok()).unwrap_or(1_000_000);
     let secret = random_secret().expect("random numbers");
     let hex: String = secret.iter().map(|b| format!("{b:02x}")).collect();
-    let listener = Listener::bind(&format!("unix:@lapis-hop-{}", std::process::id()).parse().unwrap()).expect("a socket");
+    let listener = Listener::bind(&format!("unix:@lapis-hop-{}", std::process::id()).parse().unwrap())
+        .expect("a socket");
     let server = Server::start(listener, ServerConfig::new(2, secret), |_| {}).expect("a store");
     let address = server.address().clone();
     let (a, b) = std::thread::scope(|scope| {

@@ -22,11 +22,21 @@ pub(crate) struct Inbox {
     batch: usize,
     /// What the kernel counted as dropped so far.
     overflow: u32,
+    /// An earlier datagram met nobody.
+    pub(crate) refused: bool,
 }
 
 impl Inbox {
     pub(crate) fn new() -> Self {
-        Self { slots: Slots::new(SLOTS, ROOM), filled: 0, next: 0, open: None, batch: 1, overflow: 0 }
+        Self {
+            slots: Slots::new(SLOTS, ROOM),
+            filled: 0,
+            next: 0,
+            open: None,
+            batch: 1,
+            overflow: 0,
+            refused: false,
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -58,7 +68,9 @@ impl Inbox {
                 Ok(n) => break n,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break 0,
                 // An error that an earlier send met, told by ICMP: the engine finds out what is lost.
-                Err(e) if told_of_a_send(&e) => {}
+                Err(e) if told_of_a_send(&e) => {
+                    self.refused |= e.raw_os_error() == Some(libc::ECONNREFUSED);
+                }
                 Err(_) => break 0,
             }
         };

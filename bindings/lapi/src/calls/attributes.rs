@@ -86,7 +86,7 @@ fn number(instance: &Instance, query: lapi_query_t) -> c_int {
         REX_BUF_SZ | BUF_CP_SIZE => int(*config.rexmit_buf_size.get() as u64),
         LOC_ADDRTBL_SZ => HANDLER_TABLE_SIZE as c_int,
         // An atom has to fit into every packet beside the longest user header.
-        MAX_ATOM_SIZE => (instance.packet_size - MAX_USER_HEADER as c_int).max(64),
+        MAX_ATOM_SIZE => lapis_dgsp::isa::MAX_ATOM_SIZE,
         MAX_PKTS_OUT => PACKETS_OUT,
         ACK_THRESHOLD => instance.ack_threshold.load(Ordering::Relaxed),
         QUERY_SHM_ENABLED => c_int::from(near(context).is_some()),

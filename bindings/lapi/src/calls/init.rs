@@ -42,8 +42,8 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
     check_environment(&config, &environment)?;
     let reservation = handles::reserve(info.instance_no).map_err(failed)?;
     // SAFETY: by the guide, add_info is NULL or a lapi_extend_t, and its handler follows its prototype.
-    let udp_addresses = unsafe { udp::addresses(&reservation, info, &config) }?;
-    let context = open(info, &reservation, &environment).map_err(|error| {
+    let addresses = unsafe { udp::addresses(&reservation, info, &config) }?;
+    let context = open(info, &reservation, &environment, addresses).map_err(|error| {
         let code = failed(error);
         if *config.use_shm.get() == UseShm::Only { without_shared_memory(code) } else { code }
     })?;
@@ -56,8 +56,8 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
         collective: AtomicBool::new(false),
         watches: super::Watches::default(),
         gets: crate::vector::PendingGets::default(),
+        ddm: crate::dgsp::DdmSlot::default(),
         purges: AtomicU64::new(0),
-        udp_addresses: Mutex::new(udp_addresses),
         context,
     };
     let instance = reservation.publish(instance);
@@ -114,7 +114,12 @@ fn check_environment(config: &Config, environment: &Environment) -> Outcome {
     Ok(())
 }
 
-fn open(info: &lapi_info_t, reservation: &Reservation, environment: &Environment) -> Result<Context, Error> {
+fn open(
+    info: &lapi_info_t,
+    reservation: &Reservation,
+    environment: &Environment,
+    addresses: udp::Addresses,
+) -> Result<Context, Error> {
     let handler = info.err_hndlr;
     let mut hooks = RawHooks {
         header: Some(handlers::header),
@@ -135,6 +140,7 @@ fn open(info: &lapi_info_t, reservation: &Reservation, environment: &Environment
         // Handlers must not run before the handle is published.
         .interrupts(false)
         .transport(lapis_loopback::table())
+        .addresses(addresses)
         .hooks(hooks);
     //= LAPI Guide, LAPI_Init, num_compl_hndlr_thr
     if info.num_compl_hndlr_thr > 0 {

@@ -71,16 +71,9 @@ pub(super) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) 
     if need > incoming.len {
         return None;
     }
-    let address = if handler < HANDLER_TABLE_SIZE as u64 {
-        context.handler_address(handler as usize).unwrap_or(0)
-    } else {
-        handler
-    };
-    if address == 0 {
-        let source = incoming.source;
-        raise_later(context, source, Error::HeaderHandlerNull { origin: source, handler });
+    let Some(address) = handler_address(context, handler, incoming.source) else {
         return Some(Delivery::bury());
-    }
+    };
     let pointer = handles::for_handlers(context);
     let call = Call {
         // SAFETY: a handle of the static table.
@@ -172,8 +165,22 @@ impl Call {
     }
 }
 
+/// The address of a header handler that a message names by index or address. Without one the error handler is told.
+pub(crate) fn handler_address(context: &Context, handler: u64, source: u32) -> Option<u64> {
+    let address = if handler < HANDLER_TABLE_SIZE as u64 {
+        context.handler_address(handler as usize).unwrap_or(0)
+    } else {
+        handler
+    };
+    if address == 0 {
+        raise_later(context, source, Error::HeaderHandlerNull { origin: source, handler });
+        return None;
+    }
+    Some(address)
+}
+
 /// Tells the error handler, but not from within the dispatcher.
-fn raise_later(context: &Context, source: u32, error: Error) {
+pub(crate) fn raise_later(context: &Context, source: u32, error: Error) {
     let raise = move |context: &Context| context.raise(error, source);
     context.run_on_handler_thread(CompletionHandler::Closure(Box::new(raise)));
 }

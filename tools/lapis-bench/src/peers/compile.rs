@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The sources travel inside the program: it can be run from anywhere.
-const SOURCES: [(&str, &str); 3] = [
+const SOURCES: [(&str, &str); 4] = [
     ("measure.h", include_str!("../../peers/measure.h")),
     ("mpi.c", include_str!("../../peers/mpi.c")),
     ("ucp.c", include_str!("../../peers/ucp.c")),
+    ("mpi_pack.c", include_str!("../../../lapis-dgsp/peers/mpi_pack.c")),
 ];
 
 /// Compiles `source` with a compiler (and its flags) into a program of this name; returns its path.

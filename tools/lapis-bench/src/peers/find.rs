@@ -37,9 +37,22 @@ pub(crate) fn peers(transport: &str) -> Found {
     let sockets = transport != "shm";
     let mut found = (Vec::new(), Vec::new());
     ucx(&mut found, sockets);
+    libfabric(&mut found, sockets);
     for mpi in MPIS {
         match mpi.party(sockets) {
             Ok(parties) => found.0.extend(parties),
+            Err(error) => found.1.push(Absent { name: mpi.name.into(), why: format!("{error:#}") }),
+        }
+    }
+    found
+}
+
+/// Programs that pack and unpack shapes with each MPI found, by name (`tools/lapis-dgsp/peers/mpi_pack.c`).
+pub(crate) fn packers() -> (Vec<(String, PathBuf)>, Vec<Absent>) {
+    let mut found = (Vec::new(), Vec::new());
+    for mpi in MPIS {
+        match mpi.program("mpi_pack.c", "pack") {
+            Ok((program, _)) => found.0.push((mpi.name.to_owned(), program)),
             Err(error) => found.1.push(Absent { name: mpi.name.into(), why: format!("{error:#}") }),
         }
     }
@@ -89,6 +102,20 @@ fn ucx(found: &mut Found, sockets: bool) {
             }
         }
     }
+}
+
+fn libfabric(found: &mut Found, sockets: bool) {
+    let (transport, provider) = if sockets { ("tcp;rxm", "tcp;ofi_rxm") } else { ("shm", "shm") };
+    let Some(program) = on_path("fi_pingpong") else {
+        found
+            .1
+            .push(Absent { name: "libfabric".into(), why: "no fi_pingpong (Debian: libfabric-bin)".into() });
+        return;
+    };
+    let text = Line::new(["fi_info", "--version"]).output(Duration::from_secs(10)).unwrap_or_default();
+    let version = text.lines().find_map(|l| l.strip_prefix("libfabric: ")).unwrap_or("system").trim();
+    let how = How::Pingpong(Line::new([program]).args(["-p", provider]));
+    found.0.push(Party { name: format!("libfabric-{version}"), transport: transport.into(), how });
 }
 
 fn ucp_program(name: &str, home: Option<&Path>) -> Result<PathBuf> {
@@ -148,7 +175,8 @@ const MPIS: &[Mpi] = &[
         home: Home::Debian { compiler: "mpicc.openmpi", launcher: "mpirun.openmpi" },
         shm: &[Variant {
             transport: "ob1/vader",
-            arguments: &["--mca", "pml", "ob1", "--mca", "btl", "self,vader"],
+            // Its other one-sided component, rdma, dies of a segmentation fault in vader's emulated atomics (4.1.4).
+            arguments: &["--mca", "pml", "ob1", "--mca", "btl", "self,vader", "--mca", "osc", "sm"],
             variables: &[],
         }],
         sockets: &[Variant {
@@ -235,16 +263,16 @@ const MPIS: &[Mpi] = &[
 ];
 
 impl Mpi {
-    fn party(&self, sockets: bool) -> Result<Vec<Party>> {
-        let (program, launcher) = match &self.home {
+    /// Compiles one of our C programs for this MPI; answers it and the launcher.
+    fn program(&self, source: &str, prefix: &str) -> Result<(PathBuf, PathBuf)> {
+        let name = format!("{prefix}-{}", self.name);
+        match &self.home {
             Home::Debian { compiler, launcher } => {
                 let compiler =
                     on_path(compiler).with_context(|| format!("no {compiler} (Debian's package)"))?;
                 let launcher =
                     on_path(launcher).with_context(|| format!("no {launcher} (Debian's package)"))?;
-                let program =
-                    compile::program("mpi.c", &format!("mpi-{}", self.name), &[compiler.into()], &[])?;
-                (program, launcher)
+                Ok((compile::program(source, &name, &[compiler.into()], &[])?, launcher))
             }
             Home::Wheel { folder: place, launcher } => {
                 let home = folder().join(place);
@@ -257,11 +285,16 @@ impl Mpi {
                 let run_path = format!("-Wl,-rpath,{}", library.display());
                 let flags: Vec<OsString> =
                     flags.into_iter().chain(["-lmpi".into(), run_path.into()]).collect();
-                let program =
-                    compile::program("mpi.c", &format!("mpi-{}", self.name), &["gcc".into()], &flags)?;
-                (program, home.join("bin").join(launcher))
+                Ok((
+                    compile::program(source, &name, &["gcc".into()], &flags)?,
+                    home.join("bin").join(launcher),
+                ))
             }
-        };
+        }
+    }
+
+    fn party(&self, sockets: bool) -> Result<Vec<Party>> {
+        let (program, launcher) = self.program("mpi.c", "mpi")?;
         let is_open_mpi = self.name.starts_with("openmpi");
         let first: &[&str] = if is_open_mpi { &OPEN_MPI } else { &MPICH };
         let variants = if sockets { self.sockets } else { self.shm };

@@ -1,5 +1,7 @@
 //! `lapis-bench run`: floors, Lapis and peers in interleaved rounds, each sample between two probes.
 
+pub(crate) mod dgsp;
+mod dgsp_report;
 mod machine;
 mod noise;
 mod plan;

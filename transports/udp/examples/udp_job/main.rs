@@ -1,6 +1,7 @@
 //! Jobs over UDP for the tests: `udp_job -n 2 udp_job task mix 50` is launcher and task in one file.
 
 mod attack;
+mod restart;
 
 use lapis::{Context, Delivery, Destination, Error, HandlerId, RemoteMemory, Result};
 use std::ptr::NonNull;
@@ -28,6 +29,7 @@ fn main() -> std::process::ExitCode {
         "die" => die(),
         "storm" => storm(number(3, 100_000)),
         "cut" => cut(),
+        "reborn" => restart::run(args.get(3).is_some_and(|how| how == "aware")),
         other => panic!("unknown scenario {other}"),
     };
     match outcome {

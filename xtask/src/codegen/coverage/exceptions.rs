@@ -1,4 +1,4 @@
-//! Rows without a test, and why that is right, or who brings the test.
+//! Rows without a test, and why that is right.
 
 /// Return codes that nothing here gives. Programs may compare with them, and LAPI_Msg_string knows their texts.
 pub(super) const NEVER_GIVEN: &[(&str, &str)] = &[
@@ -17,25 +17,3 @@ pub(super) const NEVER_GIVEN: &[(&str, &str)] = &[
 ];
 
 const REMOTE: &str = "no subroutine of the guide takes remote contexts and buffer handles";
-
-/// Rows whose tests come with data gather/scatter programs. An entry whose row has a test is no mistake until they are here.
-pub(super) const WITH_DGSPS: &[&str] = &[
-    "LAPI_ERR_DGSP",
-    "LAPI_ERR_DGSP_ATOM",
-    "LAPI_ERR_DGSP_BRANCH",
-    "LAPI_ERR_DGSP_CTL",
-    "LAPI_ERR_DGSP_COPY_SZ",
-    "LAPI_ERR_DGSP_FREE",
-    "LAPI_ERR_DGSP_OPC",
-    "LAPI_ERR_DGSP_OTHER",
-    "LAPI_ERR_DGSP_REPS",
-    "LAPI_ERR_DGSP_STACK",
-    "LAPI_ERR_PACK_SZ",
-    "LAPI_VERIFY_DGSP",
-    "LAPI_DGSP_XFER",
-    "LAPI_UNRESERVE_DGSP",
-    "LAPI_RESERVE_DGSP",
-    "LAPI_DGSP_PACK",
-    "LAPI_DGSP_UNPACK",
-    "LAPI_Util, hndl is not checked for the commands that register and reserve",
-];
