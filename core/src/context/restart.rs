@@ -4,7 +4,7 @@
 //! another one now looks there. A new process is reached over a datagram link only: its incarnations are told apart by the packet
 //! engine, and nothing of the old process is mapped.
 
-use super::builder::{address_in, card_key, epoch_of};
+use super::connect::{address_in, card_key, epoch_of};
 use super::{Context, Route};
 use crate::bootstrap::Entry;
 use crate::datagrams::{Datagrams, Parties, Timing};

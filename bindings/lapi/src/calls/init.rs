@@ -7,7 +7,6 @@ use crate::handles::{self, Instance, Reservation};
 use crate::{diagnostics, handlers};
 use lapis_core::config::{Config, Environment, EuiLib, MsgApi, UseShm};
 use lapis_core::context::RawHooks;
-use lapis_core::sync::blocking::Mutex;
 use lapis_core::sync::{AtomicBool, AtomicI32, AtomicU64};
 use lapis_core::{Context, Error};
 use std::ffi::{c_int, c_void};
