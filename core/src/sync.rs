@@ -42,5 +42,11 @@ pub mod blocking {
 #[cfg(lapis_tsan)]
 mod sanitized;
 
+/// Atomics on memory that is somebody else's: the model checker knows only its own, so these are always the real ones.
+#[allow(clippy::disallowed_types, reason = "this facade is where the real types come from")]
+pub mod placed {
+    pub use std::sync::atomic::{AtomicU32, AtomicU64};
+}
+
 pub use crossbeam::utils::CachePadded;
 pub use imp::*;

@@ -10,7 +10,8 @@ mod bell;
 mod queue;
 
 use bell::Bell;
-use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
+use lapis_core::sync::Ordering;
+use lapis_core::sync::placed::{AtomicU32, AtomicU64};
 use lapis_core::transport::{
     Attributes, Caps, Event, Host, Limits, OpenParams, PeerId, RawSlice, RegionInfo, RemoteAddr, RmwRequest,
     Status, Transport, TransportError, Waiter, Window,
