@@ -8,6 +8,7 @@ mod codegen;
 mod demo;
 mod fuzz;
 mod install;
+mod nightly;
 mod setup;
 mod sh;
 mod test;
@@ -42,6 +43,8 @@ enum Command {
     Codegen(codegen::Args),
     /// Check the repository's invariants: file sizes, atomics, statics, citations, links
     Tidy(tidy::Args),
+    /// C programs and unit tests under ThreadSanitizer
+    Nightly(nightly::Args),
     /// Build in release mode and lay the files out under a prefix
     Install(install::Args),
 }
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Codegen(args) => codegen::run(&args),
         Command::Tidy(args) => tidy::run(&args),
+        Command::Nightly(args) => nightly::run(&args),
         Command::Install(args) => install::run(&args),
     };
     match outcome {

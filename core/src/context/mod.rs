@@ -3,6 +3,7 @@
 mod absent;
 mod attributes;
 mod builder;
+mod connect;
 mod datagrams;
 mod interface;
 mod local;

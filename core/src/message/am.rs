@@ -128,11 +128,11 @@ impl Context {
     ) -> bool {
         // SAFETY: the lock is held and nothing below calls out.
         let state = unsafe { self.state() };
-        // SAFETY: the caller's promise.
-        if target_counter == 0
-            && let Some(news) = unsafe { state.send_in_lane(target, handler, data) }
-        {
-            return news == 0 || self.attend(target, news);
+        if target_counter == 0 {
+            // SAFETY: the caller's promise.
+            if let Some(news) = unsafe { state.send_in_lane(target, handler, data) } {
+                return news == 0 || self.attend(target, news);
+            }
         }
         // SAFETY: the lock is held; the rest is the caller's promise.
         unsafe { self.am_short_by_table(target, handler, data, target_counter) }

@@ -470,44 +470,6 @@ impl<T: Transport> Exported<T> {
     }
 }
 
-/// Makes a transport loadable: defines the entry function `lapis_transport_<name>_v1` and, for static linking, a
-/// function `table()` in the calling module.
-///
-/// ```ignore
-/// lapis_core::export_transport!(MyTransport, "mine", "0.1.0");
-/// ```
-#[macro_export]
-macro_rules! export_transport {
-    ($transport:ty, $name:literal, $version:expr) => {
-        /// The operation table, for programs that link this transport statically.
-        pub fn table() -> &'static $crate::transport::abi::TransportOps {
-            static TABLE: $crate::transport::abi::TransportOps = {
-                const fn cstr(bytes: &'static [u8]) -> &'static ::std::ffi::CStr {
-                    match ::std::ffi::CStr::from_bytes_with_nul(bytes) {
-                        Ok(s) => s,
-                        Err(_) => panic!("a transport's name and version have no NUL inside"),
-                    }
-                }
-                $crate::transport::Exported::<$transport>::table(
-                    cstr(concat!($name, "\0").as_bytes()),
-                    cstr(concat!($version, "\0").as_bytes()),
-                )
-            };
-            &TABLE
-        }
-
-        #[unsafe(export_name = concat!("lapis_transport_", $name, "_v1"))]
-        unsafe extern "C" fn lapis_transport_entry(
-            _host: *const $crate::transport::abi::HostTable,
-            out: *mut *const $crate::transport::abi::TransportOps,
-        ) -> i32 {
-            // SAFETY: the loader passes a valid place for the answer.
-            unsafe { *out = table() };
-            $crate::transport::abi::status::OK
-        }
-    };
-}
-
 type Caught<R> = Result<Result<R, TransportError>, Box<dyn std::any::Any + Send>>;
 
 fn flatten<R>(caught: Caught<R>) -> Result<R, TransportError> {

@@ -363,8 +363,7 @@ impl Link {
     #[cold]
     pub(crate) fn attend(&mut self, peer: PeerId, attention: u32) -> Status {
         // SAFETY: a live instance.
-        let raw = unsafe { call!(self.attend(peer, attention)) };
-        self.answer(raw)
+        self.answer(unsafe { call!(self.attend(peer, attention)) })
     }
 
     /// See [`Transport::flush`](super::Transport::flush).

@@ -22,6 +22,7 @@
 pub mod abi;
 mod chaos;
 mod export;
+mod export_macro;
 mod host;
 pub mod lane;
 mod link;

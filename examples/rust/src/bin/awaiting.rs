@@ -29,7 +29,7 @@ fn main() -> Result<()> {
             // The buffer comes back once the other side has worked through it.
             handled += pending.await?.len();
         }
-        Result::Ok(handled)
+        Ok::<_, lapis::Error>(handled)
     })?;
     println!("task {me}: {handled} bytes were handled");
     context.gfence()?;

@@ -1,0 +1,396 @@
+//! Opening the transports and reaching every task.
+
+use super::refused::{boot_error, link_error, not_opened};
+use super::restart::plain_address;
+use super::{Peer, PeerState, Route, absent, machine};
+use crate::bootstrap::{self, Bootstrap, Entry};
+use crate::config::{Config, Environment, Origin, UseShm};
+use crate::datagrams::{self, Datagrams, Parties, Timing};
+use crate::error::{Error, Result};
+use crate::transport::{
+    Caps, Link, OpenParams, PeerId, Registry, Request, TransportError, Window, standard_dirs, with_options,
+};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// What connecting gives.
+pub(super) struct Connected {
+    pub(super) links: Vec<Link>,
+    pub(super) datagrams: Vec<Option<Box<Datagrams>>>,
+    pub(super) peers: Vec<Peer>,
+    pub(super) windows: Vec<Window>,
+    /// More tasks on this machine than cores for them.
+    pub(super) crowded: bool,
+}
+
+/// Opens what is to be opened and connects to everybody.
+pub(super) fn connect(
+    registry: &mut Registry,
+    config: &Config,
+    environment: &Environment,
+    plugin_paths: &[PathBuf],
+    job: &mut dyn Bootstrap,
+    number: u32,
+    addresses: &[Vec<SocketAddr>],
+) -> Result<Connected> {
+    let patience = *config.init_timeout.get();
+    let (mut names, named) = config.preferred_transports();
+    // Nothing may take the place of shared memory where it alone is allowed.
+    let named = named || (*config.use_shm.get() == UseShm::Only && job.tasks() > 1);
+    if !names.iter().any(|n| n == "loopback") {
+        names.push("loopback".into());
+    }
+    let mut dirs = config.transport_path.get().clone();
+    dirs.extend(standard_dirs(None));
+    let request = Request {
+        names: named.then(|| names.clone()),
+        explicit: plugin_paths.to_vec(),
+        dirs,
+        chaos: config.faults()?,
+    };
+    registry.discover(&request).map_err(|e| Error::TransportRefused {
+        name: if named { names.join(",") } else { "loopback".into() },
+        reasons: vec![e.to_string()],
+    })?;
+    let (mut links, absent) = with_options(environment, || {
+        open(registry, config, &names, named, job, number).map(|links| {
+            let open: Vec<_> = links.iter().map(Link::name).collect();
+            let absent = absent::reasons(registry, &request, &names, &open);
+            (links, absent)
+        })
+    })?;
+    let mut card = Vec::new();
+    put_field(&mut card, b"host");
+    put_field(&mut card, &machine::identity());
+    put_field(&mut card, b"cores");
+    put_field(&mut card, &machine::cores());
+    let epoch = datagrams::epoch();
+    put_field(&mut card, b"epoch");
+    put_field(&mut card, &epoch.to_le_bytes());
+    for link in &mut links {
+        let address = link.address().map_err(|e| link_error(link.name(), &e))?;
+        put_field(&mut card, link.name().as_bytes());
+        put_field(&mut card, &address);
+    }
+    let entry = job.entry();
+    if entry != Entry::Once && job.tasks() > 1 {
+        job.put(&card_key(job.task()), &card).map_err(boot_error)?;
+    }
+    let cards = match entry {
+        Entry::Again => present_cards(job, &card, patience)?,
+        Entry::First | Entry::Once => job.exchange("transports", &card, patience).map_err(boot_error)?,
+    };
+    let mut peers = Vec::with_capacity(cards.len());
+    for (task, card) in cards.iter().enumerate() {
+        let plain = addresses.get(task).map(|paths| plain_address(paths));
+        let mut peer = reach(&mut links, &absent, task as PeerId, job.task(), card, plain.as_deref(), entry)?;
+        peer.process = epoch_of(card).filter(|_| entry != Entry::Once);
+        peers.push(peer);
+    }
+    finish_connections(&mut links, patience)?;
+    // Before anybody may send.
+    let datagrams = engines(&mut links, config, job, (number, epoch), &peers, &cards)?;
+    if entry != Entry::Again {
+        job.fence(patience).map_err(boot_error)?;
+    }
+    let mut windows = Vec::with_capacity(peers.len());
+    for (task, peer) in peers.iter().enumerate() {
+        windows.push(window(&mut links, task as PeerId, job.task(), peer));
+    }
+    Ok(Connected { links, datagrams, peers, windows, crowded: crowded(&cards, addresses, job.task()) })
+}
+
+/// An engine for every link that needs one.
+fn engines(
+    links: &mut [Link],
+    config: &Config,
+    job: &dyn Bootstrap,
+    (context, epoch): (u32, u32),
+    peers: &[Peer],
+    cards: &[Vec<u8>],
+) -> Result<Vec<Option<Box<Datagrams>>>> {
+    let info = job.job();
+    let mut made = Vec::with_capacity(links.len());
+    for (index, link) in links.iter_mut().enumerate() {
+        if !link.caps().contains(Caps::DATAGRAM) || link.caps().contains(Caps::AM_SHORT) {
+            made.push(None);
+            continue;
+        }
+        // The others may have begun anew with each other, and with this task's former process, any number of times.
+        let known = job.entry() != Entry::Again;
+        let to: Vec<_> = (0..)
+            .zip(peers.iter().zip(cards))
+            .filter(|(_, (peer, _))| peer.route.index() == index)
+            .map(|(task, (_, card))| (task, epoch_of(card).filter(|_| known)))
+            .collect();
+        if to.is_empty() {
+            made.push(None);
+            continue;
+        }
+        // A poll of a datagram transport is a system call: where others are waited for as well, it can't be all the time.
+        let alone = to.len() + 1 >= peers.len();
+        let parties = Parties {
+            task: job.task(),
+            job: &info.id,
+            context,
+            secret: &info.secret,
+            epoch,
+            alone,
+            peers: to,
+        };
+        made.push(Some(Box::new(Datagrams::new(link, Timing::of(config), &parties)?)));
+    }
+    Ok(made)
+}
+
+fn open(
+    registry: &mut Registry,
+    config: &Config,
+    names: &[String],
+    named: bool,
+    job: &dyn Bootstrap,
+    number: u32,
+) -> Result<Vec<Link>> {
+    let info = job.job();
+    let params = OpenParams {
+        task: job.task(),
+        tasks: job.tasks(),
+        context: number,
+        // Told apart from earlier contexts of this process and of a task started anew.
+        incarnation: incarnation(),
+        job: &info.id,
+        secret: &info.secret,
+        interrupts: *config.interrupt.get(),
+    };
+    let mut links = Vec::new();
+    for name in names {
+        // A job of one task needs no way to others.
+        if job.tasks() == 1 && name != "loopback" && !named {
+            continue;
+        }
+        let Some(plugin) = registry.get(name) else { continue };
+        match plugin.open(&params) {
+            Ok(link) => links.push(link),
+            Err(why) => {
+                let error = not_opened(name, plugin.caps(), &why);
+                registry.refuse(name, why);
+                if named || name == "loopback" {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    if links.is_empty() {
+        return Err(Error::TransportNotFound {
+            name: names.join(","),
+            searched: vec!["nothing was found; see lapis-info".into()],
+        });
+    }
+    Ok(links)
+}
+
+/// A job whose program knows where everybody is.
+pub(super) fn listed(
+    config: &mut Config,
+    settings: &mut Environment,
+    addresses: &[Vec<SocketAddr>],
+    context: u32,
+) -> Result<Box<dyn Bootstrap>> {
+    let missing = |what: &str| Error::Bootstrap {
+        what: format!("the program tells the addresses of {} tasks, but {what}", addresses.len()),
+        source: None,
+    };
+    let Some(task) = *config.child.get() else {
+        return Err(missing("MP_CHILD does not say which one this is"));
+    };
+    let Some(own) = addresses.get(task as usize).filter(|own| !own.is_empty()) else {
+        return Err(missing(&format!("none for this one, which is task {task}")));
+    };
+    if addresses.iter().any(|paths| paths.len() != own.len()) {
+        return Err(missing("not as many for each"));
+    }
+    let list: Vec<String> = own.iter().map(ToString::to_string).collect();
+    config.set("LAPIS_UDP_BIND", &list.join(","), Origin::Builder)?;
+    settings.set("LAPIS_UDP_BIND", list.join(","));
+    let partition = config.partition.get().clone().unwrap_or_else(|| "0".into());
+    bootstrap::listed(&(&*settings).into(), &partition, task, addresses.len() as u32, context)
+        .map_err(boot_error)
+}
+
+/// Where a task publishes its card.
+pub(super) fn card_key(task: PeerId) -> String {
+    format!("card.{task}")
+}
+
+/// The epoch of the process that wrote a card.
+pub(super) fn epoch_of(card: &[u8]) -> Option<u32> {
+    Some(u32::from_le_bytes(address_in(card, "epoch")?.try_into().ok()?))
+}
+
+/// Everybody's card as it is now, for a task that was started anew.
+fn present_cards(job: &mut dyn Bootstrap, own: &[u8], patience: Duration) -> Result<Vec<Vec<u8>>> {
+    let me = job.task();
+    (0..job.tasks())
+        .map(|task| {
+            if task == me {
+                return Ok(own.to_vec());
+            }
+            job.get(&card_key(task), patience).map_err(boot_error)
+        })
+        .collect()
+}
+
+/// Connects to a task over the first transport that reaches it. `plain` is its address if the program told it.
+fn reach(
+    links: &mut [Link],
+    absent: &[String],
+    task: PeerId,
+    me: PeerId,
+    card: &[u8],
+    plain: Option<&[u8]>,
+    entry: Entry,
+) -> Result<Peer> {
+    let mut peer = Peer::new();
+    let mut reasons = Vec::new();
+    for (index, link) in links.iter_mut().enumerate() {
+        if link.caps().contains(Caps::SELF_ONLY) != (task == me) {
+            continue;
+        }
+        let datagrams = link.caps().contains(Caps::DATAGRAM) && !link.caps().contains(Caps::AM_SHORT);
+        if task != me && !datagrams && (entry == Entry::Again || plain.is_some()) {
+            let why = if plain.is_some() {
+                "the program told no address for it"
+            } else {
+                "it can't take up a task that was started anew"
+            };
+            reasons.push(format!("{}: {why}", link.name()));
+            continue;
+        }
+        let Some(address) = plain.filter(|_| datagrams).or_else(|| address_in(card, link.name())) else {
+            reasons.push(format!("{}: task {task} does not have it", link.name()));
+            continue;
+        };
+        match link.connect(task, address) {
+            Ok(()) => {
+                peer.route = Route::over(index);
+                return Ok(peer);
+            }
+            Err(TransportError::Unreachable(why)) => reasons.push(format!("{}: {why}", link.name())),
+            Err(e) => return Err(link_error(link.name(), &e)),
+        }
+    }
+    reasons.extend_from_slice(absent);
+    peer.state = PeerState::Down;
+    Err(Error::NoConnectivity { task, reasons })
+}
+
+fn finish_connections(links: &mut [Link], patience: Duration) -> Result<()> {
+    let deadline = Instant::now() + patience;
+    for link in links.iter_mut() {
+        let mut rounds = 0u32;
+        loop {
+            match link.progress_connect() {
+                Ok(true) => break,
+                Ok(false) if Instant::now() < deadline => {
+                    rounds += 1;
+                    if rounds > 8 {
+                        std::thread::sleep(Duration::from_micros(50));
+                    } else {
+                        std::thread::yield_now();
+                    }
+                }
+                Ok(false) => {
+                    return Err(Error::InitTimeout {
+                        seconds: patience.as_secs(),
+                        missing: format!("tasks that don't answer over {}", link.name()),
+                    });
+                }
+                Err(e) => return Err(link_error(link.name(), &e)),
+            }
+        }
+        link.refresh_attributes().map_err(|e| Error::Transport {
+            transport: link.name().into(),
+            what: e.to_string(),
+            source: None,
+        })?;
+        tracing::info!(transport = link.name(), caps = ?link.caps(), note = link.note(), "connected");
+    }
+    Ok(())
+}
+
+fn window(links: &mut [Link], task: PeerId, me: PeerId, peer: &Peer) -> Window {
+    if task == me {
+        // The whole address space, as it is.
+        return Window { remote_base: 0, len: u64::MAX, local_base: std::ptr::null_mut() };
+    }
+    links.get_mut(peer.route.index()).and_then(|l| l.window(task)).unwrap_or(Window {
+        remote_base: 0,
+        len: 0,
+        local_base: std::ptr::null_mut(),
+    })
+}
+
+/// A number that earlier contexts of this task did not have: the time, which goes on even where the process is a new one.
+fn incarnation() -> u32 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    now.as_nanos() as u32 ^ std::process::id().rotate_left(16)
+}
+
+/// Whether the tasks of this machine outnumber the cores that they may run on, all together.
+fn crowded(cards: &[Vec<u8>], addresses: &[Vec<SocketAddr>], me: PeerId) -> bool {
+    if let Some(own) = addresses.get(me as usize).and_then(|paths| paths.first()) {
+        let local = addresses.iter().flat_map(|paths| paths.first()).filter(|a| a.ip() == own.ip()).count();
+        return local > machine::cores().iter().map(|byte| byte.count_ones() as usize).sum();
+    }
+    let here = machine::identity();
+    let local: Vec<_> = cards.iter().filter(|c| address_in(c, "host") == Some(&here)).collect();
+    let mut union = Vec::new();
+    for mask in local.iter().filter_map(|c| address_in(c, "cores")) {
+        union.resize(union.len().max(mask.len()), 0u8);
+        union.iter_mut().zip(mask).for_each(|(all, one)| *all |= one);
+    }
+    local.len() > union.iter().map(|byte| byte.count_ones() as usize).sum()
+}
+
+fn put_field(card: &mut Vec<u8>, field: &[u8]) {
+    card.extend_from_slice(&(field.len() as u16).to_le_bytes());
+    card.extend_from_slice(field);
+}
+
+fn take_field<'a>(card: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (len, rest) = card.split_first_chunk::<2>()?;
+    let (field, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*len)))?;
+    *card = rest;
+    Some(field)
+}
+
+pub(super) fn address_in<'a>(mut card: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    loop {
+        let key = take_field(&mut card)?;
+        let value = take_field(&mut card)?;
+        if key == name.as_bytes() {
+            return Some(value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cards_give_back_each_transports_address_and_nothing_from_a_torn_one() {
+        let mut card = Vec::new();
+        for (name, address) in [("shm", &b"abc"[..]), ("udp", b""), ("hps", &[7; 300])] {
+            put_field(&mut card, name.as_bytes());
+            put_field(&mut card, address);
+        }
+        assert_eq!(address_in(&card, "hps"), Some(&[7; 300][..]));
+        assert_eq!(address_in(&card, "udp"), Some(&b""[..]));
+        assert_eq!(address_in(&card, "rdma"), None);
+        for cut in 0..card.len() {
+            assert_eq!(address_in(&card[..cut], "hps"), None);
+        }
+    }
+}
