@@ -55,13 +55,14 @@ pub(crate) unsafe fn call(context: &Context, handler: u64, incoming: &Incoming<'
     // it for.
     let buffer =
         unsafe { call(handle, user, &mut user_len, (&raw mut info).cast(), &mut completion, &mut argument) };
-    delivery(context, &info, buffer, completion, argument, atom)
+    delivery(context, incoming, &info, buffer, completion, argument, atom)
 }
 
 //= LAPI Guide, The enhanced header handler interface, ret_flags and ctl_flags
 #[inline(always)]
 fn delivery(
     context: &Context,
+    incoming: &Incoming<'_>,
     info: &lapi_return_info_t,
     buffer: *mut c_void,
     completion: Option<compl_hndlr_t>,
@@ -70,7 +71,7 @@ fn delivery(
 ) -> Delivery {
     let into = match NonNull::new(buffer.cast::<u8>()) {
         _ if info.ctl_flags == LAPI_BURY_MSG => Destination::Discard,
-        _ if !info.dgsp_handle.is_null() => dgsp::destination(context, info, buffer, atom),
+        _ if !info.dgsp_handle.is_null() => dgsp::destination(context, incoming, info, buffer, atom),
         Some(buffer) => Destination::Contiguous(buffer),
         None => Destination::Discard,
     };

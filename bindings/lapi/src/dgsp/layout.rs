@@ -5,11 +5,15 @@ use crate::abi::*;
 use crate::failure::{self, Outcome};
 use crate::handles;
 use crate::vector::raise_later;
+use lapis_core::handlers::Incoming;
 use lapis_core::message::{Destination, Gather, Scatter, Source};
 use lapis_core::{Context, Error, LapiCode};
 use lapis_dgsp::{ErrorCode, Machine, Registered};
 use std::ffi::c_void;
 use std::ptr::NonNull;
+
+/// Messages up to so many bytes are gathered before they are sent.
+pub(crate) const SHORT: usize = 512;
 
 /// The first `len` bytes of a message that `program` gathers from memory at `base`, and the size of its atoms.
 ///
@@ -34,6 +38,27 @@ pub(crate) fn source(
         _ => Source::Gather(Box::new(Origin { program, base: base.expose_provenance() }), len),
     };
     Ok((source, atom))
+}
+
+/// The bytes of a short message, gathered at once; `None` if it is not short or should go another way.
+///
+/// # Safety
+/// As [`Registered::pack_into`].
+#[inline]
+pub(crate) unsafe fn short<'r>(
+    program: &Registered,
+    base: *const c_void,
+    len: u64,
+    room: &'r mut [u8; SHORT],
+) -> Option<&'r [u8]> {
+    let sound = program.is_compiled() && program.span().is_some_and(|span| span.size > 0);
+    if !sound || program.descriptor().atom_size != 0 || program.contiguous(len).is_some() {
+        return None;
+    }
+    let out = room.get_mut(..len as usize)?;
+    // SAFETY: the caller's promise.
+    let packed = unsafe { program.pack_into(base.cast(), 0, out) };
+    packed.is_ok_and(|n| n == out.len()).then_some(out)
 }
 
 fn check_gather(program: &Registered, len: u64) -> Result<(), Error> {
@@ -87,19 +112,24 @@ impl Gather for Origin {
 #[inline(never)]
 pub(crate) fn destination(
     context: &Context,
+    incoming: &Incoming<'_>,
     info: &lapi_return_info_t,
     buffer: *mut c_void,
     atom: u64,
 ) -> Destination {
-    let source = info.src as u32;
+    let source = incoming.source;
+    if info.ctl_flags == LAPI_DROP_PKT {
+        // The message comes again, and so does the handler's wish.
+        return Destination::Discard;
+    }
     let Some(program) = acquire(info.dgsp_handle) else {
         let problem = "the handle that a header handler returned is not registered".into();
         raise_later(context, source, Error::Dgsp { problem, code: LapiCode::ERR_DGSP });
         return Destination::Discard;
     };
-    let bytes = info.bytes.min(info.msg_len);
+    let bytes = info.bytes.min(incoming.len);
     let buffer = buffer.cast::<u8>();
-    if bytes == info.msg_len
+    if bytes == incoming.len
         && let Some(offset) = program.contiguous(bytes)
         && let Some(at) = NonNull::new(buffer.wrapping_offset(offset as isize))
     {
@@ -114,14 +144,14 @@ pub(crate) fn destination(
     // Part of an operand would be no operand.
     let bytes = if program.has_control() { bytes - bytes % atom } else { bytes };
     let handle = instance.map_or(0, |instance| instance.handle);
-    Destination::Scatter(Box::new(Target {
-        program,
-        base: buffer.expose_provenance(),
-        bytes,
-        function,
-        source,
-        handle,
-    }))
+    let mut target = Target { program, base: buffer.expose_provenance(), bytes, function, source, handle };
+    if let Some(data) = incoming.data {
+        // All of it is here: no need to keep anything.
+        // SAFETY: the header handler vouched for the memory that its program names.
+        unsafe { target.write(0, data) };
+        return Destination::Discard;
+    }
+    Destination::Scatter(Box::new(target))
 }
 
 /// What can be known before data comes.

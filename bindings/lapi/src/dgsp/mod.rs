@@ -15,7 +15,7 @@ mod layout;
 mod registry;
 
 pub(crate) use ddm::{Function, Slot as DdmSlot};
-pub(crate) use layout::{destination, scatter, source};
+pub(crate) use layout::{SHORT, destination, scatter, short, source};
 pub(crate) use registry::{Program, acquire, register, reserve, unreserve};
 
 use crate::handlers::INTERNAL;

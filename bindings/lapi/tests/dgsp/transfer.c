@@ -51,6 +51,15 @@ static void *header(lapi_handle_t *h, void *uhdr, uint *uhdr_len, ulong *msg_len
     return wish.buffer;
 }
 
+static void *bare(lapi_handle_t *h, void *uhdr, uint *uhdr_len, ulong *msg_len, compl_hndlr_t **done, void **argument)
+{
+    (void)h, (void)uhdr, (void)argument;
+    CHECK(*uhdr_len == 0);
+    *done = NULL;
+    ((lapi_return_info_t *)msg_len)->dgsp_handle = wish.handle;
+    return wish.buffer;
+}
+
 static volatile int sent;
 
 static void send_done(lapi_handle_t *h, void *argument, lapi_sh_info_t *info)
@@ -304,6 +313,26 @@ int main(void)
     for (ulong i = 0; i < 300000; i++)
         CHECK(to[MOST - 64 + offset_of(i)] == value(other, i));
 
+    /* Short messages of which nobody wants to hear but the target: gathered before they go. */
+    handlers = exchange((void *)bare);
+    for (ulong len = 0; len < 600; len += 37) {
+        memset(to, 0, sizeof to);
+        memset(from, 0x55, sizeof from);
+        for (ulong i = 0; i < len; i++)
+            from[MOST - 64 + offset_of(i)] = value(me, i);
+        OK(LAPI_Gfence(hndl));
+        c = command_for(other, layout, from + MOST - 64, len);
+        c.uhdr_len = 0;
+        c.shdlr = NULL;
+        c.cmpl_cntr = NULL;
+        OK(LAPI_Xfer(hndl, (lapi_xfer_t *)&c));
+        OK(LAPI_Waitcntr(hndl, &org, 1, NULL));
+        memset(from, 0x66, sizeof from);
+        OK(LAPI_Waitcntr(hndl, &tgt, 1, NULL));
+        for (ulong i = 0; i < len; i++)
+            CHECK(to[MOST - 64 + offset_of(i)] == value(other, i));
+        CHECK(to[MOST - 64 + offset_of(len)] == 0);
+    }
     codes(layout);
     OK(unreserve(hndl, layout));
     OK(unreserve(hndl, flat));
