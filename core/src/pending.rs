@@ -90,8 +90,8 @@ impl<T: Send + 'static> Future for Pending<T> {
         if lock(&self.cell).outcome.is_some() {
             return Poll::Ready(self.take());
         }
-        if !self.context.interrupts() {
-            // Nobody else makes progress: ask to be polled again.
+        if !self.context.interrupts() || self.context.tasks() == 1 {
+            // Nobody else makes progress (a task alone has no thread for it): ask to be polled again.
             cx.waker().wake_by_ref();
         }
         Poll::Pending

@@ -14,8 +14,8 @@ use crate::error::Error;
 /// A loop replaces at least this many items; shorter ones are written out. A GOSUB with its routine takes 20 words, an
 /// MCOPY block 4, and rolls of a few blocks found by chance in index lists would only slow the copy.
 const WORTH_LOOPING: u64 = 8;
-/// Longest pattern that is looked for when blocks are rolled into loops.
-const LONGEST_PATTERN: usize = 4;
+/// Longest pattern that is looked for when blocks are rolled into loops: longer runs at one stride are loops themselves.
+const LONGEST_PATTERN: usize = WORTH_LOOPING as usize;
 
 /// A list of items in the order of their bytes in the message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -118,6 +118,7 @@ impl Registered {
     /// # Safety
     /// All bytes that the program names for these positions, relative to `base`, are readable and not in `out`. For a
     /// verified program they lie between `lext` and `rext` of the applications concerned; an unverified one may name any.
+    #[inline]
     pub unsafe fn pack_into(&self, base: *const u8, position: u64, out: &mut [u8]) -> Result<usize, Error> {
         if self.has_control() {
             return Err(Error::whole(ErrorCode::Ctl, Fault::ControlInGather));
@@ -131,6 +132,7 @@ impl Registered {
     ///
     /// # Safety
     /// As [`Registered::pack_into`], with the bytes writable.
+    #[inline]
     pub unsafe fn unpack_from(&self, base: *mut u8, position: u64, data: &[u8]) -> Result<usize, Error> {
         if self.has_control() {
             return Err(Error::whole(ErrorCode::Ctl, Fault::NoDdm));

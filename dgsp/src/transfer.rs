@@ -4,20 +4,21 @@
 use crate::engine::kernels::{Pack, Unpack};
 use crate::engine::plan::Plan;
 use crate::engine::run;
+use crate::engine::step;
 use crate::engine::walk;
 use crate::error::{Error, ErrorCode, Fault};
 use crate::registered::Registered;
 
 /// Blocks at least this long on either side are copied one by one; below, finding the other side costs more than staging.
-const DIRECT_BLOCK: usize = 128;
+const DIRECT_BLOCK: usize = 2048;
 /// Bytes staged at a time between two layouts of short blocks; they stay in the first-level cache.
-const STAGE: usize = 4096;
+const STAGE: usize = 8192;
 
 /// Copies `bytes` bytes of the message, from position `src_pos` in the layout `src` of memory at `src_base`, to position
 /// `dst_pos` in the layout `dst` of memory at `dst_base`. Answers how many: fewer only if a program moves nothing at all.
 ///
-/// The message is never packed as a whole: one side contiguous, blocks of one length at two strides, and long blocks are
-/// copied straight from place to place; two layouts of short blocks pass through a few kilobytes on the stack.
+/// The message is never packed as a whole: one side contiguous, layouts built alike, blocks of one length at two strides, and
+/// long blocks are copied straight from place to place; what is left passes through a few kilobytes on the stack.
 ///
 /// # Safety
 /// As [`Registered::pack_into`] for the source and [`Registered::unpack_from`] for the target, for all `bytes` bytes; and
@@ -48,6 +49,13 @@ pub unsafe fn copy(
             }
             if let Some(n) = same_blocks(s, from, s_skip, d, dst_base, d_skip, bytes) {
                 return Ok(n);
+            }
+            if s_skip == 0 && d_skip == 0 {
+                let done = step::whole(s, from, d, dst_base, bytes);
+                if done > 0 {
+                    let (n, left) = (done as u64, bytes - done);
+                    return Ok(done + staged(src, src_base, n, dst, dst_base, n, left)?);
+                }
             }
             let (s_block, d_block) = (mean_block(s), mean_block(d));
             if s_block.max(d_block) >= DIRECT_BLOCK {

@@ -163,13 +163,16 @@ fn dim() -> impl Strategy<Value = Dim> {
     let dist = prop_oneof![
         Just(Distribution::None),
         Just(Distribution::Block(None)),
+        (0..3u64).prop_map(|more| Distribution::Block(Some(more))),
         (1..4u64).prop_map(Distribution::Cyclic),
     ];
-    (some(9), dist, 1..4u64, 0..3u64).prop_map(|(size, dist, procs, coord)| Dim {
-        size,
-        dist,
-        procs,
-        coord: coord % procs,
+    (some(9), dist, 1..4u64, 0..3u64).prop_map(|(size, dist, procs, coord)| {
+        let dist = match dist {
+            // Blocks must be large enough for all elements, as MPI demands.
+            Distribution::Block(Some(more)) => Distribution::Block(Some(size.div_ceil(procs).max(1) + more)),
+            other => other,
+        };
+        Dim { size, dist, procs, coord: coord % procs }
     })
 }
 
@@ -353,6 +356,62 @@ proptest! {
         prop_assert_eq!(desc.density, expect);
         if let (Some(&lo), Some(&hi)) = (naive.bytes.iter().min(), naive.bytes.iter().max()) {
             prop_assert_eq!((desc.lext, desc.rext), (lo, hi + 1));
+        }
+    }
+
+    #[test]
+    fn layouts_built_alike_copy_to_each_other(tree in tree(), reps in 1..4i64, less in 0..40usize, moved in -20..20i64) {
+        let naive = tree.naive();
+        if naive.bytes.is_empty() {
+            return Ok(());
+        }
+        // The other side is the same tree in elements of another extent.
+        let wide = Tree::Structure(vec![(1, moved, tree.clone())]);
+        let (na, nb) = (memory(&naive, reps, 0), memory(&wide.naive(), reps, 77));
+        let ra = Registered::verified(tree.layout().compile().expect("small")).expect("sound");
+        let rb = Registered::verified(wide.layout().compile().expect("small")).expect("sound");
+        let total = na.message.len();
+        let len = total.saturating_sub(less).max(1);
+        let (src, mut dst) = (na, nb);
+        let mut expect = dst.bytes.clone();
+        for i in 0..len {
+            expect[dst.message[i]] = src.bytes[src.message[i]];
+        }
+        let to = dst.bytes.as_mut_ptr().wrapping_add(dst.origin);
+        // SAFETY: both memories hold `reps` applications.
+        let n = unsafe { copy(&ra, src.bytes.as_ptr().add(src.origin), 0, &rb, to, 0, len) };
+        prop_assert_eq!(n, Ok(len));
+        prop_assert!(dst.bytes == expect, "{}", text::disassemble(&ra.descriptor().clone()));
+    }
+
+    /// Elements of one block, by every constructor that can say where they are.
+    #[test]
+    fn equal_layouts_give_equal_programs(len in 1..20u64, gap in 0..20i64, count in some(40), block in some(6), stride in -8..12i64) {
+        let old = Layout::bytes(len).and_then(|b| b.resized(0, len as i64 + gap)).expect("small");
+        let e = old.extent();
+        let starts: Vec<i64> = (0..count as i64).map(|i| i * stride).collect();
+        let list: Vec<(u64, i64)> = starts.iter().map(|&d| (block, d)).collect();
+        let in_bytes: Vec<(u64, i64)> = starts.iter().map(|&d| (block, d * e)).collect();
+        let offs: Vec<i64> = starts.iter().map(|d| d * e).collect();
+        let fields: Vec<_> = in_bytes.iter().map(|&(n, d)| (n, d, &old)).collect();
+        let run = Layout::contiguous(block, &old).expect("small");
+        let same = [
+            Layout::vector(count, block, stride, &old),
+            Layout::hvector(count, block, stride * e, &old),
+            Layout::hvector(count, 1, stride * e, &run),
+            Layout::indexed(&list, &old),
+            Layout::hindexed(&in_bytes, &old),
+            Layout::indexed_block(block, &starts, &old),
+            Layout::hindexed_block(block, &offs, &old),
+            Layout::structure(&fields),
+            Layout::vector(count, block, stride, &Layout::contiguous(1, &old).expect("small")),
+            Layout::vector(count, block, stride, &old.resized(old.lb(), e).expect("small")),
+        ];
+        let programs: Vec<_> =
+            same.into_iter().map(|l| l.and_then(|l| l.compile()).expect("small")).collect();
+        for (i, program) in programs.iter().enumerate() {
+            prop_assert!(program == &programs[0], "{i}:\n{}\nagainst\n{}",
+                text::disassemble(program), text::disassemble(&programs[0]));
         }
     }
 }

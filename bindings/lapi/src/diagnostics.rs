@@ -2,7 +2,8 @@
 
 use lapis_core::config::Config;
 use std::sync::Once;
-use tracing_subscriber::filter::{EnvFilter, LevelFilter};
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
 
 /// Installs a subscriber once, unless the program has one of its own in this copy of the library.
 //= LAPI Guide, table 39, MP_LAPI_TRACE_LEVEL
@@ -17,17 +18,16 @@ pub(crate) fn install(config: Option<&Config>) {
             4 => LevelFilter::DEBUG,
             _ => LevelFilter::TRACE,
         };
-        let filter = EnvFilter::builder().with_default_directive(level.into());
+        let usual = Targets::new().with_default(level);
         let filter = match config.and_then(|c| c.log.get().as_deref()) {
-            Some(directives) => filter.parse_lossy(directives),
-            None => filter.parse_lossy(""),
+            Some(text) => text.parse().unwrap_or_else(|error| {
+                eprintln!("LAPIS_LOG=`{text}`: {error}; it takes a filter as in info or lapis_core::reliable=trace,warn");
+                usual
+            }),
+            None => usual,
         };
-        let subscriber = tracing_subscriber::fmt()
-            .with_env_filter(filter)
-            .with_writer(std::io::stderr)
-            .with_ansi(false)
-            .without_time()
-            .finish();
+        let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+        let subscriber = tracing_subscriber::registry().with(lines.without_time()).with(filter);
         // An error says that there is one already: that is the program's wish.
         let _ = tracing::subscriber::set_global_default(subscriber);
     });

@@ -55,6 +55,9 @@ pub(crate) fn asynchronous(
     let code = error.code();
     let task = context.task();
     let text = error.with_causes();
+    if let (Error::Timeout { .. }, Some(instance)) = (error, handles::of_context(context)) {
+        crate::calls::attention::timeout(instance, peer);
+    }
     let Some(handler) = handler else { end_job(context, code, &text) };
     tracing::info!(target: "lapis::call", "{} told to the error handler: {text}", code.name());
     let handle = handles::for_handlers(context).addr();

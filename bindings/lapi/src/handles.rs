@@ -39,6 +39,8 @@ pub(crate) struct Instance {
     pub(crate) watches: crate::calls::Watches,
     /// Vector gets that wait for their data.
     pub(crate) gets: crate::vector::PendingGets,
+    /// Tasks that were reported for their silence.
+    pub(crate) silent: crate::calls::attention::Silent,
     /// The function that CONTROL instructions pass data to.
     pub(crate) ddm: crate::dgsp::DdmSlot,
     /// Purges so far, so that waits notice one.

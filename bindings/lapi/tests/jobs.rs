@@ -200,6 +200,42 @@ fn levels_of_information() {
     assert!(text.contains("lapis::loader") && !text.contains("TRACE"), "{text}");
 }
 
+//= LAPI Guide, table 33, attention messages
+//= type=test
+#[test]
+fn attention_messages_come_when_they_are_due() {
+    let alone = job_program("profiled");
+    let said = |job: Job, program: &Path| job.run(program).success().stderr();
+    // Level, number, and whether it is said.
+    for (level, number, due) in
+        [("0", "504:", false), ("1", "504:", true), ("1", "501:", false), ("2", "501:", true)]
+    {
+        let text = said(Job::of(1).env("MP_INFOLEVEL", level), &alone);
+        assert_eq!(text.contains(number), due, "level {level}: {text}");
+    }
+    assert!(!said(Job::of(1).env("MP_INFOLEVEL", "2").env("LAPI_USE_SHM", "no"), &alone).contains("504:"));
+    assert!(
+        said(Job::of(1).env("MP_INFOLEVEL", "2").env("MP_USE_BULK_XFER", "yes"), &alone).contains("499:")
+    );
+
+    let pair = job_program("null_handler");
+    let over = |transport: &str| {
+        Job::of(2).arg("handler").env("MP_INFOLEVEL", "2").env("LAPIS_TRANSPORT", transport)
+    };
+    let text = said(over("udp").env("MP_INSTANCES", "2"), &pair);
+    assert_eq!((text.matches("509:").count(), text.matches("490:").count()), (2, 2), "{text}");
+    let text = said(over("shm").env("MP_INSTANCES", "2"), &pair);
+    assert!(!text.contains("509:") && !text.contains("490:") && !text.contains("502:"), "{text}");
+    let refused = Job::of(2).arg("handler").env("MP_INFOLEVEL", "1").env("LAPIS_SHM_HEAP", "16384G");
+    let text = said(refused.env("LAPI_USE_SHM", "yes"), &pair);
+    assert!(text.contains("502:") && text.contains("LAPIS_SHM_HEAP"), "{text}");
+
+    // Two of three tasks fall silent.
+    let end = Job::of(3).env("LAPIS_TRANSPORT", "udp").env("MP_INFOLEVEL", "1").run(&job_program("silent"));
+    let text = end.stderr();
+    assert!(text.contains("500:") && text.contains("Silent are tasks 1, 2."), "{text}");
+}
+
 /// What is not part of the interface must not be found by the programs' symbols.
 #[test]
 fn the_library_exports_what_the_map_says() {

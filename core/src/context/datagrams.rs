@@ -125,9 +125,14 @@ impl Context {
                 self.look_for(peer);
             }
             Event::PathSuspect { peer, path } => {
-                tracing::warn!(peer, path, "a path does not answer; its packets take others");
+                // A peer with a single path that does not answer is most likely busy: nothing changes for anybody.
+                if self.paths_to(peer).len() > 1 {
+                    tracing::warn!(peer, path, "a path does not answer; its packets take others");
+                } else {
+                    tracing::debug!(peer, path, "the path does not answer; it is asked again and again");
+                }
             }
-            Event::PathUp { peer, path } => tracing::info!(peer, path, "a path answers again"),
+            Event::PathUp { peer, path } => tracing::debug!(peer, path, "a path answers again"),
             Event::MaxPayload { peer, bytes } => tracing::debug!(peer, bytes, "largest packet changed"),
             Event::Acked { .. } | Event::Purged { .. } => {}
         }

@@ -48,8 +48,10 @@ pub(crate) struct Peer {
     pub(crate) life: u32,
     /// The epoch of its process, as far as the bootstrap told.
     pub(crate) process: Option<u32>,
-    /// Its process is known to have ended.
+    /// Its process is known to have ended without a farewell.
     pub(crate) dead: bool,
+    /// It took leave.
+    pub(crate) farewell: bool,
     /// Number of the next message to it.
     pub(crate) next_message: u32,
     /// Messages before this one are known to be done there.
@@ -73,6 +75,7 @@ impl Peer {
             life: 0,
             process: None,
             dead: false,
+            farewell: false,
             next_message: 0,
             confirmed: 0,
             next_operation: 0,

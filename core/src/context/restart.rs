@@ -42,7 +42,7 @@ impl Context {
             Ok(()) => {
                 // SAFETY: as above.
                 let p = unsafe { &mut self.state().peers[peer as usize] };
-                (p.process, p.dead) = (Some(epoch), false);
+                (p.process, p.dead, p.farewell) = (Some(epoch), false, false);
                 // What the former process has mapped here is no longer its successor's.
                 self.shared.windows[peer as usize].close();
                 tracing::info!(peer, "another process has taken the place of the task's former one");
@@ -104,7 +104,8 @@ impl Context {
                     datagrams.purge(peer);
                 }
             }
-            state.peers[peer as usize].route = Route::over(index);
+            let p = &mut state.peers[peer as usize];
+            (p.route, p.lane) = (Route::over(index), None);
             return Ok(());
         }
         Err(Error::NoConnectivity { task: peer, reasons })
@@ -151,12 +152,15 @@ impl Context {
         })
     }
 
-    /// Whether the transport to a peer is known to have lost its process, for tests.
-    #[doc(hidden)]
-    pub fn process_of(&self, peer: PeerId) -> Option<u32> {
+    /// The network paths to a task, by number: whether each carries data at present. Empty where there is only one way.
+    pub fn paths_to(&self, peer: PeerId) -> Vec<bool> {
+        if peer >= self.shared.tasks {
+            return Vec::new();
+        }
         let _held = self.guard();
-        // SAFETY: the lock is held and the reference ends here.
-        unsafe { self.state() }.peers.get(peer as usize)?.process
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        state.engine_to(peer).map_or_else(Vec::new, |(_, datagrams)| datagrams.paths(peer))
     }
 }
 
@@ -165,7 +169,8 @@ impl State {
     pub(crate) fn note_death(&mut self, peer: PeerId) {
         let index = self.peers[peer as usize].route.index();
         if self.datagrams.get(index).is_none_or(Option::is_none) {
-            self.peers[peer as usize].dead = true;
+            let p = &mut self.peers[peer as usize];
+            p.dead = !p.farewell;
         }
     }
 }

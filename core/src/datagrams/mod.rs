@@ -28,8 +28,8 @@ mod setup;
 pub(crate) use setup::{Parties, Timing, epoch};
 
 use crate::reliable::{
-    Body, Delivery, Engine, Event as EngineEvent, JobAuth, Lane, Memory, NO_TOKEN, Nanos, PathInfo, Segment,
-    SubmitError, Transmit, Verdict,
+    Body, Delivery, Engine, Event as EngineEvent, JobAuth, Lane, Memory, NO_TOKEN, Nanos, PathInfo,
+    PathState, Segment, SubmitError, Transmit, Verdict,
 };
 use crate::transport::{DatagramBatch, Event, EventKind, Link, PeerId, RawSlice, Status};
 use crate::wire::Kind;
@@ -331,6 +331,12 @@ impl Datagrams {
         if let Err(e) = self.engine.add_peer(self.now(), peer, epoch, None, &[first]) {
             tracing::debug!("{e}");
         }
+    }
+
+    /// Whether each path to a peer carries data at present.
+    pub(crate) fn paths(&self, peer: PeerId) -> Vec<bool> {
+        let state = |path| self.engine.path_state(peer, path);
+        (0..8).map_while(state).map(|state| state == PathState::Up).collect()
     }
 
     /// Stops talking to a peer.

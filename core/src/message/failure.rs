@@ -95,6 +95,7 @@ impl Context {
     pub(crate) fn peer_ended(&self, peer: PeerId) {
         // SAFETY: the lock is held and the reference ends here.
         let p = unsafe { &mut self.state().peers[peer as usize] };
+        p.farewell = true;
         if p.state == PeerState::Up {
             p.state = PeerState::Ended;
         }

@@ -35,9 +35,7 @@ impl State {
         }
         let found =
             |link: &mut Link| link.caps().contains(Caps::LANES).then(|| link.receive_lanes()).flatten();
-        if !self.with_engines {
-            self.inbound = Inbound { lanes: self.links.iter_mut().find_map(found), since: 0 };
-        }
+        self.inbound = Inbound { lanes: self.links.iter_mut().find_map(found), since: 0 };
     }
 
     /// Forgets the lanes: the links are about to be closed.
@@ -50,6 +48,7 @@ impl State {
     #[inline(always)]
     pub(crate) fn wants_full_look(&self) -> bool {
         self.inbound.lanes.is_none()
+            || self.with_engines
             || self.inbound.since >= LOOKS
             || self.self_pending > 0
             || self.has_work()

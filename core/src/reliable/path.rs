@@ -28,6 +28,8 @@ pub enum PathState {
 pub(super) struct Path {
     pub(super) id: u8,
     pub(super) state: PathState,
+    /// Silent for so long that another path is asked whether the peer answers at all.
+    pub(super) doubtful: bool,
     pub(super) max_datagram: usize,
     pub(super) next_number: u64,
     pub(super) sent: SentRing,
@@ -53,6 +55,7 @@ impl Path {
         Self {
             id: info.path_id,
             state: PathState::Up,
+            doubtful: false,
             max_datagram: info.max_datagram,
             next_number: 0,
             sent: SentRing::default(),

@@ -11,6 +11,8 @@ use super::wire::Ack;
 
 /// Timeouts of a path after which silence means suspicion.
 const SUSPECT_TIMEOUTS: u32 = 2;
+/// A path that is silent for so many times the span of suspicion is at fault even if no other path answers.
+const BUSY_FACTOR: Nanos = 10;
 /// Greetings to a peer for which there is nothing else.
 const IDLE_GREETINGS: u32 = 10;
 /// Timeouts after which a path starts over with the smallest window.
@@ -112,6 +114,7 @@ impl Peer {
         path.timeouts = 0;
         path.progress = now;
         path.probes = 0;
+        path.doubtful = false;
         if !path.is_up() {
             path.state = PathState::Up;
             shared.events.push_back(Event::PathUp { peer: self.task, path: path.id });
@@ -122,8 +125,21 @@ impl Peer {
                 }
             }
         }
+        if self.paths.iter().any(|path| path.doubtful) {
+            self.settle_doubts(shared);
+        }
         self.detect_losses(now, at, shared);
         self.paths[at].retire(now, &shared.config);
+    }
+
+    /// The peer answers on one path: those that are silent are at fault.
+    #[cold]
+    fn settle_doubts(&mut self, shared: &mut Shared) {
+        for at in 0..self.paths.len() {
+            if std::mem::take(&mut self.paths[at].doubtful) {
+                self.suspect(at, shared);
+            }
+        }
     }
 
     fn detect_losses(&mut self, now: Nanos, at: usize, shared: &Shared) {
@@ -220,7 +236,12 @@ impl Peer {
         }
         let silence = now.saturating_sub(path.progress);
         if path.is_up() && path.timeouts >= SUSPECT_TIMEOUTS && silence >= shared.config.suspect_after {
-            self.suspect(at, shared);
+            // A peer that is busy is silent on all paths. If another one answers, this one is at fault.
+            let fault = silence >= shared.config.suspect_after.saturating_mul(BUSY_FACTOR);
+            path.doubtful = true;
+            if fault || !self.ask_others(at) {
+                self.suspect(at, shared);
+            }
         }
         let path = &self.paths[at];
         if !path.is_up() && others_up {
@@ -241,6 +262,18 @@ impl Peer {
         }
     }
 
+    /// Has the other paths answer. False: there are none that count.
+    fn ask_others(&mut self, at: usize) -> bool {
+        let mut asked = false;
+        for (other, path) in self.paths.iter_mut().enumerate() {
+            if other != at && path.is_up() && !path.doubtful {
+                path.probes = path.probes.max(1);
+                asked = true;
+            }
+        }
+        asked
+    }
+
     /// Data leaves this path if there is another one.
     pub(super) fn suspect(&mut self, at: usize, shared: &mut Shared) {
         let path = &mut self.paths[at];
@@ -248,6 +281,7 @@ impl Peer {
             return;
         }
         path.state = PathState::Suspect;
+        path.doubtful = false;
         path.congestion.on_silence(path.next_number);
         path.probes = path.probes.max(1);
         shared.events.push_back(Event::PathSuspect { peer: self.task, path: path.id });

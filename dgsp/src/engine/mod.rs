@@ -9,4 +9,5 @@ pub(crate) mod lengths;
 pub(crate) mod pace;
 pub(crate) mod plan;
 pub(crate) mod run;
+pub(crate) mod step;
 pub(crate) mod walk;

@@ -5,8 +5,9 @@
 //!
 //! | file | concern |
 //! |---|---|
-//! | `sys.rs` | every system call |
+//! | `sys.rs`, `sys/` | every system call |
 //! | `options.rs` | what the environment says |
+//! | `links.rs` | news of the links under the rails |
 //! | `interfaces.rs` | the interfaces of this machine |
 //! | `address.rs` | what a task publishes about itself |
 //! | `pairing.rs` | which of two tasks' interfaces reach each other |
@@ -18,6 +19,7 @@
 mod address;
 mod inbox;
 mod interfaces;
+mod links;
 mod options;
 mod pairing;
 mod rail;

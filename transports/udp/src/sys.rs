@@ -1,5 +1,9 @@
 //! Every system call of this transport. What fails answers with [`io::Error`].
 
+mod netlink;
+
+pub(crate) use netlink::{LinkNews, link_is_up};
+
 use std::io;
 use std::mem::{MaybeUninit, size_of, zeroed};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};

@@ -3,6 +3,7 @@
 use crate::address::{self, Card, Entry};
 use crate::inbox::Inbox;
 use crate::interfaces;
+use crate::links::Links;
 use crate::options::{MAX_DATAGRAM, MIN_DATAGRAM, Options};
 use crate::pairing::{Pair, pairs};
 use crate::rail::{Rail, Sent};
@@ -53,6 +54,7 @@ pub struct Udp {
     turn: usize,
     dropped: u32,
     armed: bool,
+    links: Links,
     bell: Arc<Bell>,
 }
 
@@ -158,6 +160,21 @@ impl Udp {
         }
     }
 
+    /// The links say that rails went down or came back.
+    #[cold]
+    fn link_news(&mut self) {
+        for (rail, up) in self.links.changes(&self.rails, &self.host) {
+            for (peer, ways) in (0..).zip(&mut self.ways) {
+                for (path, way) in ways.iter_mut().flat_map(|ways| ways.iter_mut()).enumerate() {
+                    if way.rail == rail {
+                        way.down = !up;
+                        self.news.push_back(Self::path_event(peer, path, way));
+                    }
+                }
+            }
+        }
+    }
+
     #[cold]
     fn back(&mut self, peer: PeerId, path: usize) {
         let Some(way) = self.ways[peer as usize].as_mut().and_then(|ways| ways.get_mut(path)) else { return };
@@ -213,6 +230,7 @@ impl Transport for Udp {
             turn: 0,
             dropped: 0,
             armed: false,
+            links: Links::default(),
             bell: Arc::clone(&bell),
         };
         Ok((transport, UdpWaiter(bell)))
@@ -269,6 +287,11 @@ impl Transport for Udp {
             self.news.push_back(Self::path_event(peer, path, way));
         }
         self.ways[peer as usize] = Some(ways.into());
+        if let Some(news) = self.links.watch(&self.rails, &self.host)
+            && let Err(e) = self.bell.watch(news)
+        {
+            self.host.debug(format_args!("sleepers don't hear of the links: {e}"));
+        }
         Ok(())
     }
 
@@ -292,7 +315,7 @@ impl Transport for Udp {
                 self.rails[rail].send(&way.to, slices, batch.segment as usize)
             };
             match outcome {
-                Sent::Yes if was_down => self.back(batch.peer, batch.path as usize),
+                Sent::Yes if was_down && self.links.is_up(rail) => self.back(batch.peer, batch.path as usize),
                 Sent::Yes => {}
                 Sent::Again => return done,
                 Sent::TooLarge | Sent::NoWay => self.trouble(batch.peer, batch.path as usize, outcome),
@@ -302,6 +325,9 @@ impl Transport for Udp {
     }
 
     fn poll(&mut self, events: &mut [Event]) -> usize {
+        if self.links.due() {
+            self.link_news();
+        }
         let mut n = 0;
         while n < events.len()
             && let Some(event) = self.news.pop_front()
@@ -334,6 +360,8 @@ impl Transport for Udp {
     }
 
     fn arm(&mut self) -> Status {
+        // A sleeper would be woken by what is there already, again and again.
+        self.link_news();
         let rails = self.used.iter().map(|&i| &self.rails[i]);
         if !self.news.is_empty() || rails.flat_map(|r| &r.inbox).any(|inbox| !inbox.is_empty()) {
             return Status::Again;

@@ -171,7 +171,7 @@ fn real_loss_is_mended() {
 #[test]
 fn a_rail_may_go_down_and_come_back_midstream() {
     let Some(net) = Net::make("fo", 2) else { return skip() };
-    let mut running = net.job("flood 10000000").start();
+    let mut running = net.job("flood 3000000").start();
     let mut turns = 0;
     while running.alive() && turns < 20 {
         let rail = turns % 2;
@@ -184,6 +184,82 @@ fn a_rail_may_go_down_and_come_back_midstream() {
     let done = running.wait().expect(0);
     assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
     assert!(turns > 0 && done.resent() > 0, "after {turns} outages: {done:?}");
+}
+
+#[test]
+fn the_link_says_when_a_rail_goes_and_comes_back() {
+    let Some(net) = Net::make("nl", 2) else { return skip() };
+    for interrupts in [false, true] {
+        let job = net.job("watch");
+        let job = if interrupts { job.env("UDP_JOB_INTERRUPTS", "1") } else { job };
+        let mut running = job.start();
+        running.read_line("paths [true, true]");
+        net.rail(0, false);
+        running.read_line("paths [false, true]");
+        net.rail(0, true);
+        let done = running.wait().expect(0);
+        assert_eq!(done.lines_with("paths [true, true]").len(), 2, "{done:?}");
+    }
+}
+
+#[test]
+fn ipv6_serves_as_well() {
+    let Some(net) = Net::of("v6", 2, 1, true) else { return skip() };
+    let done = net.job("mix 5").env("LAPIS_CHAOS", "drop=0.01,seed=7").run().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
+    net.job("stream 100 1000000").run().expect(0);
+    assert!(net.packets()[0] > 100, "packets over the rail: {:?}", net.packets());
+}
+
+#[test]
+fn four_hosts_exchange_messages_of_all_sizes() {
+    let Some(net) = Net::of("fh", 4, 2, false) else { return skip() };
+    let done = net.job("mix 3").run().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 4, "{done:?}");
+    if net.lose(1) {
+        let done = net.job("flood 20000").run().expect(0);
+        assert_eq!(done.lines_with("ok task").len(), 4, "{done:?}");
+    }
+}
+
+#[test]
+fn two_jobs_share_a_link() {
+    let Some(net) = Net::make("sh", 1) else { return skip() };
+    if !net.slow(400) {
+        return skip();
+    }
+    // Each 40 MB, which the link alone carries in 0.8 s.
+    let jobs: Vec<_> = (0..2).map(|_| net.job("stream 40 1000000").start()).collect();
+    let rates: Vec<f64> = jobs
+        .into_iter()
+        .map(|job| {
+            let done = job.wait().expect(0);
+            let line = done.lines_with(" GB/s").first().map(|l| (*l).to_owned()).expect("a rate");
+            let words: Vec<&str> = line.split(' ').collect();
+            let at = words.iter().position(|w| *w == "GB/s").expect("a unit");
+            words[at - 1].parse().expect("a number")
+        })
+        .collect();
+    // They begin when they begin, and one may have the link alone for a while.
+    let share = rates[0].min(rates[1]) / (rates[0] + rates[1]);
+    assert!(share > 0.2, "shares of the link: {rates:?} GB/s");
+}
+
+#[test]
+fn the_path_may_shrink_under_what_waits() {
+    let Some(net) = Net::make("ps", 1) else { return skip() };
+    net.mtu(9000);
+    let mut running = net.job("mix 60").start();
+    let mut turns = 0;
+    while running.alive() && turns < 40 {
+        std::thread::sleep(Duration::from_millis(40));
+        net.mtu(if turns % 2 == 0 { 1500 } else { 9000 });
+        turns += 1;
+    }
+    let done = running.wait().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 2, "after {turns} changes: {done:?}");
+    assert!(turns > 1, "the job ended before anything changed");
+    assert_eq!(net.fragments(), 0, "no packet was cut");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! LAPI_Init and LAPI_Term.
 
-use super::udp;
+use super::{attention, udp};
 use crate::abi::*;
 use crate::failure::{self, Outcome, cold};
 use crate::handles::{self, Instance, Reservation};
@@ -55,6 +55,7 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
         collective: AtomicBool::new(false),
         watches: super::Watches::default(),
         gets: crate::vector::PendingGets::default(),
+        silent: attention::Silent::default(),
         ddm: crate::dgsp::DdmSlot::default(),
         purges: AtomicU64::new(0),
         context,
@@ -64,7 +65,7 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
     if *config.interrupt.get() {
         instance.context.set_interrupts(true).map_err(failed)?;
     }
-    greet(instance, &config);
+    attention::at_init(instance, &config);
     leave_at_exit();
     Ok(instance)
 }
@@ -185,24 +186,6 @@ fn protocol(context: &Context) -> lapi_dev_t {
         Some(&"hps") => LAPI_HPS_DEV,
         Some(&"rdma") => LAPI_RDMA_DEV,
         Some(_) => LAPI_OTHER_DEV,
-    }
-}
-
-//= LAPI Guide, table 41, MP_INFOLEVEL of 2 and more
-fn greet(instance: &Instance, config: &Config) {
-    if *config.infolevel.get() < 2 {
-        return;
-    }
-    let context = &instance.context;
-    eprintln!(
-        "{}: task {} of {}: {}",
-        LAPI_ATTN_VERSION,
-        context.task(),
-        context.tasks(),
-        diagnostics::version()
-    );
-    if *config.use_bulk_xfer.get() {
-        eprintln!("{LAPI_ATTN_BULK_ENABLED}: task {}: bulk transfer is on", context.task());
     }
 }
 

@@ -4,6 +4,7 @@
 //! violation would otherwise crash; scans and checks that cost something wait for ERROR_CHK.
 
 mod addresses;
+pub(crate) mod attention;
 mod attributes;
 mod counters;
 mod dgsp;

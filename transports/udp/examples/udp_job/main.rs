@@ -29,6 +29,7 @@ fn main() -> std::process::ExitCode {
         "die" => die(),
         "storm" => storm(number(3, 100_000)),
         "cut" => cut(),
+        "watch" => watch(),
         "reborn" => restart::run(args.get(3).is_some_and(|how| how == "aware")),
         other => panic!("unknown scenario {other}"),
     };
@@ -409,6 +410,29 @@ fn cut() -> Result<()> {
     context.purge(other)?;
     println!("ok cut");
     std::process::exit(0)
+}
+
+/// Task 0 says which of its paths carry data, whenever that changes, and ends when it has seen one go and come back. Nothing is
+/// sent meanwhile: only the link can tell.
+fn watch() -> Result<()> {
+    let context = join()?;
+    context.gfence()?;
+    if context.task() == 0 {
+        let (mut before, mut changes) = (Vec::new(), 0);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while changes < 3 {
+            assert!(Instant::now() < deadline, "the paths stay as they are: {before:?}");
+            let glance = Instant::now() + Duration::from_millis(50);
+            context.wait_quietly(|| context.paths_to(1) != before, Some(glance))?;
+            let now = context.paths_to(1);
+            if now != before {
+                println!("paths {now:?}");
+                (before, changes) = (now, changes + 1);
+            }
+        }
+    }
+    println!("ok task {}", context.task());
+    context.gfence()
 }
 
 fn unreachable() -> Result<()> {

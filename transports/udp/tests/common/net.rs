@@ -1,30 +1,61 @@
-//! Two hosts as network namespaces, with rails between them.
+//! Hosts as network namespaces, with rails between them.
 
 use super::{Job, clean, program};
 use std::process::Stdio;
 
-/// Two namespaces, joined by rails `r0`, `r1`… (10.217.N.0/24) and by one more pair of interfaces for the launcher.
-/// Nothing of it is seen from outside; all is removed at the end.
+/// Number of the subnet that is the launcher's.
+const LAUNCHER: usize = 99;
+
+/// Namespaces, joined by rails `r0`, `r1`… (10.217.N.0/24 or fd17:N::/64) and by one more network for the launcher. Two are
+/// joined by pairs of interfaces, more of them by bridges in a namespace of their own. Nothing of it is seen from outside; all is
+/// removed at the end.
 pub(crate) struct Net {
-    hosts: [String; 2],
+    hosts: Vec<String>,
+    switch: Option<String>,
     rails: usize,
 }
 
 impl Net {
-    /// `None` where this process may not make namespaces.
+    /// Two hosts. `None` where this process may not make namespaces.
     pub(crate) fn make(tag: &str, rails: usize) -> Option<Self> {
-        let hosts = ["a", "b"].map(|side| format!("lapis-{tag}{side}-{}", std::process::id()));
-        let net = Self { hosts, rails };
-        let [a, b] = &net.hosts;
-        let mut lines = vec![format!("netns add {a}"), format!("netns add {b}")];
-        for (name, subnet) in (0..rails).map(|i| (format!("r{i}"), i)).chain([("boot".to_owned(), 99)]) {
-            lines.push(format!("link add {name} netns {a} type veth peer name {name} netns {b}"));
-            for (host, number) in [(a, 1), (b, 2)] {
-                lines.push(format!("-n {host} addr add 10.217.{subnet}.{number}/24 dev {name}"));
+        Self::of(tag, 2, rails, false)
+    }
+
+    /// So many hosts, whose rails have addresses of IPv6 alone if wanted.
+    pub(crate) fn of(tag: &str, hosts: usize, rails: usize, v6: bool) -> Option<Self> {
+        let id = std::process::id();
+        let hosts: Vec<String> = (0..hosts).map(|n| format!("lapis-{tag}{n}-{id}")).collect();
+        let switch = (hosts.len() > 2).then(|| format!("lapis-{tag}s-{id}"));
+        let net = Self { hosts, switch, rails };
+        let mut lines: Vec<String> =
+            net.hosts.iter().chain(&net.switch).map(|name| format!("netns add {name}")).collect();
+        for (name, subnet) in (0..rails).map(|i| (format!("r{i}"), i)).chain([("boot".to_owned(), LAUNCHER)])
+        {
+            if let Some(switch) = &net.switch {
+                lines.push(format!("-n {switch} link add {name} type bridge"));
+                lines.push(format!("-n {switch} link set {name} up"));
+                for (at, host) in net.hosts.iter().enumerate() {
+                    let port = format!("{name}p{at}");
+                    lines.push(format!(
+                        "link add {name} netns {host} type veth peer name {port} netns {switch}"
+                    ));
+                    lines.push(format!("-n {switch} link set {port} master {name} up"));
+                }
+            } else {
+                let [a, b] = [&net.hosts[0], &net.hosts[1]];
+                lines.push(format!("link add {name} netns {a} type veth peer name {name} netns {b}"));
+            }
+            for (number, host) in (1..).zip(&net.hosts) {
+                // Without the second in which IPv6 asks whether somebody else has the address.
+                let address = match v6 && subnet != LAUNCHER {
+                    true => format!("fd17:{subnet}::{number}/64 dev {name} nodad"),
+                    false => format!("10.217.{subnet}.{number}/24 dev {name}"),
+                };
+                lines.push(format!("-n {host} addr add {address}"));
                 lines.push(format!("-n {host} link set {name} up"));
             }
         }
-        for host in [a, b] {
+        for host in &net.hosts {
             lines.push(format!("-n {host} link set lo up"));
         }
         lines.iter().all(|line| ip(line)).then_some(net)
@@ -32,10 +63,10 @@ impl Net {
 
     /// A job of one task on each host, over the rails alone.
     pub(crate) fn job(&self, scenario: &str) -> Job {
-        let [a, b] = &self.hosts;
         let mut command = clean("ip");
-        command.args(["netns", "exec", a]).arg(program());
-        command.args(["-H", &format!("{a}:1,{b}:1"), "--remote", "ip netns exec {host}"]);
+        command.args(["netns", "exec", &self.hosts[0]]).arg(program());
+        let list: Vec<String> = self.hosts.iter().map(|host| format!("{host}:1")).collect();
+        command.args(["-H", &list.join(","), "--remote", "ip netns exec {host}"]);
         command.args(["--address", "10.217.99.1"]);
         if self.rails == 1 {
             command.env("MP_EUIDEVICE", "r0");
@@ -54,7 +85,7 @@ impl Net {
 
     /// Lets so many percent of the datagrams that arrive get lost, on both sides. False: there is no packet filter.
     pub(crate) fn lose(&self, percent: u32) -> bool {
-        (0..2).all(|host| {
+        (0..self.hosts.len()).all(|host| {
             // There is no table yet the first time.
             let _ = self.inside(host, "nft delete table inet lapis");
             [
@@ -71,6 +102,14 @@ impl Net {
     pub(crate) fn rail(&self, rail: usize, up: bool) {
         let to = if up { "up" } else { "down" };
         assert!(ip(&format!("-n {} link set r{rail} {to}", self.hosts[0])));
+    }
+
+    /// Lets each host send so many megabits a second over the first rail. False: there is no traffic control.
+    pub(crate) fn slow(&self, megabits: u32) -> bool {
+        (0..self.hosts.len()).all(|host| {
+            let rate = format!("tc qdisc add dev r0 root tbf rate {megabits}mbit burst 64kb latency 5ms");
+            self.inside(host, &rate).is_some()
+        })
     }
 
     pub(crate) fn mtu(&self, mtu: u32) {
@@ -109,7 +148,7 @@ impl Net {
 
 impl Drop for Net {
     fn drop(&mut self) {
-        for host in &self.hosts {
+        for host in self.hosts.iter().chain(&self.switch) {
             let _ = clean("ip").args(["netns", "del", host]).stderr(Stdio::null()).status();
         }
     }

@@ -1,0 +1,96 @@
+//! Attention messages: what is no error and yet worth knowing, on standard error, as MP_INFOLEVEL wants it.
+//!
+//! From 1 on: what the user asked for and does not get (485 to 491, 502, 504), and timeouts of several tasks (500). From 2 on: what
+//! is in use (499, 501, 509). Of the guide's list, 487 to 489 speak of programs that Linux does not have; shared memory that can't be set up
+//! is 502, whatever step fails (505 to 508), and there is no checkpoint to restart from (503).
+
+use crate::abi::*;
+use crate::diagnostics;
+use crate::handles::{Instance, lock};
+use lapis_core::config::{Config, Instances, UseShm};
+use lapis_core::transport::Verdict;
+use lapis_core::{Context, error};
+use std::collections::BTreeSet;
+use std::ffi::c_int;
+use std::sync::Mutex;
+
+/// Tasks that were reported for their silence.
+pub(crate) type Silent = Mutex<BTreeSet<u32>>;
+
+/// Writes one message.
+fn say(context: &Context, number: c_int, detail: &str) {
+    let entry = error::CODES.iter().find(|entry| entry.code.value() == number);
+    let text = entry.map_or("", |entry| entry.text);
+    eprintln!("{number}: task {} of {}: {text} {detail}", context.task(), context.tasks());
+}
+
+/// What initialisation has to say.
+//= LAPI Guide, table 41, MP_INFOLEVEL of 2 and more
+//= LAPI Guide, table 33, attention messages
+pub(super) fn at_init(instance: &Instance, config: &Config) {
+    let (context, level) = (&instance.context, *config.infolevel.get());
+    if level >= 1 {
+        shared_memory(context, config);
+        failover(context, config);
+    }
+    if level >= 2 {
+        say(context, LAPI_ATTN_VERSION, &diagnostics::version());
+        if *config.use_bulk_xfer.get() {
+            say(context, LAPI_ATTN_BULK_ENABLED, "");
+        }
+        let over_udp = others(context).filter(|peer| context.transport_to(*peer) == Some("udp")).count();
+        if over_udp > 0 {
+            say(context, LAPI_ATTN_FIRST_CONTACT, &format!("UDP leads to {over_udp} other tasks."));
+        }
+    }
+}
+
+fn others(context: &Context) -> impl Iterator<Item = u32> {
+    let me = context.task();
+    (0..context.tasks()).filter(move |task| *task != me)
+}
+
+fn shared_memory(context: &Context, config: &Config) {
+    if *config.use_shm.get() == UseShm::No {
+        return;
+    }
+    if context.tasks() == 1 {
+        return say(context, LAPI_ATTN_SHM_ONE_TASK, "");
+    }
+    let refusal = context.transports().iter().find_map(|c| match &c.verdict {
+        Verdict::Refused(why) if c.name == "shm" => Some(why.to_string()),
+        _ => None,
+    });
+    if let Some(why) = refusal.filter(|_| others(context).all(|t| context.transport_to(t) != Some("shm"))) {
+        say(context, LAPI_ATTN_SHM_INIT, &why);
+    }
+}
+
+/// Several instances are wanted, and some task is reached over one path only.
+fn failover(context: &Context, config: &Config) {
+    let wanted = match (config.inet_addr.get(), config.instances.get()) {
+        (Some(list), _) => list.0.len() > 1,
+        (None, Some(Instances::Count(count))) => *count > 1,
+        (None, Some(Instances::Max)) => true,
+        (None, None) => false,
+    };
+    if !wanted {
+        return;
+    }
+    let single = others(context)
+        .find(|peer| context.transport_to(*peer) == Some("udp") && context.paths_to(*peer).len() < 2);
+    if let Some(peer) = single {
+        let detail = format!("One path alone leads to task {peer}: there is nothing to fail over to.");
+        say(context, LAPI_ATTN_FAILOVER_DEVICE, &detail);
+    }
+}
+
+/// A task was silent for TIMEOUT.
+//= LAPI Guide, table 33, attention messages
+pub(crate) fn timeout(instance: &Instance, peer: u32) {
+    let mut silent = lock(&instance.silent);
+    if silent.insert(peer) && silent.len() > 1 && *instance.context.config().infolevel.get() >= 1 {
+        let list: Vec<String> = silent.iter().map(ToString::to_string).collect();
+        say(&instance.context, LAPI_ATTN_TASK_TIMEOUT, &format!("Silent are tasks {}.", list.join(", ")));
+    }
+}

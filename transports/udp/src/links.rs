@@ -1,0 +1,79 @@
+//! The state of the links under the rails: a rail that is down is left at once, one that is up again is tried.
+//!
+//! LAPI Guide, "Monitoring adapter status": today's Network Availability Matrix is the kernel's news of its links.
+
+use crate::rail::Rail;
+use crate::sys::{LinkNews, link_is_up};
+use lapis_core::transport::Host;
+
+/// Polls between two looks at the news; each costs a system call, and so does every poll.
+const POLLS: u32 = 128;
+
+/// Watches the links of the rails in use.
+#[derive(Default)]
+pub(crate) struct Links {
+    news: Option<LinkNews>,
+    tried: bool,
+    /// The state of each rail's link, by rail.
+    up: Vec<bool>,
+    polls: u32,
+}
+
+impl Links {
+    /// Begins to watch; the descriptor to sleep on is returned, if there is anything to watch. Nobody pulls the plug of the
+    /// loopback interface.
+    pub(crate) fn watch(&mut self, rails: &[Rail], host: &Host) -> Option<i32> {
+        self.up.resize(rails.len(), true);
+        if self.tried || rails.iter().all(|r| r.inbox.is_none() || !named(r)) {
+            return None;
+        }
+        self.tried = true;
+        match LinkNews::open() {
+            Ok(news) => {
+                let fd = news.fd();
+                self.news = Some(news);
+                Some(fd)
+            }
+            Err(e) => {
+                host.info(format_args!(
+                    "no news of the network links ({e}): a rail that goes down is noticed by its silence"
+                ));
+                None
+            }
+        }
+    }
+
+    /// Whether a rail's link carries anything, as far as is known.
+    pub(crate) fn is_up(&self, rail: usize) -> bool {
+        self.up.get(rail).is_none_or(|up| *up)
+    }
+
+    /// Whether it is time to look at the news.
+    #[inline]
+    pub(crate) fn due(&mut self) -> bool {
+        self.polls = self.polls.wrapping_add(1);
+        self.news.is_some() && self.polls.is_multiple_of(POLLS)
+    }
+
+    /// Looks at the news; answers which rails' links have changed, and how.
+    pub(crate) fn changes(&mut self, rails: &[Rail], host: &Host) -> Vec<(usize, bool)> {
+        if !self.news.as_ref().is_some_and(LinkNews::any) {
+            return Vec::new();
+        }
+        let mut changes = Vec::new();
+        for (at, rail) in rails.iter().enumerate().filter(|(_, r)| r.inbox.is_some() && named(r)) {
+            let up = link_is_up(&rail.entry.name);
+            if std::mem::replace(&mut self.up[at], up) != up {
+                let state = if up { "up again" } else { "down" };
+                host.info(format_args!("{}: the link is {state}", rail.entry));
+                changes.push((at, up));
+            }
+        }
+        changes
+    }
+}
+
+/// Whether the rail is on an interface whose link can change.
+fn named(rail: &Rail) -> bool {
+    !rail.entry.loopback && rail.entry.name != "any"
+}
