@@ -220,8 +220,6 @@ static void rest(void)
     util.Udp.udp_port = &port;
     util.Udp.tgt = tasks;
     GIVES(LAPI_ERR_TGT, LAPI_Util(hndl, &util));
-    util.Udp.tgt = me;
-    OK(LAPI_Util(hndl, &util));
     GIVES(LAPI_ERR_TGT, LAPI_Purge_totask(hndl, tasks));
     GIVES(LAPI_ERR_TGT, LAPI_Resume_totask(hndl, tasks));
 }

@@ -95,8 +95,10 @@ int main(void)
         CHECK(status[1] == LAPI_MSG_INITIAL && status[2] == LAPI_MSG_INITIAL);
         OK(LAPI_Setcntr(hndl, &tgt, 0));
         OK(LAPI_Put(hndl, 3, 1, boxes[3], box, counters[3], NULL, NULL));
+        OK(LAPI_Put(hndl, 2, 1, boxes[2], box, counters[2], NULL, NULL));
     }
-    if (me == 3)
+    /* Whoever is resumed must still be there. */
+    if (me == 2 || me == 3)
         OK(LAPI_Nopoll_wait(hndl, &tgt, 1, NULL));
     OK(LAPI_Term(hndl));
     return 0;
