@@ -21,10 +21,9 @@
 use aes::Aes128;
 use aes::Aes256;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use polyval::Polyval;
-use polyval::universal_hash::UniversalHash;
 
 use super::wire::TAG_LEN;
+use crate::universal_hash::{Key, Sum};
 
 /// The authenticator of one datagram.
 pub type Tag = [u8; TAG_LEN];
@@ -57,7 +56,7 @@ pub trait Authenticator {
 /// The authenticator that jobs use: POLYVAL + AES-128 under the job's secret.
 #[derive(Clone)]
 pub struct JobAuth {
-    hash: Polyval,
+    hash: Key,
     cipher: Aes128,
 }
 
@@ -73,7 +72,7 @@ impl JobAuth {
             derive.encrypt_block(&mut block);
             block
         };
-        Self { hash: Polyval::new(&key(1)), cipher: Aes128::new(&key(2)) }
+        Self { hash: Key::new(&key(1).into()), cipher: Aes128::new(&key(2)) }
     }
 }
 
@@ -85,7 +84,7 @@ impl std::fmt::Debug for JobAuth {
 
 /// A [`JobAuth`] tag in the making.
 pub struct JobState {
-    hash: Polyval,
+    hash: Sum,
     /// Bytes not yet hashed: hashing a few blocks at once is much faster than one after the other.
     partial: [u8; PARTIAL + 16],
     held: usize,
@@ -105,7 +104,7 @@ impl Authenticator for JobAuth {
 
     #[inline]
     fn begin(&self) -> JobState {
-        JobState { hash: self.hash.clone(), partial: [0; PARTIAL + 16], held: 0, total: 0 }
+        JobState { hash: self.hash.begin(), partial: [0; PARTIAL + 16], held: 0, total: 0 }
     }
 
     #[inline]
@@ -119,12 +118,12 @@ impl Authenticator for JobAuth {
             if state.held < PARTIAL {
                 return;
             }
-            state.hash.update_padded(&state.partial[..PARTIAL]);
+            self.hash.add(&mut state.hash, &state.partial[..PARTIAL]);
             state.held = 0;
         }
         let whole = bytes.len() - bytes.len() % PARTIAL;
         if whole > 0 {
-            state.hash.update_padded(&bytes[..whole]);
+            self.hash.add(&mut state.hash, &bytes[..whole]);
         }
         let rest = &bytes[whole..];
         state.partial[..rest.len()].copy_from_slice(rest);
@@ -139,8 +138,8 @@ impl Authenticator for JobAuth {
         let mut length = [0; 16];
         length[..8].copy_from_slice(&state.total.to_le_bytes());
         state.partial[padded..padded + 16].copy_from_slice(&length);
-        state.hash.update_padded(&state.partial[..padded + 16]);
-        let mut block = state.hash.finalize();
+        self.hash.add(&mut state.hash, &state.partial[..padded + 16]);
+        let mut block = self.hash.end(state.hash).into();
         self.cipher.encrypt_block(&mut block);
         block.into()
     }
