@@ -18,7 +18,9 @@ impl Context {
         let state = unsafe { self.state() };
         let early_room = state.assemblies.early_room();
         let Some((link, datagrams)) = state.engine_at(index) else { return 0 };
-        match datagrams.poll(link, early_room) {
+        // Changed under the lock only.
+        let spinning = self.shared.polling.load(Ordering::Relaxed) > 0;
+        match datagrams.poll(link, early_room, spinning) {
             Ok(0) => return 0,
             Ok(_) => {}
             Err(status) => return self.link_broken(index, status),
@@ -39,8 +41,7 @@ impl Context {
         let mut handled = units.len();
         if let Some((link, datagrams)) = state.engine_at(index) {
             datagrams.give_back(units);
-            let now = datagrams.now();
-            datagrams.flush(link, now);
+            datagrams.flush_what_is_ready(link);
         }
         // SAFETY: as above.
         while let Some(event) = unsafe { self.state() }.engine_at(index).and_then(|(_, d)| d.event()) {

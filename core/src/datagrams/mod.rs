@@ -49,6 +49,9 @@ const CLOSE: Nanos = 20_000;
 const BUSY: u32 = 256;
 const SELDOM: u32 = 16;
 
+/// Of the polls of a waiting thread that find nothing, one in so many looks at the clock.
+const CLOCK: u32 = 8;
+
 /// Bytes that wait for company at most.
 const COMPANY: usize = 60_000;
 
@@ -171,6 +174,17 @@ impl Datagrams {
         }
     }
 
+    /// The same if there may be something, which is found out without a look at the clock.
+    #[inline]
+    pub(crate) fn flush_what_is_ready(&mut self, link: &mut Link) {
+        if self.unsent || self.engine.has_ready() {
+            let now = self.now();
+            self.flush(link, now);
+        } else {
+            self.waiting = 0;
+        }
+    }
+
     /// Whether something waits for a flush.
     #[inline]
     pub(crate) fn holds_back(&self) -> bool {
@@ -210,13 +224,22 @@ impl Datagrams {
     /// Looks what has arrived and what is due. Answers how many units and news there are; the units are in
     /// [`take_units`](Self::take_units), and when they are dealt with, [`flush`](Self::flush) is to be called.
     ///
-    /// `early_room` bounds the fragments that are taken before their message's first packet.
-    pub(crate) fn poll(&mut self, link: &mut Link, mut early_room: usize) -> Result<usize, Status> {
+    /// `early_room` bounds the fragments that are taken before their message's first packet. `spinning`: the next call
+    /// follows at once, so that timers need not be looked at in this one.
+    pub(crate) fn poll(
+        &mut self,
+        link: &mut Link,
+        mut early_room: usize,
+        spinning: bool,
+    ) -> Result<usize, Status> {
         self.idle = self.idle.wrapping_add(1);
         if !self.alone && self.idle > BUSY && !self.idle.is_multiple_of(SELDOM) {
             return Ok(0);
         }
         let n = link.poll(&mut self.events[..])?;
+        if n == 0 && spinning && !self.idle.is_multiple_of(CLOCK) {
+            return Ok(usize::from(self.holds_back()));
+        }
         let now = self.now();
         let due = self.engine.next_timeout().is_some_and(|at| at <= now);
         if due {

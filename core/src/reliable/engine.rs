@@ -242,6 +242,13 @@ impl<A: Authenticator> Engine<A> {
         Ok(())
     }
 
+    /// Whether [`poll_transmit`](Self::poll_transmit) is worth a call.
+    #[must_use]
+    #[inline]
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     /// What happened since the last call, one event at a time.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.shared.events.pop_front()
