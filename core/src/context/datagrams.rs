@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::message::State;
 use crate::reliable::Event;
 use crate::sync::Ordering;
-use crate::transport::{Link, PeerId, Status};
+use crate::transport::{Link, PeerId, RawSlice, Status};
 use crate::wire::{Encoded, Header};
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,10 @@ impl Context {
         }
         // SAFETY: as above.
         while let Some(event) = unsafe { self.state() }.engine_at(index).and_then(|(_, d)| d.event()) {
-            self.engine_says(event);
+            match event {
+                Event::Acked { token, .. } => self.lent_packet_acknowledged(token),
+                event => self.engine_says(event),
+            }
             handled += 1;
         }
         handled
@@ -71,6 +74,30 @@ impl Context {
             let whole = [head.bytes(n), user].concat();
             datagrams.send(link, peer, &whole, data, hold)
         };
+        self.mind_timers();
+        status
+    }
+
+    /// The same with data that stay where they are until the engine has given `token` back.
+    ///
+    /// # Safety
+    /// The body is readable until then.
+    pub(crate) unsafe fn lend_datagram(
+        &self,
+        state: &mut State,
+        peer: PeerId,
+        header: &Header,
+        body: RawSlice,
+        token: u64,
+    ) -> Status {
+        let Some((link, datagrams)) = state.engine_to(peer) else { return Status::PeerDown };
+        let mut head = Encoded::new();
+        let n = header.encode(&mut head);
+        // SAFETY: the caller's promise.
+        let status = unsafe { datagrams.send_lent(link, peer, head.bytes(n), body, token) };
+        if status == Status::Done {
+            state.count_sent(peer, body.len);
+        }
         self.mind_timers();
         status
     }
@@ -122,6 +149,7 @@ impl Context {
             }
             Event::PathUp { peer, path } => tracing::info!(peer, path, "a path answers again"),
             Event::MaxPayload { peer, bytes } => tracing::debug!(peer, bytes, "largest packet changed"),
+            // Whoever purges ends all loans.
             Event::Acked { .. } | Event::Purged { .. } => {}
         }
     }

@@ -75,6 +75,7 @@ impl Datagrams {
             receive_buffer: link.limits().receive_buffer.max(64 << 10),
             ..EngineConfig::default()
         };
+        let (batch_datagrams, batch_bytes) = (config.batch_datagrams, config.batch_bytes);
         let key = job_key(parties.job, parties.context);
         let mut engine = Engine::new(config, parties.task, key, JobAuth::new(parties.secret))
             .map_err(|e| failed(e.to_string()))?;
@@ -90,6 +91,7 @@ impl Datagrams {
             datagram = to.iter().map(|i| i.max_datagram).max().unwrap_or(0).max(datagram);
             engine.add_peer(0, peer, parties.epoch, epoch, &to).map_err(|e| failed(e.to_string()))?;
         }
+        let batch = (batch_bytes / datagram.max(1)).clamp(1, batch_datagrams);
         Ok(Self {
             engine,
             start: Instant::now(),
@@ -103,6 +105,9 @@ impl Datagrams {
             joined: Vec::new(),
             said: VecDeque::new(),
             datagram,
+            batch,
+            // Packets of long messages are a little shorter than datagrams.
+            company: batch * datagram - datagram.div_ceil(2),
             alone: parties.alone,
             idle: 0,
         })

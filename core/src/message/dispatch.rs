@@ -287,6 +287,7 @@ impl Context {
             position: 0,
             message: header.message,
             answer_to: Some(operation),
+            completion: 0,
             origin,
         });
         if header.total == 0 {
@@ -328,6 +329,7 @@ impl Context {
             }
             Some(_) => {
                 if let Some(op) = state.operations.remove(id) {
+                    self.settle_loans(op.peer, |loan| loan.completion == id);
                     op.completion.tell(self, op.peer, Ok(()));
                 }
             }

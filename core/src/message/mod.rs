@@ -3,6 +3,7 @@
 //! * `am`, `rma`, `rmw`: what a call sends, and which protocol it chooses;
 //! * `packet`: putting one packet on its way, waiting for room, deferring;
 //! * `stream`: messages of several packets and rendezvous pulls that advance with progress;
+//! * `loan`: memory of the program that engines read from where it lies;
 //! * `dispatch`: what an arriving packet does;
 //! * `assembly`: messages of several packets on the receiving side;
 //! * `fence`, `collective`: fences, the barrier and the allgather of addresses;
@@ -14,6 +15,7 @@ mod collective;
 mod dispatch;
 mod failure;
 mod fence;
+mod loan;
 mod operation;
 mod packet;
 mod rma;
@@ -24,6 +26,7 @@ mod tracker;
 pub use am::AmSend;
 pub(crate) use am::SHORT;
 pub(crate) use collective::{Barrier, Exchanges};
+use loan::Loans;
 pub use operation::{Destination, Gather, Scatter, Source};
 pub(crate) use operation::{Operation, Operations, Waiting};
 pub(crate) use rma::copy_bytes;
@@ -67,6 +70,8 @@ pub(crate) struct State {
     pub(crate) assemblies: Assemblies,
     /// Messages of several packets on their way out.
     pub(crate) outgoing: VecDeque<Outgoing>,
+    /// Memory that engines may still read.
+    pub(crate) loans: Loans,
     /// Rendezvous data on its way in.
     pub(crate) pulls: VecDeque<Pull>,
     /// Packets, complete with header, that met back-pressure where waiting was impossible.
@@ -102,6 +107,7 @@ impl State {
             operations: Operations::default(),
             assemblies: Assemblies::default(),
             outgoing: VecDeque::new(),
+            loans: Loans::default(),
             pulls: VecDeque::new(),
             deferred: VecDeque::new(),
             dropped: VecDeque::new(),
