@@ -32,11 +32,12 @@ pub(crate) fn lapis(transport: &str) -> Result<Party, Absent> {
     Ok(Party { name: "lapis".into(), transport: transport.into(), how: How::Lapis(line) })
 }
 
-/// The peers over shared memory (`shm`), or over loopback sockets (`udp`: none of them has UDP worth the name, so TCP).
+/// The peers over shared memory (`shm`), or over loopback sockets (`udp`: most of them have no UDP, so TCP as well).
 pub(crate) fn peers(transport: &str) -> Found {
     let sockets = transport != "shm";
     let mut found = (Vec::new(), Vec::new());
     ucx(&mut found, sockets);
+    libfabric(&mut found, sockets);
     for mpi in MPIS {
         match mpi.party(sockets) {
             Ok(parties) => found.0.extend(parties),
@@ -56,7 +57,7 @@ fn ucx(found: &mut Found, sockets: bool) {
             });
             continue;
         }
-        let name = home.as_ref().map_or_else(system_ucx_name, |_| name.to_owned());
+        let name = home.as_ref().map_or_else(|| system_version("ucx", "ucx_info", "-v"), |_| name.to_owned());
         for &layers in transports {
             let layers_and_self = format!("{layers},self");
             let environment = |line: Line| {
@@ -91,6 +92,28 @@ fn ucx(found: &mut Found, sockets: bool) {
     }
 }
 
+/// Debian's libfabric; over shared memory it is measured beneath MPICH only.
+fn libfabric(found: &mut Found, sockets: bool) {
+    if !sockets {
+        return;
+    }
+    let name = system_version("libfabric", "fi_info", "--version");
+    let program = || {
+        let header = Path::new("/usr/include/rdma/fabric.h");
+        if !header.is_file() {
+            bail!("no header {} (Debian: libfabric-dev)", header.display());
+        }
+        compile::program("ofi.c", &format!("ofi-{name}"), &["gcc".into()], &["-lfabric".into()])
+    };
+    match program() {
+        Ok(program) => found.0.extend(["udp;ofi_rxd", "tcp;ofi_rxm"].map(|provider| {
+            let how = How::Program(Line::new([&program]));
+            Party { name: name.clone(), transport: provider.into(), how }
+        })),
+        Err(error) => found.1.push(Absent { name, why: format!("{error:#}") }),
+    }
+}
+
 fn ucp_program(name: &str, home: Option<&Path>) -> Result<PathBuf> {
     let header =
         home.map_or_else(|| PathBuf::from("/usr/include"), |h| h.join("include")).join("ucp/api/ucp.h");
@@ -112,10 +135,11 @@ fn perftest(home: Option<&Path>) -> Option<PathBuf> {
     }
 }
 
-fn system_ucx_name() -> String {
-    let text = Line::new(["ucx_info", "-v"]).output(Duration::from_secs(10)).unwrap_or_default();
+/// A library's name with its version, as its own tool tells it.
+fn system_version(library: &str, tool: &str, option: &str) -> String {
+    let text = Line::new([tool, option]).output(Duration::from_secs(10)).unwrap_or_default();
     let version = text.split_whitespace().find(|w| w.starts_with(|c: char| c.is_ascii_digit()));
-    version.map_or_else(|| "ucx-system".into(), |v| format!("ucx-{v}"))
+    version.map_or_else(|| format!("{library}-system"), |v| format!("{library}-{v}"))
 }
 
 /// An MPI: its compiler, its launcher, and how it is told what to use.

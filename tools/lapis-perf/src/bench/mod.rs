@@ -28,6 +28,7 @@ pub(crate) fn prepare<'s>(session: &'s Session, figure: &Figure) -> Result<Batch
         Kind::CompareSwap => atomic::compare_swap(session, target()?),
         Kind::Gfence => return Ok(sync::gfence(session)),
         Kind::Init => return Ok(sync::init(session)),
+        Kind::RoundTrip { .. } | Kind::Pause => anyhow::bail!("{} has no batches", figure.bench.name),
     };
     Ok(if session.plays() { batch } else { idle() })
 }
