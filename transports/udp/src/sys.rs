@@ -484,18 +484,17 @@ impl Epoll {
         self.0.as_raw_fd()
     }
 
-    pub(crate) fn add(&self, fd: RawFd, readable: bool) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_ADD, fd, readable)
+    /// Makes a descriptor a member: its becoming readable counts from now on.
+    pub(crate) fn add(&self, fd: RawFd) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd)
     }
 
-    /// Whether a member's becoming readable counts.
-    pub(crate) fn change(&self, fd: RawFd, readable: bool) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_MOD, fd, readable)
+    pub(crate) fn remove(&self, fd: RawFd) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_DEL, fd)
     }
 
-    fn control(&self, what: libc::c_int, fd: RawFd, readable: bool) -> io::Result<()> {
-        let events = if readable { libc::EPOLLIN as u32 } else { 0 };
-        let mut event = libc::epoll_event { events, u64: 0 };
+    fn control(&self, what: libc::c_int, fd: RawFd) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
         // SAFETY: the event is valid for the call.
         check(unsafe { libc::epoll_ctl(self.fd(), what, fd, &raw mut event) }).map(drop)
     }

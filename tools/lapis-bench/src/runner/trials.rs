@@ -4,6 +4,7 @@ use super::network::Network;
 use super::rounds::Figure;
 use crate::peers::Absent;
 use anyhow::{Context, Result};
+use lapis_bench::pin;
 use lapis_bench::record::{Record, Unit};
 use lapis_bench::stats::Summary;
 use std::time::Duration;
@@ -19,9 +20,8 @@ pub(super) const ALL: [(&str, &str); 3] = [
 const SLOW: u32 = 2000;
 /// A job, start and end included.
 const LIMIT: Duration = Duration::from_secs(60);
-/// How long the pause of a stream is looked for, and when the rail is pulled. Less than the second in which the kernel makes
-/// processes of real-time priority pause, in case that this program is one.
-const STREAM_MS: &str = "600";
+/// How long the pause of a stream is looked for, and when the rail is pulled.
+const STREAM_MS: &str = "800";
 const PULL_AFTER: Duration = Duration::from_millis(450);
 
 /// A figure of one of the trials.
@@ -90,8 +90,10 @@ fn rails(rounds: usize, budget: Duration, samples: &mut Vec<Sample>) -> Result<(
     Ok(())
 }
 
+/// Under the usual scheduling: while processes of real-time priority poll on every core, the kernel gets no link down.
 fn stall(rounds: usize, samples: &mut Vec<Sample>) -> Result<()> {
     let network = Network::make(2)?;
+    pin::leave_real_time().context("cannot go back to the usual scheduling")?;
     let stream = ["am_pause", "--sizes", "8K", "--time-ms", STREAM_MS];
     for round in 0..rounds {
         keep(samples, "stall", "udp, 2 rails", &network.perf(2, &stream).output(LIMIT)?)?;
