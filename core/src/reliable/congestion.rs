@@ -4,7 +4,8 @@
 //! queue end up with the same share. What differs from Reno is what counts as congestion. On a cluster network a
 //! lost datagram means congestion only if the queue in front of it was long, and a long queue shows as a
 //! round-trip time above its minimum. So a loss shrinks the window when the round's shortest round trip is well
-//! above the minimum of the path (`min + max(min / 2, 50 us)`), or when more than an eighth of the last rounds is lost
+//! above the minimum of the path (by half of it, and by the time of a few batches of datagrams, for a sender that hands over
+//! tens of them at once makes so long a queue by itself), or when more than an eighth of the last rounds is lost
 //! (a batch of datagrams that the kernel took as one gets lost as one, so a single round says little);
 //! a loss while the queue is short is noise of the link and costs nothing but the retransmission. Under random
 //! loss the window therefore settles where the queue just begins to show, which keeps the link full.
@@ -18,6 +19,8 @@
 //! some ten microseconds. No pacing: bursts are bounded by the batch size, and timers of that grain would cost more than they
 //! gain.
 
+use std::ops::RangeInclusive;
+
 use super::config::{EngineConfig, MS, Nanos, US};
 
 /// How long the lowest round-trip time is believed.
@@ -25,6 +28,9 @@ const MIN_RTT_LIFE: Nanos = 10_000 * MS;
 /// Rounds between two tests whether a loss hides a queue.
 const TEST_EVERY: u32 = 32;
 
+/// Batches of datagrams whose time counts as no queue yet, and the bounds of that time.
+const OWN_BATCHES: u64 = 4;
+const OWN_QUEUE: RangeInclusive<Nanos> = 50 * US..=150 * US;
 /// Each round, this part of what is remembered of losses is forgotten.
 const MEMORY: u64 = 8;
 
@@ -47,6 +53,8 @@ pub(super) struct Congestion {
     window: u64,
     threshold: u64,
     datagram: u64,
+    /// Bytes of a few batches.
+    batches: u64,
     max: u64,
     min_rtt: Nanos,
     min_rtt_at: Nanos,
@@ -76,6 +84,7 @@ impl Congestion {
             window: (datagram * u64::from(config.initial_window)).min(config.max_window),
             threshold: u64::MAX,
             datagram,
+            batches: OWN_BATCHES * config.batch_bytes as u64,
             max: config.max_window,
             min_rtt: Nanos::MAX,
             min_rtt_at: 0,
@@ -206,7 +215,9 @@ impl Congestion {
     /// Whether the queue on the way is long.
     fn queued(&self) -> bool {
         let rtt = if self.round_rtt != Nanos::MAX { self.round_rtt } else { self.last_round_rtt };
-        rtt != Nanos::MAX && rtt > self.min_rtt.saturating_add((self.min_rtt / 2).max(50 * US))
+        let batches = (self.batches * 1_000 * MS).checked_div(self.goodput).unwrap_or(0);
+        let own = batches.clamp(*OWN_QUEUE.start(), *OWN_QUEUE.end());
+        rtt != Nanos::MAX && rtt > self.min_rtt.saturating_add((self.min_rtt / 2).max(own))
     }
 
     fn floor(&self) -> u64 {

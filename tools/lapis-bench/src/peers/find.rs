@@ -38,6 +38,10 @@ pub(crate) fn peers(transport: &str) -> Found {
     let mut found = (Vec::new(), Vec::new());
     ucx(&mut found, sockets);
     libfabric(&mut found, sockets);
+    if sockets {
+        let why = "no package brings it: neither Debian nor PyPI".to_owned();
+        found.1.push(Absent { name: "gasnet-ex udp".into(), why });
+    }
     for mpi in MPIS {
         match mpi.party(sockets) {
             Ok(parties) => found.0.extend(parties),
