@@ -18,7 +18,7 @@ extern "C" {
 
 #define LAPIS_TRANSPORT_MAGIC UINT64_C(0x017254736970614c)
 #define LAPIS_ABI_MAJOR 1u
-#define LAPIS_ABI_MINOR 0u
+#define LAPIS_ABI_MINOR 1u
 /* Changes when a struct below changes, which makes a new major version. Right for 64-bit targets. */
 #define LAPIS_LAYOUT_HASH UINT64_C(0x517a40b892675b1b)
 
@@ -38,6 +38,7 @@ extern "C" {
 #define LAPIS_CAP_ALLOCATE   (UINT64_C(1) << 10) /* mem_alloc */
 #define LAPIS_CAP_WINDOW     (UINT64_C(1) << 11)
 #define LAPIS_CAP_WAIT       (UINT64_C(1) << 12) /* arm, wait, wake, wait_fd */
+#define LAPIS_CAP_LANES      (UINT64_C(1) << 13) /* send_lane, receive_lanes, attend */
 /* Capabilities: promises. */
 #define LAPIS_CAP_RELIABLE     (UINT64_C(1) << 32)
 #define LAPIS_CAP_ORDERED      (UINT64_C(1) << 33)
@@ -177,6 +178,30 @@ typedef struct {
     const char *version;
 } lapis_table_head;
 
+/* Lanes (LAPIS_CAP_LANES). A slot is 128 bytes: the low half of the message's position plus one (32 bits), its length
+   (32 bits), up to 120 bytes of message. The first 8 bytes are written last, in one store. */
+typedef struct {
+    uint8_t *slots;
+    uint64_t mask;     /* number of slots, a power of two, minus one */
+    uint64_t position; /* of the next message */
+    uint64_t limit;    /* position == limit: full, or closed */
+    const uint32_t *attention; /* read after each message; anything but 0 is for attend */
+} lapis_send_lane;
+
+typedef struct {
+    const uint8_t *slots;
+    uint64_t mask;
+    uint64_t position;
+    uint64_t limit; /* core takes nothing here or behind */
+    uint64_t *told; /* where core tells the position */
+    uint32_t peer;
+} lapis_receive_lane;
+
+typedef struct {
+    lapis_receive_lane *lanes[8];
+    uint32_t count; /* 0: the transport does all the reading */
+} lapis_receive_lanes;
+
 /* Writes len bytes at the place the transport gives. */
 typedef void (*lapis_pack_fn)(void *arg, uint8_t *into, size_t len);
 
@@ -219,6 +244,10 @@ typedef struct {
     void (*wait)(void *instance, uint64_t timeout_ns);
     void (*wake)(void *instance);
     int32_t (*wait_fd)(void *instance); /* -1: none */
+    /* Since minor 1: short messages that core writes and reads in place. */
+    lapis_send_lane *(*send_lane)(void *instance, uint32_t peer); /* null: none */
+    const lapis_receive_lanes *(*receive_lanes)(void *instance);  /* null: none */
+    int32_t (*attend)(void *instance, uint32_t peer, uint32_t attention);
 } lapis_transport_ops;
 
 /* The one symbol of a plugin. Stores its table and returns LAPIS_DONE, or returns why it can't work with this host. */

@@ -24,6 +24,15 @@ impl Context {
     /// Bad target or user header; a target that is down.
     #[inline]
     pub fn send(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
+        // SAFETY: the data is copied before return; handlers come from the table.
+        if user_header.is_empty() && unsafe { self.send_at_once(target, u64::from(handler.0), data) } {
+            return Ok(());
+        }
+        self.send_any(target, handler, user_header, data)
+    }
+
+    #[inline(never)]
+    fn send_any(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
         self.usable()?;
         self.check_target(target)?;
         if user_header.is_empty() && data.len() as u64 <= SHORT {
@@ -33,22 +42,42 @@ impl Context {
                 return Ok(());
             }
         }
-        self.send_any(target, handler, user_header, data)
+        // SAFETY: the data is borrowed for as long as this call takes.
+        unsafe {
+            self.send_source(
+                target,
+                handler,
+                user_header,
+                Source::Contiguous(data.as_ptr(), data.len() as u64),
+            )
+        }
     }
 
-    #[inline(never)]
-    fn send_any(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
+    /// Sends an active message whose data comes from anywhere, and returns when the source is no longer needed.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    ///
+    /// # Safety
+    /// The source's memory is valid and unchanged until this returns, and a layout calls nothing of Lapis.
+    pub unsafe fn send_source(
+        &self,
+        target: PeerId,
+        handler: HandlerId,
+        user_header: &[u8],
+        source: Source,
+    ) -> Result<()> {
         let done = Flag(AtomicI32::new(0));
         let message = AmSend {
             target,
             handler: u64::from(handler.0),
             user_header,
-            source: Source::Contiguous(data.as_ptr(), data.len() as u64),
+            source,
             target_counter: 0,
             origin: done.notify(),
             completion: Notify::None,
         };
-        // SAFETY: this call waits until the flag says that the data is free. Handlers come from the table.
+        // SAFETY: this call waits until the flag says that the source is free. Handlers come from the table.
         unsafe { self.am_send(message)? };
         self.settle(&done, target)
     }

@@ -3,12 +3,12 @@
 use crate::Context;
 use crate::error::{Error, Result};
 use crate::message::Destination;
+use crate::sync::blocking::{Condvar, Mutex, MutexGuard};
 use crate::sync::{AtomicPtr, Ordering};
 use crate::transport::PeerId;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
-use std::sync::{Condvar, Mutex};
 
 /// Number of entries of the handler table; index 0 is never used.
 #[doc(alias = "LOC_ADDRTBL_SZ")]
@@ -117,7 +117,7 @@ pub(crate) enum Handler {
 
 /// Header handlers by index. *LAPI Guide, LAPI_Addr_set.*
 pub(crate) struct HandlerTable {
-    slots: Box<[AtomicPtr<Handler>]>,
+    slots: Box<[AtomicPtr<Handler>; HANDLER_TABLE_SIZE]>,
     /// Replaced entries: a dispatcher may be inside one, so they live until the table goes.
     retired: Mutex<Vec<*mut Handler>>,
 }
@@ -130,7 +130,7 @@ unsafe impl Sync for HandlerTable {}
 impl HandlerTable {
     pub(crate) fn new() -> Self {
         Self {
-            slots: (0..HANDLER_TABLE_SIZE).map(|_| AtomicPtr::new(null_mut())).collect(),
+            slots: Box::new(std::array::from_fn(|_| AtomicPtr::new(null_mut()))),
             retired: Mutex::default(),
         }
     }
@@ -149,9 +149,9 @@ impl HandlerTable {
     }
 
     #[inline(always)]
-    pub(crate) fn get(&self, index: usize) -> Option<&Handler> {
+    pub(crate) fn get(&self, index: u64) -> Option<&Handler> {
         // SYNC: Acquire pairs with `set`.
-        let entry = self.slots.get(index)?.load(Ordering::Acquire);
+        let entry = self.slots.get(usize::try_from(index).ok()?)?.load(Ordering::Acquire);
         // SAFETY: entries live until the table is dropped.
         unsafe { entry.as_ref() }
     }
@@ -178,6 +178,8 @@ pub(crate) struct Job {
     pub(crate) reply: Option<(PeerId, u64)>,
     /// Who sent the message.
     pub(crate) peer: PeerId,
+    /// Which of its lives: answers to an earlier one are not sent to the present one.
+    pub(crate) life: u32,
     /// Address of a counter of this task to count when the handler has returned, 0 for none.
     pub(crate) target_counter: u64,
 }
@@ -203,7 +205,7 @@ impl CompletionQueue {
         Self { inner: Mutex::default(), more: Condvar::new(), max_threads: max_threads.max(1) }
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, QueueState> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         // A panicking handler ends its thread, not the queue.
         self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -242,6 +244,13 @@ impl CompletionQueue {
             q = self.more.wait(q).unwrap_or_else(std::sync::PoisonError::into_inner);
             q.idle -= 1;
         }
+    }
+
+    /// Says that the thread which [`push`](Self::push) asked for can't be had. The jobs, if no other thread is there to run them.
+    pub(crate) fn without_thread(&self) -> VecDeque<Job> {
+        let mut q = self.state();
+        q.threads -= 1;
+        if q.threads == 0 { std::mem::take(&mut q.jobs) } else { VecDeque::new() }
     }
 
     /// Says that a job taken by [`pop`](Self::pop) has ended.

@@ -29,11 +29,30 @@ pub struct PathStatistics {
     pub retransmissions: u64,
 }
 
+/// What became of bulk transfers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BulkStatistics {
+    /// Messages of this task that went by bulk transfer, gets included.
+    pub transfers: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Direct copies by this task that were refused, so that packets carried the message; wanted as bulk transfer or not.
+    pub refused: u64,
+}
+
+impl BulkStatistics {
+    pub(crate) fn count(&mut self, bytes: u64) {
+        self.transfers += 1;
+        self.bytes += bytes;
+    }
+}
+
 /// Counts for the three paths. *LAPI Guide, "Collecting statistics".*
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     paths: [PathStatistics; 3],
     pub(crate) refused: u64,
+    pub(crate) bulk: BulkStatistics,
 }
 
 impl Statistics {
@@ -50,6 +69,11 @@ impl Statistics {
     /// Datagrams that were dropped because they are of no peer of this job, of a former life, spoilt or forged.
     pub fn refused_datagrams(&self) -> u64 {
         self.refused
+    }
+
+    /// Bulk transfers.
+    pub fn bulk(&self) -> &BulkStatistics {
+        &self.bulk
     }
 
     /// All paths together.

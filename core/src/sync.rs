@@ -31,5 +31,16 @@ mod imp {
     pub use std::sync::atomic::compiler_fence;
 }
 
+/// Locks and condition variables of code that no model runs: the standard library's, or what ThreadSanitizer sees through.
+pub mod blocking {
+    #[cfg(lapis_tsan)]
+    pub use super::sanitized::{Condvar, Mutex, MutexGuard};
+    #[cfg(not(lapis_tsan))]
+    pub use std::sync::{Condvar, Mutex, MutexGuard};
+}
+
+#[cfg(lapis_tsan)]
+mod sanitized;
+
 pub use crossbeam::utils::CachePadded;
 pub use imp::*;

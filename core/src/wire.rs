@@ -41,7 +41,6 @@
 //! | `FenceReply` | last message | | they are |
 //! | `Barrier` | epoch, round | | dissemination barrier |
 //! | `Gather` | epoch, round | D, E = offset | data of the internal allgather |
-//! | `Skip` | message | | messages before this one that have not come will not: the sender, or its peer, was purged |
 //! | `Goodbye` | | | the sender terminates its context; its silence is no failure |
 //!
 //! `message` numbers the messages from one task to another, from 0, wrapping; kinds that are answers carry 0.
@@ -72,7 +71,6 @@ pub enum Kind {
     Barrier = 16,
     Gather = 17,
     Goodbye = 18,
-    Skip = 19,
 }
 
 /// Word B is present.
@@ -110,7 +108,6 @@ impl Kind {
             16 => Barrier,
             17 => Gather,
             18 => Goodbye,
-            19 => Skip,
             _ => return None,
         })
     }
@@ -119,7 +116,7 @@ impl Kind {
     const fn shape(self) -> (bool, bool, usize) {
         use Kind::*;
         match self {
-            Am | Put | Fragment | Complete | Pulled | Fence | FenceReply | Barrier | Skip => (true, false, 0),
+            Am | Put | Fragment | Complete | Pulled | Fence | FenceReply | Barrier => (true, false, 0),
             AmFirst | PutFirst => (true, true, 0),
             AmPull => (true, true, 2),
             Get | Gather => (true, true, 1),

@@ -61,10 +61,45 @@ impl Descriptor {
         if !(0..=isa::MAX_ATOM_SIZE).contains(&self.atom_size) {
             return Err(Error::whole(ErrorCode::Atom, Fault::AtomSize(self.atom_size)));
         }
-        if self.depth < 1 {
-            return Err(Error::whole(ErrorCode::Stack, Fault::Depth(self.depth)));
-        }
         Ok(())
+    }
+
+    /// Frames that may be live at once.
+    pub(crate) fn frames(&self) -> usize {
+        self.depth.max(0) as usize
+    }
+
+    /// The same bytes under CONTROL, so that the target's DDM function combines them with what is there. Operands have `atom`
+    /// bytes; the sender's program must have that atom size, too.
+    ///
+    /// ```
+    /// use lapis_dgsp::ddm::{Operand, Operation};
+    /// use lapis_dgsp::{Layout, Registered};
+    /// # fn main() -> Result<(), lapis_dgsp::Error> {
+    /// let column = Layout::vector(10, 1, 10, &Layout::bytes(8)?)?.compile()?;
+    /// let sum = column.under_control(Operation::Sum as i32, Operand::F64 as i32, 8);
+    /// assert!(Registered::verified(sum)?.has_control());
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn under_control(&self, operation: i32, operand: i32, atom: i32) -> Self {
+        use isa::Instr;
+        // A main routine that sets the mode and runs the old one once.
+        let mut code =
+            Vec::with_capacity(self.code.len() + isa::CONTROL_SIZE + isa::GOSUB_SIZE + isa::ITERATE_SIZE);
+        isa::push(&mut code, Instr::Control { operation, operand });
+        let (to_loc, ret_loc) = ((isa::GOSUB_SIZE + isa::ITERATE_SIZE) as i32, isa::GOSUB_SIZE as i32);
+        isa::push(&mut code, Instr::Gosub { to_loc, ret_loc, reps: 1, offset: 0, stride: 0 });
+        let iter_loc = -(code.len() as i32);
+        isa::push(&mut code, Instr::Iterate { iter_loc });
+        code.extend_from_slice(&self.code);
+        Self {
+            code: code.into(),
+            depth: self.depth.saturating_add(1),
+            density: Density::Sparse,
+            atom_size: atom,
+            ..self.clone()
+        }
     }
 
     /// How many of `room` bytes a packet takes when `left` bytes of the message remain: all that fit, in whole atoms.

@@ -147,6 +147,9 @@ pub enum Fault {
         /// The descriptor's.
         rext: i64,
     },
+    /// A density that is none of the three.
+    #[error("density {0} is neither LAPI_DGSM_SPARSE, LAPI_DGSM_CONTIG nor LAPI_DGSM_UNIT")]
+    UnknownDensity(i32),
     /// The density label is wrong.
     #[error("labelled {claimed:?}, but the layout is {actual:?}")]
     Density {

@@ -197,7 +197,7 @@ impl<'d> Machine<'d> {
             self.ic = ret;
             return Ok(());
         }
-        if self.frames.len() >= (self.desc.depth as usize).min(MOST_FRAMES) {
+        if self.frames.len() >= self.desc.frames().min(MOST_FRAMES) {
             let fault = Fault::TooDeep { need: self.frames.len() + 1, depth: self.desc.depth };
             return Err(Error::at(ErrorCode::Stack, self.ic, fault));
         }

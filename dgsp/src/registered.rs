@@ -100,6 +100,9 @@ impl Registered {
             Plan::Strided { off, len, .. } | Plan::Grid { off, len, .. } if bytes <= *len as u64 => {
                 Some(*off as i64)
             }
+            Plan::Fields { off, fields, .. } if bytes <= fields.first()?.len as u64 => {
+                Some((off + fields.first()?.off) as i64)
+            }
             _ => None,
         }
     }
@@ -202,7 +205,7 @@ impl Registered {
     }
 
     fn build(desc: Descriptor, verified: bool) -> Self {
-        let routines = Routines::scan(&desc).ok().filter(|r| r.main().depth <= desc.depth as usize);
+        let routines = Routines::scan(&desc).ok().filter(|r| r.main().depth <= desc.frames());
         let body = routines.as_ref().and_then(|r| lift::lift(&desc, r).ok());
         let plan = body.and_then(|b| Plan::endless(&b, desc.extent).ok());
         let span = routines.as_ref().map(|r| {
@@ -253,7 +256,7 @@ impl Registered {
             // SAFETY: the caller's promise: this piece is among the bytes that the program names.
             unsafe {
                 match (piece.control, ddm) {
-                    (None, _) => D::copy::<crate::engine::kernels::Long>(mem, at, piece.len),
+                    (None, _) => D::copy::<crate::engine::lengths::Long>(mem, at, piece.len),
                     (Some(_), None) => return Err(Error::whole(ErrorCode::Ctl, Fault::NoDdm)),
                     (Some((operation, operand)), Some(ddm)) => {
                         crate::ddm::apply_all(ddm, at, mem, piece.len, operand, operation)?;

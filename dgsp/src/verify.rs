@@ -41,6 +41,7 @@ impl Verified {
 /// Checks everything.
 pub fn verify(desc: &Descriptor) -> Result<Verified, Error> {
     desc.check_header()?;
+    check_main_frame(desc)?;
     let routines = Routines::scan(desc)?;
     check_depth(desc, routines.main())?;
     check_density_of_control(desc, routines.main())?;
@@ -301,8 +302,15 @@ fn check_iterate(ic: usize, iter_loc: i32, start: usize) -> Result<(), Error> {
     Err(Error::at(ErrorCode::Branch, ic, Fault::IterateElsewhere { to, start }))
 }
 
+fn check_main_frame(desc: &Descriptor) -> Result<(), Error> {
+    if desc.depth < 1 {
+        return Err(Error::whole(ErrorCode::Stack, Fault::Depth(desc.depth)));
+    }
+    Ok(())
+}
+
 fn check_depth(desc: &Descriptor, main: &Summary) -> Result<(), Error> {
-    if main.depth <= desc.depth as usize {
+    if main.depth <= desc.frames() {
         return Ok(());
     }
     let fault = Fault::TooDeep { need: main.depth, depth: desc.depth };

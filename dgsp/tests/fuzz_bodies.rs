@@ -1,6 +1,7 @@
 //! The fuzz targets' bodies over the committed corpus and over seeded random inputs.
 
 use lapis_dgsp::fuzz_entry::{differ, execute, verify_raw};
+use std::time::{Duration, Instant};
 
 /// SplitMix64: the same inputs on every machine.
 struct Random(u64);
@@ -19,13 +20,21 @@ impl Random {
     }
 }
 
-fn rounds() -> usize {
-    std::env::var("LAPIS_FUZZ_ROUNDS").ok().and_then(|r| r.parse().ok()).unwrap_or(4000)
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|r| r.parse().ok())
 }
 
+/// So many inputs (`LAPIS_FUZZ_ROUNDS`), the same on every machine; or as many as go into a time (`LAPIS_FUZZ_SECONDS`).
 fn seeded(target: fn(&[u8])) {
     let mut random = Random(1);
-    for _ in 0..rounds() {
+    if let Some(seconds) = number("LAPIS_FUZZ_SECONDS") {
+        let end = Instant::now() + Duration::from_secs(seconds);
+        while Instant::now() < end {
+            target(&random.bytes());
+        }
+        return;
+    }
+    for _ in 0..number("LAPIS_FUZZ_ROUNDS").unwrap_or(4000) {
         target(&random.bytes());
     }
 }

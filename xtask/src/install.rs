@@ -15,6 +15,9 @@ pub(crate) struct Args {
     /// Put before the prefix while copying (for packagers)
     #[arg(long)]
     destdir: Option<PathBuf>,
+    /// Install the unoptimised build, which tests have at hand
+    #[arg(long)]
+    debug: bool,
 }
 
 /// Programs of the workspace that serve developers of Lapis, not its users.
@@ -28,42 +31,82 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => prefix.clone(),
     };
     let packages = workspace::packages()?;
-    sh::run(&mut sh::cargo(["build", "--release", "--workspace", "--quiet"]))?;
-    let release = workspace::target_dir().join("release");
+    let build = Build { packages: &packages, release: !args.debug };
+    build.all()?;
 
-    programs(&packages, &release, &tree)?;
-    plugins(&packages, &release, &tree)?;
-    let libraries = libraries(&packages, &release, &tree)?;
+    programs(&build, &tree)?;
+    plugins(&build, &tree)?;
+    let libraries = libraries(&build, &tree)?;
     headers_and_manuals(&packages, &tree)?;
     fortran_module(&tree);
     for library in &libraries {
-        descriptions(library, &prefix, &tree)?;
+        descriptions(library, &tree)?;
     }
     eprintln!("install: done: {}", tree.display());
+    let bin = prefix.join("bin");
+    eprintln!(
+        "install: next: export PATH={}:$PATH; lapicc hello.c -o hello && lapirun -n 4 ./hello",
+        bin.display()
+    );
     Ok(())
 }
 
-fn programs(packages: &[Package], release: &Path, tree: &Path) -> Result<()> {
-    for package in
-        packages.iter().filter(|p| p.place().starts_with("tools/") || p.place().starts_with("bindings/"))
-    {
+/// What is built, and where it then lies.
+struct Build<'a> {
+    packages: &'a [Package],
+    release: bool,
+}
+
+impl Build<'_> {
+    /// Builds what is installed, and nothing else.
+    fn all(&self) -> Result<()> {
+        let mut command = sh::cargo(["build"]);
+        self.profile(&mut command);
+        if !self.release {
+            // As tests have built it: another choice of packages has other features, and so builds all anew.
+            return sh::run(command.arg("--workspace"));
+        }
+        for package in self.packages.iter().filter(|p| is_installed(p)) {
+            command.args(["-p", &package.name]);
+        }
+        sh::run(&mut command)
+    }
+
+    fn profile(&self, command: &mut Command) {
+        // Tests have built most of it already and want to read their own output.
+        command.arg(if self.release { "--release" } else { "--quiet" });
+    }
+
+    fn dir(&self) -> PathBuf {
+        workspace::target_dir().join(if self.release { "release" } else { "debug" })
+    }
+}
+
+/// Whether a package gives the tree a program, a plugin or a library.
+fn is_installed(package: &Package) -> bool {
+    let place = package.place();
+    let under = |folder: &str| place.starts_with(folder);
+    let program = package.targets_of("bin").any(|b| !NOT_INSTALLED.contains(&b));
+    let library = package.targets_of("cdylib").next().is_some();
+    program && (under("tools/") || under("bindings/"))
+        || library && (under("transports/") || under("bindings/"))
+}
+
+fn programs(build: &Build<'_>, tree: &Path) -> Result<()> {
+    for package in build.packages.iter().filter(|p| is_installed(p)) {
         for program in package.targets_of("bin").filter(|b| !NOT_INSTALLED.contains(b)) {
-            copy(&release.join(program), &tree.join("bin").join(program), 0o755)?;
-            if program == "lapirun" {
-                // Scripts of LAPI programs call the launcher by this name; it looks at its own.
-                link("lapirun", &tree.join("bin/poe"))?;
-            }
+            copy(&build.dir().join(program), &tree.join("bin").join(program), 0o755)?;
         }
     }
     Ok(())
 }
 
-fn plugins(packages: &[Package], release: &Path, tree: &Path) -> Result<()> {
+fn plugins(build: &Build<'_>, tree: &Path) -> Result<()> {
     let mut count = 0;
-    for package in packages.iter().filter(|p| p.place().starts_with("transports/")) {
+    for package in build.packages.iter().filter(|p| p.place().starts_with("transports/")) {
         for plugin in package.targets_of("cdylib") {
             let file = shared_object(plugin);
-            copy(&release.join(&file), &tree.join("lib/lapis").join(&file), 0o755)?;
+            copy(&build.dir().join(&file), &tree.join("lib/lapis").join(&file), 0o755)?;
             count += 1;
         }
     }
@@ -74,14 +117,14 @@ fn plugins(packages: &[Package], release: &Path, tree: &Path) -> Result<()> {
 }
 
 /// Installs each binding's library under its soname, with the link that the linker looks for. Returns their names.
-fn libraries(packages: &[Package], release: &Path, tree: &Path) -> Result<Vec<String>> {
+fn libraries(build: &Build<'_>, tree: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let lib = tree.join("lib");
-    for package in packages.iter().filter(|p| p.place().starts_with("bindings/")) {
+    for package in build.packages.iter().filter(|p| p.place().starts_with("bindings/")) {
         for library in package.targets_of("cdylib") {
             let plain = shared_object(library);
-            let built = release.join(&plain);
-            let soname = soname(&built)?;
+            let soname = soname(&build.dir().join(&plain))?;
+            let built = versioned(build, package, library, &soname)?;
             copy(&built, &lib.join(&soname), 0o755)?;
             link(&soname, &lib.join(&plain))?;
             if library == "lapi_r" {
@@ -95,6 +138,38 @@ fn libraries(packages: &[Package], release: &Path, tree: &Path) -> Result<Vec<St
         eprintln!("install: missing: no binding builds a C library (cdylib) yet");
     }
     Ok(names)
+}
+
+/// Links a library with its version script, so that programs record which version of each symbol they were built against.
+///
+/// rustc gives the linker a version script of its own for a cdylib, and linkers refuse a second one beside it: the same
+/// objects are linked once more, from an archive.
+fn versioned(build: &Build<'_>, package: &Package, library: &str, soname: &str) -> Result<PathBuf> {
+    let script = package.dir.join(format!("lib{}.map", library.trim_end_matches("_r")));
+    if !script.is_file() {
+        return Ok(build.dir().join(shared_object(library)));
+    }
+    let mut archive = sh::cargo(["rustc", "-p", &package.name, "--lib", "--crate-type", "staticlib"]);
+    build.profile(&mut archive);
+    sh::run(&mut archive)?;
+    let linked = build.dir().join(format!("{soname}.versioned"));
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-shared", "-o"]).arg(&linked).arg("-Wl,--whole-archive");
+    gcc.arg(build.dir().join(format!("lib{library}.a"))).arg("-Wl,--no-whole-archive");
+    gcc.arg(format!("-Wl,-soname,{soname}")).arg(format!("-Wl,--version-script={}", script.display()));
+    gcc.args([
+        "-Wl,--gc-sections",
+        "-Wl,-O1",
+        "-Wl,-z,now",
+        "-Wl,-z,defs",
+        "-lgcc_s",
+        "-lc",
+        "-lm",
+        "-ldl",
+        "-pthread",
+    ]);
+    sh::run(&mut gcc)?;
+    Ok(linked)
 }
 
 fn headers_and_manuals(packages: &[Package], tree: &Path) -> Result<()> {
@@ -128,14 +203,15 @@ fn fortran_module(tree: &Path) {
     }
 }
 
-fn descriptions(library: &str, prefix: &Path, tree: &Path) -> Result<()> {
+fn descriptions(library: &str, tree: &Path) -> Result<()> {
     // lapi_r is called lapi by those who ask for it; the others are called what they are.
     let name = library.trim_end_matches("_r");
-    let (prefix, version) = (prefix.display(), env!("CARGO_PKG_VERSION"));
+    let version = env!("CARGO_PKG_VERSION");
     // pkg-config --variable=fflags: what Fortran compilers need is no business of C ones.
     let fortran = if name == "lapi" { "fflags=-I${includedir} -fallow-argument-mismatch\n" } else { "" };
+    // Both descriptions find the tree from where they lie: it may be moved as a whole.
     let pc = format!(
-        "prefix={prefix}\nlibdir=${{prefix}}/lib\nincludedir=${{prefix}}/include\n{fortran}\n\
+        "prefix=${{pcfiledir}}/../..\nlibdir=${{prefix}}/lib\nincludedir=${{prefix}}/include\n{fortran}\n\
          Name: {name}\nDescription: Lapis, interface {name}\nVersion: {version}\n\
          Cflags: -I${{includedir}}\nLibs: -L${{libdir}} -Wl,-rpath,${{libdir}} -l{library}\n"
     );

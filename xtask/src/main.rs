@@ -6,6 +6,7 @@ mod bench;
 mod ci;
 mod codegen;
 mod demo;
+mod fuzz;
 mod install;
 mod setup;
 mod sh;
@@ -31,7 +32,9 @@ enum Command {
     Demo(demo::Args),
     /// Run every test: unit and integration, documentation, loom models, C programs
     Test(test::Args),
-    /// What the CI machine runs: format, lints, generated files, invariants, documentation, tests
+    /// Every fuzz target for a minute each
+    Fuzz(fuzz::Args),
+    /// What the CI machine runs: format, lints, generated files, invariants, documentation, fuzzing, tests
     Ci(ci::Args),
     /// Measure Lapis beside the machine's floors and the peers found installed
     Bench(bench::Args),
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Command::Setup(args) => setup::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Test(args) => test::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Ci(args) => ci::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Codegen(args) => codegen::run(&args),

@@ -47,15 +47,21 @@ pub(crate) fn target_dir() -> PathBuf {
 
 /// All packages of the workspace.
 pub(crate) fn packages() -> Result<Vec<Package>> {
-    let text = sh::output(&mut sh::cargo(["metadata", "--no-deps", "--format-version=1"]))
-        .context("`cargo metadata` failed; run it by hand to see why")?;
+    packages_of(&root().join("Cargo.toml"))
+}
+
+/// All packages of the workspace with this manifest.
+pub(crate) fn packages_of(manifest: &Path) -> Result<Vec<Package>> {
+    let mut command = sh::cargo(["metadata", "--no-deps", "--format-version=1", "--manifest-path"]);
+    let text =
+        sh::output(command.arg(manifest)).context("`cargo metadata` failed; run it by hand to see why")?;
     let document: Value = serde_json::from_str(&text).context("`cargo metadata` printed no JSON")?;
     let packages: Vec<Package> = list(&document, "packages")
         .map(package)
         .collect::<Option<_>>()
         .context("`cargo metadata` printed packages without name, manifest_path or targets")?;
     if packages.is_empty() {
-        bail!("the workspace at {} has no packages", root().display());
+        bail!("the workspace of {} has no packages", manifest.display());
     }
     Ok(packages)
 }

@@ -63,3 +63,12 @@ fn basic_samples() {
         run(&program, &[]);
     }
 }
+
+#[test]
+fn dgsp_samples() {
+    let all = samples("dgsp");
+    assert!(!all.is_empty());
+    for program in all {
+        run(&program, &[]);
+    }
+}

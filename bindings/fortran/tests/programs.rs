@@ -18,6 +18,22 @@ fn every_subroutine_works_in_both_forms_with_include_file_and_module() {
 }
 
 #[test]
+fn data_that_is_not_contiguous_is_described_in_fortran() {
+    for style in styles() {
+        let program = compile(&source("programs/layouts.inc"), style);
+        for tasks in [1, 2] {
+            for output in succeeds(tasks, &program) {
+                assert_eq!(
+                    output.matches("every layout works").count(),
+                    tasks as usize,
+                    "{style:?}\n{output}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn an_error_handler_in_fortran_hears_of_errors() {
     for style in styles() {
         let program = compile(&source("programs/error_handler.inc"), style);

@@ -72,6 +72,7 @@ pub(crate) fn asynchronous(
     true
 }
 
+//= LAPI Guide, Registering an error handler, error_type says whose error it is
 fn kind(error: &Error) -> lapi_err_t {
     match error {
         Error::HeaderHandlerNull { .. }
@@ -92,4 +93,28 @@ fn end_job(context: &Context, code: LapiCode, text: &str) -> ! {
     // Not `exit`: exit handlers of the program would run in the middle of the dispatcher.
     // SAFETY: ends the process.
     unsafe { libc::_exit(EXIT_STATUS) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::{LAPI_ERR_HDR_HNDLR_NULL, LAPI_ERR_MEMORY_EXHAUSTED, LAPI_ERR_NO_CONNECTIVITY};
+    use crate::abi::{LAPI_ERR_TIMEOUT, LAPI_ERR_UNKNOWN};
+
+    //= LAPI Guide, Registering an error handler, error_type says whose error it is
+    //= type=test
+    #[test]
+    fn errors_are_the_programs_the_networks_or_ours() {
+        let of = |error: Error| (kind(&error), error.code().value());
+        let user = Error::HeaderHandlerNull { origin: 1, handler: 0 };
+        assert_eq!(of(user), (LAPI_USER_ERROR, LAPI_ERR_HDR_HNDLR_NULL));
+        let down = Error::TargetDown { task: 1, reason: String::new() };
+        assert_eq!(of(down), (LAPI_COMMUNICATION_ERROR, LAPI_ERR_NO_CONNECTIVITY));
+        let late = Error::Timeout { task: 1, seconds: 900, doing: "sending" };
+        assert_eq!(of(late), (LAPI_COMMUNICATION_ERROR, LAPI_ERR_TIMEOUT));
+        let memory = Error::MemoryExhausted { what: "a copy", bytes: 1 << 40 };
+        assert_eq!(of(memory), (LAPI_INTERNAL_ERROR, LAPI_ERR_MEMORY_EXHAUSTED));
+        let defect = Error::Internal { what: String::new() };
+        assert_eq!(of(defect), (LAPI_INTERNAL_ERROR, LAPI_ERR_UNKNOWN));
+    }
 }

@@ -1,7 +1,7 @@
 //! From core's hooks to the handlers of C programs.
 
 use crate::abi::*;
-use crate::{handles, vector};
+use crate::{dgsp, handles, vector};
 use lapis_core::handlers::Incoming;
 use lapis_core::message::Destination;
 use lapis_core::{CompletionHandler, Context, Delivery, Notify, Run};
@@ -24,6 +24,16 @@ pub(crate) unsafe fn header(context: &Context, handler: u64, incoming: &Incoming
         // SAFETY: the caller's promise.
         return unsafe { vector::arrived(context, handler, incoming) };
     }
+    // SAFETY: the caller's promise.
+    unsafe { call(context, handler, incoming, 0) }
+}
+
+/// Calls a header handler by its address, for a message whose packets hold whole atoms of so many bytes, or anything with 0.
+///
+/// # Safety
+/// `handler` is the address of a header handler of this program.
+#[inline(always)]
+pub(crate) unsafe fn call(context: &Context, handler: u64, incoming: &Incoming<'_>, atom: u64) -> Delivery {
     // SAFETY: the caller's promise: the address of a function of this type.
     let call = unsafe { std::mem::transmute::<usize, hdr_hndlr_t>(handler as usize) };
     let mut info = lapi_return_info_t {
@@ -45,7 +55,7 @@ pub(crate) unsafe fn header(context: &Context, handler: u64, incoming: &Incoming
     // it for.
     let buffer =
         unsafe { call(handle, user, &mut user_len, (&raw mut info).cast(), &mut completion, &mut argument) };
-    delivery(context, &info, buffer, completion, argument)
+    delivery(context, &info, buffer, completion, argument, atom)
 }
 
 //= LAPI Guide, The enhanced header handler interface, ret_flags and ctl_flags
@@ -56,10 +66,11 @@ fn delivery(
     buffer: *mut c_void,
     completion: Option<compl_hndlr_t>,
     argument: *mut c_void,
+    atom: u64,
 ) -> Delivery {
     let into = match NonNull::new(buffer.cast::<u8>()) {
         _ if info.ctl_flags == LAPI_BURY_MSG => Destination::Discard,
-        _ if !info.dgsp_handle.is_null() => crate::calls::dgsp_destination(context, info, buffer),
+        _ if !info.dgsp_handle.is_null() => dgsp::destination(context, info, buffer, atom),
         Some(buffer) => Destination::Contiguous(buffer),
         None => Destination::Discard,
     };

@@ -5,11 +5,12 @@
 //! instance's number, and a handle that outlived its context is told apart from the one that took its place.
 
 use crate::abi::{LAPI_ERR_HNDL_INVALID, lapi_handle_t};
+use lapis_core::sync::blocking::{Mutex, MutexGuard};
 use lapis_core::sync::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, CachePadded, Ordering};
 use lapis_core::{Context, Error};
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 /// Instances of LAPI that a task may have: MAX_PORTS.
 //= LAPI Guide, LAPI_Init, instance_no is 1 to 16
@@ -38,10 +39,10 @@ pub(crate) struct Instance {
     pub(crate) watches: crate::calls::Watches,
     /// Vector gets that wait for their data.
     pub(crate) gets: crate::vector::PendingGets,
+    /// The function that CONTROL instructions pass data to.
+    pub(crate) ddm: crate::dgsp::DdmSlot,
     /// Purges so far, so that waits notice one.
     pub(crate) purges: AtomicU64,
-    /// The UDP addresses of the tasks, as the program told them.
-    pub(crate) udp_addresses: Mutex<crate::calls::UdpAddresses>,
 }
 
 struct Slot {

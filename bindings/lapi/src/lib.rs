@@ -21,6 +21,7 @@ pub mod exports;
 pub mod fortran;
 
 mod calls;
+mod dgsp;
 mod diagnostics;
 mod failure;
 mod handlers;

@@ -43,6 +43,42 @@ fn a_task_that_dies_is_told_to_error_handlers() {
     }
 }
 
+//= LAPI Guide, table 39, MP_DEBUG_NOTIMEOUT
+//= type=test
+#[test]
+fn a_task_that_stays_silent_times_out_unless_a_debugger_is_announced() {
+    let program = job_program("stopped");
+    let udp = Job::of(2).env("LAPIS_TRANSPORT", "udp");
+    if !transports().contains(&"udp") {
+        eprintln!("SKIPPED: the udp transport is not built");
+        return;
+    }
+    let patient = udp.clone().env("MP_DEBUG_NOTIMEOUT", "gdb").arg("never");
+    std::thread::scope(|scope| {
+        let never = scope.spawn(|| patient.run(&program).success());
+        udp.run(&program).success();
+        never.join().expect("the other job succeeds, too");
+    });
+}
+
+#[test]
+fn a_task_that_is_started_anew_is_purged_resumed_and_talked_to() {
+    let program = job_program("reborn");
+    let job = Job::of(3).option("--restart=1");
+    // Over UDP; and where shared memory led to the dead process, UDP leads to its successor.
+    let ways = [("LAPIS_TRANSPORT", "udp"), ("LAPI_USE_SHM", "yes"), ("LAPIS_TRANSPORT", "shm,udp")];
+    for (name, value) in ways {
+        let end = job.clone().env(name, value).run(&program).success();
+        let text = end.stdout();
+        assert_eq!(text.matches("went on").count(), 2, "{name}={value}: {text}{}", end.stderr());
+        assert!(text.contains("lived again 2"), "{text}");
+    }
+    // Shared memory alone can't: that is said.
+    let end = job.env("LAPIS_TRANSPORT", "shm").run(&program);
+    assert_ne!(end.code(), Some(0));
+    assert!(end.stderr().contains("can't take up a task that was started anew"), "{}", end.stderr());
+}
+
 #[test]
 fn a_profiling_library_interposes_by_link_order_and_by_preloading() {
     let seen = "init 1 xfer 3 wait 3 fence 0 address 0";
@@ -107,14 +143,44 @@ fn initialization_gives_the_guides_codes() {
     by_hand(&program, LAPI_ERR_UDP_PKT_SZ, &[], &[("MP_UDP_PACKET_SIZE", "7")]);
     by_hand(&program, LAPI_ERR_CSS_LOAD_FAILED, &[], &[("LAPIS_TRANSPORT", "nosuchthing")]);
     by_hand(&program, LAPI_ERR_SET_VAL, &[], &[("MP_ACK_THRESH", "32")]);
+    // What the environment announces can't be found: nobody serves there.
+    let mut lost: Vec<_> = [("LAPIS_KVS", "unix:@lapis-nobody"), ("LAPIS_JOB_ID", "lost")].into();
+    let secret = "5".repeat(64);
+    lost.extend([("LAPIS_JOB_SECRET", &*secret), ("LAPIS_TASK", "0"), ("LAPIS_TASKS", "2")]);
+    lost.push(("LAPIS_BOOT_TIMEOUT", "1"));
+    by_hand(&program, LAPI_ERR_UNKNOWN, &[], &lost);
+    by_hand(&program, LAPI_ERR_NO_ENV_VAR, &[], &[("MP_PROCS", "2"), ("MP_CHILD", "0")]);
+    by_hand(&program, LAPI_ERR_NO_ENV_VAR, &[], &[("MP_PROCS", "2"), ("MP_PARTITION", "lapi-init-codes")]);
+    // The network is there, but not for this task.
+    let udp = ("LAPIS_TRANSPORT", "udp");
+    by_hand(&program, LAPI_SUCCESS, &[], &[udp]);
+    by_hand(&program, LAPI_SUCCESS, &[], &[udp, ("MP_EUIDEVICE", "lo")]);
+    by_hand(&program, LAPI_ERR_CSS_LOAD_FAILED, &[], &[udp, ("MP_EUIDEVICE", "nosuch0")]);
+    by_hand(&program, LAPI_ERR_UDP_SOCKET, &["without-datagrams"], &[udp, inet]);
     // SAFETY: has no preconditions.
     if unsafe { libc::geteuid() } == 0 {
+        by_hand(&program, LAPI_ERR_ADAPTERS_DOWN, &["unplugged"], &[udp]);
         by_hand(&program, LAPI_ERR_PSS_NON_ROOT, &["persistent", "nobody"], &[]);
         by_hand(&program, LAPI_SUCCESS, &["persistent"], &[]);
     } else {
         by_hand(&program, LAPI_ERR_PSS_NON_ROOT, &["persistent"], &[]);
-        eprintln!("skipped: LAPI_ERR_COLLECTIVE_PSS needs root");
+        eprintln!("SKIPPED: LAPI_ERR_COLLECTIVE_PSS and LAPI_ERR_ADAPTERS_DOWN need root");
     }
+}
+
+#[test]
+fn shared_memory_alone_must_be_there_and_possible() {
+    let program = job_program("init_codes");
+    let only = |code: i32| Job::of(2).env("LAPI_USE_SHM", "only").arg(&code.to_string());
+    only(LAPI_SUCCESS).run(&program).success();
+    only(LAPI_ERR_SHM_SETUP).arg("without-memory").run(&program).success();
+    // A copy of the library that has no plugins beside it.
+    let bare = scratch("bare");
+    std::fs::create_dir(&bare).expect("the target directory can be written");
+    std::fs::copy(artifacts().join("liblapi_r.so"), bare.join("liblapi_r.so.1")).expect("it was just built");
+    let bare = bare.to_str().expect("UTF-8");
+    let without = only(LAPI_ERR_SHM_KE_NOT_LOADED).env("LD_LIBRARY_PATH", bare);
+    without.env("LAPIS_TRANSPORT_PATH", bare).run(&program).success();
 }
 
 //= LAPI Guide, table 41, MP_INFOLEVEL of 2 and more
@@ -139,7 +205,12 @@ fn levels_of_information() {
 fn the_library_exports_what_the_map_says() {
     let library = artifacts().join("liblapi_r.so");
     let names = checked(Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(&library));
-    let mut exported: Vec<_> = names.lines().filter_map(|line| line.split(' ').next()).collect();
+    // GNU's linker is there wherever these tests run: each name has a version.
+    let mut exported: Vec<_> = names
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .map(|name| name.strip_suffix("@@liblapi_r.so.1").unwrap_or_else(|| panic!("{name} has no version")))
+        .collect();
     let map = include_str!("../liblapi.map");
     let mut listed: Vec<_> = map
         .split([' ', '\n', ';'])

@@ -10,7 +10,8 @@ fn program(name: &str) {
     let binary = compile(std::slice::from_ref(&source), &[]);
     let tasks = setting(&source, "tasks:").map_or(2, |n| n.parse().expect("a number of tasks"));
     let mut job = Job::of(tasks);
-    if let Some((name, value)) = setting(&source, "env:").as_deref().and_then(|pair| pair.split_once('=')) {
+    for pair in setting(&source, "env:").iter().flat_map(|pairs| pairs.split(' ')) {
+        let (name, value) = pair.split_once('=').expect("NAME=value");
         job = job.env(name, value);
     }
     job.succeeds(&binary);
@@ -30,7 +31,8 @@ macro_rules! programs {
 }
 
 programs! {
-    atomics, attributes, errors, flood, handlers, interrupts, lifecycle, lock, recovery, threads, transfers, vectors, xfer,
+    atomics, attributes, copies, crowd, errors, exhausted, flood, handlers, huge, incomplete, init_info, interrupts, itself,
+    leave, lifecycle, lock, msgpoll, recovery, replies, threads, transfers, vectors, xfer,
 }
 
 /// Nobody can forget to list a program.

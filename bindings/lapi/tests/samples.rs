@@ -67,6 +67,24 @@ fn samples_print_what_they_should() {
     }
 }
 
+#[test]
+fn the_readmes_program_prints_what_it_got() {
+    let readme = include_str!("../../../README.md");
+    let (_, rest) = readme.split_once("```c\n").expect("the README has a C program");
+    let (program, _) = rest.split_once("```").expect("which ends");
+    assert!(program.lines().count() < 40, "it is to be short");
+    let source = scratch("readme").with_extension("c");
+    std::fs::write(&source, program).expect("the source is written");
+    // As it stands there: without the checks that a tutorial leaves out.
+    let binary = scratch("readme");
+    checked(Command::new(artifacts().join("lapicc")).args(["-Wall"]).arg(&source).arg("-o").arg(&binary));
+    let end = Job::of(3).env("LAPIS_TRANSPORT", "shm").run(&binary).success();
+    let mut printed: Vec<String> = without_tags(&end).lines().map(str::to_owned).collect();
+    printed.sort_unstable();
+    let expected: Vec<String> = (0..3).map(|task| format!("task {task} got \"hello, neighbour\"")).collect();
+    assert_eq!(printed, expected);
+}
+
 //= LAPI Guide, chapter 16, tasks are started by hand with MP_* variables
 //= type=test
 #[test]
@@ -76,6 +94,42 @@ fn tasks_can_be_started_by_hand() {
     let mut sh = Command::new("timeout");
     sh.args(["60", "sh"]).arg(sample("standalone/by_hand.sh")).arg("2").arg(binary);
     judge(&source, &checked(sh.env("LAPIS_TRANSPORT_PATH", artifacts())));
+}
+
+/// UDP ports of this machine that were free a moment ago.
+fn ports(count: usize) -> String {
+    let sockets: Vec<_> =
+        (0..count).map(|_| std::net::UdpSocket::bind("127.0.0.1:0").expect("a free port")).collect();
+    let ports = sockets.iter().map(|s| s.local_addr().expect("bound").port().to_string());
+    ports.collect::<Vec<_>>().join(",")
+}
+
+//= LAPI Guide, Standalone initialization, a user handler wins over a user list
+//= type=test
+#[test]
+fn the_program_may_tell_the_addresses_by_a_list_or_a_handler() {
+    let source = sample("standalone/udp/init.c");
+    let binary = compile(&source);
+    for how in ["list", "handler"] {
+        let mut sh = Command::new("timeout");
+        sh.args(["60", "sh"]).arg(sample("standalone/by_hand.sh")).arg("3").arg(&binary).arg(how);
+        sh.env("LAPIS_TRANSPORT_PATH", artifacts()).env("LAPI_USE_SHM", "no").env("SAMPLE_PORTS", ports(3));
+        judge(&source, &checked(&mut sh));
+    }
+}
+
+//= LAPI Guide, LAPI_Util, LAPI_ADD_UDP_DEST_PORT, table 21
+//= LAPI Guide, LAPI_Purge_totask, cancels messages to a task
+//= LAPI Guide, LAPI_Resume_totask, takes up communication again
+//= type=test
+#[test]
+fn a_task_that_is_killed_and_started_anew_at_another_port_is_taken_up() {
+    let source = sample("standalone/udp/recover.c");
+    let binary = compile(&source);
+    let mut sh = Command::new("timeout");
+    sh.args(["60", "sh"]).arg(sample("standalone/udp/recover.sh")).arg("3").arg(&binary);
+    sh.env("LAPIS_TRANSPORT_PATH", artifacts()).env("SAMPLE_PORTS", ports(4));
+    judge(&source, &checked(&mut sh));
 }
 
 #[test]

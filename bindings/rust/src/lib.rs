@@ -38,6 +38,42 @@
 //! assert_eq!(ticket, 0);
 //! # Ok::<(), lapis::Error>(())
 //! ```
+//!
+//! Operations that own what they work on can be awaited, by any executor:
+//!
+//! ```
+//! # use std::task::{Context as Polled, Poll, Waker};
+//! # fn block_on<T>(future: impl Future<Output = T>) -> T {
+//! #     let mut future = std::pin::pin!(future);
+//! #     loop {
+//! #         if let Poll::Ready(value) = future.as_mut().poll(&mut Polled::from_waker(Waker::noop())) {
+//! #             return value;
+//! #         }
+//! #     }
+//! # }
+//! use lapis::{Delivery, HandlerId};
+//!
+//! let context = lapis::init()?;
+//! context.set_handler(HandlerId(1), |_, _| Delivery::bury())?;
+//! context.gfence()?;
+//! block_on(async {
+//!     let next = (context.task() + 1) % context.tasks();
+//!     let buffer = context.send_and_confirm(next, HandlerId(1), &[], vec![7; 5000])?.await?; // It has been handled.
+//!     assert_eq!(buffer.len(), 5000);
+//!     Ok::<(), lapis::Error>(())
+//! })?;
+//! context.gfence()?;
+//! # Ok::<(), lapis::Error>(())
+//! ```
+//!
+//! `examples/rust/src/bin/awaiting.rs` is a whole program. Data that is not contiguous is sent and received through [`layouts`].
+
+/// The examples of the README compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
+pub mod layouts;
 
 /// Everything else: transports, configuration, bootstrap, the raw operations.
 pub use lapis_core as core;

@@ -11,7 +11,7 @@ use super::auth::{Channel, Key, ROLE_CLIENT, ROLE_SERVER, Transcript, random_sec
 use super::error::BootstrapError;
 use super::frame::{FrameError, Framed};
 use super::protocol::{Failure, MAX_FRAME, MAX_KEY, MAX_VALUE, Message, ProtocolError, Scheme, clip};
-use super::{Bootstrap, JobInfo, Origin};
+use super::{Bootstrap, Entry, JobInfo, Origin};
 
 /// How much longer than a deadline a client waits for the server to say that the deadline has passed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -33,6 +33,7 @@ pub(crate) struct Client {
     membership: Membership,
     context: u32,
     link: Framed,
+    entry: Entry,
     next_id: u32,
     epoch: u32,
     pid: u32,
@@ -143,8 +144,10 @@ impl Client {
         })
         .map_err(protocol)?;
         let mut membership = membership.clone();
+        let over;
         match hear(&mut link)? {
-            Message::Welcome { proof, job, secret: session, generation: _ } => {
+            Message::Welcome { proof, job, rounds, secret: session, generation: _ } => {
+                over = rounds;
                 if !transcript.verify(&secret, ROLE_SERVER, &proof) {
                     return Err(JoinError::Final(BootstrapError::Impostor {
                         address: address.to_string(),
@@ -164,7 +167,18 @@ impl Client {
         }
         let (to_server, to_client) = Channel::pair(&secret, &transcript);
         link.seal(to_server, to_client);
-        Ok(Self { membership, context, link, next_id: 1, epoch: 0, pid, closed: None, finalised: false })
+        let entry = if over == 0 { Entry::First } else { Entry::Again };
+        Ok(Self {
+            membership,
+            context,
+            link,
+            entry,
+            next_id: 1,
+            epoch: over,
+            pid,
+            closed: None,
+            finalised: false,
+        })
     }
 
     /// Sends a request and waits for its answer.
@@ -278,6 +292,10 @@ impl Bootstrap for Client {
             return super::standalone::join(self.membership.clone(), number);
         }
         Ok(Box::new(Self::join(self.membership.clone(), number)?))
+    }
+
+    fn entry(&self) -> Entry {
+        self.entry
     }
 
     fn put(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {

@@ -84,14 +84,29 @@ const SOURCES: &[Source] = &[
 
 fn from_launcher(environment: &Environment, options: &Options) -> Joined {
     let Some(address) = environment.get(variables::KVS) else {
-        return Ok(None);
+        return match environment.task_of(variables::TASK, variables::TASKS)? {
+            // Half of what lapirun sets still announces a job.
+            Some((_, tasks)) if tasks > 1 => Err(BootstrapError::MissingVariable {
+                present: format!("{}={tasks}", variables::TASKS),
+                missing: variables::KVS,
+                remedy: "lapirun sets both: pass the whole environment on to the program, or unset LAPIS_TASKS and LAPIS_TASK"
+                    .into(),
+            }),
+            _ => Ok(None),
+        };
     };
     let missing = |missing| BootstrapError::MissingVariable {
         present: format!("{}={address}", variables::KVS),
         missing,
         remedy: "lapirun sets both: pass the whole environment on to the program, or unset LAPIS_KVS".into(),
     };
-    let parsed: Address = address.parse()?;
+    let parsed: Address = address.parse().map_err(|_| {
+        bad(
+            variables::KVS,
+            address.clone(),
+            "unix:@name or tcp:host:port is expected, as lapirun sets it".into(),
+        )
+    })?;
     let id = environment.get(variables::JOB_ID).ok_or_else(|| missing(variables::JOB_ID))?;
     let secret = environment.secret(variables::JOB_SECRET)?.ok_or_else(|| missing(variables::JOB_SECRET))?;
     let (task, tasks) =

@@ -13,6 +13,12 @@ pub struct Environment {
     fixed: Option<HashMap<String, String>>,
 }
 
+impl From<&crate::config::Environment> for Environment {
+    fn from(variables: &crate::config::Environment) -> Self {
+        Self { fixed: Some(variables.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect()) }
+    }
+}
+
 impl Environment {
     /// The variables of this process.
     pub fn process() -> Self {

@@ -26,6 +26,7 @@ mod detect;
 mod environment;
 mod error;
 mod frame;
+mod listed;
 mod protocol;
 mod server;
 mod singleton;
@@ -39,6 +40,7 @@ pub use auth::random_secret;
 pub use detect::{Options, detect, detect_in};
 pub use environment::Environment;
 pub use error::BootstrapError;
+pub use listed::listed;
 pub use protocol::{MAX_KEY, MAX_TASKS, MAX_VALUE, ProtocolError};
 pub use server::{Server, ServerConfig, ServerEvent};
 
@@ -62,6 +64,8 @@ pub mod variables {
     pub const TASK: &str = "LAPIS_TASK";
     /// Number of tasks of the job.
     pub const TASKS: &str = "LAPIS_TASKS";
+    /// How many times this task was started anew; not set in its first process.
+    pub const RESTARTS: &str = "LAPIS_JOB_RESTARTS";
     /// Seconds that the search for the other tasks may take.
     pub const BOOT_TIMEOUT: &str = "LAPIS_BOOT_TIMEOUT";
     /// The guide's number of this task.
@@ -82,6 +86,8 @@ pub enum Origin {
     Launcher,
     /// The guide's standalone variables, set by hand.
     Standalone,
+    /// The program itself, which knows where everybody is.
+    Listed,
     /// Nobody: a job of one task.
     Singleton,
 }
@@ -110,6 +116,18 @@ impl std::fmt::Debug for JobInfo {
             .field("local_tasks", &self.local_tasks)
             .finish_non_exhaustive()
     }
+}
+
+/// How a task came into a context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// With all others; a task that dies can't come back.
+    Once,
+    /// With all others; a task that dies may be started anew and finds what the others have put.
+    First,
+    /// Into a context that the others are in already, because an earlier process of this task died: collective operations
+    /// are over, what the others have put is there.
+    Again,
 }
 
 /// A task's membership in its job, for one context.
@@ -155,6 +173,11 @@ pub trait Bootstrap: Send {
 
     /// Tells the launcher to end the whole job with `code`. Returns: ending this process is the caller's.
     fn abort(&mut self, code: i32, message: &str) -> Result<(), BootstrapError>;
+
+    /// How this task came into the context.
+    fn entry(&self) -> Entry {
+        Entry::Once
+    }
 
     /// Leaves the context in good order. Others may still read what this task put. A second call does nothing.
     fn finalize(&mut self) -> Result<(), BootstrapError>;

@@ -10,7 +10,7 @@
 //!  task                                      server
 //!    |  <------------------------ Challenge |   magic, version, scheme, nonce
 //!    |  Hello --------------------------->  |   magic, version, who, nonce, proof (HMAC over both nonces and who)
-//!    |  <-------------- Welcome or Refused  |   proof of the server, generation, job
+//!    |  <-------------- Welcome or Refused  |   proof of the server, generation, rounds, job
 //!    |  Put Get Fence Exchange …  ------->  |   every request carries an id, its answer the same id
 //!    |  <---- Done Value Values or Failed   |
 //! ```
@@ -23,7 +23,7 @@ use super::auth::{KEY_LEN, Key};
 /// First bytes of both greetings.
 pub(crate) const MAGIC: [u8; 8] = *b"LAPISKVS";
 /// Version of this file's layout.
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
 /// Longest frame before the peer has proved itself.
 pub(crate) const MAX_GREETING: usize = 1024;
 /// Longest frame of a member of the job.
@@ -119,20 +119,74 @@ pub(crate) enum Failure {
 /// Every message there is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Message {
-    Challenge { scheme: Scheme, nonce: Key },
-    Hello { task: u32, tasks: u32, context: u32, pid: u32, nonce: Key, proof: Key },
-    Welcome { proof: Key, generation: u32, job: String, secret: Option<Key> },
-    Refused { reason: String },
-    Put { id: u32, key: String, value: Vec<u8> },
-    Get { id: u32, timeout_ms: u32, key: String },
-    Fence { id: u32, timeout_ms: u32, epoch: u32 },
-    Exchange { id: u32, timeout_ms: u32, epoch: u32, key: String, value: Vec<u8> },
-    Abort { id: u32, code: i32, message: String },
-    Finalize { id: u32 },
-    Done { id: u32 },
-    Value { id: u32, value: Vec<u8> },
-    Values { id: u32, values: Vec<Vec<u8>> },
-    Failed { id: u32, failure: Failure },
+    Challenge {
+        scheme: Scheme,
+        nonce: Key,
+    },
+    Hello {
+        task: u32,
+        tasks: u32,
+        context: u32,
+        pid: u32,
+        nonce: Key,
+        proof: Key,
+    },
+    /// `rounds`: collective operations that are over, for a task that was started anew; else 0.
+    Welcome {
+        proof: Key,
+        generation: u32,
+        rounds: u32,
+        job: String,
+        secret: Option<Key>,
+    },
+    Refused {
+        reason: String,
+    },
+    Put {
+        id: u32,
+        key: String,
+        value: Vec<u8>,
+    },
+    Get {
+        id: u32,
+        timeout_ms: u32,
+        key: String,
+    },
+    Fence {
+        id: u32,
+        timeout_ms: u32,
+        epoch: u32,
+    },
+    Exchange {
+        id: u32,
+        timeout_ms: u32,
+        epoch: u32,
+        key: String,
+        value: Vec<u8>,
+    },
+    Abort {
+        id: u32,
+        code: i32,
+        message: String,
+    },
+    Finalize {
+        id: u32,
+    },
+    Done {
+        id: u32,
+    },
+    Value {
+        id: u32,
+        value: Vec<u8>,
+    },
+    Values {
+        id: u32,
+        values: Vec<Vec<u8>>,
+    },
+    Failed {
+        id: u32,
+        failure: Failure,
+    },
 }
 
 impl Message {
@@ -172,8 +226,8 @@ impl Message {
                 w.u8(0x02).raw(&MAGIC).u16(VERSION);
                 w.u32(*task).u32(*tasks).u32(*context).u32(*pid).raw(nonce).raw(proof);
             }
-            Self::Welcome { proof, generation, job, secret } => {
-                w.u8(0x03).raw(proof).u32(*generation).text(job);
+            Self::Welcome { proof, generation, rounds, job, secret } => {
+                w.u8(0x03).raw(proof).u32(*generation).u32(*rounds).text(job);
                 match secret {
                     None => w.u8(0),
                     Some(secret) => w.u8(1).raw(secret),
@@ -254,13 +308,14 @@ impl Message {
                 }
             }
             0x03 => {
-                let (proof, generation, job) = (r.key()?, r.u32()?, r.text(MAX_TEXT)?);
+                let (proof, generation, rounds) = (r.key()?, r.u32()?, r.u32()?);
+                let job = r.text(MAX_TEXT)?;
                 let secret = match r.u8()? {
                     0 => None,
                     1 => Some(r.key()?),
                     _ => return Err(r.bad("secret flag is neither 0 nor 1")),
                 };
-                Self::Welcome { proof, generation, job, secret }
+                Self::Welcome { proof, generation, rounds, job, secret }
             }
             0x04 => Self::Refused { reason: r.text(MAX_TEXT)? },
             0x10 => Self::Put { id: r.u32()?, key: r.text(MAX_KEY)?, value: r.bytes(MAX_VALUE)? },

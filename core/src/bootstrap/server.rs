@@ -144,7 +144,7 @@ impl Server {
         &self.address
     }
 
-    /// Says that a task's process has ended; `how` completes the sentence "task 3 …". Operations that wait for it fail with that text.
+    /// Says that a task's process has ended for good; `how` completes the sentence "task 3 …". Operations that wait for it fail with that text.
     pub fn task_exited(&self, task: u32, how: &str) {
         self.command(Command::TaskExited { task, how: clip(how) });
     }
@@ -431,6 +431,7 @@ impl Loop {
         let welcome = Message::Welcome {
             proof: transcript.prove(key, ROLE_SERVER),
             generation: member.space.1,
+            rounds: member.rounds,
             job: self.config.job_id.clone(),
             secret: self.config.same_user.then_some(self.config.secret),
         };

@@ -14,7 +14,7 @@ use super::client::{Client, JoinError, Membership, pause};
 use super::error::BootstrapError;
 use super::protocol::Scheme;
 use super::server::{Server, ServerConfig};
-use super::{Address, Bootstrap, JobInfo, Listener, Origin, address};
+use super::{Address, Bootstrap, Entry, JobInfo, Listener, Origin, address};
 
 /// Stores that this process serves, by address. They live as long as the process: a later context of the same
 /// partition finds them again, and the other tasks never see a store vanish between two contexts.
@@ -62,6 +62,10 @@ pub(crate) fn join(mut membership: Membership, context: u32) -> Result<Box<dyn B
                 continue;
             }
         };
+        // Those who were started anew find the others past the meeting.
+        if client.entry() == Entry::Again {
+            return Ok(Box::new(Rendezvous { client }));
+        }
         match client.fence(left.max(Duration::from_millis(100))) {
             Ok(()) => return Ok(Box::new(Rendezvous { client })),
             // The server was the last breath of an earlier job of this partition: meet again.
@@ -143,6 +147,10 @@ impl Bootstrap for Rendezvous {
 
     fn context(&self, number: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
         self.client.context(number)
+    }
+
+    fn entry(&self) -> Entry {
+        self.client.entry()
     }
 
     fn put(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {

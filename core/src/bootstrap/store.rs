@@ -21,6 +21,8 @@ const NAMES_SHOWN: usize = 8;
 pub(crate) struct Member {
     pub(crate) space: SpaceId,
     pub(crate) task: u32,
+    /// Collective operations that were over when it came, if it came after an earlier process of the same task.
+    pub(crate) rounds: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +71,8 @@ struct Space {
     keys: HashMap<String, Vec<u8>>,
     gets: Vec<Get>,
     rounds: BTreeMap<u32, Round>,
+    /// Rounds that are over.
+    completed: u32,
 }
 
 /// All spaces of a job.
@@ -110,6 +114,9 @@ impl Store {
             return Err(format!("task {task} of this job {how} before"));
         }
         let count = self.opened.get(&(task, context)).copied().unwrap_or(0);
+        if let Some(member) = self.reopen(task, context, count, pid)? {
+            return Ok(member);
+        }
         if let Some(before) = count.checked_sub(1).and_then(|g| self.spaces.get(&(context, g)))
             && let Presence::Here { pid: other } = before.members[task as usize]
         {
@@ -125,9 +132,30 @@ impl Store {
             keys: HashMap::new(),
             gets: Vec::new(),
             rounds: BTreeMap::new(),
+            completed: 0,
         });
         space.members[task as usize] = Presence::Here { pid };
-        Ok(Member { space: id, task })
+        Ok(Member { space: id, task, rounds: 0 })
+    }
+
+    /// Lets a task that was started anew into the space that its former process was in, if others still are.
+    fn reopen(&mut self, task: u32, context: u32, count: u32, pid: u32) -> Result<Option<Member>, String> {
+        let Some(generation) = count.checked_sub(1) else { return Ok(None) };
+        let id = (context, generation);
+        let Some(space) = self.spaces.get_mut(&id) else { return Ok(None) };
+        let others = space.members.iter().any(|p| matches!(p, Presence::Here { .. }));
+        let Presence::Broken { pid: former, .. } = space.members[task as usize] else { return Ok(None) };
+        if !others {
+            return Ok(None);
+        }
+        if space.completed == 0 || !space.rounds.is_empty() {
+            return Err(format!(
+                "task {task} (process {former}) ended before all tasks had initialised context {context}: a task can be \
+                 started anew only after that; start the whole job again"
+            ));
+        }
+        space.members[task as usize] = Presence::Here { pid };
+        Ok(Some(Member { space: id, task, rounds: space.completed }))
     }
 
     /// A member asks for something.
@@ -327,12 +355,13 @@ impl Space {
         aborted: Option<&Failure>,
     ) -> Vec<(ConnId, Message)> {
         let mut answers = Vec::new();
-        let members = &self.members;
-        self.rounds.retain(|_, round| {
+        let Self { members, rounds, completed, .. } = self;
+        rounds.retain(|&epoch, round| {
             if round.failed.is_none() {
                 let absent = lost.iter().find(|(task, _)| !round.values.contains_key(task));
                 if round.values.len() == members.len() {
                     round.complete(&mut answers);
+                    *completed = (*completed).max(epoch + 1);
                     return false;
                 } else if let Some(failure) = aborted {
                     round.fail(failure.clone());

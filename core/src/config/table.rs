@@ -140,7 +140,7 @@ variables! {
         group: Transfer,
         kind: Kind::Bool,
         help: "Send large messages by bulk transfer",
-        more: "A bulk transfer is pulled by the target in pieces of at most 32 MB. If a step fails, packets are used.",
+        more: "A direct copy in pieces of at most 32 MB where the transport has one. If a step fails, packets are used. Flags of LAPI_Xfer decide for one message.",
         source: "LAPI Guide, table 38",
     }
     eager_max: u64 = "LAPIS_EAGER_MAX", "16K" {
@@ -203,7 +203,7 @@ variables! {
         group: Tuning,
         kind: number(Unit::Count, 1000, INT_MAX),
         help: "How many polling loops pass between checks for packets to retransmit",
-        more: "",
+        more: "An upper bound that has no effect: each poll looks whether a retransmission is due, which costs nothing.",
         source: "LAPI Guide, table 40",
     }
     rexmit_buf_cnt: usize = "MP_REXMIT_BUF_CNT", "128" {
@@ -217,7 +217,7 @@ variables! {
         group: Tuning,
         kind: number(Unit::Bytes, 1, INT_MAX),
         help: "Largest message, user header included, that is copied so that its buffer is free at once",
-        more: "The attributes BUF_CP_SIZE and REX_BUF_SZ report it.",
+        more: "What fits one packet is copied anyway, what goes by direct copy is not, unless this variable is set. The attributes BUF_CP_SIZE and REX_BUF_SZ report it.",
         source: "LAPI Guide, table 40",
     }
     udp_packet_size: usize = "MP_UDP_PACKET_SIZE", "8192" {
@@ -233,6 +233,13 @@ variables! {
         kind: number(Unit::Microseconds, 0, 1_000_000),
         help: "How long the kernel polls the network adapter when a UDP socket is read (SO_BUSY_POLL)",
         more: "",
+        source: "Lapis",
+    }
+    udp_bind: Option<String> = "LAPIS_UDP_BIND", unset {
+        group: Tuning,
+        kind: Kind::Text,
+        help: "The addresses at which this task receives datagrams, one for each path: address:port,address:port...",
+        more: "Set from the user handler or the user list of LAPI_Init; otherwise the system chooses ports.",
         source: "Lapis",
     }
     spin: Duration = "LAPIS_SPIN_US", "50" {

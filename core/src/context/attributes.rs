@@ -48,7 +48,7 @@ impl Context {
         if index == 0 || index >= HANDLER_TABLE_SIZE {
             return Err(crate::Error::AddressIndex { index: index as i64, max: HANDLER_TABLE_SIZE - 1 });
         }
-        Ok(match self.shared.handlers.get(index) {
+        Ok(match self.shared.handlers.get(index as u64) {
             Some(Handler::Address(address)) => *address,
             _ => 0,
         })

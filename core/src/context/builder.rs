@@ -1,8 +1,12 @@
 //! Initialisation: join the job, open the transports, reach every task.
 
-use super::{Attributes, Context, Peer, PeerState, Route, Shared, Sleepers, local::ForkGuard, machine};
-use crate::bootstrap::{self, Bootstrap};
-use crate::config::{Config, Environment, Origin};
+use super::refused::{boot_error, link_error, not_opened};
+use super::restart::{PeerWindow, plain_address};
+use super::{
+    Attributes, Context, Peer, PeerState, Route, Shared, Sleepers, absent, local::ForkGuard, machine,
+};
+use crate::bootstrap::{self, Bootstrap, Entry};
+use crate::config::{Config, Environment, Origin, UseShm};
 use crate::datagrams::{self, Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
 use crate::handlers::{CompletionQueue, Delivery, HandlerTable, Incoming};
@@ -11,10 +15,11 @@ use crate::message::State;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use crate::transport::abi::TransportOps;
 use crate::transport::{
-    Caps, Link, OpenParams, PeerId, Registry, Request, TransportError, Window, standard_dirs,
+    Caps, Link, OpenParams, PeerId, Registry, Request, TransportError, Window, standard_dirs, with_options,
 };
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -57,6 +62,7 @@ pub struct ContextBuilder {
     linked: Vec<&'static TransportOps>,
     plugin_paths: Vec<PathBuf>,
     bootstrap: Option<Box<dyn Bootstrap>>,
+    addresses: Vec<Vec<SocketAddr>>,
     hooks: RawHooks,
 }
 
@@ -106,6 +112,15 @@ impl ContextBuilder {
         self
     }
 
+    /// Tells where each task receives datagrams, one address for each path, so that the tasks need not meet: this one, of the
+    /// number that MP_CHILD says, binds its own.
+    ///
+    /// *LAPI Guide, "Using UDP/IP mode".*
+    pub fn addresses(mut self, by_task: Vec<Vec<SocketAddr>>) -> Self {
+        self.addresses = by_task;
+        self
+    }
+
     /// Plugs in an interface above core.
     pub fn hooks(mut self, hooks: RawHooks) -> Self {
         self.hooks = hooks;
@@ -128,20 +143,30 @@ impl ContextBuilder {
     /// that no transport reaches. Each says what to do. Nothing is left behind.
     #[doc(alias = "LAPI_Init")]
     pub fn init(self) -> Result<Context> {
-        let config = self.configure()?;
-        let patience = *config.init_timeout.get();
+        let (mut config, mut environment) = self.configure()?;
         let mut job = match self.bootstrap {
             Some(job) => job,
+            None if !self.addresses.is_empty() => {
+                listed(&mut config, &mut environment, &self.addresses, self.number)?
+            }
             None => {
-                bootstrap::detect(&bootstrap::Options::default().context(self.number)).map_err(boot_error)?
+                let options = bootstrap::Options::default().context(self.number);
+                bootstrap::detect_in(&(&environment).into(), &options).map_err(boot_error)?
             }
         };
         let mut registry = Registry::new();
         for table in &self.linked {
             registry.register(table);
         }
-        let Connected { links, datagrams, peers, windows, crowded } =
-            connect(&mut registry, &config, &self.plugin_paths, &mut *job, self.number, patience)?;
+        let Connected { links, datagrams, peers, windows, crowded } = connect(
+            &mut registry,
+            &config,
+            &environment,
+            &self.plugin_paths,
+            &mut *job,
+            self.number,
+            &self.addresses,
+        )?;
         // Where tasks outnumber cores, whoever spins keeps another from working.
         let spin = if crowded { Duration::ZERO } else { *config.spin.get() };
         let interrupts = *config.interrupt.get();
@@ -158,7 +183,8 @@ impl ContextBuilder {
                 .map(Link::sleeper)
                 .collect(),
             state: UnsafeCell::new(State::new(links, datagrams, peers)),
-            windows: windows.into_boxed_slice(),
+            windows: windows.iter().map(PeerWindow::new).collect(),
+            listed: Mutex::new(self.addresses),
             handlers: HandlerTable::new(),
             completions: CompletionQueue::new(*config.handler_threads.get()),
             sleepers: Sleepers::new(),
@@ -193,8 +219,9 @@ impl ContextBuilder {
         Ok(context)
     }
 
-    fn configure(&self) -> Result<Config> {
-        let environment = self.environment.clone().unwrap_or_else(Environment::of_process);
+    /// The configuration, and the variables as a transport may ask for them: the environment under the builder's settings.
+    fn configure(&self) -> Result<(Config, Environment)> {
+        let mut environment = self.environment.clone().unwrap_or_else(Environment::of_process);
         let (mut config, warnings) = Config::from_env(&environment)?;
         for w in warnings {
             tracing::warn!("{w}");
@@ -205,17 +232,11 @@ impl ContextBuilder {
                 Ok(None) => {}
                 Err(e) => return Err(e.into()),
             }
+            environment.set(name, value);
         }
         // Here, so that a mistake shows before anything is opened.
         config.faults()?;
-        Ok(config)
-    }
-}
-
-fn boot_error(e: bootstrap::BootstrapError) -> Error {
-    Error::Bootstrap {
-        what: e.to_string(),
-        source: std::error::Error::source(&e).map(|s| s.to_string().into()),
+        Ok((config, environment))
     }
 }
 
@@ -231,12 +252,16 @@ struct Connected {
 fn connect(
     registry: &mut Registry,
     config: &Config,
+    environment: &Environment,
     plugin_paths: &[PathBuf],
     job: &mut dyn Bootstrap,
     number: u32,
-    patience: Duration,
+    addresses: &[Vec<SocketAddr>],
 ) -> Result<Connected> {
+    let patience = *config.init_timeout.get();
     let (mut names, named) = config.preferred_transports();
+    // Nothing may take the place of shared memory where it alone is allowed.
+    let named = named || (*config.use_shm.get() == UseShm::Only && job.tasks() > 1);
     if !names.iter().any(|n| n == "loopback") {
         names.push("loopback".into());
     }
@@ -249,10 +274,16 @@ fn connect(
         chaos: config.faults()?,
     };
     registry.discover(&request).map_err(|e| Error::TransportRefused {
-        name: config.transport.get().as_ref().map_or_else(|| "loopback".into(), |n| n.join(",")),
+        name: if named { names.join(",") } else { "loopback".into() },
         reasons: vec![e.to_string()],
     })?;
-    let mut links = open(registry, config, &names, named, job, number)?;
+    let (mut links, absent) = with_options(environment, || {
+        open(registry, config, &names, named, job, number).map(|links| {
+            let open: Vec<_> = links.iter().map(Link::name).collect();
+            let absent = absent::reasons(registry, &request, &names, &open);
+            (links, absent)
+        })
+    })?;
     let mut card = Vec::new();
     put_field(&mut card, b"host");
     put_field(&mut card, &machine::identity());
@@ -266,20 +297,32 @@ fn connect(
         put_field(&mut card, link.name().as_bytes());
         put_field(&mut card, &address);
     }
-    let cards = job.exchange("transports", &card, patience).map_err(boot_error)?;
+    let entry = job.entry();
+    if entry != Entry::Once && job.tasks() > 1 {
+        job.put(&card_key(job.task()), &card).map_err(boot_error)?;
+    }
+    let cards = match entry {
+        Entry::Again => present_cards(job, &card, patience)?,
+        Entry::First | Entry::Once => job.exchange("transports", &card, patience).map_err(boot_error)?,
+    };
     let mut peers = Vec::with_capacity(cards.len());
     for (task, card) in cards.iter().enumerate() {
-        peers.push(reach(&mut links, task as PeerId, job.task(), card)?);
+        let plain = addresses.get(task).map(|paths| plain_address(paths));
+        let mut peer = reach(&mut links, &absent, task as PeerId, job.task(), card, plain.as_deref(), entry)?;
+        peer.process = epoch_of(card).filter(|_| entry != Entry::Once);
+        peers.push(peer);
     }
     finish_connections(&mut links, patience)?;
     // Before anybody may send.
     let datagrams = engines(&mut links, config, job, (number, epoch), &peers, &cards)?;
-    job.fence(patience).map_err(boot_error)?;
+    if entry != Entry::Again {
+        job.fence(patience).map_err(boot_error)?;
+    }
     let mut windows = Vec::with_capacity(peers.len());
     for (task, peer) in peers.iter().enumerate() {
         windows.push(window(&mut links, task as PeerId, job.task(), peer));
     }
-    Ok(Connected { links, datagrams, peers, windows, crowded: crowded(&cards) })
+    Ok(Connected { links, datagrams, peers, windows, crowded: crowded(&cards, addresses, job.task()) })
 }
 
 /// An engine for every link that needs one.
@@ -298,11 +341,12 @@ fn engines(
             made.push(None);
             continue;
         }
-        let epoch_of = |card: &[u8]| Some(u32::from_le_bytes(address_in(card, "epoch")?.try_into().ok()?));
+        // The others may have begun anew with each other, and with this task's former process, any number of times.
+        let known = job.entry() != Entry::Again;
         let to: Vec<_> = (0..)
             .zip(peers.iter().zip(cards))
             .filter(|(_, (peer, _))| peer.route.index() == index)
-            .map(|(task, (_, card))| (task, epoch_of(card)))
+            .map(|(task, (_, card))| (task, epoch_of(card).filter(|_| known)))
             .collect();
         if to.is_empty() {
             made.push(None);
@@ -344,7 +388,6 @@ fn open(
         interrupts: *config.interrupt.get(),
     };
     let mut links = Vec::new();
-    let mut reasons = Vec::new();
     for name in names {
         // A job of one task needs no way to others.
         if job.tasks() == 1 && name != "loopback" && !named {
@@ -354,31 +397,101 @@ fn open(
         match plugin.open(&params) {
             Ok(link) => links.push(link),
             Err(why) => {
-                let text = why.to_string();
+                let error = not_opened(name, plugin.caps(), &why);
                 registry.refuse(name, why);
                 if named || name == "loopback" {
-                    return Err(Error::TransportRefused { name: name.clone(), reasons: vec![text] });
+                    return Err(error);
                 }
-                reasons.push(format!("{name}: {text}"));
             }
         }
     }
     if links.is_empty() {
-        reasons.push("no transport was found; see lapis-info".into());
-        return Err(Error::TransportNotFound { name: names.join(","), searched: reasons });
+        return Err(Error::TransportNotFound {
+            name: names.join(","),
+            searched: vec!["nothing was found; see lapis-info".into()],
+        });
     }
     Ok(links)
 }
 
-/// Connects to a task over the first transport that reaches it.
-fn reach(links: &mut [Link], task: PeerId, me: PeerId, card: &[u8]) -> Result<Peer> {
+/// A job whose program knows where everybody is.
+fn listed(
+    config: &mut Config,
+    settings: &mut Environment,
+    addresses: &[Vec<SocketAddr>],
+    context: u32,
+) -> Result<Box<dyn Bootstrap>> {
+    let missing = |what: &str| Error::Bootstrap {
+        what: format!("the program tells the addresses of {} tasks, but {what}", addresses.len()),
+        source: None,
+    };
+    let Some(task) = *config.child.get() else {
+        return Err(missing("MP_CHILD does not say which one this is"));
+    };
+    let Some(own) = addresses.get(task as usize).filter(|own| !own.is_empty()) else {
+        return Err(missing(&format!("none for this one, which is task {task}")));
+    };
+    if addresses.iter().any(|paths| paths.len() != own.len()) {
+        return Err(missing("not as many for each"));
+    }
+    let list: Vec<String> = own.iter().map(ToString::to_string).collect();
+    config.set("LAPIS_UDP_BIND", &list.join(","), Origin::Builder)?;
+    settings.set("LAPIS_UDP_BIND", list.join(","));
+    let partition = config.partition.get().clone().unwrap_or_else(|| "0".into());
+    bootstrap::listed(&(&*settings).into(), &partition, task, addresses.len() as u32, context)
+        .map_err(boot_error)
+}
+
+/// Where a task publishes its card.
+pub(super) fn card_key(task: PeerId) -> String {
+    format!("card.{task}")
+}
+
+/// The epoch of the process that wrote a card.
+pub(super) fn epoch_of(card: &[u8]) -> Option<u32> {
+    Some(u32::from_le_bytes(address_in(card, "epoch")?.try_into().ok()?))
+}
+
+/// Everybody's card as it is now, for a task that was started anew.
+fn present_cards(job: &mut dyn Bootstrap, own: &[u8], patience: Duration) -> Result<Vec<Vec<u8>>> {
+    let me = job.task();
+    (0..job.tasks())
+        .map(|task| {
+            if task == me {
+                return Ok(own.to_vec());
+            }
+            job.get(&card_key(task), patience).map_err(boot_error)
+        })
+        .collect()
+}
+
+/// Connects to a task over the first transport that reaches it. `plain` is its address if the program told it.
+fn reach(
+    links: &mut [Link],
+    absent: &[String],
+    task: PeerId,
+    me: PeerId,
+    card: &[u8],
+    plain: Option<&[u8]>,
+    entry: Entry,
+) -> Result<Peer> {
     let mut peer = Peer::new();
     let mut reasons = Vec::new();
     for (index, link) in links.iter_mut().enumerate() {
         if link.caps().contains(Caps::SELF_ONLY) != (task == me) {
             continue;
         }
-        let Some(address) = address_in(card, link.name()) else {
+        let datagrams = link.caps().contains(Caps::DATAGRAM) && !link.caps().contains(Caps::AM_SHORT);
+        if task != me && !datagrams && (entry == Entry::Again || plain.is_some()) {
+            let why = if plain.is_some() {
+                "the program told no address for it"
+            } else {
+                "it can't take up a task that was started anew"
+            };
+            reasons.push(format!("{}: {why}", link.name()));
+            continue;
+        }
+        let Some(address) = plain.filter(|_| datagrams).or_else(|| address_in(card, link.name())) else {
             reasons.push(format!("{}: task {task} does not have it", link.name()));
             continue;
         };
@@ -391,9 +504,7 @@ fn reach(links: &mut [Link], task: PeerId, me: PeerId, card: &[u8]) -> Result<Pe
             Err(e) => return Err(link_error(link.name(), &e)),
         }
     }
-    if reasons.is_empty() {
-        reasons.push("none was opened; see LAPI_USE_SHM, LAPIS_TRANSPORT and lapis-info".into());
-    }
+    reasons.extend_from_slice(absent);
     peer.state = PeerState::Down;
     Err(Error::NoConnectivity { task, reasons })
 }
@@ -451,7 +562,11 @@ fn incarnation() -> u32 {
 }
 
 /// Whether the tasks of this machine outnumber the cores that they may run on, all together.
-fn crowded(cards: &[Vec<u8>]) -> bool {
+fn crowded(cards: &[Vec<u8>], addresses: &[Vec<SocketAddr>], me: PeerId) -> bool {
+    if let Some(own) = addresses.get(me as usize).and_then(|paths| paths.first()) {
+        let local = addresses.iter().flat_map(|paths| paths.first()).filter(|a| a.ip() == own.ip()).count();
+        return local > machine::cores().iter().map(|byte| byte.count_ones() as usize).sum();
+    }
     let here = machine::identity();
     let local: Vec<_> = cards.iter().filter(|c| address_in(c, "host") == Some(&here)).collect();
     let mut union = Vec::new();
@@ -460,10 +575,6 @@ fn crowded(cards: &[Vec<u8>]) -> bool {
         union.iter_mut().zip(mask).for_each(|(all, one)| *all |= one);
     }
     local.len() > union.iter().map(|byte| byte.count_ones() as usize).sum()
-}
-
-fn link_error(name: &str, e: &TransportError) -> Error {
-    Error::Transport { transport: name.into(), what: e.to_string(), source: None }
 }
 
 fn put_field(card: &mut Vec<u8>, field: &[u8]) {
@@ -478,7 +589,7 @@ fn take_field<'a>(card: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(field)
 }
 
-fn address_in<'a>(mut card: &'a [u8], name: &str) -> Option<&'a [u8]> {
+pub(super) fn address_in<'a>(mut card: &'a [u8], name: &str) -> Option<&'a [u8]> {
     loop {
         let key = take_field(&mut card)?;
         let value = take_field(&mut card)?;

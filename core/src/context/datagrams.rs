@@ -26,14 +26,19 @@ impl Context {
             Err(status) => return self.link_broken(index, status),
         }
         let units = datagrams.take_units();
+        let path = state.paths[index];
         state.dispatching += 1;
         for unit in &units {
-            if unit.is_new_life() {
-                self.peer_restarted(unit.peer);
+            if let Some(lost) = unit.new_life_after() {
+                self.peer_restarted(unit.peer, lost);
                 continue;
             }
+            // SAFETY: the lock is held and the reference ends here.
+            if unsafe { self.state() }.peers[unit.peer as usize].state == PeerState::Purged {
+                continue; // A handler of this round has purged it.
+            }
             // SAFETY: `dispatching` keeps the link from being polled until the units are dealt with.
-            self.packet_arrived(index, unit.peer, unsafe { unit.bytes() });
+            self.packet_arrived(path, unit.peer, unsafe { unit.bytes() });
         }
         // SAFETY: as above.
         let state = unsafe { self.state() };
@@ -141,8 +146,11 @@ impl Context {
                 let seconds = silence / 1_000_000_000;
                 self.fell_silent(peer, seconds);
             }
-            Event::PeerRestarted { peer, epoch } => {
+            Event::PeerRestarted { peer, epoch, .. } => {
                 tracing::debug!(peer, epoch, "a new life of the peer is heard");
+            }
+            Event::PeerRenewed { peer, .. } => {
+                self.look_for(peer);
             }
             Event::PathSuspect { peer, path } => {
                 tracing::warn!(peer, path, "a path does not answer; its packets take others");

@@ -27,7 +27,7 @@ impl Context {
 
     /// Runs a completion handler on a handler thread.
     pub fn run_on_handler_thread(&self, handler: CompletionHandler) {
-        self.queue_completion(Job { handler, reply: None, peer: self.task(), target_counter: 0 });
+        self.queue_completion(Job { handler, reply: None, peer: self.task(), life: 0, target_counter: 0 });
     }
 
     /// Waits until `done` says so or the deadline passes (false), making progress now and then and sleeping in between. Unlike
@@ -95,6 +95,8 @@ impl Context {
         self.linger(deadline.saturating_duration_since(Instant::now()));
         self.say_goodbye();
         self.linger(PARTING / 4);
+        // SAFETY: the lock is held and the reference ends here.
+        unsafe { self.state() }.forget_lanes();
         self.shared.terminated.store(true, Ordering::Relaxed);
         self.unlock();
     }

@@ -1,5 +1,6 @@
 //! A context: one task's membership in a job, with its transports, peers, operations and threads.
 
+mod absent;
 mod attributes;
 mod builder;
 mod datagrams;
@@ -9,7 +10,9 @@ mod machine;
 mod memory;
 mod peers;
 mod progress;
+mod refused;
 mod region;
+mod restart;
 mod terminate;
 mod wait;
 
@@ -28,7 +31,7 @@ use crate::lock::{ContextLock, LockGuard};
 use crate::message::State;
 use crate::stats::{Path, Statistics};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use crate::transport::{PeerId, Sleeper, Window};
+use crate::transport::{PeerId, Sleeper};
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -50,14 +53,16 @@ pub(crate) struct Shared {
     pub(crate) tasks: u32,
     pub(crate) number: u32,
     /// 1 while this process owns the context; the kernel zeroes it in a forked child.
-    alive: local::ForkGuard,
+    pub(crate) alive: local::ForkGuard,
     pub(crate) terminated: AtomicBool,
     pub(crate) lock: ContextLock,
     state: UnsafeCell<State>,
     /// How threads sleep on each link, in the order of the links.
     pub(crate) link_sleepers: Box<[Sleeper]>,
-    /// Peers' memory that is mapped here, by task; fixed after initialisation, so it is read without the lock.
-    pub(crate) windows: Box<[Window]>,
+    /// Peers' memory that is mapped here, by task; read without the lock.
+    pub(crate) windows: Box<[restart::PeerWindow]>,
+    /// Where tasks receive datagrams, by task and path, if the program told.
+    listed: std::sync::Mutex<Vec<Vec<std::net::SocketAddr>>>,
     pub(crate) handlers: HandlerTable,
     pub(crate) completions: CompletionQueue,
     pub(crate) sleepers: Sleepers,

@@ -3,6 +3,8 @@
 use crate::error::Error;
 use crate::message::Tracker;
 use crate::transport::PeerId;
+use crate::transport::lane::SendLane;
+use std::ptr::NonNull;
 
 /// How packets reach a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +36,20 @@ pub(crate) enum PeerState {
     Purged,
 }
 
-/// One other task.
+/// One other task. Aligned, so that finding one is a shift.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(crate) struct Peer {
     pub(crate) route: Route,
     pub(crate) state: PeerState,
+    /// The lane to it, where its transport has one.
+    pub(crate) lane: Option<NonNull<SendLane>>,
+    /// How often everything began anew with it: it was purged, purged us, or was started anew.
+    pub(crate) life: u32,
+    /// The epoch of its process, as far as the bootstrap told.
+    pub(crate) process: Option<u32>,
+    /// Its process is known to have ended.
+    pub(crate) dead: bool,
     /// Number of the next message to it.
     pub(crate) next_message: u32,
     /// Messages before this one are known to be done there.
@@ -58,6 +69,10 @@ impl Peer {
         Self {
             route: Route::NONE,
             state: PeerState::Up,
+            lane: None,
+            life: 0,
+            process: None,
+            dead: false,
             next_message: 0,
             confirmed: 0,
             next_operation: 0,

@@ -3,10 +3,10 @@
 use super::Context;
 use crate::error::Result;
 use crate::handlers::{CompletionHandler, Job};
+use crate::sync::blocking::{Condvar, Mutex};
 use crate::sync::{AtomicU32, Ordering, spin_loop};
 use crate::transport::{Caps, Event, Status};
 use crate::wire::{Header, Kind};
-use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 /// Longest sleep in one piece: a bound for what nobody would wake us for.
@@ -48,14 +48,34 @@ impl Context {
         Ok(Polled { events: self.progress_locked() })
     }
 
-    /// The same with the lock held.
-    #[inline]
+    /// One look of a loop that goes on looking: mostly at the lanes alone. The lock is held.
+    #[inline(always)]
+    pub(crate) fn progress_waiting(&self) -> usize {
+        // SAFETY: the lock is held; the reference ends before anything is dispatched.
+        let state = unsafe { self.state() };
+        if state.wants_full_look() || state.dispatching > 0 {
+            return self.progress_locked();
+        }
+        let handled = self.take_from_lanes();
+        if handled > 0 {
+            // SAFETY: as above.
+            if unsafe { self.state() }.has_work() {
+                self.advance();
+            }
+            self.wake_sleepers();
+        }
+        handled
+    }
+
+    /// A look at everything, with the lock held.
+    #[inline(never)]
     pub(crate) fn progress_locked(&self) -> usize {
         // SAFETY: the lock is held; the reference ends before anything is dispatched.
         let state = unsafe { self.state() };
         if state.dispatching > 0 {
             return 0;
         }
+        state.looked_at_everything();
         let (links, engines) = (state.links.len(), state.with_engines);
         let mut handled = 0;
         for index in 0..links {
@@ -84,7 +104,8 @@ impl Context {
         let mut events = [const { std::mem::MaybeUninit::<Event>::uninit() }; BATCH];
         // SAFETY: the lock is held; the reference ends before anything is dispatched.
         let state = unsafe { self.state() };
-        let local = state.paths[index] == crate::stats::Path::Local;
+        let path = state.paths[index];
+        let local = path == crate::stats::Path::Local;
         if local && state.self_pending == 0 {
             return 0;
         }
@@ -101,7 +122,7 @@ impl Context {
         }
         state.dispatching += 1;
         for event in &slots[..n] {
-            self.dispatch(index, event);
+            self.dispatch(path, event);
         }
         // SAFETY: as above.
         unsafe { self.state() }.dispatching -= 1;
@@ -311,7 +332,10 @@ impl Context {
                 drop(context);
                 body();
             })
-            .map_err(|source| crate::Error::System { what: "starting a thread of the context", source })?;
+            .map_err(|source| crate::Error::System {
+                what: "starting a thread of the context (limits: RLIMIT_AS for its stack, RLIMIT_NPROC)",
+                source,
+            })?;
         self.shared.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(thread);
         Ok(())
     }
@@ -373,8 +397,21 @@ impl Context {
                 }
             };
             if let Err(e) = self.start_thread("lapis-handler", body) {
-                tracing::error!("completion handlers can't run: {e}");
+                self.run_without_threads(&e);
             }
+        }
+    }
+
+    /// Runs what is queued on this thread: a completion handler that never runs is one that somebody waits for.
+    #[cold]
+    fn run_without_threads(&self, why: &crate::Error) {
+        let _held = self.guard();
+        for job in self.shared.completions.without_thread() {
+            tracing::warn!(
+                "{}: a completion handler runs where its message arrived, and can't wait there",
+                why.with_causes()
+            );
+            self.run_inline(job);
         }
     }
 
@@ -386,7 +423,10 @@ impl Context {
         }
         if let Some((peer, operation)) = job.reply {
             let _held = self.guard();
-            self.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
+            // SAFETY: the lock is held and the reference ends here.
+            if unsafe { self.state() }.peers[peer as usize].life == job.life {
+                self.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
+            }
         }
         self.shared.completions.finished();
         self.wake_sleepers();

@@ -32,6 +32,8 @@ impl Context {
         self.linger(UNACKNOWLEDGED);
         self.say_goodbye();
         self.linger(UNACKNOWLEDGED);
+        // SAFETY: the lock is held and nothing below calls out.
+        unsafe { self.state() }.forget_lanes();
         // SYNC: Release pairs with the threads' Acquire: they see a state that is complete.
         self.shared.terminated.store(true, Ordering::Release);
         drop(held);

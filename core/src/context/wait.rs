@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 pub(crate) type Checked<R> = Result<Option<R>, Box<Error>>;
 
 /// Looks between two glances at the clock.
-const SPINS_PER_CLOCK: u32 = 64;
+const SPINS_PER_CLOCK: u32 = 256;
+
+/// Looks between two pauses, which last as long as a cache line takes to come.
+const PAUSE_EVERY: u32 = 64;
 
 /// A sleep that ends sooner was not worth it.
 const SHORT_SLEEP: Duration = Duration::from_micros(500);
@@ -103,7 +106,7 @@ impl Context {
             if let Some(result) = check(self)? {
                 return Ok(result);
             }
-            if self.progress_locked() > 0 {
+            if self.progress_waiting() > 0 {
                 idle.reset();
                 self.breathe();
                 continue;
@@ -119,8 +122,7 @@ impl Context {
                 let asleep = Instant::now();
                 self.sleep(super::progress::SLEEP_IN_PIECES);
                 self.learn_from_sleep(asleep.elapsed());
-            } else if idle.spins.is_multiple_of(8) {
-                // Now and then only: a pause lasts as long as a cache line takes to come.
+            } else if idle.spins.is_multiple_of(PAUSE_EVERY) {
                 spin_loop();
             }
         }

@@ -28,7 +28,7 @@ mod setup;
 pub(crate) use setup::{Parties, Timing, epoch};
 
 use crate::reliable::{
-    Body, Delivery, Engine, Event as EngineEvent, JobAuth, Lane, Memory, NO_TOKEN, Nanos, Segment,
+    Body, Delivery, Engine, Event as EngineEvent, JobAuth, Lane, Memory, NO_TOKEN, Nanos, PathInfo, Segment,
     SubmitError, Transmit, Verdict,
 };
 use crate::transport::{DatagramBatch, Event, EventKind, Link, PeerId, RawSlice, Status};
@@ -52,6 +52,9 @@ const SELDOM: u32 = 16;
 /// Of the polls of a waiting thread that find nothing, one in so many looks at the clock.
 const CLOCK: u32 = 8;
 
+/// A datagram that every path carries, as IPv6 demands.
+const SURE: usize = 1232;
+
 /// A unit that has arrived, or the news that its peer has started anew: what came before belongs to its former life.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
@@ -61,12 +64,13 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    fn new_life(peer: PeerId) -> Self {
-        Self { peer, ptr: std::ptr::null(), len: 0 }
+    fn new_life(peer: PeerId, lost: usize) -> Self {
+        Self { peer, ptr: std::ptr::null(), len: lost }
     }
 
-    pub(crate) fn is_new_life(self) -> bool {
-        self.ptr.is_null()
+    /// If it is the news of a new life: how many packets for the former one are lost.
+    pub(crate) fn new_life_after(self) -> Option<usize> {
+        self.ptr.is_null().then_some(self.len)
     }
 
     /// # Safety
@@ -280,10 +284,6 @@ impl Datagrams {
             return Ok(usize::from(self.holds_back()));
         }
         let now = self.now();
-        let due = self.engine.next_timeout().is_some_and(|at| at <= now);
-        if due {
-            self.engine.on_timeout(now);
-        }
         for i in 0..n {
             let event = self.events[i];
             if event.kind == EventKind::Datagram as u32 {
@@ -291,6 +291,11 @@ impl Datagrams {
             } else {
                 self.told(now, &event);
             }
+        }
+        // After the arrivals: a task that was stopped, or did not come here for long, must not take that for its peers' silence.
+        let due = self.engine.next_timeout().is_some_and(|at| at <= now);
+        if due {
+            self.engine.on_timeout(now);
         }
         if n > 0 {
             self.idle = 0;
@@ -322,8 +327,8 @@ impl Datagrams {
             Verdict::Accept
         });
         while let Some(event) = self.engine.poll_event() {
-            if let EngineEvent::PeerRestarted { peer, .. } = event {
-                self.units.insert(before, Unit::new_life(peer));
+            if let EngineEvent::PeerRestarted { peer, outstanding, .. } = event {
+                self.units.insert(before, Unit::new_life(peer, outstanding));
             }
             self.said.push_back(event);
         }
@@ -335,7 +340,13 @@ impl Datagrams {
         let outcome = match event.kind {
             k if k == EventKind::Path as u32 => {
                 let path = u8::try_from(event.token).unwrap_or(u8::MAX);
-                let resized = self.engine.set_max_datagram(event.peer, path, event.len as usize);
+                self.datagram = self.datagram.max(event.len as usize);
+                let resized = if self.engine.path_state(event.peer, path).is_some() {
+                    self.engine.set_max_datagram(event.peer, path, event.len as usize)
+                } else {
+                    let path = PathInfo { path_id: path, max_datagram: event.len as usize };
+                    self.engine.add_path(event.peer, path)
+                };
                 resized.and_then(|()| self.engine.hint_path(event.peer, path, event.status != 0))
             }
             k if k == EventKind::Overflow as u32 => {
@@ -379,6 +390,16 @@ impl Datagrams {
     /// When the engine wants to be polled if nothing arrives, as a span from now.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.engine.next_timeout().map(|at| Duration::from_nanos(at.saturating_sub(self.now())))
+    }
+
+    /// Makes a task a peer that was reached by another link before, and whose incarnation is still to be learnt. Its paths
+    /// are told by the link.
+    pub(crate) fn adopt(&mut self, peer: PeerId, epoch: u32) {
+        self.alone = false;
+        let first = PathInfo { path_id: 0, max_datagram: SURE };
+        if let Err(e) = self.engine.add_peer(self.now(), peer, epoch, None, &[first]) {
+            tracing::debug!("{e}");
+        }
     }
 
     /// Stops talking to a peer.

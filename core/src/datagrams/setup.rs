@@ -89,7 +89,8 @@ impl Datagrams {
                     .collect();
             }
             datagram = to.iter().map(|i| i.max_datagram).max().unwrap_or(0).max(datagram);
-            engine.add_peer(0, peer, parties.epoch, epoch, &to).map_err(|e| failed(e.to_string()))?;
+            let added = engine.add_peer(0, peer, parties.epoch, epoch, &to);
+            added.and_then(|()| engine.greet(peer)).map_err(|e| failed(e.to_string()))?;
         }
         let batch = (batch_bytes / datagram.max(1)).clamp(1, batch_datagrams);
         Ok(Self {
@@ -98,7 +99,8 @@ impl Datagrams {
             out: Transmit::default(),
             slices: Vec::new(),
             unsent: false,
-            waiting: 0,
+            // Greetings, if there are any.
+            waiting: usize::from(parties.peers.iter().any(|(_, epoch)| epoch.is_none())),
             flushed: 0,
             events: Box::new([Event::EMPTY; BATCH]),
             units: Vec::new(),

@@ -187,11 +187,11 @@ pub enum Error {
         reasons: Vec<String>,
     },
 
-    /// All paths of a transport are down.
-    #[error("all {rails} network paths are down")]
+    /// No adapter of a network is up.
+    #[error("all adapters are down: {what}")]
     AdaptersDown {
-        /// How many there are.
-        rails: usize,
+        /// What was found of each.
+        what: String,
     },
 
     /// A transport reported a failure.
@@ -239,11 +239,11 @@ pub enum Error {
     /// A UDP socket operation failed.
     #[error("UDP socket: {what}")]
     UdpSocket {
-        /// What was attempted.
+        /// What was attempted, and the system's answer if it has none of its own.
         what: String,
         /// The system's answer.
         #[source]
-        source: std::io::Error,
+        source: Option<std::io::Error>,
     },
 
     /// The user's UDP handler returned a failure.

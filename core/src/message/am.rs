@@ -1,8 +1,10 @@
 //! Active messages: the sending side.
 
+use super::direct::{Bulk, Way, way_of};
 use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Outgoing, Source, Waiting};
 use crate::Context;
 use crate::completion::Notify;
+use crate::config::Origin;
 use crate::context::{PeerState, Route};
 use crate::error::{Error, Result};
 use crate::stats::Path;
@@ -96,7 +98,14 @@ impl Context {
         len: u64,
         target_counter: u64,
     ) -> bool {
-        if len > SHORT || target >= self.shared.tasks || self.usable().is_err() {
+        if len > SHORT {
+            return false;
+        }
+        // SAFETY: the caller's promise.
+        if target_counter == 0 && unsafe { self.send_at_once(target, handler, bytes(data, len)) } {
+            return true;
+        }
+        if target >= self.shared.tasks || self.usable().is_err() {
             return false;
         }
         let _held = self.guard();
@@ -111,6 +120,30 @@ impl Context {
     /// As for [`am_send`](Self::am_send).
     #[inline(always)]
     pub(crate) unsafe fn am_short_locked(
+        &self,
+        target: PeerId,
+        handler: u64,
+        data: &[u8],
+        target_counter: u64,
+    ) -> bool {
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        // SAFETY: the caller's promise.
+        if target_counter == 0
+            && let Some(news) = unsafe { state.send_in_lane(target, handler, data) }
+        {
+            return news == 0 || self.attend(target, news);
+        }
+        // SAFETY: the lock is held; the rest is the caller's promise.
+        unsafe { self.am_short_by_table(target, handler, data, target_counter) }
+    }
+
+    /// As [`am_short_locked`](Self::am_short_locked), through the transport's table.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(never)]
+    unsafe fn am_short_by_table(
         &self,
         target: PeerId,
         handler: u64,
@@ -149,6 +182,37 @@ impl Context {
         true
     }
 
+    /// [`am_send`](Self::am_send) with a wish about bulk transfer.
+    ///
+    /// # Errors
+    /// As for [`am_send`](Self::am_send).
+    ///
+    /// # Safety
+    /// As for [`am_send`](Self::am_send).
+    pub unsafe fn am_send_by(&self, message: AmSend<'_>, bulk: Bulk) -> Result<()> {
+        let (target, user) = (message.target, message.user_header.len());
+        if bulk != Bulk::AsConfigured
+            && target < self.tasks()
+            && user <= MAX_USER_HEADER
+            && user.is_multiple_of(4)
+        {
+            self.usable()?;
+            let _held = self.guard();
+            // SAFETY: the lock is held; the reference ends before the message is sent.
+            let state = unsafe { self.state() };
+            if state.peers[target as usize].state == PeerState::Up {
+                let room = state.room_to(target).saturating_sub(MAX_HEADER + user) as u64;
+                if message.source.len() > room {
+                    // SAFETY: the promise is handed on; the lock is held.
+                    return unsafe { self.am_send_long(message, room, bulk) };
+                }
+            }
+        }
+        // What fits one packet is no matter of bulk transfer; whatever is wrong is found there, too.
+        // SAFETY: the promise is handed on.
+        unsafe { self.am_send(message) }
+    }
+
     /// # Safety
     /// As for [`am_send`](Self::am_send); the lock is held.
     #[inline(always)]
@@ -168,7 +232,7 @@ impl Context {
         let room = (state.room_to(target) - MAX_HEADER - message.user_header.len()) as u64;
         if len > room {
             // SAFETY: as for this function.
-            return unsafe { self.am_send_long(message, room) };
+            return unsafe { self.am_send_long(message, room, Bulk::AsConfigured) };
         }
         state.peers[target as usize].next_message = number.wrapping_add(1);
         let mut header =
@@ -200,8 +264,9 @@ impl Context {
     /// # Safety
     /// As for [`am_send`](Self::am_send); the lock is held.
     #[cold]
-    unsafe fn am_send_long(&self, message: AmSend<'_>, room: u64) -> Result<()> {
-        let AmSend { target, handler, user_header, mut source, target_counter, origin, completion } = message;
+    unsafe fn am_send_long(&self, message: AmSend<'_>, room: u64, bulk: Bulk) -> Result<()> {
+        let AmSend { target, handler, user_header, mut source, target_counter, mut origin, completion } =
+            message;
         let len = source.len();
         if len > MAX_MESSAGE {
             return Err(Error::DataLength { len, max: MAX_MESSAGE });
@@ -212,14 +277,24 @@ impl Context {
         let Some(link) = state.link_to(target) else {
             return Err(self.link_failed(target, Status::PeerDown));
         };
-        let can_pull = link.caps().contains(Caps::GET_ZCOPY | Caps::ANY_ADDRESS)
-            && len >= link.limits().zcopy_from.max(self.shared.config.eager_max.get() + 1);
+        let config = &self.shared.config;
+        let way = way_of(link, Caps::GET_ZCOPY, len, config.eager_max.get() + 1, bulk, config);
         let number = self.next_message(target);
         let mut header = Header::new(Kind::AmFirst, number, handler).with_target_counter(target_counter);
         header.user_header = user_header.len() as u16;
         header.total = len;
-        if let (true, Source::Contiguous(data, _)) = (can_pull, &source) {
+        // Who sets the length up to which messages are copied wants that more than one copy less.
+        let copied = way == Way::Direct
+            && config.rexmit_buf_size.origin() != Origin::Default
+            && self.may_copy(len, user_header.len(), &origin);
+        if way != Way::Packets
+            && !copied
+            && let Source::Contiguous(data, _) = &source
+        {
             header.kind = Kind::AmPull;
+            if way == Way::Bulk {
+                state.statistics.bulk.count(len);
+            }
             let wants_completion = !completion.is_none();
             let sequence = self.next_operation(target);
             let id = state.operations.insert(Operation {
@@ -242,7 +317,7 @@ impl Context {
             header = header.with_completion(waited_for);
         }
         // The first packet carries the user header and as much data as fits; the rest follows with progress.
-        let first = room.min(len);
+        let first = source.packet_bytes(room, len);
         loop {
             // SAFETY: the lock is held; the source is valid by the caller's promise.
             let status = unsafe {
@@ -264,6 +339,8 @@ impl Context {
                 other => return Err(self.link_failed(target, other)),
             }
         }
+        // SAFETY: the caller's promise; the lock is held.
+        let copy = unsafe { self.keep_copy(target, &mut source, user_header.len(), &mut origin) };
         // SAFETY: the lock is held.
         unsafe { self.state() }.outgoing.push_back(Outgoing {
             peer: target,
@@ -273,6 +350,7 @@ impl Context {
             answer_to: None,
             completion: waited_for,
             origin,
+            copy,
         });
         self.advance();
         Ok(())

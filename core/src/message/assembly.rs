@@ -71,7 +71,7 @@ impl Context {
 
     /// A further packet of a message.
     pub(crate) fn fragment(&self, source: PeerId, message: u32, position: u64, data: &[u8]) {
-        // SAFETY: the lock is held; layouts run no call of ours.
+        // SAFETY: the lock is held; the reference ends before a layout is written.
         let state = unsafe { self.state() };
         let Some(assembly) = state.assemblies.started.get_mut(&(source, message)) else {
             return keep_early(state, source, message, position, data);
@@ -88,9 +88,25 @@ impl Context {
             );
             return;
         }
+        assembly.received += data.len() as u64;
+        if let Destination::Scatter(_) = &assembly.destination {
+            let layout = std::mem::replace(&mut assembly.destination, Destination::Discard);
+            return self.scatter(source, message, position, data, layout);
+        }
         // SAFETY: within the `total` bytes that the header handler vouched for.
         unsafe { assembly.destination.write(position, data) };
-        assembly.received += data.len() as u64;
+        self.finish_if_complete(source, message);
+    }
+
+    /// A layout may run functions of the program's: it is taken out of our state meanwhile.
+    #[inline(never)]
+    fn scatter(&self, source: PeerId, message: u32, position: u64, data: &[u8], mut layout: Destination) {
+        // SAFETY: within the `total` bytes that the header handler vouched for.
+        unsafe { layout.write(position, data) };
+        // SAFETY: the lock is held and the reference ends here.
+        if let Some(assembly) = unsafe { self.state() }.assemblies.started.get_mut(&(source, message)) {
+            assembly.destination = layout;
+        }
         self.finish_if_complete(source, message);
     }
 

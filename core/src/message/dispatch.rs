@@ -8,6 +8,7 @@ use crate::completion::Notify;
 use crate::counter::Counter;
 use crate::error::Error;
 use crate::handlers::{Delivery, HANDLER_TABLE_SIZE, Handler, Incoming, Job, Run};
+use crate::stats::Path;
 use crate::transport::{Event, EventKind, PeerId, Status};
 use crate::wire::{self, CHECKED, COMPLETION, Header, Kind};
 use std::ptr::NonNull;
@@ -15,11 +16,11 @@ use std::ptr::NonNull;
 impl Context {
     /// Handles one event of a link. The lock is held and `dispatching` is set.
     #[inline(always)]
-    pub(crate) fn dispatch(&self, link: usize, event: &Event) {
+    pub(crate) fn dispatch(&self, path: Path, event: &Event) {
         if event.kind == EventKind::Message as u32 {
             // SAFETY: the transport keeps the bytes valid until its next poll, which can't come before we are done.
             let packet = unsafe { std::slice::from_raw_parts(event.data, event.len as usize) };
-            self.packet_arrived(link, event.peer, packet);
+            self.packet_arrived(path, event.peer, packet);
         } else {
             self.dispatch_rare(event);
         }
@@ -36,46 +37,45 @@ impl Context {
         }
     }
 
-    #[inline(always)]
-    pub(crate) fn packet_arrived(&self, link: usize, source: PeerId, packet: &[u8]) {
+    /// A function of its own: the loops that wait keep their registers.
+    #[inline(never)]
+    pub(crate) fn packet_arrived(&self, path: Path, source: PeerId, packet: &[u8]) {
         if let Some((message, user_len, handler, rest)) = wire::plain_message(packet)
             && let Some((user_header, data)) = rest.split_at_checked(user_len)
             && source < self.shared.tasks
         {
             // By far the most frequent packet: a whole active message of which nobody wants to hear again.
-            self.count_received(link, data.len());
             let incoming =
                 Incoming { source, user_header, len: data.len() as u64, data: Some(data), first: data };
-            let mut delivery = self.call_header_handler(handler, &incoming);
-            if !delivery.drop && delivery.completion.is_none() {
-                if !matches!(delivery.into, Destination::Discard) {
-                    // SAFETY: the header handler vouched for `len` bytes.
-                    unsafe { delivery.into.write(0, data) };
-                }
+            let delivery = self.call_header_handler(handler, &incoming);
+            self.count_received(path, data.len());
+            if !delivery.drop
+                && delivery.completion.is_none()
+                && matches!(delivery.into, Destination::Discard)
+            {
+                std::mem::forget(delivery); // There is nothing in it to drop, which the compiler doesn't see.
                 return self.delivered(source, message);
             }
             let mut header = Header::new(Kind::Am, message, handler);
             header.user_header = user_len as u16;
             return self.deliver(source, &header, delivery, data, packet);
         }
-        self.any_packet_arrived(link, source, packet);
+        self.any_packet_arrived(path, source, packet);
     }
 
     #[inline(always)]
-    fn count_received(&self, link: usize, len: usize) {
+    fn count_received(&self, path: Path, len: usize) {
         // SAFETY: the lock is held and the reference ends here.
-        let state = unsafe { self.state() };
-        let path = state.paths[link];
-        let counts = state.statistics.path_mut(path);
+        let counts = unsafe { self.state() }.statistics.path_mut(path);
         counts.packets_received += 1;
         counts.data_received += len as u64;
     }
 
     #[inline(never)]
-    fn any_packet_arrived(&self, link: usize, source: PeerId, packet: &[u8]) {
+    fn any_packet_arrived(&self, path: Path, source: PeerId, packet: &[u8]) {
         match Header::parse(packet) {
             Ok((header, rest)) if source < self.shared.tasks => {
-                self.count_received(link, rest.len().saturating_sub(usize::from(header.user_header)));
+                self.count_received(path, rest.len().saturating_sub(usize::from(header.user_header)));
                 self.other_arrived(source, &header, rest, packet);
             }
             Ok(_) => malformed(source, packet, &"the source is no task of this job"),
@@ -101,7 +101,6 @@ impl Context {
             Kind::Barrier => self.barrier_arrived(header.subject),
             Kind::Gather => self.gather_arrived(source, header, rest),
             Kind::Goodbye => self.peer_ended(source),
-            Kind::Skip => self.skipped(source, header.subject as u32),
         }
     }
 
@@ -157,7 +156,7 @@ impl Context {
     #[inline(always)]
     fn call_header_handler(&self, handler: u64, incoming: &Incoming<'_>) -> Delivery {
         if handler < HANDLER_TABLE_SIZE as u64 {
-            match self.shared.handlers.get(handler as usize) {
+            match self.shared.handlers.get(handler) {
                 Some(Handler::Closure(f)) => return f(self, incoming),
                 Some(Handler::Address(address)) => return self.call_raw_handler(*address, incoming),
                 None => {}
@@ -218,7 +217,10 @@ impl Context {
                     Run::InlineReply => unsafe { self.state() }.deferred.is_empty(),
                 };
                 let reply = arrival.reply.map(|operation| (source, operation));
-                let job = Job { handler, reply, peer: source, target_counter: arrival.target_counter };
+                // SAFETY: as above.
+                let life = unsafe { self.state() }.peers[source as usize].life;
+                let target_counter = arrival.target_counter;
+                let job = Job { handler, reply, peer: source, life, target_counter };
                 if inline {
                     self.run_inline(job);
                 } else {
@@ -228,7 +230,7 @@ impl Context {
         }
     }
 
-    fn run_inline(&self, job: Job) {
+    pub(crate) fn run_inline(&self, job: Job) {
         // Calls that the handler makes must not poll: the packet being dispatched would go away under it.
         // SAFETY: the lock is held and the references end here.
         unsafe { self.state() }.dispatching += 1;
@@ -289,6 +291,7 @@ impl Context {
             answer_to: Some(operation),
             completion: 0,
             origin,
+            copy: None,
         });
         if header.total == 0 {
             self.reply_packet(source, &Header::new(Kind::GetData, 0, operation), &[]);

@@ -4,7 +4,6 @@ use crate::Context;
 use crate::context::PeerState;
 use crate::error::Error;
 use crate::transport::PeerId;
-use crate::wire::{Header, Kind};
 
 impl Context {
     /// A peer is gone. Everything that waits for it ends; everything else goes on.
@@ -15,15 +14,13 @@ impl Context {
         let ended = match state.peers[peer as usize].state {
             PeerState::Down => return,
             PeerState::Ended => true,
-            PeerState::Purged => {
-                state.peers[peer as usize].state = PeerState::Purged;
-                return;
-            }
+            PeerState::Purged => return state.note_death(peer),
             PeerState::Up => false,
         };
         if !ended {
             state.peers[peer as usize].state = PeerState::Down;
         }
+        state.note_death(peer);
         if let Some((_, datagrams)) = state.engine_to(peer) {
             datagrams.purge(peer);
         }
@@ -47,6 +44,7 @@ impl Context {
         let operations = state.operations.drain_peer(peer);
         let (mut ours, rest): (Vec<_>, Vec<_>) = state.outgoing.drain(..).partition(|o| o.peer == peer);
         state.outgoing.extend(rest);
+        state.copies -= ours.iter().filter(|out| out.copy.is_some()).count();
         state.pulls.retain(|p| p.peer != peer);
         state.deferred.retain(|(p, _)| *p != peer);
         state.dropped.retain(|(p, _)| *p != peer);
@@ -70,33 +68,30 @@ impl Context {
 
     /// A peer has purged this task, or started anew: what was under way with it will not end.
     #[cold]
-    pub(crate) fn peer_restarted(&self, peer: PeerId) {
+    pub(crate) fn peer_restarted(&self, peer: PeerId, lost: usize) {
         // SAFETY: the lock is held; the reference is renewed after operations are told.
         let state = unsafe { self.state() };
         let interrupted = state.assemblies.forget_peer(peer);
         let pending = self.give_up(peer);
-        tracing::debug!(peer, pending, interrupted, "the peer has purged this task or started anew");
+        tracing::debug!(peer, pending, interrupted, lost, "the peer has purged this task or started anew");
         self.start_afresh(peer);
+        let replaced = self.look_for(peer);
+        if replaced && pending + interrupted + lost > 0 {
+            let reason = "its process has ended and was started anew; what was under way is lost".into();
+            self.report(Error::TargetDown { task: peer, reason }, peer);
+        }
         self.wake_sleepers();
     }
 
-    /// Nothing before this moment is waited for, here or at the peer.
+    /// Nothing before this moment is waited for, and both sides number from 0: the packet engine takes nothing from before.
     fn start_afresh(&self, peer: PeerId) {
-        // SAFETY: the lock is held and the reference ends before the packet is sent.
-        let p = unsafe { &mut self.state().peers[peer as usize] };
-        p.confirmed = p.next_message;
-        p.answered.restart(p.next_operation);
-        let next = u64::from(p.next_message);
-        if p.state == PeerState::Up {
-            self.reply_packet(peer, &Header::new(Kind::Skip, 0, next), &[]);
-        }
-    }
-
-    /// What a peer sent before a purge and has not come by now will not come.
-    pub(crate) fn skipped(&self, source: PeerId, next: u32) {
         // SAFETY: the lock is held and the reference ends here.
-        unsafe { self.state() }.peers[source as usize].arrived.skip_to(next);
-        self.answer_fences(source);
+        let p = unsafe { &mut self.state().peers[peer as usize] };
+        p.life = p.life.wrapping_add(1);
+        p.next_message = 0;
+        p.confirmed = 0;
+        p.arrived.restart(0);
+        p.answered.restart(p.next_operation);
     }
 
     /// A peer has terminated its context in good order.
@@ -153,7 +148,9 @@ impl Context {
         let _held = self.guard();
         // SAFETY: the lock is held; the reference ends before anybody is told.
         let state = unsafe { self.state() };
-        state.peers[target as usize].state = PeerState::Purged;
+        let p = &mut state.peers[target as usize];
+        p.state = PeerState::Purged;
+        p.life = p.life.wrapping_add(1);
         if let Some((_, datagrams)) = state.engine_to(target) {
             datagrams.purge(target);
         }
@@ -168,27 +165,41 @@ impl Context {
         Ok(())
     }
 
-    /// Talks to a purged task again.
+    /// Talks to a purged task again, be it the same process or one that was started in its place.
+    ///
+    /// If its process has ended, another link than that of shared memory is needed, which knows this process only.
     ///
     /// *LAPI Guide, LAPI_Resume_totask.*
     ///
     /// # Errors
-    /// Bad target.
+    /// Bad target; the task's process has ended and none has taken its place yet, or can be reached if it has.
     #[doc(alias = "LAPI_Resume_totask")]
     pub fn resume(&self, target: PeerId) -> crate::Result<()> {
         self.usable()?;
         self.check_target(target)?;
         let _held = self.guard();
-        // SAFETY: the lock is held and nothing below calls out.
+        // SAFETY: the lock is held and the reference ends here.
+        if unsafe { self.state() }.peers[target as usize].state != PeerState::Purged {
+            return Ok(());
+        }
+        self.look_for(target);
+        // SAFETY: as above.
         let state = unsafe { self.state() };
         let p = &mut state.peers[target as usize];
-        if p.state == PeerState::Purged {
-            p.state = PeerState::Up;
-            if let Some((_, datagrams)) = state.engine_to(target) {
-                datagrams.resume(target);
-                self.start_afresh(target);
-                self.flush_datagrams();
-            }
+        if p.dead {
+            let reason = match p.process {
+                Some(_) => {
+                    "its process has ended and no other has taken its place yet: resume it again when one has"
+                }
+                None => "its process has ended, and this job's tasks can't be started anew",
+            };
+            return Err(Error::TargetDown { task: target, reason: reason.into() });
+        }
+        p.state = PeerState::Up;
+        if let Some((_, datagrams)) = state.engine_to(target) {
+            datagrams.resume(target);
+            self.start_afresh(target);
+            self.flush_datagrams();
         }
         Ok(())
     }

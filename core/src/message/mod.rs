@@ -1,6 +1,7 @@
 //! Messages: how calls become packets and packets become calls.
 //!
 //! * `am`, `rma`, `rmw`: what a call sends, and which protocol it chooses;
+//! * `direct`: copies by the transport between two memories, bulk transfer among them;
 //! * `packet`: putting one packet on its way, waiting for room, deferring;
 //! * `stream`: messages of several packets and rendezvous pulls that advance with progress;
 //! * `loan`: memory of the program that engines read from where it lies;
@@ -12,9 +13,11 @@
 mod am;
 mod assembly;
 mod collective;
+mod direct;
 mod dispatch;
 mod failure;
 mod fence;
+mod lanes;
 mod loan;
 mod operation;
 mod packet;
@@ -26,6 +29,7 @@ mod tracker;
 pub use am::AmSend;
 pub(crate) use am::SHORT;
 pub(crate) use collective::{Barrier, Exchanges};
+pub use direct::{BULK_PIECE, Bulk};
 use loan::Loans;
 pub use operation::{Destination, Gather, Scatter, Source};
 pub(crate) use operation::{Operation, Operations, Waiting};
@@ -70,6 +74,8 @@ pub(crate) struct State {
     pub(crate) assemblies: Assemblies,
     /// Messages of several packets on their way out.
     pub(crate) outgoing: VecDeque<Outgoing>,
+    /// How many of them go out from copies.
+    pub(crate) copies: usize,
     /// Memory that engines may still read.
     pub(crate) loans: Loans,
     /// Rendezvous data on its way in.
@@ -84,6 +90,8 @@ pub(crate) struct State {
     pub(crate) unacknowledged: Vec<PeerId>,
     /// Regions that peers of the safe interface may reach: (first address, length).
     pub(crate) regions: Vec<(u64, u64)>,
+    /// The lanes that this task reads.
+    pub(crate) inbound: lanes::Inbound,
     /// Packets to ourselves that have not come back yet: the self transport is polled only for them.
     pub(crate) self_pending: u32,
     /// Non-zero while a packet is being dispatched: no waiting, no polling.
@@ -98,7 +106,7 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(links: Vec<Link>, datagrams: Vec<Option<Box<Datagrams>>>, peers: Vec<Peer>) -> Self {
-        Self {
+        let mut state = Self {
             with_engines: datagrams.iter().any(Option::is_some),
             datagrams,
             paths: links.iter().map(packet::path_of).collect(),
@@ -107,6 +115,7 @@ impl State {
             operations: Operations::default(),
             assemblies: Assemblies::default(),
             outgoing: VecDeque::new(),
+            copies: 0,
             loans: Loans::default(),
             pulls: VecDeque::new(),
             deferred: VecDeque::new(),
@@ -115,13 +124,16 @@ impl State {
             exchanges: Exchanges::default(),
             unacknowledged: Vec::new(),
             regions: Vec::new(),
+            inbound: lanes::Inbound::default(),
             self_pending: 0,
             dispatching: 0,
             scratch: Vec::new(),
             statistics: Statistics::default(),
             ended_sends: 0,
             ended_receives: 0,
-        }
+        };
+        state.find_lanes();
+        state
     }
 
     /// Whether something advances only when progress is made, arrivals or not.

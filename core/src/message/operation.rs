@@ -38,6 +38,12 @@ pub trait Gather: Send {
     /// # Safety
     /// The memory that the layout names is valid and not written meanwhile.
     unsafe fn read(&mut self, position: u64, out: &mut [u8]);
+
+    /// Bytes that must not be separated: packets hold whole multiples. At most a few hundred, so that any packet holds one.
+    #[doc(alias = "atom_size")]
+    fn atom(&self) -> u64 {
+        1
+    }
 }
 
 // SAFETY: the interface's caller promises that the memory is valid until the operation ends, on whatever thread.
@@ -57,6 +63,16 @@ impl Source {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// How many of `left` bytes a packet takes that has room for `room`: all that fit, in whole atoms, perhaps none beside a
+    /// long user header. The last packet takes what is left.
+    #[inline]
+    pub(crate) fn packet_bytes(&self, room: u64, left: u64) -> u64 {
+        match self {
+            Self::Gather(layout, _) if left > room => room - room % layout.atom().max(1),
+            _ => room.min(left),
+        }
     }
 
     /// Copies the bytes from `position` on into `out`.

@@ -123,13 +123,19 @@ impl Context {
 
     /// Makes progress so that a peer's ring, or our own tables, get room. Called with the lock held, outside handlers.
     pub(crate) fn wait_for_room(&self, peer: PeerId) -> Result<()> {
+        // SAFETY: the lock is held and the reference ends here.
+        let life = unsafe { self.state() }.peers[peer as usize].life;
         self.progress_locked();
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
-        if state.peers[peer as usize].state != PeerState::Up {
-            return Err(state.peers[peer as usize].refusal(peer));
-        }
         self.breathe();
+        // SAFETY: as above.
+        let p = unsafe { &self.state().peers[peer as usize] };
+        if p.state != PeerState::Up {
+            return Err(p.refusal(peer));
+        }
+        if p.life != life {
+            // What has no room yet carries numbers of the former life.
+            return Err(Error::Purged { task: peer });
+        }
         Ok(())
     }
 

@@ -4,14 +4,14 @@
 //! (cross-memory attach, RDMA); several packets.
 
 use super::am::bytes;
-use super::stream::SLICE;
+use super::direct::{Bulk, Way, way_of};
 use super::{Destination, MAX_MESSAGE, Operation, Outgoing, Source, Waiting};
 use crate::Context;
 use crate::completion::Notify;
 use crate::context::PeerState;
 use crate::error::{Error, Result};
 use crate::sync::{Ordering, fence};
-use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status};
+use crate::transport::{Caps, PeerId, Status};
 use crate::wire::{CHECKED, Header, Kind, MAX_HEADER};
 
 /// Which way bytes go, seen from this task.
@@ -65,7 +65,8 @@ impl Context {
     pub fn direct(&self, target: PeerId, remote: u64, len: u64) -> Option<*mut u8> {
         let window = self.shared.windows.get(target as usize)?;
         let offset = remote.wrapping_sub(window.remote_base);
-        if offset < window.len && len <= window.len - offset {
+        let size = window.len();
+        if offset < size && len <= size - offset {
             // Not `add`: for the task itself the window is the whole address space.
             Some(window.local_base.wrapping_add(offset as usize))
         } else {
@@ -86,6 +87,19 @@ impl Context {
     #[doc(alias = "LAPI_Put")]
     #[inline]
     pub unsafe fn put(&self, args: PutArgs) -> Result<()> {
+        // SAFETY: the promise is handed on.
+        unsafe { self.put_by(args, Bulk::AsConfigured) }
+    }
+
+    /// [`put`](Self::put) with a wish about bulk transfer.
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put).
+    ///
+    /// # Safety
+    /// As for [`put`](Self::put).
+    #[inline]
+    pub unsafe fn put_by(&self, args: PutArgs, bulk: Bulk) -> Result<()> {
         self.usable()?;
         self.check_target(args.target)?;
         if let Source::Contiguous(from, len) = args.source
@@ -98,7 +112,7 @@ impl Context {
         }
         let _held = self.guard();
         // SAFETY: the lock is held; the promise is handed on.
-        unsafe { self.put_locked(args) }
+        unsafe { self.put_locked(args, bulk) }
     }
 
     /// Counts bytes that no packet carried. Threads that copy at the same time may lose each other's counts: an exact count
@@ -146,8 +160,8 @@ impl Context {
 
     /// # Safety
     /// As for [`put`](Self::put); the lock is held.
-    unsafe fn put_locked(&self, args: PutArgs) -> Result<()> {
-        let PutArgs { target, remote, mut source, target_counter, origin, completion, checked } = args;
+    unsafe fn put_locked(&self, args: PutArgs, bulk: Bulk) -> Result<()> {
+        let PutArgs { target, remote, mut source, target_counter, mut origin, completion, checked } = args;
         let len = source.len();
         if len > MAX_MESSAGE {
             return Err(Error::DataLength { len, max: MAX_MESSAGE });
@@ -162,17 +176,14 @@ impl Context {
         let Some(link) = state.link_to(target) else {
             return Err(self.link_failed(target, Status::PeerDown));
         };
-        let by_copy =
-            link.caps().contains(Caps::PUT_ZCOPY | Caps::ANY_ADDRESS) && len >= link.limits().zcopy_from;
-        if by_copy && let Source::Contiguous(from, _) = source {
+        let way = way_of(link, Caps::PUT_ZCOPY, len, 0, bulk, &self.shared.config);
+        if way != Way::Packets
+            && let Source::Contiguous(from, _) = source
             // SAFETY: the caller's promise.
-            match unsafe { self.copy_out(target, from, remote, len)? } {
-                Copied::All => {
-                    self.count_direct(target, Direction::Out, len);
-                    return self.after_direct(target, target_counter, origin, completion);
-                }
-                Copied::Refused => {}
-            }
+            && unsafe { self.copy_directly(target, Direction::Out, from.cast_mut(), remote, len, way)? }
+        {
+            self.count_direct(target, Direction::Out, len);
+            return self.after_direct(target, target_counter, origin, completion);
         }
         let number = self.next_message(target);
         let mut header = Header::new(Kind::Put, number, remote).with_target_counter(target_counter);
@@ -206,6 +217,8 @@ impl Context {
         // SAFETY: the caller's promise.
         unsafe { source.read(0, &mut first) };
         self.send_packet(target, &header, &[], &first)?;
+        // SAFETY: the caller's promise.
+        let copy = unsafe { self.keep_copy(target, &mut source, 0, &mut origin) };
         // SAFETY: the lock is held.
         unsafe { self.state() }.outgoing.push_back(Outgoing {
             peer: target,
@@ -215,90 +228,10 @@ impl Context {
             answer_to: None,
             completion: waited_for,
             origin,
+            copy,
         });
         self.advance();
         Ok(())
-    }
-
-    /// Copies straight into the peer's memory, letting go of the lock between slices.
-    ///
-    /// # Safety
-    /// As for [`put`](Self::put); the lock is held.
-    unsafe fn copy_out(&self, target: PeerId, from: *const u8, remote: u64, len: u64) -> Result<Copied> {
-        let mut done = 0u64;
-        while done < len {
-            let n = (len - done).min(SLICE as u64) as usize;
-            let slice = RawSlice { ptr: from.wrapping_add(done as usize).cast_mut(), len: n };
-            // SAFETY: the lock is held; the rest is the caller's promise.
-            let status = unsafe {
-                self.transfer(target, |link, token| {
-                    link.put_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, token)
-                })
-            };
-            match self.after_slice(target, status)? {
-                Slice::Done => done += n as u64,
-                Slice::Again => {}
-                Slice::Refused => return Ok(Copied::Refused),
-            }
-        }
-        Ok(Copied::All)
-    }
-
-    /// Runs one zero-copy operation of the link to a peer to its end.
-    ///
-    /// # Safety
-    /// The lock is held; what `begin` starts works on memory that the caller keeps valid until this returns.
-    unsafe fn transfer(&self, target: PeerId, begin: impl FnOnce(&mut Link, u64) -> Status) -> Status {
-        let sequence = self.next_operation(target);
-        // SAFETY: the lock is held; the reference ends before progress is made.
-        let state = unsafe { self.state() };
-        let token = state.operations.insert(Operation {
-            peer: target,
-            waiting: Waiting::Transport(None),
-            origin: Notify::None,
-            completion: Notify::None,
-            target_counter: 0,
-            sequence,
-        });
-        let mut status = state.link_to(target).map_or(Status::PeerDown, |link| begin(link, token));
-        while status == Status::InProgress {
-            // SAFETY: as above.
-            match unsafe { self.state() }.operations.get_mut(token).map(|o| &o.waiting) {
-                Some(Waiting::Transport(Some(ended))) => status = *ended,
-                Some(_) => {
-                    // An error here means that the peer is gone, and the operation with it.
-                    let _ = self.wait_for_room(target);
-                }
-                None => status = Status::PeerDown,
-            }
-        }
-        // SAFETY: as above.
-        let state = unsafe { self.state() };
-        state.operations.remove(token);
-        state.peers[target as usize].answered.done(sequence);
-        status
-    }
-
-    /// What the answer to one slice of a direct copy means; gives others a chance at the lock.
-    fn after_slice(&self, target: PeerId, status: Status) -> Result<Slice> {
-        match status {
-            Status::Done => {
-                self.breathe();
-                Ok(Slice::Done)
-            }
-            Status::Again => {
-                self.breathe();
-                Ok(Slice::Again)
-            }
-            Status::PeerDown => {
-                self.peer_down(target, "its memory could not be reached");
-                // SAFETY: the lock is held and the reference ends here.
-                Err(unsafe { self.state() }.peers[target as usize].refusal(target))
-            }
-            Status::Panicked => Err(self.link_failed(target, status)),
-            // The peer's side of the copy may be special memory: packets always work.
-            _ => Ok(Slice::Refused),
-        }
     }
 
     /// Reads a task's memory.
@@ -313,6 +246,19 @@ impl Context {
     #[doc(alias = "LAPI_Get")]
     #[inline]
     pub unsafe fn get(&self, args: GetArgs) -> Result<()> {
+        // SAFETY: the promise is handed on.
+        unsafe { self.get_by(args, Bulk::AsConfigured) }
+    }
+
+    /// [`get`](Self::get) with a wish about bulk transfer.
+    ///
+    /// # Errors
+    /// As for [`get`](Self::get).
+    ///
+    /// # Safety
+    /// As for [`get`](Self::get).
+    #[inline]
+    pub unsafe fn get_by(&self, args: GetArgs, bulk: Bulk) -> Result<()> {
         self.usable()?;
         self.check_target(args.target)?;
         if let Destination::Contiguous(to) = args.destination
@@ -325,12 +271,12 @@ impl Context {
         }
         let _held = self.guard();
         // SAFETY: the lock is held; the promise is handed on.
-        unsafe { self.get_locked(args) }
+        unsafe { self.get_locked(args, bulk) }
     }
 
     /// # Safety
     /// As for [`get`](Self::get); the lock is held.
-    unsafe fn get_locked(&self, args: GetArgs) -> Result<()> {
+    unsafe fn get_locked(&self, args: GetArgs, bulk: Bulk) -> Result<()> {
         let GetArgs { target, remote, len, destination, target_counter, origin, checked } = args;
         if len > MAX_MESSAGE {
             return Err(Error::DataLength { len, max: MAX_MESSAGE });
@@ -344,48 +290,46 @@ impl Context {
         let Some(link) = state.link_to(target) else {
             return Err(self.link_failed(target, Status::PeerDown));
         };
-        let by_copy =
-            link.caps().contains(Caps::GET_ZCOPY | Caps::ANY_ADDRESS) && len >= link.limits().zcopy_from;
-        if by_copy && let Destination::Contiguous(to) = destination {
+        let way = way_of(link, Caps::GET_ZCOPY, len, 0, bulk, &self.shared.config);
+        if way != Way::Packets
+            && let Destination::Contiguous(to) = destination
             // SAFETY: the caller's promise.
-            match unsafe { self.copy_in(target, to.as_ptr(), remote, len)? } {
-                Copied::All => {
-                    self.count_direct(target, Direction::In, len);
-                    return self.after_direct(target, target_counter, origin, Notify::None);
-                }
-                Copied::Refused => {}
-            }
+            && unsafe { self.copy_directly(target, Direction::In, to.as_ptr(), remote, len, way)? }
+        {
+            self.count_direct(target, Direction::In, len);
+            return self.after_direct(target, target_counter, origin, Notify::None);
         }
         self.wait_for_operation_slot(target)?;
-        let sequence = self.next_operation(target);
-        let number = self.next_message(target);
-        let id = self.insert_get(target, len, destination, origin, sequence);
-        let mut header = Header::new(Kind::Get, number, remote).with_target_counter(target_counter);
+        let mut header = self.ask_for(target, remote, len, destination, origin);
+        header = header.with_target_counter(target_counter);
         if checked {
             header.flags |= CHECKED;
         }
-        header.total = len;
-        header.extra[0] = id;
         self.send_packet(target, &header, &[], &[])
     }
 
-    fn insert_get(
+    /// Registers that data will come, and gives the packet that asks for it.
+    fn ask_for(
         &self,
         peer: PeerId,
-        total: u64,
+        remote: u64,
+        len: u64,
         destination: Destination,
         origin: Notify,
-        sequence: u32,
-    ) -> u64 {
+    ) -> Header {
+        let sequence = self.next_operation(peer);
+        let mut header = Header::new(Kind::Get, self.next_message(peer), remote);
+        header.total = len;
         // SAFETY: the lock is held and nothing below calls out.
-        unsafe { self.state() }.operations.insert(Operation {
+        header.extra[0] = unsafe { self.state() }.operations.insert(Operation {
             peer,
-            waiting: Waiting::Get { destination, remaining: total, total },
+            waiting: Waiting::Get { destination, remaining: len, total: len },
             origin,
             completion: Notify::None,
             target_counter: 0,
             sequence,
-        })
+        });
+        header
     }
 
     /// Asks for data from within the dispatcher: never waits.
@@ -397,49 +341,9 @@ impl Context {
         destination: Destination,
         then: Notify,
     ) {
-        let sequence = self.next_operation(peer);
-        let number = self.next_message(peer);
-        let id = self.insert_get(peer, len, destination, then, sequence);
-        let mut header = Header::new(Kind::Get, number, remote);
-        header.total = len;
-        header.extra[0] = id;
+        let header = self.ask_for(peer, remote, len, destination, then);
         self.reply_packet(peer, &header, &[]);
     }
-
-    /// Copies straight out of the peer's memory.
-    ///
-    /// # Safety
-    /// As for [`get`](Self::get); the lock is held.
-    unsafe fn copy_in(&self, target: PeerId, to: *mut u8, remote: u64, len: u64) -> Result<Copied> {
-        let mut done = 0u64;
-        while done < len {
-            let n = (len - done).min(SLICE as u64) as usize;
-            let slice = RawSlice { ptr: to.wrapping_add(done as usize), len: n };
-            // SAFETY: the lock is held; the rest is the caller's promise.
-            let status = unsafe {
-                self.transfer(target, |link, token| {
-                    link.get_zcopy(target, slice, RemoteAddr { addr: remote + done, key: 0 }, token)
-                })
-            };
-            match self.after_slice(target, status)? {
-                Slice::Done => done += n as u64,
-                Slice::Again => {}
-                Slice::Refused => return Ok(Copied::Refused),
-            }
-        }
-        Ok(Copied::All)
-    }
-}
-
-enum Copied {
-    All,
-    Refused,
-}
-
-enum Slice {
-    Done,
-    Again,
-    Refused,
 }
 
 /// Copies between a program's buffer and a peer's memory, whole words at once where the place allows, so that a peer that

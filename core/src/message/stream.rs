@@ -30,6 +30,8 @@ pub(crate) struct Outgoing {
     /// The operation that waits for the target's completion handler, 0 for none.
     pub(crate) completion: u64,
     pub(crate) origin: Notify,
+    /// What `source` reads if the program's buffer has been given back: it lives as long as this does.
+    pub(crate) copy: Option<Box<[u8]>>,
 }
 
 /// Rendezvous data on its way in.
@@ -82,6 +84,42 @@ impl Context {
         }
     }
 
+    /// Whether a message that somebody waits to have sent is to be copied, so that its buffer is free at once: it is short
+    /// enough, and not too many are copied already.
+    //= LAPI Guide, table 40, MP_REXMIT_BUF_SIZE and MP_REXMIT_BUF_CNT
+    pub(super) fn may_copy(&self, len: u64, user_header: usize, origin: &Notify) -> bool {
+        let config = &self.shared.config;
+        // SAFETY: the lock is held and the reference ends here.
+        let copies = unsafe { self.state() }.copies;
+        !origin.is_none()
+            && len.saturating_add(user_header as u64) <= *config.rexmit_buf_size.get() as u64
+            && copies < *config.rexmit_buf_cnt.get()
+    }
+
+    /// Copies a message that is about to go out in several packets, if it may be, and tells whoever waits for its buffer.
+    ///
+    /// # Safety
+    /// The lock is held; the source's memory is valid.
+    pub(super) unsafe fn keep_copy(
+        &self,
+        peer: PeerId,
+        source: &mut Source,
+        user_header: usize,
+        origin: &mut Notify,
+    ) -> Option<Box<[u8]>> {
+        if !self.may_copy(source.len(), user_header, origin) {
+            return None;
+        }
+        let mut copy = vec![0; source.len() as usize].into_boxed_slice();
+        // SAFETY: the caller's promise.
+        unsafe { source.read(0, &mut copy) };
+        *source = Source::Contiguous(copy.as_ptr(), copy.len() as u64);
+        // SAFETY: the lock is held and the reference ends before anybody is told.
+        unsafe { self.state() }.copies += 1;
+        std::mem::take(origin).tell(self, peer, Ok(()));
+        Some(copy)
+    }
+
     fn advance_outgoing(&self) {
         // SAFETY: the lock is held; the reference is renewed after every notification.
         let turns = unsafe { self.state() }.outgoing.len();
@@ -98,6 +136,7 @@ impl Context {
                 Some(Ok(())) => {
                     // SAFETY: as above.
                     let state = unsafe { self.state() };
+                    state.copies -= usize::from(out.copy.is_some());
                     if let Some(origin) = state.loans.all_out(out.peer, out.message, out.origin) {
                         state.ended_sends += 1;
                         origin.tell(self, out.peer, Ok(()));
@@ -107,7 +146,9 @@ impl Context {
                     // What of it is out need not be read again, now that it comes to nothing.
                     self.settle_loans(out.peer, |loan| loan.message == out.message);
                     // SAFETY: as above.
-                    unsafe { self.state() }.ended_sends += 1;
+                    let state = unsafe { self.state() };
+                    state.ended_sends += 1;
+                    state.copies -= usize::from(out.copy.is_some());
                     out.origin.tell(self, out.peer, Err(error));
                 }
             }
@@ -135,7 +176,11 @@ impl Context {
             if out.position == total {
                 return Some(Ok(()));
             }
-            let n = most.min(total - out.position);
+            let n = match out.source.packet_bytes(most, total - out.position) {
+                // No atom fits: only a transport with tiny packets comes here.
+                0 => most.min(total - out.position),
+                n => n,
+            };
             let mut header = match out.answer_to {
                 None => Header::new(Kind::Fragment, out.message, out.position),
                 Some(operation) => Header::new(Kind::GetData, out.message, operation),
@@ -146,8 +191,10 @@ impl Context {
             {
                 // SAFETY: whoever started the message promised that its source is valid until it is told otherwise.
                 let at = unsafe { from.add(out.position as usize) };
-                // An answer's memory is not ours to keep: nobody is told when it is free.
-                let told = out.answer_to.is_none() && !(out.origin.is_none() && out.completion == 0);
+                // An answer's memory is not ours to keep, for nobody is told when it is free; a copy goes with its message.
+                let told = out.answer_to.is_none()
+                    && out.copy.is_none()
+                    && !(out.origin.is_none() && out.completion == 0);
                 let status = if told && state.may_lend(total, out.position + n) {
                     let token = state.loans.lend(peer, out.message, out.completion);
                     let body = RawSlice { ptr: at.cast_mut(), len: n as usize };
@@ -226,6 +273,7 @@ impl Context {
             Status::PeerDown => {}
             other => {
                 tracing::debug!(peer = pull.peer, status = ?other, "direct copy refused; the data comes in packets");
+                state.statistics.bulk.refused += 1;
                 self.pull_by_packets(pull);
             }
         }

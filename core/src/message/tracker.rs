@@ -39,19 +39,6 @@ impl Tracker {
         self.next.wrapping_sub(number) < 1 << 31
     }
 
-    /// What is missing before `number` will not come.
-    pub(crate) fn skip_to(&mut self, number: u32) {
-        if self.reached(number) {
-            return;
-        }
-        let next = self.next;
-        self.ahead.retain(|n| n.wrapping_sub(next) >= number.wrapping_sub(next));
-        self.next = number;
-        while self.ahead.remove(&self.next) {
-            self.next = self.next.wrapping_add(1);
-        }
-    }
-
     /// Forgets the past: the next message is `number`.
     pub(crate) fn restart(&mut self, number: u32) {
         self.next = number;
@@ -86,22 +73,6 @@ mod tests {
         assert!(!t.reached(4));
         t.done(0);
         assert!(t.reached(3));
-    }
-
-    #[test]
-    fn holes_that_nothing_will_fill_are_skipped() {
-        let mut t = Tracker::default();
-        for n in [1, 4, 6, 7] {
-            t.done(n);
-        }
-        t.skip_to(6);
-        assert!(t.reached(8) && !t.reached(9));
-        t.skip_to(3);
-        assert!(t.reached(8) && t.ahead.is_empty());
-        t.restart(u32::MAX - 1);
-        t.done(1);
-        t.skip_to(1);
-        assert!(t.reached(2) && !t.reached(3));
     }
 
     #[test]

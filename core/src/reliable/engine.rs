@@ -7,7 +7,7 @@ use super::config::{ConfigError, EngineConfig, Nanos};
 use super::credit::Credits;
 use super::events::{EngineStats, Event, PeerStats};
 use super::lane::External;
-use super::path::{PathInfo, PathState};
+use super::path::{Path, PathInfo, PathState};
 use super::peer::Peer;
 use super::peers::Index;
 use super::sent::Span;
@@ -321,6 +321,32 @@ impl<A: Authenticator> Engine<A> {
                 self.ready.push_back(index);
             }
         }
+        Ok(())
+    }
+
+    /// Shows a peer whose epoch is unknown our own, even without anything to send: it may be looking for us elsewhere.
+    pub fn greet(&mut self, peer: u32) -> Result<(), PeerError> {
+        let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
+        let state = &mut self.peers[index as usize];
+        if !state.confirmed && !state.purged {
+            state.greet_now = true;
+            if !state.ready {
+                state.ready = true;
+                self.ready.push_back(index);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a path to a peer that was resumed in a place with more of them.
+    pub fn add_path(&mut self, peer: u32, path: PathInfo) -> Result<(), PeerError> {
+        check_datagram(peer, path.path_id, path.max_datagram)?;
+        let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
+        let state = &mut self.peers[index as usize];
+        if usize::from(path.path_id) >= MAX_PATHS || state.path_at(path.path_id).is_some() {
+            return Err(PeerError::Paths { peer, count: state.paths.len() + 1 });
+        }
+        state.paths.push(Path::new(path, &self.shared.config));
         Ok(())
     }
 

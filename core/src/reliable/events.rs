@@ -34,6 +34,16 @@ pub enum Event {
         peer: u32,
         /// Its epoch.
         epoch: u32,
+        /// Units that it had not acknowledged.
+        outstanding: usize,
+    },
+    /// A later incarnation of a peer has been heard than the one that was being looked for since it was added or
+    /// resumed. Nothing was lost; but it may be another process, in another place.
+    PeerRenewed {
+        /// Who it is.
+        peer: u32,
+        /// Its epoch.
+        epoch: u32,
     },
     /// A path stopped acknowledging; its units go over the other paths.
     PathSuspect {

@@ -165,9 +165,12 @@ impl Peer {
                 return Standing::Stale;
             }
             if self.confirmed {
+                let outstanding = self.outstanding();
                 self.reset(shared);
                 self.confirmed = false;
-                shared.events.push_back(Event::PeerRestarted { peer: self.task, epoch: source });
+                shared.events.push_back(Event::PeerRestarted { peer: self.task, epoch: source, outstanding });
+            } else {
+                shared.events.push_back(Event::PeerRenewed { peer: self.task, epoch: source });
             }
         }
         self.remote_epoch = source;

@@ -9,6 +9,7 @@
 //! ([`Event`], [`DatagramBatch`], …) may not change within a major; [`LAYOUT_HASH`] folds their sizes and offsets, so
 //! that an edit without a new major, or a 32-bit plugin in a 64-bit host, is refused by name.
 
+use super::lane::{ReceiveLanes, SendLane};
 use super::types::{DatagramBatch, Event, Limits, RawSlice, RegionInfo, RemoteAddr, RmwRequest, Window};
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
@@ -18,7 +19,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"LapisTr\x01");
 /// Major version: part of the entry symbol's name. Another major is another symbol.
 pub const ABI_MAJOR: u32 = 1;
 /// Minor version: grows when fields are appended.
-pub const ABI_MINOR: u32 = 0;
+pub const ABI_MINOR: u32 = 1;
 
 /// Statuses of set-up calls which carry an [`ErrorText`]; data-path statuses are those of
 /// [`Status`](super::Status).
@@ -219,6 +220,10 @@ pub struct TransportOps {
     pub wait: Option<unsafe extern "C" fn(*mut c_void, timeout_ns: u64)>,
     pub wake: Option<unsafe extern "C" fn(*mut c_void)>,
     pub wait_fd: Option<unsafe extern "C" fn(*mut c_void) -> i32>,
+    // Since minor 1.
+    pub send_lane: Option<unsafe extern "C" fn(*mut c_void, peer: u32) -> *mut SendLane>,
+    pub receive_lanes: Option<unsafe extern "C" fn(*mut c_void) -> *const ReceiveLanes>,
+    pub attend: Option<unsafe extern "C" fn(*mut c_void, peer: u32, attention: u32) -> i32>,
 }
 
 /// [`Transport::am_short`](super::Transport::am_short).
@@ -319,7 +324,8 @@ mod tests {
         assert_eq!(offset_of!(TransportOps, am_short), 144);
         assert_eq!(offset_of!(TransportOps, poll), 216);
         assert_eq!(offset_of!(TransportOps, wait_fd), 272);
-        assert_eq!(size_of::<TransportOps>(), 280);
+        assert_eq!(offset_of!(TransportOps, send_lane), 280);
+        assert_eq!(size_of::<TransportOps>(), 304);
         assert_eq!(size_of::<HostTable>(), 32);
     }
 }

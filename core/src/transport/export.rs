@@ -4,6 +4,7 @@
 //! crossed `extern "C"` would abort the program.
 
 use super::abi::{self, ErrorText, HostTable, RawAttributes, RawOpenParams, TableHead, TransportOps};
+use super::lane::{ReceiveLanes, SendLane};
 use super::types::{
     Caps, DatagramBatch, Event, OpenParams, RawSlice, RegionInfo, RemoteAddr, RmwRequest, Status,
     TransportError, Window,
@@ -83,6 +84,9 @@ impl<T: Transport> Exported<T> {
             wait: when!(caps, WAIT, Self::wait),
             wake: when!(caps, WAIT, Self::wake),
             wait_fd: when!(caps, WAIT, Self::wait_fd),
+            send_lane: when!(caps, LANES, Self::send_lane),
+            receive_lanes: when!(caps, LANES, Self::receive_lanes),
+            attend: when!(caps, LANES, Self::attend),
         }
     }
 
@@ -362,6 +366,25 @@ impl<T: Transport> Exported<T> {
         // SAFETY: as for `wait`.
         let waiter = unsafe { &(*i.cast::<Instance<T>>()).waiter };
         catch_unwind(AssertUnwindSafe(|| waiter.fd())).unwrap_or(-1)
+    }
+
+    unsafe extern "C" fn send_lane(i: *mut c_void, peer: u32) -> *mut SendLane {
+        let mut lane = std::ptr::null_mut();
+        // SAFETY: contract of the table: a live instance, one caller at a time.
+        unsafe { Self::quietly(i, |t| lane = t.send_lane(peer)) };
+        lane
+    }
+
+    unsafe extern "C" fn receive_lanes(i: *mut c_void) -> *const ReceiveLanes {
+        let mut lanes = std::ptr::null();
+        // SAFETY: as above.
+        unsafe { Self::quietly(i, |t| lanes = t.receive_lanes()) };
+        lanes
+    }
+
+    unsafe extern "C" fn attend(i: *mut c_void, peer: u32, attention: u32) -> i32 {
+        // SAFETY: as above.
+        unsafe { Self::data(i, |t| t.attend(peer, attention)) }
     }
 
     /// A data-path call.

@@ -43,7 +43,8 @@ impl Host {
         self.log(4, text);
     }
 
-    /// Effective value of the configuration variable `name` (`LAPIS_…`, `MP_…`), if it has one.
+    /// What the configuration variable `name` (`LAPIS_…`, `MP_…`) is set to, if it is. Ask while opening: then the settings of the
+    /// context count, and later only the environment of the process.
     pub fn option(&self, name: &str) -> Option<String> {
         let mut buf = vec![0u8; 256];
         loop {

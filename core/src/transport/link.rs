@@ -5,6 +5,7 @@
 
 use super::abi::{self, RawAttributes, RawOpenParams, TransportOps};
 use super::host_table;
+use super::lane::{ReceiveLanes, SendLane};
 use super::loader::Refusal;
 use super::stubs::resolve;
 use super::text::{TextBuffer, error_of, outcome, with_text};
@@ -16,6 +17,7 @@ use crate::sync::Arc;
 use std::any::Any;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
 
 /// An open instance. Methods are those of [`Transport`](super::Transport), which documents them.
 ///
@@ -343,6 +345,26 @@ impl Link {
         // SAFETY: a live instance; the array has as many elements as said.
         let n = unsafe { call!(self.poll(events.as_mut_ptr(), len32(events.len()))) };
         self.count(n, events.len())
+    }
+
+    /// See [`Transport::send_lane`](super::Transport::send_lane).
+    pub(crate) fn send_lane(&mut self, peer: PeerId) -> Option<NonNull<SendLane>> {
+        // SAFETY: a live instance.
+        NonNull::new(unsafe { call!(self.send_lane(peer)) })
+    }
+
+    /// See [`Transport::receive_lanes`](super::Transport::receive_lanes).
+    pub(crate) fn receive_lanes(&mut self) -> Option<NonNull<ReceiveLanes>> {
+        // SAFETY: a live instance.
+        NonNull::new(unsafe { call!(self.receive_lanes()) }.cast_mut())
+    }
+
+    /// See [`Transport::attend`](super::Transport::attend).
+    #[cold]
+    pub(crate) fn attend(&mut self, peer: PeerId, attention: u32) -> Status {
+        // SAFETY: a live instance.
+        let raw = unsafe { call!(self.attend(peer, attention)) };
+        self.answer(raw)
     }
 
     /// See [`Transport::flush`](super::Transport::flush).

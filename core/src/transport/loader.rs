@@ -256,6 +256,7 @@ fn entries(t: &TransportOps) -> impl Iterator<Item = (&'static str, Option<Caps>
         set_interrupts, mem_register REGISTER, mem_alloc ALLOCATE, window WINDOW, am_short AM_SHORT,
         am_packed AM_PACKED, am_zcopy AM_ZCOPY, put_short PUT_SHORT, get_short GET_SHORT, put_zcopy PUT_ZCOPY,
         get_zcopy GET_ZCOPY, rmw RMW, send_datagrams DATAGRAM, arm WAIT, wait WAIT, wake WAIT, wait_fd WAIT,
+        send_lane LANES, receive_lanes LANES, attend LANES,
     ]
     .into_iter()
 }

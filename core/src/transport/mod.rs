@@ -23,6 +23,7 @@ pub mod abi;
 mod chaos;
 mod export;
 mod host;
+pub mod lane;
 mod link;
 mod loader;
 mod registry;
@@ -38,6 +39,7 @@ pub use link::{Link, Sleeper};
 pub use loader::{MIN_TABLE_SIZE, Origin, Plugin, Refusal, file_name, load_file, name_of_file};
 pub use registry::{Candidate, NotFound, Registry, Request, SelectError, Verdict, standard_dirs};
 pub use services::host_table;
+pub(crate) use services::with_options;
 pub use types::*;
 
 /// A backend. See the [module](self) documentation for the contract and `docs/writing-a-transport.md` for a lesson.
@@ -153,6 +155,23 @@ pub trait Transport: Sized + Send + 'static {
     /// Every slice of every batch is readable during the call.
     unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> usize {
         0
+    }
+
+    /// The writing end of the lane to `peer`; null where there is none. It stays where it is until the instance is closed; the
+    /// transport closes it in place when the peer is lost. ([`Caps::LANES`])
+    fn send_lane(&mut self, peer: PeerId) -> *mut lane::SendLane {
+        std::ptr::null_mut()
+    }
+
+    /// The lanes that core may read. The struct stays where it is until the instance is closed; what it says changes only within
+    /// calls of this transport. Core still calls [`poll`](Self::poll) now and then: for all that lanes don't carry. ([`Caps::LANES`])
+    fn receive_lanes(&mut self) -> *const lane::ReceiveLanes {
+        std::ptr::null()
+    }
+
+    /// Does what the attention word of `peer` asked for after a message in its lane. ([`Caps::LANES`])
+    fn attend(&mut self, peer: PeerId, attention: u32) -> Status {
+        Status::Unsupported
     }
 
     /// Collects events into `events`, at most its capacity, and returns how many.

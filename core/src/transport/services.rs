@@ -1,12 +1,31 @@
 //! What the host gives plugins: the [`HostTable`] of this copy of core.
 //!
 //! Diagnostics go to this program's `tracing` subscriber, under the target `lapis::transport` with the plugin's name in
-//! the field `transport`. Options are answered from the process environment: the callback carries no context and core
-//! keeps no mutable statics, so values that a program sets through a builder reach a transport only as
-//! [`OpenParams`](super::OpenParams).
+//! the field `transport`. Options are answered, while a transport opens, from the environment and settings of the context
+//! that opens it; at all other times from the process environment, for the callback carries no context.
 
 use super::abi::{ABI_MAJOR, HostTable};
+use crate::config::Environment;
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+thread_local! {
+    /// What the transports that this thread opens just now are configured by.
+    // tidy-allow(statics): set for the length of one call, on the thread and in the copy of core that makes it.
+    static OPENING: RefCell<Option<Environment>> = const { RefCell::new(None) };
+}
+
+/// Answers options from `environment` to whatever opens during `opening` on this thread.
+pub(crate) fn with_options<T>(environment: &Environment, opening: impl FnOnce() -> T) -> T {
+    struct Restore(Option<Environment>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            OPENING.set(self.0.take());
+        }
+    }
+    let _restore = Restore(OPENING.replace(Some(environment.clone())));
+    opening()
+}
 
 static HOST: HostTable =
     HostTable { struct_size: size_of::<HostTable>() as u32, abi_major: ABI_MAJOR, log, log_enabled, option };
@@ -69,8 +88,11 @@ unsafe extern "C" fn option(name: *const u8, name_len: usize, buf: *mut u8, capa
         if name.is_empty() || name.contains(['=', '\0']) {
             return -1;
         }
-        let Some(value) = std::env::var_os(&*name) else { return -1 };
-        let bytes = value.as_encoded_bytes();
+        let set = OPENING.with_borrow(|opening| opening.as_ref().map(|e| e.get(&name).map(str::to_owned)));
+        let value = set.unwrap_or_else(|| std::env::var_os(&*name).map(|v| v.to_string_lossy().into_owned()));
+        // An empty value is how shells and launchers say "not set".
+        let Some(value) = value.filter(|value| !value.trim().is_empty()) else { return -1 };
+        let bytes = value.as_bytes();
         let len = bytes.len().min(capacity);
         if len > 0 {
             // SAFETY: the plugin's buffer has `capacity` ≥ `len` bytes.
@@ -89,4 +111,33 @@ unsafe fn lossy<'a>(ptr: *const u8, len: usize) -> std::borrow::Cow<'a, str> {
     }
     // SAFETY: the caller's promise.
     String::from_utf8_lossy(unsafe { std::slice::from_raw_parts(ptr, len) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(name: &str) -> Option<String> {
+        let mut buf = vec![0u8; 1 << 17];
+        // SAFETY: both ranges are valid for the call.
+        let len = unsafe { option(name.as_ptr(), name.len(), buf.as_mut_ptr(), buf.len()) };
+        let len = usize::try_from(len).ok()?;
+        Some(String::from_utf8_lossy(&buf[..len]).into_owned())
+    }
+
+    #[test]
+    fn options_are_those_of_the_opening_context_and_then_of_the_process() {
+        let outer = Environment::from_pairs([("ZOO", "outer"), ("EMPTY", " ")]);
+        let inner = Environment::from_pairs([("ZOO", "inner")]);
+        with_options(&outer, || {
+            assert_eq!((ask("ZOO").as_deref(), ask("EMPTY"), ask("PATH")), (Some("outer"), None, None));
+            with_options(&inner, || assert_eq!(ask("ZOO").as_deref(), Some("inner")));
+            assert_eq!(ask("ZOO").as_deref(), Some("outer"));
+            let panic = catch_unwind(|| with_options(&inner, || panic!("while opening")));
+            assert!(panic.is_err());
+            assert_eq!(ask("ZOO").as_deref(), Some("outer"), "restored after a panic");
+        });
+        assert_eq!(ask("ZOO"), None);
+        assert!(ask("PATH").is_some() && ask("a=b").is_none() && ask("").is_none());
+    }
 }

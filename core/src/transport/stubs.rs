@@ -1,6 +1,7 @@
 //! What absent operations answer, so that the data path never tests a function pointer.
 
 use super::abi::{ErrorText, PackFn, TransportOps};
+use super::lane::{ReceiveLanes, SendLane};
 use super::types::{Caps, DatagramBatch, RawSlice, RegionInfo, RemoteAddr, RmwRequest, Status, Window};
 use std::ffi::c_void;
 
@@ -27,6 +28,7 @@ pub(super) fn resolve(table: &TransportOps, caps: Caps) -> TransportOps {
     stub!(ALLOCATE: mem_alloc = mem_alloc);
     stub!(WINDOW: window = window);
     stub!(WAIT: arm = arm, wait = wait, wake = wake, wait_fd = wait_fd);
+    stub!(LANES: send_lane = send_lane, receive_lanes = receive_lanes, attend = attend);
     t
 }
 
@@ -63,6 +65,15 @@ unsafe extern "C" fn window(_: *mut c_void, _: u32, _: *mut Window) -> i32 {
     NO
 }
 unsafe extern "C" fn arm(_: *mut c_void) -> i32 {
+    NO
+}
+unsafe extern "C" fn send_lane(_: *mut c_void, _: u32) -> *mut SendLane {
+    std::ptr::null_mut()
+}
+unsafe extern "C" fn receive_lanes(_: *mut c_void) -> *const ReceiveLanes {
+    std::ptr::null()
+}
+unsafe extern "C" fn attend(_: *mut c_void, _: u32, _: u32) -> i32 {
     NO
 }
 unsafe extern "C" fn wait(_: *mut c_void, _: u64) {}

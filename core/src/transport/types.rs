@@ -38,6 +38,8 @@ bitflags! {
         const WINDOW = 1 << 11;
         /// Sleeping until something arrives.
         const WAIT = 1 << 12;
+        /// Short messages in lanes that core walks itself ([`lane`](super::lane)).
+        const LANES = 1 << 13;
         /// Promise: what is accepted is delivered exactly once unless the peer dies.
         const RELIABLE = 1 << 32;
         /// Promise: active messages to one peer arrive in the order they were accepted.
@@ -55,7 +57,7 @@ bitflags! {
 
 impl Caps {
     /// The bits that stand for an entry of the operation table.
-    pub const OPERATIONS: Self = Self::from_bits_truncate((1 << 13) - 1);
+    pub const OPERATIONS: Self = Self::from_bits_truncate((1 << 14) - 1);
 }
 
 /// How much fits. All lengths in bytes.

@@ -1,4 +1,4 @@
-//! A plugin that panics in the operation which the job is named after: `open`, `am_short`, `mem_alloc`, `poll`, `close`.
+//! A plugin that panics in the operation which `ZOO_PANICS`, or else the job's name, says: `open`, `am_short`, `mem_alloc`, `poll`, `close`.
 
 use lapis_core::transport::{
     Attributes, Caps, Event, Host, Limits, NoWaiter, OpenParams, PeerId, RegionInfo, Status, Transport,
@@ -21,8 +21,8 @@ impl Transport for Panics {
     const CAPS: Caps = Caps::AM_SHORT.union(Caps::RELIABLE).union(Caps::ALLOCATE);
     type Waiter = NoWaiter;
 
-    fn open(_: Host, params: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {
-        let panics = Self { place: params.job.to_owned() };
+    fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {
+        let panics = Self { place: host.option("ZOO_PANICS").unwrap_or_else(|| params.job.to_owned()) };
         panics.at("open");
         Ok((panics, NoWaiter))
     }

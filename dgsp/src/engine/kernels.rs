@@ -1,9 +1,11 @@
 //! Copy loops, one instance for each common block length.
 //!
-//! Each kernel exists in both directions; `mem` is the user's scattered memory, `buf` the packed side. Lengths that are
-//! known at compile time become a few moves; others fall into classes that overlap two moves, or call memcpy.
+//! Each kernel exists in both directions; `mem` is the user's scattered memory, `buf` the packed side.
 #![allow(unsafe_code, reason = "the copy kernels work on the user's raw memory")]
 
+use crate::engine::comb::Comb;
+use crate::engine::lengths::{Aligned, Any, Chunks, Fixed, Length, Long, MEMCPY, Twice, WIDE};
+use crate::engine::pace::{self, Pace};
 use std::marker::PhantomData;
 
 /// `(mem, mem_stride, buf, buf_stride, count, len)`: `count` blocks, both sides strided.
@@ -34,6 +36,12 @@ pub(crate) trait Direction {
     const GATHERS: bool;
     /// Picks this direction's kernel.
     fn kernel(pair: &Kernels) -> &Kernel;
+    /// # Safety
+    /// All blocks of `n` structures at `mem` are valid, as is `buf` for their bytes, and none overlaps `buf`.
+    unsafe fn comb(comb: &Comb, mem: *mut u8, buf: *mut u8, n: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { if Self::GATHERS { comb.run::<true>(mem, buf, n) } else { comb.run::<false>(mem, buf, n) } }
+    }
 }
 
 /// Gather: from `mem` to `buf`; `mem` is only read.
@@ -67,135 +75,6 @@ impl Direction for Unpack {
     }
 }
 
-/// A class of block lengths.
-pub(crate) trait Length {
-    /// The length, where it is known at compile time, else `len` itself.
-    fn of(len: usize) -> usize;
-    /// Bytes that `copy_spilling` writes; 0 if there is no such copy.
-    const SPILL: usize = 0;
-    /// Copies with one store, which writes undefined bytes behind the block.
-    ///
-    /// # Safety
-    /// As `copy`, with `dst` writable for `SPILL` bytes.
-    #[inline(always)]
-    unsafe fn copy_spilling(src: *const u8, dst: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe { Self::copy(src, dst, Self::of(0)) }
-    }
-    /// # Safety
-    /// `src` is readable and `dst` writable for `Self::of(len)` bytes, and they don't overlap.
-    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize);
-}
-
-/// Exactly N bytes.
-pub(crate) struct Fixed<const N: usize>;
-/// Chunk ≤ length ≤ 2 × CHUNK: two moves that overlap.
-pub(crate) struct Twice<const CHUNK: usize>;
-/// Length ≥ CHUNK: moves of CHUNK, the last one overlapping.
-pub(crate) struct Chunks<const CHUNK: usize>;
-/// Any length.
-pub(crate) struct Any;
-/// Long enough that calling memcpy pays.
-pub(crate) struct Long;
-
-impl<const N: usize> Length for Fixed<N> {
-    #[inline(always)]
-    fn of(_: usize) -> usize {
-        N
-    }
-    const SPILL: usize = if N == 3 || (N > 4 && N < 8) { 8 } else { 0 };
-    #[inline(always)]
-    unsafe fn copy_spilling(src: *const u8, dst: *mut u8) {
-        let mut word = [0; 8];
-        // SAFETY: N bytes are read, which the caller promises, into 8; 8 are written, which it promises too.
-        unsafe {
-            std::ptr::copy_nonoverlapping(src, word.as_mut_ptr(), N);
-            dst.cast::<u64>().write_unaligned(u64::from_ne_bytes(word));
-        }
-    }
-    #[inline(always)]
-    unsafe fn copy(src: *const u8, dst: *mut u8, _: usize) {
-        // SAFETY: the caller's promise, for N bytes.
-        unsafe { std::ptr::copy_nonoverlapping(src, dst, N) }
-    }
-}
-
-impl<const CHUNK: usize> Length for Twice<CHUNK> {
-    #[inline(always)]
-    fn of(len: usize) -> usize {
-        len
-    }
-    #[inline(always)]
-    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
-        debug_assert!((CHUNK..=2 * CHUNK).contains(&len));
-        // SAFETY: both moves lie within the `len` bytes promised, since CHUNK <= len. Both are read before either is
-        // written, so that the second write repeats what the first wrote where they overlap.
-        unsafe {
-            let head = src.cast::<[u8; CHUNK]>().read_unaligned();
-            let tail = src.add(len - CHUNK).cast::<[u8; CHUNK]>().read_unaligned();
-            dst.cast::<[u8; CHUNK]>().write_unaligned(head);
-            dst.add(len - CHUNK).cast::<[u8; CHUNK]>().write_unaligned(tail);
-        }
-    }
-}
-
-impl<const CHUNK: usize> Length for Chunks<CHUNK> {
-    #[inline(always)]
-    fn of(len: usize) -> usize {
-        len
-    }
-    #[inline(always)]
-    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
-        debug_assert!(len >= CHUNK);
-        let mut at = 0;
-        // SAFETY: every move ends at or before `len`, which the caller promises; CHUNK <= len.
-        unsafe {
-            while at + CHUNK < len {
-                Fixed::<CHUNK>::copy(src.add(at), dst.add(at), CHUNK);
-                at += CHUNK;
-            }
-            Fixed::<CHUNK>::copy(src.add(len - CHUNK), dst.add(len - CHUNK), CHUNK);
-        }
-    }
-}
-
-impl Length for Any {
-    #[inline(always)]
-    fn of(len: usize) -> usize {
-        len
-    }
-    #[inline(always)]
-    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
-        // SAFETY: each class gets lengths of its range, and the caller promises `len` bytes.
-        unsafe {
-            match len {
-                0 => {}
-                1 => Fixed::<1>::copy(src, dst, len),
-                2..=3 => Twice::<2>::copy(src, dst, len),
-                4..=7 => Twice::<4>::copy(src, dst, len),
-                8..=15 => Twice::<8>::copy(src, dst, len),
-                16..=31 => Twice::<16>::copy(src, dst, len),
-                32..=63 => Twice::<32>::copy(src, dst, len),
-                64..=127 => Chunks::<64>::copy(src, dst, len),
-                128..=1023 => Chunks::<128>::copy(src, dst, len),
-                _ => Long::copy(src, dst, len),
-            }
-        }
-    }
-}
-
-impl Length for Long {
-    #[inline(always)]
-    fn of(len: usize) -> usize {
-        len
-    }
-    #[inline(always)]
-    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(src, dst, len) }
-    }
-}
-
 /// The loops over blocks, for one direction and class of lengths.
 struct Loops<D, L>(PhantomData<(D, L)>);
 
@@ -207,6 +86,18 @@ impl<D: Direction, L: Length> Loops<D, L> {
     /// All blocks on both sides are valid, and no block of `mem` overlaps one of `buf`.
     #[inline(always)]
     unsafe fn strided(mem: *mut u8, ms: isize, buf: *mut u8, bs: isize, count: usize, len: usize) {
+        if L::of(len) <= LINE
+            && let Some(pace) = Pace::for_stride(ms, count, D::GATHERS)
+        {
+            // SAFETY: the caller's promise.
+            return unsafe {
+                match pace {
+                    Pace::Little => Self::paced::<2>(mem, ms, buf, bs, count, len),
+                    Pace::Some => Self::paced::<4>(mem, ms, buf, bs, count, len),
+                    Pace::Much => Self::paced::<7>(mem, ms, buf, bs, count, len),
+                }
+            };
+        }
         let (mut m, mut b, mut count) = (mem, buf, count);
         if D::GATHERS && L::SPILL > 0 && bs == L::of(len) as isize {
             // What spills over the end of a block is overwritten by the next ones; the last ones are copied exactly.
@@ -232,6 +123,30 @@ impl<D: Direction, L: Length> Loops<D, L> {
             // SAFETY: the blocks that are left.
             unsafe { D::copy::<L>(m, b, len) };
             (m, b) = (m.wrapping_offset(ms), b.wrapping_offset(bs));
+        }
+    }
+
+    /// `strided`, with stores of our own between the blocks.
+    ///
+    /// # Safety
+    /// As `strided`.
+    #[inline(never)]
+    unsafe fn paced<const STORES: u8>(
+        mem: *mut u8,
+        ms: isize,
+        buf: *mut u8,
+        bs: isize,
+        count: usize,
+        len: usize,
+    ) {
+        let (mut m, mut b) = (mem, buf);
+        let mut left = count;
+        while left > 0 {
+            // SAFETY: one of the blocks that the caller promises.
+            unsafe { D::copy::<L>(m, b, len) };
+            pace::wait::<STORES>(left);
+            (m, b) = (m.wrapping_offset(ms), b.wrapping_offset(bs));
+            left = pace::opaque(left) - 1;
         }
     }
 
@@ -403,12 +318,12 @@ pub(crate) fn kernels(len: usize) -> Kernels {
                 $($wide => wide::<Fixed<$wide>>(),)*
                 17..=31 => both::<Twice<16>>(),
                 33..=63 => wide::<Twice<32>>(),
-                65..=255 => wide::<Chunks<64>>(),
-                256..=1023 => wide::<Chunks<128>>(),
-                1024.. => both::<Long>(),
-                0 => wide::<Any>(),
+                65..=127 => wide::<Chunks<64>>(),
+                129..MEMCPY => wide::<Aligned<WIDE>>(),
+                MEMCPY.. => both::<Long>(),
+                0 => wide::<Any<WIDE>>(),
             }
         };
     }
-    by_length!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28; 32 36 40 48 56 64 72 80 96 112 128 144 160 192 224 256)
+    by_length!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28; 32 36 40 48 56 64 72 80 96 112 128)
 }

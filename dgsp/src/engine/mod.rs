@@ -3,7 +3,10 @@
 //!
 //! All of the crate's unsafe code is here and in the calls of [`crate::registered`] that take pointers.
 
+pub(crate) mod comb;
 pub(crate) mod kernels;
+pub(crate) mod lengths;
+pub(crate) mod pace;
 pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod walk;

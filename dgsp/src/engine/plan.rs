@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::comb::Comb;
 use crate::engine::kernels::{self, Kernels};
 use crate::error::Error;
 use crate::ir::{Body, Item, Kind, Loop};
@@ -30,7 +31,15 @@ pub(crate) enum Plan {
     /// Blocks of any lengths anywhere; `ends` are the sums of lengths.
     List { offs: Box<[isize]>, ends: Box<[usize]>, kernels: Kernels },
     /// A few blocks, repeated.
-    Fields { off: isize, count: usize, stride: isize, size: usize, fields: Box<[Field]> },
+    Fields {
+        off: isize,
+        count: usize,
+        stride: isize,
+        size: usize,
+        fields: Box<[Field]>,
+        /// For structures that go by several at a time.
+        comb: Option<Box<Comb>>,
+    },
     /// Anything, repeated.
     Loop { off: isize, count: usize, stride: isize, size: usize, body: Box<Self> },
     /// One after the other; `ends` are the sums of sizes.
@@ -71,6 +80,7 @@ impl Plan {
             });
         }
         table(&mut blocks, &mut parts);
+        let mut parts = grids(parts);
         if parts.len() == 1 {
             return parts.remove(0);
         }
@@ -110,7 +120,13 @@ impl Plan {
 
     fn lower_loop(off: i64, l: &Loop) -> Self {
         let (off, count, stride) = (off as isize, l.count as usize, l.stride as isize);
-        if let [Item { off: o, kind }] = &l.body.items[..] {
+        let size = l.body.size as usize;
+        let mut blocks = Vec::new();
+        let all_blocks = l.body.items.iter().all(|i| flatten(i, &mut blocks)) && blocks.len() <= MOST_FIELDS;
+        let comb = if all_blocks { Comb::new(&blocks, l.stride) } else { None };
+        if let [Item { off: o, kind }] = &l.body.items[..]
+            && comb.is_none()
+        {
             let off = off + *o as isize;
             match kind {
                 Kind::Bytes(len) => {
@@ -127,10 +143,7 @@ impl Plan {
                 }
             }
         }
-        let size = l.body.size as usize;
-        let mut blocks = Vec::new();
-        let all_blocks = l.body.items.iter().all(|i| flatten(i, &mut blocks));
-        if all_blocks && blocks.len() <= MOST_FIELDS && disjoint(&blocks, &l.body, l.stride) {
+        if all_blocks && (comb.is_some() || disjoint(&blocks, &l.body, l.stride)) {
             let mut at = 0;
             let fields = blocks.iter().map(|&(off, len)| {
                 let len = len as usize;
@@ -138,10 +151,41 @@ impl Plan {
                 at += len;
                 field
             });
-            return Self::Fields { off, count, stride, size, fields: fields.collect() };
+            return Self::Fields { off, count, stride, size, fields: fields.collect(), comb };
         }
         Self::Loop { off, count, stride, size, body: Box::new(Self::lower(&l.body)) }
     }
+}
+
+/// Joins equal runs of blocks, equally far apart, to matrices: faces of boxes have a few rows of them, too few for a loop in the
+/// normal form, and every part costs a dispatch.
+fn grids(parts: Vec<Plan>) -> Vec<Plan> {
+    let mut out: Vec<Plan> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let joined = out.last().and_then(|last| join(last, &part));
+        match (joined, out.last_mut()) {
+            (Some(joined), Some(last)) => *last = joined,
+            _ => out.push(part),
+        }
+    }
+    out
+}
+
+fn join(last: &Plan, part: &Plan) -> Option<Plan> {
+    let Plan::Strided { off: next, count, stride, len, kernels } = *part else { return None };
+    let (off, rows, apart) = match *last {
+        Plan::Strided { off, count: c, stride: s, len: l, .. } if (c, s, l) == (count, stride, len) => {
+            (off, 1, next.checked_sub(off)?)
+        }
+        Plan::Grid { off, counts: [rows, c], strides: [apart, s], len: l, .. }
+            if (c, s, l) == (count, stride, len)
+                && apart.checked_mul(rows as isize)?.checked_add(off)? == next =>
+        {
+            (off, rows, apart)
+        }
+        _ => return None,
+    };
+    Some(Plan::Grid { off, counts: [rows + 1, count], strides: [apart, stride], len, kernels })
 }
 
 /// Whether no byte belongs to two blocks of the loop. Else the order of writes matters, and field by field changes it.

@@ -1,7 +1,8 @@
 //! Running a plan from any byte for any number of bytes.
 #![allow(unsafe_code, reason = "the engine works on the user's raw memory")]
 
-use crate::engine::kernels::{Any, Direction, Kernels};
+use crate::engine::kernels::{Direction, Kernels};
+use crate::engine::lengths::{Any, NARROW};
 use crate::engine::plan::{Field, Plan};
 
 /// Repetitions of a structure that are done field by field before the next ones, so that their lines stay in the cache.
@@ -33,7 +34,7 @@ pub(crate) unsafe fn run<D: Direction>(
         && skip.checked_add(len).is_some_and(|end| end <= *all)
     {
         // SAFETY: `len` bytes of the one block, which the caller promises.
-        unsafe { D::copy::<Any>(mem.wrapping_offset(*off).wrapping_add(skip), buf, len) };
+        unsafe { D::copy::<Any<NARROW>>(mem.wrapping_offset(*off).wrapping_add(skip), buf, len) };
         return len;
     }
     let mut cursor = Cursor { buf, skip, left: len };
@@ -103,14 +104,17 @@ unsafe fn step<D: Direction>(plan: &Plan, mem: *mut u8, c: &mut Cursor) {
                 );
             }
             Plan::List { offs, ends, kernels } => list::<D>(kernels, offs, ends, mem, c),
-            Plan::Fields { off, count, stride, size, fields } => {
+            Plan::Fields { off, count, stride, size, fields, comb } => {
                 let mem = mem.wrapping_offset(*off);
                 repeat(
                     *count,
                     *size,
                     c,
                     |i, c| one_struct::<D>(fields, at(mem, *stride, i), c),
-                    |i, n, buf| structs::<D>(fields, at(mem, *stride, i), *stride, buf, *size, n),
+                    |i, n, buf| match comb {
+                        Some(comb) => D::comb(comb, at(mem, *stride, i), buf, n),
+                        None => structs::<D>(fields, at(mem, *stride, i), *stride, buf, *size, n),
+                    },
                 );
             }
             Plan::Loop { off, count, stride, size, body } => {
@@ -182,7 +186,7 @@ unsafe fn block<D: Direction>(mem: *mut u8, len: usize, c: &mut Cursor) {
     let n = (len - from).min(c.left);
     c.skip -= from;
     // SAFETY: `n` bytes of the block, and no more than the cursor has left.
-    unsafe { D::copy::<Any>(mem.wrapping_add(from), c.buf, n) };
+    unsafe { D::copy::<Any<NARROW>>(mem.wrapping_add(from), c.buf, n) };
     c.buf = c.buf.wrapping_add(n);
     c.left -= n;
 }

@@ -48,7 +48,7 @@ impl Walk<'_> {
                     begin = end;
                 }
             }
-            Plan::Fields { off, count, stride, size, fields } => {
+            Plan::Fields { off, count, stride, size, fields, .. } => {
                 self.repeat(*count, *size, base, *off, *stride, |w, at| {
                     for f in fields {
                         w.block(at.wrapping_add(f.off), f.len);

@@ -42,6 +42,8 @@ int main(void)
     }
     begin_sample();
     headers = addresses_of((void *)header);
+    /* Handlers use the table: nobody sends before all have it. */
+    MUST(LAPI_Gfence(hndl));
     if (task % 2 == 0) {
         int me[2] = {task, 0};
         for (int i = 0; i < COUNT; i++)

@@ -1,6 +1,7 @@
 //! The examples do what they say, alone and together.
 
 use lapis_testing::{Finished, Job};
+use lapis_udp as _;
 
 const TASKS: [u32; 3] = [1, 2, 4];
 
@@ -66,5 +67,57 @@ fn stolen_work_is_done_once() {
             .filter_map(|l| l.strip_suffix(" jobs")?.split_once(" did ")?.1.parse::<u64>().ok());
         let shares: Vec<u64> = shares.collect();
         assert_eq!((shares.len(), shares.iter().sum()), (tasks as usize, 1000), "{done:?}");
+    }
+}
+
+#[test]
+fn futures_are_woken_in_interrupt_mode() {
+    for tasks in TASKS {
+        let done = run(tasks, env!("CARGO_BIN_EXE_awaiting"), &[]);
+        let all: Vec<String> =
+            (0..tasks).map(|t| format!("task {t}: {} bytes were handled", tasks * 10_000)).collect();
+        assert_eq!(done.sorted(), all);
+    }
+}
+
+/// Runs a program over each transport; lines may come in any order.
+fn everywhere(tasks: u32, program: &str, args: &[&str], expected: &[String]) {
+    for transport in ["shm", "udp"] {
+        let done = Job::new(tasks).var("LAPIS_TRANSPORT", transport).run(program, args).expect_quiet(0);
+        assert_eq!(done.sorted(), expected, "over {transport}");
+    }
+}
+
+#[test]
+fn a_matrix_is_transposed_on_its_way() {
+    for tasks in TASKS {
+        for (rows, columns) in [(3, 5), (200, 300)] {
+            let line = |me| {
+                let left = (me + tasks - 1) % tasks;
+                format!("task {me}: {columns} x {rows} from {left}: transposed")
+            };
+            let expected: Vec<String> = (0..tasks).map(line).collect();
+            let args = [rows.to_string(), columns.to_string()];
+            everywhere(tasks, env!("CARGO_BIN_EXE_transpose"), &[&args[0], &args[1]], &expected);
+        }
+    }
+}
+
+#[test]
+fn ghosts_get_their_neighbours_cells() {
+    for tasks in TASKS {
+        let line = |me| format!("task {me}: 376 ghost cells right, 0 cells wrong");
+        let expected: Vec<String> = (0..tasks).map(line).collect();
+        everywhere(tasks, env!("CARGO_BIN_EXE_halo"), &[], &expected);
+    }
+}
+
+#[test]
+fn columns_are_accumulated_where_they_arrive() {
+    for tasks in TASKS {
+        let sum = 499_500 * tasks + 500 * tasks * (tasks + 1) / 2;
+        let largest = 999.0 + f64::from(tasks) * 0.5;
+        let expected = [format!("{tasks} tasks: sum {sum}, largest {largest}, untouched true")];
+        everywhere(tasks, env!("CARGO_BIN_EXE_accumulate"), &[], &expected);
     }
 }

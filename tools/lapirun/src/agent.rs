@@ -56,13 +56,13 @@ fn serve() -> Result<(), Fault> {
     let args: Vec<OsString> = order.args.iter().map(OsString::from).collect();
     let env: Vec<(OsString, OsString)> = order.env.iter().map(|(k, v)| (k.into(), v.into())).collect();
     let cpus =
-        if order.bind { bind::assign(order.tasks.len() as u32).unwrap_or_default() } else { Vec::new() };
+        if order.bind { bind::assign(order.here.len() as u32).unwrap_or_default() } else { Vec::new() };
     let spawner = Spawner {
         program: &program,
         name: &name,
         args: &args,
         env: &env,
-        here: &order.tasks,
+        here: &order.here,
         mask: signals.original,
         files,
         cpus: &cpus,
@@ -70,8 +70,10 @@ fn serve() -> Result<(), Fault> {
         guard: guard.line(),
     };
     let mut agent = Agent { tasks: Vec::new(), streams: Vec::new(), signals, _guard: guard, inbox };
-    for (place, &task) in order.tasks.iter().enumerate() {
-        let mut local = spawner.start(place, Stdio::null()).map_err(|e| spawner.fault(task, e))?;
+    for &task in &order.tasks {
+        let Some(place) = order.here.iter().position(|t| *t == task) else { continue };
+        let mut local =
+            spawner.start(place, order.before, Stdio::null()).map_err(|e| spawner.fault(task, e))?;
         agent.streams.extend(local.take_output().into_iter().map(|(from, error)| (task, error, from)));
         let pid = local.pid.as_raw_nonzero().get().to_le_bytes();
         agent.tasks.push((task, local, None));
@@ -212,6 +214,8 @@ impl Drop for Agent {
 pub(crate) struct Remote {
     pub(crate) host: String,
     pub(crate) tasks: Vec<u32>,
+    /// Those of them that have ended here.
+    ended: Vec<u32>,
     child: std::process::Child,
     to: std::process::ChildStdin,
     from: std::process::ChildStdout,
@@ -281,12 +285,18 @@ impl Remote {
         Ok(Self {
             host: host.into(),
             tasks: order.tasks.clone(),
+            ended: Vec::new(),
             child,
             to,
             from,
             inbox: Inbox::default(),
             greeted: false,
         })
+    }
+
+    /// Tasks that have not ended, as far as the agent has said.
+    pub(crate) fn left(&self) -> Vec<u32> {
+        self.tasks.iter().copied().filter(|task| !self.ended.contains(task)).collect()
     }
 
     pub(crate) fn signal(&mut self, signal: i32) {
@@ -355,7 +365,10 @@ impl Remote {
             wire::OUTPUT | wire::ERROR => {
                 News::Output { task, error: frame.kind == wire::ERROR, bytes: frame.bytes }
             }
-            wire::EXITED => News::Exited { task, outcome: Outcome::from_bytes(&frame.bytes)? },
+            wire::EXITED => {
+                self.ended.push(task);
+                News::Exited { task, outcome: Outcome::from_bytes(&frame.bytes)? }
+            }
             _ => return None,
         }))
     }

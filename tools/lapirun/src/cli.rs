@@ -13,7 +13,7 @@ use crate::job::{Binding, Fault, JobSpec, variable};
 
 const AFTER: &str = "\
 Environment of the tasks: LAPIS_KVS, LAPIS_JOB_ID, LAPIS_JOB_SECRET, LAPIS_TASK and LAPIS_TASKS describe the job; MP_CHILD, \
-MP_PROCS, MP_PARTITION and MP_COMMON_TASKS do so in the terms of the LAPI guide. MP_MSG_API=lapi and LAPI_USE_SHM=yes are set \
+MP_PROCS, MP_PARTITION and MP_COMMON_TASKS do so in the terms of the LAPI guide. A task that --restart has started anew finds how many times in LAPIS_JOB_RESTARTS. MP_MSG_API=lapi and LAPI_USE_SHM=yes are set \
 unless you set them (a program started by hand has LAPI_USE_SHM=no, as the guide says).
 
 Exit code: that of the first task that failed (128 + signal if one killed it); 124 after --timeout; 126 if the program cannot be \
@@ -36,9 +36,9 @@ struct Cli {
     #[arg(short = 'x', long = "export", value_name = "VAR[=VALUE]")]
     export: Vec<String>,
 
-    /// Where tasks may run.
-    #[arg(long, value_enum, default_value_t = Binding::None)]
-    bind: Binding,
+    /// Where tasks may run; without it, what LAPIS_BIND says, or none.
+    #[arg(long, value_enum)]
+    bind: Option<Binding>,
 
     /// Begins each line of output with the task's number.
     #[arg(long)]
@@ -51,6 +51,14 @@ struct Cli {
     /// Seconds between SIGTERM and SIGKILL when the job is ended.
     #[arg(long, value_name = "S", value_parser = seconds, default_value = "2")]
     grace: Duration,
+
+    /// Starts tasks that fail anew, up to so many times altogether. See LAPI_Purge_totask and LAPI_Resume_totask.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    restart: u32,
+
+    /// Lets the other tasks go on when one has failed; the exit code is still that of the first that failed.
+    #[arg(long)]
+    keep_going: bool,
 
     /// Says what is started.
     #[arg(short, long)]
@@ -126,11 +134,13 @@ fn spec(cli: Cli) -> Result<JobSpec, Fault> {
         program: words.next().unwrap_or_default(),
         args: words.collect(),
         env: cli.export.iter().map(|text| variable(text)).collect::<Result<_, _>>()?,
-        binding: cli.bind,
+        binding: cli.bind.map_or_else(Binding::of_environment, Ok)?,
         tag_output: cli.tag_output,
         stdin: true,
         timeout: cli.timeout,
         grace: cli.grace,
+        restarts: cli.restart,
+        keep_going: cli.keep_going,
         verbose: cli.verbose,
         hosts,
         remote: cli.remote,

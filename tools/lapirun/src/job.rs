@@ -19,6 +19,19 @@ pub enum Binding {
     None,
 }
 
+impl Binding {
+    /// What LAPIS_BIND says, of which an empty value is none.
+    pub(crate) fn of_environment() -> Result<Self, Fault> {
+        let text = std::env::var_os("LAPIS_BIND").unwrap_or_default();
+        let text = text.to_string_lossy();
+        match text.trim().to_ascii_lowercase().as_str() {
+            "" | "none" => Ok(Self::None),
+            "core" => Ok(Self::Core),
+            _ => Err(Fault::Environment { setting: format!("LAPIS_BIND={text}"), takes: "core or none" }),
+        }
+    }
+}
+
 /// A job to run.
 #[derive(Debug, Clone)]
 pub struct JobSpec {
@@ -42,6 +55,10 @@ pub struct JobSpec {
     pub timeout: Option<Duration>,
     /// Time between SIGTERM and SIGKILL when the job is ended.
     pub grace: Duration,
+    /// How many times tasks that fail are started anew, altogether.
+    pub restarts: u32,
+    /// Whether the other tasks go on when one fails.
+    pub keep_going: bool,
     /// Whether to say what is started.
     pub verbose: bool,
     /// Machines to run on; empty for this one.
@@ -92,6 +109,14 @@ pub enum Fault {
         /// What is wrong.
         reason: &'static str,
     },
+    /// A variable that the launcher reads has a bad value.
+    #[error("{setting}: {takes} is expected")]
+    Environment {
+        /// The variable with its value.
+        setting: String,
+        /// What it takes.
+        takes: &'static str,
+    },
     /// A process could not be made.
     #[error("cannot start task {task}: {source}; the tasks before it were ended")]
     Spawn {
@@ -141,7 +166,7 @@ impl Fault {
         match self {
             Self::NotFound { .. } => 127,
             Self::NotExecutable { .. } => 126,
-            Self::Variable { .. } | Self::Hosts { .. } => 2,
+            Self::Variable { .. } | Self::Environment { .. } | Self::Hosts { .. } => 2,
             _ => 1,
         }
     }
@@ -154,6 +179,7 @@ const OWN: &[&str] = &[
     variables::JOB_SECRET,
     variables::TASK,
     variables::TASKS,
+    variables::RESTARTS,
     variables::MP_CHILD,
     variables::MP_PROCS,
     variables::MP_PARTITION,

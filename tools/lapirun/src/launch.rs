@@ -15,7 +15,7 @@ use crate::bind;
 use crate::guard::Guard;
 use crate::hosts;
 use crate::job::{Binding, Fault, JobSpec, resolve};
-use crate::running::{Running, say};
+use crate::running::{Born, Running, say};
 use crate::signals::Signals;
 use crate::spawn::Spawner;
 use crate::wire::Order;
@@ -54,7 +54,7 @@ pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
 
     let env = variables_of(spec, &job, &address, &secret);
     let mut running = Running::new(spec, server, signals, guard, events, wake);
-    match program {
+    let code = match program {
         Some(program) => {
             let here: Vec<u32> = (0..spec.tasks).collect();
             let cpus = match spec.binding {
@@ -78,13 +78,25 @@ pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
                 guard: running.guard_line(),
             };
             start_here(spec, &spawner, &mut running)?;
+            running.until_the_end(&|task, before| {
+                let local = spawner.start(task as usize, before, Stdio::null());
+                local.map(Born::Here).map_err(|e| spawner.fault(task, e))
+            })
         }
-        None => start_elsewhere(spec, &placed, &env, &mut running)?,
-    }
-    if spec.verbose {
-        say(spec, &format!("started {} tasks of {:?}", spec.tasks, spec.program));
-    }
-    Ok(running.until_the_end())
+        None => {
+            let agents = Agents { spec, env: environment(&env)?, mask: running.original_mask() };
+            for (host, tasks) in &placed {
+                running.add_remote(agents.start(host, tasks, tasks, 0)?);
+            }
+            say_started(spec);
+            running.until_the_end(&|task, before| {
+                let place = placed.iter().find(|(_, tasks)| tasks.contains(&task));
+                let (host, here) = place.expect("every task has a place");
+                agents.start(host, &[task], here, before).map(Born::There)
+            })
+        }
+    };
+    Ok(code)
 }
 
 fn start_here(spec: &JobSpec, spawner: &Spawner<'_>, running: &mut Running<'_>) -> Result<(), Fault> {
@@ -95,55 +107,74 @@ fn start_here(spec: &JobSpec, spawner: &Spawner<'_>, running: &mut Running<'_>) 
             // The terminal belongs to the launcher's group: a task that read it would be stopped.
             (true, true) => Stdio::piped(),
         };
-        let mut local = spawner.start(task as usize, stdin).map_err(|e| spawner.fault(task, e))?;
+        let mut local = spawner.start(task as usize, 0, stdin).map_err(|e| spawner.fault(task, e))?;
         if let Some(to) = local.child.stdin.take() {
             forward_stdin(to);
         }
         running.add_local(task, local);
     }
+    say_started(spec);
     Ok(())
 }
 
-fn start_elsewhere(
-    spec: &JobSpec,
-    placed: &[(String, Vec<u32>)],
-    env: &[(OsString, OsString)],
-    running: &mut Running<'_>,
-) -> Result<(), Fault> {
-    let text = |s: &OsStr| match s.to_str() {
+fn say_started(spec: &JobSpec) {
+    if spec.verbose {
+        say(spec, &format!("started {} tasks of {:?}", spec.tasks, spec.program));
+    }
+}
+
+fn utf8(s: &OsStr) -> Result<String, Fault> {
+    match s.to_str() {
         Some(text) => Ok(text.to_owned()),
         None => Err(Fault::NotText { text: s.to_string_lossy().into_owned() }),
-    };
-    let folder =
-        std::env::current_dir().map_err(|source| Fault::System { what: "the current folder", source })?;
+    }
+}
+
+/// Variables for tasks on other machines: ours of this machine, then those of the job.
+fn environment(env: &[(OsString, OsString)]) -> Result<Vec<(String, String)>, Fault> {
     let mut all = Vec::new();
     for (name, value) in std::env::vars_os() {
         let ours = ["LAPIS_", "LAPI_", "MP_"].iter().any(|p| name.to_string_lossy().starts_with(p));
         if ours && !env.iter().any(|(n, _)| *n == name) {
-            all.push((text(&name)?, text(&value)?));
+            all.push((utf8(&name)?, utf8(&value)?));
         }
     }
     for (name, value) in env {
-        all.push((text(name)?, text(value)?));
+        all.push((utf8(name)?, utf8(value)?));
     }
-    for (host, tasks) in placed {
+    Ok(all)
+}
+
+/// Starts tasks on other machines.
+struct Agents<'a> {
+    spec: &'a JobSpec,
+    env: Vec<(String, String)>,
+    mask: libc::sigset_t,
+}
+
+impl Agents<'_> {
+    /// Starts `tasks` of those that the host has, for the first time or after so many times.
+    fn start(&self, host: &str, tasks: &[u32], here: &[u32], before: u32) -> Result<Remote, Fault> {
+        let spec = self.spec;
+        let folder =
+            std::env::current_dir().map_err(|source| Fault::System { what: "the current folder", source })?;
         let order = Order {
-            tasks: tasks.clone(),
-            program: text(&spec.program)?,
-            args: spec.args.iter().map(|a| text(a)).collect::<Result<_, _>>()?,
-            env: all.clone(),
-            folder: text(folder.as_os_str())?,
+            tasks: tasks.to_vec(),
+            here: here.to_vec(),
+            before,
+            program: utf8(&spec.program)?,
+            args: spec.args.iter().map(|a| utf8(a)).collect::<Result<_, _>>()?,
+            env: self.env.clone(),
+            folder: utf8(folder.as_os_str())?,
             bind: spec.binding == Binding::Core,
         };
-        let words = hosts::command(&spec.remote, host);
-        let remote =
-            Remote::start(host, &words, &order, running.original_mask()).map_err(|e| Fault::Hosts {
-                text: host.clone(),
+        Remote::start(host, &hosts::command(&spec.remote, host), &order, self.mask).map_err(|e| {
+            Fault::Hosts {
+                text: host.to_owned(),
                 reason: format!("cannot run the remote command {:?}: {e}", spec.remote),
-            })?;
-        running.add_remote(remote);
+            }
+        })
     }
-    Ok(())
 }
 
 /// The store's socket, and the address that tasks are told.

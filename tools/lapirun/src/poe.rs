@@ -18,6 +18,7 @@ Usage: poe PROGRAM [ARGS] [OPTIONS]
 
 Starts a parallel program. Options may stand among the arguments; each overrides its variable.
   -procs N                   MP_PROCS          number of tasks (1)
+                             LAPIS_BIND        core: each task on a core of its own
   -labelio yes|no            MP_LABELIO        begin each line of output with the task's number (no)
   -infolevel 0..6, -ilevel   MP_INFOLEVEL      2 and more say what is started (0)
   -msg_api API               MP_MSG_API        lapi, lapi,mpi, mpi,lapi, mpi_lapi or mpi (lapi)
@@ -205,11 +206,16 @@ pub fn translate(
         program: rest.next().unwrap_or_default(),
         args: rest.collect(),
         env,
-        binding: Binding::None,
+        binding: match settings.choice("LAPIS_BIND", &["core", "none"])? {
+            Some("core") => Binding::Core,
+            _ => Binding::None,
+        },
         tag_output,
         stdin,
         timeout: None,
         grace: Duration::from_secs(2),
+        restarts: 0,
+        keep_going: false,
         verbose: level >= 2,
         hosts: Vec::new(),
         remote: String::new(),

@@ -12,7 +12,7 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use crate::agent::{News, Remote};
 use crate::guard::Guard;
-use crate::job::JobSpec;
+use crate::job::{Fault, JobSpec};
 use crate::output::{Sink, Stream};
 use crate::signals::{self, Signals};
 use crate::spawn::{Local, Outcome};
@@ -27,12 +27,23 @@ pub(crate) fn say(spec: &JobSpec, text: &str) {
     let _ = writeln!(io::stderr(), "{}: {text}", spec.command);
 }
 
+/// A task that was started anew.
+pub(crate) enum Born {
+    Here(Local),
+    There(Remote),
+}
+
+/// Starts a task anew that was started so many times before.
+pub(crate) type Again<'a> = dyn Fn(u32, u32) -> Result<Born, Fault> + 'a;
+
 struct Task {
     /// Absent for a task on another machine.
     local: Option<Local>,
     /// Where it is, for messages.
     shown: String,
     outcome: Option<Outcome>,
+    /// How many processes it had before.
+    before: u32,
 }
 
 /// The processes of a job and what the launcher knows about them.
@@ -49,6 +60,12 @@ pub(crate) struct Running<'a> {
     sinks: BTreeMap<(u32, bool), Sink>,
     /// The launcher's exit code, once something has gone wrong.
     verdict: Option<u8>,
+    /// The exit code of the first task that failed while the others went on.
+    failed: Option<u8>,
+    /// Tasks that may still be started anew.
+    restarts: u32,
+    /// Tasks that are to be started anew.
+    reborn: Vec<u32>,
     /// When politeness ends.
     kill_at: Option<Instant>,
     /// When other machines are given up.
@@ -78,6 +95,9 @@ impl<'a> Running<'a> {
             remotes: Vec::new(),
             sinks: BTreeMap::new(),
             verdict: None,
+            failed: None,
+            restarts: spec.restarts,
+            reborn: Vec::new(),
             kill_at: None,
             leave_at: None,
             deadline: spec.timeout.map(|t| Instant::now() + t),
@@ -101,20 +121,22 @@ impl<'a> Running<'a> {
             self.streams.push(Stream::new(task, from, error));
         }
         let shown = format!("process {}", local.pid.as_raw_nonzero());
-        self.tasks.insert(task, Task { local: Some(local), shown, outcome: None });
+        let before = self.tasks.get(&task).map_or(0, |former| former.before + 1);
+        self.tasks.insert(task, Task { local: Some(local), shown, outcome: None, before });
     }
 
     /// Takes charge of an agent and its tasks.
     pub(crate) fn add_remote(&mut self, remote: Remote) {
         for &task in &remote.tasks {
             let shown = format!("on {}", remote.host);
-            self.tasks.insert(task, Task { local: None, shown, outcome: None });
+            let before = self.tasks.get(&task).map_or(0, |former| former.before + 1);
+            self.tasks.insert(task, Task { local: None, shown, outcome: None, before });
         }
         self.remotes.push(remote);
     }
 
     /// Runs until every task has ended; the result is the launcher's exit code.
-    pub(crate) fn until_the_end(mut self) -> u8 {
+    pub(crate) fn until_the_end(mut self, again: &Again<'_>) -> u8 {
         while self.tasks.values().any(|t| t.outcome.is_none()) {
             self.wait();
             self.hear_aborts();
@@ -131,9 +153,10 @@ impl<'a> Running<'a> {
                 }
             }
             self.record(&ended);
+            self.start_anew(again);
             self.keep_time();
         }
-        self.verdict.unwrap_or(0)
+        self.verdict.or(self.failed).unwrap_or(0)
     }
 
     /// Sleeps until a signal, an abort, output or a deadline; deals with output and agents.
@@ -187,8 +210,7 @@ impl<'a> Running<'a> {
             return;
         }
         let remote = self.remotes.swap_remove(at);
-        let orphans: Vec<u32> =
-            remote.tasks.iter().copied().filter(|t| self.tasks[t].outcome.is_none()).collect();
+        let orphans = remote.left();
         remote.finish();
         if !orphans.is_empty() {
             self.give_up(
@@ -237,8 +259,45 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Notes the ends of tasks; the first bad one ends the job.
+    /// Starts the tasks whose turn it is anew.
+    fn start_anew(&mut self, again: &Again<'_>) {
+        for number in std::mem::take(&mut self.reborn) {
+            let Some(task) = self.tasks.get_mut(&number) else { continue };
+            if let Some(former) = &mut task.local {
+                // With all that it has started and left running.
+                former.finish();
+            }
+            match again(number, task.before + 1) {
+                Ok(Born::Here(local)) => self.add_local(number, local),
+                Ok(Born::There(remote)) => self.add_remote(remote),
+                Err(fault) => {
+                    task.outcome = Some(Outcome::Exited(fault.exit_code().into()));
+                    self.give_up(
+                        fault.exit_code(),
+                        &format!("task {number} cannot be started anew: {fault}"),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Whether a task that failed is to be started anew; if so, notes it.
+    fn is_reborn(&mut self, number: u32, outcome: Outcome) -> bool {
+        if !outcome.failed() || self.restarts == 0 || self.verdict.is_some() || self.interrupts > 0 {
+            return false;
+        }
+        self.restarts -= 1;
+        self.reborn.push(number);
+        let shown = self.tasks.get(&number).map_or("", |t| t.shown.as_str());
+        let left = self.restarts;
+        say(self.spec, &format!("task {number} ({shown}) {outcome}; starting it anew ({left} more times)"));
+        true
+    }
+
+    /// Notes the ends of tasks; the first bad one ends the job, unless it is started anew or the others are to go on.
     fn record(&mut self, ended: &[(u32, Outcome)]) {
+        let for_good: Vec<_> = ended.iter().copied().filter(|(n, o)| !self.is_reborn(*n, *o)).collect();
+        let ended = &for_good[..];
         for (number, outcome) in ended {
             if let Some(task) = self.tasks.get_mut(number) {
                 task.outcome = Some(*outcome);
@@ -250,12 +309,20 @@ impl<'a> Running<'a> {
         if let Some((number, outcome)) = failed.min_by_key(|(_, o)| matches!(o, Outcome::Exited(_))) {
             let others = self.tasks.values().filter(|t| t.outcome.is_none()).count();
             let rest = match others {
+                n if n > 0 && self.spec.keep_going => "; the others go on".to_owned(),
                 0 => String::new(),
                 1 => "; ending the other task".to_owned(),
                 n => format!("; ending the other {n} tasks"),
             };
             let shown = self.tasks.get(number).map_or("", |t| t.shown.as_str());
-            self.give_up(outcome.exit_code(), &format!("task {number} ({shown}) {outcome}{rest}"));
+            let line = format!("task {number} ({shown}) {outcome}{rest}");
+            if !self.spec.keep_going {
+                return self.give_up(outcome.exit_code(), &line);
+            }
+            if self.verdict.is_none() {
+                say(self.spec, &line);
+            }
+            self.failed.get_or_insert(outcome.exit_code());
         }
     }
 
@@ -282,8 +349,7 @@ impl<'a> Running<'a> {
         if self.leave_at.is_some_and(|at| now >= at) {
             self.leave_at = None;
             while let Some(remote) = self.remotes.pop() {
-                let silent: Vec<u32> =
-                    remote.tasks.iter().copied().filter(|t| self.tasks[t].outcome.is_none()).collect();
+                let silent = remote.left();
                 say(
                     self.spec,
                     &format!("host {} does not answer; leaving {} tasks to it", remote.host, silent.len()),

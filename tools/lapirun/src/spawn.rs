@@ -63,13 +63,16 @@ impl Local {
 }
 
 impl Spawner<'_> {
-    /// Starts the task at a place in `here`.
-    pub(crate) fn start(&self, place: usize, stdin: Stdio) -> io::Result<Local> {
+    /// Starts the task at a place in `here`, which was started `before` so many times.
+    pub(crate) fn start(&self, place: usize, before: u32, stdin: Stdio) -> io::Result<Local> {
         let task = self.here[place];
         let mut command = Command::new(self.program);
         command.arg0(self.name).args(self.args);
         command.envs(self.env.iter().map(|(k, v)| (k, v)));
         command.env(variables::TASK, task.to_string()).env(variables::MP_CHILD, task.to_string());
+        if before > 0 {
+            command.env(variables::RESTARTS, before.to_string());
+        }
         match common_tasks(task, self.here) {
             Some(list) => command.env(variables::MP_COMMON_TASKS, list),
             None => command.env_remove(variables::MP_COMMON_TASKS),

@@ -26,7 +26,7 @@ pub(crate) const EXITED: u8 = 0x85;
 pub(crate) const FAULT: u8 = 0x86;
 
 /// Says that both ends are of one version.
-pub(crate) const GREETING: &[u8] = b"lapirun agent 1";
+pub(crate) const GREETING: &[u8] = b"lapirun agent 2";
 /// Longest content of a frame.
 const MAX: usize = 16 << 20;
 
@@ -35,6 +35,10 @@ const MAX: usize = 16 << 20;
 pub(crate) struct Order {
     /// Numbers of the tasks to start here.
     pub(crate) tasks: Vec<u32>,
+    /// All tasks of this machine.
+    pub(crate) here: Vec<u32>,
+    /// How many times these were started before.
+    pub(crate) before: u32,
     pub(crate) program: String,
     pub(crate) args: Vec<String>,
     /// Variables for all tasks; the job's secret is among them.

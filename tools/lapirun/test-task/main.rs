@@ -6,7 +6,7 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lapis_core::bootstrap::{self, Bootstrap, Options};
+use lapis_core::bootstrap::{self, Bootstrap, Entry, Options};
 
 const WAIT: Duration = Duration::from_secs(30);
 
@@ -74,6 +74,24 @@ fn main() {
             let error = job.fence(WAIT).expect_err("the fence cannot complete");
             println!("{error}");
             std::process::exit(9);
+        }
+        // One task dies when all have met, and comes back.
+        "rejoin" => {
+            if job.entry() == Entry::First {
+                job.put(&format!("home{me}"), &[me as u8]).expect("put");
+                job.fence(WAIT).expect("fence");
+                if me == number(1) {
+                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)
+                        .expect("kill");
+                }
+                println!("{me} heard of life {:?}", job.get("back", WAIT).expect("get"));
+            } else {
+                let all: Vec<u8> =
+                    (0..job.tasks()).flat_map(|t| job.get(&format!("home{t}"), WAIT).expect("get")).collect();
+                let life = std::env::var(bootstrap::variables::RESTARTS).unwrap_or_default();
+                job.put("back", &[life.parse().expect("a number")]).expect("put");
+                println!("{me} found {all:?}");
+            }
         }
         // Reports the process, then sleeps in a fence until somebody ends the job.
         "linger" => {

@@ -26,6 +26,8 @@ enum Command {
     Probe,
     /// Measure floors, Lapis and (with --peers) the peers in interleaved rounds, and write a report
     Run(runner::Args),
+    /// Pack, unpack and copy the shapes of applications, beside hand-written loops, memcpy and every MPI found
+    Dgsp(runner::dgsp::Args),
 }
 
 #[derive(clap::Args)]
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Floor(args) => print_floors(&args),
         Command::Run(args) => runner::run(&args),
+        Command::Dgsp(args) => runner::dgsp::run(&args),
         Command::Probe => floor::probe().map(|ns| println!("{ns:.1}")),
     };
     match outcome {

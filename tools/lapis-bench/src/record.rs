@@ -27,12 +27,18 @@ pub struct Record {
     /// Kind of the memory at the target: `heap`, `lapis` (allocated by Lapis, mapped by its peers), `window`, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
+    /// Layout of the bytes, where one is packed or copied (`wrf_x`, `column`, …).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<String>,
+    /// Contiguous blocks of that layout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<u64>,
     /// Anything a reader should know of how it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// The four units.
+/// The units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Unit {
     /// Nanoseconds for one operation.
@@ -47,6 +53,9 @@ pub enum Unit {
     /// Millions of operations a second.
     #[serde(rename = "M/s")]
     Millions,
+    /// Part of a core's time, in percent.
+    #[serde(rename = "%")]
+    Percent,
 }
 
 impl Unit {
@@ -57,6 +66,7 @@ impl Unit {
             Self::Microseconds => "us",
             Self::Gigabytes => "GB/s",
             Self::Millions => "M/s",
+            Self::Percent => "%",
         }
     }
 
@@ -94,6 +104,12 @@ impl Record {
         self
     }
 
+    /// Names the layout of the bytes.
+    pub fn shaped(mut self, shape: &str, blocks: u64) -> Self {
+        (self.shape, self.blocks) = (Some(shape.to_owned()), Some(blocks));
+        self
+    }
+
     /// Prints the record as one line on standard output.
     pub fn print(&self) {
         println!("{}", self.line());
@@ -122,6 +138,8 @@ impl Record {
             max: summary.max,
             samples: summary.samples,
             memory: None,
+            shape: None,
+            blocks: None,
             note: None,
         }
     }

@@ -1,5 +1,5 @@
-//! `lapis-dgsp time`: packs and unpacks each shape with the engine, a hand-written loop, memcpy and peer programs, in turn
-//! within every round, and prints medians and ratios.
+//! `lapis-dgsp time`: packs, unpacks and copies each shape with the engine, a hand-written loop, memcpy and peer programs, in
+//! turn within every round, and prints medians and ratios.
 #![allow(unsafe_code, reason = "times loops over raw memory")]
 
 use std::collections::BTreeMap;
@@ -9,8 +9,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use lapis_bench::record::Record;
+use lapis_bench::stats::Summary;
 use lapis_dgsp::Registered;
-use serde::Serialize;
 
 use crate::file::Failure;
 use crate::shapes::{self, Shape};
@@ -18,7 +19,7 @@ use crate::shapes::{self, Shape};
 /// What is timed, and how.
 #[derive(Args)]
 pub(crate) struct TimeArgs {
-    /// One JSON object a line instead of a table.
+    /// A record of docs/bench-format.md a line instead of a table.
     #[arg(long)]
     json: bool,
     /// Only these shapes.
@@ -35,15 +36,35 @@ pub(crate) struct TimeArgs {
     peer: Vec<String>,
 }
 
-#[derive(Serialize)]
+/// What is timed. `copy` goes from one memory to another of the same layout; by hand, through a packed buffer.
+const DIRECTIONS: [&str; 3] = ["pack", "unpack", "copy"];
+
 struct Row {
     shape: &'static str,
     direction: &'static str,
     bytes: usize,
     blocks: usize,
-    ns: BTreeMap<String, f64>,
+    /// Nanoseconds, by engine.
+    times: BTreeMap<String, Summary>,
+}
+
+impl Row {
     /// Time of the others, divided by ours: above 1 we are faster.
-    ratio: BTreeMap<String, f64>,
+    fn ratios(&self) -> impl Iterator<Item = (&str, f64)> {
+        let ours = self.times["lapis"].median;
+        let others = self.times.iter().filter(|(name, _)| *name != "lapis");
+        others.map(move |(name, time)| (name.as_str(), time.median / ours))
+    }
+
+    fn records(&self) -> impl Iterator<Item = Record> {
+        self.times.iter().map(|(engine, &time)| {
+            let bench = format!("dgsp_{}", self.direction);
+            let (bench, peer) =
+                if engine == "memcpy" { ("memcpy", "floor") } else { (bench.as_str(), engine.as_str()) };
+            let record = Record::latency(bench, self.bytes as u64, time).of(peer, "memory");
+            record.shaped(self.shape, self.blocks as u64)
+        })
+    }
 }
 
 pub(crate) fn run(args: &TimeArgs) -> Result<(), Failure> {
@@ -59,13 +80,13 @@ pub(crate) fn run(args: &TimeArgs) -> Result<(), Failure> {
     let mut means: BTreeMap<String, (f64, u32)> = BTreeMap::new();
     for shape in &all {
         let bench = Bench::new(shape)?;
-        for direction in ["pack", "unpack"] {
+        for direction in DIRECTIONS {
             let row = bench.rounds(direction, args, &mut peers)?;
-            for (engine, ratio) in &row.ratio {
-                let mean = means.entry(engine.clone()).or_default();
+            for (engine, ratio) in row.ratios().filter(|_| direction != "copy") {
+                let mean = means.entry(engine.to_owned()).or_default();
                 *mean = (mean.0 + ratio.ln(), mean.1 + 1);
             }
-            print_row(&row, args.json)?;
+            print_row(&row, args.json);
         }
     }
     if !args.json {
@@ -76,18 +97,17 @@ pub(crate) fn run(args: &TimeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print_row(row: &Row, json: bool) -> Result<(), Failure> {
+fn print_row(row: &Row, json: bool) {
     if json {
-        println!("{}", serde_json::to_string(row)?);
-        return Ok(());
+        row.records().for_each(|r| r.print());
+        return;
     }
     print!("{:<15} {:<7} {:>8} B {:>6} blocks", row.shape, row.direction, row.bytes, row.blocks);
-    print!("  lapis {:>9.0} ns", row.ns["lapis"]);
-    for (engine, ratio) in &row.ratio {
+    print!("  lapis {:>9.0} ns", row.times["lapis"].median);
+    for (engine, ratio) in row.ratios() {
         print!("  {engine} ×{ratio:.2}");
     }
     println!();
-    Ok(())
 }
 
 struct Bench<'s> {
@@ -110,7 +130,7 @@ impl<'s> Bench<'s> {
         Ok(bench)
     }
 
-    /// The engine and the hand-written loop do the same.
+    /// The engine and the hand-written loops do the same.
     fn check(&self) -> Result<(), Failure> {
         let wrong =
             |direction| Failure::Wrong { shape: self.shape.name.to_owned(), direction, engine: "engine" };
@@ -126,58 +146,70 @@ impl<'s> Bench<'s> {
         self.engine.unpack_slice(&mut x, 0, 0, &a)?;
         // SAFETY: memory and buffer have the shape's sizes.
         unsafe { (self.shape.hand.unpack)(self.shape, y.as_mut_ptr(), a.as_mut_ptr()) };
-        if x == y { Ok(()) } else { Err(wrong("unpack")) }
+        if x != y {
+            return Err(wrong("unpack"));
+        }
+        let mut z = vec![0; mem.len()];
+        // SAFETY: both memories have the shape's size.
+        let moved = unsafe {
+            lapis_dgsp::copy(&self.engine, mem.as_ptr(), 0, &self.engine, z.as_mut_ptr(), 0, a.len())
+        }?;
+        if moved == a.len() && z == y { Ok(()) } else { Err(wrong("copy")) }
     }
 
     fn rounds(&self, direction: &'static str, args: &TimeArgs, peers: &mut [Peer]) -> Result<Row, Failure> {
         let s = self.shape;
-        let mut arena = Arena::new(s.memory, s.bytes());
-        let mut other = vec![3u8; s.bytes()];
-        let pack = direction == "pack";
+        let (mut arena, mut far) = (Arena::new(s.memory, s.bytes()), Arena::new(s.memory, s.bytes()));
         let least = Duration::from_micros(args.micros);
         let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for _ in 0..args.rounds.max(1) {
             let mut note = |engine: &str, ns| times.entry(engine.to_owned()).or_default().push(ns);
             let (mem, buf) = arena.halves();
-            let (m, b) = (mem.as_mut_ptr(), buf.as_mut_ptr());
-            note(
-                "lapis",
-                time(least, || {
-                    // SAFETY: memory and buffer have the shape's sizes.
-                    unsafe {
-                        let done = if pack {
-                            self.engine.pack_into(
-                                black_box(m),
-                                0,
-                                std::slice::from_raw_parts_mut(black_box(b), s.bytes()),
-                            )
-                        } else {
-                            self.engine.unpack_from(
-                                black_box(m),
-                                0,
-                                std::slice::from_raw_parts(black_box(b), s.bytes()),
-                            )
-                        };
-                        black_box(done.is_ok());
-                    }
-                }),
-            );
-            let hand = if pack { s.hand.pack } else { s.hand.unpack };
-            // SAFETY: memory and buffer have the shape's sizes.
-            note(
-                "hand",
-                time(least, || unsafe { black_box(hand)(black_box(s), black_box(m), black_box(b)) }),
-            );
-            note("memcpy", time(least, || black_box(&mut other[..]).copy_from_slice(black_box(&*buf))));
-            for peer in &mut *peers {
+            let (far_mem, other) = far.halves();
+            let (m, b, f) = (mem.as_mut_ptr(), buf.as_mut_ptr(), far_mem.as_mut_ptr());
+            // SAFETY: memories and buffer have the shape's sizes.
+            note("lapis", time(least, || unsafe { self.engine_once(direction, m, b, f) }));
+            // SAFETY: as above.
+            note("hand", time(least, || unsafe { self.hand_once(direction, m, b, f) }));
+            note("memcpy", time(least, || black_box(&mut *other).copy_from_slice(black_box(&*buf))));
+            for peer in peers.iter_mut().filter(|_| direction != "copy") {
                 let ns = peer.time(direction, s.name, args.micros)?;
                 note(&peer.name, ns);
             }
         }
-        let ns: BTreeMap<String, f64> = times.into_iter().map(|(k, v)| (k, median(v))).collect();
-        let ours = ns["lapis"];
-        let ratio = ns.iter().filter(|(k, _)| *k != "lapis").map(|(k, v)| (k.clone(), v / ours)).collect();
-        Ok(Row { shape: s.name, direction, bytes: s.bytes(), blocks: self.blocks, ns, ratio })
+        let times = times.into_iter().map(|(name, ns)| (name, Summary::of(&ns))).collect();
+        Ok(Row { shape: s.name, direction, bytes: s.bytes(), blocks: self.blocks, times })
+    }
+
+    /// # Safety
+    /// `mem` and `far` have the size of the shape's memory, `buf` that of its bytes; none overlaps another.
+    unsafe fn engine_once(&self, direction: &str, mem: *mut u8, buf: *mut u8, far: *mut u8) {
+        let (mem, buf, bytes) = (black_box(mem), black_box(buf), self.shape.bytes());
+        // SAFETY: the caller's promise.
+        let done = unsafe {
+            match direction {
+                "pack" => self.engine.pack_into(mem, 0, std::slice::from_raw_parts_mut(buf, bytes)),
+                "unpack" => self.engine.unpack_from(mem, 0, std::slice::from_raw_parts(buf, bytes)),
+                _ => lapis_dgsp::copy(&self.engine, mem, 0, &self.engine, black_box(far), 0, bytes),
+            }
+        };
+        black_box(done.is_ok());
+    }
+
+    /// # Safety
+    /// As `engine_once`.
+    unsafe fn hand_once(&self, direction: &str, mem: *mut u8, buf: *mut u8, far: *mut u8) {
+        let (shape, mem, buf) = (black_box(self.shape), black_box(mem), black_box(buf));
+        // SAFETY: the caller's promise.
+        unsafe {
+            if direction != "unpack" {
+                black_box(shape.hand.pack)(shape, mem, buf);
+            }
+            if direction != "pack" {
+                let to = if direction == "copy" { black_box(far) } else { mem };
+                black_box(shape.hand.unpack)(shape, to, buf);
+            }
+        }
     }
 }
 
@@ -231,11 +263,6 @@ fn time(least: Duration, mut call: impl FnMut()) -> f64 {
         let scale = least.as_secs_f64() / took.as_secs_f64().max(1e-9);
         calls = (f64::from(calls) * (scale * 1.2).clamp(1.5, 100.0)).ceil() as u32;
     }
-}
-
-fn median(mut v: Vec<f64>) -> f64 {
-    v.sort_by(f64::total_cmp);
-    v[v.len() / 2]
 }
 
 /// A program that answers `DIRECTION SHAPE MICROS` with nanoseconds.
@@ -309,8 +336,13 @@ mod tests {
         let args = TimeArgs { json: true, shapes: Vec::new(), rounds: 3, micros: 1, peer };
         let row = bench.rounds("unpack", &args, &mut []).expect("no peer can fail");
         assert_eq!((row.bytes, row.blocks), (4080, 102));
-        assert_eq!(row.ns.keys().collect::<Vec<_>>(), ["hand", "lapis", "memcpy"]);
-        assert!(row.ns.values().all(|&ns| ns > 0.0));
+        assert_eq!(row.times.keys().collect::<Vec<_>>(), ["hand", "lapis", "memcpy"]);
+        assert!(row.times.values().all(|t| t.min > 0.0 && t.samples == 3));
+        let floor = row.records().find(|r| r.peer == "floor").expect("memcpy is timed");
+        assert_eq!(
+            (floor.bench.as_str(), floor.shape.as_deref(), floor.blocks),
+            ("memcpy", Some("nas_lu_y"), Some(102))
+        );
     }
 
     #[test]

@@ -31,7 +31,7 @@ struct Cli {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    diagnostics();
+    lapis_log::install();
     let facts = Facts::gather(cli.transports || !cli.config, cli.config || !cli.transports);
     let text = if cli.json { json(&facts) } else { text::write(&facts, cli.config && !cli.transports) };
     // A closed pipe (`lapis-info | head`) is no reason to complain.
@@ -53,15 +53,6 @@ fn json(facts: &Facts) -> String {
         Ok(text) => text + "\n",
         Err(error) => format!("{{\"error\": \"{error}\"}}\n"),
     }
-}
-
-/// What `LAPIS_LOG` asks for goes to standard error. Refusals are in the listing anyway.
-fn diagnostics() {
-    let filter = tracing_subscriber::EnvFilter::builder()
-        .with_env_var("LAPIS_LOG")
-        .with_default_directive(tracing_subscriber::filter::LevelFilter::WARN.into())
-        .from_env_lossy();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
 }
 
 #[cfg(test)]

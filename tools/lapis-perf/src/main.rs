@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     if let Err(error) = output::reserve(cli.plot.as_deref()) {
         return refuse(&format!("lapis-perf: {error:#}\n"), 1, true);
     }
-    diagnostics();
+    lapis_log::install();
     match run(&cli, &plan) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -66,13 +66,4 @@ fn refuse(text: &str, code: i32, error: bool) -> ExitCode {
         print!("{text}");
     }
     ExitCode::from(u8::try_from(code).unwrap_or(2))
-}
-
-/// Warnings and errors go to standard error, or what `LAPIS_LOG` asks for.
-fn diagnostics() {
-    let filter = tracing_subscriber::EnvFilter::builder()
-        .with_env_var("LAPIS_LOG")
-        .with_default_directive(tracing_subscriber::filter::LevelFilter::WARN.into())
-        .from_env_lossy();
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
 }

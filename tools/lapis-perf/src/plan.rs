@@ -22,7 +22,9 @@ pub(crate) enum Kind {
     FetchAddStream,
     CompareSwap,
     Gfence,
+    FirstInit,
     Init,
+    Blocked,
     RoundTrip { permille: u64 },
     Pause,
 }
@@ -112,7 +114,16 @@ pub(crate) const BENCHES: &[Bench] = {
         bench("fadd_rate", "stream of fetch and add of 8 bytes", FetchAddStream, Millions, &[8], true),
         bench("cas", "compare and swap of 8 bytes with its answer", CompareSwap, Nanoseconds, &[8], true),
         bench("gfence", "global fence of all tasks", Gfence, Nanoseconds, &[0], false),
+        bench(
+            "init_first",
+            "start of the first context: plugins loaded, tasks meet and connect",
+            FirstInit,
+            Microseconds,
+            &[0],
+            false,
+        ),
         bench("init", "start and end of a context, without the launcher", Init, Microseconds, &[0], false),
+        bench("blocked", "processor time of a wait that sleeps, of one core", Blocked, Percent, &[0], false),
     ]
 };
 

@@ -2,7 +2,7 @@
 
 use crate::bench;
 use crate::plan::{Figure, Kind};
-use crate::session::Session;
+use crate::session::{DATA, Session};
 use crate::single;
 use anyhow::Result;
 use lapis_bench::record::{Record, Unit};
@@ -27,6 +27,11 @@ pub(crate) fn measure(
 ) -> Result<Record> {
     if let Some(record) = single::measure(session, figure, budget) {
         return record;
+    }
+    match figure.bench.kind {
+        Kind::FirstInit => return Ok(finished(figure, &[session.first_init.as_nanos() as f64])),
+        Kind::Blocked => return Ok(finished(figure, &blocked(session, pulse)?)),
+        _ => {}
     }
     let mut batch = bench::prepare(session, figure)?;
     let mut timed = |count: u64| -> Result<Duration> {
@@ -56,12 +61,45 @@ pub(crate) fn measure(
             break;
         }
     }
-    let mut record = record(figure, Summary::of(&samples));
+    Ok(finished(figure, &samples))
+}
+
+/// The record of a figure's samples.
+fn finished(figure: &Figure, samples: &[f64]) -> Record {
+    let mut record = record(figure, Summary::of(samples));
     record.note = bench::note(figure).map(str::to_owned);
-    Ok(match figure.memory {
+    match figure.memory {
         Some(memory) => record.in_memory(memory.name()),
         None => record,
-    })
+    }
+}
+
+/// Waits, several times, for a message that the other task sends after a long while; the processor's time in percent of the
+/// clock's. Threads of the library count: the figure is the whole process's.
+fn blocked(session: &Session, pulse: &mut dyn FnMut()) -> Result<Vec<f64>> {
+    let mut samples = Vec::new();
+    for _ in 0..MIN_SAMPLES {
+        session.agree(0)?;
+        let (begin, busy) = (Instant::now(), processor_time());
+        if session.leads() {
+            let expected = session.expected_messages() + 1;
+            session.context.wait_until(|| session.inbox.received() >= expected)?;
+            session.expect_messages(1);
+        } else if session.plays() {
+            std::thread::sleep(Duration::from_millis(250));
+            session.context.send(0, DATA, &[], &[])?;
+        }
+        let share = (processor_time() - busy).as_secs_f64() / begin.elapsed().as_secs_f64();
+        samples.push(100.0 * share);
+        pulse();
+    }
+    Ok(samples)
+}
+
+/// What all threads of this process have used so far.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
 
 fn record(figure: &Figure, ns: Summary) -> Record {
@@ -75,6 +113,7 @@ fn record(figure: &Figure, ns: Summary) -> Record {
         }
         Unit::Gigabytes => Record::bandwidth(name, size, ns),
         Unit::Millions => Record::rate(name, size, ns),
+        Unit::Percent => Record { unit: Unit::Percent, ..Record::latency(name, size, ns) },
     }
 }
 

@@ -10,6 +10,7 @@ use std::alloc::Layout;
 use std::cell::{Cell, OnceCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Counts a message, and stores it if it did not come in one packet.
 pub(crate) const DATA: HandlerId = HandlerId(1);
@@ -25,6 +26,8 @@ pub(crate) struct Session {
     largest: u64,
     transport: Option<String>,
     interrupts: bool,
+    /// How long the start of the first context took.
+    pub(crate) first_init: Duration,
     targets: [OnceCell<Target>; 2],
     /// Contexts opened beside the first.
     opened: Cell<u32>,
@@ -62,7 +65,9 @@ pub(crate) struct Target {
 impl Session {
     /// Joins the job.
     pub(crate) fn start(cli: &Cli, largest: u64) -> Result<Self> {
+        let begin = Instant::now();
         let context = configured(cli.transport.as_deref(), cli.interrupts).init()?;
+        let first_init = begin.elapsed();
         if context.tasks() < 2 {
             bail!(
                 "it takes two tasks to measure what lies between them: start it with \
@@ -91,6 +96,7 @@ impl Session {
             largest,
             transport: cli.transport.clone(),
             interrupts: cli.interrupts,
+            first_init,
             targets: [const { OnceCell::new() }; 2],
             opened: Cell::new(0),
             expected: Cell::new(0),

@@ -7,7 +7,7 @@
 
 mod run;
 
-pub use run::Finished;
+pub use run::{Finished, Running};
 
 use lapis_shm as _;
 use std::ffi::{OsStr, OsString};
@@ -51,6 +51,19 @@ impl Job {
     /// # Panics
     /// The watchdog's time is over; what it prints says who waited for what.
     pub fn run(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Finished {
+        run::finish(self.command(program, args))
+    }
+
+    /// Starts a program on all tasks and lets the test go on.
+    ///
+    /// # Panics
+    /// The launcher can't be started.
+    pub fn start(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Running {
+        Running::start(self.command(program, args))
+    }
+
+    /// The launcher's command line and environment.
+    pub fn command(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Command {
         let mut command = clean(launcher());
         command.args(["-n", &self.tasks.to_string()]).args(&self.options);
         command.arg(program.as_ref()).args(args);
@@ -58,7 +71,7 @@ impl Job {
         for (name, value) in &self.variables {
             command.env(name, value);
         }
-        run::finish(command)
+        command
     }
 }
 
@@ -87,19 +100,31 @@ pub fn folder() -> &'static Path {
 /// A program of the workspace, built first if it is missing: cargo builds another package's programs for no test.
 pub fn program(package: &str, name: &str) -> PathBuf {
     let path = folder().join(name);
-    if path.is_file() {
-        return path;
+    if !path.is_file() {
+        build(package, &["--bin", name]);
     }
+    assert!(path.is_file(), "package {package} gave no {}", path.display());
+    path
+}
+
+/// An example of the workspace that is a plugin, built first if it is missing or stale.
+pub fn example(package: &str, name: &str) -> PathBuf {
+    let path = folder().join(format!("examples/liblapis_{name}.so"));
+    build(package, &["--example", &format!("lapis_{name}")]);
+    assert!(path.is_file(), "package {package} gave no {}", path.display());
+    path
+}
+
+fn build(package: &str, target: &[&str]) {
     let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.args(["build", "--quiet", "-p", package, "--bin", name]);
+    build.args(["build", "--quiet", "-p", package]).args(target);
     build.current_dir(env!("CARGO_MANIFEST_DIR")).arg("--target-dir");
     build.arg(folder().parent().expect("the output directory has a parent"));
     if folder().ends_with("release") {
         build.arg("--release");
     }
     let status = build.status().unwrap_or_else(|e| panic!("{build:?}: {e}"));
-    assert!(status.success() && path.is_file(), "{build:?} gave no {}: {status}", path.display());
-    path
+    assert!(status.success(), "{build:?}: {status}");
 }
 
 fn launcher() -> PathBuf {

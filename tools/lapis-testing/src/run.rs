@@ -2,7 +2,8 @@
 
 use crate::WATCHDOG;
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// What a command left.
@@ -46,30 +47,60 @@ impl Finished {
     }
 }
 
-pub(crate) fn finish(mut command: Command) -> Finished {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    let (out, err) = (child.stdout.take(), child.stderr.take());
-    let out = std::thread::spawn(move || text(out));
-    let err = std::thread::spawn(move || text(err));
-    let start = Instant::now();
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if start.elapsed() > WATCHDOG => {
-                let waiting = who_waits_where(child.id());
-                // The launcher's tasks end with it.
-                let _ = child.kill();
-                let _ = child.wait();
-                let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
-                panic!("watchdog: {command:?} still ran after {WATCHDOG:?}:\n{waiting}\n{out}\n{err}");
+pub(crate) fn finish(command: Command) -> Finished {
+    Running::start(command).wait()
+}
+
+/// A command that runs.
+#[derive(Debug)]
+pub struct Running {
+    line: String,
+    child: Child,
+    start: Instant,
+    out: JoinHandle<String>,
+    err: JoinHandle<String>,
+}
+
+impl Running {
+    pub(crate) fn start(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let line = format!("{command:?}");
+        let mut child = command.spawn().unwrap_or_else(|e| panic!("{line}: {e}"));
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        let out = std::thread::spawn(move || text(out));
+        let err = std::thread::spawn(move || text(err));
+        Self { line, child, start: Instant::now(), out, err }
+    }
+
+    /// The process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end, or for the watchdog's.
+    ///
+    /// # Panics
+    /// The watchdog's time is over; what it prints says who waited for what.
+    pub fn wait(mut self) -> Finished {
+        let join = |t: JoinHandle<String>| t.join().unwrap_or_default();
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => {
+                    return Finished { code: status.code(), out: join(self.out), err: join(self.err) };
+                }
+                Ok(None) if self.start.elapsed() > WATCHDOG => {
+                    let waiting = who_waits_where(self.child.id());
+                    // The launcher's tasks end with it.
+                    let _ = self.child.kill();
+                    let _ = self.child.wait();
+                    let (out, err) = (join(self.out), join(self.err));
+                    panic!("watchdog: {} still ran after {WATCHDOG:?}:\n{waiting}\n{out}\n{err}", self.line);
+                }
+                Ok(None) => std::thread::sleep(Duration::from_millis(5)),
+                Err(e) => panic!("waiting for {}: {e}", self.line),
             }
-            Ok(None) => std::thread::sleep(Duration::from_millis(5)),
-            Err(e) => panic!("waiting for {command:?}: {e}"),
         }
-    };
-    let join = |t: std::thread::JoinHandle<String>| t.join().unwrap_or_default();
-    Finished { code: status.code(), out: join(out), err: join(err) }
+    }
 }
 
 fn text(from: Option<impl Read>) -> String {

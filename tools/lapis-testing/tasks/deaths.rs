@@ -3,7 +3,7 @@
 use crate::join;
 use lapis::core::message::PutArgs;
 use lapis::core::sync::{AtomicU32, AtomicU64, Ordering};
-use lapis::{Context, Delivery, Error, HandlerId, Notify, Result, Source};
+use lapis::{Context, Delivery, Error, HandlerId, Notify, RemoteMemory, Result, Source};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -153,6 +153,37 @@ pub(crate) fn survive() -> Result<()> {
     let refused = context.send(VICTIM, HELLO, &[], &[]).expect_err("a message to a dead task");
     println!("task {me} goes on: {refused}");
     context.terminate()
+}
+
+/// Initialises, does a little of everything and terminates, again and again, until somebody ends it.
+pub(crate) fn turmoil() -> Result<()> {
+    loop {
+        let context = join()?;
+        let (me, tasks) = (context.task(), context.tasks());
+        let heard = count_hellos(&context)?;
+        let own = context.alloc(1 << 12)?;
+        let all = context.all_gather(&own.remote().to_bytes())?;
+        let (all, _) = all.as_chunks();
+        let right = RemoteMemory::from_bytes(&all[((me + 1) % tasks) as usize]);
+        for round in 0..20u64 {
+            let mut back = [0; 8];
+            context.put_bytes(right, &round.to_le_bytes())?;
+            context.get_bytes(right, &mut back)?;
+            context.fetch_add(right, 1)?;
+            for to in 0..tasks {
+                // One packet, many packets, fetched from here.
+                for len in [8, 5000, 200_000] {
+                    context.send(to, HELLO, &[], &vec![7; len])?;
+                }
+            }
+            context.fence()?;
+            context.gfence()?;
+        }
+        context.wait_until(|| heard.load(Ordering::Relaxed) == 20 * 3 * u64::from(tasks))?;
+        context.gfence()?;
+        drop(own);
+        context.terminate()?;
+    }
 }
 
 /// A forked child can't use the parent's context, and the parent can.

@@ -1,6 +1,40 @@
 //! Systems that give little or refuse.
 
-use lapis::Result;
+use lapis::core::sync::{AtomicU64, Ordering};
+use lapis::{Delivery, HandlerId, Result};
+use std::sync::Arc;
+
+/// What the program sets through the builder goes over the environment, for the plugins as well.
+pub(crate) fn heap_of_the_builder() -> Result<()> {
+    let context = lapis::builder().set("LAPIS_SHM_HEAP", "1M").init()?;
+    drop(context.alloc(1 << 16)?);
+    let refused = context.alloc(8 << 20).expect_err("eight times as much as the heap");
+    println!("heap: {}", refused.with_causes());
+    context.gfence()?;
+    context.terminate()
+}
+
+/// Messages with completion handlers between two tasks that hold no memory of their own to speak of.
+pub(crate) fn frugal() -> Result<()> {
+    const COUNT: u64 = 50;
+    let context = lapis::init()?;
+    let ran = Arc::new(AtomicU64::new(0));
+    let here = Arc::clone(&ran);
+    context.set_handler(HandlerId(1), move |_, _| {
+        let here = Arc::clone(&here);
+        Delivery::bury().then(move |_| {
+            here.fetch_add(1, Ordering::Relaxed);
+        })
+    })?;
+    context.gfence()?;
+    for _ in 0..COUNT {
+        context.send((context.task() + 1) % context.tasks(), HandlerId(1), &[], b"sixteen or so bytes")?;
+    }
+    context.wait_until(|| ran.load(Ordering::Relaxed) == COUNT)?;
+    println!("frugal: {COUNT} handlers ran");
+    context.gfence()?;
+    context.terminate()
+}
 
 /// No more open files than this.
 pub(crate) fn descriptors(limit: u64) -> Result<()> {

@@ -19,14 +19,17 @@ fn main() -> ExitCode {
         "fence-storm" => memory::fence_storm(),
         "leave-unevenly" => talk::leave_unevenly(),
         "die" => deaths::die(&detail),
+        "turmoil" => deaths::turmoil(),
         "survive" => deaths::survive(),
         "fork" => deaths::fork(),
+        "builder-heap" => limits::heap_of_the_builder(),
         "few-descriptors" => {
             limits::descriptors(detail.parse().unwrap_or(64)).and_then(|()| talk::all_to_all())
         }
         "little-address-space" => {
             limits::address_space(detail.parse().unwrap_or(0)).and_then(|()| talk::all_to_all())
         }
+        "frugal" => limits::address_space(detail.parse().unwrap_or(0)).and_then(|()| limits::frugal()),
         "no-attach" => {
             limits::refuse_attach().and_then(|()| talk::all_to_all()).and_then(|()| memory::one_sided())
         }

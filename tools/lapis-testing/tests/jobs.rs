@@ -180,3 +180,18 @@ fn a_system_that_refuses_cross_memory_attach_gets_two_copies() {
     let forced = run(&Job::new(2).var("LAPIS_SHM_COPY", "cma"), &["no-attach"]).expect(3);
     assert!(forced.out.contains("LAPIS_SHM_COPY"), "{forced:?}");
 }
+
+#[test]
+fn the_builders_settings_reach_the_plugins() {
+    let done = run(&Job::new(2).var("LAPIS_SHM_HEAP", "64M"), &["builder-heap"]).expect(0);
+    let lines: Vec<&str> = done.out.lines().filter(|l| l.contains("LAPIS_SHM_HEAP")).collect();
+    assert_eq!(lines.len(), 2, "{done:?}");
+}
+
+#[test]
+fn a_task_that_nothing_reaches_is_told_what_was_sought() {
+    let done = run(&Job::new(2).var("LAPIS_TRANSPORT", "loopback"), &["all-to-all"]).expect(3);
+    for part in ["no transport reaches task", "shm: there, but not asked for", "plugins were sought in /"] {
+        assert!(done.out.contains(part), "{part}: {done:?}");
+    }
+}

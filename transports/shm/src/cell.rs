@@ -6,7 +6,7 @@
 use lapis_core::sync::UnsafeCell;
 
 /// Bytes that ride in a slot beside its header.
-pub(crate) const INLINE: usize = 56;
+pub(crate) use lapis_core::transport::lane::INLINE;
 
 /// The payload of a slot.
 #[repr(C, align(8))]
@@ -134,50 +134,3 @@ mod imp {
 pub(crate) use imp::Area;
 #[cfg(loom)]
 pub(crate) use imp::Watched;
-
-/// Copies up to some sixty bytes without a call.
-///
-/// # Safety
-/// As [`std::ptr::copy_nonoverlapping`].
-#[inline(always)]
-pub(crate) unsafe fn copy_small(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: every access lies inside `from..from + len` and `to..to + len`; the last word of a range may overlap the
-    // word before it, which rewrites equal bytes.
-    unsafe {
-        if len >= 8 {
-            let last = len - 8;
-            let mut at = 0;
-            while at < last {
-                to.add(at).cast::<u64>().write_unaligned(from.add(at).cast::<u64>().read_unaligned());
-                at += 8;
-            }
-            to.add(last).cast::<u64>().write_unaligned(from.add(last).cast::<u64>().read_unaligned());
-        } else if len >= 4 {
-            let last = len - 4;
-            let tail = from.add(last).cast::<u32>().read_unaligned();
-            to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned());
-            to.add(last).cast::<u32>().write_unaligned(tail);
-        } else if len > 0 {
-            to.write(*from);
-            to.add(len / 2).write(*from.add(len / 2));
-            to.add(len - 1).write(*from.add(len - 1));
-        }
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn small_copies_copy_everything_and_nothing_else() {
-        let from: Vec<u8> = (1..=INLINE as u8).collect();
-        for len in 0..=INLINE {
-            let mut to = [0u8; INLINE + 8];
-            // SAFETY: both ranges have `len` bytes.
-            unsafe { copy_small(from.as_ptr(), to.as_mut_ptr(), len) };
-            assert_eq!(to[..len], from[..len]);
-            assert!(to[len..].iter().all(|b| *b == 0), "length {len} wrote past its end");
-        }
-    }
-}

@@ -286,7 +286,7 @@ impl Shm {
         // SYNC: pairs with the receiver's Acquire load of `claims`: the member's word is there.
         header.members_used.fetch_max(member as u32 + 1, Ordering::AcqRel);
         header.claims.0.fetch_add(1, Ordering::AcqRel);
-        self.outbox.outs[dense] = out;
+        self.outbox.set(dense, out);
         let peer = &mut self.peers[dense];
         (peer.base, peer.pid, peer.member, peer.state) = (base, who.pid, member, State::Open);
         peer.segment = Some(segment);
@@ -343,7 +343,7 @@ impl Shm {
         peer.state = State::Down;
         peer.last_shared = self.inbox.claimed();
         // Nothing more goes out; the lane's memory stays mapped.
-        self.outbox.outs[dense] = Out::closed();
+        self.outbox.set(dense, Out::closed());
         self.inbox.dying.push(dense);
         self.inbox.look_again();
     }

@@ -10,10 +10,10 @@ use std::mem::offset_of;
 /// First word of a finished segment, stored last.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"LapisShm");
 /// Version of the layout and of the greeting.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// Slots of a lane.
-pub(crate) const SLOTS: usize = 256;
+pub(crate) const SLOTS: usize = 64;
 /// Bytes of a lane's data ring.
 pub(crate) const DATA: usize = 256 << 10;
 /// Senders with a lane of their own.
@@ -27,7 +27,7 @@ pub(crate) const MAX_MESSAGE: usize = CHUNK;
 /// Senders that a segment can have at once.
 pub(crate) const MEMBERS: usize = 4096;
 /// With more lanes than this in use the receiver reads a bitmap instead of every lane.
-pub(crate) const DIRECT_LANES: usize = 8;
+pub(crate) const DIRECT_LANES: usize = lapis_core::transport::lane::MAX_DIRECT;
 
 pub(crate) type Tx = LaneTx<SLOTS, DATA>;
 pub(crate) type Rx = LaneRx<SLOTS, DATA>;
@@ -67,14 +67,13 @@ pub(crate) struct Header {
 }
 
 /// One lane.
-#[repr(C, align(64))]
+#[repr(C, align(128))]
 pub(crate) struct Lane {
     control: Control,
+    /// Also makes a lane's size an odd number of slots, so that the next slots of many lanes don't fight for one cache set.
     _apart: [u64; 8],
     slots: [Slot; SLOTS],
     data: [[u64; 8]; DATA / 64],
-    /// Makes the stride an odd number of lines, so that the next slots of many lanes don't fight for one cache set.
-    _stagger: [u64; 8],
 }
 
 /// Everything before the heap.
@@ -86,8 +85,8 @@ pub(crate) struct Fixed {
     lanes: [Lane; LANES],
 }
 
-const _: () = assert!(size_of::<Slot>() == 64 && size_of::<Control>() == 64);
-const _: () = assert!((size_of::<Lane>() / 64) % 2 == 1);
+const _: () = assert!(size_of::<Slot>() == lapis_core::transport::lane::SLOT && size_of::<Control>() == 64);
+const _: () = assert!((size_of::<Lane>() / 128) % 2 == 1);
 
 /// Where the heap begins: on a boundary of huge pages.
 pub(crate) const HEAP: usize = size_of::<Fixed>().next_multiple_of(2 << 20);

@@ -7,7 +7,7 @@
 //! abstract socket, so that nothing is in the file system, the size of `/dev/shm` does not matter, and nothing stays
 //! behind whatever ends the tasks.
 //!
-//! * `ring`: the lane of one sender to one receiver. A message of up to 56 bytes is one cache line whose first word,
+//! * `ring`: the lane of one sender to one receiver. A message of up to 120 bytes is one slot whose first word,
 //!   stored last, says that it is there; longer ones lie in a data ring beside the lane, and the receiver reads both
 //!   in place.
 //! * `shared`: the ring for senders number 65 and later; a sender that dies leaves no hole that blocks others.
@@ -32,7 +32,7 @@
 //!
 //! # Limits
 //!
-//! * Messages up to 16 KiB; a lane holds 256 messages and 256 KiB of long ones.
+//! * Messages up to 16 KiB; a lane holds 64 messages and 256 KiB of long ones.
 //! * 64 senders with lanes and about 4000 others per receiver. Tasks must share host, network namespace and user.
 //! * One descriptor per peer and six of our own; while connections are made, a few more.
 //! * One segment of address space per peer: 20 MiB and the heap. Where address space is limited the heap shrinks, and

@@ -1,10 +1,11 @@
 //! The model checker on the very code that ships: `RUSTFLAGS="--cfg loom" cargo test -p lapis-shm --release --lib`.
 
-use crate::cell::{Area, INLINE, Payload, Watched, copy_small};
+use crate::cell::{Area, INLINE, Payload, Watched};
 use crate::ring::{Control, LaneRx, LaneTx, Slot};
 use crate::shared::{Places, SharedRx, SharedTx};
 use crate::wake::{Attention, Sleeper, look, look_again, take_sleeper};
 use lapis_core::sync::{Arc, AtomicU32, AtomicU64, Ordering, fence, thread};
+use lapis_core::transport::lane::copy_short;
 // tidy-allow(atomics): counts executions of the model, outside of it.
 use std::sync::atomic::{AtomicUsize, Ordering as Plain};
 
@@ -107,18 +108,18 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
 
 #[test]
 fn a_lane_of_two_slots_wraps() {
-    explore("lane, inline", 20, None, || lane::<2, 256>(&[8, 56, 0, 24]));
+    explore("lane, inline", 20, None, || lane::<2, 256>(&[8, INLINE, 0, 24]));
 }
 
 #[test]
 fn a_data_ring_of_two_messages_wraps() {
-    // Quarter of 512 is 128: messages of two lines; the third does not fit before the end.
-    explore("lane, data ring", 20, Some(3), || lane::<2, 512>(&[128, 70, 128, 128, 100]));
+    // Quarter of 1024 is 256: messages of four lines; the third does not fit before the end.
+    explore("lane, data ring", 20, Some(3), || lane::<2, 1024>(&[256, 130, 256, 256, 200]));
 }
 
 #[test]
 fn inline_and_data_messages_mix() {
-    explore("lane, mixed", 20, Some(3), || lane::<2, 256>(&[64, 8, 60, 64]));
+    explore("lane, mixed", 20, Some(3), || lane::<2, 512>(&[128, 8, 124, 128]));
 }
 
 struct Ring {
@@ -158,7 +159,7 @@ fn send<const SLOTS: usize>(tx: &mut SharedTx<SLOTS, CHUNK>, number: u8, len: us
     };
     // SAFETY: the claimed place has `len` bytes.
     unsafe {
-        copy_small([number; 64].as_ptr(), place, len);
+        copy_short([number; 64].as_ptr(), place, len);
         tx.publish(pos, len);
     }
 }
@@ -202,6 +203,58 @@ fn a_hole_left_by_a_dead_sender_is_stepped_over() {
         }
         victim.join().unwrap();
         living.join().unwrap();
+    });
+}
+
+/// The next message's sender, length and first byte; all its bytes are alike.
+///
+/// # Safety
+/// The ring is alive.
+unsafe fn received(rx: &mut SharedRx<2, CHUNK>) -> Option<(u16, usize, u8)> {
+    let message = rx.next(|_| false)?.unwrap();
+    // SAFETY: the message stays in place until it is released.
+    let bytes: Vec<u8> = (0..message.len).map(|at| unsafe { *message.data.add(at) }).collect();
+    assert!(bytes.iter().all(|b| *b == bytes[0]), "torn: {bytes:?}");
+    rx.release();
+    Some((message.member, message.len, bytes[0]))
+}
+
+/// Two living senders, one message each, in a ring that stands one slot before its end: whoever is second wraps.
+#[test]
+fn two_senders_wrap_the_shared_ring() {
+    explore("shared ring, two senders, wrapping", 20, Some(2), || {
+        let ring = Ring::new(2);
+        // SAFETY: the ring outlives both ends.
+        let mut rx = unsafe { SharedRx::<2, CHUNK>::attach(ring.places()) };
+        // SAFETY: as above.
+        send(&mut unsafe { SharedTx::<2, CHUNK>::attach(ring.places(), 0) }, 9, 8);
+        // SAFETY: the message stays in place until it is released.
+        assert!(unsafe { received(&mut rx) } == Some((0, 8, 9)));
+        let senders: Vec<_> = [(1u16, 8), (2, 64)]
+            .map(|(member, len)| {
+                let ring = Arc::clone(&ring);
+                thread::spawn(move || {
+                    // SAFETY: the ring outlives the thread.
+                    let mut tx = unsafe { SharedTx::<2, CHUNK>::attach(ring.places(), member) };
+                    send(&mut tx, member as u8, len);
+                })
+            })
+            .into();
+        let mut seen = Vec::new();
+        while seen.len() < 2 {
+            // SAFETY: as above.
+            match unsafe { received(&mut rx) } {
+                Some(message) => seen.push(message),
+                None => thread::yield_now(),
+            }
+        }
+        for sender in senders {
+            sender.join().unwrap();
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, [(1, 8, 1), (2, 64, 2)], "a message was lost, doubled or damaged");
+        // SAFETY: as above.
+        assert!(unsafe { received(&mut rx) }.is_none());
     });
 }
 

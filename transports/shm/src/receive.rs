@@ -9,7 +9,9 @@ use crate::transport::Shm;
 use crate::waiter::Bell;
 use crate::wake::{BITMAP, SLEEP};
 use lapis_core::sync::{Arc, Ordering};
+use lapis_core::transport::lane::ReceiveLanes;
 use lapis_core::transport::{Event, PeerId, Status};
+use std::cell::UnsafeCell;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
@@ -28,6 +30,12 @@ struct InLane {
     number: u8,
     bell: Arc<Bell>,
 }
+
+/// The list for core, at a place of its own.
+struct Direct(UnsafeCell<ReceiveLanes>);
+
+// SAFETY: it names lanes that move with the inbox that owns both.
+unsafe impl Send for Direct {}
 
 /// What was found wrong while collecting.
 struct Broken {
@@ -80,6 +88,8 @@ pub(crate) struct Inbox {
     place: [u8; LANES],
     many: ManyRx,
     many_used: bool,
+    /// The lanes that core reads itself.
+    direct: Box<Direct>,
     /// By member number: the peer's place, or `u32::MAX`.
     members: Vec<u32>,
     /// Peers that are down and whose last messages are being delivered.
@@ -105,6 +115,7 @@ impl Inbox {
             // SAFETY: the segment lives as long as this.
             many: unsafe { ManyRx::attach(layout::shared(segment.base())) },
             many_used: false,
+            direct: Box::new(Direct(UnsafeCell::new(ReceiveLanes::none()))),
             members: Vec::new(),
             dying: Vec::new(),
             scratch: Vec::new(),
@@ -118,6 +129,24 @@ impl Inbox {
     /// Makes the next poll look at the table of senders.
     pub(crate) fn look_again(&mut self) {
         self.seen_claims = None;
+    }
+
+    /// [`Transport::receive_lanes`](lapis_core::transport::Transport::receive_lanes).
+    pub(crate) fn direct(&self) -> *const ReceiveLanes {
+        self.direct.0.get()
+    }
+
+    /// Says which lanes core reads itself: all, or none where there is more to look at than lanes.
+    fn share_lanes(&mut self) {
+        let mut shared = ReceiveLanes::none();
+        if !self.marked && !self.many_used && self.lanes.len() <= shared.lanes.len() {
+            shared.count = self.lanes.len() as u32;
+            for (to, lane) in shared.lanes.iter_mut().zip(&self.lanes) {
+                *to = lane.rx.line();
+            }
+        }
+        // SAFETY: core reads it between our calls only.
+        unsafe { *self.direct.0.get() = shared };
     }
 
     /// How far senders have claimed the shared ring.
@@ -286,11 +315,12 @@ impl Shm {
                 || inbox.lanes.iter().chain(&inbox.discarded).any(|l| l.number as usize == member);
             if let (Some(dense), false) = (dense, known) {
                 // SAFETY: the segment lives as long as the inbox; one `Rx` per lane.
-                let rx = unsafe {
+                let mut rx = unsafe {
                     let (slots, control, data) = layout::lane(inbox.segment.base(), member);
                     Rx::attach(slots, control, data, layout::MAX_MESSAGE)
                 };
                 let peer = self.peers[dense].address.task;
+                rx.share(peer, &raw const self.bell.progress.next[member]);
                 let lane = InLane { rx, peer, dense, number: member as u8, bell: Arc::clone(&self.bell) };
                 lane.rx.tell_position(&self.bell.progress.next[member]);
                 if self.peers[dense].state == State::Gone {
@@ -309,6 +339,7 @@ impl Shm {
             self.bell.sleeper.set(BITMAP);
             // From here on every sender sees the bit; what was published without it is found by a full look.
             self.bell.barrier();
+            self.inbox.share_lanes();
         }
         self.inbox.pending = u64::MAX;
     }
@@ -389,6 +420,7 @@ impl Inbox {
         }
         self.bell.progress.lanes.store(bits, Ordering::Relaxed);
         self.turn = 0;
+        self.share_lanes();
     }
 
     fn remove_lanes(&mut self, which: impl Fn(&InLane) -> bool) {

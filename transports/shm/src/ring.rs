@@ -1,6 +1,6 @@
-//! The single-producer lane: one cache line per message.
+//! The single-producer lane: one slot per message.
 //!
-//! A slot is one cache line: an 8-byte header, written last, and 56 bytes of payload. The header carries the low half
+//! A slot is two cache lines, of which most messages need one: an 8-byte header, written last, and 120 bytes of payload. The header carries the low half
 //! of the message's position plus one, so a slot is full exactly when its header names the position that the receiver
 //! expects: nobody ever clears it, and since headers stand at fixed places, no payload can be taken for one. Longer
 //! messages put their bytes, contiguously, into the lane's data ring. Both sides compute where from the lengths alone;
@@ -12,10 +12,13 @@
 //! Everything here is memory-safe against a peer that writes nonsense: positions are masked and lengths checked.
 
 use crate::cell::{Area, INLINE, Payload};
-use lapis_core::sync::{AtomicU64, Ordering};
+use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
+use lapis_core::transport::PeerId;
+use lapis_core::transport::lane::{self, ReceiveLane, SendLane};
+use std::ptr::NonNull;
 
 /// One message.
-#[repr(C, align(64))]
+#[repr(C, align(128))]
 pub(crate) struct Slot {
     /// Position plus one (32 bits), length (32 bits).
     pub(crate) head: AtomicU64,
@@ -52,9 +55,8 @@ fn after(start: u64, len: usize) -> u64 {
 
 /// The sending end.
 pub(crate) struct LaneTx<const SLOTS: usize, const DATA: usize> {
-    slots: *const Slot,
-    head: u64,
-    limit: u64,
+    /// What core may use, too; owned, at a place that never changes.
+    line: NonNull<SendLane>,
     data: Area,
     data_head: u64,
     data_limit: u64,
@@ -74,15 +76,20 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
             ((*control).tail.load(Ordering::Acquire), (*control).data_tail.load(Ordering::Acquire))
         };
         let (limit, data_limit) = (head.wrapping_add(SLOTS as u64), data_head.wrapping_add(DATA as u64));
-        Self { slots, head, limit, data, data_head, data_limit, control }
+        let line = SendLane {
+            slots: slots.cast_mut().cast(),
+            mask: SLOTS as u64 - 1,
+            position: head,
+            limit,
+            attention: std::ptr::null(),
+        };
+        Self { line: keep(line), data, data_head, data_limit, control }
     }
 
     /// A lane in which nothing fits.
     pub(crate) fn closed() -> Self {
         Self {
-            slots: std::ptr::null(),
-            head: 0,
-            limit: 0,
+            line: keep(SendLane::closed()),
             data: Area(std::ptr::null_mut()),
             data_head: 0,
             data_limit: 0,
@@ -90,11 +97,41 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
         }
     }
 
+    /// The end as core sees it.
+    #[inline(always)]
+    pub(crate) fn line(&self) -> *mut SendLane {
+        self.line.as_ptr()
+    }
+
+    /// Says which word is to be read after each message.
+    pub(crate) fn set_attention(&mut self, word: *const AtomicU32) {
+        // SAFETY: ours, and core is not in the middle of using it.
+        unsafe { (*self.line.as_ptr()).attention = word };
+    }
+
+    /// Becomes `other` without changing its place: core may know it.
+    pub(crate) fn replace(&mut self, other: Self) {
+        // SAFETY: both are ours; core is not in the middle of using them.
+        unsafe { std::ptr::swap(self.line.as_ptr(), other.line.as_ptr()) };
+        (self.data, self.data_head, self.data_limit, self.control) =
+            (other.data, other.data_head, other.data_limit, other.control);
+    }
+
+    #[inline(always)]
+    fn slot(&self) -> *const Slot {
+        // SAFETY: ours, and core is not in the middle of using it; the index is masked.
+        unsafe {
+            let line = &*self.line.as_ptr();
+            line.slots.cast::<Slot>().add(line.position as usize & (SLOTS - 1))
+        }
+    }
+
     /// Whether the cached positions leave room for a slot. No room does not mean that there is none: see
     /// [`refresh`](Self::refresh).
     #[inline(always)]
     pub(crate) fn has_room(&self) -> bool {
-        self.head != self.limit
+        // SAFETY: ours, and core is not in the middle of using it.
+        unsafe { (*self.line.as_ptr()).has_room() }
     }
 
     /// Reads how far the receiver got. Says whether a slot is free.
@@ -106,24 +143,22 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
         // SYNC: pairs with the Release store of `release`: what the receiver read before, it has read.
         // SAFETY: the lane is alive by the promise of `attach`.
         let tail = unsafe { (*self.control).tail.load(Ordering::Acquire) };
-        self.limit = tail.wrapping_add(SLOTS as u64);
+        // SAFETY: ours, and core is not in the middle of using it.
+        unsafe { (*self.line.as_ptr()).limit = tail.wrapping_add(SLOTS as u64) };
         self.has_room()
     }
 
-    /// The 56 bytes of the next slot.
+    /// The 120 bytes of the next slot.
     ///
     /// # Safety
     /// [`has_room`](Self::has_room).
     #[inline(always)]
     pub(crate) unsafe fn payload(&self) -> *mut u8 {
         // SAFETY: the index is masked; the receiver is done with the slot.
-        unsafe {
-            let slot = self.slots.add(self.head as usize & (SLOTS - 1));
-            Payload::for_write(&raw const (*slot).payload)
-        }
+        unsafe { Payload::for_write(&raw const (*self.slot()).payload) }
     }
 
-    /// Room for a message of `len` > 56 bytes in the data ring; `None` when it is full.
+    /// Room for a message of `len` > 120 bytes in the data ring; `None` when it is full.
     ///
     /// # Safety
     /// The lane is attached.
@@ -147,7 +182,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
         Some(unsafe { self.data.for_write(start as usize & (DATA - 1), len) })
     }
 
-    /// Hands over the next slot, whose payload (`len` ≤ 56) or data ([`data_room`](Self::data_room) of the same
+    /// Hands over the next slot, whose payload (`len` ≤ 120) or data ([`data_room`](Self::data_room) of the same
     /// length) has been written.
     ///
     /// # Safety
@@ -157,20 +192,32 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
         if len > INLINE {
             self.data_head = after(place::<DATA>(self.data_head, len), len);
         }
-        let seq = self.head.wrapping_add(1) as u32;
-        // SAFETY: the index is masked.
-        let slot = unsafe { self.slots.add(self.head as usize & (SLOTS - 1)) };
-        // SYNC: pairs with the Acquire load of `LaneRx::next`.
-        // SAFETY: the slot is alive.
-        unsafe { (*slot).head.store(u64::from(seq) | (len as u64) << 32, Ordering::Release) };
-        self.head = self.head.wrapping_add(1);
+        // SAFETY: the slot is alive; the line is ours, and core is not in the middle of using it.
+        unsafe {
+            let line = self.line.as_ptr();
+            // SYNC: pairs with the Acquire load of `LaneRx::next`.
+            (*self.slot()).head.store(lane::head((*line).position, len), Ordering::Release);
+            (*line).position = (*line).position.wrapping_add(1);
+        }
     }
+}
+
+impl<const SLOTS: usize, const DATA: usize> Drop for LaneTx<SLOTS, DATA> {
+    fn drop(&mut self) {
+        // SAFETY: made by `keep`; core forgets it before the instance closes.
+        drop(unsafe { Box::from_raw(self.line.as_ptr()) });
+    }
+}
+
+/// Puts something at a place of its own.
+fn keep<T>(value: T) -> NonNull<T> {
+    NonNull::from(Box::leak(Box::new(value)))
 }
 
 /// The receiving end.
 pub(crate) struct LaneRx<const SLOTS: usize, const DATA: usize> {
-    slots: *const Slot,
-    next: u64,
+    /// What core may use, too; owned, at a place that never changes.
+    line: NonNull<ReceiveLane>,
     released: u64,
     data: Area,
     data_next: u64,
@@ -190,13 +237,54 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
             ((*control).tail.load(Ordering::Relaxed), (*control).data_tail.load(Ordering::Relaxed))
         };
         let max = max.min(DATA / 4);
-        Self { slots, next, released: next, data, data_next, data_released: data_next, control, max }
+        let line = keep(ReceiveLane {
+            slots: slots.cast(),
+            mask: SLOTS as u64 - 1,
+            position: next,
+            limit: next, // Nothing for core before `tell_to`.
+            told: std::ptr::null(),
+            peer: 0,
+        });
+        Self { line, released: next, data, data_next, data_released: data_next, control, max }
+    }
+
+    /// Lets core read the lane: it is from `peer`, and the position is to be told at `told`.
+    pub(crate) fn share(&mut self, peer: PeerId, told: *const AtomicU64) {
+        // SAFETY: ours, and core does not know it yet.
+        let line = unsafe { &mut *self.line.as_ptr() };
+        (line.peer, line.told) = (peer, told);
+        self.lend();
+    }
+
+    /// The end as core sees it.
+    pub(crate) fn line(&self) -> *mut ReceiveLane {
+        self.line.as_ptr()
+    }
+
+    /// Core may take half a lane before slots must be given back.
+    #[inline(always)]
+    fn lend(&mut self) {
+        // SAFETY: ours, and core is not in the middle of using it.
+        let line = unsafe { &mut *self.line.as_ptr() };
+        if !line.told.is_null() {
+            line.limit = self.released.wrapping_add(SLOTS as u64 / 2);
+        }
+    }
+
+    /// Position of the next message.
+    #[inline(always)]
+    fn next_position(&self) -> u64 {
+        // SAFETY: ours, and core is not in the middle of using it.
+        unsafe { (*self.line.as_ptr()).position }
     }
 
     #[inline(always)]
     fn slot(&self, ahead: u64) -> *const Slot {
-        // SAFETY: the index is masked.
-        unsafe { self.slots.add(self.next.wrapping_add(ahead) as usize & (SLOTS - 1)) }
+        // SAFETY: as above; the index is masked.
+        unsafe {
+            let line = &*self.line.as_ptr();
+            line.slots.cast::<Slot>().add(line.position.wrapping_add(ahead) as usize & (SLOTS - 1))
+        }
     }
 
     /// Whether a message waits.
@@ -205,7 +293,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
         // SYNC: pairs with the Release store of `publish`; Acquire for the sake of the caller that goes on to read.
         // SAFETY: the slot is alive.
         let head = unsafe { (*self.slot(0)).head.load(Ordering::Acquire) };
-        head as u32 == self.next.wrapping_add(1) as u32
+        head as u32 == self.next_position().wrapping_add(1) as u32
     }
 
     /// The next message: its bytes stay in place until [`release`](Self::release).
@@ -215,7 +303,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
         // SYNC: pairs with the Release store of `publish`: the payload is there.
         // SAFETY: the slot is alive.
         let head = unsafe { (*slot).head.load(Ordering::Acquire) };
-        if head as u32 != self.next.wrapping_add(1) as u32 {
+        if head as u32 != self.next_position().wrapping_add(1) as u32 {
             return None;
         }
         let len = (head >> 32) as usize;
@@ -232,14 +320,15 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
                 self.data.for_read(start as usize & (DATA - 1), len)
             }
         };
-        self.next = self.next.wrapping_add(1);
+        // SAFETY: ours, and core is not in the middle of using it.
+        unsafe { (*self.line.as_ptr()).position = self.next_position().wrapping_add(1) };
         Some(Ok((at, len)))
     }
 
     /// Copies the position of the next message to where sleepers look.
     #[inline(always)]
     pub(crate) fn tell_position(&self, to: &AtomicU64) {
-        to.store(self.next, Ordering::Relaxed);
+        to.store(self.next_position(), Ordering::Relaxed);
     }
 
     /// Asks the cache for the slot `ahead` places further on.
@@ -257,7 +346,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
     /// Gives back everything that [`next`](Self::next) returned so far; tells the sender if it is worth telling.
     #[inline(always)]
     pub(crate) fn release(&mut self) {
-        if self.next.wrapping_sub(self.released) >= (SLOTS as u64).div_ceil(4)
+        if self.next_position().wrapping_sub(self.released) >= (SLOTS as u64).div_ceil(4)
             || self.data_next.wrapping_sub(self.data_released) >= DATA as u64 / 4
         {
             self.release_now();
@@ -266,14 +355,22 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
 
     /// As [`release`](Self::release), whether worth telling or not.
     pub(crate) fn release_now(&mut self) {
-        self.released = self.next;
+        self.released = self.next_position();
         self.data_released = self.data_next;
+        self.lend();
         // SYNC: pairs with the Acquire loads of `refresh` and `data_room`: our reads are over.
         // SAFETY: the lane is alive.
         unsafe {
             (*self.control).data_tail.store(self.data_next, Ordering::Release);
-            (*self.control).tail.store(self.next, Ordering::Release);
+            (*self.control).tail.store(self.released, Ordering::Release);
         }
+    }
+}
+
+impl<const SLOTS: usize, const DATA: usize> Drop for LaneRx<SLOTS, DATA> {
+    fn drop(&mut self) {
+        // SAFETY: made by `keep`; the list of lanes that core reads no longer names it.
+        drop(unsafe { Box::from_raw(self.line.as_ptr()) });
     }
 }
 

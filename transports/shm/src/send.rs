@@ -1,6 +1,6 @@
 //! The sending side.
 
-use crate::cell::{INLINE, copy_small};
+use crate::cell::INLINE;
 use crate::connect::State;
 use crate::hello;
 use crate::layout::{ManyTx, Tx};
@@ -8,6 +8,7 @@ use crate::sys;
 use crate::transport::Shm;
 use crate::wake::{self, Attention, BITMAP, CLOSED, FENCE, NEEDY, SLEEP, SOCKET};
 use lapis_core::sync::{AtomicU64, Ordering};
+use lapis_core::transport::lane::{SendLane, copy_short};
 use lapis_core::transport::{PeerId, Status};
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -64,9 +65,36 @@ impl Outbox {
         self.outs.push(Out::closed());
         self.outs.len() - 1
     }
+
+    /// Changes how a peer is sent to.
+    pub(crate) fn set(&mut self, dense: usize, new: Out) {
+        let out = &mut self.outs[dense];
+        let Out { mut lane, attention, bitmap, bit, many } = new;
+        lane.set_attention(if attention.is_null() {
+            std::ptr::null()
+        } else {
+            // SAFETY: the line lives as long as the connection; only an address is computed.
+            unsafe { &raw const (*attention).word }
+        });
+        out.lane.replace(lane);
+        (out.attention, out.bitmap, out.bit, out.many) = (attention, bitmap, bit, many);
+    }
 }
 
 impl Shm {
+    /// [`Transport::send_lane`](lapis_core::transport::Transport::send_lane).
+    pub(crate) fn lane_to(&mut self, peer: PeerId) -> *mut SendLane {
+        self.outbox.find(peer).map_or(std::ptr::null_mut(), |dense| self.outbox.outs[dense].lane.line())
+    }
+
+    /// [`Transport::attend`](lapis_core::transport::Transport::attend).
+    pub(crate) fn attend_to(&mut self, peer: PeerId, attention: u32) -> Status {
+        match self.outbox.find(peer) {
+            Some(dense) => self.attend(dense, attention),
+            None => Status::Invalid,
+        }
+    }
+
     /// [`Transport::am_short`](lapis_core::transport::Transport::am_short).
     #[inline(always)]
     pub(crate) fn send_short(&mut self, peer: PeerId, head: &[u8], body: &[u8]) -> Status {
@@ -83,8 +111,8 @@ impl Shm {
         // SAFETY: there is room for a slot, and `len` bytes fit into its payload.
         let news = unsafe {
             let into = out.lane.payload();
-            copy_small(head.as_ptr(), into, head.len());
-            copy_small(body.as_ptr(), into.add(head.len()), body.len());
+            copy_short(head.as_ptr(), into, head.len());
+            copy_short(body.as_ptr(), into.add(head.len()), body.len());
             out.lane.publish(len);
             wake::look(out.attention)
         };

@@ -13,6 +13,7 @@ use crate::sys;
 use crate::waiter::{Bell, Progress, ShmWaiter};
 use crate::wake::{CLOSED, Sleeper};
 use lapis_core::sync::{Arc, AtomicBool, AtomicU32, Ordering};
+use lapis_core::transport::lane::{ReceiveLanes, SendLane};
 use lapis_core::transport::*;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::OnceLock;
@@ -147,6 +148,7 @@ impl Transport for Shm {
         .union(Caps::ALLOCATE)
         .union(Caps::WINDOW)
         .union(Caps::WAIT)
+        .union(Caps::LANES)
         .union(Caps::RELIABLE)
         .union(Caps::ORDERED)
         .union(Caps::ANY_ADDRESS)
@@ -287,6 +289,18 @@ impl Transport for Shm {
     #[inline(always)]
     fn poll(&mut self, events: &mut [Event]) -> usize {
         self.receive(events)
+    }
+
+    fn send_lane(&mut self, peer: PeerId) -> *mut SendLane {
+        self.lane_to(peer)
+    }
+
+    fn receive_lanes(&mut self) -> *const ReceiveLanes {
+        self.inbox.direct()
+    }
+
+    fn attend(&mut self, peer: PeerId, attention: u32) -> Status {
+        self.attend_to(peer, attention)
     }
 
     fn arm(&mut self) -> Status {

@@ -71,6 +71,17 @@ impl fmt::Display for Entry {
     }
 }
 
+/// The addresses of a task whose program told them, one for each path, from `@address:port,address:port…`; `None`: that
+/// is none of this form.
+pub(crate) fn plain(bytes: &[u8]) -> Option<Result<Vec<SocketAddr>, String>> {
+    let text = std::str::from_utf8(bytes.strip_prefix(b"@")?).unwrap_or_default();
+    let parse = |one: &str| match one.parse::<SocketAddr>() {
+        Ok(address) if address.port() != 0 => Ok(address),
+        _ => Err(format!("{one:?} is no address with a port")),
+    };
+    Some(text.split(',').map(parse).collect())
+}
+
 /// Everything that a task publishes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Card {
@@ -183,6 +194,16 @@ mod tests {
         for cut in 0..bytes.len() {
             assert_eq!(Card::parse(&bytes[..cut]), None);
         }
+    }
+
+    #[test]
+    fn plain_addresses_are_told_from_cards_and_checked() {
+        let two = plain(b"@10.0.0.1:4000,[fd00::1]:4001").expect("plain").expect("good");
+        assert_eq!((two.len(), two[1].port()), (2, 4001));
+        for wrong in [&b"@"[..], b"@10.0.0.1", b"@10.0.0.1:0", b"@10.0.0.1:4000,", b"@\xff"] {
+            assert!(plain(wrong).expect("plain").is_err(), "{wrong:?}");
+        }
+        assert!(plain(&[VERSION, 1, 0, 0]).is_none());
     }
 
     #[test]

@@ -41,13 +41,15 @@ pub(crate) struct Inbox {
     flow: Flow,
     /// What the kernel counted as dropped so far.
     overflow: u32,
+    /// An earlier datagram met nobody.
+    pub(crate) refused: bool,
 }
 
 impl Inbox {
     pub(crate) fn new() -> Self {
         let slots = Slots::new(SLOTS, ROOM);
         let flow = Flow::Stream { lone: 0 };
-        Self { slots, filled: 0, next: 0, open: None, batch: 1, flow, overflow: 0 }
+        Self { slots, filled: 0, next: 0, open: None, batch: 1, flow, overflow: 0, refused: false }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -99,7 +101,9 @@ impl Inbox {
                     self.flow = Flow::Lone { found: 0 };
                     return false;
                 }
-                Err(e) if told_of_a_send(&e) => {}
+                Err(e) if told_of_a_send(&e) => {
+                    self.refused |= e.raw_os_error() == Some(libc::ECONNREFUSED);
+                }
                 Err(_) => return false,
             }
         }
@@ -112,7 +116,9 @@ impl Inbox {
                 Ok(n) => break n,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break 0,
                 // An error that an earlier send met, told by ICMP: the engine finds out what is lost.
-                Err(e) if told_of_a_send(&e) => {}
+                Err(e) if told_of_a_send(&e) => {
+                    self.refused |= e.raw_os_error() == Some(libc::ECONNREFUSED);
+                }
                 Err(_) => break 0,
             }
         };

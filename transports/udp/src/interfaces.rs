@@ -4,7 +4,7 @@ use crate::address::{Entry, MAX_ENTRIES};
 use crate::options::Options;
 use crate::sys::{self, InterfaceAddr};
 use lapis_core::transport::TransportError;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// The interfaces to open sockets on; ports are 0 as yet.
 pub(crate) fn candidates(options: &Options) -> Result<Vec<Entry>, TransportError> {
@@ -27,6 +27,9 @@ fn choose(
         loopback: a.loopback,
         bridge: bridge(&a.name),
     };
+    if !options.bind.is_empty() {
+        return Ok(options.bind.iter().map(|at| bound(at, found)).collect());
+    }
     if let Some(list) = &options.addresses {
         return list
             .0
@@ -56,6 +59,20 @@ fn choose(
     entries.sort_by_key(|e| (!e.loopback, e.bridge, e.link_local(), e.ip.is_ipv6()));
     entries.truncate(MAX_ENTRIES);
     Ok(entries)
+}
+
+/// A socket whose address the program chose. One of no interface is refused when it is bound.
+fn bound(at: &SocketAddr, found: &[InterfaceAddr]) -> Entry {
+    let interface = found.iter().find(|a| a.ip == at.ip());
+    Entry {
+        name: interface.map_or_else(|| "any".to_owned(), |a| a.name.clone()),
+        ip: at.ip(),
+        prefix: interface.map_or(0, |a| a.prefix),
+        scope: interface.map_or(0, |a| a.scope),
+        port: at.port(),
+        loopback: at.ip().is_loopback(),
+        bridge: false,
+    }
 }
 
 /// One loopback address is enough, and one address of each kind per interface is, too.

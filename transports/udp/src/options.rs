@@ -2,6 +2,7 @@
 
 use lapis_core::config::{InetAddrs, Instances};
 use lapis_core::transport::{Host, TransportError};
+use std::net::SocketAddr;
 
 /// Most rails between two tasks: what the packet engine can tell apart.
 pub(crate) const MAX_RAILS: usize = 8;
@@ -29,6 +30,8 @@ pub(crate) struct Options {
     pub(crate) rails: usize,
     /// `MP_UDP_PACKET_SIZE` and the envelope: the largest datagram, if the user set it.
     pub(crate) datagram: Option<usize>,
+    /// `LAPIS_UDP_BIND`: exactly these sockets.
+    pub(crate) bind: Vec<SocketAddr>,
     /// `LAPIS_BUSY_POLL_US`.
     pub(crate) busy_poll: Option<u32>,
 }
@@ -62,7 +65,16 @@ impl Options {
                 "MP_UDP_PACKET_SIZE={size}: expected bytes from 1024 to 65536"
             )));
         }
+        let bind: Vec<SocketAddr> = match option("LAPIS_UDP_BIND") {
+            Some(list) => list
+                .split(',')
+                .map(|one| parse("LAPIS_UDP_BIND", Some(one.to_owned()), "address:port,address:port..."))
+                .collect::<Result<Option<_>, _>>()?
+                .unwrap_or_default(),
+            None => Vec::new(),
+        };
         let rails = match (&addresses, instances) {
+            _ if !bind.is_empty() => bind.len(),
             (Some(list), _) => list.0.len(),
             (None, Some(Instances::Count(count))) => count as usize,
             (None, Some(Instances::Max)) => MAX_RAILS,
@@ -71,6 +83,7 @@ impl Options {
         let device = option("MP_EUIDEVICE").filter(|name| !matches!(&**name, "sn_all" | "sn_single"));
         Ok(Self {
             addresses,
+            bind,
             device,
             rails: rails.clamp(1, MAX_RAILS),
             datagram: packet.map(|size| (size + ENVELOPE).clamp(MIN_DATAGRAM, MAX_DATAGRAM)),
@@ -95,10 +108,15 @@ mod tests {
         assert_eq!((options.rails, options.datagram), (MAX_RAILS, Some(MIN_DATAGRAM)));
         let options = of(&[("MP_LAPI_INET_ADDR", "@2:10.0.0.1,en0:10.1.0.1,en1")]).expect("good");
         assert_eq!(options.rails, 2);
+        let options = of(&[("LAPIS_UDP_BIND", "10.0.0.1:4000,[fd00::1]:4001")]).expect("good");
+        assert_eq!((options.rails, options.bind[1].port()), (2, 4001));
         assert_eq!(of(&[("MP_UDP_PACKET_SIZE", "65536")]).expect("good").datagram, Some(MAX_DATAGRAM));
-        for (name, value) in
-            [("MP_UDP_PACKET_SIZE", "100"), ("MP_INSTANCES", "0"), ("MP_LAPI_INET_ADDR", "x")]
-        {
+        for (name, value) in [
+            ("MP_UDP_PACKET_SIZE", "100"),
+            ("MP_INSTANCES", "0"),
+            ("MP_LAPI_INET_ADDR", "x"),
+            ("LAPIS_UDP_BIND", "10.0.0.1"),
+        ] {
             let text = of(&[(name, value)]).expect_err("bad").to_string();
             assert!(text.contains(name) && text.contains(value), "{text}");
         }

@@ -79,6 +79,16 @@ impl Rail {
         })
     }
 
+    /// Nobody is at the one address that the socket is connected to: whoever comes back may come from elsewhere, so that the
+    /// kernel must not keep others out.
+    #[cold]
+    pub(crate) fn release(&mut self) {
+        if self.connected {
+            // If it can't be undone, the way to the old address is all that there is.
+            self.connected = self.socket.disconnect(self.entry.socket_addr()).is_err();
+        }
+    }
+
     /// The largest datagram that passes to `to` unfragmented, if the kernel knows a way.
     pub(crate) fn path_room(&self, to: SocketAddr) -> io::Result<usize> {
         let probe;
@@ -122,6 +132,7 @@ impl Rail {
         }
         let gso = if several { segment as u16 } else { 0 };
         loop {
+            let name = (!self.connected).then_some(to);
             // SAFETY: the caller's promise; the layouts agree (asserted above).
             let sent = unsafe { self.socket.send(name, slices.as_ptr().cast(), slices.len(), gso) };
             let Err(e) = sent else { return Sent::Yes };
@@ -133,6 +144,9 @@ impl Rail {
             }
             if let Some(verdict) = verdict(&e) {
                 return verdict;
+            }
+            if e.raw_os_error() == Some(libc::ECONNREFUSED) {
+                self.release();
             }
         }
     }

@@ -194,6 +194,23 @@ impl Socket {
     }
 
     /// The path MTU of a connected socket.
+    /// Takes datagrams from anybody again, at the same address.
+    pub(crate) fn disconnect(&self, local: SocketAddr) -> io::Result<()> {
+        // SAFETY: plain data, valid as zeros.
+        let mut nobody: libc::sockaddr = unsafe { zeroed() };
+        nobody.sa_family = libc::AF_UNSPEC as libc::sa_family_t;
+        let len = size_of::<libc::sockaddr>() as libc::socklen_t;
+        // SAFETY: the address is valid for the call.
+        check(unsafe { libc::connect(self.fd(), &raw const nobody, len) })?;
+        // The kernel takes a port back that it has chosen itself.
+        if self.local()?.port() == local.port() {
+            return Ok(());
+        }
+        let raw = RawAddr::new(local);
+        // SAFETY: as above.
+        check(unsafe { libc::bind(self.fd(), raw.ptr(), raw.len) }).map(drop)
+    }
+
     pub(crate) fn path_mtu(&self) -> io::Result<usize> {
         let (level, name) =
             if self.v6 { (libc::IPPROTO_IPV6, libc::IPV6_MTU) } else { (libc::IPPROTO_IP, libc::IP_MTU) };

@@ -1,6 +1,6 @@
 //! The contract.
 
-use crate::address::{Card, Entry};
+use crate::address::{self, Card, Entry};
 use crate::inbox::Inbox;
 use crate::interfaces;
 use crate::options::{MAX_DATAGRAM, MIN_DATAGRAM, Options};
@@ -43,6 +43,8 @@ pub struct Udp {
     rails: Vec<Rail>,
     /// Rails that lead to somebody.
     used: Vec<usize>,
+    /// A peer was left: whoever comes back may come from elsewhere, so that the kernel must not keep others out.
+    moving: bool,
     /// Ways to each task, by path.
     ways: Vec<Option<Box<[Way]>>>,
     /// News of paths that core has not fetched.
@@ -87,6 +89,40 @@ impl Udp {
                 "is a network up?"
             },
         ))
+    }
+
+    /// The rails and the addresses that they lead to, for a peer whose program told where it is.
+    fn listed(&mut self, addresses: Vec<SocketAddr>) -> Vec<(usize, SocketAddr)> {
+        // Any of these programs may be started anew elsewhere.
+        self.moving = true;
+        addresses.into_iter().enumerate().take(self.rails.len()).collect()
+    }
+
+    /// The same for a peer that published its sockets.
+    fn paired(&self, peer: PeerId, address: &[u8]) -> Result<Vec<(usize, SocketAddr)>, TransportError> {
+        let theirs = Card::parse(address).ok_or_else(|| {
+            TransportError::Unreachable(format!("the UDP address of task {peer} is of another release"))
+        })?;
+        let rails = &self.rails;
+        let routed = |here: &Entry, there: &Entry| {
+            rails
+                .iter()
+                .find(|rail| rail.entry == *here)
+                .is_some_and(|rail| rail.path_room(there.socket_addr()).is_ok())
+        };
+        let found = pairs(self.task, &self.card, peer, &theirs, routed);
+        if found.is_empty() {
+            return Err(self.unreachable(peer, &theirs));
+        }
+        let end = |pair: &Pair| {
+            let mut remote = theirs.entries[pair.there].clone();
+            if remote.scope != 0 {
+                // Scopes are numbers of this machine's interfaces.
+                remote.scope = self.rails[pair.here].entry.scope;
+            }
+            (pair.here, remote.socket_addr())
+        };
+        Ok(found.iter().map(end).collect())
     }
 
     fn lead(&mut self, rail: usize) -> Result<(), TransportError> {
@@ -143,7 +179,7 @@ impl Transport for Udp {
         for entry in interfaces::candidates(&options)? {
             match Rail::open(entry, &options, &host) {
                 Ok(rail) => rails.push(rail),
-                Err(e) if options.addresses.is_some() => return Err(e),
+                Err(e) if options.addresses.is_some() || !options.bind.is_empty() => return Err(e),
                 Err(e) => refused.push(e.to_string()),
             }
         }
@@ -171,6 +207,7 @@ impl Transport for Udp {
             card,
             rails,
             used: Vec::new(),
+            moving: false,
             ways: (0..params.tasks).map(|_| None).collect(),
             news: VecDeque::new(),
             turn: 0,
@@ -213,31 +250,15 @@ impl Transport for Udp {
         if peer >= self.tasks || peer == self.task {
             return Err(TransportError::Invalid(format!("task {peer} is nobody to talk to over UDP")));
         }
-        let theirs = Card::parse(address).ok_or_else(|| {
-            TransportError::Unreachable(format!("the UDP address of task {peer} is of another release"))
-        })?;
-        let rails = &self.rails;
-        let routed = |here: &Entry, there: &Entry| {
-            rails
-                .iter()
-                .find(|rail| rail.entry == *here)
-                .is_some_and(|rail| rail.path_room(there.socket_addr()).is_ok())
+        let ends = match address::plain(address) {
+            Some(list) => self.listed(list.map_err(TransportError::Invalid)?),
+            None => self.paired(peer, address)?,
         };
-        let found = pairs(self.task, &self.card, peer, &theirs, routed);
-        if found.is_empty() {
-            return Err(self.unreachable(peer, &theirs));
-        }
-        let mut ways = Vec::with_capacity(found.len());
-        for Pair { here, there } in found {
-            let mut remote = theirs.entries[there].clone();
-            if remote.scope != 0 {
-                // Scopes are numbers of this machine's interfaces.
-                remote.scope = self.rails[here].entry.scope;
-            }
-            let addr = remote.socket_addr();
+        let mut ways = Vec::with_capacity(ends.len());
+        for (here, addr) in ends {
             self.lead(here)?;
             // With a single peer the kernel may as well remember the way, and keep strangers out.
-            if self.tasks == 2 && self.rails[here].socket.connect(addr).is_ok() {
+            if self.tasks == 2 && !self.moving && self.rails[here].socket.connect(addr).is_ok() {
                 self.rails[here].connected = true;
             }
             let room = self.room(&self.rails[here], addr);
@@ -252,9 +273,12 @@ impl Transport for Udp {
     }
 
     fn disconnect(&mut self, peer: PeerId) {
-        if let Some(ways) = self.ways.get_mut(peer as usize) {
-            *ways = None;
+        let Some(ways) = self.ways.get_mut(peer as usize).and_then(Option::take) else { return };
+        self.moving = true;
+        for way in &ways {
+            self.rails[way.rail].release();
         }
+        self.news.retain(|event| event.peer != peer);
     }
 
     unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> usize {
@@ -295,6 +319,9 @@ impl Transport for Udp {
             let rail = &mut self.rails[self.used[if at < count { at } else { at - count }]];
             if let Some(inbox) = &mut rail.inbox {
                 n += inbox.poll(&rail.socket, &mut events[n..], &mut self.dropped);
+                if std::mem::take(&mut inbox.refused) {
+                    rail.release();
+                }
             }
         }
         self.turn = if self.turn + 1 < count { self.turn + 1 } else { 0 };

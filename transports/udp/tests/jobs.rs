@@ -95,6 +95,27 @@ fn a_purged_task_can_be_resumed() {
 }
 
 #[test]
+fn a_task_that_died_is_started_anew_and_the_others_go_on_with_it() {
+    // With two tasks the kernel keeps strangers out, and a new process is one until the old one is purged.
+    for (tasks, how) in [(3, "unaware"), (3, "aware"), (2, "aware")] {
+        for (interrupts, chaos) in [(false, ""), (true, ""), (false, "drop=0.05,dup=0.1,reorder=0.1,seed=3")]
+        {
+            let n = tasks.to_string();
+            let mut job = Job::new().args(&["-n", &n, "--restart", "1"]).task(&format!("reborn {how}"));
+            if interrupts {
+                job = job.env("UDP_JOB_INTERRUPTS", "1");
+            }
+            if !chaos.is_empty() {
+                job = job.env("LAPIS_CHAOS", chaos);
+            }
+            let done = job.run().expect(0);
+            assert_eq!(done.lines_with("ok task").len(), tasks, "{how}: {done:?}");
+            assert_eq!(done.lines_with("life 1").len(), 1, "{how}: {done:?}");
+        }
+    }
+}
+
+#[test]
 fn a_silent_task_is_reported_after_timeout_and_patience_is_the_programs_choice() {
     let done = job(2, "silence 2").env("LAPIS_TIMEOUT", "10").run().expect(3);
     assert_eq!(done.lines_with("no answer from task 1 within").len(), 2, "{done:?}");

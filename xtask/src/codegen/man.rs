@@ -1,5 +1,6 @@
 //! The manual: a page for each call, lapi(7), lapi_env(7).
 
+use super::fortran;
 use super::list::{self, Call, Section};
 use anyhow::{Context, Result, bail};
 use lapis_core::error::CODES;
@@ -83,7 +84,11 @@ fn render(call: &Call, page: &Page) -> Result<String> {
             parameter.strip_suffix("[]").map_or((parameter.as_str(), ""), |plain| (plain, "[]"));
         writeln!(out, ".BI \"    {of}{blank}\" {plain} {array}{end}")?;
     }
-    out.push_str(".fi\n.PP\nLink with \\fI\\-llapi_r\\fP, or compile with\n.BR lapicc (1).\n");
+    out.push_str(".PP\n");
+    out.push_str(&fortran::synopsis(call)?);
+    out.push_str(
+        ".fi\n.PP\nLink with \\fI\\-llapi_r\\fP, or compile with\n.BR lapicc (1)\nor\n.BR lapifc (1).\n",
+    );
     writeln!(out, ".SH DESCRIPTION\n{}", prose(&page.text))?;
     out.push_str(".SH PARAMETERS\n");
     if has_handle {

@@ -62,6 +62,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// What the guide has and no test shows.
+pub(crate) fn gaps() -> Result<Vec<String>> {
+    let root = workspace_root();
+    Ok(coverage::gaps(&list::read(&root.join("bindings/lapi/api"))?, &root))
+}
+
 fn workspace_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }

@@ -41,13 +41,19 @@ const fn peer(name: &'static str, reason: &'static str) -> Package {
 
 /// All of them.
 pub(crate) const PACKAGES: &[Package] = &[
-    tool("gcc", "gcc", "demo test bench", "compiles C programs against lapi.h, and links Rust ones"),
-    tool("g++", "g++", "test", "checks that lapi.h compiles as C++"),
-    library("libc6-dev", "demo test bench", "the C library's headers"),
+    tool("gcc", "gcc", "demo test bench install", "compiles C programs against lapi.h, and links Rust ones"),
+    tool("g++", "g++", "test fuzz", "checks that lapi.h compiles as C++; compiles libFuzzer"),
+    library("libc6-dev", "demo test bench install", "the C library's headers"),
     tool("binutils", "readelf", "test install", "reads sonames and exported symbols"),
     tool("make", "make", "test", "builds the example plugin written in C by its Makefile"),
     tool("pkg-config", "pkg-config", "test bench", "checks lapi.pc, finds the peers' headers"),
-    tool("gfortran", "gfortran", "test", "compiles the Fortran examples against lapif.h"),
+    tool("cmake", "cmake", "test", "checks that CMake finds an installed tree"),
+    tool(
+        "gfortran",
+        "gfortran",
+        "test",
+        "compiles the Fortran examples against lapif.h and the module of an installed tree",
+    ),
     tool("iproute2", "ip", "test", "makes network namespaces with delay and loss for the udp tests"),
     tool("nftables", "nft", "test", "cuts paths for the udp failover tests"),
     tool("python3-venv", "python3", "bench --peers", "holds the peers that come as Python wheels"),

@@ -10,6 +10,9 @@ pub(crate) struct Args {
     /// Only these kinds (several with commas); all of them without it
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Kind>,
+    /// Much longer where chance plays a part: hundreds of kills, more cases of each property
+    #[arg(long)]
+    nightly: bool,
     /// Install nothing, even if something is missing
     #[arg(long)]
     no_setup: bool,
@@ -24,6 +27,9 @@ enum Kind {
     /// Models under loom
     Loom,
 }
+
+/// What tests with a dose take it from, for `--nightly`.
+const NIGHTLY: &[(&str, &str)] = &[("LAPIS_TEST_KILLS", "400"), ("PROPTEST_CASES", "4096")];
 
 /// What a runner counted.
 #[derive(Default, Clone, Copy)]
@@ -43,7 +49,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if !args.no_setup {
         setup::ensure("test")?;
     }
-    type Runner = fn() -> Result<Outcome>;
+    type Runner = fn(&[(&str, &str)]) -> Result<Outcome>;
+    let variables: &[(&str, &str)] = if args.nightly { NIGHTLY } else { &[] };
     let all: [(Kind, &str, Runner); 3] = [
         (Kind::Rust, "unit and integration tests", runners::rust),
         (Kind::Doc, "documentation examples", runners::doc),
@@ -57,7 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             continue;
         }
         eprintln!("\n--- {name}");
-        let outcome = runner()?;
+        let outcome = runner(variables)?;
         let Count { passed, failed, skipped } = outcome.count;
         lines.push(format!("{name}: {passed} passed, {failed} failed, {skipped} skipped"));
         if let Some(trouble) = outcome.trouble {

@@ -6,25 +6,30 @@ use anyhow::Result;
 use std::process::Command;
 
 /// Unit and integration tests of the workspace.
-pub(super) fn rust() -> Result<Outcome> {
+pub(super) fn rust(variables: &[(&str, &str)]) -> Result<Outcome> {
+    let cargo = |arguments: &[&str]| {
+        let mut command = sh::cargo(arguments);
+        command.envs(variables.iter().copied());
+        command
+    };
     if has_nextest() {
-        return nextest(sh::cargo(["nextest", "run", "--workspace", "--no-fail-fast", "--no-tests=pass"]));
+        return nextest(cargo(&["nextest", "run", "--workspace", "--no-fail-fast", "--no-tests=pass"]));
     }
     eprintln!(
         "cargo-nextest is missing: `cargo test` instead (`cargo install cargo-nextest --locked` brings it)"
     );
-    libtest(sh::cargo(["test", "--workspace", "--all-targets", "--no-fail-fast"]))
+    libtest(cargo(&["test", "--workspace", "--all-targets", "--no-fail-fast"]))
 }
 
 /// Examples in the documentation.
-pub(super) fn doc() -> Result<Outcome> {
+pub(super) fn doc(_: &[(&str, &str)]) -> Result<Outcome> {
     libtest(sh::cargo(["test", "--workspace", "--doc", "--no-fail-fast"]))
 }
 
 /// Models under loom: tests whose name or binary says `loom`, in every package that depends on loom.
 ///
 /// Other tests of those packages use the same atomics outside a model, which loom refuses.
-pub(super) fn loom() -> Result<Outcome> {
+pub(super) fn loom(_: &[(&str, &str)]) -> Result<Outcome> {
     let packages = workspace::packages()?;
     let mut total = Outcome { count: Count::default(), trouble: None };
     let modelled: Vec<_> = packages.iter().filter(|p| p.dependencies.iter().any(|d| d == "loom")).collect();

@@ -86,7 +86,7 @@ fn number(instance: &Instance, query: lapi_query_t) -> c_int {
         REX_BUF_SZ | BUF_CP_SIZE => int(*config.rexmit_buf_size.get() as u64),
         LOC_ADDRTBL_SZ => HANDLER_TABLE_SIZE as c_int,
         // An atom has to fit into every packet beside the longest user header.
-        MAX_ATOM_SIZE => (instance.packet_size - MAX_USER_HEADER as c_int).max(64),
+        MAX_ATOM_SIZE => lapis_dgsp::isa::MAX_ATOM_SIZE,
         MAX_PKTS_OUT => PACKETS_OUT,
         ACK_THRESHOLD => instance.ack_threshold.load(Ordering::Relaxed),
         QUERY_SHM_ENABLED => c_int::from(near(context).is_some()),
@@ -142,6 +142,7 @@ pub(crate) unsafe extern "C" fn senv(hndl: lapi_handle_t, query: lapi_query_t, s
             }
             ACK_THRESHOLD if ACK_THRESHOLD_RANGE.contains(&value) => {
                 instance.ack_threshold.store(set_val, Ordering::Relaxed);
+                context.set_ack_threshold(set_val as u32);
             }
             TIMEOUT | ACK_THRESHOLD => return Err(LAPI_ERR_SET_VAL),
             //= LAPI Guide, LAPI_Senv, LAPI_ERR_QUERY_TYPE

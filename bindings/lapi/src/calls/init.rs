@@ -7,10 +7,11 @@ use crate::handles::{self, Instance, Reservation};
 use crate::{diagnostics, handlers};
 use lapis_core::config::{Config, Environment, EuiLib, MsgApi, UseShm};
 use lapis_core::context::RawHooks;
+use lapis_core::sync::blocking::Mutex;
 use lapis_core::sync::{AtomicBool, AtomicI32, AtomicU64};
 use lapis_core::{Context, Error};
 use std::ffi::{c_int, c_void};
-use std::sync::{Mutex, Once};
+use std::sync::Once;
 
 //= LAPI Guide, LAPI_Init, initializes a context
 pub(crate) unsafe extern "C" fn init(hndl: *mut lapi_handle_t, info: *mut lapi_info_t) -> c_int {
@@ -41,11 +42,10 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
     check_environment(&config, &environment)?;
     let reservation = handles::reserve(info.instance_no).map_err(failed)?;
     // SAFETY: by the guide, add_info is NULL or a lapi_extend_t, and its handler follows its prototype.
-    let udp_addresses = unsafe { udp::addresses(&reservation, info, &config) }?;
-    let context = open(info, &reservation, &environment).map_err(|error| {
+    let addresses = unsafe { udp::addresses(&reservation, info, &config) }?;
+    let context = open(info, &reservation, &environment, addresses).map_err(|error| {
         let code = failed(error);
-        // Whatever stands in the way of the only transport allowed, the guide has one code for it.
-        if *config.use_shm.get() == UseShm::Only && is_connectivity(code) { LAPI_ERR_SHM_SETUP } else { code }
+        if *config.use_shm.get() == UseShm::Only { without_shared_memory(code) } else { code }
     })?;
     info.protocol = protocol(&context);
     let instance = Instance {
@@ -56,8 +56,8 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
         collective: AtomicBool::new(false),
         watches: super::Watches::default(),
         gets: crate::vector::PendingGets::default(),
+        ddm: crate::dgsp::DdmSlot::default(),
         purges: AtomicU64::new(0),
-        udp_addresses: Mutex::new(udp_addresses),
         context,
     };
     let instance = reservation.publish(instance);
@@ -77,11 +77,14 @@ fn failed(error: Error) -> c_int {
     error.code().value()
 }
 
-fn is_connectivity(code: c_int) -> bool {
-    matches!(
-        code,
-        LAPI_ERR_CSS_LOAD_FAILED | LAPI_ERR_NO_CONNECTIVITY | LAPI_ERR_UNKNOWN | LAPI_ERR_SHM_SETUP
-    )
+/// What stands in the way of the only transport allowed: it is not there at all, or it can't be set up.
+//= LAPI Guide, LAPI_Init, LAPI_ERR_SHM_KE_NOT_LOADED and LAPI_ERR_SHM_SETUP
+fn without_shared_memory(code: c_int) -> c_int {
+    match code {
+        LAPI_ERR_CSS_LOAD_FAILED => LAPI_ERR_SHM_KE_NOT_LOADED,
+        LAPI_ERR_NO_CONNECTIVITY | LAPI_ERR_UNKNOWN => LAPI_ERR_SHM_SETUP,
+        code => code,
+    }
 }
 
 fn configure(environment: &Environment) -> Outcome<Config> {
@@ -111,7 +114,12 @@ fn check_environment(config: &Config, environment: &Environment) -> Outcome {
     Ok(())
 }
 
-fn open(info: &lapi_info_t, reservation: &Reservation, environment: &Environment) -> Result<Context, Error> {
+fn open(
+    info: &lapi_info_t,
+    reservation: &Reservation,
+    environment: &Environment,
+    addresses: udp::Addresses,
+) -> Result<Context, Error> {
     let handler = info.err_hndlr;
     let mut hooks = RawHooks {
         header: Some(handlers::header),
@@ -132,6 +140,7 @@ fn open(info: &lapi_info_t, reservation: &Reservation, environment: &Environment
         // Handlers must not run before the handle is published.
         .interrupts(false)
         .transport(lapis_loopback::table())
+        .addresses(addresses)
         .hooks(hooks);
     //= LAPI Guide, LAPI_Init, num_compl_hndlr_thr
     if info.num_compl_hndlr_thr > 0 {

@@ -4,11 +4,11 @@ use super::counters::counter;
 use crate::abi::*;
 use crate::failure::{self, Outcome, cold};
 use crate::handles::{self, Instance, lock};
+use lapis_core::sync::blocking::Mutex;
 use lapis_core::sync::{AtomicU32, Ordering};
 use lapis_core::{Context, Counter};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{c_int, c_uint};
-use std::sync::Mutex;
 
 /// Counters that tell whom they wait for, by address, and who is purged.
 #[derive(Default)]

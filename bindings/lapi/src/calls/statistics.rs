@@ -50,6 +50,11 @@ pub(super) fn print(context: &Context) {
             t.Tot_gho_pkt_cnt
         ));
     }
+    let bulk = statistics.bulk();
+    text.push_str(&format!(
+        "\n  bulk transfers {} of {} bytes, direct copies refused {}",
+        bulk.transfers, bulk.bytes, bulk.refused
+    ));
     if let Ok(text) = CString::new(text) {
         // SAFETY: a NUL-terminated string.
         unsafe { libc::puts(text.as_ptr()) };

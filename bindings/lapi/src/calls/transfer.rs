@@ -4,7 +4,7 @@ use crate::abi::*;
 use crate::failure::{self, Outcome, code};
 use crate::handlers::{get_notify, send_notify};
 use crate::handles::{self, Instance};
-use lapis_core::message::{AmSend, Destination, GetArgs, MAX_USER_HEADER, PutArgs, Source};
+use lapis_core::message::{AmSend, Bulk, Destination, GetArgs, MAX_USER_HEADER, PutArgs, Source};
 use lapis_core::{Counter, Notify};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 use std::ptr::NonNull;
@@ -64,7 +64,7 @@ pub(crate) unsafe extern "C" fn amsend(
     let message = Am { tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, origin, cmpl_cntr };
     match handles::get(hndl) {
         // SAFETY: the caller's promise.
-        Ok(instance) => code(unsafe { send(instance, message) }),
+        Ok(instance) => code(unsafe { send(instance, message, Bulk::AsConfigured) }),
         Err(code) => code,
     }
 }
@@ -72,7 +72,7 @@ pub(crate) unsafe extern "C" fn amsend(
 /// # Safety
 /// Buffers and counters are valid as the guide demands.
 #[inline(always)]
-pub(super) unsafe fn send(instance: &Instance, message: Am) -> Outcome {
+pub(super) unsafe fn send(instance: &Instance, message: Am, bulk: Bulk) -> Outcome {
     //= LAPI Guide, LAPI_Amsend, LAPI_ERR_ORG_ADDR_NULL
     if message.udata.is_null() && message.udata_len != 0 {
         return Err(LAPI_ERR_ORG_ADDR_NULL);
@@ -93,7 +93,13 @@ pub(super) unsafe fn send(instance: &Instance, message: Am) -> Outcome {
         completion: Notify::counter(message.cmpl_cntr.cast::<Counter>()),
     };
     // SAFETY: the caller's promise.
-    unsafe { instance.context.am_send(send) }.map_err(failure::of)
+    unsafe {
+        match bulk {
+            Bulk::AsConfigured => instance.context.am_send(send),
+            wish => instance.context.am_send_by(send, wish),
+        }
+    }
+    .map_err(failure::of)
 }
 
 /// The user header of an active message, once it and the handler are checked.
@@ -145,7 +151,7 @@ pub(crate) unsafe extern "C" fn put(
     let args = Rma { tgt, len, tgt_addr, org_addr, tgt_cntr, origin };
     match handles::get(hndl) {
         // SAFETY: the caller's promise.
-        Ok(instance) => code(unsafe { write(instance, args, cmpl_cntr) }),
+        Ok(instance) => code(unsafe { write(instance, args, cmpl_cntr, Bulk::AsConfigured) }),
         Err(code) => code,
     }
 }
@@ -153,7 +159,12 @@ pub(crate) unsafe extern "C" fn put(
 /// # Safety
 /// Buffers and counters are valid as the guide demands.
 #[inline(always)]
-pub(super) unsafe fn write(instance: &Instance, args: Rma, cmpl_cntr: *mut lapi_cntr_t) -> Outcome {
+pub(super) unsafe fn write(
+    instance: &Instance,
+    args: Rma,
+    cmpl_cntr: *mut lapi_cntr_t,
+    bulk: Bulk,
+) -> Outcome {
     check(instance, &args)?;
     let put = PutArgs {
         target: args.tgt,
@@ -165,7 +176,7 @@ pub(super) unsafe fn write(instance: &Instance, args: Rma, cmpl_cntr: *mut lapi_
         checked: false,
     };
     // SAFETY: the caller's promise.
-    unsafe { instance.context.put(put) }.map_err(failure::of)
+    unsafe { instance.context.put_by(put, bulk) }.map_err(failure::of)
 }
 
 //= LAPI Guide, LAPI_Get, copies data from a task
@@ -183,7 +194,7 @@ pub(crate) unsafe extern "C" fn get(
     let args = Rma { tgt, len, tgt_addr, org_addr, tgt_cntr, origin };
     match handles::get(hndl) {
         // SAFETY: the caller's promise.
-        Ok(instance) => code(unsafe { read(instance, args) }),
+        Ok(instance) => code(unsafe { read(instance, args, Bulk::AsConfigured) }),
         Err(code) => code,
     }
 }
@@ -191,7 +202,7 @@ pub(crate) unsafe extern "C" fn get(
 /// # Safety
 /// Buffers and counters are valid as the guide demands.
 #[inline(always)]
-pub(super) unsafe fn read(instance: &Instance, args: Rma) -> Outcome {
+pub(super) unsafe fn read(instance: &Instance, args: Rma, bulk: Bulk) -> Outcome {
     check(instance, &args)?;
     let get = GetArgs {
         target: args.tgt,
@@ -203,7 +214,7 @@ pub(super) unsafe fn read(instance: &Instance, args: Rma) -> Outcome {
         checked: false,
     };
     // SAFETY: the caller's promise.
-    unsafe { instance.context.get(get) }.map_err(failure::of)
+    unsafe { instance.context.get_by(get, bulk) }.map_err(failure::of)
 }
 
 //= LAPI Guide, LAPI_Put, LAPI_ERR_TGT, LAPI_ERR_DATA_LEN, LAPI_ERR_TGT_ADDR_NULL, LAPI_ERR_ORG_ADDR_NULL
@@ -225,6 +236,18 @@ fn check(instance: &Instance, args: &Rma) -> Outcome {
         return Err(LAPI_ERR_DATA_LEN);
     }
     Ok(())
+}
+
+/// What a command's flags wish about bulk transfer. Both at once mean no.
+//= LAPI Guide, LAPI_Xfer, LAPI_USE_BULK_XFER and LAPI_NOT_USE_BULK_XFER
+fn hint(flags: c_int) -> Bulk {
+    if flags & LAPI_NOT_USE_BULK_XFER != 0 {
+        Bulk::Avoid
+    } else if flags & LAPI_USE_BULK_XFER != 0 {
+        Bulk::Use
+    } else {
+        Bulk::AsConfigured
+    }
 }
 
 /// LAPI_AM_XFER, and LAPI_AM_LW_XFER with `light`.
@@ -251,7 +274,7 @@ pub(super) unsafe fn xfer_am(instance: &Instance, command: *const lapi_am_t, lig
         cmpl_cntr,
     };
     // SAFETY: the caller's promise.
-    unsafe { send(instance, message) }
+    unsafe { send(instance, message, hint(c.flags)) }
 }
 
 /// LAPI_PUT_XFER.
@@ -271,7 +294,7 @@ pub(super) unsafe fn xfer_put(instance: &Instance, command: *const lapi_put_t) -
         origin,
     };
     // SAFETY: the caller's promise.
-    unsafe { write(instance, args, c.cmpl_cntr) }
+    unsafe { write(instance, args, c.cmpl_cntr, hint(c.flags)) }
 }
 
 /// LAPI_GET_XFER.
@@ -291,5 +314,5 @@ pub(super) unsafe fn xfer_get(instance: &Instance, command: *const lapi_get_t) -
         origin,
     };
     // SAFETY: the caller's promise.
-    unsafe { read(instance, args) }
+    unsafe { read(instance, args, hint(c.flags)) }
 }

@@ -2,19 +2,16 @@
 
 use crate::abi::*;
 use crate::failure::Outcome;
-use crate::handles::{Instance, Reservation, lock};
-use lapis_core::config::{Config, UseShm};
-use std::collections::HashMap;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use crate::handles::{Instance, Reservation};
+use lapis_core::Error;
+use lapis_core::config::{Config, Instances, UseShm};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 
-/// Where tasks receive datagrams, by task and network instance, as far as the program told.
-#[derive(Default)]
-pub(crate) struct Addresses {
-    known: HashMap<(u32, u32), SocketAddrV4>,
-}
+/// Where each task receives datagrams, one address for each network instance; empty if the program doesn't tell.
+pub(super) type Addresses = Vec<Vec<SocketAddr>>;
 
-fn address(udp: &lapi_udp_t) -> SocketAddrV4 {
-    SocketAddrV4::new(Ipv4Addr::from(u32::from_be(udp.ip_addr)), u16::from_be(udp.port_no))
+fn address(udp: &lapi_udp_t) -> SocketAddr {
+    SocketAddrV4::new(Ipv4Addr::from(u32::from_be(udp.ip_addr)), u16::from_be(udp.port_no)).into()
 }
 
 /// Asks the program for the addresses of a job whose tasks were started by hand.
@@ -27,37 +24,88 @@ pub(super) unsafe fn addresses(
     info: &lapi_info_t,
     config: &Config,
 ) -> Outcome<Addresses> {
-    let mut addresses = Addresses::default();
-    let (Some(tasks), Some(task)) = (*config.procs.get(), *config.child.get()) else { return Ok(addresses) };
+    let (Some(tasks), Some(task)) = (*config.procs.get(), *config.child.get()) else { return Ok(Vec::new()) };
     let by_hand = std::env::var_os("LAPIS_KVS").is_none();
     // SAFETY: the caller's promise.
-    let Some(extend) = (unsafe { info.add_info.as_ref() }) else { return Ok(addresses) };
+    let Some(extend) = (unsafe { info.add_info.as_ref() }) else { return Ok(Vec::new()) };
     if !by_hand || tasks < 2 || *config.use_shm.get() == UseShm::Only {
-        return Ok(addresses);
+        return Ok(Vec::new());
     }
-    let mut list = vec![lapi_udp_t { ip_addr: 0, port_no: 0 }; tasks as usize];
+    let mut all: Addresses = vec![Vec::new(); tasks as usize];
+    let mut take = |list: &[lapi_udp_t], own: Option<SocketAddr>| {
+        for (at, (paths, entry)) in all.iter_mut().zip(list).enumerate() {
+            let told = address(entry);
+            paths.push(own.filter(|_| told.port() == 0 && at == task as usize).unwrap_or(told));
+        }
+    };
     if let Some(handler) = extend.udp_hndlr {
-        let mut handle = reservation.handle();
-        let mut local = list[task as usize];
-        let mut about = lapi_udpinfo_t { task_id: task, num_tasks: tasks, instance_no: 0, reserved: 0 };
-        // SAFETY: the caller's promise; all pointers are valid during the call.
-        let status = unsafe { handler(&mut handle, &mut local, list.as_mut_ptr(), &mut about) };
-        if status != 0 {
-            tracing::error!(target: "lapis::init", "LAPI_Init: the user's UDP handler returned {status}");
-            return Err(LAPI_ERR_USER_UDP_HNDLR_FAIL);
+        // Held during the calls, so that nobody else gets the ports that the handler may pass on.
+        let mut held = Vec::new();
+        let local = local_addresses(config);
+        for (instance, ip) in local.into_iter().enumerate() {
+            let place = UdpSocket::bind((ip, 0)).and_then(|socket| Ok((socket.local_addr()?, socket)));
+            let (own, socket) = place.map_err(|e| {
+                tracing::error!(target: "lapis::init", "LAPI_Init: no UDP socket at {ip}: {e}");
+                LAPI_ERR_UDP_SOCKET
+            })?;
+            held.push(socket);
+            let mut mine = lapi_udp_t { ip_addr: u32::from(ip).to_be(), port_no: own.port().to_be() };
+            let mut list = vec![lapi_udp_t { ip_addr: 0, port_no: 0 }; tasks as usize];
+            let mut handle = reservation.handle();
+            let mut about =
+                lapi_udpinfo_t { task_id: task, num_tasks: tasks, instance_no: instance as u32, reserved: 0 };
+            // SAFETY: the caller's promise; all pointers are valid during the call.
+            let status = unsafe { handler(&mut handle, &mut mine, list.as_mut_ptr(), &mut about) };
+            if status != 0 {
+                tracing::error!(target: "lapis::init", "LAPI_Init: the user's UDP handler returned {status}");
+                return Err(LAPI_ERR_USER_UDP_HNDLR_FAIL);
+            }
+            take(&list, Some(own));
         }
     } else if !extend.add_udp_addrs.is_null() {
         let given = if extend.num_udp_addr > 0 { extend.num_udp_addr as usize } else { tasks as usize };
-        for (at, entry) in list.iter_mut().enumerate().take(given) {
-            // SAFETY: the caller's promise.
-            *entry = unsafe { *extend.add_udp_addrs.add(at) };
+        // SAFETY: the caller's promise.
+        let list = unsafe { std::slice::from_raw_parts(extend.add_udp_addrs, given) };
+        let (lists, rest) = (list.chunks_exact(tasks as usize), given % tasks as usize);
+        if rest != 0 {
+            tracing::error!(target: "lapis::init", "LAPI_Init: the list of UDP addresses has {given} entries for {tasks} tasks");
+            return Err(LAPI_ERR_UDP_PORT_INFO);
         }
+        lists.for_each(|list| take(list, None));
     } else {
         //= LAPI Guide, LAPI_Init, LAPI_ERR_NO_UDP_HNDLR
         return Err(LAPI_ERR_NO_UDP_HNDLR);
     }
-    addresses.known.extend((0..tasks).map(|task| ((task, 0), address(&list[task as usize]))));
-    Ok(addresses)
+    for (task, told) in all.iter().enumerate() {
+        if let Some(bad) = told.iter().find(|a| a.port() == 0 || a.ip().is_unspecified()) {
+            tracing::error!(target: "lapis::init", "LAPI_Init: the program tells no UDP address for task {task}, but {bad}");
+            return Err(LAPI_ERR_UDP_PORT_INFO);
+        }
+    }
+    Ok(all)
+}
+
+/// This machine's address for each network instance.
+fn local_addresses(config: &Config) -> Vec<Ipv4Addr> {
+    if let Some(list) = config.inet_addr.get() {
+        return list.0.iter().map(|(ip, _)| *ip).collect();
+    }
+    let count = match config.instances.get() {
+        Some(Instances::Count(count)) => (*count).clamp(1, 8) as usize,
+        _ => 1,
+    };
+    vec![outward().unwrap_or(Ipv4Addr::LOCALHOST); count]
+}
+
+/// The address that this machine has towards others. Nothing is sent: connecting a socket asks the kernel for the way.
+fn outward() -> Option<Ipv4Addr> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    // Of the block for documentation: any address beyond this machine's networks serves.
+    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+    match socket.local_addr().ok()? {
+        SocketAddr::V4(at) => Some(*at.ip()),
+        SocketAddr::V6(_) => None,
+    }
 }
 
 /// # Safety
@@ -72,6 +120,12 @@ pub(super) unsafe fn add_port(instance: &Instance, command: *mut lapi_add_udp_po
     //= LAPI Guide, LAPI_Util, LAPI_ERR_UDP_PORT_INFO
     // SAFETY: by the guide, NULL or an address.
     let Some(port) = (unsafe { command.udp_port.as_ref() }) else { return Err(LAPI_ERR_UDP_PORT_INFO) };
-    lock(&instance.udp_addresses).known.insert((command.tgt, command.instance_no), address(port));
-    Ok(())
+    let told = instance.context.set_peer_address(command.tgt, command.instance_no as usize, address(port));
+    told.map_err(|error| {
+        tracing::error!(target: "lapis::call", "LAPI_Util: {}", error.with_causes());
+        match error {
+            Error::NotAllowed { .. } => LAPI_ERR_UTIL_CMD,
+            _ => LAPI_ERR_UDP_PORT_INFO,
+        }
+    })
 }

@@ -181,7 +181,7 @@ unsafe fn both(
         }
         let from = origin.layout(Side::Origin)?;
         let to = target.layout(Side::Target)?;
-        target.fits(&to, origin.vec_type, origin.count, &from.lengths())?;
+        target.fits(&to, origin.vec_type, origin.count, from.lengths())?;
         Ok(((origin.vec_type, origin.count), from, to))
     }
 }

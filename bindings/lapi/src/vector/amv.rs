@@ -1,15 +1,16 @@
 //! Active messages from a vector to a vector.
 
-use super::{AMV, Layout, Side, Stream, View, described, plainly, shape_of, shape_word, words};
+use super::{AMV, Layout, Side, Stream, View, described, in_bytes, plainly, shape_of, shape_word, words};
 use crate::abi::*;
 use crate::failure::{self, Outcome};
 use crate::handlers::raw;
 use crate::handles::{self, Instance, lock};
 use lapis_core::handlers::{HANDLER_TABLE_SIZE, Incoming};
 use lapis_core::message::{AmSend, Source};
+use lapis_core::sync::blocking::Mutex;
 use lapis_core::{CompletionHandler, Context, Delivery, Error, LapiCode, Notify, Run};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// An active message whose data a vector gives.
 pub(crate) struct Message<'a> {
@@ -27,7 +28,7 @@ pub(crate) struct Message<'a> {
 /// # Safety
 /// The layout's memory and the counters are valid as the guide demands.
 pub(crate) unsafe fn send(instance: &Instance, message: Message<'_>) -> Outcome {
-    let description = message.layout.lengths().iter().flat_map(|len| len.to_le_bytes()).collect();
+    let description = in_bytes(message.layout.lengths())?;
     let shape = shape_word(message.vec_type, message.count).to_le_bytes();
     // Behind the program's user header, whose alignment it leaves alone.
     let header = [message.user_header, &shape].concat();
@@ -70,16 +71,9 @@ pub(super) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) 
     if need > incoming.len {
         return None;
     }
-    let address = if handler < HANDLER_TABLE_SIZE as u64 {
-        context.handler_address(handler as usize).unwrap_or(0)
-    } else {
-        handler
-    };
-    if address == 0 {
-        let source = incoming.source;
-        raise_later(context, source, Error::HeaderHandlerNull { origin: source, handler });
+    let Some(address) = handler_address(context, handler, incoming.source) else {
         return Some(Delivery::bury());
-    }
+    };
     let pointer = handles::for_handlers(context);
     let call = Call {
         // SAFETY: a handle of the static table.
@@ -158,7 +152,7 @@ impl Call {
             let view = View::of(vector, Side::Target)?;
             view.check_type(Side::Target, true)?;
             let layout = view.layout(Side::Target)?;
-            view.fits(&layout, self.vec_type, self.count, lengths)?;
+            view.fits(&layout, self.vec_type, self.count, lengths.iter().copied())?;
             Ok(layout)
         }
     }
@@ -171,8 +165,22 @@ impl Call {
     }
 }
 
+/// The address of a header handler that a message names by index or address. Without one the error handler is told.
+pub(crate) fn handler_address(context: &Context, handler: u64, source: u32) -> Option<u64> {
+    let address = if handler < HANDLER_TABLE_SIZE as u64 {
+        context.handler_address(handler as usize).unwrap_or(0)
+    } else {
+        handler
+    };
+    if address == 0 {
+        raise_later(context, source, Error::HeaderHandlerNull { origin: source, handler });
+        return None;
+    }
+    Some(address)
+}
+
 /// Tells the error handler, but not from within the dispatcher.
-fn raise_later(context: &Context, source: u32, error: Error) {
+pub(crate) fn raise_later(context: &Context, source: u32, error: Error) {
     let raise = move |context: &Context| context.raise(error, source);
     context.run_on_handler_thread(CompletionHandler::Closure(Box::new(raise)));
 }

@@ -8,11 +8,11 @@ use crate::handlers::raw;
 use crate::handles::{self, Instance, lock};
 use lapis_core::handlers::Incoming;
 use lapis_core::message::{AmSend, Destination, Direction, Gather, GetArgs, Source};
+use lapis_core::sync::blocking::Mutex;
 use lapis_core::{CompletionHandler, Context, Counter, Delivery, Notify, Run};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
-use std::sync::Mutex;
 
 /// Gets whose answer has not arrived, by number.
 #[derive(Default)]
@@ -96,7 +96,7 @@ pub(crate) unsafe fn send(
         // SAFETY: no memory is touched; the counters are the caller's promise.
         return unsafe { context.get(nothing) }.map_err(failure::of);
     }
-    let description = target.description();
+    let description = target.description()?;
     let completion = told.handler.map(|function| raw(function, told.argument));
     let number = instance.gets.add(Get { target: tgt, origin: Some(origin), completion });
     let header: Vec<u8> = [shape_word(vec_type, count), number, tgt_cntr, told.counter.addr() as u64]
@@ -126,13 +126,12 @@ pub(crate) unsafe fn send(
 /// The memory of both layouts is valid.
 unsafe fn copy_directly(context: &Context, tgt: u32, origin: &mut Layout, target: &Layout) -> bool {
     let mut all = true;
-    let mut blocks = target.clone();
-    blocks.pieces(0, target.len(), |addr, n| all &= context.direct(tgt, addr, n as u64).is_some());
+    target.each_block(|addr, n| all &= context.direct(tgt, addr, n as u64).is_some());
     if !all {
         return false;
     }
     let mut position = 0;
-    blocks.pieces(0, target.len(), |addr, n| {
+    target.each_block(|addr, n| {
         if let Some(from) = context.direct(tgt, addr, n as u64) {
             let mut from = from.cast_const();
             origin.pieces(position, n as u64, |addr, n| {

@@ -37,20 +37,18 @@ enum Shape {
 impl Layout {
     /// No bytes at all.
     pub(crate) fn empty() -> Self {
-        Self::blocks(Vec::new())
+        Self { shape: Shape::Blocks { blocks: Vec::new(), starts: Vec::new(), last: 0 }, len: 0 }
     }
 
-    pub(crate) fn blocks(blocks: Vec<Block>) -> Self {
+    /// The blocks in order. Fails if there is no memory for their positions.
+    pub(crate) fn blocks(blocks: Vec<Block>) -> Outcome<Self> {
+        let mut starts = reserved(blocks.len())?;
         let mut len = 0;
-        let starts = blocks
-            .iter()
-            .map(|block| {
-                let start = len;
-                len += block.len;
-                start
-            })
-            .collect();
-        Self { shape: Shape::Blocks { blocks, starts, last: 0 }, len }
+        for block in &blocks {
+            starts.push(len);
+            len += block.len;
+        }
+        Ok(Self { shape: Shape::Blocks { blocks, starts, last: 0 }, len })
     }
 
     pub(crate) fn strided(base: u64, block: u64, stride: u64, count: u32) -> Self {
@@ -76,7 +74,7 @@ impl Layout {
                 Some(block)
             })
             .collect::<Option<Vec<_>>>()?;
-        Some(Self::blocks(blocks))
+        Self::blocks(blocks).ok()
     }
 
     /// Bytes in all.
@@ -85,22 +83,37 @@ impl Layout {
     }
 
     /// The description that [`of_words`](Self::of_words) reads.
-    pub(crate) fn description(&self) -> Vec<u8> {
+    pub(crate) fn description(&self) -> Outcome<Vec<u8>> {
         match &self.shape {
-            Shape::Strided { base, block, stride } => {
-                [*base, *block, *stride].iter().flat_map(|word| word.to_le_bytes()).collect()
-            }
+            Shape::Strided { base, block, stride } => in_bytes([*base, *block, *stride].into_iter()),
             Shape::Blocks { blocks, .. } => {
-                blocks.iter().flat_map(|block| [block.addr, block.len]).flat_map(u64::to_le_bytes).collect()
+                let mut bytes = reserved(blocks.len() * 16)?;
+                bytes.extend(blocks.iter().flat_map(|b| [b.addr, b.len]).flat_map(u64::to_le_bytes));
+                Ok(bytes)
             }
         }
     }
 
     /// The lengths of the blocks; for a strided vector just the one that all have.
-    pub(crate) fn lengths(&self) -> Vec<u64> {
+    pub(crate) fn lengths(&self) -> impl ExactSizeIterator<Item = u64> {
+        let (blocks, one): (&[Block], _) = match &self.shape {
+            Shape::Strided { block, .. } => (&[], Some(*block)),
+            Shape::Blocks { blocks, .. } => (blocks, None),
+        };
+        let len = move |at: usize| one.unwrap_or_else(|| blocks[at].len);
+        (0..if one.is_some() { 1 } else { blocks.len() }).map(len)
+    }
+
+    /// Calls `each` with the address and length of every block that has bytes, in order.
+    pub(crate) fn each_block(&self, mut each: impl FnMut(u64, usize)) {
         match &self.shape {
-            Shape::Strided { block, .. } => vec![*block],
-            Shape::Blocks { blocks, .. } => blocks.iter().map(|block| block.len).collect(),
+            Shape::Strided { base, block, stride } => {
+                let count = self.len.checked_div(*block).unwrap_or(0);
+                (0..count).for_each(|i| each(base.wrapping_add(i.wrapping_mul(*stride)), *block as usize));
+            }
+            Shape::Blocks { blocks, .. } => {
+                blocks.iter().filter(|b| b.len > 0).for_each(|b| each(b.addr, b.len as usize));
+            }
         }
     }
 
@@ -141,6 +154,22 @@ impl Layout {
             }
         }
     }
+}
+
+/// A vector for so many entries. Programs may pass as many blocks as they have memory for: what the copy of their list takes
+/// may not be there.
+//= LAPI Guide, LAPI_Putv, LAPI_ERR_MEMORY_EXHAUSTED
+fn reserved<T>(entries: usize) -> Outcome<Vec<T>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(entries).map_err(|_| LAPI_ERR_MEMORY_EXHAUSTED)?;
+    Ok(all)
+}
+
+/// Words as a description has them.
+pub(crate) fn in_bytes(words: impl ExactSizeIterator<Item = u64>) -> Outcome<Vec<u8>> {
+    let mut bytes = reserved(words.len() * 8)?;
+    bytes.extend(words.flat_map(u64::to_le_bytes));
+    Ok(bytes)
 }
 
 impl Scatter for Layout {
@@ -314,7 +343,7 @@ impl View {
             return Err(long);
         }
         let mut total = 0u64;
-        let mut blocks = Vec::with_capacity(self.count as usize);
+        let mut blocks = reserved(self.count as usize)?;
         for at in 0..self.count as usize {
             // SAFETY: the caller's promise.
             let block = unsafe { Block { addr: self.info.get(at), len: self.len.get(at) } };
@@ -324,7 +353,7 @@ impl View {
             total = total.checked_add(block.len).filter(|sum| *sum <= LAPI_MAX_MSG_SZ).ok_or(long)?;
             blocks.push(block);
         }
-        Ok(Layout::blocks(blocks))
+        Layout::blocks(blocks)
     }
 
     //= LAPI Guide, table 7, a strided vector's info holds base address, block size and stride, and len is ignored
@@ -350,7 +379,13 @@ impl View {
 
     /// Whether a target's vector fits an origin's of this type, count and lengths.
     //= LAPI Guide, table 7, target vector rules
-    pub(crate) fn fits(&self, target: &Layout, vec_type: c_int, count: u32, lengths: &[u64]) -> Outcome {
+    pub(crate) fn fits(
+        &self,
+        target: &Layout,
+        vec_type: c_int,
+        count: u32,
+        lengths: impl Iterator<Item = u64>,
+    ) -> Outcome {
         if self.vec_type != vec_type {
             return Err(LAPI_ERR_VEC_TYPE_DIFF);
         }
@@ -360,7 +395,7 @@ impl View {
         if self.count != count {
             return Err(LAPI_ERR_VEC_NUM_DIFF);
         }
-        if target.lengths() != lengths {
+        if !target.lengths().eq(lengths) {
             return Err(LAPI_ERR_VEC_LEN_DIFF);
         }
         Ok(())
@@ -381,7 +416,8 @@ mod tests {
         let base = address(&memory);
         let blocks = [(3, 5), (0, 0), (20, 1), (30, 0), (10, 7)];
         let mut listed =
-            Layout::blocks(blocks.iter().map(|(at, len)| Block { addr: base + at, len: *len }).collect());
+            Layout::blocks(blocks.iter().map(|(at, len)| Block { addr: base + at, len: *len }).collect())
+                .unwrap();
         let whole: Vec<u8> = blocks.iter().flat_map(|(at, len)| (*at..at + len).map(|b| b as u8)).collect();
         assert_eq!(listed.len(), whole.len() as u64);
         let mut strided = Layout::strided(base + 1, 3, 8, 4);
@@ -402,7 +438,8 @@ mod tests {
     fn bytes_beyond_the_end_are_discarded() {
         let mut memory = [0u8; 8];
         let base = memory.as_mut_ptr().expose_provenance() as u64;
-        let mut layout = Layout::blocks(vec![Block { addr: base, len: 2 }, Block { addr: base + 4, len: 2 }]);
+        let mut layout =
+            Layout::blocks(vec![Block { addr: base, len: 2 }, Block { addr: base + 4, len: 2 }]).unwrap();
         // SAFETY: the layout lies in `memory`.
         unsafe {
             layout.write(0, &[1, 2, 3, 4, 5, 6]);
@@ -414,13 +451,14 @@ mod tests {
 
     #[test]
     fn descriptions_go_there_and_back() {
-        let listed = Layout::blocks(vec![Block { addr: 7, len: 2 }, Block { addr: u64::MAX, len: 0 }]);
+        let listed =
+            Layout::blocks(vec![Block { addr: 7, len: 2 }, Block { addr: u64::MAX, len: 0 }]).unwrap();
         let strided = Layout::strided(64, 8, 16, 3);
         for (layout, vec_type, count) in [(listed, LAPI_GEN_IOVECTOR, 2), (strided, LAPI_GEN_STRIDED_XFER, 3)]
         {
-            let bytes = layout.description();
+            let bytes = layout.description().unwrap();
             let back = Layout::of_words(vec_type, count, super::super::words(&bytes)).unwrap();
-            assert_eq!((back.description(), back.len()), (bytes.clone(), layout.len()));
+            assert_eq!((back.description().unwrap(), back.len()), (bytes.clone(), layout.len()));
             assert!(Layout::of_words(vec_type, count, super::super::words(&bytes[8..])).is_none());
         }
         let huge = [1u64, u64::MAX, 1, 2].map(u64::to_le_bytes).concat();

@@ -18,11 +18,12 @@ mod get;
 mod layout;
 mod put;
 
-pub(crate) use amv::{Message as AmvMessage, send as send_amv};
+pub(crate) use amv::{Message as AmvMessage, handler_address, raise_later, send as send_amv};
 pub(crate) use get::{Pending as PendingGets, Told, send as send_get};
-pub(crate) use layout::{Layout, Side, Stream, View};
+pub(crate) use layout::{Layout, Side, Stream, View, in_bytes};
 pub(crate) use put::send as send_put;
 
+use crate::dgsp;
 use crate::handlers::INTERNAL;
 use lapis_core::handlers::Incoming;
 use lapis_core::message::{Destination, Scatter};
@@ -42,13 +43,15 @@ pub(crate) const AMV: u64 = INTERNAL | 1 << 62;
 pub(crate) unsafe fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Delivery {
     let delivery = match handler {
         _ if handler & AMV == AMV => amv::arrived(context, handler & !AMV, incoming),
+        // SAFETY: the caller's promise.
+        _ if handler & dgsp::ATOMS == dgsp::ATOMS => unsafe { dgsp::arrived(context, handler, incoming) },
         PUT => put::arrived(incoming),
         GET => get::requested(incoming),
         ANSWER => get::answered(context, incoming),
         _ => None,
     };
     delivery.unwrap_or_else(|| {
-        tracing::warn!(target: "lapis::vector", source = incoming.source, len = incoming.len, "malformed vector message buried");
+        tracing::warn!(target: "lapis::vector", source = incoming.source, len = incoming.len, "malformed message buried");
         Delivery::bury()
     })
 }
@@ -158,7 +161,7 @@ mod tests {
 
     fn layout_of(memory: &mut [u8]) -> Layout {
         let base = memory.as_mut_ptr().expose_provenance() as u64;
-        Layout::blocks(vec![Block { addr: base, len: 3 }, Block { addr: base + 5, len: 4 }])
+        Layout::blocks(vec![Block { addr: base, len: 3 }, Block { addr: base + 5, len: 4 }]).unwrap()
     }
 
     #[test]

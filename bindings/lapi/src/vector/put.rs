@@ -39,7 +39,7 @@ pub(crate) unsafe fn send(
         // SAFETY: no memory is touched; the counters are the caller's promise.
         return unsafe { context.put(nothing) }.map_err(failure::of);
     }
-    let stream = Stream { description: target.description(), layout: origin };
+    let stream = Stream { description: target.description()?, layout: origin };
     let len = stream.len();
     let message = AmSend {
         target: tgt,
@@ -60,13 +60,12 @@ pub(crate) unsafe fn send(
 /// The memory of both layouts is valid.
 unsafe fn copy_directly(context: &Context, tgt: u32, origin: &mut Layout, target: &Layout) -> bool {
     let mut all = true;
-    let mut blocks = target.clone();
-    blocks.pieces(0, target.len(), |addr, n| all &= context.direct(tgt, addr, n as u64).is_some());
+    target.each_block(|addr, n| all &= context.direct(tgt, addr, n as u64).is_some());
     if !all {
         return false;
     }
     let mut position = 0;
-    blocks.pieces(0, target.len(), |addr, n| {
+    target.each_block(|addr, n| {
         if let Some(to) = context.direct(tgt, addr, n as u64) {
             // SAFETY: the window is mapped as long as the context lives; the rest is the caller's promise.
             unsafe { origin.read(position, std::slice::from_raw_parts_mut(to, n)) };

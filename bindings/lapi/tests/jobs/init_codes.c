@@ -1,9 +1,19 @@
-/* LAPI_Init must give the code that is the first argument; as root, a second one says to become somebody else first. */
+/* LAPI_Init must give the code that is the first argument. Others say what is to be in its way. */
 //= LAPI Guide, Setting environment variables, MP_MSG_API=mpi does not provide for LAPI
 //= LAPI Guide, LAPI_Init, LAPI_ERR_NO_UDP_HNDLR
 //= LAPI Guide, Standalone initialization, a user handler wins over a user list
+//= LAPI Guide, LAPI_Init, LAPI_ERR_SHM_KE_NOT_LOADED and LAPI_ERR_SHM_SETUP
 //= type=test
+#define _GNU_SOURCE
 #include "../programs/check.h"
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 
 static int calls;
 
@@ -13,6 +23,42 @@ static int failing(lapi_handle_t *h, lapi_udp_t *local, lapi_udp_t *list, lapi_u
     CHECK(list != NULL && about->num_tasks == 2 && about->task_id == 0);
     calls++;
     return 5;
+}
+
+static void filter(struct sock_filter *code, unsigned short len)
+{
+    struct sock_fprog program = {len, code};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+/* No UDP sockets from now on. */
+static void without_datagrams(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 6),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 15),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOCK_DGRAM, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    filter(code, sizeof code / sizeof *code);
+}
+
+/* Nothing that tasks could share. */
+static void without_memory(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    filter(code, sizeof code / sizeof *code);
 }
 
 int main(int argc, char **argv)
@@ -29,6 +75,13 @@ int main(int argc, char **argv)
             info.adapter_name = "ml0";
         if (strcmp(argv[i], "nobody") == 0)
             CHECK(setuid(65534) == 0);
+        if (strcmp(argv[i], "without-datagrams") == 0)
+            without_datagrams();
+        if (strcmp(argv[i], "without-memory") == 0)
+            without_memory();
+        /* A network of its own, in which nothing is up. */
+        if (strcmp(argv[i], "unplugged") == 0)
+            CHECK(unshare(CLONE_NEWNET) == 0);
         if (strcmp(argv[i], "extend") == 0)
             info.add_info = &extend;
         if (strcmp(argv[i], "handler") == 0) {

@@ -1,5 +1,5 @@
 /*
- * A million puts without waiting stay in bounded memory; messages of 2 GiB and more are refused by nobody.
+ * A million puts without waiting stay in bounded memory.
  * tasks: 2
  */
 //= LAPI Guide, LAPI_Put, transfers data to a task

@@ -73,6 +73,19 @@ int main(void)
         GIVES(LAPI_ERR_TGT_PURGED, LAPI_Get(hndl, 3, 1, boxes[3], box, NULL, NULL));
         GIVES(LAPI_ERR_TGT_PURGED, LAPI_Amsend(hndl, 3, (void *)1, NULL, 0, NULL, 0, NULL, NULL, NULL));
 
+        int in = 1, variable = 0;
+        long long wide = 1;
+        ulong len = 1;
+        void *mine = box, *theirs = boxes[3];
+        lapi_vec_t from = {LAPI_GEN_IOVECTOR, 1, &mine, &len}, to = {LAPI_GEN_IOVECTOR, 1, &theirs, &len};
+        lapi_put_t put = {LAPI_PUT_XFER, 0, 3, (lapi_long_t)(uintptr_t)boxes[3], box, 1, NULL, NULL, 0, NULL, NULL};
+        GIVES(LAPI_ERR_TGT_PURGED, LAPI_Rmw(hndl, SWAP, 3, boxes[3], &in, &variable, NULL));
+        GIVES(LAPI_ERR_TGT_PURGED, LAPI_Rmw64(hndl, SWAP, 3, boxes[3], &wide, NULL, NULL));
+        GIVES(LAPI_ERR_TGT_PURGED, LAPI_Putv(hndl, 3, &to, &from, NULL, NULL, NULL));
+        GIVES(LAPI_ERR_TGT_PURGED, LAPI_Getv(hndl, 3, &to, &from, NULL, NULL));
+        GIVES(LAPI_ERR_TGT_PURGED, LAPI_Amsendv(hndl, 3, (void *)1, NULL, 0, &from, NULL, NULL, NULL));
+        GIVES(LAPI_ERR_TGT_PURGED, LAPI_Xfer(hndl, (lapi_xfer_t *)&put));
+
         /* A new list finds out who is purged already; a plain counter has no list. */
         OK(LAPI_Setcntr_wstatus(hndl, &tgt, 3, list, status));
         CHECK(status[0] == LAPI_MSG_INITIAL && status[1] == LAPI_MSG_INVALID && status[2] == LAPI_MSG_INVALID);

@@ -94,6 +94,8 @@ pub struct Job {
     pub tasks: u32,
     pub env: Vec<(String, String)>,
     pub args: Vec<String>,
+    /// Of the launcher.
+    pub options: Vec<String>,
 }
 
 impl Job {
@@ -103,6 +105,11 @@ impl Job {
 
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub fn option(mut self, option: &str) -> Self {
+        self.options.push(option.to_owned());
         self
     }
 
@@ -116,7 +123,7 @@ impl Job {
         let limit = PATIENCE.as_secs().to_string();
         let mut command = Command::new(artifacts().join("lapirun"));
         command.args(["-n", &self.tasks.to_string(), "--timeout", &limit, "--tag-output"]);
-        command.arg(program).args(&self.args).stdin(Stdio::null());
+        command.args(&self.options).arg(program).args(&self.args).stdin(Stdio::null());
         command.env("LAPIS_TRANSPORT_PATH", artifacts());
         for (name, value) in &self.env {
             command.env(name, value);

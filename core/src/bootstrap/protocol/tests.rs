@@ -21,8 +21,15 @@ fn any_message() -> impl Strategy<Value = Message> {
         (any::<[u32; 4]>(), any::<[u8; 32]>(), any::<[u8; 32]>()).prop_map(|(n, nonce, proof)| {
             Message::Hello { task: n[0], tasks: n[1], context: n[2], pid: n[3], nonce, proof }
         }),
-        (any::<[u8; 32]>(), any::<u32>(), text(), any::<Option<[u8; 32]>>())
-            .prop_map(|(proof, generation, job, secret)| Message::Welcome { proof, generation, job, secret }),
+        (any::<[u8; 32]>(), any::<[u32; 2]>(), text(), any::<Option<[u8; 32]>>()).prop_map(
+            |(proof, [generation, rounds], job, secret)| Message::Welcome {
+                proof,
+                generation,
+                rounds,
+                job,
+                secret
+            }
+        ),
         text().prop_map(|reason| Message::Refused { reason }),
         (any::<u32>(), text(), bytes()).prop_map(|(id, key, value)| Message::Put { id, key, value }),
         (any::<u32>(), any::<u32>(), text()).prop_map(|(id, timeout_ms, key)| Message::Get {

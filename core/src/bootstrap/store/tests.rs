@@ -70,6 +70,42 @@ fn the_same_task_twice_is_refused_with_both_processes() {
 }
 
 #[test]
+fn a_task_that_ends_before_all_have_met_can_not_be_started_anew() {
+    let (mut store, m, now) = store(2);
+    fence(&mut store, m[0], 0, now);
+    store.disconnect(1, m[1], now);
+    let reason = store.open(1, 0, 555).unwrap_err();
+    assert!(reason.contains("process 101") && reason.contains("start the whole job again"), "{reason}");
+}
+
+#[test]
+fn a_task_that_is_started_anew_joins_those_who_are_there() {
+    let (mut store, m, now) = store(2);
+    fence(&mut store, m[0], 0, now);
+    fence(&mut store, m[1], 0, now);
+    store.request(0, m[0], Message::Put { id: 1, key: "k".into(), value: vec![7] }, now);
+    store.disconnect(1, m[1], now);
+    let again = store.open(1, 0, 555).unwrap();
+    assert_eq!((again.space, again.rounds), (m[0].space, 1));
+    store.take_answers();
+    store.request(9, again, Message::Get { id: 2, timeout_ms: 0, key: "k".into() }, now);
+    assert_eq!(store.take_answers(), [(9, Message::Value { id: 2, value: vec![7] })]);
+    // The next round is everybody's again.
+    assert!(fence(&mut store, m[0], 1, now).is_empty());
+    assert_eq!(fence(&mut store, again, again.rounds, now).len(), 2);
+}
+
+#[test]
+fn a_task_whose_process_has_ended_for_good_does_not_come_back() {
+    let (mut store, m, now) = store(2);
+    fence(&mut store, m[0], 0, now);
+    fence(&mut store, m[1], 0, now);
+    store.exited(1, "was killed".into(), now);
+    store.disconnect(1, m[1], now);
+    assert!(store.open(1, 0, 555).unwrap_err().contains("was killed"));
+}
+
+#[test]
 fn a_broken_connection_waits_for_the_news_of_the_exit() {
     let (mut store, m, now) = store(2);
     assert!(fence(&mut store, m[0], 0, now).is_empty());

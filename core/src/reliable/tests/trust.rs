@@ -109,7 +109,7 @@ fn nothing_from_before_a_purge_is_taken_after_it() {
     // The other side has learnt of it: what it had outstanding is void.
     let events = pair.events(1);
     assert_eq!(events[..3], (0..3).map(|token| Event::Purged { peer: 0, token }).collect::<Vec<_>>());
-    assert_eq!(events[3], Event::PeerRestarted { peer: 0, epoch: 2 });
+    assert_eq!(events[3], Event::PeerRestarted { peer: 0, epoch: 2, outstanding: 3 });
     for (task, wire) in held.iter().enumerate() {
         for datagram in wire {
             pair.deliver(task, datagram, Verdict::Accept);

@@ -16,7 +16,7 @@ fn main() -> Result<()> {
     let caught = Arc::new(AtomicU64::new(0));
     let here = Arc::clone(&caught);
     context.set_handler(BALL, move |_, _| {
-        here.fetch_add(1, Ordering::Relaxed);
+        here.store(here.load(Ordering::Relaxed) + 1, Ordering::Relaxed); // Handlers run one at a time.
         Delivery::bury()
     })?;
     context.gfence()?;

@@ -51,6 +51,18 @@ pub(crate) fn peers(transport: &str) -> Found {
     found
 }
 
+/// Programs that pack and unpack shapes with each MPI found, by name (`tools/lapis-dgsp/peers/mpi_pack.c`).
+pub(crate) fn packers() -> (Vec<(String, PathBuf)>, Vec<Absent>) {
+    let mut found = (Vec::new(), Vec::new());
+    for mpi in MPIS {
+        match mpi.program("mpi_pack.c", "pack") {
+            Ok((program, _)) => found.0.push((mpi.name.to_owned(), program)),
+            Err(error) => found.1.push(Absent { name: mpi.name.into(), why: format!("{error:#}") }),
+        }
+    }
+    found
+}
+
 fn ucx(found: &mut Found, sockets: bool) {
     let transports: &[&str] = if sockets { &["tcp"] } else { &["posix,cma", "sysv"] };
     for (name, home) in [("ucx-1.22", wheel("ucx-1.22", "libucx")), ("ucx", None)] {
@@ -96,11 +108,9 @@ fn ucx(found: &mut Found, sockets: bool) {
     }
 }
 
-/// Debian's libfabric; over shared memory it is measured beneath MPICH only.
+/// Debian's libfabric: over sockets by a program of ours, for the sake of streams; over shared memory, and without headers, by
+/// its own.
 fn libfabric(found: &mut Found, sockets: bool) {
-    if !sockets {
-        return;
-    }
     let name = system_version("libfabric", "fi_info", "--version");
     let program = || {
         let header = Path::new("/usr/include/rdma/fabric.h");
@@ -109,12 +119,25 @@ fn libfabric(found: &mut Found, sockets: bool) {
         }
         compile::program("ofi.c", &format!("ofi-{name}"), &["gcc".into()], &["-lfabric".into()])
     };
-    match program() {
-        Ok(program) => found.0.extend(["udp;ofi_rxd", "tcp;ofi_rxm"].map(|provider| {
-            let how = How::Program(Line::new([&program]));
-            Party { name: name.clone(), transport: provider.into(), how }
-        })),
-        Err(error) => found.1.push(Absent { name, why: format!("{error:#}") }),
+    if sockets {
+        match program() {
+            Ok(program) => {
+                found.0.extend(["udp;ofi_rxd", "tcp;ofi_rxm"].map(|provider| {
+                    let how = How::Program(Line::new([&program]));
+                    Party { name: name.clone(), transport: provider.into(), how }
+                }));
+                return;
+            }
+            Err(error) => found.1.push(Absent { name: name.clone(), why: format!("{error:#}") }),
+        }
+    }
+    let (transport, provider) = if sockets { ("tcp;rxm", "tcp;ofi_rxm") } else { ("shm", "shm") };
+    match on_path("fi_pingpong") {
+        Some(program) => {
+            let how = How::Pingpong(Line::new([program]).args(["-p", provider]));
+            found.0.push(Party { name, transport: transport.into(), how });
+        }
+        None => found.1.push(Absent { name, why: "no fi_pingpong (Debian: libfabric-bin)".into() }),
     }
 }
 
@@ -176,7 +199,8 @@ const MPIS: &[Mpi] = &[
         home: Home::Debian { compiler: "mpicc.openmpi", launcher: "mpirun.openmpi" },
         shm: &[Variant {
             transport: "ob1/vader",
-            arguments: &["--mca", "pml", "ob1", "--mca", "btl", "self,vader"],
+            // Its other one-sided component, rdma, dies of a segmentation fault in vader's emulated atomics (4.1.4).
+            arguments: &["--mca", "pml", "ob1", "--mca", "btl", "self,vader", "--mca", "osc", "sm"],
             variables: &[],
         }],
         sockets: &[Variant {
@@ -263,16 +287,16 @@ const MPIS: &[Mpi] = &[
 ];
 
 impl Mpi {
-    fn party(&self, sockets: bool) -> Result<Vec<Party>> {
-        let (program, launcher) = match &self.home {
+    /// Compiles one of our C programs for this MPI; answers it and the launcher.
+    fn program(&self, source: &str, prefix: &str) -> Result<(PathBuf, PathBuf)> {
+        let name = format!("{prefix}-{}", self.name);
+        match &self.home {
             Home::Debian { compiler, launcher } => {
                 let compiler =
                     on_path(compiler).with_context(|| format!("no {compiler} (Debian's package)"))?;
                 let launcher =
                     on_path(launcher).with_context(|| format!("no {launcher} (Debian's package)"))?;
-                let program =
-                    compile::program("mpi.c", &format!("mpi-{}", self.name), &[compiler.into()], &[])?;
-                (program, launcher)
+                Ok((compile::program(source, &name, &[compiler.into()], &[])?, launcher))
             }
             Home::Wheel { folder: place, launcher } => {
                 let home = folder().join(place);
@@ -285,11 +309,16 @@ impl Mpi {
                 let run_path = format!("-Wl,-rpath,{}", library.display());
                 let flags: Vec<OsString> =
                     flags.into_iter().chain(["-lmpi".into(), run_path.into()]).collect();
-                let program =
-                    compile::program("mpi.c", &format!("mpi-{}", self.name), &["gcc".into()], &flags)?;
-                (program, home.join("bin").join(launcher))
+                Ok((
+                    compile::program(source, &name, &["gcc".into()], &flags)?,
+                    home.join("bin").join(launcher),
+                ))
             }
-        };
+        }
+    }
+
+    fn party(&self, sockets: bool) -> Result<Vec<Party>> {
+        let (program, launcher) = self.program("mpi.c", "mpi")?;
         let is_open_mpi = self.name.starts_with("openmpi");
         let first: &[&str] = if is_open_mpi { &OPEN_MPI } else { &MPICH };
         let variants = if sockets { self.sockets } else { self.shm };

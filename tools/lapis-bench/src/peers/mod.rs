@@ -3,6 +3,7 @@
 mod compile;
 mod find;
 mod perftest;
+mod pingpong;
 
 use crate::exec::Line;
 use anyhow::{Result, bail};
@@ -10,7 +11,7 @@ use lapis_bench::record::Record;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(crate) use find::{Absent, lapis, peers};
+pub(crate) use find::{Absent, lapis, packers, peers};
 
 /// One party.
 pub(crate) struct Party {
@@ -27,6 +28,8 @@ pub(crate) enum How {
     Program(Line),
     /// `lapis-perf` under `lapirun`.
     Lapis(Line),
+    /// `fi_pingpong`: a server, a client, a table to read.
+    Pingpong(Line),
     /// `ucx_perftest`: a server, a client, a table to read.
     Perftest(Line),
 }
@@ -51,6 +54,7 @@ impl Party {
         // Start-up of a launcher, growing of batches, then the figures themselves.
         let limit = Duration::from_secs(30) + wish.budget * (4 * wish.sizes.len().max(1) as u32);
         let text = match &self.how {
+            How::Pingpong(line) => return pingpong::measure(self, line, wish, limit),
             How::Perftest(line) => return perftest::measure(self, line, wish, limit),
             How::Program(line) => {
                 let line =

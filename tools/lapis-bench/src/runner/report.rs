@@ -1,7 +1,9 @@
 //! The table on the terminal; the page, the JSON and the plots under docs/bench/.
 
+use super::noise::Noise;
 use super::rounds::Figure;
 use super::{Outcome, bars};
+use crate::peers::Absent;
 use anyhow::{Context, Result};
 use lapis_bench::plot::{Plot, Series};
 use lapis_bench::size;
@@ -32,13 +34,7 @@ pub(crate) fn plain(outcome: &Outcome) -> String {
 /// Writes page, JSON and plots.
 pub(crate) fn write(outcome: &Outcome, folder: &Path) -> Result<()> {
     let stem = format!("{}-{}", outcome.machine.date, outcome.transport);
-    let put = |name: &str, text: &str| {
-        let path = folder.join(name);
-        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        eprintln!("bench: wrote {}", path.display());
-        Ok::<_, anyhow::Error>(())
-    };
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let put = |name: &str, text: &str| put(folder, name, text);
     let mut page = heading(outcome);
     for (name, figures) in benches(outcome) {
         let what = figures[0].what;
@@ -56,6 +52,15 @@ pub(crate) fn write(outcome: &Outcome, folder: &Path) -> Result<()> {
     page.push_str(&absences(outcome));
     put(&format!("{stem}.json"), &(serde_json::to_string_pretty(&document(outcome))? + "\n"))?;
     put(&format!("{stem}.md"), &page)
+}
+
+/// Writes one file of a report.
+pub(super) fn put(folder: &Path, name: &str, text: &str) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let path = folder.join(name);
+    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    eprintln!("bench: wrote {}", path.display());
+    Ok(())
 }
 
 fn benches(outcome: &Outcome) -> Vec<(&'static str, Vec<&Figure>)> {
@@ -142,7 +147,11 @@ fn heading(outcome: &Outcome) -> String {
 }
 
 fn closing(outcome: &Outcome) -> String {
-    let n = &outcome.noise;
+    noise_line(&outcome.noise)
+}
+
+/// What the noise did.
+pub(super) fn noise_line(n: &Noise) -> String {
     format!(
         "Cache-line probe: {:.0} ns one way (median of {}); {} noisy samples taken again, {} kept although noisy.\n",
         n.median(),
@@ -153,10 +162,15 @@ fn closing(outcome: &Outcome) -> String {
 }
 
 fn absences(outcome: &Outcome) -> String {
-    if outcome.absent.is_empty() {
+    absent_list(&outcome.absent)
+}
+
+/// Who could not be measured.
+pub(super) fn absent_list(absent: &[Absent]) -> String {
+    if absent.is_empty() {
         return String::new();
     }
-    let lines: String = outcome.absent.iter().map(|a| format!("- {}: {}\n", a.name, a.why)).collect();
+    let lines: String = absent.iter().map(|a| format!("- {}: {}\n", a.name, a.why)).collect();
     format!("\n## Absent or failed\n\n{lines}")
 }
 

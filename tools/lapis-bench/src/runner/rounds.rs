@@ -95,7 +95,10 @@ fn sizes_or_one(bench: &Bench) -> &[u64] {
 }
 
 /// Takes a sample between two probes, and takes it again while the machine is noisy and there is hope that it ends.
-fn quiet(noise: &mut Noise, mut sample: impl FnMut() -> Result<Vec<Record>>) -> Result<Vec<Record>> {
+pub(super) fn quiet(
+    noise: &mut Noise,
+    mut sample: impl FnMut() -> Result<Vec<Record>>,
+) -> Result<Vec<Record>> {
     for retake in 0.. {
         let before = noise.before()?;
         let records = sample()?;

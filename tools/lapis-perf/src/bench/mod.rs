@@ -28,7 +28,8 @@ pub(crate) fn prepare<'s>(session: &'s Session, figure: &Figure) -> Result<Batch
         Kind::CompareSwap => atomic::compare_swap(session, target()?),
         Kind::Gfence => return Ok(sync::gfence(session)),
         Kind::Init => return Ok(sync::init(session)),
-        Kind::RoundTrip { .. } | Kind::Pause => anyhow::bail!("{} has no batches", figure.bench.name),
+        // These are no batches: `sample` and `single` take them themselves.
+        Kind::FirstInit | Kind::Blocked | Kind::RoundTrip { .. } | Kind::Pause => return Ok(idle()),
     };
     Ok(if session.plays() { batch } else { idle() })
 }
@@ -36,6 +37,8 @@ pub(crate) fn prepare<'s>(session: &'s Session, figure: &Figure) -> Result<Batch
 /// What a reader should know of how a figure was taken.
 pub(crate) fn note(figure: &Figure) -> Option<&'static str> {
     match figure.bench.kind {
+        Kind::FirstInit => Some("once in a process"),
+        Kind::Blocked => Some("the message comes after a quarter of a second"),
         Kind::Init => Some("in a running process: plugins are loaded, the first context stays open"),
         Kind::AmLat | Kind::AmRate | Kind::AmBw => Some("messages of one packet are used in place"),
         _ => None,

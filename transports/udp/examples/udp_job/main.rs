@@ -2,6 +2,7 @@
 
 mod attack;
 mod lend;
+mod restart;
 
 use lapis::{Context, Delivery, Destination, Error, HandlerId, RemoteMemory, Result};
 use std::ptr::NonNull;
@@ -30,6 +31,7 @@ fn main() -> std::process::ExitCode {
         "die" => die(),
         "storm" => storm(number(3, 100_000)),
         "cut" => cut(),
+        "reborn" => restart::run(args.get(3).is_some_and(|how| how == "aware")),
         other => panic!("unknown scenario {other}"),
     };
     match outcome {

@@ -4,11 +4,13 @@ mod checks;
 mod include;
 mod layout;
 mod module;
+mod synopsis;
 mod text;
 mod thunks;
 
 use super::list::Section;
 use anyhow::Result;
+pub(super) use synopsis::synopsis;
 pub(super) use thunks::symbols;
 
 /// The generated files: where, from the workspace's root, and what. Rust is not formatted yet.

@@ -1,0 +1,199 @@
+//! A registered program as the source or the destination of a message.
+
+use super::{Function, Program, acquire, error};
+use crate::abi::*;
+use crate::failure::{self, Outcome};
+use crate::handles;
+use crate::vector::raise_later;
+use lapis_core::message::{Destination, Gather, Scatter, Source};
+use lapis_core::{Context, Error, LapiCode};
+use lapis_dgsp::{ErrorCode, Machine, Registered};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+/// The first `len` bytes of a message that `program` gathers from memory at `base`, and the size of its atoms.
+///
+/// Checks what could go wrong on the way, so that nothing does.
+//= LAPI Guide, LAPI_Xfer, LAPI_ERR_DGSP_CTL for a CONTROL at the gather side
+//= LAPI Guide, LAPI_Xfer, a DGSP transfer may have a NULL udata
+pub(crate) fn source(
+    program: Program,
+    base: *const c_void,
+    len: u64,
+    both_contiguous: bool,
+) -> Outcome<(Source, u64)> {
+    check_gather(&program, len).map_err(failure::of)?;
+    let atom = program.descriptor().atom_size.max(0) as u64;
+    let base = base.cast::<u8>();
+    let contiguous = |offset: i64| Source::Contiguous(base.wrapping_offset(offset as isize), len);
+    let source = match program.contiguous(len) {
+        _ if len == 0 => Source::Contiguous(std::ptr::null(), 0),
+        Some(offset) if atom == 0 => contiguous(offset),
+        //= LAPI Guide, LAPI_Xfer, BUFFER_BOTH_CONTIGUOUS
+        None if atom == 0 && both_contiguous => contiguous(program.descriptor().lext),
+        _ => Source::Gather(Box::new(Origin { program, base: base.expose_provenance() }), len),
+    };
+    Ok((source, atom))
+}
+
+fn check_gather(program: &Registered, len: u64) -> Result<(), Error> {
+    let refuse = |code, problem: &str| Err(Error::Dgsp { problem: problem.into(), code });
+    if program.has_control() {
+        return refuse(LapiCode::ERR_DGSP_CTL, "CONTROL has no meaning at the origin");
+    }
+    match program.span() {
+        Some(span) if span.size > 0 || len == 0 => Ok(()),
+        Some(_) => refuse(LapiCode::ERR_DGSP_OTHER, "the program moves no bytes, but the message has some"),
+        None => trace(program, len),
+    }
+}
+
+/// Runs a program that was not verified and breaks the rules, without moving anything: it fails here or never.
+fn trace(program: &Registered, len: u64) -> Result<(), Error> {
+    let mut machine = Machine::new(program.descriptor()).map_err(|e| error(&e))?;
+    let mut left = len;
+    while left > 0 {
+        let piece = machine.next_piece(usize::try_from(left).unwrap_or(usize::MAX)).map_err(|e| error(&e))?;
+        if piece.control.is_some() {
+            let problem = "CONTROL has no meaning at the origin".into();
+            return Err(Error::Dgsp { problem, code: LapiCode::ERR_DGSP_CTL });
+        }
+        left -= piece.len as u64;
+    }
+    Ok(())
+}
+
+struct Origin {
+    program: Program,
+    base: usize,
+}
+
+impl Gather for Origin {
+    unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
+        let base = std::ptr::with_exposed_provenance(self.base);
+        // SAFETY: the caller's promise.
+        let read = unsafe { self.program.pack_into(base, position, out) };
+        debug_assert!(read.is_ok_and(|n| n == out.len()), "checked before the message began");
+    }
+
+    fn atom(&self) -> u64 {
+        self.program.descriptor().atom_size.max(1) as u64
+    }
+}
+
+/// Where a message goes whose header handler asked for a DGSP. `atom` is the atom size of the origin's program.
+//= LAPI Guide, LAPI_Xfer, scatter-side DGSP processing
+//= LAPI Guide, The enhanced header handler interface, bytes may be less than the message length
+#[inline(never)]
+pub(crate) fn destination(
+    context: &Context,
+    info: &lapi_return_info_t,
+    buffer: *mut c_void,
+    atom: u64,
+) -> Destination {
+    let source = info.src as u32;
+    let Some(program) = acquire(info.dgsp_handle) else {
+        let problem = "the handle that a header handler returned is not registered".into();
+        raise_later(context, source, Error::Dgsp { problem, code: LapiCode::ERR_DGSP });
+        return Destination::Discard;
+    };
+    let bytes = info.bytes.min(info.msg_len);
+    let buffer = buffer.cast::<u8>();
+    if bytes == info.msg_len
+        && let Some(offset) = program.contiguous(bytes)
+        && let Some(at) = NonNull::new(buffer.wrapping_offset(offset as isize))
+    {
+        return Destination::Contiguous(at);
+    }
+    let instance = handles::of_context(context);
+    let function = instance.and_then(|instance| instance.ddm.get(atom)).filter(|_| atom > 0);
+    if let Err(problem) = check_scatter(&program, function, atom) {
+        raise_later(context, source, problem);
+        return Destination::Discard;
+    }
+    // Part of an operand would be no operand.
+    let bytes = if program.has_control() { bytes - bytes % atom } else { bytes };
+    let handle = instance.map_or(0, |instance| instance.handle);
+    Destination::Scatter(Box::new(Target {
+        program,
+        base: buffer.expose_provenance(),
+        bytes,
+        function,
+        source,
+        handle,
+    }))
+}
+
+/// What can be known before data comes.
+fn check_scatter(program: &Registered, function: Option<Function>, atom: u64) -> Result<(), Error> {
+    if !program.has_control() {
+        return Ok(());
+    }
+    let problem = match (function, atom) {
+        //= LAPI Guide, LAPI_Xfer, LAPI_ERR_DGSP_CTL for a CONTROL without an atom size at the gather side
+        (_, 0) => "CONTROL needs an atom size in the origin's DGSP, so that no operand is split",
+        (None, _) => "CONTROL needs a DDM function; register one with LAPI_REG_DDM_FUNC",
+        _ => return Ok(()),
+    };
+    Err(Error::Dgsp { problem: problem.into(), code: LapiCode::ERR_DGSP_CTL })
+}
+
+struct Target {
+    program: Program,
+    base: usize,
+    /// What is to be delivered: 0 once the program has failed.
+    bytes: u64,
+    function: Option<Function>,
+    /// Who sent the message, and the context that it came to: for complaints.
+    source: u32,
+    handle: lapi_handle_t,
+}
+
+impl Scatter for Target {
+    unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
+        let wanted = self.bytes.saturating_sub(position).min(bytes.len() as u64) as usize;
+        if wanted == 0 {
+            return;
+        }
+        let (base, data) = (std::ptr::with_exposed_provenance_mut(self.base), &bytes[..wanted]);
+        // SAFETY: the caller's promise.
+        let outcome = unsafe { scatter(&self.program, base, position, data, self.function) };
+        if let Err(problem) = outcome {
+            // One report a message; what comes after it is not wanted.
+            self.bytes = 0;
+            if let Ok(instance) = handles::get(self.handle) {
+                raise_later(&instance.context, self.source, problem);
+            }
+        }
+    }
+}
+
+/// Scatters all of `data`.
+///
+/// # Safety
+/// As [`Registered::unpack_with`].
+pub(crate) unsafe fn scatter(
+    program: &Registered,
+    base: *mut u8,
+    position: u64,
+    data: &[u8],
+    function: Option<Function>,
+) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    let moved = unsafe {
+        match &function {
+            None => program.unpack_from(base, position, data),
+            Some(function) => program.unpack_with(base, position, data, function),
+        }
+    };
+    match moved {
+        Ok(n) if n == data.len() => Ok(()),
+        Ok(_) => Err(Error::Dgsp {
+            problem: "the program moves no bytes, but the message has some".into(),
+            code: LapiCode::ERR_DGSP_OTHER,
+        }),
+        Err(problem) => Err(error(&problem)),
+    }
+}
+
+const _: () = assert!(ErrorCode::Other as i32 == LAPI_ERR_DGSP_OTHER);

@@ -1,0 +1,204 @@
+//! Tasks that are started anew: finding the process that has taken a dead one's place.
+//!
+//! A task publishes its card (what `builder.rs` exchanges) under its number. Whoever has reason to think that a peer's process is
+//! another one now looks there. A new process is reached over a datagram link only: its incarnations are told apart by the packet
+//! engine, and nothing of the old process is mapped.
+
+use super::builder::{address_in, card_key, epoch_of};
+use super::{Context, Route};
+use crate::bootstrap::Entry;
+use crate::datagrams::{Datagrams, Parties, Timing};
+use crate::error::{Error, Result};
+use crate::message::State;
+use crate::sync::Ordering;
+use crate::transport::{Caps, PeerId};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How long the store may take to answer a question that needs no waiting.
+const ANSWER: Duration = Duration::from_secs(2);
+
+impl Context {
+    /// Looks whether another process has taken a peer's place, and turns to it. The lock is held.
+    #[cold]
+    pub(crate) fn look_for(&self, peer: PeerId) -> bool {
+        // SAFETY: the lock is held and the reference ends here.
+        let Some(known) = unsafe { self.state() }.peers[peer as usize].process else { return false };
+        let mut job = self.shared.bootstrap.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if job.entry() == Entry::Once {
+            return false;
+        }
+        let card = match job.get(&card_key(peer), ANSWER) {
+            Ok(card) => card,
+            Err(e) => {
+                tracing::debug!(peer, "the store does not say where the peer is: {e}");
+                return false;
+            }
+        };
+        let Some(epoch) = epoch_of(&card).filter(|epoch| *epoch != known) else { return false };
+        let info = job.job().clone();
+        drop(job);
+        match self.turn_to(peer, &card, &info) {
+            Ok(()) => {
+                // SAFETY: as above.
+                let p = unsafe { &mut self.state().peers[peer as usize] };
+                (p.process, p.dead) = (Some(epoch), false);
+                // What the former process has mapped here is no longer its successor's.
+                self.shared.windows[peer as usize].close();
+                tracing::info!(peer, "another process has taken the place of the task's former one");
+                true
+            }
+            Err(e) => {
+                tracing::error!(
+                    peer,
+                    "the process that has taken the task's place is out of reach: {}",
+                    e.with_causes()
+                );
+                false
+            }
+        }
+    }
+
+    /// Leads packets for a peer to where its card says. The lock is held.
+    fn turn_to(&self, peer: PeerId, card: &[u8], info: &crate::bootstrap::JobInfo) -> Result<()> {
+        // SAFETY: the lock is held and nothing below calls out.
+        let state = unsafe { self.state() };
+        let former = state.peers[peer as usize].route.index();
+        let mut reasons = Vec::new();
+        for index in 0..state.links.len() {
+            let link = &mut state.links[index];
+            if !link.caps().contains(Caps::DATAGRAM) || link.caps().contains(Caps::AM_SHORT) {
+                reasons.push(format!("{}: reaches only the process that has ended", link.name()));
+                continue;
+            }
+            let Some(address) = address_in(card, link.name()) else {
+                reasons.push(format!("{}: the new process does not have it", link.name()));
+                continue;
+            };
+            link.disconnect(peer);
+            if let Err(e) = link.connect(peer, address) {
+                reasons.push(format!("{}: {e}", link.name()));
+                continue;
+            }
+            if former != index {
+                let mut params = Parties {
+                    task: self.shared.task,
+                    job: &info.id,
+                    context: self.shared.number,
+                    secret: &info.secret,
+                    epoch: crate::datagrams::epoch(),
+                    alone: false,
+                    peers: Vec::new(),
+                };
+                match &mut state.datagrams[index] {
+                    Some(datagrams) => datagrams.adopt(peer, params.epoch),
+                    none => {
+                        params.peers.push((peer, None));
+                        *none =
+                            Some(Box::new(Datagrams::new(link, Timing::of(&self.shared.config), &params)?));
+                        state.with_engines = true;
+                    }
+                }
+                if let Some((_, datagrams)) = state.engine_at(index) {
+                    // Until it is resumed.
+                    datagrams.purge(peer);
+                }
+            }
+            state.peers[peer as usize].route = Route::over(index);
+            return Ok(());
+        }
+        Err(Error::NoConnectivity { task: peer, reasons })
+    }
+
+    /// Tells where a task receives datagrams now, on its path number `path`, in a job whose program knows the addresses.
+    ///
+    /// *LAPI Guide, LAPI_Util, LAPI_ADD_UDP_DEST_PORT.*
+    ///
+    /// # Errors
+    /// Bad target; the job has a launcher or a store that knows the addresses; an address that can't be used.
+    #[doc(alias = "LAPI_ADD_UDP_DEST_PORT")]
+    pub fn set_peer_address(&self, target: PeerId, path: usize, address: SocketAddr) -> Result<()> {
+        self.usable()?;
+        self.check_target(target)?;
+        let _held = self.guard();
+        let mut listed = self.shared.listed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let paths = listed.get(self.shared.task as usize).map_or(0, Vec::len);
+        if path >= paths {
+            return Err(if paths == 0 {
+                Error::NotAllowed {
+                    call: "LAPI_ADD_UDP_DEST_PORT",
+                    place: "in a job whose tasks find each other by themselves",
+                    remedy: "leave it out: a task that is started anew is found, too",
+                }
+            } else {
+                let what = format!("path {path} of {paths} to task {target}");
+                Error::Transport { transport: "udp".into(), what, source: None }
+            });
+        }
+        listed[target as usize][path] = address;
+        if target == self.shared.task {
+            return Ok(());
+        }
+        let card = plain_address(&listed[target as usize]);
+        // SAFETY: the lock is held and nothing below calls out.
+        let Some(link) = unsafe { self.state() }.link_to(target) else { return Ok(()) };
+        link.disconnect(target);
+        let name = link.name();
+        link.connect(target, &card).map_err(|e| Error::Transport {
+            transport: name.into(),
+            what: e.to_string(),
+            source: None,
+        })
+    }
+
+    /// Whether the transport to a peer is known to have lost its process, for tests.
+    #[doc(hidden)]
+    pub fn process_of(&self, peer: PeerId) -> Option<u32> {
+        let _held = self.guard();
+        // SAFETY: the lock is held and the reference ends here.
+        unsafe { self.state() }.peers.get(peer as usize)?.process
+    }
+}
+
+impl State {
+    /// A link says that a peer's process has ended. One that carries datagrams doesn't know.
+    pub(crate) fn note_death(&mut self, peer: PeerId) {
+        let index = self.peers[peer as usize].route.index();
+        if self.datagrams.get(index).is_none_or(Option::is_none) {
+            self.peers[peer as usize].dead = true;
+        }
+    }
+}
+
+/// Addresses as the program tells them, one for each path, in the form that datagram transports take beside their own.
+pub(super) fn plain_address(paths: &[SocketAddr]) -> Vec<u8> {
+    let list: Vec<String> = paths.iter().map(ToString::to_string).collect();
+    format!("@{}", list.join(",")).into_bytes()
+}
+
+/// A peer's memory that is mapped here. Fixed after initialisation, except that it may be closed.
+pub(crate) struct PeerWindow {
+    pub(crate) remote_base: u64,
+    len: crate::sync::AtomicU64,
+    pub(crate) local_base: *mut u8,
+}
+
+impl PeerWindow {
+    pub(super) fn new(window: &crate::transport::Window) -> Self {
+        Self {
+            remote_base: window.remote_base,
+            len: crate::sync::AtomicU64::new(window.len),
+            local_base: window.local_base,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn len(&self) -> u64 {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// Nobody new writes to it. It stays mapped, for whoever does at this moment.
+    fn close(&self) {
+        self.len.store(0, Ordering::Relaxed);
+    }
+}

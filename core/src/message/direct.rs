@@ -1,0 +1,154 @@
+//! Copies that the transport makes straight between two tasks' memories: when they are used, and how.
+//!
+//! Bulk transfer in the sense of the guide is one of them. Asked for, by MP_USE_BULK_XFER or by a hint, it is used from
+//! MP_BULK_MIN_MSG_SIZE on; but whether or not it is, a transport that copies directly anyway does so from the length on at
+//! which that is faster. If a piece is refused, the message goes in packets.
+
+use super::stream::SLICE;
+use super::{Direction, Operation, Waiting};
+use crate::Context;
+use crate::completion::Notify;
+use crate::config::Config;
+use crate::error::Result;
+use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status};
+
+/// The largest piece of a bulk transfer.
+pub const BULK_PIECE: usize = 32 << 20;
+const _: () = assert!(SLICE <= BULK_PIECE);
+
+/// What the caller of a transfer wishes about bulk transfer.
+///
+/// *LAPI Guide, LAPI_Xfer, LAPI_USE_BULK_XFER and LAPI_NOT_USE_BULK_XFER.*
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bulk {
+    /// What MP_USE_BULK_XFER says for the task.
+    #[default]
+    AsConfigured,
+    /// Bulk transfer, if the message is long enough for it.
+    Use,
+    /// Packets, whatever the transport could do.
+    Avoid,
+}
+
+/// How the bytes of a message go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Packets,
+    /// By direct copy because that is faster.
+    Direct,
+    /// By direct copy because bulk transfer is wanted.
+    Bulk,
+}
+
+/// Which way a message of `len` bytes goes. `flavour` is the copy that it needs; direct copies that nobody asked for begin at
+/// `from`, or where the transport says.
+//= LAPI Guide, Bulk transfer of messages, from MP_BULK_MIN_MSG_SIZE on
+pub(crate) fn way_of(link: &Link, flavour: Caps, len: u64, from: u64, bulk: Bulk, config: &Config) -> Way {
+    if bulk == Bulk::Avoid || !link.caps().contains(flavour | Caps::ANY_ADDRESS) {
+        return Way::Packets;
+    }
+    let wanted = bulk == Bulk::Use || *config.use_bulk_xfer.get();
+    if wanted && len >= *config.bulk_min_msg_size.get() {
+        Way::Bulk
+    } else if len >= link.limits().zcopy_from.max(from) {
+        Way::Direct
+    } else {
+        Way::Packets
+    }
+}
+
+impl Context {
+    /// Copies straight between this task's memory at `local` and the peer's, letting go of the lock between pieces. False: a
+    /// piece was refused, and packets must carry the message.
+    ///
+    /// # Safety
+    /// The lock is held; both ranges are valid, as [`put`](Self::put) and [`get`](Self::get) demand.
+    //= LAPI Guide, Bulk transfer of messages, packets if a step fails
+    pub(super) unsafe fn copy_directly(
+        &self,
+        target: PeerId,
+        direction: Direction,
+        local: *mut u8,
+        remote: u64,
+        len: u64,
+        way: Way,
+    ) -> Result<bool> {
+        let mut done = 0u64;
+        while done < len {
+            let n = (len - done).min(SLICE as u64) as usize;
+            let slice = RawSlice { ptr: local.wrapping_add(done as usize), len: n };
+            let there = RemoteAddr { addr: remote + done, key: 0 };
+            // SAFETY: the lock is held; the rest is the caller's promise.
+            let status = unsafe {
+                self.transfer(target, |link, token| match direction {
+                    Direction::Out => link.put_zcopy(target, slice, there, token),
+                    Direction::In => link.get_zcopy(target, slice, there, token),
+                })
+            };
+            match status {
+                Status::Done => done += n as u64,
+                Status::Again => {}
+                Status::PeerDown => {
+                    self.peer_down(target, "its memory could not be reached");
+                    // SAFETY: the lock is held and the reference ends here.
+                    return Err(unsafe { self.state() }.peers[target as usize].refusal(target));
+                }
+                Status::Panicked => return Err(self.link_failed(target, status)),
+                // One side of the copy may be special memory: packets always work.
+                _ => {
+                    tracing::debug!(
+                        target,
+                        ?status,
+                        done,
+                        len,
+                        "direct copy refused; the data goes in packets"
+                    );
+                    // SAFETY: the lock is held and the reference ends here.
+                    unsafe { self.state() }.statistics.bulk.refused += 1;
+                    return Ok(false);
+                }
+            }
+            self.breathe();
+        }
+        if way == Way::Bulk {
+            // SAFETY: the lock is held and the reference ends here.
+            unsafe { self.state() }.statistics.bulk.count(len);
+        }
+        Ok(true)
+    }
+
+    /// Runs one zero-copy operation of the link to a peer to its end.
+    ///
+    /// # Safety
+    /// The lock is held; what `begin` starts works on memory that the caller keeps valid until this returns.
+    unsafe fn transfer(&self, target: PeerId, begin: impl FnOnce(&mut Link, u64) -> Status) -> Status {
+        let sequence = self.next_operation(target);
+        // SAFETY: the lock is held; the reference ends before progress is made.
+        let state = unsafe { self.state() };
+        let token = state.operations.insert(Operation {
+            peer: target,
+            waiting: Waiting::Transport(None),
+            origin: Notify::None,
+            completion: Notify::None,
+            target_counter: 0,
+            sequence,
+        });
+        let mut status = state.link_to(target).map_or(Status::PeerDown, |link| begin(link, token));
+        while status == Status::InProgress {
+            // SAFETY: as above.
+            match unsafe { self.state() }.operations.get_mut(token).map(|o| &o.waiting) {
+                Some(Waiting::Transport(Some(ended))) => status = *ended,
+                Some(_) => {
+                    // An error here means that the peer is gone, and the operation with it.
+                    let _ = self.wait_for_room(target);
+                }
+                None => status = Status::PeerDown,
+            }
+        }
+        // SAFETY: as above.
+        let state = unsafe { self.state() };
+        state.operations.remove(token);
+        state.peers[target as usize].answered.done(sequence);
+        status
+    }
+}

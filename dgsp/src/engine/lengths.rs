@@ -1,0 +1,170 @@
+//! Classes of block lengths: how one block is copied.
+//!
+//! Lengths that are known at compile time become a few moves; others fall into classes that overlap two moves, align their
+//! stores, or call memcpy.
+#![allow(unsafe_code, reason = "copies raw memory")]
+
+use crate::engine::pace::opaque;
+
+/// A class of block lengths.
+pub(crate) trait Length {
+    /// The length, where it is known at compile time, else `len` itself.
+    fn of(len: usize) -> usize;
+    /// Bytes that `copy_spilling` writes; 0 if there is no such copy.
+    const SPILL: usize = 0;
+    /// Copies with one store, which writes undefined bytes behind the block.
+    ///
+    /// # Safety
+    /// As `copy`, with `dst` writable for `SPILL` bytes.
+    #[inline(always)]
+    unsafe fn copy_spilling(src: *const u8, dst: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::copy(src, dst, Self::of(0)) }
+    }
+    /// # Safety
+    /// `src` is readable and `dst` writable for `Self::of(len)` bytes, and they don't overlap.
+    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize);
+}
+
+/// Exactly N bytes.
+pub(crate) struct Fixed<const N: usize>;
+/// Chunk ≤ length ≤ 2 × CHUNK: two moves that overlap.
+pub(crate) struct Twice<const CHUNK: usize>;
+/// Length ≥ CHUNK: moves of CHUNK, the last one overlapping.
+pub(crate) struct Chunks<const CHUNK: usize>;
+/// Length ≥ 2 × CHUNK: moves of CHUNK whose stores are aligned, but for the first and the last one. A store that crosses a
+/// line costs two, and most rows of boxes start anywhere.
+pub(crate) struct Aligned<const CHUNK: usize>;
+/// Any length; long ones by moves of CHUNK bytes if these are wide, else by memcpy.
+pub(crate) struct Any<const CHUNK: usize>;
+/// Long enough that calling memcpy pays.
+pub(crate) struct Long;
+
+/// From this length on memcpy is as fast as any loop.
+pub(crate) const MEMCPY: usize = 4096;
+/// Moves of a loop that is compiled for a processor with wide ones; memcpy beats narrower ones sooner.
+pub(crate) const WIDE: usize = 32;
+/// Moves of a loop that runs on any processor.
+pub(crate) const NARROW: usize = 16;
+
+impl<const N: usize> Length for Fixed<N> {
+    #[inline(always)]
+    fn of(_: usize) -> usize {
+        N
+    }
+    const SPILL: usize = if N == 3 || (N > 4 && N < 8) { 8 } else { 0 };
+    #[inline(always)]
+    unsafe fn copy_spilling(src: *const u8, dst: *mut u8) {
+        let mut word = [0; 8];
+        // SAFETY: N bytes are read, which the caller promises, into 8; 8 are written, which it promises too.
+        unsafe {
+            std::ptr::copy_nonoverlapping(src, word.as_mut_ptr(), N);
+            dst.cast::<u64>().write_unaligned(u64::from_ne_bytes(word));
+        }
+    }
+    #[inline(always)]
+    unsafe fn copy(src: *const u8, dst: *mut u8, _: usize) {
+        // SAFETY: the caller's promise, for N bytes.
+        unsafe { std::ptr::copy_nonoverlapping(src, dst, N) }
+    }
+}
+
+impl<const CHUNK: usize> Length for Twice<CHUNK> {
+    #[inline(always)]
+    fn of(len: usize) -> usize {
+        len
+    }
+    #[inline(always)]
+    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
+        debug_assert!((CHUNK..=2 * CHUNK).contains(&len));
+        // SAFETY: both moves lie within the `len` bytes promised, since CHUNK <= len. Both are read before either is
+        // written, so that the second write repeats what the first wrote where they overlap.
+        unsafe {
+            let head = src.cast::<[u8; CHUNK]>().read_unaligned();
+            let tail = src.add(len - CHUNK).cast::<[u8; CHUNK]>().read_unaligned();
+            dst.cast::<[u8; CHUNK]>().write_unaligned(head);
+            dst.add(len - CHUNK).cast::<[u8; CHUNK]>().write_unaligned(tail);
+        }
+    }
+}
+
+impl<const CHUNK: usize> Length for Chunks<CHUNK> {
+    #[inline(always)]
+    fn of(len: usize) -> usize {
+        len
+    }
+    #[inline(always)]
+    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
+        debug_assert!(len >= CHUNK);
+        let mut at = 0;
+        // SAFETY: every move ends at or before `len`, which the caller promises; CHUNK <= len.
+        unsafe {
+            while at + CHUNK < len {
+                Fixed::<CHUNK>::copy(src.add(at), dst.add(at), CHUNK);
+                // Else the compiler sees a memcpy in the loop, and calls it.
+                at = opaque(at + CHUNK);
+            }
+            Fixed::<CHUNK>::copy(src.add(len - CHUNK), dst.add(len - CHUNK), CHUNK);
+        }
+    }
+}
+
+impl<const CHUNK: usize> Length for Aligned<CHUNK> {
+    #[inline(always)]
+    fn of(len: usize) -> usize {
+        len
+    }
+    #[inline(always)]
+    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
+        debug_assert!(len >= 2 * CHUNK);
+        let mut at = CHUNK - dst.addr() % CHUNK;
+        // SAFETY: 1 <= at <= CHUNK, and every move ends at or before `len`, which the caller promises. The last bytes are
+        // read first: nobody but us writes them.
+        unsafe {
+            let tail = src.add(len - CHUNK).cast::<[u8; CHUNK]>().read_unaligned();
+            Fixed::<CHUNK>::copy(src, dst, CHUNK);
+            while at + CHUNK < len {
+                Fixed::<CHUNK>::copy(src.add(at), dst.add(at), CHUNK);
+                at = opaque(at + CHUNK);
+            }
+            dst.add(len - CHUNK).cast::<[u8; CHUNK]>().write_unaligned(tail);
+        }
+    }
+}
+
+impl<const CHUNK: usize> Length for Any<CHUNK> {
+    #[inline(always)]
+    fn of(len: usize) -> usize {
+        len
+    }
+    #[inline(always)]
+    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
+        // SAFETY: each class gets lengths of its range, and the caller promises `len` bytes.
+        unsafe {
+            match len {
+                0 => {}
+                1 => Fixed::<1>::copy(src, dst, len),
+                2..=3 => Twice::<2>::copy(src, dst, len),
+                4..=7 => Twice::<4>::copy(src, dst, len),
+                8..=15 => Twice::<8>::copy(src, dst, len),
+                16..=31 => Twice::<16>::copy(src, dst, len),
+                32..=63 => Twice::<32>::copy(src, dst, len),
+                64..=127 => Chunks::<64>::copy(src, dst, len),
+                128..MEMCPY if CHUNK >= WIDE => Aligned::<CHUNK>::copy(src, dst, len),
+                _ => Long::copy(src, dst, len),
+            }
+        }
+    }
+}
+
+impl Length for Long {
+    #[inline(always)]
+    fn of(len: usize) -> usize {
+        len
+    }
+    #[inline(always)]
+    unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { std::ptr::copy_nonoverlapping(src, dst, len) }
+    }
+}

@@ -1,0 +1,72 @@
+//! Every copy loop: all lengths up to a few hundred bytes, strides of every kind, both directions, any alignment.
+
+use lapis_dgsp::{Layout, Registered};
+
+/// Blocks at a stride: packed, and unpacked over other bytes, against a loop over bytes; what lies between stays.
+fn check(count: u64, len: usize, stride: i64, skew: usize) {
+    let layout = Layout::bytes(len as u64).and_then(|b| Layout::hvector(count, 1, stride, &b));
+    let reg = Registered::verified(layout.and_then(|l| l.compile()).expect("small")).expect("sound");
+    let span = (count as i64 - 1) * stride;
+    let size = span.unsigned_abs() as usize + len + skew + 1;
+    let origin = skew + span.min(0).unsigned_abs() as usize;
+    let mut mem: Vec<u8> = (0..size).map(|i| (i * 7 + i / 251) as u8).collect();
+    let places: Vec<usize> = (0..count as i64)
+        .flat_map(|i| (0..len).map(move |k| (origin as i64 + i * stride) as usize + k))
+        .collect();
+    let expect: Vec<u8> = places.iter().map(|&p| mem[p]).collect();
+    // A guard behind the packed bytes: loops may write ahead inside the buffer, never past it.
+    let mut packed = vec![0xa5; expect.len() + 1];
+    let n = reg.pack_slice(&mem, origin, 0, &mut packed[..expect.len()]);
+    let what = format!("{count} blocks of {len} at {stride}, skew {skew}");
+    assert_eq!(n, Ok(expect.len()), "{what}");
+    assert!(packed[..expect.len()] == expect && packed[expect.len()] == 0xa5, "packed: {what}");
+
+    let message: Vec<u8> = (0..expect.len()).map(|i| (i * 13 + 5) as u8).collect();
+    let mut scattered = mem.clone();
+    for (&p, &b) in places.iter().zip(&message) {
+        scattered[p] = b;
+    }
+    let n = reg.unpack_slice(&mut mem, origin, 0, &message);
+    assert_eq!(n, Ok(message.len()), "{what}");
+    assert!(mem == scattered, "unpacked: {what}");
+}
+
+#[test]
+fn every_length_at_a_plain_stride() {
+    for len in (1..=300).chain([511, 512, 513, 1000, 1023, 1024, 1025, 4000, 4095, 4096, 4097, 9000]) {
+        for (count, skew) in [(9, 0), (13, 1), (10, 31)] {
+            check(count, len, len as i64 + 5, skew);
+            check(count, len, 2 * len as i64 + 16, skew);
+        }
+    }
+}
+
+#[test]
+fn strides_that_compete_for_one_set_of_the_cache() {
+    for stride in [1024, 2048, 3072, 4096, 8192, -1024, -4096] {
+        for len in [1, 2, 3, 4, 5, 7, 8, 12, 16, 24, 33, 64, 65] {
+            for count in [63, 64, 65, 66, 130] {
+                check(count, len, stride, len % 5);
+            }
+        }
+    }
+}
+
+#[test]
+fn short_blocks_at_short_strides() {
+    for stride in 2..=40 {
+        for len in 1..stride as usize {
+            for count in [9, 15, 16, 17, 31, 64, 77, 300] {
+                check(count, len, stride, (len + count as usize) % 7);
+                check(count, len, -stride, 3);
+            }
+        }
+    }
+}
+
+#[test]
+fn strides_that_overlap_write_in_the_order_of_the_message() {
+    for (len, stride) in [(8, 4), (8, 0), (16, 3), (100, 64), (200, -50), (5, 1), (3, -1), (40, 1024 / 64)] {
+        check(100, len, stride, 0);
+    }
+}

@@ -1,0 +1,196 @@
+//! The tables of `lapis-bench dgsp`, and what they say of the bars.
+
+use super::dgsp::{Outcome, Row, who_of};
+use super::report::{absent_list, noise_line, put};
+use anyhow::Result;
+use lapis_bench::table::{Table, figure};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A hand-written loop may be this many times faster than we are.
+const HAND: f64 = 0.95;
+/// Share of memcpy's speed that is wanted for long blocks.
+const MEMCPY: f64 = 0.85;
+/// Long blocks, in bytes.
+const LONG: u64 = 256;
+/// How many times faster than a peer we want to be in the geometric mean.
+const MEAN: f64 = 1.5;
+
+/// For the terminal.
+pub(super) fn plain(outcome: &Outcome) -> String {
+    let tables = benches(outcome).into_iter().map(|(name, rows)| {
+        format!("\n{name} (ns; the others' times divided by ours)\n{}", table(&rows).plain())
+    });
+    tables.collect::<String>() + "\n" + &verdicts(&outcome.rows) + &noise_line(&outcome.noise)
+}
+
+/// Writes page and JSON.
+pub(super) fn write(outcome: &Outcome, folder: &Path) -> Result<()> {
+    let stem = format!("{}-dgsp", outcome.machine.date);
+    let mut page = heading(outcome);
+    for (name, rows) in benches(outcome) {
+        page.push_str(&format!("\n## {name}\n\n{}", table(&rows).markdown()));
+    }
+    page.push_str(&absent_list(&outcome.absent));
+    put(folder, &format!("{stem}.json"), &(serde_json::to_string_pretty(&document(outcome))? + "\n"))?;
+    put(folder, &format!("{stem}.md"), &page)
+}
+
+fn heading(outcome: &Outcome) -> String {
+    let m = &outcome.machine;
+    let quick = if outcome.quick { " A quick run: indicative only." } else { "" };
+    format!(
+        "# {} data gather/scatter programs\n\n{}, {} cores, {} GiB, Linux {}, {}, tree {}.\n\n\
+         {} passes, in each of which all programs start anew and then take turns on one core, {} µs at least a figure.{quick} \
+         Memory is on huge pages and warm. Times are medians of the passes, in ns; the other columns are the others' times \
+         divided by ours in the same pass (above 1: Lapis is faster). `memcpy` moves the same bytes from one contiguous \
+         place to another; for long blocks 0.85 is wanted of it. A copy goes from one memory to another of the same \
+         layout; by hand, through a packed buffer.\n\n{}\n{}",
+        m.date,
+        m.processor,
+        m.cores,
+        m.memory_gib,
+        m.kernel,
+        m.compiler,
+        m.revision,
+        outcome.rounds,
+        outcome.micros,
+        verdicts(&outcome.rows),
+        noise_line(&outcome.noise),
+    )
+}
+
+fn benches(outcome: &Outcome) -> Vec<(&str, Vec<&Row>)> {
+    let mut benches: Vec<(&str, Vec<&Row>)> = Vec::new();
+    for row in &outcome.rows {
+        match benches.iter_mut().find(|(name, _)| *name == row.bench) {
+            Some((_, rows)) => rows.push(row),
+            None => benches.push((&row.bench, vec![row])),
+        }
+    }
+    benches
+}
+
+fn table(rows: &[&Row]) -> Table {
+    let mut others: Vec<&str> = Vec::new();
+    for f in rows.iter().flat_map(|r| &r.figures) {
+        let who = who_of(&f.record);
+        if who != "lapis" && !others.contains(&who) {
+            others.push(who);
+        }
+    }
+    let heading = ["shape", "bytes", "block", "lapis", "min", "max"];
+    let mut table = Table::new(heading.into_iter().chain(others.iter().copied()));
+    for row in rows {
+        let Some(ours) = row.figure("lapis").map(|f| &f.record) else { continue };
+        let cells = [row.shape.clone(), ours.size.to_string(), mean_block(row).to_string()];
+        let times = [ours.value, ours.min, ours.max].map(figure);
+        let ratio = |who: &&str| row.figure(who).map_or_else(String::new, |f| format!("{:.2}", f.ratio));
+        table.row(cells.into_iter().chain(times).chain(others.iter().map(ratio)));
+    }
+    table
+}
+
+fn mean_block(row: &Row) -> u64 {
+    row.figures.first().map_or(0, |f| f.record.size) / row.blocks.max(1)
+}
+
+/// One line a bar: how many rows are over it, which are not.
+fn verdicts(rows: &[Row]) -> String {
+    let rows: Vec<&Row> = rows.iter().filter(|r| r.bench != "dgsp_copy").collect();
+    let mut lines = bar("within 5 % of the hand loop", &rows, "hand", |r| r >= HAND);
+    let long: Vec<&Row> = rows.iter().copied().filter(|r| mean_block(r) >= LONG).collect();
+    lines += &bar("85 % of memcpy, blocks of 256 bytes and more", &long, "memcpy", |r| r >= MEMCPY);
+    let mut peers: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
+    for f in rows.iter().flat_map(|r| &r.figures) {
+        let who = who_of(&f.record);
+        if !["lapis", "hand", "memcpy"].contains(&who) {
+            let sum = peers.entry(who).or_default();
+            *sum = (sum.0 + f.ratio.ln(), sum.1 + 1);
+        }
+    }
+    for (who, (logs, n)) in peers {
+        lines += &bar(&format!("ahead of {who}"), &rows, who, |r| r > 1.0);
+        let mean = (logs / f64::from(n)).exp();
+        let verdict = if mean >= MEAN { "reached" } else { "MISSED" };
+        lines +=
+            &format!("- {who}: {mean:.2} times as fast in the geometric mean, {MEAN} wanted: {verdict}\n");
+    }
+    lines
+}
+
+fn bar(what: &str, rows: &[&Row], who: &str, reached: impl Fn(f64) -> bool) -> String {
+    let ratios: Vec<(&Row, f64)> = rows.iter().filter_map(|r| Some((*r, r.figure(who)?.ratio))).collect();
+    let missed: Vec<String> = ratios
+        .iter()
+        .filter(|(_, ratio)| !reached(*ratio))
+        .map(|(r, ratio)| format!("{} {} {ratio:.2}", r.shape, r.bench.trim_start_matches("dgsp_")))
+        .collect();
+    let over = ratios.len() - missed.len();
+    let rest = if missed.is_empty() { String::new() } else { format!("; MISSED: {}", missed.join(", ")) };
+    format!("- {what}: {over} of {}{rest}\n", ratios.len())
+}
+
+fn document(outcome: &Outcome) -> Value {
+    let records = outcome.rows.iter().flat_map(|row| {
+        // As in the other reports, ratios of a record say how many times slower it is than the floor and the best peer.
+        let value = |who: &str| row.figure(who).map(|f| f.record.value);
+        let peers = row.figures.iter().filter(|f| !["lapis", "floor"].contains(&f.record.peer.as_str()));
+        let best = peers.map(|f| f.record.value).reduce(f64::min);
+        row.figures.iter().map(move |f| {
+            let own = f.record.value;
+            let mut json = serde_json::to_value(&f.record).unwrap_or(Value::Null);
+            json["of"] = json!(row.bench);
+            let is_floor = f.record.peer == "floor";
+            json["to_floor"] = json!(value("memcpy").filter(|_| !is_floor).map(|m| own / m));
+            json["to_best_peer"] = json!(best.filter(|_| !is_floor).map(|b| own / b));
+            json["to_lapis"] = json!(f.ratio);
+            json
+        })
+    });
+    json!({
+        "transport": "memory",
+        "machine": outcome.machine,
+        "rounds": outcome.rounds,
+        "milliseconds": outcome.micros as f64 / 1e3,
+        "quick": outcome.quick,
+        "probe_ns": outcome.noise.median(),
+        "retaken": outcome.noise.retaken,
+        "kept_noisy": outcome.noise.kept,
+        "records": records.collect::<Vec<_>>(),
+        "absent": outcome.absent.iter().map(|a| json!({"name": a.name, "why": a.why})).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::dgsp::tests::some_rows;
+    use super::*;
+
+    #[test]
+    fn bars_name_what_missed_them() {
+        let text = verdicts(&some_rows());
+        assert!(text.contains("hand loop: 1 of 2; MISSED: column unpack 0.90\n"), "{text}");
+        assert!(
+            text.contains("memcpy, blocks of 256 bytes and more: 1 of 2; MISSED: column pack 0.50"),
+            "{text}"
+        );
+        assert!(text.contains("ahead of mpich: 1 of 2; MISSED: column unpack 0.80"), "{text}");
+        assert!(
+            text.contains("mpich: 1.55 times as fast in the geometric mean, 1.5 wanted: reached"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_table_has_a_column_for_each_engine() {
+        let rows = some_rows();
+        let text = table(&[&rows[0]]).plain();
+        let last = text.lines().last().unwrap_or_default();
+        assert_eq!(
+            last.split_whitespace().collect::<Vec<_>>(),
+            ["column", "4096", "1024", "15.0", "10.0", "20.0", "2.00", "0.50", "3.00"]
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! The zoo of bad plugins in whole jobs: each ends the job at once, with the reason, and with the program's own exit code.
+//! `core/tests/loader.rs` looks at every kind more closely.
+
+use lapis_testing::{Finished, Job, example};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const TASK: &str = env!("CARGO_BIN_EXE_lapis-job-task");
+
+/// A directory of this test's own, removed at its end.
+struct Dir(PathBuf);
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Dir {
+    fn new(test: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("lapis-bad-{}-{test}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory for plugins");
+        Self(dir)
+    }
+
+    fn compile(&self, name: &str, flag: &str) {
+        let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../core");
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-o"]).arg(self.0.join(format!("liblapis_{name}.so")));
+        cc.arg(format!("-DNAME={name}")).arg(flag).arg("-I").arg(core.join("include"));
+        let done = cc.arg(core.join("tests/zoo/plugin.c")).output().expect("cc runs");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    fn job(&self, transport: &str) -> Job {
+        let job = Job::new(2).option("--timeout=60").var("RUST_BACKTRACE", "0");
+        job.var("LAPIS_TRANSPORT", transport).var("LAPIS_TRANSPORT_PATH", &self.0.to_string_lossy())
+    }
+}
+
+#[track_caller]
+fn refused(done: Finished, parts: &[&str]) {
+    let done = done.expect(3);
+    for part in parts {
+        assert!(done.out.contains(part), "\"{part}\" is not in {done:?}");
+    }
+    assert_eq!(done.err.lines().filter(|l| l.starts_with("lapirun: task ")).count(), 1, "{done:?}");
+}
+
+#[test]
+fn a_plugin_with_any_defect_ends_the_job_with_the_reason() {
+    let dir = Dir::new("defects");
+    for (name, flag, reason) in [
+        ("nosymbol", "-DBUG_NO_SYMBOL", "no symbol lapis_transport_nosymbol_v1"),
+        ("magic", "-DBUG_MAGIC", "bad magic"),
+        ("nextmajor", "-DMAJOR=2", "built for ABI major 2, this host speaks major 1; rebuild the plugin"),
+        ("shorttable", "-DBUG_SHORT", "short table: 128 bytes"),
+        ("extrabit", "-DBUG_EXTRA_BIT", "capability PUT_ZCOPY is set but entry put_zcopy is null"),
+        ("noopen", "-DBUG_OPEN", "device /dev/zoo0 is missing: load the zoo module"),
+    ] {
+        dir.compile(name, flag);
+        refused(dir.job(name).run(TASK, &["all-to-all"]), &[&format!("transport `{name}`"), reason]);
+        // Among others that are good, and named with one: still no silent fallback.
+        refused(dir.job(&format!("shm,{name}")).run(TASK, &["all-to-all"]), &[name, reason]);
+    }
+}
+
+#[test]
+fn a_plugin_that_is_not_there_is_named_with_the_places_searched() {
+    let dir = Dir::new("missing");
+    let place = dir.0.to_string_lossy().into_owned();
+    refused(dir.job("nowhere").run(TASK, &["all-to-all"]), &["no liblapis_nowhere.so in", &place]);
+    refused(dir.job("smh").run(TASK, &["all-to-all"]), &["did you mean \"shm\"?"]);
+}
+
+#[test]
+fn a_plugin_that_panics_ends_the_job_with_the_reason() {
+    let dir = Dir::new("panics");
+    let plugin = example("lapis-core", "panics");
+    std::fs::copy(plugin, dir.0.join("liblapis_panics.so")).expect("the plugin is copied");
+    for place in ["open", "am_short", "poll"] {
+        let done = dir.job("panics").var("ZOO_PANICS", place).run(TASK, &["all-to-all"]);
+        assert!(done.err.contains(&format!("the zoo's panic in {place}")), "{done:?}");
+        // A transport that breaks while it is polled takes its peers with it.
+        refused(done, &[if place == "poll" { "is down: its process has ended" } else { "panicked" }]);
+    }
+}

@@ -1,0 +1,34 @@
+//! Jobs under limits on address space of every size: each ends well or says what it lacks, and none hangs.
+
+use lapis_testing::Job;
+
+const TASK: &str = env!("CARGO_BIN_EXE_lapis-job-task");
+
+/// What a task that got no memory may say. The last is Rust's own word for an allocation of a few bytes, before it aborts.
+const REASONS: [&str; 4] = ["RLIMIT_AS", "Cannot allocate memory", "out of memory", "memory allocation of"];
+
+#[test]
+fn every_limit_ends_well_or_with_a_reason() {
+    let (mut good, mut refused) = (0, 0);
+    for megabytes in (10..=44).step_by(4).chain(45..=60).chain((64..=200).step_by(17)) {
+        let limit = megabytes.to_string();
+        // Backtraces are long, and written with no memory.
+        let job = Job::new(2).var("RUST_BACKTRACE", "0").option("--timeout=60");
+        let done = job.run(TASK, &["frugal", &limit]);
+        match done.code {
+            Some(0) => {
+                assert_eq!(done.sorted(), ["frugal: 50 handlers ran"; 2], "{limit} MiB: {done:?}");
+                good += 1;
+            }
+            Some(3 | 134) => {
+                let said =
+                    done.out.lines().chain(done.err.lines()).any(|l| REASONS.iter().any(|r| l.contains(r)));
+                let named = done.err.lines().any(|l| l.starts_with("lapirun: task "));
+                assert!(said && named, "{limit} MiB: {done:?}");
+                refused += 1;
+            }
+            _ => panic!("{limit} MiB: {done:?}"),
+        }
+    }
+    assert!(good > 5 && refused > 5, "{good} ended well, {refused} were refused: the limits miss the border");
+}

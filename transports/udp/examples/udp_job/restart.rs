@@ -1,0 +1,227 @@
+//! A task dies in the midst of traffic and is started anew; the others go on with it.
+
+use super::{DATA, interrupts, pattern};
+use lapis::{Context, Delivery, Destination, Error, Result};
+use std::collections::HashSet;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Messages that each side sends the other after the restart.
+const AFTER: u32 = 200;
+
+/// Longer than anybody may need.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// What a message says about itself: who sent it, in which of its lives, after how many deaths of the victim it was sent, and its
+/// number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Mark {
+    source: u32,
+    life: u32,
+    deaths: u32,
+    number: u32,
+}
+
+impl Mark {
+    fn bytes(self) -> [u8; 16] {
+        let mut out = [0; 16];
+        for (slot, word) in out.chunks_mut(4).zip([self.source, self.life, self.deaths, self.number]) {
+            slot.copy_from_slice(&word.to_le_bytes());
+        }
+        out
+    }
+
+    fn of(bytes: &[u8]) -> Self {
+        let word = |at: usize| u32::from_le_bytes(bytes[4 * at..4 * at + 4].try_into().unwrap());
+        Self { source: word(0), life: word(1), deaths: word(2), number: word(3) }
+    }
+
+    fn data(self) -> Vec<u8> {
+        const SIZES: [usize; 5] = [0, 8, 900, 9000, 60_000];
+        let seed = u64::from(self.source) << 48 | u64::from(self.deaths) << 32 | u64::from(self.number);
+        pattern(seed, SIZES[self.number as usize % SIZES.len()])
+    }
+}
+
+#[derive(Default)]
+struct Heard {
+    marks: Mutex<HashSet<Mark>>,
+    faults: AtomicU64,
+    last_words: AtomicBool,
+    farewells: AtomicU64,
+}
+
+/// The last words of a task that is about to die.
+const LAST_WORDS: u32 = u32::MAX;
+
+/// The last words of a task that has nothing to wait for.
+const FAREWELL: u32 = u32::MAX - 1;
+
+impl Heard {
+    fn listen(context: &Context) -> Result<Arc<Self>> {
+        let heard = Arc::new(Self::default());
+        let here = Arc::clone(&heard);
+        context.set_handler(DATA, move |_, message| {
+            let mark = Mark::of(message.user_header);
+            if mark.number == LAST_WORDS {
+                here.last_words.store(true, Ordering::Relaxed);
+                return Delivery::bury();
+            }
+            if mark.number == FAREWELL {
+                here.farewells.fetch_add(1, Ordering::Relaxed);
+                return Delivery::bury();
+            }
+            let mut buffer = vec![0u8; message.len as usize].into_boxed_slice();
+            let into =
+                NonNull::new(buffer.as_mut_ptr()).map_or(Destination::Discard, Destination::Contiguous);
+            let here = Arc::clone(&here);
+            Delivery { into, ..Delivery::bury() }.then(move |_| {
+                let fresh = here.marks.lock().unwrap().insert(mark);
+                if !fresh || *buffer != mark.data()[..] {
+                    here.faults.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })?;
+        Ok(heard)
+    }
+
+    fn count(&self, of: impl Fn(&Mark) -> bool) -> usize {
+        self.marks.lock().unwrap().iter().filter(|m| of(m)).count()
+    }
+}
+
+/// `aware`: the others know that the victim dies, purge it and resume it at once; else they hear of it from their error
+/// handlers when its new process speaks to them.
+pub(crate) fn run(aware: bool) -> Result<()> {
+    let life = std::env::var("LAPIS_JOB_RESTARTS").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    if aware && life > 0 {
+        // Until the others have purged and resumed the former process.
+        std::thread::sleep(Duration::from_millis(1500));
+    }
+    let told = Arc::new(AtomicU64::new(0));
+    let here = Arc::clone(&told);
+    let context = lapis::builder()
+        .transport(lapis_udp::table())
+        .interrupts(interrupts())
+        .on_error(move |context, error, peer| {
+            assert!(matches!(error, Error::TargetDown { .. }), "task {} was told: {error}", context.task());
+            assert_eq!(peer, context.tasks() - 1);
+            here.fetch_add(1, Ordering::Relaxed);
+            true
+        })
+        .init()?;
+    let heard = Heard::listen(&context)?;
+    let (me, victim) = (context.task(), context.tasks() - 1);
+    let others: Vec<u32> = (0..context.tasks()).filter(|t| *t != me).collect();
+    if life == 0 {
+        context.gfence()?;
+    }
+    match (me == victim, life) {
+        (true, 0) => die(&context, &others, aware),
+        (true, _) => live_again(&context, &heard, &others, life)?,
+        (false, _) => survive(&context, &heard, &others, victim, aware.then_some(()).map_or(Err(&told), Ok))?,
+    }
+    assert_eq!(heard.faults.load(Ordering::Relaxed), 0, "messages came twice or spoilt");
+    for to in &others {
+        let mark = Mark { source: me, life, deaths: 1, number: FAREWELL };
+        context.send(*to, DATA, &mark.bytes(), &[])?;
+    }
+    wait(&context, "farewells", || heard.farewells.load(Ordering::Relaxed) == others.len() as u64)?;
+    println!("ok task {me} life {life} told {}", told.load(Ordering::Relaxed));
+    context.terminate()
+}
+
+fn send(context: &Context, to: u32, mark: Mark) -> Result<()> {
+    context.send(to, DATA, &mark.bytes(), &mark.data())
+}
+
+fn die(context: &Context, others: &[u32], aware: bool) -> ! {
+    let source = context.task();
+    for number in 0..300 {
+        for to in others {
+            send(context, *to, Mark { source, life: 0, deaths: 0, number }).expect("all are there");
+        }
+    }
+    if aware {
+        for to in others {
+            let mark = Mark { source, life: 0, deaths: 0, number: LAST_WORDS };
+            context.send(*to, DATA, &mark.bytes(), &[]).expect("all are there");
+        }
+        context.fence().expect("they take their time");
+    }
+    // SAFETY: sends a signal to this process alone.
+    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+    unreachable!("SIGKILL was sent to this process")
+}
+
+fn wait(context: &Context, what: &str, done: impl FnMut() -> bool) -> Result<()> {
+    let seen = context.wait_quietly(done, Some(Instant::now() + PATIENCE))?;
+    assert!(seen, "task {} waited for {what}", context.task());
+    Ok(())
+}
+
+fn survive(
+    context: &Context,
+    heard: &Heard,
+    others: &[u32],
+    victim: u32,
+    news: std::result::Result<(), &Arc<AtomicU64>>,
+) -> Result<()> {
+    let source = context.task();
+    let mut number = 0;
+    let dead = || match news {
+        Ok(()) => heard.last_words.load(Ordering::Relaxed),
+        Err(told) => told.load(Ordering::Relaxed) > 0,
+    };
+    let deadline = Instant::now() + PATIENCE;
+    while !dead() {
+        assert!(Instant::now() < deadline, "task {source} heard of no death");
+        // A send that waits for room ends when the new process is heard.
+        match send(context, victim, Mark { source, life: 0, deaths: 0, number }) {
+            Ok(()) => number += 1,
+            Err(Error::Purged { .. } | Error::TargetDown { .. }) => {}
+            Err(other) => return Err(other),
+        }
+        context.progress()?;
+    }
+    if news.is_ok() {
+        // Until it is dead; its new process waits for longer.
+        context.wait_quietly(|| false, Some(Instant::now() + Duration::from_millis(300)))?;
+        context.purge(victim)?;
+        let refused = send(context, victim, Mark { source, life: 0, deaths: 0, number });
+        assert!(matches!(refused, Err(Error::Purged { .. })), "{refused:?}");
+        context.resume(victim)?;
+    }
+    for number in 0..AFTER {
+        for to in others {
+            send(context, *to, Mark { source, life: 0, deaths: 1, number })?;
+        }
+    }
+    wait(context, "messages after the restart", || {
+        heard.count(|m| m.deaths == 1) == AFTER as usize * others.len()
+    })?;
+    context.fence()?;
+    let early = heard.count(|m| m.source == victim && m.deaths == 0);
+    assert!(early <= 300, "{early} messages of the first life");
+    Ok(())
+}
+
+fn live_again(context: &Context, heard: &Heard, others: &[u32], life: u32) -> Result<()> {
+    // Not before the others have done whatever they do about the death.
+    for other in others {
+        wait(context, "the first word of a survivor", || heard.count(|m| m.source == *other) > 0)?;
+    }
+    let source = context.task();
+    for number in 0..AFTER {
+        for to in others {
+            send(context, *to, Mark { source, life, deaths: 1, number })?;
+        }
+    }
+    context.fence()?;
+    wait(context, "all words of the survivors", || heard.count(|_| true) >= AFTER as usize * others.len())?;
+    let before = heard.count(|m| m.deaths == 0);
+    assert_eq!(before, 0, "messages for the former process were taken for the new one's");
+    Ok(())
+}
