@@ -16,6 +16,7 @@ pub mod reliable;
 pub mod stats;
 pub mod sync;
 pub mod transport;
+mod universal_hash;
 pub mod wire;
 
 pub use completion::{Completion, Notify};

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::message::State;
 use crate::reliable::Event;
 use crate::sync::Ordering;
-use crate::transport::{Link, PeerId, Status};
+use crate::transport::{Link, PeerId, RawSlice, Status};
 use crate::wire::{Encoded, Header};
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,9 @@ impl Context {
         let state = unsafe { self.state() };
         let early_room = state.assemblies.early_room();
         let Some((link, datagrams)) = state.engine_at(index) else { return 0 };
-        match datagrams.poll(link, early_room) {
+        // Changed under the lock only.
+        let spinning = self.shared.polling.load(Ordering::Relaxed) > 0;
+        match datagrams.poll(link, early_room, spinning) {
             Ok(0) => return 0,
             Ok(_) => {}
             Err(status) => return self.link_broken(index, status),
@@ -44,12 +46,14 @@ impl Context {
         let mut handled = units.len();
         if let Some((link, datagrams)) = state.engine_at(index) {
             datagrams.give_back(units);
-            let now = datagrams.now();
-            datagrams.flush(link, now);
+            datagrams.flush_what_is_ready(link);
         }
         // SAFETY: as above.
         while let Some(event) = unsafe { self.state() }.engine_at(index).and_then(|(_, d)| d.event()) {
-            self.engine_says(event);
+            match event {
+                Event::Acked { token, .. } => self.lent_packet_acknowledged(token),
+                event => self.engine_says(event),
+            }
             handled += 1;
         }
         handled
@@ -75,6 +79,30 @@ impl Context {
             let whole = [head.bytes(n), user].concat();
             datagrams.send(link, peer, &whole, data, hold)
         };
+        self.mind_timers();
+        status
+    }
+
+    /// The same with data that stay where they are until the engine has given `token` back.
+    ///
+    /// # Safety
+    /// The body is readable until then.
+    pub(crate) unsafe fn lend_datagram(
+        &self,
+        state: &mut State,
+        peer: PeerId,
+        header: &Header,
+        body: RawSlice,
+        token: u64,
+    ) -> Status {
+        let Some((link, datagrams)) = state.engine_to(peer) else { return Status::PeerDown };
+        let mut head = Encoded::new();
+        let n = header.encode(&mut head);
+        // SAFETY: the caller's promise.
+        let status = unsafe { datagrams.send_lent(link, peer, head.bytes(n), body, token) };
+        if status == Status::Done {
+            state.count_sent(peer, body.len);
+        }
         self.mind_timers();
         status
     }
@@ -134,6 +162,7 @@ impl Context {
             }
             Event::PathUp { peer, path } => tracing::debug!(peer, path, "a path answers again"),
             Event::MaxPayload { peer, bytes } => tracing::debug!(peer, bytes, "largest packet changed"),
+            // Whoever purges ends all loans.
             Event::Acked { .. } | Event::Purged { .. } => {}
         }
     }

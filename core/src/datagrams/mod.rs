@@ -49,11 +49,11 @@ const CLOSE: Nanos = 20_000;
 const BUSY: u32 = 256;
 const SELDOM: u32 = 16;
 
+/// Of the polls of a waiting thread that find nothing, one in so many looks at the clock.
+const CLOCK: u32 = 8;
+
 /// A datagram that every path carries, as IPv6 demands.
 const SURE: usize = 1232;
-
-/// Bytes that wait for company at most.
-const COMPANY: usize = 60_000;
 
 /// A unit that has arrived, or the news that its peer has started anew: what came before belongs to its former life.
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +104,9 @@ pub(crate) struct Datagrams {
     said: VecDeque<EngineEvent>,
     /// Largest datagram of any path.
     datagram: usize,
+    /// Datagrams in a full batch, and bytes that fill one: so many wait for company at most.
+    batch: usize,
+    company: usize,
     /// All other tasks are behind this link.
     alone: bool,
     /// Polls since something was found.
@@ -125,6 +128,12 @@ impl Datagrams {
         self.engine.max_payload(peer).unwrap_or(0)
     }
 
+    /// Packets that fill a batch of datagrams each.
+    #[inline]
+    pub(crate) fn batch(&self) -> usize {
+        self.batch
+    }
+
     /// Takes a packet. `hold`: more is coming before the next [`flush`](Self::flush), which is certain.
     pub(crate) fn send(
         &mut self,
@@ -134,9 +143,42 @@ impl Datagrams {
         body: &[u8],
         hold: bool,
     ) -> Status {
+        self.submit(link, peer, head, Body::Copy(body), NO_TOKEN, hold)
+    }
+
+    /// Takes a packet whose body stays where it is until [`EngineEvent::Acked`] or [`EngineEvent::Purged`] has named
+    /// `token` as often as it was given. More is coming before the next [`flush`](Self::flush), which is certain.
+    ///
+    /// # Safety
+    /// The body is readable until then; once it has arrived it may change.
+    pub(crate) unsafe fn send_lent(
+        &mut self,
+        link: &mut Link,
+        peer: PeerId,
+        head: &[u8],
+        body: RawSlice,
+        token: u64,
+    ) -> Status {
+        let buffer = body.ptr.expose_provenance() as u64;
+        self.submit(link, peer, head, Body::External { buffer, offset: 0, len: body.len as u32 }, token, true)
+    }
+
+    fn submit(
+        &mut self,
+        link: &mut Link,
+        peer: PeerId,
+        head: &[u8],
+        body: Body<'_>,
+        token: u64,
+        hold: bool,
+    ) -> Status {
         let now = self.now();
         let lane = lane_of(head.first().copied().unwrap_or(0));
-        match self.engine.submit(now, peer, lane, head, Body::Copy(body), NO_TOKEN) {
+        let body_len = match body {
+            Body::Copy(bytes) => bytes.len(),
+            Body::External { len, .. } => len as usize,
+        };
+        match self.engine.submit(now, peer, lane, head, body, token) {
             Ok(()) => {}
             Err(SubmitError::Again) => {
                 self.flush(link, now);
@@ -148,9 +190,9 @@ impl Datagrams {
                 return Status::Invalid;
             }
         }
-        let len = head.len() + body.len();
+        let len = head.len() + body_len;
         self.waiting += len;
-        let full = if hold || len * 4 > self.datagram { COMPANY } else { self.datagram };
+        let full = if hold || len * 4 > self.datagram { self.company } else { self.datagram };
         let lone = || {
             self.engine.outstanding(peer).is_none_or(|n| n <= LONE)
                 || now.saturating_sub(self.flushed) > CLOSE
@@ -172,6 +214,17 @@ impl Datagrams {
             if !self.push(link) {
                 return;
             }
+        }
+    }
+
+    /// The same if there may be something, which is found out without a look at the clock.
+    #[inline]
+    pub(crate) fn flush_what_is_ready(&mut self, link: &mut Link) {
+        if self.unsent || self.engine.has_ready() {
+            let now = self.now();
+            self.flush(link, now);
+        } else {
+            self.waiting = 0;
         }
     }
 
@@ -214,13 +267,22 @@ impl Datagrams {
     /// Looks what has arrived and what is due. Answers how many units and news there are; the units are in
     /// [`take_units`](Self::take_units), and when they are dealt with, [`flush`](Self::flush) is to be called.
     ///
-    /// `early_room` bounds the fragments that are taken before their message's first packet.
-    pub(crate) fn poll(&mut self, link: &mut Link, mut early_room: usize) -> Result<usize, Status> {
+    /// `early_room` bounds the fragments that are taken before their message's first packet. `spinning`: the next call
+    /// follows at once, so that timers need not be looked at in this one.
+    pub(crate) fn poll(
+        &mut self,
+        link: &mut Link,
+        mut early_room: usize,
+        spinning: bool,
+    ) -> Result<usize, Status> {
         self.idle = self.idle.wrapping_add(1);
         if !self.alone && self.idle > BUSY && !self.idle.is_multiple_of(SELDOM) {
             return Ok(0);
         }
         let n = link.poll(&mut self.events[..])?;
+        if n == 0 && spinning && !self.idle.is_multiple_of(CLOCK) {
+            return Ok(usize::from(self.holds_back()));
+        }
         let now = self.now();
         for i in 0..n {
             let event = self.events[i];
@@ -313,6 +375,13 @@ impl Datagrams {
         self.joined.clear();
     }
 
+    /// The bodies lent under this token have arrived: they are not read any more.
+    pub(crate) fn settle(&mut self, peer: PeerId, token: u64) {
+        self.engine.settle(peer, token);
+        // Those that the kernel has not taken count as lost.
+        self.unsent = false;
+    }
+
     /// What the engine has to say.
     pub(crate) fn event(&mut self) -> Option<EngineEvent> {
         self.said.pop_front().or_else(|| self.engine.poll_event())
@@ -341,6 +410,7 @@ impl Datagrams {
 
     /// Stops talking to a peer.
     pub(crate) fn purge(&mut self, peer: PeerId) {
+        self.unsent = false;
         if let Err(e) = self.engine.purge(peer) {
             tracing::debug!("{e}");
         }

@@ -75,6 +75,7 @@ impl Datagrams {
             receive_buffer: link.limits().receive_buffer.max(64 << 10),
             ..EngineConfig::default()
         };
+        let (batch_datagrams, batch_bytes) = (config.batch_datagrams, config.batch_bytes);
         let key = job_key(parties.job, parties.context);
         let mut engine = Engine::new(config, parties.task, key, JobAuth::new(parties.secret))
             .map_err(|e| failed(e.to_string()))?;
@@ -91,6 +92,7 @@ impl Datagrams {
             let added = engine.add_peer(0, peer, parties.epoch, epoch, &to);
             added.and_then(|()| engine.greet(peer)).map_err(|e| failed(e.to_string()))?;
         }
+        let batch = (batch_bytes / datagram.max(1)).clamp(1, batch_datagrams);
         Ok(Self {
             engine,
             start: Instant::now(),
@@ -105,6 +107,9 @@ impl Datagrams {
             joined: Vec::new(),
             said: VecDeque::new(),
             datagram,
+            batch,
+            // Packets of long messages are a little shorter than datagrams.
+            company: batch * datagram - datagram.div_ceil(2),
             alone: parties.alone,
             idle: 0,
         })

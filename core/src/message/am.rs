@@ -311,8 +311,10 @@ impl Context {
             }
             return self.send_packet(target, &header, user_header, &[]);
         }
+        let mut waited_for = 0;
         if !completion.is_none() {
-            header = header.with_completion(self.expect_completion(target, completion)?);
+            waited_for = self.expect_completion(target, completion)?;
+            header = header.with_completion(waited_for);
         }
         // The first packet carries the user header and as much data as fits; the rest follows with progress.
         let first = source.packet_bytes(room, len);
@@ -346,6 +348,7 @@ impl Context {
             position: first,
             message: number,
             answer_to: None,
+            completion: waited_for,
             origin,
             copy,
         });

@@ -289,6 +289,7 @@ impl Context {
             position: 0,
             message: header.message,
             answer_to: Some(operation),
+            completion: 0,
             origin,
             copy: None,
         });
@@ -331,6 +332,7 @@ impl Context {
             }
             Some(_) => {
                 if let Some(op) = state.operations.remove(id) {
+                    self.settle_loans(op.peer, |loan| loan.completion == id);
                     op.completion.tell(self, op.peer, Ok(()));
                 }
             }

@@ -48,17 +48,20 @@ impl Context {
         state.pulls.retain(|p| p.peer != peer);
         state.deferred.retain(|(p, _)| *p != peer);
         state.dropped.retain(|(p, _)| *p != peer);
+        // The engine has been told to forget the peer, so it does not read their memory any more.
+        let lent = state.loans.forget_peer(peer);
         let p = &mut state.peers[peer as usize];
         p.fences.clear();
-        let count = operations.len() + ours.len();
+        let count = operations.len() + ours.len() + lent.len();
         // SAFETY: as above.
         let refusal = || unsafe { self.state() }.peers[peer as usize].refusal(peer);
         for operation in operations {
             operation.origin.tell(self, peer, Err(refusal()));
             operation.completion.tell(self, peer, Err(refusal()));
         }
-        for out in ours.drain(..) {
-            out.origin.tell(self, peer, Err(refusal()));
+        let origins = ours.drain(..).map(|out| out.origin).chain(lent);
+        for origin in origins {
+            origin.tell(self, peer, Err(refusal()));
         }
         count
     }

@@ -4,6 +4,7 @@
 //! * `direct`: copies by the transport between two memories, bulk transfer among them;
 //! * `packet`: putting one packet on its way, waiting for room, deferring;
 //! * `stream`: messages of several packets and rendezvous pulls that advance with progress;
+//! * `loan`: memory of the program that engines read from where it lies;
 //! * `dispatch`: what an arriving packet does;
 //! * `assembly`: messages of several packets on the receiving side;
 //! * `fence`, `collective`: fences, the barrier and the allgather of addresses;
@@ -17,6 +18,7 @@ mod dispatch;
 mod failure;
 mod fence;
 mod lanes;
+mod loan;
 mod operation;
 mod packet;
 mod rma;
@@ -28,6 +30,7 @@ pub use am::AmSend;
 pub(crate) use am::SHORT;
 pub(crate) use collective::{Barrier, Exchanges};
 pub use direct::{BULK_PIECE, Bulk};
+use loan::Loans;
 pub use operation::{Destination, Gather, Scatter, Source};
 pub(crate) use operation::{Operation, Operations, Waiting};
 pub(crate) use rma::copy_bytes;
@@ -73,6 +76,8 @@ pub(crate) struct State {
     pub(crate) outgoing: VecDeque<Outgoing>,
     /// How many of them go out from copies.
     pub(crate) copies: usize,
+    /// Memory that engines may still read.
+    pub(crate) loans: Loans,
     /// Rendezvous data on its way in.
     pub(crate) pulls: VecDeque<Pull>,
     /// Packets, complete with header, that met back-pressure where waiting was impossible.
@@ -111,6 +116,7 @@ impl State {
             assemblies: Assemblies::default(),
             outgoing: VecDeque::new(),
             copies: 0,
+            loans: Loans::default(),
             pulls: VecDeque::new(),
             deferred: VecDeque::new(),
             dropped: VecDeque::new(),

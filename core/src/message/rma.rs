@@ -190,8 +190,10 @@ impl Context {
         if checked {
             header.flags |= CHECKED;
         }
+        let mut waited_for = 0;
         if !completion.is_none() {
-            header = header.with_completion(self.expect_completion(target, completion)?);
+            waited_for = self.expect_completion(target, completion)?;
+            header = header.with_completion(waited_for);
         }
         if len <= room {
             match source {
@@ -224,6 +226,7 @@ impl Context {
             position: room,
             message: number,
             answer_to: None,
+            completion: waited_for,
             origin,
             copy,
         });

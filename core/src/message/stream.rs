@@ -15,6 +15,9 @@ pub(crate) const SLICE: usize = 1 << 20;
 /// Packets of one message sent before the next message has its turn.
 const TURN: usize = 16;
 
+/// The same in batches of datagrams, which cost least when they are full.
+const BATCHES: usize = 2;
+
 /// A message of several packets on its way out.
 pub(crate) struct Outgoing {
     pub(crate) peer: PeerId,
@@ -24,6 +27,8 @@ pub(crate) struct Outgoing {
     pub(crate) message: u32,
     /// The operation at the peer that these bytes answer: `GetData` instead of `Fragment`.
     pub(crate) answer_to: Option<u64>,
+    /// The operation that waits for the target's completion handler, 0 for none.
+    pub(crate) completion: u64,
     pub(crate) origin: Notify,
     /// What `source` reads if the program's buffer has been given back: it lives as long as this does.
     pub(crate) copy: Option<Box<[u8]>>,
@@ -128,12 +133,23 @@ impl Context {
                     // SAFETY: as above.
                     unsafe { self.state() }.outgoing.push_back(out);
                 }
-                Some(outcome) => {
+                Some(Ok(())) => {
+                    // SAFETY: as above.
+                    let state = unsafe { self.state() };
+                    state.copies -= usize::from(out.copy.is_some());
+                    if let Some(origin) = state.loans.all_out(out.peer, out.message, out.origin) {
+                        state.ended_sends += 1;
+                        origin.tell(self, out.peer, Ok(()));
+                    }
+                }
+                Some(Err(error)) => {
+                    // What of it is out need not be read again, now that it comes to nothing.
+                    self.settle_loans(out.peer, |loan| loan.message == out.message);
                     // SAFETY: as above.
                     let state = unsafe { self.state() };
                     state.ended_sends += 1;
                     state.copies -= usize::from(out.copy.is_some());
-                    out.origin.tell(self, out.peer, outcome);
+                    out.origin.tell(self, out.peer, Err(error));
                 }
             }
         }
@@ -155,7 +171,8 @@ impl Context {
         }
         let most = (state.room_to(peer) - MAX_HEADER) as u64;
         let total = out.source.len();
-        for _ in 0..TURN {
+        let turn = state.engine_to(peer).map_or(TURN, |(_, datagrams)| datagrams.batch() * BATCHES);
+        for _ in 0..turn {
             if out.position == total {
                 return Some(Ok(()));
             }
@@ -173,8 +190,25 @@ impl Context {
                 && state.engine_to(peer).is_some()
             {
                 // SAFETY: whoever started the message promised that its source is valid until it is told otherwise.
-                let bytes = unsafe { super::am::bytes(from.add(out.position as usize), n) };
-                match self.try_packet(state, peer, &header, &[], bytes) {
+                let at = unsafe { from.add(out.position as usize) };
+                // An answer's memory is not ours to keep, for nobody is told when it is free; a copy goes with its message.
+                let told = out.answer_to.is_none()
+                    && out.copy.is_none()
+                    && !(out.origin.is_none() && out.completion == 0);
+                let status = if told && state.may_lend(total, out.position + n) {
+                    let token = state.loans.lend(peer, out.message, out.completion);
+                    let body = RawSlice { ptr: at.cast_mut(), len: n as usize };
+                    // SAFETY: the loan keeps whoever started the message from being told before its end.
+                    let status = unsafe { self.lend_datagram(state, peer, &header, body, token) };
+                    if status != Status::Done {
+                        state.loans.take_back(token);
+                    }
+                    status
+                } else {
+                    // SAFETY: as above.
+                    self.try_packet(state, peer, &header, &[], unsafe { super::am::bytes(at, n) })
+                };
+                match status {
                     Status::Done => out.position += n,
                     Status::Again => return None,
                     other => return Some(Err(self.link_failed(peer, other))),

@@ -4,7 +4,9 @@
 //! queue end up with the same share. What differs from Reno is what counts as congestion. On a cluster network a
 //! lost datagram means congestion only if the queue in front of it was long, and a long queue shows as a
 //! round-trip time above its minimum. So a loss shrinks the window when the round's shortest round trip is well
-//! above the minimum of the path (`min + max(min / 2, 50 us)`), or when more than an eighth of a round is lost;
+//! above the minimum of the path (by half of it, and by the time of a few batches of datagrams, for a sender that hands over
+//! tens of them at once makes so long a queue by itself), or when more than an eighth of the last rounds is lost
+//! (a batch of datagrams that the kernel took as one gets lost as one, so a single round says little);
 //! a loss while the queue is short is noise of the link and costs nothing but the retransmission. Under random
 //! loss the window therefore settles where the queue just begins to show, which keeps the link full.
 //!
@@ -17,12 +19,20 @@
 //! some ten microseconds. No pacing: bursts are bounded by the batch size, and timers of that grain would cost more than they
 //! gain.
 
+use std::ops::RangeInclusive;
+
 use super::config::{EngineConfig, MS, Nanos, US};
 
 /// How long the lowest round-trip time is believed.
 const MIN_RTT_LIFE: Nanos = 10_000 * MS;
 /// Rounds between two tests whether a loss hides a queue.
 const TEST_EVERY: u32 = 32;
+
+/// Batches of datagrams whose time counts as no queue yet, and the bounds of that time.
+const OWN_BATCHES: u64 = 4;
+const OWN_QUEUE: RangeInclusive<Nanos> = 50 * US..=150 * US;
+/// Each round, this part of what is remembered of losses is forgotten.
+const MEMORY: u64 = 8;
 
 /// A halved window that shall tell whether there is a queue.
 #[derive(Debug)]
@@ -43,6 +53,8 @@ pub(super) struct Congestion {
     window: u64,
     threshold: u64,
     datagram: u64,
+    /// Bytes of a few batches.
+    batches: u64,
     max: u64,
     min_rtt: Nanos,
     min_rtt_at: Nanos,
@@ -52,7 +64,9 @@ pub(super) struct Congestion {
     round_rtt: Nanos,
     last_round_rtt: Nanos,
     round_acked: u64,
-    round_lost: u64,
+    /// Bytes of this round and the last ones, which count less the longer they are past, since the last decrease.
+    recent_acked: u64,
+    recent_lost: u64,
     /// Losses of numbers below it belong to the last decrease.
     recovery_end: u64,
     /// The window was full at some time in this round.
@@ -70,6 +84,7 @@ impl Congestion {
             window: (datagram * u64::from(config.initial_window)).min(config.max_window),
             threshold: u64::MAX,
             datagram,
+            batches: OWN_BATCHES * config.batch_bytes as u64,
             max: config.max_window,
             min_rtt: Nanos::MAX,
             min_rtt_at: 0,
@@ -78,7 +93,8 @@ impl Congestion {
             round_rtt: Nanos::MAX,
             last_round_rtt: Nanos::MAX,
             round_acked: 0,
-            round_lost: 0,
+            recent_acked: 0,
+            recent_lost: 0,
             recovery_end: 0,
             limited: false,
             goodput: 0,
@@ -125,6 +141,7 @@ impl Congestion {
     /// `bytes` were acknowledged, up to `number`; `next` is the next number to be sent.
     pub(super) fn on_acked(&mut self, now: Nanos, bytes: u64, number: u64, next: u64) {
         self.round_acked += bytes;
+        self.recent_acked += bytes;
         if self.test.is_some() {
             self.judge_test(number, next);
         } else if self.limited && !self.in_recovery(number) {
@@ -142,12 +159,12 @@ impl Congestion {
 
     /// The datagram `number` is lost.
     pub(super) fn on_lost(&mut self, bytes: u64, number: u64, next: u64) {
-        self.round_lost += bytes;
+        self.recent_lost += bytes;
         if self.in_recovery(number) {
             return;
         }
-        let heavy =
-            self.round_lost > 4 * self.datagram && self.round_lost * 8 > self.round_lost + self.round_acked;
+        let heavy = self.recent_lost > 4 * self.datagram
+            && self.recent_lost * 8 > self.recent_lost + self.recent_acked;
         if self.test.is_some() {
             return;
         }
@@ -161,6 +178,7 @@ impl Congestion {
             self.window = (self.window * 7 / 10).max(self.floor());
             self.threshold = self.window;
             self.recovery_end = next;
+            (self.recent_acked, self.recent_lost) = (0, 0);
         }
     }
 
@@ -197,7 +215,9 @@ impl Congestion {
     /// Whether the queue on the way is long.
     fn queued(&self) -> bool {
         let rtt = if self.round_rtt != Nanos::MAX { self.round_rtt } else { self.last_round_rtt };
-        rtt != Nanos::MAX && rtt > self.min_rtt.saturating_add((self.min_rtt / 2).max(50 * US))
+        let batches = (self.batches * 1_000 * MS).checked_div(self.goodput).unwrap_or(0);
+        let own = batches.clamp(*OWN_QUEUE.start(), *OWN_QUEUE.end());
+        rtt != Nanos::MAX && rtt > self.min_rtt.saturating_add((self.min_rtt / 2).max(own))
     }
 
     fn floor(&self) -> u64 {
@@ -221,7 +241,8 @@ impl Congestion {
         self.last_round_rtt = self.round_rtt;
         self.round_rtt = Nanos::MAX;
         self.round_acked = 0;
-        self.round_lost = 0;
+        self.recent_acked -= self.recent_acked / MEMORY;
+        self.recent_lost -= self.recent_lost / MEMORY;
         self.round_start = now;
         self.rounds_since_test = self.rounds_since_test.saturating_add(1);
         self.round_end = next;

@@ -190,11 +190,11 @@ impl<'a> Draft<'a> {
     ) -> (usize, Sent) {
         self.close();
         let out = self.out;
-        if let Some(head) = out.bytes[self.start..].first_chunk_mut() {
-            header.write(head, (self.len - HEADER_LEN) as u16);
-        }
-        let mut state = auth.begin();
-        auth.update(&mut state, &out.bytes[self.start..self.start + SIGNED_LEN]);
+        let frames = self.len - HEADER_LEN;
+        let mut head = [0; HEADER_LEN];
+        header.write(&mut head, frames as u16);
+        let (signed, _) = head.split_first_chunk::<SIGNED_LEN>().expect("HEADER_LEN is greater");
+        let mut state = auth.begin(signed, frames);
         for segment in &out.segments[self.first_segment..] {
             match *segment {
                 Segment::Owned { start, end } => {
@@ -207,8 +207,8 @@ impl<'a> Draft<'a> {
                 }
             }
         }
-        let tag = auth.finish(state);
-        out.bytes[self.start + SIGNED_LEN..self.start + HEADER_LEN].copy_from_slice(&tag);
+        head[SIGNED_LEN..].copy_from_slice(&auth.finish(state));
+        out.bytes[self.start..self.start + HEADER_LEN].copy_from_slice(&head);
         if out.ends.is_empty() {
             out.segment_size = self.len;
         }

@@ -10,6 +10,7 @@ use super::lane::External;
 use super::path::{Path, PathInfo, PathState};
 use super::peer::Peer;
 use super::peers::Index;
+use super::sent::Span;
 use super::timers::Timers;
 use super::wire::{DATA_LEN, HEADER_LEN, MAX_DATAGRAM, MAX_PATHS, MIN_DATAGRAM};
 
@@ -240,6 +241,25 @@ impl<A: Authenticator> Engine<A> {
             self.ready.push_back(index);
         }
         Ok(())
+    }
+
+    /// The upper layer knows by other means that units with this token have arrived: they count as acknowledged, and the
+    /// caller's memory behind them is left alone from now on.
+    pub fn settle(&mut self, peer: u32, token: u64) {
+        let Some(index) = self.index.get(peer) else { return };
+        let state = &mut self.peers[index as usize];
+        for lane in [Lane::Request, Lane::Reply] {
+            for unit in state.lanes[lane as usize].sent_with(token) {
+                state.units_acked(Span::whole(lane as u8, unit), &mut self.shared);
+            }
+        }
+    }
+
+    /// Whether [`poll_transmit`](Self::poll_transmit) is worth a call.
+    #[must_use]
+    #[inline]
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
     }
 
     /// What happened since the last call, one event at a time.

@@ -279,6 +279,15 @@ impl SendLane {
         }
     }
 
+    /// The units with this token that were sent and are not known to have arrived.
+    pub(super) fn sent_with(&self, token: u64) -> Vec<u32> {
+        let open = |id: &u64| {
+            let unit = &self.units[self.at(*id)];
+            unit.token == token && unit.state != State::Acked
+        };
+        (self.base..self.fresh).filter(open).map(|id| id as u32).collect()
+    }
+
     /// The datagram `number` of `path` was lost: what it carried and nothing else carries is sent again.
     /// Returns the number of units that are to be sent again.
     pub(super) fn lost(&mut self, span: Span, path: u8, number: u64) -> u32 {

@@ -1,11 +1,11 @@
 //! Datagrams that arrive.
 
-use super::auth::{Authenticator, Tag};
+use super::auth::Authenticator;
 use super::config::Nanos;
 use super::peer::{Peer, Standing};
 use super::split::Joined;
 use super::window::Seen;
-use super::wire::{ACK_NOW, Frame, Frames, HEADER_LEN, Header, SIGNED_LEN, WireError};
+use super::wire::{ACK_NOW, Frame, Frames, HEADER_LEN, Header, SIGNED_LEN, TAG_LEN, WireError};
 use super::{Engine, Lane, Shared};
 
 /// A unit handed to the upper layer.
@@ -59,11 +59,9 @@ impl<A: Authenticator> Engine<A> {
             return;
         };
         // `parse` has seen that the header is there.
-        let tag: &Tag = match datagram[SIGNED_LEN..HEADER_LEN].try_into() {
-            Ok(tag) => tag,
-            Err(_) => return,
-        };
-        if !self.auth.verify(&datagram[..SIGNED_LEN], frames, tag) {
+        let Some((signed, rest)) = datagram.split_first_chunk::<SIGNED_LEN>() else { return };
+        let Some(tag) = rest.first_chunk::<TAG_LEN>() else { return };
+        if !self.auth.verify(signed, frames, tag) {
             shared.stats.auth_failures += 1;
             return;
         }

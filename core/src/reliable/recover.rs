@@ -89,7 +89,7 @@ impl Peer {
         true
     }
 
-    fn units_acked(&mut self, span: Span, shared: &mut Shared) {
+    pub(super) fn units_acked(&mut self, span: Span, shared: &mut Shared) {
         let span = if span.part != WHOLE {
             let Some(whole) = self.splits.acked(span) else { return };
             whole

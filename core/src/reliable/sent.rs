@@ -18,6 +18,13 @@ pub(super) struct Span {
     pub(super) part: u8,
 }
 
+impl Span {
+    /// One whole unit.
+    pub(super) fn whole(lane: u8, unit: u32) -> Self {
+        Self { unit, count: 1, lane, part: WHOLE }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Fate {
     /// Acknowledged, or nothing that would be.
@@ -57,7 +64,7 @@ impl Sent {
             last.count += 1;
             return true;
         }
-        self.push(Span { unit, count: 1, lane, part: WHOLE })
+        self.push(Span::whole(lane, unit))
     }
 
     /// Notes a span; false when there is no place left.

@@ -73,6 +73,16 @@ pub fn pair() -> (usize, usize) {
     })
 }
 
+/// Ends a real-time priority that this process was started with, for itself and what it starts from now on.
+pub fn leave_real_time() -> io::Result<()> {
+    // SAFETY: the parameters are valid for the call.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &libc::sched_param { sched_priority: 0 }) }
+    {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

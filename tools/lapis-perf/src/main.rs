@@ -8,6 +8,7 @@ mod output;
 mod plan;
 mod sample;
 mod session;
+mod single;
 
 use anyhow::Result;
 use clap::Parser;

@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     FirstInit,
     Init,
     Blocked,
+    RoundTrip { permille: u64 },
+    Pause,
 }
 
 /// A row of the table of benches.
@@ -43,6 +45,8 @@ pub(crate) struct Bench {
 const LATENCY: &[u64] = &[8, 64, 256, K, 4 * K, 16 * K, 64 * K, 256 * K, M, 4 * M];
 const BANDWIDTH: &[u64] = &[K, 4 * K, 16 * K, 64 * K, 256 * K, M, 4 * M];
 const RATE: &[u64] = &[8, 64];
+const TAIL: &[u64] = &[8, K];
+const PAUSE: &[u64] = &[8 * K, 64 * K];
 
 const fn bench(
     name: &'static str,
@@ -77,6 +81,23 @@ pub(crate) const BENCHES: &[Bench] = {
             false,
         ),
         bench("am_bw", "stream of large active messages", AmBw, Gigabytes, BANDWIDTH, false),
+        bench(
+            "rtt_p50",
+            "single round trips of active messages, median",
+            RoundTrip { permille: 500 },
+            Nanoseconds,
+            TAIL,
+            false,
+        ),
+        bench(
+            "rtt_p999",
+            "single round trips of active messages, 99.9th percentile",
+            RoundTrip { permille: 999 },
+            Nanoseconds,
+            TAIL,
+            false,
+        ),
+        bench("am_pause", "longest pause in a stream of active messages", Pause, Microseconds, PAUSE, false),
         bench("put_lat", "put until the origin knows that it is done", PutLat, Nanoseconds, LATENCY, true),
         bench("put_rate", "stream of puts with a fence at its end", PutStream, Millions, RATE, true),
         bench(

@@ -3,6 +3,7 @@
 use crate::bench;
 use crate::plan::{Figure, Kind};
 use crate::session::{DATA, Session};
+use crate::single;
 use anyhow::Result;
 use lapis_bench::record::{Record, Unit};
 use lapis_bench::stats::Summary;
@@ -24,6 +25,9 @@ pub(crate) fn measure(
     budget: Duration,
     pulse: &mut dyn FnMut(),
 ) -> Result<Record> {
+    if let Some(record) = single::measure(session, figure, budget) {
+        return record;
+    }
     match figure.bench.kind {
         Kind::FirstInit => return Ok(finished(figure, &[session.first_init.as_nanos() as f64])),
         Kind::Blocked => return Ok(finished(figure, &blocked(session, pulse)?)),

@@ -39,6 +39,7 @@ pub(crate) struct Session {
 pub(crate) struct Inbox {
     received: CachePadded<AtomicU64>,
     acknowledged: CachePadded<AtomicU64>,
+    empty: CachePadded<AtomicU64>,
     buffer: Buffer,
 }
 
@@ -77,6 +78,7 @@ impl Session {
         let inbox = Arc::new(Inbox {
             received: CachePadded::default(),
             acknowledged: CachePadded::default(),
+            empty: CachePadded::default(),
             buffer: Buffer::new(largest as usize)?,
         });
         let here = Arc::clone(&inbox);
@@ -118,9 +120,13 @@ impl Session {
 
     /// Gives task 0's value to everybody; all tasks have come here when it returns.
     pub(crate) fn agree(&self, value: u64) -> Result<u64> {
+        self.gather(value)?.first().copied().context("an exchange of values gave none")
+    }
+
+    /// Everybody's value; all tasks have come here when it returns.
+    pub(crate) fn gather(&self, value: u64) -> Result<Vec<u64>> {
         let all = self.context.all_gather(&value.to_le_bytes())?;
-        let first = all.first_chunk().context("an exchange of values gave none")?;
-        Ok(u64::from_le_bytes(*first))
+        Ok(all.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect())
     }
 
     /// Memory of the other task, of a kind, as large as the largest transfer. All tasks ask for the same kinds in the same order.
@@ -198,9 +204,17 @@ impl Inbox {
         self.acknowledged.load(Ordering::Relaxed)
     }
 
+    /// Messages without data among those received.
+    pub(crate) fn empty(&self) -> u64 {
+        self.empty.load(Ordering::Relaxed)
+    }
+
     #[inline]
     fn take(self: &Arc<Self>, message: &Incoming<'_>) -> Delivery {
         if message.data.is_some() || message.len == 0 {
+            if message.len == 0 {
+                bump(&self.empty);
+            }
             // Everything is here, in place: a program would use it now.
             bump(&self.received);
             return Delivery::bury();

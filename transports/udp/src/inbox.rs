@@ -10,6 +10,24 @@ const SLOTS: usize = 16;
 /// Room for one arrival: the largest datagram, and the most that the kernel joins.
 const ROOM: usize = 1 << 16;
 
+/// After so many looks in a row that each found something, datagrams come in a stream.
+const STREAM: u32 = 4;
+
+/// After so many that each found a single datagram and nothing behind it, they come one by one.
+const LONE: u32 = 64;
+
+/// How datagrams come. A lone one is had at a fifth less cost by a call that can't tell joined ones apart, and a poll that
+/// finds nothing likewise; a stream needs them joined. So the kernel is told to join them only while they stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    /// One by one; so many looks in a row found one.
+    Lone { found: u32 },
+    /// Many; so many looks in a row found a single one.
+    Stream { lone: u32 },
+    /// One by one again, but what is queued may still be joined.
+    Ebb,
+}
+
 /// The arrivals of one socket.
 pub(crate) struct Inbox {
     slots: Slots,
@@ -20,6 +38,7 @@ pub(crate) struct Inbox {
     open: Option<(Arrival, usize)>,
     /// How many to ask for: one while little arrives, for each further slot costs a look at it.
     batch: usize,
+    flow: Flow,
     /// What the kernel counted as dropped so far.
     overflow: u32,
     /// An earlier datagram met nobody.
@@ -28,15 +47,9 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     pub(crate) fn new() -> Self {
-        Self {
-            slots: Slots::new(SLOTS, ROOM),
-            filled: 0,
-            next: 0,
-            open: None,
-            batch: 1,
-            overflow: 0,
-            refused: false,
-        }
+        let slots = Slots::new(SLOTS, ROOM);
+        let flow = Flow::Stream { lone: 0 };
+        Self { slots, filled: 0, next: 0, open: None, batch: 1, flow, overflow: 0, refused: false }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -63,6 +76,41 @@ impl Inbox {
 
     #[inline]
     fn receive(&mut self, socket: &Socket) -> bool {
+        match self.flow {
+            Flow::Lone { found } => self.receive_one(socket, found),
+            _ => self.receive_many(socket),
+        }
+    }
+
+    #[inline]
+    fn receive_one(&mut self, socket: &Socket, found: u32) -> bool {
+        loop {
+            match self.slots.receive_one(socket) {
+                Ok(Some(arrival)) => {
+                    self.flow = Flow::Lone { found: found + 1 };
+                    if found + 1 == STREAM {
+                        // Refused: they come apart for ever.
+                        let _ = socket.join(true);
+                        self.flow = Flow::Stream { lone: 0 };
+                    }
+                    // Datagrams without a byte are nobody's.
+                    self.open = (arrival.len > 0).then_some((arrival, 0));
+                    return self.open.is_some();
+                }
+                Ok(None) => {
+                    self.flow = Flow::Lone { found: 0 };
+                    return false;
+                }
+                Err(e) if told_of_a_send(&e) => {
+                    self.refused |= e.raw_os_error() == Some(libc::ECONNREFUSED);
+                }
+                Err(_) => return false,
+            }
+        }
+    }
+
+    #[inline]
+    fn receive_many(&mut self, socket: &Socket) -> bool {
         let found = loop {
             match self.slots.receive(socket, self.batch) {
                 Ok(n) => break n,
@@ -74,6 +122,7 @@ impl Inbox {
                 Err(_) => break 0,
             }
         };
+        self.note_flow(socket, found);
         if found == self.batch {
             self.batch = (self.batch * 2).min(self.slots.count());
         } else {
@@ -81,6 +130,23 @@ impl Inbox {
         }
         (self.filled, self.next) = (found, 0);
         found > 0
+    }
+
+    #[inline]
+    fn note_flow(&mut self, socket: &Socket, found: usize) {
+        let Flow::Stream { lone } = self.flow else {
+            if found == 0 {
+                self.flow = Flow::Lone { found: 0 };
+            }
+            return;
+        };
+        if found > 1 || (found == 1 && self.slots.arrival(0).is_joined()) {
+            self.flow = Flow::Stream { lone: 0 };
+        } else if found == 1 {
+            self.flow = Flow::Stream { lone: lone + 1 };
+        } else if lone >= LONE && socket.join(false).is_ok() {
+            self.flow = Flow::Ebb;
+        }
     }
 
     #[inline]

@@ -59,7 +59,7 @@ impl Rail {
         if let Err(e) = socket.report_overflow() {
             host.debug(format_args!("{what}: overflows of the receive buffer go uncounted: {e}"));
         }
-        let gro = socket.enable_gro().is_ok();
+        let gro = socket.join(true).is_ok();
         let gso = socket.knows_gso();
         if let Some(us) = options.busy_poll
             && let Err(e) = socket.busy_poll(us)
@@ -111,6 +111,19 @@ impl Rail {
     /// The slices are readable.
     #[inline]
     pub(crate) unsafe fn send(&mut self, to: &RawAddr, slices: &[RawSlice], segment: usize) -> Sent {
+        let name = (!self.connected).then_some(to);
+        if let [whole] = slices
+            && whole.len <= segment
+        {
+            loop {
+                // SAFETY: the caller's promise.
+                let sent = unsafe { self.socket.send_one(name, whole.ptr, whole.len) };
+                let Err(e) = sent else { return Sent::Yes };
+                if let Some(verdict) = verdict(&e) {
+                    return verdict;
+                }
+            }
+        }
         let total: usize = slices.iter().map(|s| s.len).sum();
         let several = total > segment;
         if several && (!self.gso || self.partial > 0) {

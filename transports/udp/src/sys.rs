@@ -247,6 +247,11 @@ impl Socket {
         get_int(self.fd(), libc::SOL_SOCKET, libc::SO_RCVBUF).map(|bytes| bytes as u32)
     }
 
+    /// Several datagrams of one sender may arrive as one, or no longer. Those that are queued stay as they are.
+    pub(crate) fn join(&self, on: bool) -> io::Result<()> {
+        set_int(self.fd(), libc::SOL_UDP, libc::UDP_GRO, on.into())
+    }
+
     /// Arrivals carry the number of datagrams that the buffer had no room for.
     pub(crate) fn report_overflow(&self) -> io::Result<()> {
         set_int(self.fd(), libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)
@@ -257,14 +262,21 @@ impl Socket {
         set_int(self.fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL, microseconds as libc::c_int)
     }
 
-    /// Several datagrams of one sender may arrive as one.
-    pub(crate) fn enable_gro(&self) -> io::Result<()> {
-        set_int(self.fd(), libc::SOL_UDP, libc::UDP_GRO, 1)
-    }
-
     /// Whether the kernel knows sends of several datagrams in one call.
     pub(crate) fn knows_gso(&self) -> bool {
         get_int(self.fd(), libc::SOL_UDP, libc::UDP_SEGMENT).is_ok()
+    }
+
+    /// Sends one datagram that lies in one piece, as cheaply as the kernel can.
+    ///
+    /// # Safety
+    /// `len` bytes are readable at `at`.
+    #[inline]
+    pub(crate) unsafe fn send_one(&self, to: Option<&RawAddr>, at: *const u8, len: usize) -> io::Result<()> {
+        let (name, name_len) = to.map_or((std::ptr::null(), 0), |to| (to.ptr(), to.len));
+        // SAFETY: the caller's promise; the address is valid for the call.
+        let sent = unsafe { libc::sendto(self.fd(), at.cast(), len, libc::MSG_NOSIGNAL, name, name_len) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     /// Sends the bytes of `slices` as datagrams of `segment` bytes each (one datagram if `segment` is 0).
@@ -378,6 +390,14 @@ pub(crate) struct Arrival {
     pub(crate) overflow: Option<u32>,
 }
 
+impl Arrival {
+    /// Whether it is several datagrams.
+    #[inline]
+    pub(crate) fn is_joined(&self) -> bool {
+        self.len > self.segment
+    }
+}
+
 impl Slots {
     pub(crate) fn new(count: usize, each: usize) -> Self {
         let mut buffers = vec![0u8; count * each].into_boxed_slice();
@@ -400,6 +420,21 @@ impl Slots {
 
     pub(crate) fn count(&self) -> usize {
         self.headers.len()
+    }
+
+    /// Takes one datagram off the socket, into the first slot, as cheaply as the kernel can; `None`: there is none. To be
+    /// used while datagrams don't come joined: nothing would tell where they end.
+    #[inline]
+    pub(crate) fn receive_one(&mut self, socket: &Socket) -> io::Result<Option<Arrival>> {
+        let libc::iovec { iov_base, iov_len } = self.vectors[0];
+        // SAFETY: the slot's buffer is owned by this value.
+        let n = unsafe { libc::recv(socket.fd(), iov_base, iov_len, 0) };
+        if n >= 0 {
+            let len = n as usize;
+            return Ok(Some(Arrival { bytes: iov_base.cast(), len, segment: len, overflow: None }));
+        }
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() == Some(libc::EAGAIN) { Ok(None) } else { Err(error) }
     }
 
     /// Takes at most `most` arrivals off the socket.
@@ -470,18 +505,17 @@ impl Epoll {
         self.0.as_raw_fd()
     }
 
-    pub(crate) fn add(&self, fd: RawFd, readable: bool) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_ADD, fd, readable)
+    /// Makes a descriptor a member: its becoming readable counts from now on.
+    pub(crate) fn add(&self, fd: RawFd) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd)
     }
 
-    /// Whether a member's becoming readable counts.
-    pub(crate) fn change(&self, fd: RawFd, readable: bool) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_MOD, fd, readable)
+    pub(crate) fn remove(&self, fd: RawFd) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_DEL, fd)
     }
 
-    fn control(&self, what: libc::c_int, fd: RawFd, readable: bool) -> io::Result<()> {
-        let events = if readable { libc::EPOLLIN as u32 } else { 0 };
-        let mut event = libc::epoll_event { events, u64: 0 };
+    fn control(&self, what: libc::c_int, fd: RawFd) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
         // SAFETY: the event is valid for the call.
         check(unsafe { libc::epoll_ctl(self.fd(), what, fd, &raw mut event) }).map(drop)
     }

@@ -340,7 +340,9 @@ impl Transport for Udp {
             if n == events.len() {
                 break;
             }
-            let rail = &mut self.rails[self.used[(self.turn + i) % count]];
+            // Whose turn it is goes round without a division.
+            let at = self.turn + i;
+            let rail = &mut self.rails[self.used[if at < count { at } else { at - count }]];
             if let Some(inbox) = &mut rail.inbox {
                 n += inbox.poll(&rail.socket, &mut events[n..], &mut self.dropped);
                 if std::mem::take(&mut inbox.refused) {
@@ -348,7 +350,7 @@ impl Transport for Udp {
                 }
             }
         }
-        self.turn = self.turn.wrapping_add(1);
+        self.turn = if self.turn + 1 < count { self.turn + 1 } else { 0 };
         if self.dropped > 0 && self.news.is_empty() {
             self.news.push_back(Event {
                 kind: EventKind::Overflow as u32,

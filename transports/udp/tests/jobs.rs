@@ -57,6 +57,18 @@ fn faults_of_all_kinds_are_mended() {
 }
 
 #[test]
+fn lent_memory_is_left_alone_once_the_program_has_it_back() {
+    let done = job(2, "lend 9").run().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
+    for seed in 1..4 {
+        let chaos = format!("drop=0.03,dup=0.03,reorder=0.03,corrupt=0.01,seed={seed}");
+        let done = job(2, "lend 9").env("LAPIS_CHAOS", &chaos).run().expect(0);
+        assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
+        assert!(done.resent() > 0, "nothing was sent again, so there were no faults: {done:?}");
+    }
+}
+
+#[test]
 fn strangers_and_replays_change_nothing() {
     // Three tasks: with two, the kernel itself keeps strangers out. Hearing what to replay needs root.
     if !is_root() {

@@ -190,3 +190,24 @@ fn a_batch_has_datagrams_of_one_size_and_acknowledgements_behind_them() {
         .collect();
     assert!(lens[..16].iter().all(|&len| len == 1472));
 }
+
+#[test]
+fn what_is_known_to_have_arrived_is_left_alone() {
+    let mut pair = Pair::new();
+    for n in 0..2 {
+        let body = Body::External { buffer: 9, offset: n * 1000, len: 1000 };
+        pair.engines[0].submit(0, 1, Lane::Request, b"h:", body, 7).expect("room");
+    }
+    pair.submit(0, Lane::Request, b"of the engine", 8).expect("room");
+    assert!(pair.send(0) > 0);
+    pair.wires[1].clear();
+    pair.engines[0].settle(1, 7);
+    let settled = |event: &Event| matches!(event, Event::Acked { token: 7, .. });
+    assert_eq!(pair.events(0).iter().filter(|event| settled(event)).count(), 2);
+    // To read it again would be an error from now on.
+    pair.memory.0.clear();
+    pair.run(50 * MS);
+    assert_eq!(pair.got[1], [b"h:of the engine"]);
+    assert_eq!(pair.engines[0].outstanding(1), Some(0));
+    assert_eq!(pair.events(0).iter().filter(|event| settled(event)).count(), 0);
+}

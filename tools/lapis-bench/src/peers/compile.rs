@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The sources travel inside the program: it can be run from anywhere.
-const SOURCES: [(&str, &str); 4] = [
+const SOURCES: [(&str, &str); 5] = [
     ("measure.h", include_str!("../../peers/measure.h")),
     ("mpi.c", include_str!("../../peers/mpi.c")),
+    ("ofi.c", include_str!("../../peers/ofi.c")),
     ("ucp.c", include_str!("../../peers/ucp.c")),
     ("mpi_pack.c", include_str!("../../../lapis-dgsp/peers/mpi_pack.c")),
 ];

@@ -32,12 +32,16 @@ pub(crate) fn lapis(transport: &str) -> Result<Party, Absent> {
     Ok(Party { name: "lapis".into(), transport: transport.into(), how: How::Lapis(line) })
 }
 
-/// The peers over shared memory (`shm`), or over loopback sockets (`udp`: none of them has UDP worth the name, so TCP).
+/// The peers over shared memory (`shm`), or over loopback sockets (`udp`: most of them have no UDP, so TCP as well).
 pub(crate) fn peers(transport: &str) -> Found {
     let sockets = transport != "shm";
     let mut found = (Vec::new(), Vec::new());
     ucx(&mut found, sockets);
     libfabric(&mut found, sockets);
+    if sockets {
+        let why = "no package brings it: neither Debian nor PyPI".to_owned();
+        found.1.push(Absent { name: "gasnet-ex udp".into(), why });
+    }
     for mpi in MPIS {
         match mpi.party(sockets) {
             Ok(parties) => found.0.extend(parties),
@@ -69,7 +73,7 @@ fn ucx(found: &mut Found, sockets: bool) {
             });
             continue;
         }
-        let name = home.as_ref().map_or_else(system_ucx_name, |_| name.to_owned());
+        let name = home.as_ref().map_or_else(|| system_version("ucx", "ucx_info", "-v"), |_| name.to_owned());
         for &layers in transports {
             let layers_and_self = format!("{layers},self");
             let environment = |line: Line| {
@@ -104,18 +108,37 @@ fn ucx(found: &mut Found, sockets: bool) {
     }
 }
 
+/// Debian's libfabric: over sockets by a program of ours, for the sake of streams; over shared memory, and without headers, by
+/// its own.
 fn libfabric(found: &mut Found, sockets: bool) {
-    let (transport, provider) = if sockets { ("tcp;rxm", "tcp;ofi_rxm") } else { ("shm", "shm") };
-    let Some(program) = on_path("fi_pingpong") else {
-        found
-            .1
-            .push(Absent { name: "libfabric".into(), why: "no fi_pingpong (Debian: libfabric-bin)".into() });
-        return;
+    let name = system_version("libfabric", "fi_info", "--version");
+    let program = || {
+        let header = Path::new("/usr/include/rdma/fabric.h");
+        if !header.is_file() {
+            bail!("no header {} (Debian: libfabric-dev)", header.display());
+        }
+        compile::program("ofi.c", &format!("ofi-{name}"), &["gcc".into()], &["-lfabric".into()])
     };
-    let text = Line::new(["fi_info", "--version"]).output(Duration::from_secs(10)).unwrap_or_default();
-    let version = text.lines().find_map(|l| l.strip_prefix("libfabric: ")).unwrap_or("system").trim();
-    let how = How::Pingpong(Line::new([program]).args(["-p", provider]));
-    found.0.push(Party { name: format!("libfabric-{version}"), transport: transport.into(), how });
+    if sockets {
+        match program() {
+            Ok(program) => {
+                found.0.extend(["udp;ofi_rxd", "tcp;ofi_rxm"].map(|provider| {
+                    let how = How::Program(Line::new([&program]));
+                    Party { name: name.clone(), transport: provider.into(), how }
+                }));
+                return;
+            }
+            Err(error) => found.1.push(Absent { name: name.clone(), why: format!("{error:#}") }),
+        }
+    }
+    let (transport, provider) = if sockets { ("tcp;rxm", "tcp;ofi_rxm") } else { ("shm", "shm") };
+    match on_path("fi_pingpong") {
+        Some(program) => {
+            let how = How::Pingpong(Line::new([program]).args(["-p", provider]));
+            found.0.push(Party { name, transport: transport.into(), how });
+        }
+        None => found.1.push(Absent { name, why: "no fi_pingpong (Debian: libfabric-bin)".into() }),
+    }
 }
 
 fn ucp_program(name: &str, home: Option<&Path>) -> Result<PathBuf> {
@@ -139,10 +162,11 @@ fn perftest(home: Option<&Path>) -> Option<PathBuf> {
     }
 }
 
-fn system_ucx_name() -> String {
-    let text = Line::new(["ucx_info", "-v"]).output(Duration::from_secs(10)).unwrap_or_default();
+/// A library's name with its version, as its own tool tells it.
+fn system_version(library: &str, tool: &str, option: &str) -> String {
+    let text = Line::new([tool, option]).output(Duration::from_secs(10)).unwrap_or_default();
     let version = text.split_whitespace().find(|w| w.starts_with(|c: char| c.is_ascii_digit()));
-    version.map_or_else(|| "ucx-system".into(), |v| format!("ucx-{v}"))
+    version.map_or_else(|| format!("{library}-system"), |v| format!("{library}-{v}"))
 }
 
 /// An MPI: its compiler, its launcher, and how it is told what to use.

@@ -1,12 +1,15 @@
 //! `lapis-bench run`: floors, Lapis and peers in interleaved rounds, each sample between two probes.
 
+mod bars;
 pub(crate) mod dgsp;
 mod dgsp_report;
 mod machine;
+mod network;
 mod noise;
 mod plan;
 mod report;
 mod rounds;
+mod trials;
 
 use crate::peers::{self, Absent, How, Party};
 use anyhow::{Result, bail};
@@ -55,6 +58,7 @@ pub(crate) struct Outcome {
     pub(crate) budget: Duration,
     pub(crate) quick: bool,
     pub(crate) figures: Vec<rounds::Figure>,
+    pub(crate) bars: Vec<bars::Bar>,
     pub(crate) absent: Vec<Absent>,
     pub(crate) noise: noise::Noise,
     pub(crate) machine: machine::Machine,
@@ -62,8 +66,9 @@ pub(crate) struct Outcome {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let mut plan = plan::plan(&args.transport, args.quick);
-    if let Some(unknown) = args.only.iter().find(|name| plan.iter().all(|b| b.name != **name)) {
-        let names: Vec<&str> = plan.iter().map(|b| b.name).collect();
+    let trials: &[_] = if args.transport == "udp" { &trials::ALL } else { &[] };
+    let names: Vec<&str> = plan.iter().map(|b| b.name).chain(trials.iter().map(|(name, _)| *name)).collect();
+    if let Some(unknown) = args.only.iter().find(|name| !names.contains(&name.as_str())) {
         bail!("no bench is called `{unknown}`; there are {}", names.join(", "));
     }
     plan.retain(|b| args.only.is_empty() || args.only.iter().any(|n| n == b.name));
@@ -90,7 +95,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let rounds = args.rounds.unwrap_or(if args.quick { 3 } else { 7 }).max(1);
     let budget = Duration::from_millis(args.time_ms.unwrap_or(if args.quick { 20 } else { 60 }));
     let mut noise = noise::Noise::new()?;
-    let figures = rounds::take(&plan, &args.transport, &parties, rounds, budget, &mut noise, &mut absent);
+    let mut figures = rounds::take(&plan, &args.transport, &parties, rounds, budget, &mut noise, &mut absent);
+    let wanted = |name: &str| {
+        let (known, all) = (trials.iter().any(|(trial, _)| *trial == name), args.only.is_empty());
+        known && (all || args.only.iter().any(|n| n == name))
+    };
+    figures.extend(trials::take(wanted, rounds, budget, &mut absent));
     if figures.is_empty() {
         bail!("nothing could be measured");
     }
@@ -99,6 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         rounds,
         budget,
         quick: args.quick,
+        bars: bars::of(&args.transport, &figures),
         figures,
         absent,
         noise,

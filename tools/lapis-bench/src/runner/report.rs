@@ -1,8 +1,8 @@
 //! The table on the terminal; the page, the JSON and the plots under docs/bench/.
 
-use super::Outcome;
 use super::noise::Noise;
 use super::rounds::Figure;
+use super::{Outcome, bars};
 use crate::peers::Absent;
 use anyhow::{Context, Result};
 use lapis_bench::plot::{Plot, Series};
@@ -24,7 +24,11 @@ pub(crate) fn plain(outcome: &Outcome) -> String {
             table(&figures).plain()
         )
     });
-    sections.collect::<String>() + &closing(outcome)
+    let bars = match &outcome.bars[..] {
+        [] => String::new(),
+        bars => format!("\nbars\n{}", bars::table(bars).plain()),
+    };
+    sections.collect::<String>() + &bars + &closing(outcome)
 }
 
 /// Writes page, JSON and plots.
@@ -41,6 +45,9 @@ pub(crate) fn write(outcome: &Outcome, folder: &Path) -> Result<()> {
             put(&file, &svg)?;
             page.push_str(&format!("\n![{name} over message size]({file})\n"));
         }
+    }
+    if !outcome.bars.is_empty() {
+        page.push_str(&format!("\n## Bars\n\n{}", bars::table(&outcome.bars).markdown()));
     }
     page.push_str(&absences(outcome));
     put(&format!("{stem}.json"), &(serde_json::to_string_pretty(&document(outcome))? + "\n"))?;
@@ -185,6 +192,7 @@ fn document(outcome: &Outcome) -> Value {
         "retaken": outcome.noise.retaken,
         "kept_noisy": outcome.noise.kept,
         "records": records.collect::<Vec<_>>(),
+        "bars": outcome.bars.iter().map(|b| json!({"what": b.what, "wanted": b.wanted, "value": b.value, "met": b.met})).collect::<Vec<_>>(),
         "absent": outcome.absent.iter().map(|a| json!({"name": a.name, "why": a.why})).collect::<Vec<_>>(),
     })
 }

@@ -28,8 +28,8 @@ pub(crate) fn prepare<'s>(session: &'s Session, figure: &Figure) -> Result<Batch
         Kind::CompareSwap => atomic::compare_swap(session, target()?),
         Kind::Gfence => return Ok(sync::gfence(session)),
         Kind::Init => return Ok(sync::init(session)),
-        // These are no batches: `sample` takes them itself.
-        Kind::FirstInit | Kind::Blocked => return Ok(idle()),
+        // These are no batches: `sample` and `single` take them themselves.
+        Kind::FirstInit | Kind::Blocked | Kind::RoundTrip { .. } | Kind::Pause => return Ok(idle()),
     };
     Ok(if session.plays() { batch } else { idle() })
 }

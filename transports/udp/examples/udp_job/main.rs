@@ -1,6 +1,7 @@
 //! Jobs over UDP for the tests: `udp_job -n 2 udp_job task mix 50` is launcher and task in one file.
 
 mod attack;
+mod lend;
 mod restart;
 
 use lapis::{Context, Delivery, Destination, Error, HandlerId, RemoteMemory, Result};
@@ -24,6 +25,7 @@ fn main() -> std::process::ExitCode {
         "flood" => flood(number(3, 100_000)),
         "pingpong" => pingpong(number(3, 20_000)),
         "silence" => silence(number(3, 1)),
+        "lend" => lend::run(number(3, 9)),
         "purge" => purge(),
         "unreachable" => unreachable(),
         "die" => die(),

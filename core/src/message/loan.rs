@@ -1,0 +1,128 @@
+//! Memory of the program that the packet engine reads from where it lies, until it has been acknowledged.
+//!
+//! Long messages to peers behind a datagram transport are not copied: their packets are gathered from the program's own
+//! memory, and gathered again if they get lost. So the origin is told that its memory is free only when all of it has been
+//! acknowledged. The end of a message is copied, so that this time has mostly passed when the last packet leaves.
+//!
+//! What the message layer learns before the acknowledgements come (an answered fence, the end of the target's completion
+//! handler) says as much as they do: the loan ends before the program is told.
+
+use super::State;
+use crate::Context;
+use crate::completion::Notify;
+use crate::transport::PeerId;
+
+/// Messages from this length on are lent.
+pub(crate) const LENT_FROM: u64 = 512 << 10;
+
+/// Bytes at the end of a message that are copied: about what is under way at a time.
+pub(crate) const COPIED_END: u64 = 256 << 10;
+
+/// One message whose memory the engine may still read.
+pub(crate) struct Loan {
+    pub(crate) peer: PeerId,
+    pub(crate) message: u32,
+    /// The operation that waits for the target's completion handler, 0 for none.
+    pub(crate) completion: u64,
+    token: u64,
+    /// Packets that are not acknowledged.
+    open: u32,
+    /// All packets are out; this is told when the last is acknowledged.
+    origin: Option<Notify>,
+}
+
+/// All of them, oldest first: few at a time, for each is half a megabyte at least.
+#[derive(Default)]
+pub(crate) struct Loans {
+    list: Vec<Loan>,
+    next: u64,
+}
+
+impl Loans {
+    /// The token of a message's packets, and one more of them under way.
+    pub(crate) fn lend(&mut self, peer: PeerId, message: u32, completion: u64) -> u64 {
+        let known = self.list.iter_mut().rev().find(|l| l.peer == peer && l.message == message);
+        if let Some(loan) = known {
+            loan.open += 1;
+            return loan.token;
+        }
+        let token = self.next;
+        self.next += 1;
+        self.list.push(Loan { peer, message, completion, token, open: 1, origin: None });
+        token
+    }
+
+    /// A packet was not taken after all.
+    pub(crate) fn take_back(&mut self, token: u64) {
+        if let Some(loan) = self.list.iter_mut().find(|l| l.token == token) {
+            loan.open -= 1;
+        }
+    }
+
+    /// A message's packets are all out. Gives back whom to tell now, if none of them is waited for.
+    pub(crate) fn all_out(&mut self, peer: PeerId, message: u32, origin: Notify) -> Option<Notify> {
+        let Some(at) = self.list.iter().position(|l| l.peer == peer && l.message == message) else {
+            return Some(origin);
+        };
+        if self.list[at].open == 0 {
+            self.list.remove(at);
+            return Some(origin);
+        }
+        self.list[at].origin = Some(origin);
+        None
+    }
+
+    /// Forgets a peer; answers whom to tell that its memory is free, though not why.
+    pub(crate) fn forget_peer(&mut self, peer: PeerId) -> Vec<Notify> {
+        let ended = self.list.extract_if(.., |l| l.peer == peer);
+        ended.filter_map(|l| l.origin).collect()
+    }
+}
+
+impl Context {
+    /// A lent packet was acknowledged.
+    pub(crate) fn lent_packet_acknowledged(&self, token: u64) {
+        // SAFETY: the lock is held; the reference ends before anybody is told.
+        let state = unsafe { self.state() };
+        let list = &mut state.loans.list;
+        let Some(at) = list.iter().position(|l| l.token == token) else { return };
+        list[at].open -= 1;
+        if list[at].open > 0 || list[at].origin.is_none() {
+            return;
+        }
+        let Loan { peer, origin, .. } = list.remove(at);
+        state.ended_sends += 1;
+        origin.unwrap_or_default().tell(self, peer, Ok(()));
+    }
+
+    /// Messages of which `which` is true have arrived: their memory is not read any more.
+    #[inline]
+    pub(crate) fn settle_loans(&self, peer: PeerId, which: impl Fn(&Loan) -> bool) {
+        // SAFETY: the lock is held and the reference ends here.
+        if !unsafe { self.state() }.loans.list.is_empty() {
+            self.settle_loans_slow(peer, which);
+        }
+    }
+
+    #[cold]
+    fn settle_loans_slow(&self, peer: PeerId, which: impl Fn(&Loan) -> bool) {
+        // SAFETY: the lock is held; the reference ends before anybody is told.
+        let state = unsafe { self.state() };
+        let ended: Vec<Loan> = state.loans.list.extract_if(.., |l| l.peer == peer && which(l)).collect();
+        state.ended_sends += ended.iter().filter(|l| l.origin.is_some()).count() as u64;
+        if let Some((_, datagrams)) = state.engine_to(peer) {
+            ended.iter().for_each(|l| datagrams.settle(peer, l.token));
+        }
+        for loan in ended {
+            loan.origin.unwrap_or_default().tell(self, peer, Ok(()));
+        }
+    }
+}
+
+impl State {
+    /// Whether a message's packet that ends at `end` of `total` may stay where it is.
+    #[inline]
+    pub(crate) fn may_lend(&self, total: u64, end: u64) -> bool {
+        total >= LENT_FROM && end + COPIED_END <= total
+    }
+}

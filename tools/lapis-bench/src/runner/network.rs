@@ -1,0 +1,110 @@
+//! Two hosts as network namespaces with rails between them, which lose packets, are slow, or go down as asked.
+
+use crate::exec::Line;
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Longer than any of these commands takes.
+const PROMPT: Duration = Duration::from_secs(20);
+
+/// Two namespaces, joined by rails `r0`, `r1`… and by one more pair of interfaces for the launcher. Nothing of it is seen from
+/// outside; all is removed at the end.
+pub(super) struct Network {
+    hosts: [String; 2],
+    rails: usize,
+    programs: PathBuf,
+}
+
+impl Network {
+    /// Fails where this process may not make namespaces.
+    pub(super) fn make(rails: usize) -> Result<Self> {
+        let exe = std::env::current_exe().context("where this program lies")?;
+        let programs = exe.parent().unwrap_or(Path::new(".")).to_owned();
+        let hosts = ["a", "b"].map(|side| format!("lapis-bench-{side}-{}", std::process::id()));
+        let network = Self { hosts, rails, programs };
+        let [a, b] = &network.hosts;
+        let mut lines = vec![format!("netns add {a}"), format!("netns add {b}")];
+        for (name, subnet) in (0..rails).map(|i| (format!("r{i}"), i)).chain([("boot".to_owned(), 99)]) {
+            lines.push(format!("link add {name} netns {a} type veth peer name {name} netns {b}"));
+            for (host, number) in [(a, 1), (b, 2)] {
+                lines.push(format!("-n {host} addr add 10.217.{subnet}.{number}/24 dev {name}"));
+                lines.push(format!("-n {host} link set {name} up"));
+            }
+        }
+        lines.extend([a, b].map(|host| format!("-n {host} link set lo up")));
+        for line in lines {
+            ip(&line).context("no network namespaces: they need root and iproute2")?;
+        }
+        Ok(network)
+    }
+
+    /// `lapis-perf` with these arguments, a task on each host, over the first so many rails.
+    pub(super) fn perf(&self, rails: usize, arguments: &[&str]) -> Line {
+        let [a, b] = &self.hosts;
+        let program = |name: &str| self.programs.join(name).into_os_string();
+        let line = Line::new(["ip", "netns", "exec", a]).args([program("lapirun")]);
+        let line = line.args(["-H", &format!("{a}:1,{b}:1"), "--remote", "ip netns exec {host}"]);
+        let line = line.args(["--address", "10.217.99.1"]).args([program("lapis-perf")]).args(arguments);
+        let line =
+            line.args(["--json"]).var("LAPIS_TRANSPORT", "udp").var("LAPIS_TRANSPORT_PATH", &self.programs);
+        if rails == 1 { line.var("MP_EUIDEVICE", "r0") } else { line.var("MP_INSTANCES", rails.to_string()) }
+    }
+
+    /// Lets so many percent of what arrives over UDP get lost, on both sides.
+    pub(super) fn lose(&self, percent: u32) -> Result<()> {
+        for host in 0..2 {
+            // There is no table yet the first time.
+            let _ = self.inside(host, "nft delete table inet lapis");
+            if percent == 0 {
+                continue;
+            }
+            for line in [
+                "nft add table inet lapis".to_owned(),
+                "nft add chain inet lapis in { type filter hook input priority 0 ; }".to_owned(),
+                format!("nft add rule inet lapis in meta l4proto udp numgen random mod 100 < {percent} drop"),
+            ] {
+                self.inside(host, &line).context("no packet filter: it needs nftables")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes every rail as slow as this, in megabits a second, in both directions; 0: as fast as it goes.
+    pub(super) fn slow_down(&self, megabits: u32) -> Result<()> {
+        for (host, rail) in (0..2).flat_map(|host| (0..self.rails).map(move |rail| (host, rail))) {
+            let _ = self.inside(host, &format!("tc qdisc del dev r{rail} root"));
+            if megabits > 0 {
+                let limit = format!("tbf rate {megabits}mbit burst 256kb latency 20ms");
+                self.inside(host, &format!("tc qdisc add dev r{rail} root {limit}"))
+                    .context("rails can't be made slower: that needs tc and the tbf queue")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets a rail down or up, on the near side.
+    pub(super) fn set_rail(&self, rail: usize, up: bool) -> Result<()> {
+        ip(&format!("-n {} link set r{rail} {}", self.hosts[0], if up { "up" } else { "down" }))
+    }
+
+    fn inside(&self, host: usize, line: &str) -> Result<String> {
+        Line::new(["ip", "netns", "exec", &self.hosts[host]]).args(line.split(' ')).output(PROMPT)
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        for host in &self.hosts {
+            let _ = ip(&format!("netns del {host}"));
+        }
+    }
+}
+
+fn ip(line: &str) -> Result<()> {
+    let done = Line::new(["ip"]).args(line.split(' ')).output(PROMPT);
+    if let Err(error) = done {
+        bail!("ip {line}: {error:#}");
+    }
+    Ok(())
+}
