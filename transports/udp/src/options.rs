@@ -58,8 +58,9 @@ impl Options {
         )?;
         let instances: Option<Instances> =
             parse("MP_INSTANCES", option("MP_INSTANCES"), "a number from 1, or max")?;
-        let packet: Option<usize> =
+        let packet: Option<Bytes> =
             parse("MP_UDP_PACKET_SIZE", option("MP_UDP_PACKET_SIZE"), "bytes from 1024 to 65536")?;
+        let packet = packet.map(|Bytes(size)| size);
         if let Some(size) = packet.filter(|size| !(1024..=65536).contains(size)) {
             return Err(TransportError::Invalid(format!(
                 "MP_UDP_PACKET_SIZE={size}: expected bytes from 1024 to 65536"
@@ -92,6 +93,20 @@ impl Options {
     }
 }
 
+/// A number of bytes, perhaps of kilobytes, as core's configuration takes it, too.
+struct Bytes(usize);
+
+impl std::str::FromStr for Bytes {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.strip_suffix(['k', 'K']) {
+            Some(kilobytes) => kilobytes.trim().parse().map(|n: usize| Self(n.saturating_mul(1024))),
+            None => text.parse().map(Self),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +125,7 @@ mod tests {
         assert_eq!(options.rails, 2);
         let options = of(&[("LAPIS_UDP_BIND", "10.0.0.1:4000,[fd00::1]:4001")]).expect("good");
         assert_eq!((options.rails, options.bind[1].port()), (2, 4001));
+        assert_eq!(of(&[("MP_UDP_PACKET_SIZE", "1K")]).expect("good").datagram, Some(MIN_DATAGRAM));
         assert_eq!(of(&[("MP_UDP_PACKET_SIZE", "65536")]).expect("good").datagram, Some(MAX_DATAGRAM));
         for (name, value) in [
             ("MP_UDP_PACKET_SIZE", "100"),
