@@ -207,15 +207,21 @@ fn attention_messages_come_when_they_are_due() {
     let alone = job_program("profiled");
     let said = |job: Job, program: &Path| job.run(program).success().stderr();
     // Level, number, and whether it is said.
-    for (level, number, due) in [("0", "504:", false), ("1", "504:", true), ("1", "501:", false), ("2", "501:", true)] {
+    for (level, number, due) in
+        [("0", "504:", false), ("1", "504:", true), ("1", "501:", false), ("2", "501:", true)]
+    {
         let text = said(Job::of(1).env("MP_INFOLEVEL", level), &alone);
         assert_eq!(text.contains(number), due, "level {level}: {text}");
     }
     assert!(!said(Job::of(1).env("MP_INFOLEVEL", "2").env("LAPI_USE_SHM", "no"), &alone).contains("504:"));
-    assert!(said(Job::of(1).env("MP_INFOLEVEL", "2").env("MP_USE_BULK_XFER", "yes"), &alone).contains("499:"));
+    assert!(
+        said(Job::of(1).env("MP_INFOLEVEL", "2").env("MP_USE_BULK_XFER", "yes"), &alone).contains("499:")
+    );
 
     let pair = job_program("null_handler");
-    let over = |transport: &str| Job::of(2).arg("handler").env("MP_INFOLEVEL", "2").env("LAPIS_TRANSPORT", transport);
+    let over = |transport: &str| {
+        Job::of(2).arg("handler").env("MP_INFOLEVEL", "2").env("LAPIS_TRANSPORT", transport)
+    };
     let text = said(over("udp").env("MP_INSTANCES", "2"), &pair);
     assert_eq!((text.matches("509:").count(), text.matches("490:").count()), (2, 2), "{text}");
     let text = said(over("shm").env("MP_INSTANCES", "2"), &pair);

@@ -121,7 +121,7 @@ pub(crate) fn run(aware: bool) -> Result<()> {
     match (me == victim, life) {
         (true, 0) => die(&context, &others, aware),
         (true, _) => live_again(&context, &heard, &others, life)?,
-        (false, _) => survive(&context, &heard, &others, victim, aware.then_some(()).map_or(Err(&told), Ok))?,
+        (false, _) => survive(&context, &heard, &others, victim, aware.then_some(()).ok_or(&told))?,
     }
     assert_eq!(heard.faults.load(Ordering::Relaxed), 0, "messages came twice or spoilt");
     for to in &others {
