@@ -222,7 +222,7 @@ mod wide {
             // SAFETY: so many bytes are there.
             return unsafe { _mm512_loadu_si512(whole.as_ptr().cast()) };
         }
-        if bytes.len() % 8 == 0 {
+        if bytes.len().is_multiple_of(8) {
             let mask = (1u32 << (bytes.len() / 8)) - 1;
             // SAFETY: bytes that the mask leaves out are not read.
             return unsafe { _mm512_maskz_loadu_epi64(mask as __mmask8, bytes.as_ptr().cast()) };

@@ -1,6 +1,7 @@
 //! Sleeping and waking.
 
-use lapis_core::sync::{Arc, Condvar, Mutex};
+use lapis_core::sync::Arc;
+use lapis_core::sync::blocking::{Condvar, Mutex};
 use lapis_core::transport::Waiter;
 use std::time::Duration;
 
