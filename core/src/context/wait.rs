@@ -13,7 +13,7 @@ pub(crate) type Checked<R> = Result<Option<R>, Box<Error>>;
 const SPINS_PER_CLOCK: u32 = 256;
 
 /// Looks between two pauses, which last as long as a cache line takes to come.
-const PAUSE_EVERY: u32 = 64;
+const PAUSE_EVERY: u32 = 512;
 
 /// A sleep that ends sooner was not worth it.
 const SHORT_SLEEP: Duration = Duration::from_micros(500);

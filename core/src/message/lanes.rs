@@ -15,8 +15,12 @@ pub(super) const LONGEST: usize = INLINE - 16;
 /// Messages taken from a lane before the next one has its turn.
 const BATCH: usize = 16;
 
-/// Looks at the lanes alone between two at everything: that much later is noticed what lanes don't carry.
-const LOOKS: u32 = 64;
+/// Looks at the lanes alone between two at everything, which takes as long as a message needs to come: a microsecond later at most
+/// is noticed what lanes don't carry.
+const LOOKS: u32 = 512;
+
+/// Messages between two looks at everything: slots must be given back before a lane is full.
+const MESSAGES: u32 = 32;
 
 /// The lanes that this task reads.
 #[derive(Default)]
@@ -145,8 +149,7 @@ impl Context {
                 handled += BATCH - left;
                 index += 1;
             }
-            // Messages count double: slots must be given back before the lane is full.
-            self.state().inbound.since += 1 + 2 * handled as u32;
+            self.state().inbound.since += 1 + handled as u32 * (LOOKS / MESSAGES);
         }
         handled
     }
