@@ -178,8 +178,8 @@ typedef struct {
     const char *version;
 } lapis_table_head;
 
-/* Lanes (LAPIS_CAP_LANES). A slot is 128 bytes: the low half of the message's position plus one (32 bits), its length
-   (32 bits), up to 120 bytes of message. The first 8 bytes are written last, in one store. */
+/* Lanes (LAPIS_CAP_LANES). A slot is 192 bytes: the low half of the message's position plus one (32 bits), its length
+   (32 bits), up to 184 bytes of message. The first 8 bytes are written last, in one store. */
 typedef struct {
     uint8_t *slots;
     uint64_t mask;     /* number of slots, a power of two, minus one */

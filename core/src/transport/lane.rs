@@ -6,15 +6,15 @@
 //! full, sleeping receivers, new and dead peers) stays the transport's business.
 //!
 //! ```text
-//! slot:      0        4        8                                                    128
-//!            | number | length | the message, up to 120 bytes                        |
+//! slot:      0        4        8                                                    192
+//!            | number | length | the message, up to 184 bytes                        |
 //! ```
 //!
 //! `number` is the low half of the message's position plus one, and is written, with the length, last and in one store: a slot
-//! is full exactly when its number is the one the reader expects, and nobody clears it. A length beyond 120 tells that the message
+//! is full exactly when its number is the one the reader expects, and nobody clears it. A length beyond 184 tells that the message
 //! lies elsewhere; core leaves such a slot, and all behind it, to [`Transport::poll`](super::Transport::poll).
 //!
-//! Two lines for a slot, though most messages fill less than one: a neighbour that the hardware fetches along is a line that the
+//! Three lines for a slot, though most messages fill less than one: a neighbour that the hardware fetches along is a line that the
 //! writer must take away from the reader again, which costs a message to and fro a quarter of its time. For the same reason a
 //! ring has few slots: as many as the first cache holds beside other things.
 //!
@@ -24,8 +24,8 @@
 use super::types::PeerId;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 
-/// Bytes of a slot: two cache lines.
-pub const SLOT: usize = 128;
+/// Bytes of a slot: three cache lines.
+pub const SLOT: usize = 192;
 /// Bytes of a message that fit a slot.
 pub const INLINE: usize = SLOT - 8;
 /// How far ahead of the slot being read the cache is asked for slots.
@@ -38,7 +38,7 @@ pub const MAX_DIRECT: usize = 8;
 #[repr(C)]
 #[derive(Debug)]
 pub struct SendLane {
-    /// The slots, aligned to their size.
+    /// The slots, aligned to 64 bytes.
     pub slots: *mut u8,
     /// Number of slots, a power of two, minus one.
     pub mask: u64,
@@ -193,7 +193,7 @@ pub unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
 mod tests {
     use super::*;
 
-    #[repr(align(128))]
+    #[repr(align(64))]
     struct Slots([u8; 4 * SLOT]);
 
     #[test]

@@ -10,7 +10,7 @@ use std::mem::offset_of;
 /// First word of a finished segment, stored last.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"LapisShm");
 /// Version of the layout and of the greeting.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// Slots of a lane.
 pub(crate) const SLOTS: usize = 64;
@@ -67,11 +67,11 @@ pub(crate) struct Header {
 }
 
 /// One lane.
-#[repr(C, align(128))]
+#[repr(C, align(64))]
 pub(crate) struct Lane {
     control: Control,
-    /// Also makes a lane's size an odd number of slots, so that the next slots of many lanes don't fight for one cache set.
-    _apart: [u64; 8],
+    /// Also makes a lane's size an odd number of lines, so that the next slots of many lanes don't fight for one cache set.
+    _apart: [u64; 16],
     slots: [Slot; SLOTS],
     data: [[u64; 8]; DATA / 64],
 }
@@ -86,7 +86,7 @@ pub(crate) struct Fixed {
 }
 
 const _: () = assert!(size_of::<Slot>() == lapis_core::transport::lane::SLOT && size_of::<Control>() == 64);
-const _: () = assert!((size_of::<Lane>() / 128) % 2 == 1);
+const _: () = assert!((size_of::<Lane>() / 64) % 2 == 1);
 
 /// Where the heap begins: on a boundary of huge pages.
 pub(crate) const HEAP: usize = size_of::<Fixed>().next_multiple_of(2 << 20);

@@ -7,7 +7,7 @@
 //! abstract socket, so that nothing is in the file system, the size of `/dev/shm` does not matter, and nothing stays
 //! behind whatever ends the tasks.
 //!
-//! * `ring`: the lane of one sender to one receiver. A message of up to 120 bytes is one slot whose first word,
+//! * `ring`: the lane of one sender to one receiver. A message of up to 184 bytes is one slot whose first word,
 //!   stored last, says that it is there; longer ones lie in a data ring beside the lane, and the receiver reads both
 //!   in place.
 //! * `shared`: the ring for senders number 65 and later; a sender that dies leaves no hole that blocks others.

@@ -114,12 +114,12 @@ fn a_lane_of_two_slots_wraps() {
 #[test]
 fn a_data_ring_of_two_messages_wraps() {
     // Quarter of 1024 is 256: messages of four lines; the third does not fit before the end.
-    explore("lane, data ring", 20, Some(3), || lane::<2, 1024>(&[256, 130, 256, 256, 200]));
+    explore("lane, data ring", 20, Some(3), || lane::<2, 1024>(&[256, 190, 256, 256, 200]));
 }
 
 #[test]
 fn inline_and_data_messages_mix() {
-    explore("lane, mixed", 20, Some(3), || lane::<2, 512>(&[128, 8, 124, 128]));
+    explore("lane, mixed", 20, Some(3), || lane::<2, 1024>(&[192, 8, 188, 192]));
 }
 
 struct Ring {

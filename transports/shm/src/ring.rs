@@ -1,6 +1,6 @@
 //! The single-producer lane: one slot per message.
 //!
-//! A slot is two cache lines, of which most messages need one: an 8-byte header, written last, and 120 bytes of payload. The header carries the low half
+//! A slot is three cache lines, of which most messages need one: an 8-byte header, written last, and 184 bytes of payload. The header carries the low half
 //! of the message's position plus one, so a slot is full exactly when its header names the position that the receiver
 //! expects: nobody ever clears it, and since headers stand at fixed places, no payload can be taken for one. Longer
 //! messages put their bytes, contiguously, into the lane's data ring. Both sides compute where from the lengths alone;
@@ -18,7 +18,7 @@ use lapis_core::transport::lane::{self, ReceiveLane, SendLane};
 use std::ptr::NonNull;
 
 /// One message.
-#[repr(C, align(128))]
+#[repr(C, align(64))]
 pub(crate) struct Slot {
     /// Position plus one (32 bits), length (32 bits).
     pub(crate) head: AtomicU64,
@@ -148,7 +148,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
         self.has_room()
     }
 
-    /// The 120 bytes of the next slot.
+    /// The 184 bytes of the next slot.
     ///
     /// # Safety
     /// [`has_room`](Self::has_room).
@@ -158,7 +158,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
         unsafe { Payload::for_write(&raw const (*self.slot()).payload) }
     }
 
-    /// Room for a message of `len` > 120 bytes in the data ring; `None` when it is full.
+    /// Room for a message of `len` > 184 bytes in the data ring; `None` when it is full.
     ///
     /// # Safety
     /// The lane is attached.
@@ -182,7 +182,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
         Some(unsafe { self.data.for_write(start as usize & (DATA - 1), len) })
     }
 
-    /// Hands over the next slot, whose payload (`len` ≤ 120) or data ([`data_room`](Self::data_room) of the same
+    /// Hands over the next slot, whose payload (`len` ≤ 184) or data ([`data_room`](Self::data_room) of the same
     /// length) has been written.
     ///
     /// # Safety
