@@ -238,7 +238,7 @@ variables! {
     udp_bind: Option<String> = "LAPIS_UDP_BIND", unset {
         group: Tuning,
         kind: Kind::Text,
-        help: "The addresses at which this task receives datagrams, one for each path: address:port,address:port...",
+        help: "The addresses at which this task receives datagrams, as address:port, one for each path, with commas between",
         more: "Set from the user handler or the user list of LAPI_Init; otherwise the system chooses ports.",
         source: "Lapis",
     }
