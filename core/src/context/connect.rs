@@ -38,6 +38,7 @@ pub(super) fn connect(
     let (mut names, named) = config.preferred_transports();
     // Nothing may take the place of shared memory where it alone is allowed.
     let named = named || (*config.use_shm.get() == UseShm::Only && job.tasks() > 1);
+    let asked = names.join(",");
     if !names.iter().any(|n| n == "loopback") {
         names.push("loopback".into());
     }
@@ -50,7 +51,7 @@ pub(super) fn connect(
         chaos: config.faults()?,
     };
     registry.discover(&request).map_err(|e| Error::TransportRefused {
-        name: if named { names.join(",") } else { "loopback".into() },
+        name: if named { asked } else { "loopback".into() },
         reasons: vec![e.to_string()],
     })?;
     let (mut links, absent) = with_options(environment, || {
