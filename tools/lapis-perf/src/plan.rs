@@ -151,8 +151,8 @@ impl Bench {
         if self.has_one_size() {
             return self.sizes.to_vec();
         }
-        // Nothing can't be transferred at a rate of bytes.
-        let least = u64::from(self.unit == Unit::Gigabytes);
+        // Nothing can't be transferred at a rate of bytes; an empty message ends the stream whose pauses are sought.
+        let least = u64::from(self.unit == Unit::Gigabytes || self.kind == Kind::Pause);
         if let Some(sizes) = &cli.sizes {
             return sizes.0.iter().copied().filter(|&s| s >= least).collect();
         }
