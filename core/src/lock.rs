@@ -331,8 +331,16 @@ impl Drop for LockGuard<'_> {
 /// A word that no other live thread has, and never 0.
 #[inline(always)]
 fn thread_word() -> usize {
+    // The model checker's threads are all one of the system's.
+    #[cfg(loom)]
+    {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        thread::current().id().hash(&mut hasher);
+        hasher.finish() as usize | 1
+    }
     // The thread pointer is one instruction away; a thread-local of ours would be a function call in a shared library.
-    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri), not(loom)))]
     {
         let word: usize;
         // SAFETY: on this ABI fs:0 holds the thread control block's own address; reading it has no effect.
@@ -341,7 +349,7 @@ fn thread_word() -> usize {
         };
         word
     }
-    #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(miri))))]
+    #[cfg(not(any(all(target_arch = "x86_64", target_os = "linux", not(miri)), loom)))]
     {
         // SAFETY: has no preconditions. On x86-64 this is what fs:0 holds, too.
         unsafe { libc::pthread_self() as usize }
