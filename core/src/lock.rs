@@ -71,31 +71,21 @@ impl ContextLock {
     /// Takes the lock if it leans towards this thread.
     #[inline(always)]
     fn acquire_favoured(&self, me: usize) -> bool {
-        let w = &*self.words;
-        if w.favourite.load(Ordering::Relaxed) != me {
-            return false;
-        }
-        if w.held.load(Ordering::Relaxed) == me {
-            w.depth.set(w.depth.get() + 1);
-            return true;
-        }
-        w.held.store(me, Ordering::Relaxed);
-        // Pairs with the heavy barrier in `disfavour`: either that thread sees `held`, or this one sees the change below.
-        barrier::light();
-        if w.favourite.load(Ordering::Relaxed) == me {
-            w.depth.set(1);
-            return true;
-        }
-        // SYNC: nothing was done under the lock; Release as for every store of 0 here.
-        w.held.store(0, Ordering::Release);
-        false
+        let Some(Section { nested }) = self.favoured(me) else { return false };
+        let depth = &self.words.depth;
+        depth.set(if nested { depth.get() + 1 } else { 1 });
+        true
     }
 
-    /// Begins a section that calls nothing, if the lock leans towards this thread: for the shortest paths. Says whether
-    /// this thread holds the lock anyway.
+    /// Begins a section that calls nothing, if the lock leans towards this thread: for the shortest paths, which need no depth.
     #[inline(always)]
     pub(crate) fn enter_favoured(&self) -> Option<Section> {
-        let me = thread_word();
+        self.favoured(thread_word())
+    }
+
+    /// The favourite's way in; says whether it was in already.
+    #[inline(always)]
+    fn favoured(&self, me: usize) -> Option<Section> {
         let w = &*self.words;
         if w.favourite.load(Ordering::Relaxed) != me {
             return None;
@@ -104,7 +94,7 @@ impl ContextLock {
             return Some(Section { nested: true });
         }
         w.held.store(me, Ordering::Relaxed);
-        // As in `acquire_favoured`.
+        // Pairs with the heavy barrier in `disfavour`: either that thread sees `held`, or this one sees the change below.
         barrier::light();
         if w.favourite.load(Ordering::Relaxed) == me {
             return Some(Section { nested: false });

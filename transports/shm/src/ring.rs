@@ -241,7 +241,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
             slots: slots.cast(),
             mask: SLOTS as u64 - 1,
             position: next,
-            limit: next, // Nothing for core before `tell_to`.
+            limit: next, // Nothing for core before `share`.
             told: std::ptr::null(),
             peer: 0,
         });
