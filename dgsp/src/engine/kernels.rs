@@ -3,8 +3,9 @@
 //! Each kernel exists in both directions; `mem` is the user's scattered memory, `buf` the packed side.
 #![allow(unsafe_code, reason = "the copy kernels work on the user's raw memory")]
 
+use crate::engine::ahead;
 use crate::engine::comb::Comb;
-use crate::engine::lengths::{Aligned, Any, Chunks, Fixed, Length, Long, MEMCPY, Twice, WIDE};
+use crate::engine::lengths::{Aligned, Any, Chunks, Fixed, Length, Long, MEMCPY, Twice, WIDE, Wide};
 use crate::engine::pace::{self, Pace};
 use std::marker::PhantomData;
 
@@ -109,6 +110,10 @@ impl<D: Direction, L: Length> Loops<D, L> {
             }
             count = count.min(exact);
         }
+        if L::AHEAD {
+            // SAFETY: the caller's promise.
+            return unsafe { Self::rows(m, ms, b, bs, count, len, None) };
+        }
         for _ in 0..count / 4 {
             // SAFETY: four of the blocks that the caller promises. Pointers in between are only computed.
             unsafe {
@@ -124,6 +129,42 @@ impl<D: Direction, L: Length> Loops<D, L> {
             unsafe { D::copy::<L>(m, b, len) };
             (m, b) = (m.wrapping_offset(ms), b.wrapping_offset(bs));
         }
+    }
+
+    /// `strided` for long blocks, each of which is asked for before its turn; so are the blocks at `next`, which come after.
+    ///
+    /// # Safety
+    /// As `strided`.
+    #[inline(always)]
+    unsafe fn rows(
+        mem: *mut u8,
+        ms: isize,
+        buf: *mut u8,
+        bs: isize,
+        count: usize,
+        len: usize,
+        next: Option<*const u8>,
+    ) {
+        let (mut m, mut b) = (mem, buf);
+        for _ in ahead::BLOCKS..count {
+            Self::ask(m.wrapping_offset(ahead::BLOCKS as isize * ms));
+            // SAFETY: one of the blocks that the caller promises.
+            unsafe { D::copy::<L>(m, b, len) };
+            (m, b) = (m.wrapping_offset(ms), b.wrapping_offset(bs));
+        }
+        for i in 0..count.min(ahead::BLOCKS) {
+            if let Some(next) = next {
+                Self::ask(next.wrapping_offset(i as isize * ms));
+            }
+            // SAFETY: the blocks that are left.
+            unsafe { D::copy::<L>(m, b, len) };
+            (m, b) = (m.wrapping_offset(ms), b.wrapping_offset(bs));
+        }
+    }
+
+    #[inline(always)]
+    fn ask(at: *const u8) {
+        if D::GATHERS { ahead::ask::<false>(at) } else { ahead::ask::<true>(at) }
     }
 
     /// `strided`, with stores of our own between the blocks.
@@ -199,10 +240,17 @@ impl<D: Direction, L: Length> Loops<D, L> {
             return;
         }
         let (mut m, mut b) = (mem, buf);
-        for _ in 0..counts[0] {
+        for left in (0..counts[0]).rev() {
+            let next = m.wrapping_offset(strides[0]);
             // SAFETY: one row of the blocks that the caller promises.
-            unsafe { Self::strided(m, strides[1], b, n as isize, counts[1], len) };
-            m = m.wrapping_offset(strides[0]);
+            unsafe {
+                if L::AHEAD {
+                    Self::rows(m, strides[1], b, n as isize, counts[1], len, (left > 0).then_some(next));
+                } else {
+                    Self::strided(m, strides[1], b, n as isize, counts[1], len);
+                }
+            }
+            m = next;
             b = b.wrapping_add(n * counts[1]);
         }
     }
@@ -319,7 +367,7 @@ pub(crate) fn kernels(len: usize) -> Kernels {
                 17..=31 => both::<Twice<16>>(),
                 33..=63 => wide::<Twice<32>>(),
                 65..=127 => wide::<Chunks<64>>(),
-                129..MEMCPY => wide::<Aligned<WIDE>>(),
+                129..MEMCPY => wide::<Aligned<Wide>>(),
                 MEMCPY.. => both::<Long>(),
                 0 => wide::<Any<WIDE>>(),
             }
