@@ -33,6 +33,7 @@ mod layout;
 mod lift;
 mod packing;
 mod registered;
+mod roll;
 pub mod text;
 mod transfer;
 mod verify;

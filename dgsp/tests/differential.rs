@@ -414,4 +414,32 @@ proptest! {
                 text::disassemble(program), text::disassemble(&programs[0]));
         }
     }
+
+    /// Any layout, and the list of its bytes in pieces that are cut anywhere.
+    #[test]
+    fn the_list_of_a_layouts_bytes_gives_its_program(
+        tree in tree(), reps in some(12), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6), one_by_one: bool,
+    ) {
+        let tree = Tree::Contiguous(reps, Box::new(tree));
+        prop_assume!(tree.naive_size() < 20_000);
+        let (layout, naive) = (tree.layout(), tree.naive());
+        let cut = |i: usize| one_by_one || cuts.iter().any(|c| c.index(naive.bytes.len()) == i);
+        let (mut pieces, mut blocks): (Vec<(u64, i64)>, _) = (Vec::new(), 0);
+        for (i, &at) in naive.bytes.iter().enumerate() {
+            let touches = i > 0 && naive.bytes[i - 1] + 1 == at;
+            blocks += usize::from(!touches);
+            match pieces.last_mut() {
+                Some((len, _)) if touches && !cut(i) => *len += 1,
+                _ => pieces.push((1, at)),
+            }
+        }
+        prop_assume!(blocks <= 4096);
+        let listed = Layout::hindexed(&pieces, &Layout::bytes(1).expect("small")).expect("small");
+        let listed = match naive.bounds {
+            Some((lb, ub)) => listed.resized(lb, ub - lb).expect("small"),
+            None => listed,
+        };
+        let (built, listed) = (layout.compile().expect("small"), listed.compile().expect("small"));
+        prop_assert!(built == listed, "built:\n{}\nlisted:\n{}", text::disassemble(&built), text::disassemble(&listed));
+    }
 }
