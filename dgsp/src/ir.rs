@@ -20,7 +20,7 @@ pub(crate) const WORTH_LOOPING: u64 = 8;
 /// Longest pattern whose copies are looked for in the body of a loop.
 const LONGEST_PATTERN: usize = WORTH_LOOPING as usize;
 /// Layouts of at most so many blocks get their normal form from the list of these, whatever they were built of.
-const CANONICAL: u64 = 4096;
+pub(crate) const CANONICAL: u64 = 4096;
 
 /// A list of items in the order of their bytes in the message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -79,12 +79,26 @@ impl Body {
     /// The one form of all bodies with these bytes in this order: what their list of blocks gives. Bodies of more blocks than
     /// are worth listing stay as they are.
     pub(crate) fn canonical(&self) -> Checked<Self> {
-        if self.blocks(CANONICAL).is_none() {
+        if self.nest().is_some() || self.blocks(CANONICAL).is_none() {
             return Ok(self.clone());
         }
         let mut items = Vec::new();
         self.list(0, &mut items);
         Self::new(items)
+    }
+
+    /// For loops around one another and around one block, with nothing else: the last block's distance from the first, and its
+    /// end's. The list of these blocks would give the same loops, unless some touch.
+    fn nest(&self) -> Option<(i64, i64)> {
+        let [Item { kind, .. }] = &self.items[..] else { return None };
+        match kind {
+            Kind::Bytes(len) => Some((0, i64::try_from(*len).ok()?)),
+            Kind::Loop(l) => {
+                let (last, end) = l.body.nest().filter(|&(_, end)| end != l.stride)?;
+                let travel = i64::try_from(l.count - 1).ok()?.checked_mul(l.stride)?;
+                (l.count >= WORTH_LOOPING).then_some((last.checked_add(travel)?, end.checked_add(travel)?))
+            }
+        }
     }
 
     /// Blocks, those in loops as often as they come; `None` if there are more than `most`.
