@@ -19,6 +19,11 @@ pub(crate) type GridFn = unsafe fn(*mut u8, [usize; 2], [isize; 2], *mut u8, usi
 /// `(mem, offsets, ends, begin, buf)`: blocks of any lengths to consecutive places; `ends` less `begin` are those in `buf`.
 pub(crate) type ListFn = unsafe fn(*mut u8, &[isize], &[usize], usize, *mut u8);
 
+/// `(from, offsets, to, offsets, len)`: blocks at listed offsets to others.
+pub(crate) type TablesFn = unsafe fn(*mut u8, &[i32], *mut u8, &[i32], usize);
+/// `(from, offsets, to, offsets, ends)`: blocks of any lengths at listed offsets to others; `ends` are their sums.
+pub(crate) type ListsFn = unsafe fn(*mut u8, &[isize], *mut u8, &[isize], &[usize]);
+
 /// The kernels of one direction and block length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernel {
@@ -267,6 +272,40 @@ impl<D: Direction, L: Length> Loops<D, L> {
         }
     }
 
+    /// # Safety
+    /// As `strided`, with both sides' blocks anywhere.
+    #[inline(always)]
+    unsafe fn tables(from: *mut u8, offs: &[i32], to: *mut u8, to_offs: &[i32], len: usize) {
+        let n = offs.len().min(to_offs.len());
+        let (four, rest) = offs[..n].as_chunks::<4>();
+        let (to_four, to_rest) = to_offs[..n].as_chunks::<4>();
+        for (o, p) in four.iter().zip(to_four) {
+            // SAFETY: four of the blocks that the caller promises.
+            unsafe {
+                D::copy::<L>(from.wrapping_offset(o[0] as isize), to.wrapping_offset(p[0] as isize), len);
+                D::copy::<L>(from.wrapping_offset(o[1] as isize), to.wrapping_offset(p[1] as isize), len);
+                D::copy::<L>(from.wrapping_offset(o[2] as isize), to.wrapping_offset(p[2] as isize), len);
+                D::copy::<L>(from.wrapping_offset(o[3] as isize), to.wrapping_offset(p[3] as isize), len);
+            }
+        }
+        for (&o, &p) in rest.iter().zip(to_rest) {
+            // SAFETY: the blocks that are left.
+            unsafe { D::copy::<L>(from.wrapping_offset(o as isize), to.wrapping_offset(p as isize), len) };
+        }
+    }
+
+    /// # Safety
+    /// As `tables`.
+    #[inline(always)]
+    unsafe fn lists(from: *mut u8, offs: &[isize], to: *mut u8, to_offs: &[isize], ends: &[usize]) {
+        let mut begin = 0;
+        for ((&o, &p), &end) in offs.iter().zip(to_offs).zip(ends) {
+            // SAFETY: one of the blocks that the caller promises.
+            unsafe { D::copy::<L>(from.wrapping_offset(o), to.wrapping_offset(p), end - begin) };
+            begin = end;
+        }
+    }
+
     /// A few blocks that are near each other.
     ///
     /// # Safety
@@ -330,6 +369,26 @@ impl<D: Direction, L: Length> Loops<D, L> {
     }
 }
 
+/// The kernels with both sides' blocks anywhere.
+#[cfg(target_arch = "x86_64")]
+impl<L: Length> Loops<Pack, L> {
+    /// # Safety
+    /// As `tables`.
+    #[target_feature(enable = "avx2")]
+    unsafe fn tables_avx2(from: *mut u8, offs: &[i32], to: *mut u8, to_offs: &[i32], len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::tables(from, offs, to, to_offs, len) }
+    }
+
+    /// # Safety
+    /// As `tables`.
+    #[target_feature(enable = "avx2")]
+    unsafe fn lists_avx2(from: *mut u8, offs: &[isize], to: *mut u8, to_offs: &[isize], ends: &[usize]) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::lists(from, offs, to, to_offs, ends) }
+    }
+}
+
 /// Bytes of a cache line.
 const LINE: usize = 64;
 /// Both directions' kernels for one block length.
@@ -337,10 +396,18 @@ const LINE: usize = 64;
 pub(crate) struct Kernels {
     pub(crate) pack: Kernel,
     pub(crate) unpack: Kernel,
+    /// From memory to memory.
+    pub(crate) tables: TablesFn,
+    pub(crate) lists: ListsFn,
 }
 
 fn both<L: Length>() -> Kernels {
-    Kernels { pack: plain::<Pack, L>(), unpack: plain::<Unpack, L>() }
+    Kernels {
+        pack: plain::<Pack, L>(),
+        unpack: plain::<Unpack, L>(),
+        tables: Loops::<Pack, L>::tables,
+        lists: Loops::<Pack, L>::lists,
+    }
 }
 
 fn plain<D: Direction, L: Length>() -> Kernel {
@@ -352,7 +419,12 @@ fn plain<D: Direction, L: Length>() -> Kernel {
 fn wide<L: Length>() -> Kernels {
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("avx2") {
-        return Kernels { pack: Loops::<Pack, L>::AVX2, unpack: Loops::<Unpack, L>::AVX2 };
+        return Kernels {
+            pack: Loops::<Pack, L>::AVX2,
+            unpack: Loops::<Unpack, L>::AVX2,
+            tables: Loops::<Pack, L>::tables_avx2,
+            lists: Loops::<Pack, L>::lists_avx2,
+        };
     }
     both::<L>()
 }

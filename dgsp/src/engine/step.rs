@@ -10,26 +10,74 @@ const BATCH: usize = 64;
 /// Matrices whose rows lie nearer than this are transposed, which packing does better, several columns at a time.
 const NEAR: usize = 32;
 
-/// Copies the whole repetitions that `bytes` bytes from the start hold. Answers how many bytes that were: 0 if the plans are not
-/// alike.
+/// Copies as much of the first `bytes` bytes as both plans move by the same blocks. Answers how many bytes that were: 0 if the
+/// plans are not alike. What is left is less than a part of the plans, or lies behind a difference.
 ///
 /// # Safety
 /// Every byte that the source's plan names in `bytes` bytes is readable, every one of the target's writable, and no byte is
 /// on both sides.
-pub(crate) unsafe fn whole(s: &Plan, from: *mut u8, d: &Plan, to: *mut u8, bytes: usize) -> usize {
+pub(crate) unsafe fn prefix(s: &Plan, from: *mut u8, d: &Plan, to: *mut u8, bytes: usize) -> usize {
     let reps = |count: usize, size: usize| count.min(bytes / size);
-    // SAFETY: whole repetitions within the bytes promised, in each arm.
+    // SAFETY: no more than `bytes` bytes, in each arm.
     unsafe {
         match (s, d) {
+            (Plan::Bytes { off, len }, Plan::Bytes { off: d_off, len: d_len }) => {
+                let n = bytes.min(*len).min(*d_len);
+                block(from.wrapping_offset(*off), to.wrapping_offset(*d_off), n);
+                n
+            }
             (
                 Plan::Loop { off, count, stride, size, body },
                 Plan::Loop { off: d_off, count: d_count, stride: d_stride, size: d_size, body: d_body },
-            ) if size == d_size && alike(body, d_body) => {
-                let n = reps(*count.min(d_count), *size);
+            ) if size == d_size => {
+                let most = *count.min(d_count);
+                let n = if bytes < *size || !alike(body, d_body) { 0 } else { reps(most, *size) };
                 for i in 0..n {
                     both(body, at(from, *off, *stride, i), d_body, at(to, *d_off, *d_stride, i));
                 }
-                n * size
+                let done = n * size;
+                if n == most || bytes - done >= *size {
+                    return done;
+                }
+                let (from, to) = (at(from, *off, *stride, n), at(to, *d_off, *d_stride, n));
+                done + prefix(body, from, d_body, to, bytes - done)
+            }
+            (Plan::Seq { parts, .. }, Plan::Seq { parts: d_parts, .. }) => {
+                let mut done = 0;
+                for (s, d) in parts.iter().zip(d_parts) {
+                    let (size, left) = (s.size(), bytes - done);
+                    if size <= left && size == d.size() && alike(s, d) {
+                        both(s, from, d, to);
+                        done += size;
+                        continue;
+                    }
+                    return done + prefix(s, from, d, to, left);
+                }
+                done
+            }
+            (Plan::List { offs, ends, kernels }, Plan::List { offs: d_offs, ends: d_ends, .. }) => {
+                let n = ends.partition_point(|&end| end <= bytes).min(d_ends.len());
+                let n = ends[..n].iter().zip(&d_ends[..n]).take_while(|(a, b)| a == b).count();
+                (kernels.lists)(from, &offs[..n], to, &d_offs[..n], &ends[..n]);
+                if n == 0 { 0 } else { ends[n - 1] }
+            }
+            (
+                Plan::Table { offs, base, len, kernels },
+                Plan::Table { offs: d_offs, base: d_base, len: d_len, .. },
+            ) if len == d_len => {
+                let n = reps(offs.len().min(d_offs.len()), *len);
+                let (from, to) = (from.wrapping_offset(*base), to.wrapping_offset(*d_base));
+                (kernels.tables)(from, &offs[..n], to, &d_offs[..n], *len);
+                n * len
+            }
+            (
+                Plan::Strided { off, count, stride, len, kernels },
+                Plan::Strided { off: d_off, count: d_count, stride: d_stride, len: d_len, .. },
+            ) if len == d_len => {
+                let n = reps(*count.min(d_count), *len);
+                let (from, to) = (from.wrapping_offset(*off), to.wrapping_offset(*d_off));
+                (kernels.pack.strided)(from, *stride, to, *d_stride, n, *len);
+                n * len
             }
             (
                 Plan::Fields { off, count, stride, size, fields, comb: None },
@@ -67,6 +115,9 @@ fn alike(s: &Plan, d: &Plan) -> bool {
             Plan::Grid { counts: c, len: l, strides: d_strides, .. },
         ) => (counts, len) == (c, l) && !near(strides) && !near(d_strides),
         (Plan::List { ends, .. }, Plan::List { ends: e, .. }) => ends == e,
+        (Plan::Table { offs, len, .. }, Plan::Table { offs: o, len: l, .. }) => {
+            (offs.len(), len) == (o.len(), l)
+        }
         (Plan::Fields { count, fields, comb: None, .. }, Plan::Fields { count: c, fields: f, .. }) => {
             count == c && same_fields(fields, f)
         }
@@ -76,7 +127,6 @@ fn alike(s: &Plan, d: &Plan) -> bool {
         (Plan::Seq { parts, .. }, Plan::Seq { parts: p, .. }) => {
             parts.len() == p.len() && parts.iter().zip(p).all(|(a, b)| alike(a, b))
         }
-        // Blocks of tables are short: a kernel for each side is faster than a loop over both.
         _ => false,
     }
 }
@@ -114,12 +164,12 @@ unsafe fn both(s: &Plan, from: *mut u8, d: &Plan, to: *mut u8) {
                 let (from, to) = (from.wrapping_offset(*off), to.wrapping_offset(*d_off));
                 rows(kernels, (from, *strides), (to, *d_strides), *counts, *len);
             }
-            (Plan::List { offs, ends, .. }, Plan::List { offs: d_offs, .. }) => {
-                let mut begin = 0;
-                for ((off, d_off), end) in offs.iter().zip(d_offs).zip(ends) {
-                    block(from.wrapping_offset(*off), to.wrapping_offset(*d_off), end - begin);
-                    begin = *end;
-                }
+            (Plan::List { offs, ends, kernels }, Plan::List { offs: d_offs, .. }) => {
+                (kernels.lists)(from, offs, to, d_offs, ends);
+            }
+            (Plan::Table { offs, base, len, kernels }, Plan::Table { offs: d_offs, base: d_base, .. }) => {
+                let (from, to) = (from.wrapping_offset(*base), to.wrapping_offset(*d_base));
+                (kernels.tables)(from, offs, to, d_offs, *len);
             }
             (
                 Plan::Fields { off, count, stride, fields, .. },
