@@ -87,16 +87,22 @@ impl Body {
         Self::new(items)
     }
 
-    /// For loops around one another and around one block, with nothing else: the last block's distance from the first, and its
-    /// end's. The list of these blocks would give the same loops, unless some touch.
-    fn nest(&self) -> Option<(i64, i64)> {
+    /// For loops around one another and around one block, with nothing else: the places, from the first block's, where a further
+    /// block would touch the last one or continue the last run of a loop. If none does, the list of these blocks gives the
+    /// same loops again.
+    fn nest(&self) -> Option<Vec<i64>> {
         let [Item { kind, .. }] = &self.items[..] else { return None };
         match kind {
-            Kind::Bytes(len) => Some((0, i64::try_from(*len).ok()?)),
+            Kind::Bytes(len) => Some(vec![i64::try_from(*len).ok()?]),
             Kind::Loop(l) => {
-                let (last, end) = l.body.nest().filter(|&(_, end)| end != l.stride)?;
+                let mut places =
+                    l.body.nest().filter(|p| l.count >= WORTH_LOOPING && !p.contains(&l.stride))?;
                 let travel = i64::try_from(l.count - 1).ok()?.checked_mul(l.stride)?;
-                (l.count >= WORTH_LOOPING).then_some((last.checked_add(travel)?, end.checked_add(travel)?))
+                for place in &mut places {
+                    *place = place.checked_add(travel)?;
+                }
+                places.push(travel.checked_add(l.stride)?);
+                Some(places)
             }
         }
     }

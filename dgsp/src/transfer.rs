@@ -51,8 +51,12 @@ pub unsafe fn copy(
             if let Some(n) = same_blocks(s, from, s_skip, d, dst_base, d_skip, bytes) {
                 return Ok(n);
             }
-            if s_skip == 0 && d_skip == 0 {
-                done = step::prefix(s, from, d, dst_base, bytes);
+            if s_skip == d_skip {
+                let cut = step::to_block(s, d, s_skip).min(bytes);
+                if cut > 0 {
+                    done = staged(src, src_base, src_pos, dst, dst_base, dst_pos, cut)?;
+                }
+                done += step::common(s, from, d, dst_base, s_skip + done, bytes - done);
             }
             let (s_block, d_block) = (mean_block(s), mean_block(d));
             if done < bytes && s_block.max(d_block) >= DIRECT_BLOCK {

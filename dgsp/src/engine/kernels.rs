@@ -21,8 +21,8 @@ pub(crate) type ListFn = unsafe fn(*mut u8, &[isize], &[usize], usize, *mut u8);
 
 /// `(from, offsets, to, offsets, len)`: blocks at listed offsets to others.
 pub(crate) type TablesFn = unsafe fn(*mut u8, &[i32], *mut u8, &[i32], usize);
-/// `(from, offsets, to, offsets, ends)`: blocks of any lengths at listed offsets to others; `ends` are their sums.
-pub(crate) type ListsFn = unsafe fn(*mut u8, &[isize], *mut u8, &[isize], &[usize]);
+/// `(from, offsets, to, offsets, ends, begin)`: blocks of any lengths at listed offsets to others; `ends` are their sums.
+pub(crate) type ListsFn = unsafe fn(*mut u8, &[isize], *mut u8, &[isize], &[usize], usize);
 
 /// The kernels of one direction and block length.
 #[derive(Clone, Copy, Debug)]
@@ -297,8 +297,15 @@ impl<D: Direction, L: Length> Loops<D, L> {
     /// # Safety
     /// As `tables`.
     #[inline(always)]
-    unsafe fn lists(from: *mut u8, offs: &[isize], to: *mut u8, to_offs: &[isize], ends: &[usize]) {
-        let mut begin = 0;
+    unsafe fn lists(
+        from: *mut u8,
+        offs: &[isize],
+        to: *mut u8,
+        to_offs: &[isize],
+        ends: &[usize],
+        begin: usize,
+    ) {
+        let mut begin = begin;
         for ((&o, &p), &end) in offs.iter().zip(to_offs).zip(ends) {
             // SAFETY: one of the blocks that the caller promises.
             unsafe { D::copy::<L>(from.wrapping_offset(o), to.wrapping_offset(p), end - begin) };
@@ -383,9 +390,16 @@ impl<L: Length> Loops<Pack, L> {
     /// # Safety
     /// As `tables`.
     #[target_feature(enable = "avx2")]
-    unsafe fn lists_avx2(from: *mut u8, offs: &[isize], to: *mut u8, to_offs: &[isize], ends: &[usize]) {
+    unsafe fn lists_avx2(
+        from: *mut u8,
+        offs: &[isize],
+        to: *mut u8,
+        to_offs: &[isize],
+        ends: &[usize],
+        begin: usize,
+    ) {
         // SAFETY: the caller's promise.
-        unsafe { Self::lists(from, offs, to, to_offs, ends) }
+        unsafe { Self::lists(from, offs, to, to_offs, ends, begin) }
     }
 }
 
