@@ -43,5 +43,5 @@ pub use error::{Error, ErrorCode, Fault};
 pub use interp::{Machine, Piece};
 pub use layout::{Dim, Distribution, Layout, Order};
 pub use registered::{Registered, Span};
-pub use transfer::copy;
+pub use transfer::{apart, copy};
 pub use verify::{Verified, verify};

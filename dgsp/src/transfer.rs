@@ -70,6 +70,26 @@ pub unsafe fn copy(
     Ok(done + unsafe { staged(src, src_base, src_pos, dst, dst_base, dst_pos, bytes - done) }?)
 }
 
+/// Whether the first `bytes` bytes of two messages certainly have no byte of memory in common, as [`copy`] demands. What is only
+/// known to lie between bytes of the message counts as a byte of it.
+pub fn apart(
+    src: &Registered,
+    src_base: *const u8,
+    dst: &Registered,
+    dst_base: *const u8,
+    bytes: u64,
+) -> bool {
+    let place = |program: &Registered, base: *const u8| {
+        let (lo, hi) = program.reach(bytes)?;
+        let base = base.addr() as i128;
+        Some((base + lo, base + hi))
+    };
+    match (place(src, src_base), place(dst, dst_base)) {
+        (Some(a), Some(b)) => a.1 <= b.0 || b.1 <= a.0,
+        _ => false,
+    }
+}
+
 /// The offset of the bytes concerned, if they are one stretch.
 fn stretch(plan: &Plan, skip: usize, bytes: usize) -> Option<isize> {
     match plan {
