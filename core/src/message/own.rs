@@ -7,6 +7,7 @@ use super::stream::{Pull, SLICE};
 use super::{Destination, Source, Waiting};
 use crate::Context;
 use crate::completion::Notify;
+use crate::stats::Path;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
 
@@ -67,6 +68,9 @@ impl Context {
         // SAFETY: the lock is held; the reference ends before anybody is told.
         let state = unsafe { self.state() };
         state.dispatching -= 1;
+        let counts = state.statistics.path_mut(Path::Local);
+        counts.data_sent += n;
+        counts.data_received += n;
         pull.position += n;
         if pull.position < pull.total && !matches!(pull.destination, Destination::Discard) {
             if let Some(Waiting::Pull(place)) =
