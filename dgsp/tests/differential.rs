@@ -257,8 +257,11 @@ fn ascending(cuts: &[prop::sample::Index], total: usize) -> Vec<usize> {
     places
 }
 
+/// Miri is a few hundred times as slow.
+const CASES: u32 = if cfg!(miri) { 10 } else { 2000 };
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn engines_and_program_match_the_byte_list(
