@@ -273,6 +273,7 @@ impl Context {
             return Err(Error::DataLength { len, max: MAX_MESSAGE });
         }
         self.wait_for_operation_slot(target)?;
+        let straight = self.goes_straight(target, &source, user_header.len(), &origin);
         // SAFETY: the lock is held; no reference lives across a call out.
         let state = unsafe { self.state() };
         let Some(link) = state.link_to(target) else {
@@ -289,7 +290,7 @@ impl Context {
             && config.rexmit_buf_size.origin() != Origin::Default
             && self.may_copy(len, user_header.len(), &origin);
         let direct = way != Way::Packets && !copied && matches!(source, Source::Contiguous(..));
-        if direct || self.goes_straight(target, &source, user_header.len(), &origin) {
+        if direct || straight {
             header.kind = Kind::AmPull;
             if direct && way == Way::Bulk {
                 state.statistics.bulk.count(len);
