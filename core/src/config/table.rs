@@ -372,7 +372,7 @@ variables! {
         group: Standalone,
         kind: Kind::InetAddrs,
         help: "Address and adapter of each network instance of this task, for UDP/IP",
-        more: "",
+        more: "Addresses of IPv6 may stand in brackets, as in @2:[fd00:1::5],en0:[fd00:2::5],en1. An address that several adapters have, such as one of link-local scope, is taken from the adapter that is named.",
         source: "LAPI Guide, table 43",
     }
     network: Option<NetworkWindows> = "MP_LAPI_NETWORK", unset {

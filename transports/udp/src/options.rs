@@ -123,6 +123,8 @@ mod tests {
         assert_eq!((options.rails, options.datagram), (MAX_RAILS, Some(MIN_DATAGRAM)));
         let options = of(&[("MP_LAPI_INET_ADDR", "@2:10.0.0.1,en0:10.1.0.1,en1")]).expect("good");
         assert_eq!(options.rails, 2);
+        let options = of(&[("MP_LAPI_INET_ADDR", "@2:[fd00::1],en0:fd01::1,en1")]).expect("good");
+        assert_eq!((options.rails, options.addresses.map(|list| list.0.len())), (2, Some(2)));
         let options = of(&[("LAPIS_UDP_BIND", "10.0.0.1:4000,[fd00::1]:4001")]).expect("good");
         assert_eq!((options.rails, options.bind[1].port()), (2, 4001));
         assert_eq!(of(&[("MP_UDP_PACKET_SIZE", "1K")]).expect("good").datagram, Some(MIN_DATAGRAM));

@@ -183,7 +183,11 @@ fn real_loss_is_mended() {
 #[test]
 fn a_rail_may_go_down_and_come_back_midstream() {
     let Some(net) = Net::make("fo", 2) else { return skip() };
-    let mut running = net.job("flood 3000000").start();
+    pull_rails_during(&net, net.job("flood 3000000").start());
+}
+
+/// Pulls the rails in turn while a job runs, which must not notice.
+fn pull_rails_during(net: &Net, mut running: Running) {
     let mut turns = 0;
     while running.alive() && turns < 20 {
         let rail = turns % 2;
@@ -221,6 +225,22 @@ fn ipv6_serves_as_well() {
     assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
     net.job("stream 100 1000000").run().expect(0);
     assert!(net.packets()[0] > 100, "packets over the rail: {:?}", net.packets());
+}
+
+#[test]
+fn two_rails_of_ipv6_serve_and_fail_over_as_those_of_ipv4_do() {
+    let Some(net) = Net::of("vr", 2, 2, true) else { return skip() };
+    net.job_by_address("stream 200 1000000").run().expect(0);
+    let used = net.packets();
+    assert!(used.iter().all(|n| *n > 100), "packets over each rail: {used:?}");
+    pull_rails_during(&net, net.job_by_address("flood 1000000").start());
+    let mut running = net.job_by_address("watch").start();
+    running.read_line("paths [true, true]");
+    net.rail(1, false);
+    running.read_line("paths [true, false]");
+    net.rail(1, true);
+    let done = running.wait().expect(0);
+    assert_eq!(done.lines_with("paths [true, true]").len(), 2, "{done:?}");
 }
 
 #[test]

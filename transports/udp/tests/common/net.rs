@@ -2,6 +2,7 @@
 
 use super::{Job, clean, program};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 /// Number of the subnet that is the launcher's.
 const LAUNCHER: usize = 99;
@@ -13,6 +14,7 @@ pub(crate) struct Net {
     hosts: Vec<String>,
     switch: Option<String>,
     rails: usize,
+    v6: bool,
 }
 
 impl Net {
@@ -26,7 +28,7 @@ impl Net {
         let id = std::process::id();
         let hosts: Vec<String> = (0..hosts).map(|n| format!("lapis-{tag}{n}-{id}")).collect();
         let switch = (hosts.len() > 2).then(|| format!("lapis-{tag}s-{id}"));
-        let net = Self { hosts, switch, rails };
+        let net = Self { hosts, switch, rails, v6 };
         let mut lines: Vec<String> =
             net.hosts.iter().chain(&net.switch).map(|name| format!("netns add {name}")).collect();
         for (name, subnet) in (0..rails).map(|i| (format!("r{i}"), i)).chain([("boot".to_owned(), LAUNCHER)])
@@ -58,22 +60,50 @@ impl Net {
         for host in &net.hosts {
             lines.push(format!("-n {host} link set lo up"));
         }
-        lines.iter().all(|line| ip(line)).then_some(net)
+        if !lines.iter().all(|line| ip(line)) {
+            return None;
+        }
+        if v6 {
+            // For a second or two the kernel makes sure of its own addresses of link-local scope, and answers nobody's questions.
+            let unsure =
+                |host| net.inside(host, "ip -6 addr show tentative").is_some_and(|list| !list.is_empty());
+            let deadline = Instant::now() + Duration::from_secs(20);
+            while (0..net.hosts.len()).any(unsure) && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+        Some(net)
     }
 
     /// A job of one task on each host, over the rails alone.
     pub(crate) fn job(&self, scenario: &str) -> Job {
+        let job = if self.rails == 1 {
+            self.launcher().env("MP_EUIDEVICE", "r0")
+        } else {
+            self.launcher().env("MP_INSTANCES", &self.rails.to_string())
+        };
+        job.task(scenario)
+    }
+
+    fn launcher(&self) -> Job {
         let mut command = clean("ip");
         command.args(["netns", "exec", &self.hosts[0]]).arg(program());
         let list: Vec<String> = self.hosts.iter().map(|host| format!("{host}:1")).collect();
         command.args(["-H", &list.join(","), "--remote", "ip netns exec {host}"]);
         command.args(["--address", "10.217.99.1"]);
-        if self.rails == 1 {
-            command.env("MP_EUIDEVICE", "r0");
-        } else {
-            command.env("MP_INSTANCES", self.rails.to_string());
-        }
-        Job::around(command).task(scenario)
+        Job::around(command)
+    }
+
+    /// The same, each task naming its own addresses on the rails (of IPv6) and nothing else.
+    pub(crate) fn job_by_address(&self, scenario: &str) -> Job {
+        let rails: Vec<String> = (0..self.rails).map(|rail| format!(":[fd17:{rail}::$n],r{rail}")).collect();
+        let script = format!(
+            "n=$((LAPIS_TASK + 1)); MP_LAPI_INET_ADDR=@{}{} exec {} task {scenario}",
+            self.rails,
+            rails.concat(),
+            program().display()
+        );
+        self.launcher().args(&["sh", "-c", &script])
     }
 
     fn inside(&self, host: usize, line: &str) -> Option<String> {
@@ -100,8 +130,12 @@ impl Net {
 
     /// Sets a rail down or up, on the near side.
     pub(crate) fn rail(&self, rail: usize, up: bool) {
-        let to = if up { "up" } else { "down" };
-        assert!(ip(&format!("-n {} link set r{rail} {to}", self.hosts[0])));
+        let (host, to) = (&self.hosts[0], if up { "up" } else { "down" });
+        assert!(ip(&format!("-n {host} link set r{rail} {to}")));
+        if up && self.v6 {
+            // An interface that is set down loses its addresses of IPv6; whoever set them sets them again.
+            assert!(ip(&format!("-n {host} addr replace fd17:{rail}::1/64 dev r{rail} nodad")));
+        }
     }
 
     /// Lets each host send so many megabits a second over the first rail. False: there is no traffic control.
