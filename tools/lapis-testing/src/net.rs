@@ -1,7 +1,8 @@
 //! Hosts as network namespaces, with rails between them.
 
-use super::{Job, clean, program};
-use std::process::Stdio;
+use crate::clean;
+use std::ffi::OsStr;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Number of the subnet that is the launcher's.
@@ -10,7 +11,8 @@ const LAUNCHER: usize = 99;
 /// Namespaces, joined by rails `r0`, `r1`… (10.217.N.0/24 or fd17:N::/64) and by one more network for the launcher. Two are
 /// joined by pairs of interfaces, more of them by bridges in a namespace of their own. Nothing of it is seen from outside; all is
 /// removed at the end.
-pub(crate) struct Net {
+#[derive(Debug)]
+pub struct Net {
     hosts: Vec<String>,
     switch: Option<String>,
     rails: usize,
@@ -19,12 +21,12 @@ pub(crate) struct Net {
 
 impl Net {
     /// Two hosts. `None` where this process may not make namespaces.
-    pub(crate) fn make(tag: &str, rails: usize) -> Option<Self> {
+    pub fn make(tag: &str, rails: usize) -> Option<Self> {
         Self::of(tag, 2, rails, false)
     }
 
     /// So many hosts, whose rails have addresses of IPv6 alone if wanted.
-    pub(crate) fn of(tag: &str, hosts: usize, rails: usize, v6: bool) -> Option<Self> {
+    pub fn of(tag: &str, hosts: usize, rails: usize, v6: bool) -> Option<Self> {
         let id = std::process::id();
         let hosts: Vec<String> = (0..hosts).map(|n| format!("lapis-{tag}{n}-{id}")).collect();
         let switch = (hosts.len() > 2).then(|| format!("lapis-{tag}s-{id}"));
@@ -75,35 +77,19 @@ impl Net {
         Some(net)
     }
 
-    /// A job of one task on each host, over the rails alone.
-    pub(crate) fn job(&self, scenario: &str) -> Job {
-        let job = if self.rails == 1 {
-            self.launcher().env("MP_EUIDEVICE", "r0")
-        } else {
-            self.launcher().env("MP_INSTANCES", &self.rails.to_string())
-        };
-        job.task(scenario)
+    /// Number of rails.
+    pub fn rails(&self) -> usize {
+        self.rails
     }
 
-    fn launcher(&self) -> Job {
-        let mut command = clean("ip");
-        command.args(["netns", "exec", &self.hosts[0]]).arg(program());
+    /// A launcher that is to start a task on each host; the program's name and its arguments are still to come.
+    pub fn launcher(&self, launcher: impl AsRef<OsStr>) -> Command {
         let list: Vec<String> = self.hosts.iter().map(|host| format!("{host}:1")).collect();
+        let mut command = clean("ip");
+        command.args(["netns", "exec", &self.hosts[0]]).arg(launcher);
         command.args(["-H", &list.join(","), "--remote", "ip netns exec {host}"]);
         command.args(["--address", "10.217.99.1"]);
-        Job::around(command)
-    }
-
-    /// The same, each task naming its own addresses on the rails (of IPv6) and nothing else.
-    pub(crate) fn job_by_address(&self, scenario: &str) -> Job {
-        let rails: Vec<String> = (0..self.rails).map(|rail| format!(":[fd17:{rail}::$n],r{rail}")).collect();
-        let script = format!(
-            "n=$((LAPIS_TASK + 1)); MP_LAPI_INET_ADDR=@{}{} exec {} task {scenario}",
-            self.rails,
-            rails.concat(),
-            program().display()
-        );
-        self.launcher().args(&["sh", "-c", &script])
+        command
     }
 
     fn inside(&self, host: usize, line: &str) -> Option<String> {
@@ -114,7 +100,7 @@ impl Net {
     }
 
     /// Lets so many percent of the datagrams that arrive get lost, on both sides. False: there is no packet filter.
-    pub(crate) fn lose(&self, percent: u32) -> bool {
+    pub fn lose(&self, percent: u32) -> bool {
         (0..self.hosts.len()).all(|host| {
             // There is no table yet the first time.
             let _ = self.inside(host, "nft delete table inet lapis");
@@ -129,7 +115,7 @@ impl Net {
     }
 
     /// Sets a rail down or up, on the near side.
-    pub(crate) fn rail(&self, rail: usize, up: bool) {
+    pub fn rail(&self, rail: usize, up: bool) {
         let (host, to) = (&self.hosts[0], if up { "up" } else { "down" });
         assert!(ip(&format!("-n {host} link set r{rail} {to}")));
         if up && self.v6 {
@@ -139,14 +125,15 @@ impl Net {
     }
 
     /// Lets each host send so many megabits a second over the first rail. False: there is no traffic control.
-    pub(crate) fn slow(&self, megabits: u32) -> bool {
+    pub fn slow(&self, megabits: u32) -> bool {
         (0..self.hosts.len()).all(|host| {
             let rate = format!("tc qdisc add dev r0 root tbf rate {megabits}mbit burst 64kb latency 5ms");
             self.inside(host, &rate).is_some()
         })
     }
 
-    pub(crate) fn mtu(&self, mtu: u32) {
+    /// Sets the MTU of every rail, on all sides.
+    pub fn mtu(&self, mtu: u32) {
         for host in &self.hosts {
             for rail in 0..self.rails {
                 assert!(ip(&format!("-n {host} link set r{rail} mtu {mtu}")));
@@ -155,7 +142,7 @@ impl Net {
     }
 
     /// Packets that left over each rail of the near side so far.
-    pub(crate) fn packets(&self) -> Vec<u64> {
+    pub fn packets(&self) -> Vec<u64> {
         let count = |rail| {
             let text = self.inside(0, &format!("cat /sys/class/net/r{rail}/statistics/tx_packets"));
             text.and_then(|t| t.trim().parse().ok()).expect("a count")
@@ -164,7 +151,7 @@ impl Net {
     }
 
     /// IP fragments that were made on the near side.
-    pub(crate) fn fragments(&self) -> u64 {
+    pub fn fragments(&self) -> u64 {
         let text = self.inside(0, "cat /proc/net/snmp").expect("counts");
         let mut lines = text.lines().filter(|l| l.starts_with("Ip:"));
         let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
@@ -173,7 +160,7 @@ impl Net {
     }
 
     /// Gives the far side of the first rail an address of another subnet.
-    pub(crate) fn move_far_side(&self) {
+    pub fn move_far_side(&self) {
         let far = &self.hosts[1];
         assert!(ip(&format!("-n {far} addr flush dev r0")));
         assert!(ip(&format!("-n {far} addr add 10.218.0.2/24 dev r0")));
