@@ -274,7 +274,7 @@ variables! {
         group: Launcher,
         kind: Kind::Text,
         help: "The network adapter or set of adapters to use, such as en0, sn_single or sn_all",
-        more: "Read by the launcher.",
+        more: "sn_all asks for an instance on each network that two tasks share, up to eight; sn_single leaves the number to MP_INSTANCES.",
         source: "LAPI Guide, table 41",
     }
     euilib: EuiLib = "MP_EUILIB", "ip" {
@@ -288,14 +288,14 @@ variables! {
         group: Launcher,
         kind: number(Unit::Count, 0, 6),
         help: "How much is reported; from 2 on, LAPI prints its version and build",
-        more: "",
+        more: "From 1 on there are attention messages about what was asked for and is not to be had, such as failover.",
         source: "LAPI Guide, table 41",
     }
     instances: Option<Instances> = "MP_INSTANCES", unset {
         group: Launcher,
         kind: Kind::Instances,
         help: "How many network instances each task gets",
-        more: "Read by the launcher.",
+        more: "An interface counts once, however many addresses it has; more than eight are not used.",
         source: "LAPI Guide, table 41",
     }
     bind: BindMode = "LAPIS_BIND", "none" {

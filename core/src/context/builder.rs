@@ -12,7 +12,7 @@ use crate::lock::ContextLock;
 use crate::message::State;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use crate::transport::abi::TransportOps;
-use crate::transport::{Caps, Link, PeerId, Registry};
+use crate::transport::{Caps, FailoverTrouble, Link, PeerId, Registry};
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::net::SocketAddr;
@@ -37,10 +37,15 @@ pub struct RawHooks {
     /// Called with errors that belong to no call and the peer they concern. True: handled, go on without the peer;
     /// false: waits that may need the peer fail.
     pub error: Option<Box<ErrorHandler>>,
+    /// Called with what keeps one network path from taking another's place, and the details. Without it, that is logged.
+    pub failover: Option<Box<FailoverHandler>>,
 }
 
 /// See [`RawHooks::error`].
 pub type ErrorHandler = dyn Fn(&Context, &Error, PeerId) -> bool + Send + Sync;
+
+/// See [`RawHooks::failover`]. Runs under the lock.
+pub type FailoverHandler = dyn Fn(&Context, FailoverTrouble, &str) + Send + Sync;
 
 /// Sets up a [`Context`].
 ///
@@ -212,6 +217,7 @@ impl ContextBuilder {
             }
             context.ensure_progress_thread()?;
         }
+        context.tell_of_failover();
         Ok(context)
     }
 

@@ -18,7 +18,7 @@ mod terminate;
 mod wait;
 
 pub use attributes::HandlerId;
-pub use builder::{ContextBuilder, ErrorHandler, RawHooks};
+pub use builder::{ContextBuilder, ErrorHandler, FailoverHandler, RawHooks};
 pub use memory::{Memory, RemoteMemory};
 pub(crate) use peers::{Peer, PeerState, Route};
 pub use progress::Polled;

@@ -114,13 +114,21 @@ impl Net {
         })
     }
 
-    /// Sets a rail down or up, on the near side.
+    /// Sets a rail down or up, on the near side. One that is set up carries again afterwards.
     pub fn rail(&self, rail: usize, up: bool) {
         let (host, to) = (&self.hosts[0], if up { "up" } else { "down" });
         assert!(ip(&format!("-n {host} link set r{rail} {to}")));
         if up && self.v6 {
             // An interface that is set down loses its addresses of IPv6; whoever set them sets them again.
             assert!(ip(&format!("-n {host} addr replace fd17:{rail}::1/64 dev r{rail} nodad")));
+        }
+        if up {
+            let state = format!("cat /sys/class/net/r{rail}/operstate");
+            let carries = || self.inside(0, &state).is_some_and(|state| state.trim() == "up");
+            let deadline = Instant::now() + Duration::from_secs(20);
+            while !carries() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(10));
+            }
         }
     }
 

@@ -5,7 +5,7 @@ mod netlink;
 
 pub(crate) use addr::RawAddr;
 use addr::parse_addr;
-pub(crate) use netlink::{LinkNews, link_is_up};
+pub(crate) use netlink::LinkNews;
 
 use std::io;
 use std::mem::{MaybeUninit, size_of, zeroed};
