@@ -171,6 +171,7 @@ impl ContextBuilder {
         // Where tasks outnumber cores, whoever spins keeps another from working.
         let spin = if crowded { Duration::ZERO } else { *config.spin.get() };
         let interrupts = *config.interrupt.get();
+        let again = job.entry() == bootstrap::Entry::Again;
         let shared = Shared {
             task: job.task(),
             tasks: job.tasks(),
@@ -206,9 +207,14 @@ impl ContextBuilder {
             clock: Instant::now(),
             bootstrap: Mutex::new(job),
             users: AtomicUsize::new(1),
+            beginnings: AtomicU32::new(0),
             copied: Default::default(),
         };
         let context = Context { shared: Arc::new(shared) };
+        if again {
+            let _held = context.guard();
+            context.end_collectives(context.task());
+        }
         if interrupts && context.tasks() > 1 {
             let _held = context.guard();
             // SAFETY: the lock is held and nothing below calls out.

@@ -81,6 +81,8 @@ pub(crate) struct Shared {
     clock: std::time::Instant,
     bootstrap: std::sync::Mutex<Box<dyn crate::bootstrap::Bootstrap>>,
     users: AtomicUsize,
+    /// How often everything began anew with a peer, whichever.
+    pub(crate) beginnings: AtomicU32,
     /// Bytes that went to and came from other tasks, and this task itself, without any packet.
     pub(crate) copied: [[AtomicU64; 2]; 2],
 }

@@ -112,6 +112,30 @@ fn a_task_that_died_is_started_anew_and_the_others_go_on_with_it() {
 }
 
 #[test]
+fn a_fence_of_all_fails_everywhere_when_a_task_in_it_is_started_anew() {
+    for (tasks, interrupts) in [("2", false), ("3", false), ("5", true)] {
+        let mut job = Job::new().args(&["-n", tasks, "--restart", "1"]).task("reborn-fenced");
+        if interrupts {
+            job = job.env("UDP_JOB_INTERRUPTS", "1");
+        }
+        let done = job.run().expect(0);
+        assert_eq!(done.lines_with("ok task").len().to_string(), tasks, "{done:?}");
+    }
+}
+
+#[test]
+fn barriers_survive_purges_and_teams_say_that_they_are_over() {
+    for seed in 0..3 {
+        let mut job = job(4, "teams");
+        if seed > 0 {
+            job = job.env("LAPIS_CHAOS", &format!("drop=0.1,dup=0.1,reorder=0.1,seed={seed}"));
+        }
+        let done = job.run().expect(0);
+        assert_eq!(done.lines_with("ok task").len(), 4, "{done:?}");
+    }
+}
+
+#[test]
 fn a_silent_task_is_reported_after_timeout_and_patience_is_the_programs_choice() {
     let done = job(2, "silence 2").env("LAPIS_TIMEOUT", "10").run().expect(3);
     assert_eq!(done.lines_with("no answer from task 1 within").len(), 2, "{done:?}");

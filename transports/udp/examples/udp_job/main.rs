@@ -33,6 +33,8 @@ fn main() -> std::process::ExitCode {
         "cut" => cut(),
         "watch" => watch(),
         "reborn" => restart::run(args.get(3).is_some_and(|how| how == "aware")),
+        "reborn-fenced" => restart::fenced(),
+        "teams" => restart::teams(),
         other => panic!("unknown scenario {other}"),
     };
     match outcome {
