@@ -129,6 +129,17 @@ fn corrupt_datagrams_differ_in_one_bit() {
 }
 
 #[test]
+fn a_path_that_is_cut_now_and_then_carries_what_comes_between() {
+    let came = numbers(&traffic(&mut open("cut=1ms,seed=1")));
+    assert!(came.is_sorted(), "nothing else happens to them");
+    // What is lost is lost in runs.
+    let gaps = came.windows(2).filter(|w| w[1] != w[0] + 1).count();
+    let lost = COUNT as usize - came.len();
+    assert!(lost > 100 && came.len() > COUNT as usize / 10, "{lost} lost");
+    assert!(lost > 20 * gaps.max(1), "{lost} lost in {gaps} gaps");
+}
+
+#[test]
 fn delayed_and_refused_datagrams_all_come() {
     let mut sorted = numbers(&traffic(&mut open("delay=300us,again=0.3,seed=1")));
     sorted.sort_unstable();

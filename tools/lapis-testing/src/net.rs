@@ -167,11 +167,24 @@ impl Net {
         values.split(' ').nth(at).and_then(|v| v.parse().ok()).expect("a number")
     }
 
-    /// Gives the far side of the first rail an address of another subnet.
-    pub fn move_far_side(&self) {
-        let far = &self.hosts[1];
+    /// Gives the far side of the first rail an address of another subnet. `routed`: both sides know the way.
+    pub fn move_far_side(&self, routed: bool) {
+        let [near, far] = [&self.hosts[0], &self.hosts[1]];
         assert!(ip(&format!("-n {far} addr flush dev r0")));
         assert!(ip(&format!("-n {far} addr add 10.218.0.2/24 dev r0")));
+        if routed {
+            assert!(ip(&format!("-n {near} route add 10.218.0.0/24 dev r0")));
+            assert!(ip(&format!("-n {far} route add 10.217.0.0/24 dev r0")));
+        }
+    }
+
+    /// Gives each host a bridge of its own that nothing else is joined to, with addresses of one subnet.
+    pub fn add_bridges(&self) {
+        for (number, host) in (1..).zip(&self.hosts) {
+            assert!(ip(&format!("-n {host} link add br0 type bridge")));
+            assert!(ip(&format!("-n {host} addr add 172.31.0.{number}/16 dev br0")));
+            assert!(ip(&format!("-n {host} link set br0 up")));
+        }
     }
 }
 

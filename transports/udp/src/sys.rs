@@ -194,6 +194,11 @@ impl Socket {
         set_int(self.fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL, microseconds as libc::c_int)
     }
 
+    #[cfg(test)]
+    pub(crate) fn busy_poll_time(&self) -> io::Result<libc::c_int> {
+        get_int(self.fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL)
+    }
+
     /// Whether the kernel knows sends of several datagrams in one call.
     pub(crate) fn knows_gso(&self) -> bool {
         get_int(self.fd(), libc::SOL_UDP, libc::UDP_SEGMENT).is_ok()

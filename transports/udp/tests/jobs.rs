@@ -339,9 +339,31 @@ fn a_host_that_is_cut_off_is_reported() {
 #[test]
 fn hosts_without_a_common_network_are_told_about_both_sides_interfaces() {
     let Some(net) = Net::make("un", 1) else { return skip() };
-    net.move_far_side();
+    net.move_far_side(false);
     let done = Job::across(&net, "unreachable").run();
     assert!(done.out.contains("10.217.") && done.out.contains("10.218."), "{done:?}");
+}
+
+#[test]
+fn hosts_of_different_subnets_meet_where_the_kernel_knows_a_way() {
+    let Some(net) = Net::make("ro", 1) else { return skip() };
+    net.move_far_side(true);
+    let done = Job::across(&net, "mix 3").run().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
+    assert!(net.packets()[0] > 20, "packets over the rail: {:?}", net.packets());
+}
+
+#[test]
+fn every_network_is_a_path_up_to_eight_and_bridges_are_none() {
+    for (rails, wish, paths) in [(2, "sn_all", 3), (2, "max", 3), (2, "1", 1), (9, "max", 8)] {
+        let Some(net) = Net::make("np", rails) else { return skip() };
+        net.add_bridges();
+        let name = if wish == "sn_all" { "MP_EUIDEVICE" } else { "MP_INSTANCES" };
+        // One more network is the launcher's.
+        let done = Job::across(&net, "paths").env("MP_INSTANCES", "").env(name, wish).run().expect(0);
+        let all = format!("paths {:?}", vec![true; paths]);
+        assert_eq!(done.lines_with(&all).len(), 2, "{rails} rails, {wish}: {done:?}");
+    }
 }
 
 fn skip() {

@@ -26,6 +26,10 @@ pub use world::World;
 /// Runs `property` for the seeds that the environment asks for, `seeds` without; a seed that panics is named with
 /// the command that replays it.
 pub fn for_seeds(test: &str, seeds: u64, property: impl Fn(u64) + std::panic::RefUnwindSafe) {
+    // The command below must name the test that runs. Where tests have threads of their own, these are called after them.
+    if let Some(name) = std::thread::current().name().filter(|name| *name != "main") {
+        assert_eq!(name, test, "the name that replays this property");
+    }
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let range = match (number("LAPIS_SIM_SEED"), number("LAPIS_SIM_SEEDS")) {
         (Some(seed), _) => seed..seed + 1,
