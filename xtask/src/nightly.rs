@@ -1,4 +1,5 @@
-//! `cargo xtask nightly`: what takes too long for every change: C programs and unit tests under ThreadSanitizer.
+//! `cargo xtask nightly`: what takes too long for every change: C programs and unit tests under ThreadSanitizer, and ten thousand
+//! endpoints of the packet engine.
 //!
 //! The compiler's sanitizer works with any toolchain when it is allowed to (`RUSTC_BOOTSTRAP`); what it lacks is a standard
 //! library compiled with it, for which a toolchain's sources are rarely installed. Hence `lapis_core::sync::blocking`, whose
@@ -56,6 +57,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             }
         }
     }
+    // Its figures are for whoever reads the log; it fails when an endpoint waits in vain.
+    sh::run(&mut sh::cargo([
+        "run",
+        "--release",
+        "-p",
+        "lapis-core",
+        "--features",
+        "sim",
+        "--example",
+        "reliable_10k",
+    ]))?;
     if !failed.is_empty() {
         bail!("under ThreadSanitizer: {}", failed.join(", "));
     }
