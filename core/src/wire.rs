@@ -39,7 +39,7 @@
 //! | `Counter` | | B | count the target counter (after a direct put) |
 //! | `Fence` | last message | | answer when all messages up to this one are done |
 //! | `FenceReply` | last message | | they are |
-//! | `Barrier` | epoch, round | | dissemination barrier |
+//! | `Barrier` | epoch, round | | dissemination barrier; round 255: collective calls are over because of task `epoch` |
 //! | `Gather` | epoch, round | D, E = offset | data of the internal allgather |
 //! | `Goodbye` | | | the sender terminates its context; its silence is no failure |
 //!

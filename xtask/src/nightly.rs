@@ -58,6 +58,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             }
         }
     }
+    // Its figures are for whoever reads the log; it fails when an endpoint waits in vain.
+    sh::run(&mut sh::cargo([
+        "run",
+        "--release",
+        "-p",
+        "lapis-core",
+        "--features",
+        "sim",
+        "--example",
+        "reliable_10k",
+    ]))?;
     if !failed.is_empty() {
         bail!("under the sanitizers: {}", failed.join(", "));
     }

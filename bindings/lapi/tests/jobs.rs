@@ -140,6 +140,8 @@ fn initialization_gives_the_guides_codes() {
     by_hand(&program, LAPI_ERR_NO_NETSTR_SET, &[], &[&two[..], &[("MP_EUILIB", "us")]].concat());
     by_hand(&program, LAPI_ERR_NO_UDP_HNDLR, &["extend"], &two);
     by_hand(&program, LAPI_ERR_USER_UDP_HNDLR_FAIL, &["extend", "handler"], &two);
+    let wide = ("MP_LAPI_INET_ADDR", "@1:[::1],lo");
+    by_hand(&program, LAPI_ERR_UDP_PORT_INFO, &["extend", "handler"], &[&two[..], &[wide]].concat());
     by_hand(&program, LAPI_ERR_UDP_PKT_SZ, &[], &[("MP_UDP_PACKET_SIZE", "7")]);
     by_hand(&program, LAPI_ERR_CSS_LOAD_FAILED, &[], &[("LAPIS_TRANSPORT", "nosuchthing")]);
     by_hand(&program, LAPI_ERR_SET_VAL, &[], &[("MP_ACK_THRESH", "32")]);

@@ -182,7 +182,7 @@ variables! {
         group: Diagnostics,
         kind: Kind::Text,
         help: "Seeded faults in every transport, for tests, as in seed=7,drop=1%,dup=1%,delay=200us",
-        more: "Datagrams: drop, dup, reorder, corrupt (a part, as 0.01 or 1%), delay (the longest). Reliable transports: delay, again.",
+        more: "Datagrams: drop, dup, reorder, corrupt (a part, as 0.01 or 1%), delay and cut (the longest; a path that is cut carries nothing for a while). Reliable transports: delay, again.",
         source: "Lapis",
     }
     ack_thresh: u32 = "MP_ACK_THRESH", "30" {
@@ -274,7 +274,7 @@ variables! {
         group: Launcher,
         kind: Kind::Text,
         help: "The network adapter or set of adapters to use, such as en0, sn_single or sn_all",
-        more: "Read by the launcher.",
+        more: "sn_all asks for an instance on each network that two tasks share, up to eight; sn_single leaves the number to MP_INSTANCES.",
         source: "LAPI Guide, table 41",
     }
     euilib: EuiLib = "MP_EUILIB", "ip" {
@@ -288,14 +288,14 @@ variables! {
         group: Launcher,
         kind: number(Unit::Count, 0, 6),
         help: "How much is reported; from 2 on, LAPI prints its version and build",
-        more: "",
+        more: "From 1 on there are attention messages about what was asked for and is not to be had, such as failover.",
         source: "LAPI Guide, table 41",
     }
     instances: Option<Instances> = "MP_INSTANCES", unset {
         group: Launcher,
         kind: Kind::Instances,
         help: "How many network instances each task gets",
-        more: "Read by the launcher.",
+        more: "An interface counts once, however many addresses it has; more than eight are not used.",
         source: "LAPI Guide, table 41",
     }
     bind: BindMode = "LAPIS_BIND", "none" {
@@ -372,7 +372,7 @@ variables! {
         group: Standalone,
         kind: Kind::InetAddrs,
         help: "Address and adapter of each network instance of this task, for UDP/IP",
-        more: "",
+        more: "Addresses of IPv6 may stand in brackets, as in @2:[fd00:1::5],en0:[fd00:2::5],en1. An address that several adapters have, such as one of link-local scope, is taken from the adapter that is named.",
         source: "LAPI Guide, table 43",
     }
     network: Option<NetworkWindows> = "MP_LAPI_NETWORK", unset {

@@ -1,6 +1,6 @@
 //! Engines from the configuration and from what transports say about their paths.
 
-use super::{BATCH, Datagrams};
+use super::{BATCH, Datagrams, trouble};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::reliable::{Engine, EngineConfig, JobAuth, Nanos, PathInfo, Transmit};
@@ -56,6 +56,7 @@ impl Datagrams {
         let name = link.name();
         let failed = |what: String| Error::Transport { transport: name.into(), what, source: None };
         let mut paths: Vec<(PeerId, PathInfo)> = Vec::new();
+        let mut troubles = Vec::new();
         loop {
             let mut events = [Event::EMPTY; BATCH];
             let n = link.poll(&mut events).map_err(|s| failed(format!("polling it failed ({s:?})")))?;
@@ -63,6 +64,8 @@ impl Datagrams {
                 let path_id = u8::try_from(event.token).unwrap_or(u8::MAX);
                 paths.push((event.peer, PathInfo { path_id, max_datagram: event.len as usize }));
             }
+            let failover = events.iter().take(n).filter(|e| e.kind == EventKind::Failover as u32);
+            troubles.extend(failover.filter_map(trouble));
             if n == 0 {
                 break;
             }
@@ -106,6 +109,7 @@ impl Datagrams {
             units: Vec::new(),
             joined: Vec::new(),
             said: VecDeque::new(),
+            troubles,
             datagram,
             batch,
             // Packets of long messages are a little shorter than datagrams.

@@ -5,7 +5,7 @@ mod netlink;
 
 pub(crate) use addr::RawAddr;
 use addr::parse_addr;
-pub(crate) use netlink::{LinkNews, link_is_up};
+pub(crate) use netlink::LinkNews;
 
 use std::io;
 use std::mem::{MaybeUninit, size_of, zeroed};
@@ -192,6 +192,11 @@ impl Socket {
     /// Reads poll the device for so many microseconds.
     pub(crate) fn busy_poll(&self, microseconds: u32) -> io::Result<()> {
         set_int(self.fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL, microseconds as libc::c_int)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn busy_poll_time(&self) -> io::Result<libc::c_int> {
+        get_int(self.fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL)
     }
 
     /// Whether the kernel knows sends of several datagrams in one call.

@@ -29,7 +29,8 @@ enum Kind {
 }
 
 /// What tests with a dose take it from, for `--nightly`.
-const NIGHTLY: &[(&str, &str)] = &[("LAPIS_TEST_KILLS", "400"), ("PROPTEST_CASES", "4096")];
+const NIGHTLY: &[(&str, &str)] =
+    &[("LAPIS_TEST_KILLS", "400"), ("PROPTEST_CASES", "4096"), ("LAPIS_SIM_DOSE", "40")];
 
 /// What a runner counted.
 #[derive(Default, Clone, Copy)]

@@ -128,6 +128,7 @@ fn open(
         error: Some(Box::new(move |context, error, peer| {
             failure::asynchronous(context, handler, error, peer)
         })),
+        failover: Some(Box::new(attention::failover_troubled)),
         ..RawHooks::default()
     };
     // SAFETY: by the guide, NULL or a com_thread_info_t.
