@@ -1,6 +1,7 @@
 //! From core's hooks to the handlers of C programs.
 
 use crate::abi::*;
+use crate::code::RELATIVE;
 use crate::{dgsp, handles, vector};
 use lapis_core::handlers::Incoming;
 use lapis_core::message::Destination;
@@ -17,15 +18,29 @@ pub(crate) const INTERNAL: u64 = 1 << 63;
 /// Calls the header handler of an active message.
 ///
 /// # Safety
-/// `handler` is the address of a header handler of this program, or a number with [`INTERNAL`] set.
+/// `handler` is the address of a header handler of this program, or has [`INTERNAL`] or [`RELATIVE`] set.
 //= LAPI Guide, LAPI_Amsend, the header handler
 pub(crate) unsafe fn header(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Delivery {
+    if handler & (INTERNAL | RELATIVE) != 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { not_by_address(context, handler, incoming) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { call(context, handler, incoming, 0) }
+}
+
+/// # Safety
+/// As for [`header`].
+unsafe fn not_by_address(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Delivery {
     if handler & INTERNAL != 0 {
         // SAFETY: the caller's promise.
         return unsafe { vector::arrived(context, handler, incoming) };
     }
-    // SAFETY: the caller's promise.
-    unsafe { call(context, handler, incoming, 0) }
+    match vector::handler_address(context, handler, incoming.source) {
+        // SAFETY: the caller's promise: a function of the program or of an object that the origin has loaded, too.
+        Some(address) => unsafe { call(context, address, incoming, 0) },
+        None => Delivery::bury(),
+    }
 }
 
 /// Calls a header handler by its address, for a message whose packets hold whole atoms of so many bytes, or anything with 0.

@@ -216,7 +216,7 @@ pub(super) unsafe fn xfer(instance: &Instance, command: *const lapi_amdgsp_t) ->
         let (source, atom) = dgsp::source(program, c.udata, c.udata_len, both_contiguous)?;
         let message = AmSend {
             target: c.tgt,
-            handler: c.hdr_hdl,
+            handler: instance.code.portable(c.tgt, c.hdr_hdl),
             user_header,
             source,
             target_counter: c.tgt_cntr,
@@ -236,7 +236,8 @@ unsafe fn send_short(instance: &Instance, program: &Program, c: &lapi_amdgsp_t) 
     // SAFETY: the caller's promise.
     unsafe {
         let Some(data) = dgsp::short(program, c.udata, c.udata_len, &mut room) else { return false };
-        if !instance.context.try_send_short(c.tgt, c.hdr_hdl, data.as_ptr(), c.udata_len, c.tgt_cntr) {
+        let handler = instance.code.portable(c.tgt, c.hdr_hdl);
+        if !instance.context.try_send_short(c.tgt, handler, data.as_ptr(), c.udata_len, c.tgt_cntr) {
             return false;
         }
         if !c.org_cntr.is_null() {
