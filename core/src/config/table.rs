@@ -196,14 +196,14 @@ variables! {
         group: Tuning,
         kind: number(Unit::Microseconds, 10001, INT_MAX),
         help: "Interval of the timer that looks after acknowledgements and retransmission",
-        more: "An upper bound: Lapis retransmits earlier where the path's round-trip time tells it that a packet is lost.",
+        more: "An upper bound: Lapis retransmits as soon as the path's round-trip time tells that a packet is lost, and asks again at growing intervals, which this variable bounds: while it is not set, by 100 ms; by a minute at most.",
         source: "LAPI Guide, table 40",
     }
     retransmit_interval: u64 = "MP_RETRANSMIT_INTERVAL", "1000000" {
         group: Tuning,
         kind: number(Unit::Count, 1000, INT_MAX),
         help: "How many polling loops pass between checks for packets to retransmit",
-        more: "An upper bound that has no effect: each poll looks whether a retransmission is due, which costs nothing.",
+        more: "An upper bound: the timer asks as a rule before. After so many polls what no answer came to within the usual round-trip time is asked for again, even where the timer's growing intervals would wait for longer.",
         source: "LAPI Guide, table 40",
     }
     rexmit_buf_cnt: usize = "MP_REXMIT_BUF_CNT", "128" {
