@@ -4,9 +4,10 @@ use crate::abi::*;
 use crate::code::RELATIVE;
 use crate::{dgsp, handles, vector};
 use lapis_core::handlers::Incoming;
-use lapis_core::message::Destination;
+use lapis_core::message::{Destination, MAX_USER_HEADER};
 use lapis_core::{CompletionHandler, Context, Delivery, Notify, Run};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
+use std::mem::MaybeUninit;
 use std::ptr::{NonNull, null_mut};
 
 /// What `MAGIC` of a `lapi_return_info_t` holds: "LAPI".
@@ -64,13 +65,33 @@ pub(crate) unsafe fn call(context: &Context, handler: u64, incoming: &Incoming<'
     let mut user_len = incoming.user_header.len() as c_uint;
     let mut completion: Option<compl_hndlr_t> = None;
     let mut argument = null_mut();
-    let user = incoming.user_header.as_ptr().cast_mut().cast();
+    let mut room = MaybeUninit::uninit();
+    let user = in_place_or_aligned(incoming.user_header, &mut room).cast_mut().cast();
     let handle = handles::for_handlers(context);
     // SAFETY: all pointers are valid during the call; msg_len is the first field of the structure that newer handlers take
     // it for.
     let buffer =
         unsafe { call(handle, user, &mut user_len, (&raw mut info).cast(), &mut completion, &mut argument) };
     delivery(context, incoming, &info, buffer, completion, argument, atom)
+}
+
+/// Room for the longest user header, where any structure may lie.
+type Room = MaybeUninit<[u64; MAX_USER_HEADER / 8]>;
+
+/// Where a handler finds the user header. Programs lay structures over it, so it begins at a multiple of eight, as packets of most
+/// transports do. Messages that share a datagram lie close together; theirs are copied.
+#[inline(always)]
+fn in_place_or_aligned(header: &[u8], room: &mut Room) -> *const u8 {
+    if header.as_ptr().addr() % 8 == 0 || header.is_empty() { header.as_ptr() } else { aligned(header, room) }
+}
+
+#[cold]
+fn aligned(header: &[u8], room: &mut Room) -> *const u8 {
+    let len = header.len().min(MAX_USER_HEADER);
+    let to = room.as_mut_ptr().cast::<u8>();
+    // SAFETY: the room is that long, and nobody else's.
+    unsafe { std::ptr::copy_nonoverlapping(header.as_ptr(), to, len) };
+    to
 }
 
 //= LAPI Guide, The enhanced header handler interface, ret_flags and ctl_flags
