@@ -241,7 +241,7 @@ fn check(instance: &Instance, args: &Rma) -> Outcome {
 
 /// What a command's flags wish about bulk transfer. Both at once mean no.
 //= LAPI Guide, LAPI_Xfer, LAPI_USE_BULK_XFER and LAPI_NOT_USE_BULK_XFER
-fn hint(flags: c_int) -> Bulk {
+pub(super) fn hint(flags: c_int) -> Bulk {
     if flags & LAPI_NOT_USE_BULK_XFER != 0 {
         Bulk::Avoid
     } else if flags & LAPI_USE_BULK_XFER != 0 {
