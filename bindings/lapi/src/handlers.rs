@@ -82,7 +82,11 @@ type Room = MaybeUninit<[u64; MAX_USER_HEADER / 8]>;
 /// transports do. Messages that share a datagram lie close together; theirs are copied.
 #[inline(always)]
 fn in_place_or_aligned(header: &[u8], room: &mut Room) -> *const u8 {
-    if header.as_ptr().addr() % 8 == 0 || header.is_empty() { header.as_ptr() } else { aligned(header, room) }
+    if header.as_ptr().addr().is_multiple_of(8) || header.is_empty() {
+        header.as_ptr()
+    } else {
+        aligned(header, room)
+    }
 }
 
 #[cold]

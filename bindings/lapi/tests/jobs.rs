@@ -217,6 +217,13 @@ fn attention_messages_come_when_they_are_due() {
     assert!(
         said(Job::of(1).env("MP_INFOLEVEL", "2").env("MP_USE_BULK_XFER", "yes"), &alone).contains("499:")
     );
+    for (name, value) in [("MP_EUIDEVICE", "sn_all"), ("MP_LAPI_NETWORK", "@1:2,sn0")] {
+        let line = format!("{name}={value} has no effect: ");
+        for level in ["0", "1"] {
+            let text = said(Job::of(1).env("MP_INFOLEVEL", level).env(name, value), &alone);
+            assert_eq!(text.matches(&line).count(), level.parse().unwrap(), "{text}");
+        }
+    }
 
     let pair = job_program("null_handler");
     let over = |transport: &str| {

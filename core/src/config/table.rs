@@ -273,29 +273,29 @@ variables! {
     euidevice: Option<String> = "MP_EUIDEVICE", unset {
         group: Launcher,
         kind: Kind::Text,
-        help: "The network adapter or set of adapters to use, such as en0, sn_single or sn_all",
-        more: "Read by the launcher.",
+        help: "The network interface that UDP uses, such as en0",
+        more: "sn_single and sn_all name adapters of a switch that Linux does not have and have no effect, which is said from MP_INFOLEVEL 1 on.",
         source: "LAPI Guide, table 41",
     }
     euilib: EuiLib = "MP_EUILIB", "ip" {
         group: Launcher,
         kind: Kind::Choice { words: EuiLib::WORDS, case_sensitive: true },
         help: "Which communication library carries the job between nodes: UDP/IP or user space",
-        more: "ip uses the udp transport; us uses adapter windows.",
+        more: "ip uses the udp transport. us asks for a transport named hps, for the adapter windows that it means: without one, initialization fails and says so.",
         source: "LAPI Guide, table 41",
     }
     infolevel: u32 = "MP_INFOLEVEL", "0" {
         group: Launcher,
         kind: number(Unit::Count, 0, 6),
         help: "How much is reported; from 2 on, LAPI prints its version and build",
-        more: "",
+        more: "From 1 on, what was asked for and can't be had. 3 to 6 say no more: LAPIS_LOG and MP_LAPI_TRACE_LEVEL do.",
         source: "LAPI Guide, table 41",
     }
     instances: Option<Instances> = "MP_INSTANCES", unset {
         group: Launcher,
         kind: Kind::Instances,
-        help: "How many network instances each task gets",
-        more: "Read by the launcher.",
+        help: "How many network instances each task gets: over UDP, interfaces that share its traffic",
+        more: "max takes all interfaces there are, eight at most.",
         source: "LAPI Guide, table 41",
     }
     bind: BindMode = "LAPIS_BIND", "none" {
@@ -379,7 +379,7 @@ variables! {
         group: Standalone,
         kind: Kind::NetworkWindows,
         help: "Window and adapter of each network instance of this task, for user space",
-        more: "",
+        more: "Tasks started by hand with MP_EUILIB=us must have it. Linux has no adapter windows, so that it has no other effect, which is said from MP_INFOLEVEL 1 on.",
         source: "LAPI Guide, table 43",
     }
     init_timeout: Duration = "LAPIS_INIT_TIMEOUT", "60" {

@@ -30,6 +30,7 @@ fn say(context: &Context, number: c_int, detail: &str) {
 pub(super) fn at_init(instance: &Instance, config: &Config) {
     let (context, level) = (&instance.context, *config.infolevel.get());
     if level >= 1 {
+        without_effect(context, config);
         shared_memory(context, config);
         failover(context, config);
     }
@@ -42,6 +43,24 @@ pub(super) fn at_init(instance: &Instance, config: &Config) {
         if over_udp > 0 {
             say(context, LAPI_ATTN_FIRST_CONTACT, &format!("UDP leads to {over_udp} other tasks."));
         }
+    }
+}
+
+/// What is set and means nothing on Linux: the adapters and windows of IBM's switches. Task 0 says it for all.
+fn without_effect(context: &Context, config: &Config) {
+    let tell = |variable: &str, value: &str, why: &str| {
+        if context.task() == 0 {
+            eprintln!("{variable}={value} has no effect: {why}");
+        }
+    };
+    if let Some(device @ ("sn_all" | "sn_single")) = config.euidevice.get().as_deref() {
+        let why = "Linux has no switch adapters; MP_INSTANCES says how many interfaces are used, or MP_EUIDEVICE names one";
+        tell("MP_EUIDEVICE", device, why);
+    }
+    if let Some(listed) = config.listing().iter().find(|listed| listed.variable.name == "MP_LAPI_NETWORK")
+        && let Some(value) = &listed.value
+    {
+        tell("MP_LAPI_NETWORK", value, "Linux has no adapter windows; MP_LAPI_INET_ADDR leads UDP");
     }
 }
 
