@@ -93,7 +93,9 @@ pub(crate) fn short() -> Result<()> {
         return Ok(());
     }
     for tests in SHORT {
-        sh::run(&mut sanitized(["test", "--quiet"].iter().chain(tests)))?;
+        let mut cargo = sanitized(["test", "--quiet"].iter().chain(tests));
+        // The packet engine has no threads, and its simulator much to do.
+        sh::run(cargo.args(["--", "--skip", "reliable::"]))?;
     }
     Ok(())
 }
