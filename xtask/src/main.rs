@@ -8,7 +8,6 @@ mod codegen;
 mod demo;
 mod fuzz;
 mod install;
-mod memory;
 mod nightly;
 mod setup;
 mod sh;

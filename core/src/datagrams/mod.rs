@@ -113,6 +113,8 @@ pub(crate) struct Datagrams {
     alone: bool,
     /// Polls since something was found.
     idle: u32,
+    /// MP_RETRANSMIT_INTERVAL.
+    checks: setup::Checks,
 }
 
 // SAFETY: the pointers in `events` and `slices` are scratch: nothing in them is used after the call that filled them.
@@ -282,7 +284,8 @@ impl Datagrams {
             return Ok(0);
         }
         let n = link.poll(&mut self.events[..])?;
-        if n == 0 && spinning && !self.idle.is_multiple_of(CLOCK) {
+        let check = self.checks.count();
+        if n == 0 && spinning && !check && !self.idle.is_multiple_of(CLOCK) {
             return Ok(usize::from(self.holds_back()));
         }
         let now = self.now();
@@ -298,6 +301,9 @@ impl Datagrams {
         let due = self.engine.next_timeout().is_some_and(|at| at <= now);
         if due {
             self.engine.on_timeout(now);
+        }
+        if check {
+            self.engine.check_unanswered(now);
         }
         if n > 0 {
             self.idle = 0;

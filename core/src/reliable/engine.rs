@@ -294,6 +294,16 @@ impl<A: Authenticator> Engine<A> {
         self.timers.tidy(peers.len(), |index| peers[index as usize].scheduled);
     }
 
+    /// Asks again for what is unanswered for longer than the round trips explain, however far the timers have grown.
+    pub fn check_unanswered(&mut self, now: Nanos) {
+        for (index, peer) in (0..).zip(&mut self.peers) {
+            if peer.check_unanswered(now, &mut self.shared) && !peer.ready {
+                peer.ready = true;
+                self.ready.push_back(index);
+            }
+        }
+    }
+
     /// Gives a peer up: what is outstanding comes back as [`Event::Purged`], and what arrives from it is dropped.
     pub fn purge(&mut self, peer: u32) -> Result<(), PeerError> {
         let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;

@@ -131,6 +131,14 @@ impl Path {
         Some(self.last_asked.max(self.progress) + wait.min(bound.max(config.retransmit_floor)))
     }
 
+    /// When an answer is late by the path's round trips alone, without the growth of the timer.
+    pub(super) fn unanswered_at(&self, config: &EngineConfig) -> Option<Nanos> {
+        if self.open == 0 || self.probes > 0 {
+            return None;
+        }
+        Some(self.last_asked.max(self.progress) + self.rtt.probe_after(config))
+    }
+
     /// The next time at which something is to be done.
     pub(super) fn deadline(&self, config: &EngineConfig) -> Nanos {
         let mut at = Nanos::MAX;

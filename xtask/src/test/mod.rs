@@ -18,6 +18,13 @@ pub(crate) struct Args {
     no_setup: bool,
 }
 
+impl Args {
+    /// Everything, with large doses.
+    pub(crate) fn nightly() -> Self {
+        Self { nightly: true, ..Self::default() }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
     /// Unit and integration tests

@@ -35,6 +35,7 @@ fn say(context: &Context, number: c_int, detail: &str) {
 pub(super) fn at_init(instance: &Instance, config: &Config) {
     let (context, level) = (&instance.context, *config.infolevel.get());
     if level >= 1 {
+        without_effect(context, config);
         shared_memory(context, config);
         failover(context, config);
     }
@@ -47,6 +48,17 @@ pub(super) fn at_init(instance: &Instance, config: &Config) {
         if over_udp > 0 {
             say(context, LAPI_ATTN_FIRST_CONTACT, &format!("UDP leads to {over_udp} other tasks."));
         }
+    }
+}
+
+/// What is set and means nothing on Linux: the adapters and windows of IBM's switches. Task 0 says it for all.
+fn without_effect(context: &Context, config: &Config) {
+    if context.task() == 0
+        && let Some(listed) = config.listing().iter().find(|listed| listed.variable.name == "MP_LAPI_NETWORK")
+        && let Some(value) = &listed.value
+    {
+        let name = listed.variable.name;
+        eprintln!("{name}={value} has no effect: Linux has no adapter windows; MP_LAPI_INET_ADDR leads UDP");
     }
 }
 
