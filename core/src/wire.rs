@@ -27,7 +27,7 @@
 //! |---|---|---|---|
 //! | `Am` | handler | | active message in one packet |
 //! | `AmFirst` | handler | D | first packet of several |
-//! | `AmPull` | handler | D, E = address at the origin, F = its operation | rendezvous: the target fetches the data |
+//! | `AmPull` | handler | D, E = address at the origin, F = its operation | rendezvous: the target fetches the data (at 0: a layout of its own) |
 //! | `Put` / `PutFirst` | address | D for `PutFirst` | one-sided write |
 //! | `Fragment` | offset | | further data of `message` |
 //! | `Get` | address | D, E = operation of the origin | one-sided read |

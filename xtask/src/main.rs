@@ -8,6 +8,7 @@ mod codegen;
 mod demo;
 mod fuzz;
 mod install;
+mod memory;
 mod nightly;
 mod setup;
 mod sh;

@@ -1,11 +1,11 @@
-//! `cargo xtask nightly`: what takes too long for every change: C programs and unit tests under ThreadSanitizer, and ten thousand
-//! endpoints of the packet engine.
+//! `cargo xtask nightly`: what takes too long for every change: C programs and unit tests under ThreadSanitizer, and the copy
+//! engine under AddressSanitizer and Miri.
 //!
 //! The compiler's sanitizer works with any toolchain when it is allowed to (`RUSTC_BOOTSTRAP`); what it lacks is a standard
 //! library compiled with it, for which a toolchain's sources are rarely installed. Hence `lapis_core::sync::blocking`, whose
 //! locks it sees through, and `bindings/lapi/tests/tsan`, which names what remains.
 
-use crate::{sh, workspace};
+use crate::{memory, sh, workspace};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let mut failed = Vec::new();
     if !args.no_units {
+        failed.extend(memory::check());
         let mut units = sanitized(["test", "-p", "lapis-core", "--lib", "--quiet"]);
         if sh::run(&mut units).is_err() {
             failed.push("unit tests".to_owned());
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         "reliable_10k",
     ]))?;
     if !failed.is_empty() {
-        bail!("under ThreadSanitizer: {}", failed.join(", "));
+        bail!("under the sanitizers: {}", failed.join(", "));
     }
     Ok(())
 }

@@ -326,7 +326,7 @@ impl Context {
         let state = unsafe { self.state() };
         match state.operations.get_mut(id) {
             // The buffer is still being fetched as far as we know: remember that only `Pulled` is missing.
-            Some(op) if matches!(op.waiting, Waiting::Pull) => {
+            Some(op) if matches!(op.waiting, Waiting::Pull(_)) => {
                 let (completion, peer) = (std::mem::take(&mut op.completion), op.peer);
                 completion.tell(self, peer, Ok(()));
             }
