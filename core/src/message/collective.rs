@@ -96,8 +96,11 @@ impl Context {
         Ok(())
     }
 
-    /// Fails if collective calls are over.
-    pub(crate) fn collectives_go_on(&self) -> Result<()> {
+    /// Whether collective calls are still possible.
+    ///
+    /// # Errors
+    /// They are over: a task was started anew.
+    pub fn collectives_go_on(&self) -> Result<()> {
         let _held = self.guard();
         // SAFETY: the lock is held and the reference ends here.
         unsafe { self.state() }.barrier.not_over().map_err(|e| *e)

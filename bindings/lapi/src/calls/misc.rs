@@ -45,6 +45,8 @@ fn complete(instance: &Instance) -> Outcome {
 pub(crate) unsafe extern "C" fn gfence(hndl: lapi_handle_t) -> c_int {
     cold("LAPI_Gfence", || {
         let instance = handles::get(hndl)?;
+        // Not after a fence that waits for whoever is not there any more.
+        instance.context.collectives_go_on().map_err(failure::of)?;
         complete(instance)?;
         collectively(instance, || instance.context.gfence())
     })

@@ -47,6 +47,15 @@ static void on_error(lapi_handle_t *h, int *code, lapi_err_t *type, int *about, 
     CHECK(*code == LAPI_ERR_NO_CONNECTIVITY && *type == LAPI_COMMUNICATION_ERROR && *source == tasks - 1);
 }
 
+/* The new process has not made the calls that the others have made. */
+static void collectives_are_over(void)
+{
+    void *table[16];
+    CHECK(tasks <= 16);
+    GIVES(LAPI_ERR_TGT_PURGED, LAPI_Gfence(hndl));
+    GIVES(LAPI_ERR_TGT_PURGED, LAPI_Address_init(hndl, table, table));
+}
+
 static void *waiter(void *left)
 {
     GIVES(LAPI_ERR_TGT_PURGED, LAPI_Nopoll_wait(hndl, &answers, 1, left));
@@ -82,6 +91,7 @@ static void survive(void)
     CHECK(left == 0 && status[0] == LAPI_MSG_RECVD);
     while (!back || echoes < N)
         OK(LAPI_Probe(hndl));
+    collectives_are_over();
     OK(LAPI_Purge_totask(hndl, victim));
     CHECK(status[0] == LAPI_MSG_PURGED_RCVD);
     printf("went on %d\n", me);
@@ -107,6 +117,7 @@ static void live_again(void)
     while (echoes < me * N)
         OK(LAPI_Probe(hndl));
     CHECK(echoes == me * N);
+    collectives_are_over();
     printf("lived again %d\n", me);
 }
 
