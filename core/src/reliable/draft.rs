@@ -194,20 +194,25 @@ impl<'a> Draft<'a> {
         let mut head = [0; HEADER_LEN];
         header.write(&mut head, frames as u16);
         let (signed, _) = head.split_first_chunk::<SIGNED_LEN>().expect("HEADER_LEN is greater");
-        let mut state = auth.begin(signed, frames);
-        for segment in &out.segments[self.first_segment..] {
-            match *segment {
-                Segment::Owned { start, end } => {
-                    // The first segment starts with the header.
-                    let start = (start as usize).max(self.start + HEADER_LEN);
-                    auth.update(&mut state, &out.bytes[start..end as usize]);
-                }
-                Segment::External { buffer, offset, len } => {
-                    memory.read(buffer, offset, len, &mut |bytes| auth.update(&mut state, bytes));
+        let tag = if out.segments.len() - self.first_segment == 1 {
+            // It starts with the header, so it is ours.
+            auth.tag(signed, &out.bytes[self.start + HEADER_LEN..])
+        } else {
+            let mut state = auth.begin(signed, frames);
+            for segment in &out.segments[self.first_segment..] {
+                match *segment {
+                    Segment::Owned { start, end } => {
+                        let start = (start as usize).max(self.start + HEADER_LEN);
+                        auth.update(&mut state, &out.bytes[start..end as usize]);
+                    }
+                    Segment::External { buffer, offset, len } => {
+                        memory.read(buffer, offset, len, &mut |bytes| auth.update(&mut state, bytes));
+                    }
                 }
             }
-        }
-        head[SIGNED_LEN..].copy_from_slice(&auth.finish(state));
+            auth.finish(state)
+        };
+        head[SIGNED_LEN..].copy_from_slice(&tag);
         out.bytes[self.start..self.start + HEADER_LEN].copy_from_slice(&head);
         if out.ends.is_empty() {
             out.segment_size = self.len;
