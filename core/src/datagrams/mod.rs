@@ -31,7 +31,7 @@ use crate::reliable::{
     Body, Delivery, Engine, Event as EngineEvent, JobAuth, Lane, Memory, NO_TOKEN, Nanos, PathInfo,
     PathState, Segment, SubmitError, Transmit, Verdict,
 };
-use crate::transport::{DatagramBatch, Event, EventKind, Link, PeerId, RawSlice, Status};
+use crate::transport::{Caps, DatagramBatch, Event, EventKind, Link, PeerId, RawSlice, Status};
 use crate::wire::Kind;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -41,6 +41,9 @@ const BATCH: usize = 64;
 
 /// A packet leaves at once if no more than this many are unacknowledged, itself included.
 const LONE: usize = 4;
+
+/// So many bytes of short packets leave even if their datagram is larger: beyond it nothing is saved.
+const ENOUGH: usize = 8 << 10;
 
 /// A packet leaves at once if the last datagrams left longer ago than this.
 const CLOSE: Nanos = 20_000;
@@ -192,7 +195,7 @@ impl Datagrams {
         }
         let len = head.len() + body_len;
         self.waiting += len;
-        let full = if hold || len * 4 > self.datagram { self.company } else { self.datagram };
+        let full = if hold || len * 4 > self.datagram { self.company } else { self.datagram.min(ENOUGH) };
         let lone = || {
             self.engine.outstanding(peer).is_none_or(|n| n <= LONE)
                 || now.saturating_sub(self.flushed) > CLOSE
@@ -237,13 +240,16 @@ impl Datagrams {
     /// Gives `out` to the transport. False: it has no room.
     fn push(&mut self, link: &mut Link) -> bool {
         self.slices.clear();
+        let (mut lent, mut copied) = (link.caps().contains(Caps::LENT_PAGES), true);
         for segment in self.out.segments() {
             self.slices.push(match *segment {
                 Segment::Owned { start, end } => {
                     let bytes = &self.out.bytes[start as usize..end as usize];
+                    lent &= bytes.len() < DatagramBatch::LENT_FROM;
                     RawSlice { ptr: bytes.as_ptr().cast_mut(), len: bytes.len() }
                 }
                 Segment::External { buffer, offset, len } => {
+                    copied &= (len as usize) < DatagramBatch::LENT_FROM;
                     let at = std::ptr::with_exposed_provenance_mut::<u8>((buffer + offset) as usize);
                     RawSlice { ptr: at, len: len as usize }
                 }
@@ -251,7 +257,7 @@ impl Datagrams {
         }
         let batch = DatagramBatch {
             peer: self.out.peer,
-            path: self.out.path.into(),
+            path: u32::from(self.out.path) | if lent && !copied { DatagramBatch::LENT } else { 0 },
             slices: self.slices.as_ptr(),
             count: self.slices.len() as u32,
             segment: self.out.segment_size as u32,

@@ -10,7 +10,7 @@
 use super::State;
 use crate::Context;
 use crate::completion::Notify;
-use crate::transport::PeerId;
+use crate::transport::{Caps, PeerId};
 
 /// Messages from this length on are lent.
 pub(crate) const LENT_FROM: u64 = 512 << 10;
@@ -122,7 +122,13 @@ impl Context {
 impl State {
     /// Whether a message's packet that ends at `end` of `total` may stay where it is.
     #[inline]
-    pub(crate) fn may_lend(&self, total: u64, end: u64) -> bool {
-        total >= LENT_FROM && end + COPIED_END <= total
+    pub(crate) fn may_lend(&self, peer: PeerId, total: u64, end: u64) -> bool {
+        total >= LENT_FROM && (end + COPIED_END <= total || self.refers_to_pages(peer))
+    }
+
+    /// Whether the way to a peer leaves out the kernel's copy of what is lent, so that lending pays to the end.
+    fn refers_to_pages(&self, peer: PeerId) -> bool {
+        let link = self.links.get(self.peers[peer as usize].route.index());
+        link.is_some_and(|link| link.caps().contains(Caps::LENT_PAGES))
     }
 }

@@ -121,6 +121,8 @@ pub(super) struct Draft<'a> {
     cap: usize,
     /// Units that were sent before.
     pub(super) resent: u32,
+    /// Somebody waits to have memory back.
+    pub(super) lent: bool,
     pub(super) sent: Sent,
 }
 
@@ -137,6 +139,7 @@ impl<'a> Draft<'a> {
             len: HEADER_LEN,
             cap,
             resent: 0,
+            lent: false,
             sent: Sent::default(),
         }
     }
@@ -162,6 +165,7 @@ impl<'a> Draft<'a> {
             return;
         }
         self.close();
+        self.lent = true;
         let External { buffer, offset, len } = body;
         self.out.segments.push(Segment::External { buffer, offset, len });
         self.len += len as usize;

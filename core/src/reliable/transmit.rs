@@ -196,7 +196,7 @@ impl Peer {
             }
             let blocked = window_full || self.charged + charge >= self.credit;
             let starved = self.lanes.iter().any(|lane| lane.starved);
-            let at_once = probing || draft.resent > 0 || if more { blocked } else { starved };
+            let at_once = probing || draft.resent > 0 || if more { blocked } else { starved || draft.lent };
             if !more {
                 self.write_acks(output.tools.now, &mut draft);
             }
