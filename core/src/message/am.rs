@@ -326,7 +326,8 @@ impl Context {
             header = header.with_completion(waited_for);
         }
         // The first packet carries the user header and as much data as fits; the rest follows with progress.
-        let first = source.packet_bytes(room, len);
+        // SAFETY: the lock is held and the reference ends here.
+        let first = unsafe { self.state() }.first_part(target, &source, room);
         loop {
             // SAFETY: the lock is held; the source is valid by the caller's promise.
             let status = unsafe {
