@@ -97,11 +97,13 @@ fn stall(rounds: usize, samples: &mut Vec<Sample>) -> Result<()> {
     let stream = ["am_pause", "--sizes", "8K", "--time-ms", STREAM_MS];
     for round in 0..rounds {
         keep(samples, "stall", "udp, 2 rails", &network.perf(2, &stream).output(LIMIT)?)?;
+        let mut hand = network.ready_to_pull()?;
         let job = network.perf(2, &stream).spawn()?;
         std::thread::sleep(PULL_AFTER);
-        network.set_rail(round % 2, false)?;
+        hand.pull(round % 2)?;
         let text = job.finish(LIMIT);
-        network.set_rail(round % 2, true)?;
+        drop(hand);
+        network.mend(round % 2)?;
         keep(samples, "stall", "udp, 2 rails, one pulled", &text?)?;
     }
     Ok(())
