@@ -23,10 +23,12 @@
 //! next poll. The engine counts a unit as taken before its handler runs; that is not visible outside, for its
 //! acknowledgement leaves later.
 
+mod clock;
 mod setup;
 
 pub(crate) use setup::{Parties, Timing, epoch};
 
+use self::clock::Clock;
 use crate::reliable::{
     Body, Delivery, Engine, Event as EngineEvent, JobAuth, Lane, Memory, NO_TOKEN, Nanos, PathInfo,
     PathState, Segment, SubmitError, Transmit, Verdict,
@@ -34,7 +36,7 @@ use crate::reliable::{
 use crate::transport::{Caps, DatagramBatch, Event, EventKind, Link, PeerId, RawSlice, Status};
 use crate::wire::Kind;
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Events taken from the transport at once.
 const BATCH: usize = 64;
@@ -90,7 +92,7 @@ unsafe impl Send for Unit {}
 /// The engine of one datagram link, and what it needs to run.
 pub(crate) struct Datagrams {
     engine: Engine<JobAuth>,
-    start: Instant,
+    clock: Clock,
     out: Transmit,
     slices: Vec<RawSlice>,
     /// `out` holds datagrams that the kernel had no room for.
@@ -122,7 +124,7 @@ unsafe impl Send for Datagrams {}
 impl Datagrams {
     #[inline]
     pub(crate) fn now(&self) -> Nanos {
-        self.start.elapsed().as_nanos() as Nanos
+        self.clock.now()
     }
 
     /// The largest packet that a peer can be sent now.
@@ -394,7 +396,7 @@ impl Datagrams {
     }
 
     /// When the engine wants to be polled if nothing arrives, as a span from now.
-    pub(crate) fn patience(&self) -> Option<Duration> {
+    pub(crate) fn patience(&mut self) -> Option<Duration> {
         self.engine.next_timeout().map(|at| Duration::from_nanos(at.saturating_sub(self.now())))
     }
 

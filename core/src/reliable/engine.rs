@@ -129,6 +129,8 @@ pub struct Engine<A> {
     /// Peers that may have something to send.
     pub(super) ready: VecDeque<u32>,
     pub(super) timers: Timers,
+    /// Peers whose deadlines have changed: whoever asks for the next one is in less of a hurry than who sends or receives.
+    pub(super) untimed: Vec<u32>,
 }
 
 impl<A: Authenticator> Engine<A> {
@@ -147,7 +149,7 @@ impl<A: Authenticator> Engine<A> {
         };
         let timers = Timers::default();
         let (peers, ready) = (Vec::new(), VecDeque::new());
-        Ok(Self { shared, auth, peers, index: Index::default(), ready, timers })
+        Ok(Self { shared, auth, peers, index: Index::default(), ready, timers, untimed: Vec::new() })
     }
 
     /// Makes a task a peer. `local_epoch` is this task's incarnation towards it and must be greater (modulo 2^32)
@@ -270,12 +272,33 @@ impl<A: Authenticator> Engine<A> {
     /// When [`on_timeout`](Self::on_timeout) is to be called at the latest, if nothing else happens. May be too
     /// early, never too late.
     #[must_use]
-    pub fn next_timeout(&self) -> Option<Nanos> {
+    pub fn next_timeout(&mut self) -> Option<Nanos> {
+        self.set_timers();
         self.timers.next()
+    }
+
+    /// The peer's deadline may have changed.
+    #[inline]
+    pub(super) fn retime(&mut self, index: u32) {
+        let peer = &mut self.peers[index as usize];
+        if !peer.untimed {
+            peer.untimed = true;
+            self.untimed.push(index);
+        }
+    }
+
+    fn set_timers(&mut self) {
+        while let Some(index) = self.untimed.pop() {
+            let peer = &mut self.peers[index as usize];
+            peer.untimed = false;
+            let deadline = peer.deadline(&self.shared.config);
+            self.timers.set(deadline, index, &mut peer.scheduled);
+        }
     }
 
     /// Runs the timers that are due.
     pub fn on_timeout(&mut self, now: Nanos) {
+        self.set_timers();
         while let Some((at, index)) = self.timers.pop(now) {
             let peer = &mut self.peers[index as usize];
             if peer.scheduled != at {
@@ -469,6 +492,7 @@ impl<A: Authenticator> Engine<A> {
             + peers
             + self.index.heap()
             + self.timers.heap()
+            + self.untimed.capacity() * 4
             + events
             + self.ready.capacity() * 4
     }

@@ -43,6 +43,8 @@ pub(super) struct Peer {
     pub(super) owing_since: Nanos,
     /// In the list of those that have something to send.
     pub(super) ready: bool,
+    /// In the list of those whose timers are to be set.
+    pub(super) untimed: bool,
     /// The earliest timer that is set for it.
     pub(super) scheduled: Nanos,
     /// The last interval in which it sent data, for sharing out credits.
@@ -95,6 +97,7 @@ impl Peer {
             last_heard: 0,
             owing_since: 0,
             ready: false,
+            untimed: false,
             scheduled: Nanos::MAX,
             active_in: 0,
             stats: PeerStats::default(),

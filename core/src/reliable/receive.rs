@@ -84,8 +84,7 @@ impl<A: Authenticator> Engine<A> {
             peer.ready = true;
             self.ready.push_back(index);
         }
-        let deadline = peer.deadline(&self.shared.config);
-        self.timers.set(deadline, index, &mut peer.scheduled);
+        self.retime(index);
     }
 }
 
