@@ -202,7 +202,7 @@ impl Context {
         let state = unsafe { self.state() };
         let mut limit = limit;
         for (_, datagrams) in state.engines() {
-            if datagrams.holds_back() {
+            if datagrams.holds_back() || datagrams.is_behind() {
                 return None;
             }
             if let Some(patience) = datagrams.patience() {

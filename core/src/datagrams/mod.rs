@@ -239,6 +239,12 @@ impl Datagrams {
         self.unsent || self.waiting > 0
     }
 
+    /// Whether the next poll has something to do even if nothing arrives.
+    #[inline]
+    pub(crate) fn is_behind(&self) -> bool {
+        self.engine.is_behind()
+    }
+
     /// Gives `out` to the transport. False: it has no room.
     fn push(&mut self, link: &mut Link) -> bool {
         self.slices.clear();
@@ -284,13 +290,18 @@ impl Datagrams {
         spinning: bool,
     ) -> Result<usize, Status> {
         self.idle = self.idle.wrapping_add(1);
-        if !self.alone && self.idle > BUSY && !self.idle.is_multiple_of(SELDOM) {
+        let behind = self.engine.is_behind();
+        if behind {
+            self.engine.catch_up();
+        }
+        if !self.alone && self.idle > BUSY && !self.idle.is_multiple_of(SELDOM) && !behind {
             return Ok(0);
         }
         let n = link.poll(&mut self.events[..])?;
         if n == 0 && spinning && !self.idle.is_multiple_of(CLOCK) {
-            return Ok(usize::from(self.holds_back()));
+            return Ok(usize::from(behind || self.holds_back()));
         }
+        self.engine.postpone_acks(spinning);
         let now = self.now();
         for i in 0..n {
             let event = self.events[i];
@@ -308,7 +319,7 @@ impl Datagrams {
         if n > 0 {
             self.idle = 0;
         }
-        Ok(n + usize::from(due || self.holds_back()))
+        Ok(n + usize::from(due || behind || self.holds_back()))
     }
 
     #[inline]

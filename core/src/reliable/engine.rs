@@ -117,6 +117,7 @@ pub(super) struct Shared {
     pub(super) units: usize,
     pub(super) credits: Credits,
     pub(super) stats: EngineStats,
+    pub(super) postpones_acks: bool,
 }
 
 /// The packet engine of one task. See the [module's documentation](super).
@@ -131,6 +132,8 @@ pub struct Engine<A> {
     pub(super) timers: Timers,
     /// Peers whose deadlines have changed: whoever asks for the next one is in less of a hurry than who sends or receives.
     pub(super) untimed: Vec<u32>,
+    /// Peers with an acknowledgement that was put off.
+    pub(super) behind: Vec<u32>,
 }
 
 impl<A: Authenticator> Engine<A> {
@@ -146,10 +149,20 @@ impl<A: Authenticator> Engine<A> {
             units: 0,
             credits,
             stats: EngineStats::default(),
+            postpones_acks: false,
         };
         let timers = Timers::default();
         let (peers, ready) = (Vec::new(), VecDeque::new());
-        Ok(Self { shared, auth, peers, index: Index::default(), ready, timers, untimed: Vec::new() })
+        Ok(Self {
+            shared,
+            auth,
+            peers,
+            index: Index::default(),
+            ready,
+            timers,
+            untimed: Vec::new(),
+            behind: Vec::new(),
+        })
     }
 
     /// Makes a task a peer. `local_epoch` is this task's incarnation towards it and must be greater (modulo 2^32)
@@ -296,8 +309,35 @@ impl<A: Authenticator> Engine<A> {
         }
     }
 
+    /// Whether acknowledgements may be put off while little is under way, for a caller who is in a hurry to see what else
+    /// arrived and will [catch up](Self::catch_up) soon.
+    pub fn postpone_acks(&mut self, may: bool) {
+        self.shared.postpones_acks = may;
+    }
+
+    /// Whether an acknowledgement was put off.
+    #[must_use]
+    #[inline]
+    pub fn is_behind(&self) -> bool {
+        !self.behind.is_empty()
+    }
+
+    /// Takes what was put off.
+    pub fn catch_up(&mut self) {
+        while let Some(index) = self.behind.pop() {
+            let peer = &mut self.peers[index as usize];
+            peer.catch_up(&mut self.shared);
+            if peer.wants_to_send() && !peer.ready {
+                peer.ready = true;
+                self.ready.push_back(index);
+            }
+            self.retime(index);
+        }
+    }
+
     /// Runs the timers that are due.
     pub fn on_timeout(&mut self, now: Nanos) {
+        self.catch_up();
         self.set_timers();
         while let Some((at, index)) = self.timers.pop(now) {
             let peer = &mut self.peers[index as usize];
@@ -492,7 +532,7 @@ impl<A: Authenticator> Engine<A> {
             + peers
             + self.index.heap()
             + self.timers.heap()
-            + self.untimed.capacity() * 4
+            + (self.untimed.capacity() + self.behind.capacity()) * 4
             + events
             + self.ready.capacity() * 4
     }

@@ -186,9 +186,9 @@ impl Rail {
         let refused = |e: &io::Error| match e.raw_os_error() {
             Some(libc::EAGAIN) => Ok(Some(Sent::Again)),
             // What an earlier datagram met, or the state of the network: the usual way finds out.
-            Some(libc::ECONNREFUSED | libc::EINTR | libc::EMSGSIZE | libc::ENETUNREACH | libc::EHOSTUNREACH) => {
-                Ok(None)
-            }
+            Some(
+                libc::ECONNREFUSED | libc::EINTR | libc::EMSGSIZE | libc::ENETUNREACH | libc::EHOSTUNREACH,
+            ) => Ok(None),
             _ => Err(()),
         };
         let pages = match &mut self.pages {
