@@ -197,7 +197,11 @@ impl Datagrams {
         }
         let len = head.len() + body_len;
         self.waiting += len;
-        let full = if hold || len * 4 > self.datagram { self.company } else { self.datagram.min(ENOUGH) };
+        let full = if hold || len * 4 > self.datagram.min(ENOUGH) {
+            self.company
+        } else {
+            self.datagram.min(ENOUGH)
+        };
         let lone = || {
             self.engine.outstanding(peer).is_none_or(|n| n <= LONE)
                 || now.saturating_sub(self.flushed) > CLOSE

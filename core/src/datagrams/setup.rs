@@ -110,7 +110,7 @@ impl Datagrams {
             datagram,
             batch,
             // Packets of long messages are a little shorter than datagrams.
-            company: batch * datagram - datagram.div_ceil(2),
+            company: batch * datagram - datagram.div_ceil(if batch > 1 { 2 } else { 8 }),
             alone: parties.alone,
             idle: 0,
         })

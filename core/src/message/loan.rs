@@ -15,6 +15,9 @@ use crate::transport::{Caps, PeerId};
 /// Messages from this length on are lent.
 pub(crate) const LENT_FROM: u64 = 512 << 10;
 
+/// The same where the kernel does not copy them either.
+const PAGES_FROM: u64 = 128 << 10;
+
 /// Bytes at the end of a message that are copied: about what is under way at a time.
 pub(crate) const COPIED_END: u64 = 256 << 10;
 
@@ -126,7 +129,7 @@ impl State {
     /// Whether a message's packet that ends at `end` of `total` may stay where it is.
     #[inline]
     pub(crate) fn may_lend(&self, peer: PeerId, total: u64, end: u64) -> bool {
-        total >= LENT_FROM && (end + COPIED_END <= total || self.refers_to_pages(peer))
+        total >= LENT_FROM && end + COPIED_END <= total || total >= PAGES_FROM && self.refers_to_pages(peer)
     }
 
     /// Bytes in the first packet of a message that needs several; `room` is there. They are copied, so they are few if the
@@ -134,7 +137,7 @@ impl State {
     pub(crate) fn first_part(&self, peer: PeerId, source: &Source, room: u64) -> u64 {
         let most = source.packet_bytes(room, source.len());
         match source {
-            Source::Contiguous(_, len) if *len >= LENT_FROM && self.refers_to_pages(peer) => most.min(FIRST),
+            Source::Contiguous(_, len) if *len >= PAGES_FROM && self.refers_to_pages(peer) => most.min(FIRST),
             _ => most,
         }
     }
