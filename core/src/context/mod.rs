@@ -24,6 +24,7 @@ pub(crate) use peers::{Peer, PeerState, Route};
 pub use progress::Polled;
 pub(crate) use progress::Sleepers;
 pub use region::{Attached, MemoryRegion};
+pub(crate) use wait::{Checked, Idle};
 
 use crate::config::Config;
 use crate::error::{Error, Result};

@@ -48,25 +48,6 @@ impl Context {
         Ok(Polled { events: self.progress_locked() })
     }
 
-    /// One look of a loop that goes on looking: mostly at the lanes alone. The lock is held.
-    #[inline(always)]
-    pub(crate) fn progress_waiting(&self) -> usize {
-        // SAFETY: the lock is held; the reference ends before anything is dispatched.
-        let state = unsafe { self.state() };
-        if state.wants_full_look() || state.dispatching > 0 {
-            return self.progress_locked();
-        }
-        let handled = self.take_from_lanes();
-        if handled > 0 {
-            // SAFETY: as above.
-            if unsafe { self.state() }.has_work() {
-                self.advance();
-            }
-            self.wake_sleepers();
-        }
-        handled
-    }
-
     /// A look at everything, with the lock held.
     #[inline(never)]
     pub(crate) fn progress_locked(&self) -> usize {
@@ -141,10 +122,16 @@ impl Context {
         0
     }
 
+    /// Whether another thread waits for the lock.
+    #[inline(always)]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.shared.lock.is_wanted()
+    }
+
     /// Lets others have the lock, or the core rest, between two rounds of a loop that polls. The lock is held.
     #[inline(always)]
     pub(crate) fn breathe(&self) {
-        if self.shared.lock.is_wanted() {
+        if self.is_wanted() {
             self.step_aside();
         }
     }

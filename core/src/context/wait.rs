@@ -3,17 +3,17 @@
 use super::Context;
 use crate::counter::Counter;
 use crate::error::{Error, Result};
-use crate::sync::{Ordering, spin_loop};
+use crate::sync::Ordering;
 use std::time::{Duration, Instant};
 
 /// What a check of a wait answers. The error is boxed so that the usual answers travel in registers.
 pub(crate) type Checked<R> = Result<Option<R>, Box<Error>>;
 
 /// Looks between two glances at the clock.
-const SPINS_PER_CLOCK: u32 = 256;
+const LOOKS_PER_CLOCK: u32 = 1024;
 
-/// Looks between two pauses, which last as long as a cache line takes to come.
-const PAUSE_EVERY: u32 = 512;
+/// What a look at everything counts for.
+const LOOKS_PER_ROUND: u32 = 4;
 
 /// A sleep that ends sooner was not worth it.
 const SHORT_SLEEP: Duration = Duration::from_micros(500);
@@ -106,7 +106,10 @@ impl Context {
             if let Some(result) = check(self)? {
                 return Ok(result);
             }
-            if self.progress_waiting() > 0 {
+            if let Some(result) = self.watch_lanes(check, &mut idle)? {
+                return Ok(result);
+            }
+            if self.progress_locked() > 0 {
                 idle.reset();
                 self.breathe();
                 continue;
@@ -122,8 +125,6 @@ impl Context {
                 let asleep = Instant::now();
                 self.sleep(super::progress::SLEEP_IN_PIECES);
                 self.learn_from_sleep(asleep.elapsed());
-            } else if idle.spins.is_multiple_of(PAUSE_EVERY) {
-                spin_loop();
             }
         }
     }
@@ -187,32 +188,41 @@ impl Context {
 }
 
 /// When a wait stops spinning.
-struct Idle {
-    spins: u32,
+pub(crate) struct Idle {
+    /// Looks since the clock was last read.
+    looks: u32,
     since: Option<Instant>,
 }
 
 impl Idle {
     #[inline(always)]
     fn new() -> Self {
-        Self { spins: 0, since: None }
+        Self { looks: 0, since: None }
     }
 
+    /// Something came.
     #[inline(always)]
-    fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         *self = Self::new();
+    }
+
+    /// So many looks found nothing.
+    #[inline(always)]
+    pub(crate) fn passed(&mut self, looks: u32) {
+        self.looks += looks;
     }
 
     /// Whether spinning has lasted long enough. Looks at the clock now and then only.
     #[inline(always)]
     fn should_sleep(&mut self, context: &Context) -> bool {
-        self.spins += 1;
-        self.spins.is_multiple_of(SPINS_PER_CLOCK) && self.has_lasted(context)
+        self.looks += LOOKS_PER_ROUND;
+        self.looks >= LOOKS_PER_CLOCK && self.has_lasted(context)
     }
 
     #[cold]
     #[inline(never)]
     fn has_lasted(&mut self, context: &Context) -> bool {
+        self.looks = 0;
         let limit = Duration::from_nanos(context.shared.attributes.spin_now_ns.load(Ordering::Relaxed));
         let now = Instant::now();
         now.duration_since(*self.since.get_or_insert(now)) >= limit

@@ -37,8 +37,8 @@ impl Context {
         }
     }
 
-    /// A function of its own: the loops that wait keep their registers.
-    #[inline(never)]
+    /// Handles one packet. The lock is held and `dispatching` is set.
+    #[inline(always)]
     pub(crate) fn packet_arrived(&self, path: Path, source: PeerId, packet: &[u8]) {
         if let Some((message, user_len, handler, rest)) = wire::plain_message(packet)
             && let Some((user_header, data)) = rest.split_at_checked(user_len)

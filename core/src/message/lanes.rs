@@ -2,18 +2,16 @@
 
 use super::State;
 use crate::Context;
-use crate::context::PeerState;
+use crate::context::{Checked, Idle, PeerState};
 use crate::stats::Path;
-use crate::transport::lane::{INLINE, ReceiveLanes};
+use crate::sync::spin_loop;
+use crate::transport::lane::{INLINE, ReceiveLanes, Taken};
 use crate::transport::{Caps, Link, PeerId, Status};
 use crate::wire::Kind;
 use std::ptr::NonNull;
 
 /// Longest data that goes this way: two words of header are before it.
 pub(super) const LONGEST: usize = INLINE - 16;
-
-/// Messages taken from a lane before the next one has its turn.
-const BATCH: usize = 16;
 
 /// Looks at the lanes alone between two at everything, which takes as long as a message needs to come: a microsecond later at most
 /// is noticed what lanes don't carry.
@@ -26,7 +24,7 @@ const MESSAGES: u32 = 32;
 #[derive(Default)]
 pub(crate) struct Inbound {
     lanes: Option<NonNull<ReceiveLanes>>,
-    /// Looks and messages since the link was last polled.
+    /// Messages since the link was last polled.
     since: u32,
 }
 
@@ -48,14 +46,16 @@ impl State {
         self.peers.iter_mut().for_each(|peer| peer.lane = None);
     }
 
-    /// Whether it is time to look at everything.
+    /// The lanes, if nothing but what arrives in them is to be expected for a moment.
     #[inline(always)]
-    pub(crate) fn wants_full_look(&self) -> bool {
-        self.inbound.lanes.is_none()
-            || self.with_engines
-            || self.inbound.since >= LOOKS
-            || self.self_pending > 0
-            || self.has_work()
+    fn lanes_alone(&self) -> Option<*mut ReceiveLanes> {
+        let lanes = self.inbound.lanes?;
+        let alone = !self.with_engines
+            && self.inbound.since < MESSAGES
+            && self.self_pending == 0
+            && self.dispatching == 0
+            && !self.has_work();
+        alone.then_some(lanes.as_ptr())
     }
 
     /// Everything has been looked at.
@@ -124,33 +124,74 @@ impl Context {
         state.link_to(target).is_none_or(|link| link.attend(target, news) != Status::PeerDown)
     }
 
-    /// Handles what waits in the lanes; gives how many messages that were. The lock is held and nothing is being dispatched.
+    /// Looks at the lanes alone, until `check` gives a result or for as long as that is wise. The lock is held.
     #[inline(always)]
-    pub(crate) fn take_from_lanes(&self) -> usize {
-        // SAFETY: the lock is held; the reference ends before anything is dispatched.
-        let state = unsafe { self.state() };
-        let Some(lanes) = state.inbound.lanes else { return 0 };
-        let lanes = lanes.as_ptr();
-        let mut handled = 0;
-        let mut index = 0;
-        // SAFETY: the list and the lanes it names live as long as the link; they change within calls of the transport only,
-        // which a handler may cause: hence the list is read anew after each message.
-        unsafe {
-            while index < (*lanes).count as usize {
-                let mut left = BATCH;
-                while index < (*lanes).count as usize && left > 0 {
-                    let lane = (*lanes).lanes[index];
-                    let Some((peer, data, len)) = (*lane).take() else { break };
-                    self.state().dispatching += 1;
-                    self.packet_arrived(Path::SharedMemory, peer, std::slice::from_raw_parts(data, len));
-                    self.state().dispatching -= 1;
-                    left -= 1;
+    pub(crate) fn watch_lanes<R>(
+        &self,
+        check: &mut impl FnMut(&Self) -> Checked<R>,
+        idle: &mut Idle,
+    ) -> Checked<R> {
+        // SAFETY: the lock is held; the references end before anything is dispatched.
+        let alone = || unsafe { self.state() }.lanes_alone();
+        let Some(mut lanes) = alone() else { return Ok(None) };
+        let mut looks = 0;
+        while looks < LOOKS && !self.is_wanted() {
+            let mut index = 0;
+            // SAFETY: the list and the lanes it names live as long as the link; they change within calls of the transport only,
+            // which a handler may cause: hence the list is read anew each time.
+            while index < unsafe { (*lanes).count } as usize {
+                // SAFETY: as above.
+                match unsafe { (*(*lanes).lanes[index]).take() } {
+                    Taken::Nothing => {}
+                    Taken::Left => return Ok(None),
+                    Taken::Message(peer, data, len) => {
+                        // SAFETY: the lock is held; the message stays in place until the transport is polled.
+                        unsafe { self.lane_message(peer, std::slice::from_raw_parts(data, len)) };
+                        // Here, too: after a message the answer is another one, which the processor learns branch by branch.
+                        if let Some(result) = check(self)? {
+                            return Ok(Some(result));
+                        }
+                        idle.reset();
+                        looks = 0;
+                        let Some(now) = alone() else { return Ok(None) };
+                        lanes = now;
+                        // SAFETY: as above.
+                        if index < unsafe { (*lanes).count } as usize {
+                            // SAFETY: as above.
+                            unsafe { (*(*lanes).lanes[index]).look_ahead() };
+                        }
+                    }
                 }
-                handled += BATCH - left;
                 index += 1;
             }
-            self.state().inbound.since += 1 + handled as u32 * (LOOKS / MESSAGES);
+            if let Some(result) = check(self)? {
+                return Ok(Some(result));
+            }
+            looks += 1;
         }
-        handled
+        idle.passed(looks);
+        spin_loop();
+        Ok(None)
+    }
+
+    /// Handles a message of a lane. A function of its own: the loops that wait keep their registers.
+    ///
+    /// # Safety
+    /// The lock is held and nothing is being dispatched; the message stays in place until the transport is polled.
+    #[inline(never)]
+    unsafe fn lane_message(&self, peer: PeerId, packet: &[u8]) {
+        // SAFETY: the caller's promise; references to the state end before anything is dispatched.
+        unsafe {
+            let state = self.state();
+            state.inbound.since += 1;
+            state.dispatching = 1;
+            self.packet_arrived(Path::SharedMemory, peer, packet);
+            let state = self.state();
+            state.dispatching = 0;
+            if state.has_work() {
+                self.advance();
+            }
+        }
+        self.wake_sleepers();
     }
 }

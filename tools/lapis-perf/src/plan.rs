@@ -116,7 +116,7 @@ pub(crate) const BENCHES: &[Bench] = {
         bench("gfence", "global fence of all tasks", Gfence, Nanoseconds, &[0], false),
         bench(
             "init_first",
-            "start of the first context: plugins loaded, tasks meet and connect",
+            "start and end of the first context: plugins loaded, tasks meet, connect and part",
             FirstInit,
             Microseconds,
             &[0],

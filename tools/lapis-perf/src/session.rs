@@ -63,11 +63,17 @@ pub(crate) struct Target {
 }
 
 impl Session {
+    /// What the start and the end of the process's first context take together.
+    fn come_and_go(cli: &Cli) -> Result<Duration> {
+        let begin = Instant::now();
+        configured(cli.transport.as_deref(), cli.interrupts).init()?.terminate()?;
+        Ok(begin.elapsed())
+    }
+
     /// Joins the job.
     pub(crate) fn start(cli: &Cli, largest: u64) -> Result<Self> {
-        let begin = Instant::now();
-        let context = configured(cli.transport.as_deref(), cli.interrupts).init()?;
-        let first_init = begin.elapsed();
+        let first_init = Self::come_and_go(cli)?;
+        let context = configured(cli.transport.as_deref(), cli.interrupts).number(1).init()?;
         if context.tasks() < 2 {
             bail!(
                 "it takes two tasks to measure what lies between them: start it with \
@@ -98,7 +104,7 @@ impl Session {
             interrupts: cli.interrupts,
             first_init,
             targets: [const { OnceCell::new() }; 2],
-            opened: Cell::new(0),
+            opened: Cell::new(1),
             expected: Cell::new(0),
         })
     }

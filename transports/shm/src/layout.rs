@@ -10,7 +10,7 @@ use std::mem::offset_of;
 /// First word of a finished segment, stored last.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"LapisShm");
 /// Version of the layout and of the greeting.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// Slots of a lane.
 pub(crate) const SLOTS: usize = 64;
@@ -20,8 +20,8 @@ pub(crate) const DATA: usize = 256 << 10;
 pub(crate) const LANES: usize = 64;
 /// Slots of the shared ring.
 pub(crate) const SHARED_SLOTS: usize = 128;
-/// Longest message in the shared ring.
-pub(crate) const CHUNK: usize = 16 << 10;
+/// Longest message in the shared ring: 16 KiB of data with the longest headers, so that a message of that length is one packet.
+pub(crate) const CHUNK: usize = 18 << 10;
 /// Longest message.
 pub(crate) const MAX_MESSAGE: usize = CHUNK;
 /// Senders that a segment can have at once.

@@ -260,7 +260,11 @@ fn two_senders_wrap_the_shared_ring() {
 
 /// A message, then a look at the word; against an announcement, then a look for the message.
 fn sleeping(have_membarrier: bool, interrupts: bool) {
-    let line = Arc::new(Attention { word: AtomicU32::new(0), wakes: AtomicU32::new(0) });
+    let line = Arc::new(Attention {
+        word: AtomicU32::new(0),
+        wakes: AtomicU32::new(0),
+        on_descriptor: AtomicU32::new(0),
+    });
     let flag = Arc::new(AtomicU32::new(0));
     // SAFETY: the line outlives the sleeper.
     let sleeper = unsafe { Sleeper::new(&raw const *line, have_membarrier) };

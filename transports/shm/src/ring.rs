@@ -122,7 +122,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
         // SAFETY: ours, and core is not in the middle of using it; the index is masked.
         unsafe {
             let line = &*self.line.as_ptr();
-            line.slots.cast::<Slot>().add(line.position as usize & (SLOTS - 1))
+            line.slots.cast::<Slot>().add(lane::index(line.position, SLOTS as u64 - 1))
         }
     }
 
@@ -283,7 +283,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
         // SAFETY: as above; the index is masked.
         unsafe {
             let line = &*self.line.as_ptr();
-            line.slots.cast::<Slot>().add(line.position.wrapping_add(ahead) as usize & (SLOTS - 1))
+            line.slots.cast::<Slot>().add(lane::index(line.position.wrapping_add(ahead), SLOTS as u64 - 1))
         }
     }
 

@@ -6,7 +6,7 @@ use crate::hello;
 use crate::layout::{ManyTx, Tx};
 use crate::sys;
 use crate::transport::Shm;
-use crate::wake::{self, Attention, BITMAP, CLOSED, FENCE, NEEDY, SLEEP, SOCKET};
+use crate::wake::{self, Attention, BITMAP, CLOSED, FENCE, NEEDY, SLEEP};
 use lapis_core::sync::{AtomicU64, Ordering};
 use lapis_core::transport::lane::{SendLane, copy_short};
 use lapis_core::transport::{PeerId, Status};
@@ -191,7 +191,8 @@ impl Shm {
             }
             if news & SLEEP != 0 && wake::take_sleeper(out.attention) {
                 sys::futex_wake((&raw const (*out.attention).wakes).cast());
-                if news & SOCKET != 0 {
+                // SYNC: pairs with the Release store in the waiter's `fd`.
+                if (*out.attention).on_descriptor.load(Ordering::Acquire) != 0 {
                     if self.outbox.ringer.is_none() {
                         self.outbox.ringer = hello::ringer().ok();
                     }

@@ -5,9 +5,10 @@ use crate::layout::{self, LANES, SHARED_SLOTS, SLOTS};
 use crate::ring::Slot;
 use crate::segment::Segment;
 use crate::sys;
-use crate::wake::{self, Attention, SOCKET, Sleeper};
+use crate::wake::{self, Attention, Sleeper};
 use lapis_core::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::Waiter;
+use lapis_core::transport::lane::index;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -97,7 +98,8 @@ impl Bell {
             lanes &= lanes - 1;
             let next = progress.next[lane].load(Ordering::Relaxed);
             // SAFETY: the lane exists, and the index is masked.
-            let slot = unsafe { layout::lane(self.segment.base(), lane).0.add(next as usize % SLOTS) };
+            let slot =
+                unsafe { layout::lane(self.segment.base(), lane).0.add(index(next, SLOTS as u64 - 1)) };
             if full(slot, next) {
                 return true;
             }
@@ -187,8 +189,10 @@ impl Waiter for ShmWaiter {
         let socket = bell.socket.get_or_init(|| {
             let socket = hello::wake_socket(&bell.name).ok()?;
             sys::epoll_add(bell.watch.as_raw_fd(), socket.as_raw_fd(), SOCKET_MARK).ok()?;
-            // SYNC: pairs with the senders' looks; the barrier of the next `arm` orders it before any sleep.
-            bell.segment.header().attention.0.word.fetch_or(SOCKET, Ordering::AcqRel);
+            // SYNC: pairs with the Acquire load of a sender that takes on the duty of waking.
+            bell.segment.header().attention.0.on_descriptor.store(1, Ordering::Release);
+            // A sender that has just taken that duty did not know of the socket yet.
+            hello::ring(socket.as_raw_fd(), &bell.name);
             Some(socket)
         });
         if socket.is_some() { bell.watch.as_raw_fd() } else { -1 }

@@ -12,8 +12,6 @@ use lapis_core::sync::{AtomicBool, AtomicU32, Ordering, fence};
 pub(crate) const FENCE: u32 = 1;
 /// Somebody sleeps.
 pub(crate) const SLEEP: u32 = 2;
-/// Whoever sleeps may sleep on a descriptor: write to the wake-up socket as well.
-pub(crate) const SOCKET: u32 = 4;
 /// Senders mark their lane in the bitmap.
 pub(crate) const BITMAP: u32 = 8;
 /// The task has closed its end.
@@ -28,6 +26,9 @@ pub(crate) struct Attention {
     pub(crate) word: AtomicU32,
     /// Counts wake-ups; what sleepers wait on.
     pub(crate) wakes: AtomicU32,
+    /// Not 0: whoever sleeps may sleep on a descriptor, so the wake-up socket is written to as well. No bit of the word: it stays
+    /// set, and is of interest only to who wakes a sleeper.
+    pub(crate) on_descriptor: AtomicU32,
 }
 
 /// The sender's half of the asymmetric barrier.

@@ -68,7 +68,7 @@ pub(crate) fn plan(transport: &str, quick: bool) -> Vec<Bench> {
             pick(&["line_lat"], socket_lat),
             pick(&["line_lat"], socket_lat),
         ),
-        bench("init_first", "start of the first context of two tasks", &[], none, none),
+        bench("init_first", "start and end of the first context of two tasks", &[], none, none),
         bench("init", "start and end of a context of two tasks", &[], none, none),
         bench("blocked", "processor time of a wait that sleeps, of one core", &[], none, none),
     ]
