@@ -1,6 +1,6 @@
 //! Two hosts as network namespaces with rails between them, which lose packets, are slow, or go down as asked.
 
-use crate::exec::Line;
+use crate::exec::{Line, Running};
 use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -96,6 +96,26 @@ impl Network {
         let mut command = Command::new("ip");
         command.args(["-n", &self.hosts[0], "-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null());
         Ok(Hand(command.spawn().context("no ip program")?))
+    }
+
+    /// Starts a program that cuts a rail after a while: all that comes over it gets lost, and no link says so. It outranks the
+    /// measured tasks, which never let go of their cores.
+    pub(super) fn cut_later(&self, rail: usize, after: Duration) -> Result<Running> {
+        let chain = "add table inet cut ; add chain inet cut in { type filter hook input priority 0 ; }";
+        let cut = format!("add rule inet cut in iifname r{rail} drop");
+        let mut script = format!("sleep {}", after.as_secs_f64());
+        for (host, name) in self.hosts.iter().enumerate() {
+            self.inside(host, &format!("nft {chain}")).context("no packet filter: it needs nftables")?;
+            script += &format!("; ip netns exec {name} nft {cut}");
+        }
+        Line::new(["chrt", "-f", "30", "sh", "-c", &script]).spawn().context("no chrt program")
+    }
+
+    /// Undoes what was cut.
+    pub(super) fn uncut(&self) {
+        for host in 0..2 {
+            let _ = self.inside(host, "nft delete table inet cut");
+        }
     }
 
     fn inside(&self, host: usize, line: &str) -> Result<String> {
