@@ -83,7 +83,7 @@ mod counter {
             let (then, time) = self.last.get();
             let passed = ticks.wrapping_sub(then);
             if passed < self.trusted.get() {
-                return time + (passed * self.rate.get() >> 32);
+                return time + ((passed * self.rate.get()) >> 32);
             }
             self.ask(system)
         }
@@ -103,7 +103,7 @@ mod counter {
             // What was told may have been a little ahead.
             let (then, before) = self.last.get();
             let told = ticks.wrapping_sub(then).min(self.trusted.get());
-            let time = time.max(before + (told * self.rate.get() >> 32));
+            let time = time.max(before + ((told * self.rate.get()) >> 32));
             self.last.set((ticks, time));
             let (first, since) = self.first.get().unwrap_or((ticks, time));
             self.first.set(Some((first, since)));
