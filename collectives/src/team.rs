@@ -23,6 +23,14 @@ pub enum CollectiveError {
         /// Bytes that this task's call implies.
         expected: usize,
     },
+    /// A member was purged or started anew since the team was made, so that messages of the team may be lost.
+    #[error(
+        "the team is over: task {task}, a member, was purged or started anew; without a restart another team can be made"
+    )]
+    Over {
+        /// The member.
+        task: u32,
+    },
 }
 
 type Result<T, E = CollectiveError> = std::result::Result<T, E>;
@@ -70,12 +78,18 @@ pub fn max<T: PartialOrd>(a: T, b: T) -> T {
 /// What has arrived, by sender, call and place in the sender's stream.
 #[derive(Default)]
 struct Inbox {
+    /// The member because of which the team is over, from whoever noticed first.
+    over: Option<u32>,
     messages: HashMap<(u32, u64, u32), Vec<u8>>,
 }
 
 /// Tasks that call collectives together. All members create it with the same list and make the same calls in the same order.
 ///
 /// A team owns the header handler it was given. Calls block and make progress; they are not for handlers.
+///
+/// A team is over when one of its members is purged (LAPI_Purge_totask) or started anew: calls of all members, those under way
+/// included, give [`CollectiveError::Over`]. Another team can be made afterwards, unless a task of the job was started anew: that takes all
+/// tasks, whose calls don't match any more ([`Error::CollectivesOver`]). Teams without that task go on.
 pub struct Team {
     context: Context,
     handler: HandlerId,
@@ -83,6 +97,8 @@ pub struct Team {
     me: usize,
     calls: u64,
     inbox: Arc<Mutex<Inbox>>,
+    /// How often everything had begun anew with each member when the team was made.
+    beginnings: Vec<u32>,
 }
 
 impl Team {
@@ -116,6 +132,10 @@ impl Team {
         let arrivals = Arc::clone(&inbox);
         context.set_handler(handler, move |_, message| {
             let key = key_of(message.user_header, message.source);
+            if key.1 == OVER {
+                arrivals.lock().unwrap_or_else(PoisonError::into_inner).over.get_or_insert(key.2);
+                return Delivery::bury();
+            }
             let arrivals = Arc::clone(&arrivals);
             Delivery::collect(message, move |data| {
                 arrivals.lock().unwrap_or_else(PoisonError::into_inner).messages.insert(key, data);
@@ -123,7 +143,8 @@ impl Team {
         })?;
         // No message comes before every member has its handler.
         context.barrier()?;
-        Ok(Self { context: context.clone(), handler, members, me, calls: 0, inbox })
+        let beginnings = members.iter().map(|member| context.beginnings_with(*member)).collect();
+        Ok(Self { context: context.clone(), handler, members, me, calls: 0, inbox, beginnings })
     }
 
     /// Number of members.
@@ -193,6 +214,46 @@ impl Team {
         block: usize,
         op: impl Fn(T, T) -> T,
     ) -> Result<()> {
+        let outcome = self.run_steps(steps, data, block, op);
+        if let Err(CollectiveError::Over { task }) = outcome
+            && self.told_over().is_none()
+        {
+            self.spread(task);
+        }
+        outcome
+    }
+
+    fn told_over(&self) -> Option<u32> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner).over
+    }
+
+    /// Fails if the team is over.
+    fn goes_on(&self) -> Result<()> {
+        let changed = || {
+            let mut both = self.members.iter().zip(&self.beginnings);
+            both.find(|(member, before)| self.context.beginnings_with(**member) != **before).map(|(m, _)| *m)
+        };
+        self.told_over().or_else(changed).map_or(Ok(()), |task| Err(CollectiveError::Over { task }))
+    }
+
+    /// Tells the others that the team is over: they may be waiting for messages that won't come. All but the member that is the cause:
+    /// it knows as much, or knows of no team.
+    fn spread(&self, task: u32) {
+        let others = self.members.iter().filter(|member| **member != self.context.task() && **member != task);
+        for member in others {
+            // Whom that doesn't reach has noticed by itself, or is gone.
+            let _ = self.context.send(*member, self.handler, &header(OVER, task), &[]);
+        }
+    }
+
+    fn run_steps<T: Element>(
+        &mut self,
+        steps: &[Step],
+        data: &mut [T],
+        block: usize,
+        op: impl Fn(T, T) -> T,
+    ) -> Result<()> {
+        self.goes_on()?;
         self.calls += 1;
         let mut sent = HashMap::new();
         let mut received = HashMap::new();
@@ -229,10 +290,20 @@ impl Team {
         let from = self.members[from];
         let key = (from, self.calls, number);
         let mut found = None;
+        let mut beginnings = None;
+        let mut over = Ok(());
         self.context.wait_until(|| {
-            found = self.inbox.lock().unwrap_or_else(PoisonError::into_inner).messages.remove(&key);
-            found.is_some()
+            let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+            found = inbox.messages.remove(&key);
+            let told = inbox.over.is_some();
+            drop(inbox);
+            let now = Some(self.context.beginnings());
+            if found.is_none() && (told || std::mem::replace(&mut beginnings, now) != now) {
+                over = self.goes_on();
+            }
+            found.is_some() || over.is_err()
         })?;
+        over?;
         let bytes = found.unwrap_or_default();
         if bytes.len() == expected {
             Ok(bytes)
@@ -241,6 +312,9 @@ impl Team {
         }
     }
 }
+
+/// In place of a call's number: the team is over because of the task in place of the message's number.
+const OVER: u64 = u64::MAX;
 
 fn count(counts: &mut HashMap<usize, u32>, who: usize) -> u32 {
     let n = counts.entry(who).or_insert(0);

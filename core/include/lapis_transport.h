@@ -69,7 +69,15 @@ enum {
     LAPIS_EVENT_PEER_DOWN = 2, /* peer is gone */
     LAPIS_EVENT_DATAGRAM = 3,  /* data, len over path token */
     LAPIS_EVENT_PATH = 4,      /* path token to peer: status 1 up, 0 down; len its datagram size */
-    LAPIS_EVENT_OVERFLOW = 5   /* the kernel had no room for len datagrams */
+    LAPIS_EVENT_OVERFLOW = 5,  /* the kernel had no room for len datagrams */
+    LAPIS_EVENT_FAILOVER = 6   /* paths can't take each other's place: status says what is wrong, data and len why, in UTF-8 */
+};
+
+/* What may be wrong with failover. */
+enum {
+    LAPIS_FAILOVER_SET_UP = 0,    /* setting it up failed */
+    LAPIS_FAILOVER_UNWATCHED = 1, /* nothing tells the state of the links */
+    LAPIS_FAILOVER_HALTED = 2     /* it is not there any more, be it for a while */
 };
 
 /* Atomic operations. */

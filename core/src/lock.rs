@@ -4,12 +4,15 @@
 //! time. So the lock leans towards a thread that took it many times in a row: that thread takes it with a plain store, and only
 //! a thread that comes in between pays, with a `membarrier(2)` which makes the store visible.
 
-use crate::sync::{AtomicU32, AtomicUsize, CachePadded, Ordering, spin_loop, thread};
+use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, CachePadded, Ordering, spin_loop, thread};
 use std::cell::Cell;
 use std::time::Duration;
 
 /// Times that a thread takes the lock, nobody else in between, before the lock leans towards it.
 const STREAK: u32 = if cfg!(loom) { 1 } else { 100 };
+
+/// Threads that the lock may lean towards in its life.
+const SEATS: usize = if cfg!(loom) { 2 } else { 4 };
 
 /// A recursive lock.
 ///
@@ -26,16 +29,26 @@ pub(crate) struct ContextLock {
 struct Words {
     /// The thread that the lock leans towards, 0 for none. Others take `owner` first and then this away.
     favourite: AtomicUsize,
-    /// The favourite's word while it holds the lock (or finds out that it may not). Only that thread writes it.
-    held: AtomicUsize,
     /// The holder by compare-and-swap, 0 for none.
     owner: AtomicUsize,
+    /// The first one is as good as always the favourite's.
+    seats: [Seat; SEATS],
     // What follows is the holder's.
     depth: Cell<u32>,
     last: Cell<usize>,
     streak: Cell<u32>,
     /// Whether this process may lean at all.
     can_lean: bool,
+}
+
+/// Where a thread that was the favourite once says that it holds the lock. It keeps its seat: a thread that was stopped on its
+/// way in when the lock leant towards another one must not write where that one does.
+#[derive(Debug)]
+struct Seat {
+    /// Whose it is, 0 for nobody's. Written once, by that thread while it owns the lock.
+    thread: AtomicUsize,
+    /// Whether that thread holds the lock (or finds out that it may not). Only it writes this.
+    held: AtomicBool,
 }
 
 // SAFETY: the cells are touched by the holder only.
@@ -48,8 +61,11 @@ impl ContextLock {
         Self {
             words: CachePadded::new(Words {
                 favourite: AtomicUsize::new(0),
-                held: AtomicUsize::new(0),
                 owner: AtomicUsize::new(0),
+                seats: std::array::from_fn(|_| Seat {
+                    thread: AtomicUsize::new(0),
+                    held: AtomicBool::new(false),
+                }),
                 depth: Cell::new(0),
                 last: Cell::new(0),
                 streak: Cell::new(0),
@@ -90,26 +106,51 @@ impl ContextLock {
         if w.favourite.load(Ordering::Relaxed) != me {
             return None;
         }
-        if w.held.load(Ordering::Relaxed) == me {
+        let seat = self.seat(me)?;
+        if seat.held.load(Ordering::Relaxed) {
             return Some(Section { nested: true });
         }
-        w.held.store(me, Ordering::Relaxed);
+        seat.held.store(true, Ordering::Relaxed);
         // Pairs with the heavy barrier in `disfavour`: either that thread sees `held`, or this one sees the change below.
         barrier::light();
         if w.favourite.load(Ordering::Relaxed) == me {
             return Some(Section { nested: false });
         }
-        // SYNC: nothing was done under the lock; Release as for every store of 0 here.
-        w.held.store(0, Ordering::Release);
+        // SYNC: nothing was done under the lock; Release as for every such store here.
+        seat.held.store(false, Ordering::Release);
         None
+    }
+
+    /// The seat of a thread.
+    #[inline(always)]
+    fn seat(&self, thread: usize) -> Option<&Seat> {
+        let [first, rest @ ..] = &self.words.seats;
+        if first.thread.load(Ordering::Relaxed) == thread {
+            return Some(first);
+        }
+        rest.iter().find(|seat| seat.thread.load(Ordering::Relaxed) == thread)
+    }
+
+    /// Whether one who was the favourite, and is no more, still holds the lock. Once the lean is away nobody comes in so.
+    fn is_seated(&self) -> bool {
+        // SYNC: Acquire pairs with the Release of whoever held the lock from there.
+        self.words.seats.iter().any(|seat| seat.held.load(Ordering::Acquire))
     }
 
     /// Ends what [`enter_favoured`](Self::enter_favoured) began.
     #[inline(always)]
     pub(crate) fn leave_favoured(&self, section: Section) {
         if !section.nested {
+            self.unseat();
+        }
+    }
+
+    /// The calling thread's hold from its seat ends.
+    #[inline(always)]
+    fn unseat(&self) {
+        if let Some(seat) = self.seat(thread_word()) {
             // SYNC: Release pairs with the Acquire loads of `held`.
-            self.words.held.store(0, Ordering::Release);
+            seat.held.store(false, Ordering::Release);
         }
     }
 
@@ -130,8 +171,7 @@ impl ContextLock {
             return false;
         }
         self.disfavour();
-        // SYNC: as above.
-        if w.held.load(Ordering::Acquire) != 0 {
+        if self.is_seated() {
             // SYNC: nothing was done under the lock.
             w.owner.store(0, Ordering::Release);
             return false;
@@ -176,10 +216,8 @@ impl ContextLock {
             self.wait_while(|| !self.take_ownership(me));
         }
         self.disfavour();
-        // SYNC: Acquire pairs with `release`'s Release of the former favourite.
-        if w.held.load(Ordering::Acquire) != 0 {
-            // SYNC: as above.
-            self.wait_while(|| w.held.load(Ordering::Acquire) != 0);
+        if self.is_seated() {
+            self.wait_while(|| self.is_seated());
         }
         self.begin(me);
     }
@@ -207,11 +245,10 @@ impl ContextLock {
         let depth = w.depth.get() - 1;
         w.depth.set(depth);
         if depth == 0 {
-            if w.held.load(Ordering::Relaxed) == thread_word() {
-                // SYNC: Release pairs with the Acquire loads of `held`.
-                w.held.store(0, Ordering::Release);
-            } else {
+            if w.owner.load(Ordering::Relaxed) == thread_word() {
                 self.release_owner();
+            } else {
+                self.unseat();
             }
         }
     }
@@ -221,25 +258,34 @@ impl ContextLock {
         let w = &*self.words;
         if w.streak.get() >= STREAK && w.can_lean {
             w.streak.set(0);
-            w.favourite.store(w.last.get(), Ordering::Relaxed);
+            self.lean_towards(w.last.get());
         }
         // SYNC: Release pairs with `take_ownership`; who owns next sees the lean, too.
         w.owner.store(0, Ordering::Release);
+    }
+
+    /// The calling thread, which owns the lock, becomes the favourite if there is a seat for it.
+    #[cold]
+    fn lean_towards(&self, me: usize) {
+        let w = &*self.words;
+        if let Some(seat) = self.seat(me).or_else(|| self.seat(0)) {
+            seat.thread.store(me, Ordering::Relaxed);
+            w.favourite.store(me, Ordering::Relaxed);
+        }
     }
 
     /// Whether the calling thread holds the lock.
     #[inline]
     pub(crate) fn held_by_me(&self) -> bool {
         let me = thread_word();
-        self.words.held.load(Ordering::Relaxed) == me || self.words.owner.load(Ordering::Relaxed) == me
+        self.words.owner.load(Ordering::Relaxed) == me
+            || self.seat(me).is_some_and(|seat| seat.held.load(Ordering::Relaxed))
     }
 
     /// The word of the thread that holds the lock, 0 for none.
     pub(crate) fn owner(&self) -> usize {
-        match self.words.held.load(Ordering::Relaxed) {
-            0 => self.words.owner.load(Ordering::Relaxed),
-            favourite => favourite,
-        }
+        let seated = self.words.seats.iter().find(|seat| seat.held.load(Ordering::Relaxed));
+        seated.map_or(&self.words.owner, |seat| &seat.thread).load(Ordering::Relaxed)
     }
 
     /// Whether somebody waits for the lock.
@@ -357,42 +403,7 @@ fn nap(_: Duration) {
 }
 
 #[cfg(all(test, loom))]
-mod loom_tests {
-    use super::*;
-    use crate::sync::{Arc, UnsafeCell};
-
-    /// The lock leans towards the first thread, and another one comes in between.
-    #[test]
-    fn loom_the_favourite_and_another_exclude_each_other() {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(3);
-        builder.check(|| {
-            struct Guarded(ContextLock, UnsafeCell<u32>);
-            // SAFETY: the cell is touched under the lock only.
-            unsafe impl Sync for Guarded {}
-            // SAFETY: as above.
-            unsafe impl Send for Guarded {}
-            let shared = Arc::new(Guarded(ContextLock::new(), UnsafeCell::new(0)));
-            let increment = |g: &Guarded| {
-                let _held = g.0.guard();
-                // SAFETY: under the lock; the model fails if two meet here.
-                g.1.with_mut(|n| unsafe { *n += 1 });
-            };
-            for _ in 0..3 {
-                increment(&shared);
-            }
-            assert_ne!(shared.0.words.favourite.load(Ordering::Relaxed), 0, "it leans");
-            let other = Arc::clone(&shared);
-            let thread = thread::spawn(move || increment(&other));
-            increment(&shared);
-            increment(&shared);
-            thread.join().unwrap();
-            let _held = shared.0.guard();
-            // SAFETY: under the lock.
-            assert_eq!(shared.1.with(|n| unsafe { *n }), 6);
-        });
-    }
-}
+mod loom_tests;
 
 #[cfg(all(test, not(loom)))]
 mod tests {

@@ -27,7 +27,7 @@
 //! |---|---|---|---|
 //! | `Am` | handler | | active message in one packet |
 //! | `AmFirst` | handler | D | first packet of several |
-//! | `AmPull` | handler | D, E = address at the origin, F = its operation | rendezvous: the target fetches the data |
+//! | `AmPull` | handler | D, E = address at the origin, F = its operation | rendezvous: the target fetches the data (at 0: a layout of its own) |
 //! | `Put` / `PutFirst` | address | D for `PutFirst` | one-sided write |
 //! | `Fragment` | offset | | further data of `message` |
 //! | `Get` | address | D, E = operation of the origin | one-sided read |
@@ -39,7 +39,7 @@
 //! | `Counter` | | B | count the target counter (after a direct put) |
 //! | `Fence` | last message | | answer when all messages up to this one are done |
 //! | `FenceReply` | last message | | they are |
-//! | `Barrier` | epoch, round | | dissemination barrier |
+//! | `Barrier` | epoch, round | | dissemination barrier; round 255: collective calls are over because of task `epoch` |
 //! | `Gather` | epoch, round | D, E = offset | data of the internal allgather |
 //! | `Goodbye` | | | the sender terminates its context; its silence is no failure |
 //!

@@ -3,8 +3,8 @@
 use lapis_core::transport::abi::*;
 use lapis_core::transport::lane::{ReceiveLane, ReceiveLanes, SendLane};
 use lapis_core::transport::{
-    Caps, DatagramBatch, Event, EventKind, Limits, MAX_ADDRESS, RawSlice, RegionInfo, RemoteAddr, RmwOp,
-    RmwRequest, Status, Window,
+    Caps, DatagramBatch, Event, EventKind, FailoverTrouble, Limits, MAX_ADDRESS, RawSlice, RegionInfo,
+    RemoteAddr, RmwOp, RmwRequest, Status, Window,
 };
 use std::mem::offset_of;
 use std::path::Path;
@@ -80,6 +80,10 @@ fn table() -> Vec<(String, u64)> {
         ("LAPIS_EVENT_DATAGRAM", EventKind::Datagram as i64),
         ("LAPIS_EVENT_PATH", EventKind::Path as i64),
         ("LAPIS_EVENT_OVERFLOW", EventKind::Overflow as i64),
+        ("LAPIS_EVENT_FAILOVER", EventKind::Failover as i64),
+        ("LAPIS_FAILOVER_SET_UP", FailoverTrouble::SetUp as i64),
+        ("LAPIS_FAILOVER_UNWATCHED", FailoverTrouble::Unwatched as i64),
+        ("LAPIS_FAILOVER_HALTED", FailoverTrouble::Halted as i64),
         ("LAPIS_FETCH_AND_ADD", RmwOp::FetchAndAdd as i64),
         ("LAPIS_FETCH_AND_OR", RmwOp::FetchAndOr as i64),
         ("LAPIS_SWAP", RmwOp::Swap as i64),

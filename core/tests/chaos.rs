@@ -1,62 +1,10 @@
 //! Faults of datagrams are made as often as asked, the same in every run with one seed, and none without.
 
-use lapis_core::transport::{
-    Attributes, Caps, DatagramBatch, Event, EventKind, Host, Limits, Link, NoWaiter, OpenParams, PeerId,
-    Plugin, RawSlice, Transport, TransportError,
-};
-use std::collections::{HashMap, VecDeque};
-
-/// A datagram transport that gives everything back.
-struct Mirror {
-    queue: VecDeque<Vec<u8>>,
-    shown: Vec<Vec<u8>>,
-}
-
-impl Transport for Mirror {
-    const NAME: &'static str = "mirror";
-    const VERSION: &'static str = "0.0.1";
-    const CAPS: Caps = Caps::DATAGRAM;
-    type Waiter = NoWaiter;
-
-    fn open(_: Host, _: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {
-        Ok((Self { queue: VecDeque::new(), shown: Vec::new() }, NoWaiter))
-    }
-    fn attributes(&self) -> Attributes {
-        let limits = Limits { max_packed: 1400, paths: 1, max_peers: 1, ..Limits::default() };
-        Attributes { caps: Self::CAPS, limits, note: "mirror".to_owned() }
-    }
-    fn address(&self) -> Vec<u8> {
-        vec![1]
-    }
-    fn connect(&mut self, _: PeerId, _: &[u8]) -> Result<(), TransportError> {
-        Ok(())
-    }
-    unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> usize {
-        for b in batches {
-            assert_eq!(b.count, 1);
-            // SAFETY: the caller's promise.
-            let slice = unsafe { *b.slices };
-            // SAFETY: as above.
-            self.queue.push_back(unsafe { std::slice::from_raw_parts(slice.ptr, slice.len) }.to_vec());
-        }
-        batches.len()
-    }
-    fn poll(&mut self, events: &mut [Event]) -> usize {
-        self.shown.clear();
-        for (n, event) in events.iter_mut().enumerate() {
-            let Some(mut bytes) = self.queue.pop_front() else { return n };
-            let (data, len) = (bytes.as_mut_ptr(), bytes.len() as u32);
-            *event = Event { kind: EventKind::Datagram as u32, data, len, ..Event::EMPTY };
-            self.shown.push(bytes);
-        }
-        events.len()
-    }
-}
-
-lapis_core::export_transport!(Mirror, "mirror", "0.0.1");
+use lapis_core::transport::{Caps, DatagramBatch, Event, Link, OpenParams, Plugin, RawSlice};
+use std::collections::HashMap;
 
 fn open(faults: &str) -> Link {
-    let mut plugin = Plugin::from_table(table()).expect("a good table");
+    let mut plugin = Plugin::from_table(lapis_testing::mirror()).expect("a good table");
     plugin.set_chaos(Some(faults.parse().expect("good faults")));
     let secret = [0; 32];
     let params = OpenParams {
@@ -135,7 +83,7 @@ fn about(count: usize, part: f64) {
 fn without_faults_everything_comes_once_and_in_order() {
     let mut link = open("seed=5");
     assert_eq!(link.name(), "mirror");
-    assert_eq!(link.caps(), Caps::DATAGRAM);
+    assert_eq!(link.caps(), Caps::DATAGRAM | Caps::SELF_ONLY);
     assert_eq!(link.note(), "mirror; chaos: seed=5");
     assert!(numbers(&traffic(&mut link)).into_iter().eq(0..COUNT));
 }
@@ -178,6 +126,17 @@ fn corrupt_datagrams_differ_in_one_bit() {
         spoilt += bits as usize;
     }
     about(spoilt, 0.1);
+}
+
+#[test]
+fn a_path_that_is_cut_now_and_then_carries_what_comes_between() {
+    let came = numbers(&traffic(&mut open("cut=1ms,seed=1")));
+    assert!(came.is_sorted(), "nothing else happens to them");
+    // What is lost is lost in runs.
+    let gaps = came.windows(2).filter(|w| w[1] != w[0] + 1).count();
+    let lost = COUNT as usize - came.len();
+    assert!(lost > 100 && came.len() > COUNT as usize / 10, "{lost} lost");
+    assert!(lost > 20 * gaps.max(1), "{lost} lost in {gaps} gaps");
 }
 
 #[test]

@@ -91,6 +91,8 @@ pub fn differ(data: &[u8]) {
     }
     assert_eq!(packed, expect, "packed bytes differ for\n{}", disassemble(&desc));
 
+    copy_to_the_same_places(&reg, &mem, origin, &offsets, cuts[1].min(total - 1));
+
     let message: Vec<u8> = (0..total).map(|i| (i * 13 + 5) as u8).collect();
     let mut scattered = mem.clone();
     for (&o, &b) in offsets.iter().zip(&message) {
@@ -101,6 +103,22 @@ pub fn differ(data: &[u8]) {
         assert_eq!(n, Ok(w[1] - w[0]));
     }
     assert!(mem == scattered, "scattered bytes differ for\n{}", disassemble(&desc));
+}
+
+/// From memory to memory, from `first` on.
+#[allow(unsafe_code, reason = "copies take pointers")]
+fn copy_to_the_same_places(reg: &Registered, mem: &[u8], origin: usize, offsets: &[i64], first: usize) {
+    let (mut copied, mut expect) = (vec![0x5a; mem.len()], vec![0x5a; mem.len()]);
+    for &off in &offsets[first..] {
+        let place = (off + origin as i64) as usize;
+        expect[place] = mem[place];
+    }
+    let (from, bytes) = (first as u64, offsets.len() - first);
+    let (src, dst) = (mem.as_ptr().wrapping_add(origin), copied.as_mut_ptr().wrapping_add(origin));
+    // SAFETY: every offset of these bytes lies in memory of this size, and the memories are two.
+    let n = unsafe { crate::copy(reg, src, from, reg, dst, from, bytes) };
+    assert_eq!(n, Ok(bytes));
+    assert!(copied == expect, "copied bytes differ for\n{}", disassemble(reg.descriptor()));
 }
 
 /// Runs whatever it is for a while; holds verified programs to their bounds.

@@ -1,21 +1,26 @@
 //! The normal form of a layout: a list of byte blocks and counted loops over such lists.
 //!
-//! Layouts and programs both come down to this form, and engines and programs are made from it. Two descriptions of the same
-//! bytes in the same order mostly have the same normal form, because building it
+//! Layouts and programs both come down to this form, and engines and programs are made from it. Building it
 //! - drops what is empty and merges blocks that touch, also from one repetition of a loop to the next,
 //! - turns runs at a constant stride into loops, and loops too short to pay into runs,
 //! - fuses loops whose strides continue each other, and lets loops absorb a neighbour that continues them.
+//!
+//! Two descriptions of the same bytes in the same order mostly have the same form then; [`Body::canonical`] makes sure of it
+//! for all but very long ones.
 
 use std::sync::Arc;
 
 use crate::descriptor::Density;
 use crate::error::Error;
+use crate::roll::roll;
 
 /// A loop replaces at least this many items; shorter ones are written out. A GOSUB with its routine takes 20 words, an
 /// MCOPY block 4, and rolls of a few blocks found by chance in index lists would only slow the copy.
-const WORTH_LOOPING: u64 = 8;
-/// Longest pattern that is looked for when blocks are rolled into loops: longer runs at one stride are loops themselves.
+pub(crate) const WORTH_LOOPING: u64 = 8;
+/// Longest pattern whose copies are looked for in the body of a loop.
 const LONGEST_PATTERN: usize = WORTH_LOOPING as usize;
+/// Layouts of at most so many blocks get their normal form from the list of these, whatever they were built of.
+pub(crate) const CANONICAL: u64 = 4096;
 
 /// A list of items in the order of their bytes in the message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -71,6 +76,62 @@ impl Body {
         self.items.iter().map(|item| item.shifted(by)).collect()
     }
 
+    /// The one form of all bodies with these bytes in this order: what their list of blocks gives. Bodies of more blocks than
+    /// are worth listing stay as they are.
+    pub(crate) fn canonical(&self) -> Checked<Self> {
+        if self.nest().is_some() || self.blocks(CANONICAL).is_none() {
+            return Ok(self.clone());
+        }
+        let mut items = Vec::new();
+        self.list(0, &mut items);
+        Self::new(items)
+    }
+
+    /// For loops around one another and around one block, with nothing else: the places, from the first block's, where a further
+    /// block would touch the last one or continue the last run of a loop. If none does, the list of these blocks gives the
+    /// same loops again.
+    fn nest(&self) -> Option<Vec<i64>> {
+        let [Item { kind, .. }] = &self.items[..] else { return None };
+        match kind {
+            Kind::Bytes(len) => Some(vec![i64::try_from(*len).ok()?]),
+            Kind::Loop(l) => {
+                let mut places =
+                    l.body.nest().filter(|p| l.count >= WORTH_LOOPING && !p.contains(&l.stride))?;
+                let travel = i64::try_from(l.count - 1).ok()?.checked_mul(l.stride)?;
+                for place in &mut places {
+                    *place = place.checked_add(travel)?;
+                }
+                places.push(travel.checked_add(l.stride)?);
+                Some(places)
+            }
+        }
+    }
+
+    /// Blocks, those in loops as often as they come; `None` if there are more than `most`.
+    fn blocks(&self, most: u64) -> Option<u64> {
+        self.items.iter().try_fold(0, |sum, item| {
+            let blocks = match &item.kind {
+                Kind::Bytes(_) => 1,
+                Kind::Loop(l) => l.count * l.body.blocks(most / l.count)?,
+            };
+            Some(sum + blocks).filter(|&sum| sum <= most)
+        })
+    }
+
+    fn list(&self, base: i64, items: &mut Vec<Item>) {
+        for item in &self.items {
+            // All of it lies between `lo` and `hi`, which fit.
+            let at = base.wrapping_add(item.off);
+            match &item.kind {
+                Kind::Bytes(len) => items.push(Item { off: at, kind: Kind::Bytes(*len) }),
+                Kind::Loop(l) => {
+                    (0..l.count as i64)
+                        .for_each(|i| l.body.list(at.wrapping_add(i.wrapping_mul(l.stride)), items));
+                }
+            }
+        }
+    }
+
     /// The density this layout has when it repeats at `extent`.
     pub(crate) fn density(&self, extent: i64) -> Density {
         match self.items[..] {
@@ -81,7 +142,7 @@ impl Body {
         }
     }
 
-    fn from_items(mut items: Vec<Item>) -> Checked<Self> {
+    pub(crate) fn from_items(mut items: Vec<Item>) -> Checked<Self> {
         items.retain(|i| i.size() > 0);
         let mut all = Self { lo: i64::MAX, hi: i64::MIN, ..Self::default() };
         for item in &items {
@@ -112,7 +173,7 @@ impl Item {
         Ok(Self { off, kind: self.kind.clone() })
     }
 
-    fn same_at(&self, other: &Self, by: i64) -> bool {
+    pub(crate) fn same_at(&self, other: &Self, by: i64) -> bool {
         self.off.checked_add(by) == Some(other.off) && self.kind == other.kind
     }
 
@@ -131,7 +192,7 @@ impl Item {
 }
 
 /// The items of a loop in normal form.
-fn repeat(off: i64, count: u64, stride: i64, body: &Body) -> Checked<Vec<Item>> {
+pub(crate) fn repeat(off: i64, count: u64, stride: i64, body: &Body) -> Checked<Vec<Item>> {
     let n = body.items.len();
     if count == 0 || n == 0 {
         return Ok(Vec::new());
@@ -215,7 +276,7 @@ fn join_across(off: i64, count: u64, stride: i64, body: &Body) -> Checked<Option
 }
 
 /// Drops empty items and joins neighbours.
-fn merge(items: Vec<Item>) -> Checked<Vec<Item>> {
+pub(crate) fn merge(items: Vec<Item>) -> Checked<Vec<Item>> {
     let mut out: Vec<Item> = Vec::with_capacity(items.len());
     for item in items {
         if item.size() == 0 {
@@ -272,43 +333,4 @@ fn join(a: &Item, b: &Item) -> Checked<Option<Item>> {
 /// Where the repetition after the last one of a loop would start.
 fn continues(item: &Item, l: &Loop) -> Option<i64> {
     i64::try_from(l.count).ok()?.checked_mul(l.stride)?.checked_add(item.off)
-}
-
-/// Turns runs of a repeated pattern into loops, until nothing changes.
-fn roll(mut items: Vec<Item>) -> Checked<Vec<Item>> {
-    while let Some(rolled) = roll_once(&items)? {
-        items = merge(rolled)?;
-    }
-    Ok(items)
-}
-
-fn roll_once(items: &[Item]) -> Checked<Option<Vec<Item>>> {
-    if (items.len() as u64) < WORTH_LOOPING {
-        return Ok(None);
-    }
-    let mut out = Vec::with_capacity(items.len());
-    let (mut at, mut changed) = (0, false);
-    'next: while at < items.len() {
-        for p in 1..=LONGEST_PATTERN {
-            let run = run_length(&items[at..], p);
-            if run >= 2 && (run * p) as u64 >= WORTH_LOOPING {
-                let stride = items[at + p].off.wrapping_sub(items[at].off);
-                let body = Body::from_items(items[at..at + p].to_vec())?;
-                out.extend(repeat(0, run as u64, stride, &body)?);
-                at += run * p;
-                changed = true;
-                continue 'next;
-            }
-        }
-        out.push(items[at].clone());
-        at += 1;
-    }
-    Ok(changed.then_some(out))
-}
-
-/// How often the first `p` items repeat at a constant stride, themselves included.
-fn run_length(items: &[Item], p: usize) -> usize {
-    let Some(step) = items.get(p).and_then(|i| i.off.checked_sub(items[0].off)) else { return 1 };
-    let same = (p..items.len()).take_while(|&i| items[i - p].same_at(&items[i], step)).count();
-    1 + same / p
 }

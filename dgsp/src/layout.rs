@@ -191,12 +191,12 @@ impl Layout {
 
     /// The program for this layout.
     pub fn compile(&self) -> Result<Descriptor, Error> {
-        emit::program(&self.body, self.extent(), 0)
+        emit::program(&self.body.canonical()?, self.extent(), 0)
     }
 
     /// The program for this layout, whose packets carry whole atoms.
     pub fn compile_with_atom(&self, atom_size: i32) -> Result<Descriptor, Error> {
-        let desc = emit::program(&self.body, self.extent(), atom_size)?;
+        let desc = emit::program(&self.body.canonical()?, self.extent(), atom_size)?;
         desc.check_header()?;
         Ok(desc)
     }

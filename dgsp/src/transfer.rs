@@ -17,8 +17,8 @@ const STAGE: usize = 8192;
 /// Copies `bytes` bytes of the message, from position `src_pos` in the layout `src` of memory at `src_base`, to position
 /// `dst_pos` in the layout `dst` of memory at `dst_base`. Answers how many: fewer only if a program moves nothing at all.
 ///
-/// The message is never packed as a whole: one side contiguous, layouts built alike, blocks of one length at two strides, and
-/// long blocks are copied straight from place to place; what is left passes through a few kilobytes on the stack.
+/// The message is never packed as a whole: one side contiguous, layouts as far as they are built alike, blocks of one length at two
+/// strides, and long blocks are copied straight from place to place; what is left passes through a few kilobytes on the stack.
 ///
 /// # Safety
 /// As [`Registered::pack_into`] for the source and [`Registered::unpack_from`] for the target, for all `bytes` bytes; and
@@ -36,6 +36,7 @@ pub unsafe fn copy(
         return Err(Error::whole(ErrorCode::Ctl, Fault::NoDdm));
     }
     let from = src_base.cast_mut();
+    let mut done = 0;
     if let (Some(s), Some(d), Ok(s_skip), Ok(d_skip)) =
         (src.plan(), dst.plan(), usize::try_from(src_pos), usize::try_from(dst_pos))
     {
@@ -50,21 +51,43 @@ pub unsafe fn copy(
             if let Some(n) = same_blocks(s, from, s_skip, d, dst_base, d_skip, bytes) {
                 return Ok(n);
             }
-            if s_skip == 0 && d_skip == 0 {
-                let done = step::whole(s, from, d, dst_base, bytes);
-                if done > 0 {
-                    let (n, left) = (done as u64, bytes - done);
-                    return Ok(done + staged(src, src_base, n, dst, dst_base, n, left)?);
+            if s_skip == d_skip {
+                let cut = step::to_block(s, d, s_skip).min(bytes);
+                if cut > 0 {
+                    done = staged(src, src_base, src_pos, dst, dst_base, dst_pos, cut)?;
                 }
+                done += step::common(s, from, d, dst_base, s_skip + done, bytes - done);
             }
             let (s_block, d_block) = (mean_block(s), mean_block(d));
-            if s_block.max(d_block) >= DIRECT_BLOCK {
-                return Ok(by_blocks((s, from, s_skip), (d, dst_base, d_skip), bytes, s_block >= d_block));
+            if done < bytes && s_block.max(d_block) >= DIRECT_BLOCK {
+                let (src, dst) = ((s, from, s_skip + done), (d, dst_base, d_skip + done));
+                return Ok(done + by_blocks(src, dst, bytes - done, s_block >= d_block));
             }
         }
     }
+    let (src_pos, dst_pos) = (src_pos + done as u64, dst_pos + done as u64);
     // SAFETY: the caller's promise.
-    unsafe { staged(src, src_base, src_pos, dst, dst_base, dst_pos, bytes) }
+    Ok(done + unsafe { staged(src, src_base, src_pos, dst, dst_base, dst_pos, bytes - done) }?)
+}
+
+/// Whether the first `bytes` bytes of two messages certainly have no byte of memory in common, as [`copy`] demands. What is only
+/// known to lie between bytes of the message counts as a byte of it.
+pub fn apart(
+    src: &Registered,
+    src_base: *const u8,
+    dst: &Registered,
+    dst_base: *const u8,
+    bytes: u64,
+) -> bool {
+    let place = |program: &Registered, base: *const u8| {
+        let (lo, hi) = program.reach(bytes)?;
+        let base = base.addr() as i128;
+        Some((base + lo, base + hi))
+    };
+    match (place(src, src_base), place(dst, dst_base)) {
+        (Some(a), Some(b)) => a.1 <= b.0 || b.1 <= a.0,
+        _ => false,
+    }
 }
 
 /// The offset of the bytes concerned, if they are one stretch.

@@ -257,8 +257,11 @@ fn ascending(cuts: &[prop::sample::Index], total: usize) -> Vec<usize> {
     places
 }
 
+/// Miri is a few hundred times as slow.
+const CASES: u32 = if cfg!(miri) { 10 } else { 2000 };
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn engines_and_program_match_the_byte_list(
@@ -360,7 +363,7 @@ proptest! {
     }
 
     #[test]
-    fn layouts_built_alike_copy_to_each_other(tree in tree(), reps in 1..4i64, less in 0..40usize, moved in -20..20i64) {
+    fn layouts_built_alike_copy_to_each_other(tree in tree(), reps in 1..4i64, less in 0..40usize, more in prop_oneof![Just(0usize), 0..60usize], moved in -20..20i64) {
         let naive = tree.naive();
         if naive.bytes.is_empty() {
             return Ok(());
@@ -371,15 +374,16 @@ proptest! {
         let ra = Registered::verified(tree.layout().compile().expect("small")).expect("sound");
         let rb = Registered::verified(wide.layout().compile().expect("small")).expect("sound");
         let total = na.message.len();
-        let len = total.saturating_sub(less).max(1);
+        let from = more.min(total - 1);
+        let len = (total - from).saturating_sub(less).max(1);
         let (src, mut dst) = (na, nb);
         let mut expect = dst.bytes.clone();
-        for i in 0..len {
+        for i in from..from + len {
             expect[dst.message[i]] = src.bytes[src.message[i]];
         }
         let to = dst.bytes.as_mut_ptr().wrapping_add(dst.origin);
         // SAFETY: both memories hold `reps` applications.
-        let n = unsafe { copy(&ra, src.bytes.as_ptr().add(src.origin), 0, &rb, to, 0, len) };
+        let n = unsafe { copy(&ra, src.bytes.as_ptr().add(src.origin), from as u64, &rb, to, from as u64, len) };
         prop_assert_eq!(n, Ok(len));
         prop_assert!(dst.bytes == expect, "{}", text::disassemble(&ra.descriptor().clone()));
     }
@@ -414,4 +418,52 @@ proptest! {
                 text::disassemble(program), text::disassemble(&programs[0]));
         }
     }
+
+    /// Any layout, and the list of its bytes in pieces that are cut anywhere.
+    #[test]
+    fn the_list_of_a_layouts_bytes_gives_its_program(
+        tree in tree(), reps in some(12), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6), one_by_one: bool,
+    ) {
+        listed_alike(&Tree::Contiguous(reps, Box::new(tree)), &cuts, one_by_one)?;
+    }
+
+    /// Loops around loops, whose strides often make their blocks touch, or one's run go on in the next.
+    #[test]
+    fn the_list_of_a_nests_bytes_gives_its_program(
+        len in 1..4u64, levels in prop::collection::vec((6..11u64, prop_oneof![-20..36i64, (0..9i64).prop_map(|s| s * 8)]), 1..4),
+        one_by_one: bool,
+    ) {
+        let nest = |old, (count, stride)| Tree::Hvector(count, 1, stride, Box::new(old));
+        listed_alike(&levels.into_iter().fold(Tree::Bytes(len), nest), &[], one_by_one)?;
+    }
+}
+
+/// Builds the layout of the tree and of the list of its bytes, and compares the programs if there are few enough blocks.
+fn listed_alike(tree: &Tree, cuts: &[prop::sample::Index], one_by_one: bool) -> Result<(), TestCaseError> {
+    if tree.naive_size() > 20_000 {
+        return Ok(());
+    }
+    let (layout, naive) = (tree.layout(), tree.naive());
+    let cut = |i: usize| one_by_one || cuts.iter().any(|c| c.index(naive.bytes.len()) == i);
+    let (mut pieces, mut blocks): (Vec<(u64, i64)>, _) = (Vec::new(), 0);
+    for (i, &at) in naive.bytes.iter().enumerate() {
+        let touches = i > 0 && naive.bytes[i - 1] + 1 == at;
+        blocks += usize::from(!touches);
+        match pieces.last_mut() {
+            Some((len, _)) if touches && !cut(i) => *len += 1,
+            _ => pieces.push((1, at)),
+        }
+    }
+    if blocks > 4096 {
+        return Ok(());
+    }
+    let listed = Layout::hindexed(&pieces, &Layout::bytes(1).expect("small")).expect("small");
+    let listed = match naive.bounds {
+        Some((lb, ub)) => listed.resized(lb, ub - lb).expect("small"),
+        None => listed,
+    };
+    let (built, listed) = (layout.compile().expect("small"), listed.compile().expect("small"));
+    let texts = || format!("built:\n{}\nlisted:\n{}", text::disassemble(&built), text::disassemble(&listed));
+    prop_assert!(built == listed, "{}", texts());
+    Ok(())
 }

@@ -111,6 +111,25 @@ fn equal_layouts_give_equal_small_programs() {
 }
 
 #[test]
+fn patterns_of_any_length_are_found_in_lists() {
+    let double = Layout::bytes(8).unwrap();
+    // 37 blocks at no stride, a hundred times; and runs that end where the next begin.
+    let places: Vec<i64> = (0..37).map(|i| i * i + 2 * i).collect();
+    let pattern = Layout::indexed_block(1, &places, &double).unwrap().resized(0, 16_000).unwrap();
+    let listed: Vec<i64> = (0..100).flat_map(|r| places.iter().map(move |p| r * 2000 + p)).collect();
+    let looped = Layout::contiguous(100, &pattern).unwrap().compile().unwrap();
+    let listed = Layout::indexed_block(1, &listed, &double).unwrap().resized(0, 1_600_000).unwrap();
+    assert_eq!(looped, listed.compile().unwrap());
+    assert!(looped.code.len() < 200, "{}", text::disassemble(&looped));
+
+    let vectors = Layout::contiguous(20, &Layout::vector(9, 1, 5, &double).unwrap()).unwrap();
+    let listed: Vec<i64> = (0..20).flat_map(|r| (0..9).map(move |i| r * 41 + i * 5)).collect();
+    let program = vectors.compile().unwrap();
+    assert_eq!(program, Layout::indexed_block(1, &listed, &double).unwrap().compile().unwrap());
+    assert_eq!(program.depth, 3, "a loop around a loop:\n{}", text::disassemble(&program));
+}
+
+#[test]
 fn contiguous_layouts_of_any_build_are_one_copy() {
     let byte = Layout::bytes(1).unwrap();
     let deep = (0..500).try_fold(byte, |l, i| match i % 3 {

@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: all that must hold before a change goes in. `.ci/run` calls this and nothing else.
 
-use crate::{codegen, fuzz, sh, test, tidy};
+use crate::{codegen, fuzz, nightly, sh, test, tidy};
 use anyhow::{Result, bail};
 use std::time::Instant;
 
@@ -25,6 +25,7 @@ const STEPS: &[Step] = &[
         sh::run(sh::cargo(arguments).env("RUSTDOCFLAGS", "-D warnings"))
     }),
     ("fuzz", || fuzz::run(&fuzz::Args::default())),
+    ("thread sanitizer", nightly::short),
     // Last, so that the runner's closing line is the last line of the log.
     ("test", || test::run(&test::Args::default())),
 ];

@@ -1,22 +1,46 @@
-//! `cargo xtask nightly`: what takes too long for every change: C programs and unit tests under ThreadSanitizer.
+//! `cargo xtask nightly`: what takes too long for every change. `.ci/nightly` calls this and nothing else.
 //!
-//! The compiler's sanitizer works with any toolchain when it is allowed to (`RUSTC_BOOTSTRAP`); what it lacks is a standard
-//! library compiled with it, for which a toolchain's sources are rarely installed. Hence `lapis_core::sync::blocking`, whose
-//! locks it sees through, and `bindings/lapi/tests/tsan`, which names what remains.
+//! * C programs and unit tests under ThreadSanitizer. The compiler's sanitizer works with any toolchain when it is allowed to
+//!   (`RUSTC_BOOTSTRAP`); what it lacks is a standard library compiled with it, for which a toolchain's sources are rarely
+//!   installed. Hence `lapis_core::sync::blocking`, whose locks it sees through, and `bindings/lapi/tests/tsan`, which names what
+//!   remains. `cargo xtask ci` runs the shortest part of it ([`short`]).
+//! * The copy engine of `lapis-dgsp` under AddressSanitizer: its tests run all of its `unsafe` code against lists of bytes.
+//! * Unit tests of the crates without system calls under Miri, where a toolchain has it.
+//! * Ten thousand endpoints of the packet engine in virtual time.
+//! * All tests with large doses: hundreds of kills, thousands of cases of each property.
+//!
+//! What a machine lacks is said in one line, and the rest runs.
 
-use crate::{sh, workspace};
+use crate::{sh, test, workspace};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
+    /// Only these parts (several with commas); all of them without it
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Part>,
     /// Only these C programs of bindings/lapi/tests/programs (several with commas); all that suit without it
     #[arg(long, value_delimiter = ',')]
     programs: Vec<String>,
-    /// Leave the unit tests out
+    /// Leave the unit tests out of ThreadSanitizer's part
     #[arg(long)]
     no_units: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// C programs and unit tests under ThreadSanitizer
+    Tsan,
+    /// The copy engine's tests under AddressSanitizer
+    Asan,
+    /// Unit tests under Miri
+    Miri,
+    /// Ten thousand endpoints of the packet engine
+    Endpoints,
+    /// All tests, with large doses
+    Tests,
 }
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -31,19 +55,124 @@ const UNSUITABLE: &[(&str, &str)] = &[
     ("lifecycle", "it forks while threads run, which the sanitizer refuses"),
 ];
 
+/// Crates that call no system: what Miri can run of them.
+const FOR_MIRI: &[&[&str]] = &[
+    &["-p", "lapis-dgsp", "--lib"],
+    &["-p", "lapis-core", "--lib", "wire::"],
+    &["-p", "lapis-collectives", "--lib"],
+];
+
+/// What `cargo xtask ci` runs under ThreadSanitizer: locks and contexts; rings and wake-ups among threads.
+const SHORT: [&[&str]; 2] =
+    [&["-p", "lapis-core", "--lib", "--test", "single_task"], &["-p", "lapis-shm", "--test", "local"]];
+
 pub(crate) fn run(args: &Args) -> Result<()> {
+    type Run = fn(&Args) -> Result<()>;
+    let parts: [(Part, &str, Run); 5] = [
+        (Part::Tsan, "ThreadSanitizer", sanitizer),
+        (Part::Asan, "AddressSanitizer", |_| copy_engine()),
+        (Part::Miri, "Miri", |_| miri()),
+        (Part::Endpoints, "ten thousand endpoints", |_| endpoints()),
+        (Part::Tests, "tests with large doses", |_| test::run(&test::Args::nightly())),
+    ];
+    let mut failed = Vec::new();
+    for (part, name, run) in parts {
+        if !args.only.is_empty() && !args.only.contains(&part) {
+            continue;
+        }
+        eprintln!("\n=== {name}");
+        match run(args) {
+            Ok(()) => eprintln!("=== {name}: ok"),
+            Err(error) => {
+                eprintln!("=== {name}: FAILED: {error:#}");
+                failed.push(name);
+            }
+        }
+    }
+    if !failed.is_empty() {
+        bail!("failed: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+/// ThreadSanitizer for every change: a few minutes.
+pub(crate) fn short() -> Result<()> {
+    if skips(missing_for_sanitizer(false)) {
+        return Ok(());
+    }
+    for tests in SHORT {
+        let mut cargo = sanitized(["test", "--quiet"].iter().chain(tests));
+        // The packet engine has no threads, and its simulator much to do.
+        sh::run(cargo.args(["--", "--skip", "reliable::"]))?;
+    }
+    Ok(())
+}
+
+/// Says what is missing, if something is.
+fn skips(missing: Option<String>) -> bool {
+    if let Some(missing) = &missing {
+        eprintln!("SKIPPED: {missing}");
+    }
+    missing.is_some()
+}
+
+fn missing_for_sanitizer(programs: bool) -> Option<String> {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
-        eprintln!("SKIPPED: the sanitizer is set up for {TARGET} only");
+        return Some(format!("ThreadSanitizer is set up for {TARGET} only"));
+    }
+    let sysroot = sh::output(Command::new("rustc").args(["--print", "sysroot"])).unwrap_or_default();
+    let libraries = Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).join("lib");
+    let runtime = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().ends_with("_rt.tsan.a");
+    if !std::fs::read_dir(&libraries).is_ok_and(|mut files| files.any(|f| f.is_ok_and(runtime))) {
+        return Some(format!(
+            "this Rust toolchain has no runtime of ThreadSanitizer in {}",
+            libraries.display()
+        ));
+    }
+    let library = sh::output(Command::new("gcc").arg("-print-file-name=libtsan.so")).unwrap_or_default();
+    if programs && !Path::new(library.trim()).is_absolute() {
+        return Some("gcc has no libtsan (Debian has it in libgcc-12-dev and libtsan2)".to_owned());
+    }
+    None
+}
+
+fn copy_engine() -> Result<()> {
+    // Doctests are left out: rustdoc wants flags of its own.
+    let mut cargo =
+        sh::cargo(["test", "--quiet", "-p", "lapis-dgsp", "--lib", "--tests", "--target", TARGET]);
+    cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
+    sh::run(cargo.env("CARGO_TARGET_DIR", workspace::target_dir().join("asan")))
+}
+
+/// Its figures are for whoever reads the log; it fails when an endpoint waits in vain.
+fn endpoints() -> Result<()> {
+    let example = ["--features", "sim", "--example", "reliable_10k"];
+    sh::run(sh::cargo(["run", "--release", "-p", "lapis-core"]).args(example))
+}
+
+fn miri() -> Result<()> {
+    let there = sh::output(sh::cargo(["miri", "--version"]).stderr(std::process::Stdio::null())).is_some();
+    let missing = "Miri is not installed (`rustup toolchain install nightly --component miri`, and make it the toolchain here)";
+    if skips((!there).then(|| missing.to_owned())) {
+        return Ok(());
+    }
+    for tests in FOR_MIRI {
+        let mut cargo = sh::cargo(["miri", "test", "--quiet"].iter().chain(*tests));
+        cargo.env("CARGO_TARGET_DIR", workspace::target_dir().join("miri"));
+        sh::run(cargo.env("PROPTEST_CASES", "8").env("MIRIFLAGS", "-Zmiri-disable-isolation"))?;
+    }
+    Ok(())
+}
+
+fn sanitizer(args: &Args) -> Result<()> {
+    if skips(missing_for_sanitizer(true)) {
         return Ok(());
     }
     let mut failed = Vec::new();
-    if !args.no_units {
-        let mut units = sanitized(["test", "-p", "lapis-core", "--lib", "--quiet"]);
-        if sh::run(&mut units).is_err() {
-            failed.push("unit tests".to_owned());
-        }
+    if !args.no_units && short().is_err() {
+        failed.push("unit tests".to_owned());
     }
-    sh::run(&mut sanitized(["build", "--quiet", "-p", "lapis-lapi", "-p", "lapis-shm", "-p", "lapis-udp"]))?;
+    sh::run(&mut sanitized(&["build", "--quiet", "-p", "lapis-lapi", "-p", "lapis-shm", "-p", "lapis-udp"]))?;
     // The launcher starts processes and is no part of what is looked at.
     sh::run(&mut sh::cargo(["build", "--quiet", "-p", "lapirun"]))?;
     for program in programs(args)? {
@@ -57,7 +186,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     if !failed.is_empty() {
-        bail!("under ThreadSanitizer: {}", failed.join(", "));
+        bail!("{}", failed.join(", "));
     }
     Ok(())
 }
@@ -74,7 +203,7 @@ fn options() -> String {
     format!("exitcode=66 history_size=4 suppressions={}", tests().join("tsan/suppressions.txt").display())
 }
 
-fn sanitized<const N: usize>(arguments: [&str; N]) -> Command {
+fn sanitized<'a>(arguments: impl IntoIterator<Item = &'a &'a str>) -> Command {
     let mut cargo = sh::cargo(arguments);
     cargo.args(["--target", TARGET]).env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", FLAGS);
     cargo.env("CARGO_TARGET_DIR", workspace::target_dir().join("tsan")).env("TSAN_OPTIONS", options());

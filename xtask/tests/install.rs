@@ -104,6 +104,7 @@ fn programs_build_against_an_installed_tree_and_run_anywhere() {
     let hello = examples().join("c/hello.c");
 
     the_library_has_its_name_and_versions(&tree);
+    programs_run_with_the_library_that_they_were_not_built_against(&tree, &dir.0, &hello);
     for file in [
         "include/lapi.h",
         "include/lapif.h",
@@ -153,10 +154,27 @@ fn the_library_has_its_name_and_versions(tree: &Tree) {
     assert!(good(bare("readelf").arg("-d").arg(&library)).contains("soname: [liblapi_r.so.1]"));
     let symbols = good(bare("readelf").args(["-W", "--dyn-syms"]).arg(&library));
     let defined = symbols.lines().filter(|l| !l.contains(" UND ") && l.contains(" GLOBAL "));
-    let (versioned, bare): (Vec<&str>, Vec<&str>) = defined.partition(|l| l.ends_with("@@LAPI_1.0"));
+    let (versioned, bare): (Vec<&str>, Vec<&str>) = defined.partition(|l| l.ends_with("@@liblapi_r.so.1"));
     assert!(versioned.iter().any(|l| l.contains(" LAPI_Put@")), "{symbols}");
     // The version's own name is a symbol as well.
-    assert!(bare.iter().all(|l| l.ends_with(" LAPI_1.0")), "{bare:?}");
+    assert!(bare.iter().all(|l| l.ends_with(" liblapi_r.so.1")), "{bare:?}");
+}
+
+/// The library that Cargo links and the installed one give their symbols the same versions.
+fn programs_run_with_the_library_that_they_were_not_built_against(tree: &Tree, dir: &Path, hello: &Path) {
+    let exe = std::env::current_exe().expect("a test knows its own path");
+    let cargos = exe.ancestors().nth(2).expect("tests lie in Cargo's output directory").to_owned();
+    let installed = tree.path("lib");
+    for (at_link, at_start) in [(&cargos, &installed), (&installed, &cargos)] {
+        let program = dir.join("linked-elsewhere");
+        let mut cc = bare("cc");
+        cc.arg(hello).arg("-o").arg(&program).arg("-I").arg(tree.path("include"));
+        good(cc.arg("-L").arg(at_link).arg("-llapi_r"));
+        let mut start = bare(&program);
+        let output = start.env("LD_LIBRARY_PATH", at_start).output().expect("the program starts");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !errors.contains("version"), "{at_start:?}: {errors}");
+    }
 }
 
 fn pkg_config(tree: &Tree, what: &[&str]) -> String {

@@ -158,7 +158,7 @@ module lapi
   integer, parameter :: LAPI_ATTN_FAILOVER_NO_POE = 489
   ! Failover is not available: the job uses a network device without support for it.
   integer, parameter :: LAPI_ATTN_FAILOVER_DEVICE = 490
-  integer, parameter :: LAPI_ATTN_FAILOVER_HALTED = 491 ! Failover stopped working because of an internal error.
+  integer, parameter :: LAPI_ATTN_FAILOVER_HALTED = 491 ! Failover has halted.
   integer, parameter :: LAPI_ERR_TGT_CONTEXT = 492 ! The remote context of the target is not valid.
   integer, parameter :: LAPI_ERR_SRC_CONTEXT = 493 ! The remote context of the source is not valid.
   integer, parameter :: LAPI_ERR_TGT_BUFHNDL = 494 ! The buffer handle of the target is not valid.

@@ -259,7 +259,7 @@
 ! Failover is not available: the job uses a network device without
 ! support for it.
       INTEGER, PARAMETER :: LAPI_ATTN_FAILOVER_DEVICE = 490
-! Failover stopped working because of an internal error.
+! Failover has halted.
       INTEGER, PARAMETER :: LAPI_ATTN_FAILOVER_HALTED = 491
 ! The remote context of the target is not valid.
       INTEGER, PARAMETER :: LAPI_ERR_TGT_CONTEXT = 492

@@ -177,7 +177,7 @@ typedef struct {
 #define LAPI_ATTN_FAILOVER_OLD_POE        488 /* Failover is not available: the launcher is too old. */
 #define LAPI_ATTN_FAILOVER_NO_POE         489 /* Failover is not available: the job was not started by a launcher that supports it. */
 #define LAPI_ATTN_FAILOVER_DEVICE         490 /* Failover is not available: the job uses a network device without support for it. */
-#define LAPI_ATTN_FAILOVER_HALTED         491 /* Failover stopped working because of an internal error. */
+#define LAPI_ATTN_FAILOVER_HALTED         491 /* Failover has halted. */
 #define LAPI_ATTN_BULK_ENABLED            499 /* Bulk transfer is on. */
 #define LAPI_ATTN_TASK_TIMEOUT            500 /* Tasks do not hear from one another; waiting for acknowledgements goes on. */
 #define LAPI_ATTN_VERSION                 501 /* The version of the LAPI library. */

@@ -224,7 +224,7 @@ pub const LAPI_ATTN_FAILOVER_OLD_POE: c_int = 488;
 pub const LAPI_ATTN_FAILOVER_NO_POE: c_int = 489;
 /// Failover is not available: the job uses a network device without support for it.
 pub const LAPI_ATTN_FAILOVER_DEVICE: c_int = 490;
-/// Failover stopped working because of an internal error.
+/// Failover has halted.
 pub const LAPI_ATTN_FAILOVER_HALTED: c_int = 491;
 /// The remote context of the target is not valid.
 pub const LAPI_ERR_TGT_CONTEXT: c_int = 492;

@@ -1,11 +1,13 @@
 //! From core's hooks to the handlers of C programs.
 
 use crate::abi::*;
+use crate::code::RELATIVE;
 use crate::{dgsp, handles, vector};
 use lapis_core::handlers::Incoming;
-use lapis_core::message::Destination;
+use lapis_core::message::{Destination, MAX_USER_HEADER};
 use lapis_core::{CompletionHandler, Context, Delivery, Notify, Run};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
+use std::mem::MaybeUninit;
 use std::ptr::{NonNull, null_mut};
 
 /// What `MAGIC` of a `lapi_return_info_t` holds: "LAPI".
@@ -17,15 +19,29 @@ pub(crate) const INTERNAL: u64 = 1 << 63;
 /// Calls the header handler of an active message.
 ///
 /// # Safety
-/// `handler` is the address of a header handler of this program, or a number with [`INTERNAL`] set.
+/// `handler` is the address of a header handler of this program, or has [`INTERNAL`] or [`RELATIVE`] set.
 //= LAPI Guide, LAPI_Amsend, the header handler
 pub(crate) unsafe fn header(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Delivery {
+    if handler & (INTERNAL | RELATIVE) != 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { not_by_address(context, handler, incoming) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { call(context, handler, incoming, 0) }
+}
+
+/// # Safety
+/// As for [`header`].
+unsafe fn not_by_address(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Delivery {
     if handler & INTERNAL != 0 {
         // SAFETY: the caller's promise.
         return unsafe { vector::arrived(context, handler, incoming) };
     }
-    // SAFETY: the caller's promise.
-    unsafe { call(context, handler, incoming, 0) }
+    match vector::handler_address(context, handler, incoming.source) {
+        // SAFETY: the caller's promise: a function of the program or of an object that the origin has loaded, too.
+        Some(address) => unsafe { call(context, address, incoming, 0) },
+        None => Delivery::bury(),
+    }
 }
 
 /// Calls a header handler by its address, for a message whose packets hold whole atoms of so many bytes, or anything with 0.
@@ -49,13 +65,37 @@ pub(crate) unsafe fn call(context: &Context, handler: u64, incoming: &Incoming<'
     let mut user_len = incoming.user_header.len() as c_uint;
     let mut completion: Option<compl_hndlr_t> = None;
     let mut argument = null_mut();
-    let user = incoming.user_header.as_ptr().cast_mut().cast();
+    let mut room = MaybeUninit::uninit();
+    let user = in_place_or_aligned(incoming.user_header, &mut room).cast_mut().cast();
     let handle = handles::for_handlers(context);
     // SAFETY: all pointers are valid during the call; msg_len is the first field of the structure that newer handlers take
     // it for.
     let buffer =
         unsafe { call(handle, user, &mut user_len, (&raw mut info).cast(), &mut completion, &mut argument) };
     delivery(context, incoming, &info, buffer, completion, argument, atom)
+}
+
+/// Room for the longest user header, where any structure may lie.
+type Room = MaybeUninit<[u64; MAX_USER_HEADER / 8]>;
+
+/// Where a handler finds the user header. Programs lay structures over it, so it begins at a multiple of eight, as packets of most
+/// transports do. Messages that share a datagram lie close together; theirs are copied.
+#[inline(always)]
+fn in_place_or_aligned(header: &[u8], room: &mut Room) -> *const u8 {
+    if header.as_ptr().addr().is_multiple_of(8) || header.is_empty() {
+        header.as_ptr()
+    } else {
+        aligned(header, room)
+    }
+}
+
+#[cold]
+fn aligned(header: &[u8], room: &mut Room) -> *const u8 {
+    let len = header.len().min(MAX_USER_HEADER);
+    let to = room.as_mut_ptr().cast::<u8>();
+    // SAFETY: the room is that long, and nobody else's.
+    unsafe { std::ptr::copy_nonoverlapping(header.as_ptr(), to, len) };
+    to
 }
 
 //= LAPI Guide, The enhanced header handler interface, ret_flags and ctl_flags

@@ -29,6 +29,8 @@ pub(crate) struct Instance {
     pub(crate) handle: lapi_handle_t,
     /// Whether the program asked for the persistent subsystem.
     pub(crate) persistent: bool,
+    /// Where header handlers are, here and at other tasks.
+    pub(crate) code: crate::code::Code,
     /// ACK_THRESHOLD.
     pub(crate) ack_threshold: AtomicI32,
     /// MAX_PKT_SZ: user header and data that fit one packet to any task.

@@ -4,6 +4,7 @@
 //! * [`exports`]: the exported symbols, generated: each `LAPI_*` and `PLAPI_*` goes to one function of `calls`;
 //! * [`fortran`]: the same subroutines for Fortran;
 //! * `calls`: the subroutines: check what the guide says that they check, translate, call core;
+//! * `code`: addresses of functions here as other tasks understand them;
 //! * `handles`: from handles to contexts, the only mutable statics of the project;
 //! * `handlers`: from core's hooks to the C handlers of programs;
 //! * `vector`: layouts of non-contiguous data and the messages that carry them;
@@ -21,6 +22,7 @@ pub mod exports;
 pub mod fortran;
 
 mod calls;
+mod code;
 mod dgsp;
 mod diagnostics;
 mod failure;

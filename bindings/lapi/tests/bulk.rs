@@ -69,3 +69,32 @@ fn variables_and_hints_decide_and_refused_steps_are_replaced_by_packets() {
         }
     }
 }
+
+#[test]
+fn hints_count_for_layouts_that_are_one_piece_at_the_origin() {
+    let program = compile(&[source("jobs/bulk_layouts.c")], &[]);
+    let (yes, no) = (LAPI_USE_BULK_XFER, LAPI_NOT_USE_BULK_XFER);
+    let in_bulk = [1, 400_000, 0];
+    let wanted = ("MP_USE_BULK_XFER", "yes");
+    let cases = [
+        (None, yes, in_bulk),
+        (None, 0, [0; 3]),
+        (Some(wanted), 0, in_bulk),
+        (Some(wanted), no, [0; 3]),
+        (Some(wanted), yes | no, [0; 3]),
+    ];
+    for transport in transports() {
+        for (env, flags, expected) in cases {
+            let mut job = Job::of(2).env("LAPIS_TRANSPORT", transport).env("LAPIS_LOG", "lapis=info");
+            if let Some((name, value)) = env {
+                job = job.env(name, value);
+            }
+            let end = job.arg(&flags.to_string()).run(&program).success();
+            if transport == "shm" && !copies(&end) {
+                return;
+            }
+            let expected = if transport == "shm" { expected } else { [0; 3] };
+            assert_eq!(counts(&end.stdout()), [expected; 2], "{transport} {env:?} {flags}");
+        }
+    }
+}

@@ -40,6 +40,7 @@ use lapis_core::transport::PeerId;
 use lapis_core::{
     CompletionHandler, Context, Delivery, Error, HandlerId, Incoming, LapiCode, Memory, Result, Run,
 };
+use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -252,6 +253,10 @@ impl Gather for Borrowed {
         // SAFETY: as above.
         unsafe { self.layout.as_ref() }.descriptor().atom_size.max(1) as u64
     }
+
+    fn local(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
 }
 
 /// Where a message goes. Whoever made it checked that the message's bytes lie in the memory.
@@ -313,6 +318,29 @@ impl Scatter for Target {
                 None => self.layout.unpack_from(self.base, position, bytes),
             }
         };
+        self.note(stored);
+    }
+
+    unsafe fn fetch(&mut self, position: u64, from: &dyn Any, len: u64) -> bool {
+        let Some(origin) = from.downcast_ref::<Borrowed>() else { return false };
+        // SAFETY: the sender waits.
+        let (src, dst) = (unsafe { origin.layout.as_ref() }, &*self.layout);
+        let known = src.is_compiled() && dst.is_compiled() && !self.failed;
+        // The memory of both may be the same.
+        if !known || !lapis_dgsp::apart(src, origin.base, dst, self.base, position + len) {
+            return false;
+        }
+        // SAFETY: the sender waits and has checked its side, whoever made this checked the other, and they were just found
+        // to have no byte in common.
+        let stored =
+            unsafe { lapis_dgsp::copy(src, origin.base, position, dst, self.base, position, len as usize) };
+        self.note(stored);
+        true
+    }
+}
+
+impl Target {
+    fn note(&mut self, stored: std::result::Result<usize, lapis_dgsp::Error>) {
         if let Err(error) = stored {
             self.failed = true;
             let code = LapiCode::from_i32(error.code as i32).unwrap_or(LapiCode::ERR_DGSP_OTHER);

@@ -2,6 +2,7 @@
 
 use lapis::core::bootstrap::singleton;
 use lapis::core::config::Environment;
+use lapis::core::stats::Path;
 use lapis::layouts::{self, Accumulate, Layout, Layouts, Operand, Operation, Registered};
 use lapis::{Context, Delivery, Error, HandlerId, Incoming, LapiCode};
 use std::sync::{Arc, Mutex, mpsc};
@@ -71,6 +72,58 @@ fn layouts_of_all_lengths_arrive_as_packing_and_unpacking_say() {
         });
         assert!(got.expect("it has arrived") == expected, "{len} bytes");
     }
+    assert!(errors.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_layout_to_this_task_goes_without_packets() {
+    let (context, errors) = alone();
+    let len = 3_000_000;
+    let memory: Vec<u8> = (0..5_000_040u32).map(|i| (i * 7 + i / 255) as u8).collect();
+    let (source, target) = (registered(&strided(5, 24, 40)), registered(&strided(3, 16, 48)));
+    let mut packed = vec![0; len];
+    source.pack_slice(&memory, 8, 0, &mut packed).unwrap();
+    let mut expected = vec![0xee; 8_000_000];
+    target.unpack_slice(&mut expected, 5, 0, &packed).unwrap();
+    for place in [&target, &source] {
+        let mut expected = vec![0xee; 8_000_000];
+        place.unpack_slice(&mut expected, 5, 0, &packed).unwrap();
+        let place = Arc::clone(place);
+        let before = *context.statistics().path(Path::Local);
+        let got = deliver(&context, (&source, &memory, 8), len as u64, move |context, message, keep| {
+            layouts::receive(context, message, &place, vec![0xee; 8_000_000], 5, move |memory| {
+                keep.send(memory).unwrap();
+            })
+        });
+        assert!(got.expect("it has arrived") == expected);
+        let after = *context.statistics().path(Path::Local);
+        // The announcement, its answer, and a fence's.
+        assert!(after.packets_sent - before.packets_sent <= 4, "{before:?} {after:?}");
+        assert_eq!(after.data_sent - before.data_sent, len as u64);
+    }
+    assert!(errors.lock().unwrap().is_empty());
+}
+
+#[test]
+fn blocks_of_one_memory_move_in_between_each_other() {
+    let (context, errors) = alone();
+    let memory = Arc::new(context.alloc(400_000).unwrap());
+    let old: Vec<u8> = (0..400_000u32).map(|i| (i * 7 + i / 255) as u8).collect();
+    memory.write(0, &old);
+    let every_other = registered(&strided(1000, 100, 200));
+    let (place, here) = (Arc::clone(&every_other), Arc::downgrade(&memory));
+    context
+        .set_handler(HERE, move |context, message| {
+            let Some(here) = here.upgrade() else { return Delivery::bury() };
+            layouts::receive_into(context, message, &place, &here, 100)
+        })
+        .unwrap();
+    context.send_layout_of(0, HERE, &[], &every_other, &memory, 0, 100_000).unwrap();
+    context.fence().unwrap();
+    let mut new = vec![0; 400_000];
+    memory.read(0, &mut new);
+    let moved = |i: usize| if i < 200_000 && i % 200 >= 100 { i - 100 } else { i };
+    assert!((0..400_000).all(|i| new[i] == old[moved(i)]));
     assert!(errors.lock().unwrap().is_empty());
 }
 

@@ -182,7 +182,7 @@ variables! {
         group: Diagnostics,
         kind: Kind::Text,
         help: "Seeded faults in every transport, for tests, as in seed=7,drop=1%,dup=1%,delay=200us",
-        more: "Datagrams: drop, dup, reorder, corrupt (a part, as 0.01 or 1%), delay (the longest). Reliable transports: delay, again.",
+        more: "Datagrams: drop, dup, reorder, corrupt (a part, as 0.01 or 1%), delay and cut (the longest; a path that is cut carries nothing for a while). Reliable transports: delay, again.",
         source: "Lapis",
     }
     ack_thresh: u32 = "MP_ACK_THRESH", "30" {
@@ -196,14 +196,14 @@ variables! {
         group: Tuning,
         kind: number(Unit::Microseconds, 10001, INT_MAX),
         help: "Interval of the timer that looks after acknowledgements and retransmission",
-        more: "An upper bound: Lapis retransmits earlier where the path's round-trip time tells it that a packet is lost.",
+        more: "An upper bound: Lapis retransmits as soon as the path's round-trip time tells that a packet is lost, and asks again at growing intervals, which this variable bounds: while it is not set, by 100 ms; by a minute at most.",
         source: "LAPI Guide, table 40",
     }
     retransmit_interval: u64 = "MP_RETRANSMIT_INTERVAL", "1000000" {
         group: Tuning,
         kind: number(Unit::Count, 1000, INT_MAX),
         help: "How many polling loops pass between checks for packets to retransmit",
-        more: "An upper bound that has no effect: each poll looks whether a retransmission is due, which costs nothing.",
+        more: "An upper bound: the timer asks as a rule before. After so many polls what no answer came to within the usual round-trip time is asked for again, even where the timer's growing intervals would wait for longer.",
         source: "LAPI Guide, table 40",
     }
     rexmit_buf_cnt: usize = "MP_REXMIT_BUF_CNT", "128" {
@@ -273,29 +273,29 @@ variables! {
     euidevice: Option<String> = "MP_EUIDEVICE", unset {
         group: Launcher,
         kind: Kind::Text,
-        help: "The network adapter or set of adapters to use, such as en0, sn_single or sn_all",
-        more: "Read by the launcher.",
+        help: "The network interface that UDP uses, such as en0, or sn_single or sn_all",
+        more: "sn_all asks for an instance on each network that two tasks share, up to eight; sn_single leaves the number to MP_INSTANCES.",
         source: "LAPI Guide, table 41",
     }
     euilib: EuiLib = "MP_EUILIB", "ip" {
         group: Launcher,
         kind: Kind::Choice { words: EuiLib::WORDS, case_sensitive: true },
         help: "Which communication library carries the job between nodes: UDP/IP or user space",
-        more: "ip uses the udp transport; us uses adapter windows.",
+        more: "ip uses the udp transport. us asks for a transport named hps, for the adapter windows that it means: without one, initialization fails and says so.",
         source: "LAPI Guide, table 41",
     }
     infolevel: u32 = "MP_INFOLEVEL", "0" {
         group: Launcher,
         kind: number(Unit::Count, 0, 6),
         help: "How much is reported; from 2 on, LAPI prints its version and build",
-        more: "",
+        more: "From 1 on, attention messages about what was asked for and can't be had, such as failover. 3 to 6 say no more: LAPIS_LOG and MP_LAPI_TRACE_LEVEL do.",
         source: "LAPI Guide, table 41",
     }
     instances: Option<Instances> = "MP_INSTANCES", unset {
         group: Launcher,
         kind: Kind::Instances,
-        help: "How many network instances each task gets",
-        more: "Read by the launcher.",
+        help: "How many network instances each task gets: over UDP, interfaces that share its traffic",
+        more: "An interface counts once, however many addresses it has. max takes all interfaces there are, eight at most.",
         source: "LAPI Guide, table 41",
     }
     bind: BindMode = "LAPIS_BIND", "none" {
@@ -372,14 +372,14 @@ variables! {
         group: Standalone,
         kind: Kind::InetAddrs,
         help: "Address and adapter of each network instance of this task, for UDP/IP",
-        more: "",
+        more: "Addresses of IPv6 may stand in brackets, as in @2:[fd00:1::5],en0:[fd00:2::5],en1. An address that several adapters have, such as one of link-local scope, is taken from the adapter that is named.",
         source: "LAPI Guide, table 43",
     }
     network: Option<NetworkWindows> = "MP_LAPI_NETWORK", unset {
         group: Standalone,
         kind: Kind::NetworkWindows,
         help: "Window and adapter of each network instance of this task, for user space",
-        more: "",
+        more: "Tasks started by hand with MP_EUILIB=us must have it. Linux has no adapter windows, so that it has no other effect, which is said from MP_INFOLEVEL 1 on.",
         source: "LAPI Guide, table 43",
     }
     init_timeout: Duration = "LAPIS_INIT_TIMEOUT", "60" {

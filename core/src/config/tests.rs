@@ -1,7 +1,7 @@
 use super::*;
 use crate::error::Error;
 use std::collections::HashSet;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 fn parse(pairs: &[(&str, &str)]) -> Result<(Config, Vec<Warning>), ConfigError> {
@@ -137,9 +137,23 @@ fn standalone_variables() {
     ])
     .unwrap();
     assert_eq!(config.common_tasks.as_ref().unwrap().0, [0, 2, 3]);
-    assert_eq!(config.inet_addr.as_ref().unwrap().0[1], (Ipv4Addr::new(192, 161, 1, 1), "sn1".to_owned()));
+    assert_eq!(
+        config.inet_addr.as_ref().unwrap().0[1],
+        (IpAddr::V4(Ipv4Addr::new(192, 161, 1, 1)), "sn1".to_owned())
+    );
     assert_eq!(config.network.as_ref().unwrap().0, [(164, "sn0".to_owned())]);
     assert_eq!(*config.instances, Some(Instances::Max));
+}
+
+#[test]
+fn addresses_of_ipv6_stand_in_brackets_or_bare() {
+    let of = |text: &str| parse(&[("MP_LAPI_INET_ADDR", text)]).unwrap().0.inet_addr.get().clone().unwrap();
+    let mixed = of("@3:[fd17:1::5],en0:fd17:2::5,en1:10.0.0.1,en2");
+    let list: Vec<String> = mixed.0.iter().map(|(ip, name)| format!("{ip} {name}")).collect();
+    assert_eq!(list, ["fd17:1::5 en0", "fd17:2::5 en1", "10.0.0.1 en2"]);
+    assert_eq!(mixed.to_string(), "@3:[fd17:1::5],en0:[fd17:2::5],en1:10.0.0.1,en2");
+    assert_eq!(of(&mixed.to_string()), mixed);
+    assert_eq!(of("@1>[::1],lo").0.len(), 1);
 }
 
 #[test]
@@ -148,6 +162,19 @@ fn malformed_standalone_variables() {
         refused("MP_COMMON_TASKS", bad);
     }
     for bad in ["1:10.0.0.1,a", "@2:10.0.0.1,a", "@1:10.0.0,a", "@1:10.0.0.1", "@1:10.0.0.1,", "@1", "@"] {
+        refused("MP_LAPI_INET_ADDR", bad);
+    }
+    for bad in [
+        "@1:[10.0.0.1],a",
+        "@1:[fd00::1,a",
+        "@1:fd00::1],a",
+        "@1:fd00::1",
+        "@1:[fd00::1]:a",
+        "@1:fe80::1%a,a",
+    ] {
+        refused("MP_LAPI_INET_ADDR", bad);
+    }
+    for bad in ["@1:10.0.0.1,a:", "@2:10.0.0.1:10.0.0.2,a", "@2:10.0.0.1,:10.0.0.2,a"] {
         refused("MP_LAPI_INET_ADDR", bad);
     }
     refused("MP_LAPI_NETWORK", "@1:sn0,164");

@@ -1,16 +1,17 @@
 //! Structured values of the guide's standalone variables (LAPI Guide, "Standalone setup").
 
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 /// MP_COMMON_TASKS: the other tasks on this node, `count:task:task...`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommonTasks(pub Vec<u32>);
 
-/// MP_LAPI_INET_ADDR: address and adapter of each network instance, `@count:address,adapter:...`.
+/// MP_LAPI_INET_ADDR: address and adapter of each network instance, `@count:address,adapter:...`. Addresses of
+/// IPv6 may stand in brackets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct InetAddrs(pub Vec<(Ipv4Addr, String)>);
+pub struct InetAddrs(pub Vec<(IpAddr, String)>);
 
 /// MP_LAPI_NETWORK: window and adapter of each network instance, `@count:window,adapter:...`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,8 +76,14 @@ impl FromStr for InetAddrs {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        instances(text, |address| address.parse().map_err(|_| format!("`{address}` is not an IPv4 address")))
-            .map(Self)
+        let parse = |text: &str| -> Result<IpAddr, String> {
+            let wrong = |_| format!("`{text}` is not an IP address");
+            match text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
+                Some(inner) => inner.parse::<Ipv6Addr>().map(IpAddr::V6).map_err(wrong),
+                None => text.parse().map_err(wrong),
+            }
+        };
+        instances(text, parse).map(Self)
     }
 }
 
@@ -89,18 +96,27 @@ impl FromStr for NetworkWindows {
     }
 }
 
-/// `@count:first,adapter:first,adapter...`. The guide also prints `>` after the count.
+/// `@count:first,adapter:first,adapter...`. The guide also prints `>` after the count. What stands first ends at a comma and may
+/// contain colons, as addresses of IPv6 do; names of adapters don't.
 fn instances<T>(text: &str, first: impl Fn(&str) -> Result<T, String>) -> Result<Vec<(T, String)>, String> {
     let rest = text.strip_prefix('@').ok_or("the value does not begin with @")?;
-    let (count, rest) = rest.split_once([':', '>']).ok_or("nothing follows the number of instances")?;
-    let pairs: Vec<(T, String)> = rest
-        .split(':')
-        .map(|pair| match pair.split_once(',') {
-            Some((_, "")) => Err(format!("`{pair}` names no adapter")),
-            Some((value, adapter)) => Ok((first(value)?, adapter.to_owned())),
-            None => Err(format!("`{pair}` names no adapter")),
-        })
-        .collect::<Result<_, _>>()?;
+    let (count, mut rest) = rest.split_once([':', '>']).ok_or("nothing follows the number of instances")?;
+    let mut pairs = Vec::new();
+    loop {
+        let (value, others) = rest.split_once(',').ok_or_else(|| format!("`{rest}` names no adapter"))?;
+        let (adapter, after) = match others.split_once(':') {
+            Some((adapter, after)) => (adapter, Some(after)),
+            None => (others, None),
+        };
+        if adapter.is_empty() {
+            return Err(format!("`{value},` names no adapter"));
+        }
+        pairs.push((first(value)?, adapter.to_owned()));
+        match after {
+            Some(after) => rest = after,
+            None => break,
+        }
+    }
     check_count(count, pairs.len())?;
     Ok(pairs)
 }
@@ -123,7 +139,10 @@ impl fmt::Display for CommonTasks {
 impl fmt::Display for InetAddrs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "@{}", self.0.len())?;
-        self.0.iter().try_for_each(|(address, adapter)| write!(f, ":{address},{adapter}"))
+        self.0.iter().try_for_each(|(address, adapter)| match address {
+            IpAddr::V4(address) => write!(f, ":{address},{adapter}"),
+            IpAddr::V6(address) => write!(f, ":[{address}],{adapter}"),
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use crate::lock::ContextLock;
 use crate::message::State;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use crate::transport::abi::TransportOps;
-use crate::transport::{Caps, Link, PeerId, Registry};
+use crate::transport::{Caps, FailoverTrouble, Link, PeerId, Registry};
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::net::SocketAddr;
@@ -37,10 +37,15 @@ pub struct RawHooks {
     /// Called with errors that belong to no call and the peer they concern. True: handled, go on without the peer;
     /// false: waits that may need the peer fail.
     pub error: Option<Box<ErrorHandler>>,
+    /// Called with what keeps one network path from taking another's place, and the details. Without it, that is logged.
+    pub failover: Option<Box<FailoverHandler>>,
 }
 
 /// See [`RawHooks::error`].
 pub type ErrorHandler = dyn Fn(&Context, &Error, PeerId) -> bool + Send + Sync;
+
+/// See [`RawHooks::failover`]. Runs under the lock.
+pub type FailoverHandler = dyn Fn(&Context, FailoverTrouble, &str) + Send + Sync;
 
 /// Sets up a [`Context`].
 ///
@@ -166,6 +171,7 @@ impl ContextBuilder {
         // Where tasks outnumber cores, whoever spins keeps another from working.
         let spin = if crowded { Duration::ZERO } else { *config.spin.get() };
         let interrupts = *config.interrupt.get();
+        let again = job.entry() == bootstrap::Entry::Again;
         let shared = Shared {
             task: job.task(),
             tasks: job.tasks(),
@@ -201,9 +207,14 @@ impl ContextBuilder {
             clock: Instant::now(),
             bootstrap: Mutex::new(job),
             users: AtomicUsize::new(1),
+            beginnings: AtomicU32::new(0),
             copied: Default::default(),
         };
         let context = Context { shared: Arc::new(shared) };
+        if again {
+            let _held = context.guard();
+            context.end_collectives(context.task());
+        }
         if interrupts && context.tasks() > 1 {
             let _held = context.guard();
             // SAFETY: the lock is held and nothing below calls out.
@@ -212,6 +223,7 @@ impl ContextBuilder {
             }
             context.ensure_progress_thread()?;
         }
+        context.tell_of_failover();
         Ok(context)
     }
 

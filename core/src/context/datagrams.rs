@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::message::State;
 use crate::reliable::Event;
 use crate::sync::Ordering;
-use crate::transport::{Link, PeerId, RawSlice, Status};
+use crate::transport::{FailoverTrouble, Link, PeerId, RawSlice, Status};
 use crate::wire::{Encoded, Header};
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,29 @@ impl Context {
             }
             handled += 1;
         }
+        // SAFETY: as above.
+        if let Some(troubles) = unsafe { self.state() }.engine_at(index).and_then(|(_, d)| d.troubles()) {
+            self.failover_troubled(&troubles);
+        }
         handled
+    }
+
+    /// Tells whoever cares what the transports said about failover while they were set up.
+    pub(super) fn tell_of_failover(&self) {
+        let _held = self.guard();
+        // SAFETY: the lock is held and the reference ends before anybody is told.
+        let troubles: Vec<_> = unsafe { self.state() }.engines().filter_map(|(_, d)| d.troubles()).collect();
+        self.failover_troubled(&troubles.concat());
+    }
+
+    #[cold]
+    fn failover_troubled(&self, troubles: &[(FailoverTrouble, String)]) {
+        for (trouble, text) in troubles {
+            match &self.shared.hooks.failover {
+                Some(hook) => hook(self, *trouble, text),
+                None => tracing::warn!("failover between network paths: {text}"),
+            }
+        }
     }
 
     /// Tries to hand a packet to the engine of a peer's link.
@@ -160,7 +182,13 @@ impl Context {
                     tracing::debug!(peer, path, "the path does not answer; it is asked again and again");
                 }
             }
-            Event::PathUp { peer, path } => tracing::debug!(peer, path, "a path answers again"),
+            Event::PathUp { peer, path } => {
+                if self.paths_to(peer).len() > 1 {
+                    tracing::info!(peer, path, "a path answers again");
+                } else {
+                    tracing::debug!(peer, path, "the path answers again");
+                }
+            }
             Event::MaxPayload { peer, bytes } => tracing::debug!(peer, bytes, "largest packet changed"),
             // Whoever purges ends all loans.
             Event::Acked { .. } | Event::Purged { .. } => {}

@@ -18,7 +18,7 @@ mod terminate;
 mod wait;
 
 pub use attributes::HandlerId;
-pub use builder::{ContextBuilder, ErrorHandler, RawHooks};
+pub use builder::{ContextBuilder, ErrorHandler, FailoverHandler, RawHooks};
 pub use memory::{Memory, RemoteMemory};
 pub(crate) use peers::{Peer, PeerState, Route};
 pub use progress::Polled;
@@ -82,6 +82,8 @@ pub(crate) struct Shared {
     clock: std::time::Instant,
     bootstrap: std::sync::Mutex<Box<dyn crate::bootstrap::Bootstrap>>,
     users: AtomicUsize,
+    /// How often everything began anew with a peer, whichever.
+    pub(crate) beginnings: AtomicU32,
     /// Bytes that went to and came from other tasks, and this task itself, without any packet.
     pub(crate) copied: [[AtomicU64; 2]; 2],
 }

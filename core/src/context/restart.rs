@@ -43,6 +43,7 @@ impl Context {
                 // SAFETY: as above.
                 let p = unsafe { &mut self.state().peers[peer as usize] };
                 (p.process, p.dead, p.farewell) = (Some(epoch), false, false);
+                self.end_collectives(peer);
                 // What the former process has mapped here is no longer its successor's.
                 self.shared.windows[peer as usize].close();
                 tracing::info!(peer, "another process has taken the place of the task's former one");
@@ -57,6 +58,12 @@ impl Context {
                 false
             }
         }
+    }
+
+    /// Whether a process that has taken a task's place can be told from the former one.
+    pub(crate) fn replacements_show(&self) -> bool {
+        let job = self.shared.bootstrap.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        job.entry() != Entry::Once
     }
 
     /// Leads packets for a peer to where its card says. The lock is held.
@@ -150,6 +157,21 @@ impl Context {
             what: e.to_string(),
             source: None,
         })
+    }
+
+    /// How often everything began anew with any task. Costs no more than a look, so that waits may ask.
+    pub fn beginnings(&self) -> u32 {
+        self.shared.beginnings.load(Ordering::Relaxed)
+    }
+
+    /// How often everything began anew with a task: it was purged, has purged this one, or was started anew. 0 for this task itself.
+    pub fn beginnings_with(&self, peer: PeerId) -> u32 {
+        if peer >= self.shared.tasks {
+            return 0;
+        }
+        let _held = self.guard();
+        // SAFETY: the lock is held and the reference ends here.
+        unsafe { self.state() }.peers[peer as usize].life
     }
 
     /// The network paths to a task, by number: whether each carries data at present. Empty where there is only one way.

@@ -33,7 +33,9 @@ use crate::reliable::{
     Body, Delivery, Engine, Event as EngineEvent, JobAuth, Lane, Memory, NO_TOKEN, Nanos, PathInfo,
     PathState, Segment, SubmitError, Transmit, Verdict,
 };
-use crate::transport::{Caps, DatagramBatch, Event, EventKind, Link, PeerId, RawSlice, Status};
+use crate::transport::{
+    Caps, DatagramBatch, Event, EventKind, FailoverTrouble, Link, PeerId, RawSlice, Status,
+};
 use crate::wire::Kind;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -107,6 +109,8 @@ pub(crate) struct Datagrams {
     joined: Vec<Box<[u8]>>,
     /// What the engine said while datagrams were taken.
     said: VecDeque<EngineEvent>,
+    /// What the transport said about failover.
+    troubles: Vec<(FailoverTrouble, String)>,
     /// Largest datagram of any path.
     datagram: usize,
     /// Datagrams in a full batch, and bytes that fill one: so many wait for company at most.
@@ -116,6 +120,8 @@ pub(crate) struct Datagrams {
     alone: bool,
     /// Polls since something was found.
     idle: u32,
+    /// MP_RETRANSMIT_INTERVAL.
+    checks: setup::Checks,
 }
 
 // SAFETY: the pointers in `events` and `slices` are scratch: nothing in them is used after the call that filled them.
@@ -302,7 +308,8 @@ impl Datagrams {
             return Ok(0);
         }
         let n = link.poll(&mut self.events[..])?;
-        if n == 0 && spinning && !self.idle.is_multiple_of(CLOCK) {
+        let check = self.checks.count();
+        if n == 0 && spinning && !check && !self.idle.is_multiple_of(CLOCK) {
             return Ok(usize::from(behind || self.holds_back()));
         }
         self.engine.postpone_acks(spinning);
@@ -319,6 +326,9 @@ impl Datagrams {
         let due = self.engine.next_timeout().is_some_and(|at| at <= now);
         if due {
             self.engine.on_timeout(now);
+        }
+        if check {
+            self.engine.check_unanswered(now);
         }
         if n > 0 {
             self.idle = 0;
@@ -376,6 +386,10 @@ impl Datagrams {
                 self.engine.note_overflow(now, event.len);
                 Ok(())
             }
+            k if k == EventKind::Failover as u32 => {
+                self.troubles.extend(trouble(event));
+                Ok(())
+            }
             kind => {
                 tracing::debug!(kind, "unknown event of a datagram transport ignored");
                 Ok(())
@@ -408,6 +422,12 @@ impl Datagrams {
     /// What the engine has to say.
     pub(crate) fn event(&mut self) -> Option<EngineEvent> {
         self.said.pop_front().or_else(|| self.engine.poll_event())
+    }
+
+    /// What the transport has to say about failover.
+    #[inline]
+    pub(crate) fn troubles(&mut self) -> Option<Vec<(FailoverTrouble, String)>> {
+        (!self.troubles.is_empty()).then(|| std::mem::take(&mut self.troubles))
     }
 
     /// When the engine wants to be polled if nothing arrives, as a span from now.
@@ -499,6 +519,19 @@ fn lane_of(kind: u8) -> Lane {
         | 1 << Kind::FenceReply as u32
         | 1 << Kind::Goodbye as u32;
     if kind < 32 && REPLIES >> kind & 1 == 1 { Lane::Reply } else { Lane::Request }
+}
+
+/// What an event says about failover. The transport has not been polled since.
+#[cold]
+fn trouble(event: &Event) -> Option<(FailoverTrouble, String)> {
+    let text = if event.len == 0 || event.data.is_null() {
+        String::new()
+    } else {
+        // SAFETY: the transport keeps the bytes valid until its next poll.
+        let bytes = unsafe { std::slice::from_raw_parts(event.data, event.len as usize) };
+        String::from_utf8_lossy(bytes).into_owned()
+    };
+    Some((FailoverTrouble::from_raw(event.status)?, text))
 }
 
 /// Whether a packet's kind says that others of its message follow at once.

@@ -1,8 +1,8 @@
 //! Engines from the configuration and from what transports say about their paths.
 
 use super::clock::Clock;
-use super::{BATCH, Datagrams};
-use crate::config::Config;
+use super::{BATCH, Datagrams, trouble};
+use crate::config::{Config, Origin};
 use crate::error::{Error, Result};
 use crate::reliable::{Engine, EngineConfig, JobAuth, Nanos, PathInfo, Transmit};
 use crate::transport::{Event, EventKind, Link, PeerId};
@@ -17,8 +17,10 @@ pub(crate) struct Timing {
     pub(crate) timeout: Option<Duration>,
     /// MP_ACK_THRESH.
     pub(crate) ack_threshold: u32,
-    /// MP_POLLING_INTERVAL.
-    pub(crate) retransmit_max: Duration,
+    /// MP_POLLING_INTERVAL, if it is set.
+    pub(crate) retransmit_max: Option<Duration>,
+    /// MP_RETRANSMIT_INTERVAL.
+    pub(crate) polls_between_checks: u64,
 }
 
 impl Timing {
@@ -26,7 +28,11 @@ impl Timing {
         Self {
             timeout: (!*config.notimeout.get()).then_some(*config.timeout.get()),
             ack_threshold: *config.ack_thresh.get(),
-            retransmit_max: *config.polling_interval.get(),
+            retransmit_max: match config.polling_interval.origin() {
+                Origin::Default => None,
+                _ => Some(*config.polling_interval.get()),
+            },
+            polls_between_checks: *config.retransmit_interval.get(),
         }
     }
 }
@@ -57,6 +63,7 @@ impl Datagrams {
         let name = link.name();
         let failed = |what: String| Error::Transport { transport: name.into(), what, source: None };
         let mut paths: Vec<(PeerId, PathInfo)> = Vec::new();
+        let mut troubles = Vec::new();
         loop {
             let mut events = [Event::EMPTY; BATCH];
             let n = link.poll(&mut events).map_err(|s| failed(format!("polling it failed ({s:?})")))?;
@@ -64,18 +71,13 @@ impl Datagrams {
                 let path_id = u8::try_from(event.token).unwrap_or(u8::MAX);
                 paths.push((event.peer, PathInfo { path_id, max_datagram: event.len as usize }));
             }
+            let failover = events.iter().take(n).filter(|e| e.kind == EventKind::Failover as u32);
+            troubles.extend(failover.filter_map(trouble));
             if n == 0 {
                 break;
             }
         }
-        let config = EngineConfig {
-            ack_threshold: timing.ack_threshold.clamp(1, 31) as u8,
-            retransmit_max: (timing.retransmit_max.as_nanos() as Nanos)
-                .min(EngineConfig::default().retransmit_max),
-            peer_timeout: timing.timeout.map(|t| t.as_nanos() as Nanos),
-            receive_buffer: link.limits().receive_buffer.max(64 << 10),
-            ..EngineConfig::default()
-        };
+        let config = engine_config(timing, link.limits().receive_buffer);
         let (batch_datagrams, batch_bytes) = (config.batch_datagrams, config.batch_bytes);
         let key = job_key(parties.job, parties.context);
         let mut engine = Engine::new(config, parties.task, key, JobAuth::new(parties.secret))
@@ -107,13 +109,56 @@ impl Datagrams {
             units: Vec::new(),
             joined: Vec::new(),
             said: VecDeque::new(),
+            troubles,
             datagram,
             batch,
             // Packets of long messages are a little shorter than datagrams.
             company: batch * datagram - datagram.div_ceil(if batch > 1 { 2 } else { 8 }),
             alone: parties.alone,
             idle: 0,
+            checks: Checks::every(timing.polls_between_checks),
         })
+    }
+}
+
+/// How an engine is told what the user set.
+fn engine_config(timing: Timing, receive_buffer: u32) -> EngineConfig {
+    let default = EngineConfig::default();
+    let nanos = |t: Duration| Nanos::try_from(t.as_nanos()).unwrap_or(Nanos::MAX);
+    EngineConfig {
+        ack_threshold: timing.ack_threshold.clamp(1, 31) as u8,
+        // A user who sets hours means "hardly ever": a minute is what the engine knows.
+        retransmit_max: timing.retransmit_max.map_or(default.retransmit_max, |t| nanos(t).min(LONGEST_PAUSE)),
+        peer_timeout: timing.timeout.map(nanos),
+        receive_buffer: receive_buffer.max(64 << 10),
+        ..default
+    }
+}
+
+/// The longest pause between two retransmissions that an engine takes.
+const LONGEST_PAUSE: Nanos = 60_000_000_000;
+
+/// Says at which polls the engine looks for what is unanswered, as MP_RETRANSMIT_INTERVAL wants it.
+#[derive(Debug)]
+pub(super) struct Checks {
+    every: u64,
+    polls: u64,
+}
+
+impl Checks {
+    fn every(polls: u64) -> Self {
+        Self { every: polls.max(1), polls: 0 }
+    }
+
+    /// Counts a poll. True: it is time for a check.
+    #[inline]
+    pub(super) fn count(&mut self) -> bool {
+        self.polls += 1;
+        if self.polls < self.every {
+            return false;
+        }
+        self.polls = 0;
+        true
     }
 }
 
@@ -126,6 +171,30 @@ fn job_key(job: &str, context: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_longest_pause_is_what_the_user_set_or_the_engines_own() {
+        let timing = |text: Option<&str>| {
+            let mut config = Config::default();
+            if let Some(text) = text {
+                config.set("MP_POLLING_INTERVAL", text, Origin::Environment).expect("a number in the range");
+            }
+            engine_config(Timing::of(&config), 1 << 20)
+        };
+        assert_eq!(timing(None).retransmit_max, EngineConfig::default().retransmit_max);
+        for (text, nanos) in [("20000", 20_000_000), ("400000", 400_000_000), ("2147483647", LONGEST_PAUSE)] {
+            let config = timing(Some(text));
+            assert_eq!(config.retransmit_max, nanos);
+            config.check().expect("what the table allows, the engine takes");
+        }
+    }
+
+    #[test]
+    fn a_check_comes_after_every_so_many_polls() {
+        let mut checks = Checks::every(1000);
+        let due: Vec<_> = (1..=3500).filter(|_| checks.count()).collect();
+        assert_eq!(due, [1000, 2000, 3000]);
+    }
 
     #[test]
     fn jobs_and_contexts_have_different_keys() {

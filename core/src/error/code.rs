@@ -154,7 +154,7 @@ codes! {
     ATTN 488 ATTN_FAILOVER_OLD_POE        "LAPI_ATTN_FAILOVER_OLD_POE"        "Failover is not available: the launcher is too old.";
     ATTN 489 ATTN_FAILOVER_NO_POE         "LAPI_ATTN_FAILOVER_NO_POE"         "Failover is not available: the job was not started by a launcher that supports it.";
     ATTN 490 ATTN_FAILOVER_DEVICE         "LAPI_ATTN_FAILOVER_DEVICE"         "Failover is not available: the job uses a network device without support for it.";
-    ATTN 491 ATTN_FAILOVER_HALTED         "LAPI_ATTN_FAILOVER_HALTED"         "Failover stopped working because of an internal error.";
+    ATTN 491 ATTN_FAILOVER_HALTED         "LAPI_ATTN_FAILOVER_HALTED"         "Failover has halted.";
     ERR  492 ERR_TGT_CONTEXT              "LAPI_ERR_TGT_CONTEXT"              "The remote context of the target is not valid.";
     ERR  493 ERR_SRC_CONTEXT              "LAPI_ERR_SRC_CONTEXT"              "The remote context of the source is not valid.";
     ERR  494 ERR_TGT_BUFHNDL              "LAPI_ERR_TGT_BUFHNDL"              "The buffer handle of the target is not valid.";

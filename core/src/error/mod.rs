@@ -44,6 +44,16 @@ pub enum Error {
         task: u32,
     },
 
+    /// A collective call after a task's process was replaced, or after a purge in the midst of an allgather.
+    #[error(
+        "collective calls are over: task {task} was started anew, or purged during one, so that the tasks' calls no longer match: \
+         let messages and counters do their work"
+    )]
+    CollectivesOver {
+        /// The task that was started anew or purged.
+        task: u32,
+    },
+
     /// A task stayed silent for longer than the TIMEOUT attribute allows.
     #[error(
         "no answer from task {task} within {seconds} s while {doing}: is it stopped, or TIMEOUT too short?"
@@ -386,7 +396,7 @@ impl Error {
         match self {
             Self::InvalidTarget { .. } => LapiCode::ERR_TGT,
             Self::TargetDown { .. } | Self::NoConnectivity { .. } => LapiCode::ERR_NO_CONNECTIVITY,
-            Self::Purged { .. } => LapiCode::ERR_TGT_PURGED,
+            Self::Purged { .. } | Self::CollectivesOver { .. } => LapiCode::ERR_TGT_PURGED,
             Self::Timeout { .. } | Self::InitTimeout { .. } => LapiCode::ERR_TIMEOUT,
             Self::MemoryExhausted { .. } => LapiCode::ERR_MEMORY_EXHAUSTED,
             Self::DataLength { .. } => LapiCode::ERR_DATA_LEN,

@@ -1,6 +1,7 @@
 //! Active messages: the sending side.
 
 use super::direct::{Bulk, Way, way_of};
+use super::own::LAYOUT;
 use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Outgoing, Source, Waiting};
 use crate::Context;
 use crate::completion::Notify;
@@ -281,6 +282,7 @@ impl Context {
             return Err(Error::DataLength { len, max: MAX_MESSAGE });
         }
         self.wait_for_operation_slot(target)?;
+        let straight = self.goes_straight(target, &source, user_header.len(), &origin);
         // SAFETY: the lock is held; no reference lives across a call out.
         let state = unsafe { self.state() };
         let Some(link) = state.link_to(target) else {
@@ -296,25 +298,27 @@ impl Context {
         let copied = way == Way::Direct
             && config.rexmit_buf_size.origin() != Origin::Default
             && self.may_copy(len, user_header.len(), &origin);
-        if way != Way::Packets
-            && !copied
-            && let Source::Contiguous(data, _) = &source
-        {
+        let direct = way != Way::Packets && !copied && matches!(source, Source::Contiguous(..));
+        if direct || straight {
             header.kind = Kind::AmPull;
-            if way == Way::Bulk {
+            if direct && way == Way::Bulk {
                 state.statistics.bulk.count(len);
             }
+            let (address, layout) = match source {
+                Source::Contiguous(data, _) => (data.addr() as u64, None),
+                Source::Gather(layout, _) => (LAYOUT, Some(layout)),
+            };
             let wants_completion = !completion.is_none();
             let sequence = self.next_operation(target);
             let id = state.operations.insert(Operation {
                 peer: target,
-                waiting: Waiting::Pull,
+                waiting: Waiting::Pull(layout),
                 origin,
                 completion,
                 target_counter: 0,
                 sequence,
             });
-            header.extra = [data.addr() as u64, id, 0];
+            header.extra = [address, id, 0];
             if wants_completion {
                 header = header.with_completion(id);
             }

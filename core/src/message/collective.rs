@@ -2,6 +2,10 @@
 //!
 //! Both go in ⌈log₂ n⌉ rounds. In round r a task talks to the tasks 2ʳ away: the dissemination pattern. Tasks may be one
 //! call ahead of each other, never two, so arrivals are counted per round and data is kept by call number.
+//!
+//! A process that takes a dead one's place has made none of the calls that the others have made, and a purge in the midst of an
+//! allgather may have lost some of its data. Collective calls are then *over*: they fail at once, those under way included, and whoever
+//! still makes one is told so. Barriers survive purges: their packets may come twice, so that both sides send the last ones again.
 
 use crate::Context;
 use crate::context::PeerState;
@@ -13,9 +17,16 @@ use std::collections::HashMap;
 /// Most rounds: jobs have at most 2³¹ tasks.
 const ROUNDS: usize = 32;
 
+/// In place of the round: collective calls are over, because of the task in place of the call's number.
+const OVER: u64 = 0xff;
+
 /// Arrivals of the barrier.
 #[derive(Default)]
 pub(crate) struct Barrier {
+    /// Collective calls are over because of this task.
+    over: Option<PeerId>,
+    /// The last barrier that each round's packet was sent for.
+    sent: [u64; ROUNDS],
     /// Barriers this task has entered.
     entered: u64,
     /// Notices received per round, over all barriers.
@@ -27,6 +38,8 @@ pub(crate) struct Barrier {
 pub(crate) struct Exchanges {
     /// Allgathers this task has entered.
     entered: u64,
+    /// Allgathers that this task is in.
+    under_way: u32,
     inbox: HashMap<(u64, u32), Blocks>,
 }
 
@@ -36,14 +49,24 @@ struct Blocks {
     received: usize,
 }
 
+impl Barrier {
+    /// Boxed, so that the answer of a check in a loop that polls travels in registers.
+    #[inline]
+    fn not_over(&self) -> Result<(), Box<Error>> {
+        self.over.map_or(Ok(()), |task| Err(Box::new(Error::CollectivesOver { task })))
+    }
+}
+
 impl Context {
     /// Waits until all tasks of the job are here. Moves no data and fences nothing.
     ///
     /// # Errors
-    /// A task died or terminated its context without coming here.
+    /// A task died or terminated its context without coming here; a task was started anew, after which the others' calls and its
+    /// own don't match any more.
     pub fn barrier(&self) -> Result<()> {
         self.usable()?;
         self.may_wait("barrier")?;
+        self.collectives_go_on()?;
         let (me, n) = (self.shared.task, self.shared.tasks);
         let held = self.guard();
         // SAFETY: the lock is held and the reference ends here.
@@ -55,6 +78,8 @@ impl Context {
             let to = (me + (1 << round)) % n;
             let from = (me + n - (1 << round) % n) % n;
             let held = self.guard();
+            // SAFETY: the lock is held and the reference ends here.
+            unsafe { self.state() }.barrier.sent[round as usize] = epoch;
             self.send_packet(to, &Header::new(Kind::Barrier, 0, epoch << 8 | u64::from(round)), &[], &[])?;
             drop(held);
             self.wait_for("a barrier", |c| {
@@ -63,6 +88,7 @@ impl Context {
                 if state.barrier.seen[round as usize] >= epoch {
                     return Ok(Some(()));
                 }
+                state.barrier.not_over()?;
                 let peer = &state.peers[from as usize];
                 if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from).into()) }
             })?;
@@ -70,10 +96,78 @@ impl Context {
         Ok(())
     }
 
-    pub(crate) fn barrier_arrived(&self, subject: u64) {
-        let (epoch, round) = (subject >> 8, (subject & 0xff) as usize);
+    /// Fails if collective calls are over.
+    pub(crate) fn collectives_go_on(&self) -> Result<()> {
+        let _held = self.guard();
         // SAFETY: the lock is held and the reference ends here.
-        if let Some(seen) = unsafe { self.state() }.barrier.seen.get_mut(round) {
+        unsafe { self.state() }.barrier.not_over().map_err(|e| *e)
+    }
+
+    /// Another process has taken a task's place, perhaps this one: no collective call can succeed any more. The lock is held.
+    #[cold]
+    pub(crate) fn end_collectives(&self, because_of: PeerId) {
+        // SAFETY: the lock is held and the reference ends here.
+        unsafe { self.state() }.barrier.over.get_or_insert(because_of);
+        self.wake_sleepers();
+    }
+
+    /// A task was purged, or has purged this one: what an allgather under way needs may be lost. The others in it must not wait. The
+    /// lock is held.
+    #[cold]
+    pub(crate) fn collectives_disturbed(&self, because_of: PeerId) {
+        // SAFETY: the lock is held and the reference ends before anything is sent.
+        let state = unsafe { self.state() };
+        if state.exchanges.under_way == 0 || state.barrier.over.is_some() {
+            return;
+        }
+        self.end_collectives(because_of);
+        for peer in (0..self.shared.tasks).filter(|peer| *peer != self.shared.task) {
+            // SAFETY: as above.
+            if unsafe { self.state() }.peers[peer as usize].state == PeerState::Up {
+                self.tell_over(peer, because_of);
+            }
+        }
+    }
+
+    /// Everything begins anew with a task, but barriers: what they need may have been lost. The lock is held.
+    #[cold]
+    pub(crate) fn renew_barriers(&self, with: PeerId) {
+        let (me, n) = (self.shared.task, self.shared.tasks);
+        for round in 0..rounds(n) {
+            // SAFETY: the lock is held and the reference ends before anything is sent.
+            let barrier = unsafe { &self.state().barrier };
+            let epoch = barrier.sent[round as usize];
+            if epoch > 0 && barrier.over.is_none() && (me + (1 << round)) % n == with {
+                let header = Header::new(Kind::Barrier, 0, epoch << 8 | u64::from(round));
+                self.reply_packet(with, &header, &[]);
+            }
+        }
+    }
+
+    fn tell_over(&self, peer: PeerId, because_of: PeerId) {
+        self.reply_packet(peer, &Header::new(Kind::Barrier, 0, u64::from(because_of) << 8 | OVER), &[]);
+    }
+
+    /// Whoever makes a collective call is told that they are over. The lock is held.
+    fn refused_as_over(&self, source: PeerId) -> bool {
+        // SAFETY: the lock is held and the reference ends here.
+        let over = unsafe { self.state() }.barrier.over;
+        if let Some(because_of) = over {
+            self.tell_over(source, because_of);
+        }
+        over.is_some()
+    }
+
+    pub(crate) fn barrier_arrived(&self, source: PeerId, subject: u64) {
+        let (epoch, round) = (subject >> 8, subject & 0xff);
+        if round == OVER {
+            return self.end_collectives(epoch as PeerId);
+        }
+        if self.refused_as_over(source) {
+            return;
+        }
+        // SAFETY: the lock is held and the reference ends here.
+        if let Some(seen) = unsafe { self.state() }.barrier.seen.get_mut(round as usize) {
             *seen = (*seen).max(epoch);
         }
     }
@@ -85,6 +179,21 @@ impl Context {
     pub fn all_gather(&self, value: &[u8]) -> Result<Vec<u8>> {
         self.usable()?;
         self.may_wait("all_gather")?;
+        self.collectives_go_on()?;
+        self.count_exchange(1);
+        let all = self.run_all_gather(value);
+        self.count_exchange(u32::MAX);
+        all
+    }
+
+    fn count_exchange(&self, change: u32) {
+        let _held = self.guard();
+        // SAFETY: the lock is held and the reference ends here.
+        let exchanges = unsafe { &mut self.state().exchanges };
+        exchanges.under_way = exchanges.under_way.wrapping_add(change);
+    }
+
+    fn run_all_gather(&self, value: &[u8]) -> Result<Vec<u8>> {
         let (me, n) = (self.shared.task, self.shared.tasks);
         let held = self.guard();
         // SAFETY: the lock is held and the reference ends here.
@@ -107,6 +216,7 @@ impl Context {
                 if state.exchanges.inbox.get(&key).is_some_and(|b| b.received >= b.bytes.len()) {
                     return Ok(state.exchanges.inbox.remove(&key));
                 }
+                state.barrier.not_over()?;
                 let peer = &state.peers[from as usize];
                 if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from).into()) }
             })?;
@@ -144,6 +254,9 @@ impl Context {
     }
 
     pub(crate) fn gather_arrived(&self, source: PeerId, header: &Header, data: &[u8]) {
+        if self.refused_as_over(source) {
+            return;
+        }
         let key = (header.subject >> 8, (header.subject & 0xff) as u32);
         let (total, offset) = (header.total, header.extra[0]);
         // 16384 tasks × 8 bytes is what an address table needs; this leaves room for larger values.

@@ -98,7 +98,7 @@ impl Context {
             Kind::Counter => self.arrived(source, arrival_of(header, None, Run::Thread)),
             Kind::Fence => self.fence_arrived(source, header.subject as u32),
             Kind::FenceReply => self.fence_reply_arrived(source, header.subject as u32),
-            Kind::Barrier => self.barrier_arrived(header.subject),
+            Kind::Barrier => self.barrier_arrived(source, header.subject),
             Kind::Gather => self.gather_arrived(source, header, rest),
             Kind::Goodbye => self.peer_ended(source),
         }
@@ -326,7 +326,7 @@ impl Context {
         let state = unsafe { self.state() };
         match state.operations.get_mut(id) {
             // The buffer is still being fetched as far as we know: remember that only `Pulled` is missing.
-            Some(op) if matches!(op.waiting, Waiting::Pull) => {
+            Some(op) if matches!(op.waiting, Waiting::Pull(_)) => {
                 let (completion, peer) = (std::mem::take(&mut op.completion), op.peer);
                 completion.tell(self, peer, Ok(()));
             }

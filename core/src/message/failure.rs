@@ -3,6 +3,7 @@
 use crate::Context;
 use crate::context::PeerState;
 use crate::error::Error;
+use crate::sync::Ordering;
 use crate::transport::PeerId;
 
 impl Context {
@@ -75,7 +76,11 @@ impl Context {
         let pending = self.give_up(peer);
         tracing::debug!(peer, pending, interrupted, lost, "the peer has purged this task or started anew");
         self.start_afresh(peer);
+        self.collectives_disturbed(peer);
         let replaced = self.look_for(peer);
+        if !replaced {
+            self.same_or_unknown(peer);
+        }
         if replaced && pending + interrupted + lost > 0 {
             let reason = "its process has ended and was started anew; what was under way is lost".into();
             self.report(Error::TargetDown { task: peer, reason }, peer);
@@ -83,11 +88,21 @@ impl Context {
         self.wake_sleepers();
     }
 
+    /// Everything begins anew with what seems to be the same process. Where nobody can tell, it counts as another one. The lock is held.
+    fn same_or_unknown(&self, peer: PeerId) {
+        if self.replacements_show() {
+            self.renew_barriers(peer);
+        } else {
+            self.end_collectives(peer);
+        }
+    }
+
     /// Nothing before this moment is waited for, and both sides number from 0: the packet engine takes nothing from before.
     fn start_afresh(&self, peer: PeerId) {
         // SAFETY: the lock is held and the reference ends here.
         let p = unsafe { &mut self.state().peers[peer as usize] };
         p.life = p.life.wrapping_add(1);
+        self.shared.beginnings.fetch_add(1, Ordering::Relaxed);
         p.next_message = 0;
         p.confirmed = 0;
         p.arrived.restart(0);
@@ -152,6 +167,7 @@ impl Context {
         let p = &mut state.peers[target as usize];
         p.state = PeerState::Purged;
         p.life = p.life.wrapping_add(1);
+        self.shared.beginnings.fetch_add(1, Ordering::Relaxed);
         if let Some((_, datagrams)) = state.engine_to(target) {
             datagrams.purge(target);
         }
@@ -162,6 +178,7 @@ impl Context {
         let p = unsafe { &mut self.state().peers[target as usize] };
         p.confirmed = p.next_message;
         p.answered.restart(p.next_operation);
+        self.collectives_disturbed(target);
         self.wake_sleepers();
         Ok(())
     }
@@ -200,6 +217,7 @@ impl Context {
         if let Some((_, datagrams)) = state.engine_to(target) {
             datagrams.resume(target);
             self.start_afresh(target);
+            self.same_or_unknown(target);
             self.flush_datagrams();
         }
         Ok(())

@@ -5,7 +5,7 @@
 
 use crate::Context;
 use crate::context::PeerState;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sync::{Ordering, fence};
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
@@ -14,6 +14,7 @@ use crate::wire::{Header, Kind};
 #[derive(Clone, Copy)]
 struct Mark {
     peer: PeerId,
+    life: u32,
     messages: u32,
     operations: u32,
 }
@@ -26,7 +27,7 @@ impl Context {
     /// *LAPI Guide, LAPI_Fence.*
     ///
     /// # Errors
-    /// A target died; the call was made from within a handler that runs inline.
+    /// A target died, or has purged this task meanwhile; the call was made from within a handler that runs inline.
     #[doc(alias = "LAPI_Fence")]
     pub fn fence(&self) -> Result<()> {
         self.usable()?;
@@ -47,10 +48,11 @@ impl Context {
                 let done = peer.confirmed.wrapping_sub(mark.messages) < 1 << 31
                     && peer.answered.reached(mark.operations);
                 if !done {
-                    return if peer.state == PeerState::Up {
-                        Ok(None)
-                    } else {
-                        Err(peer.refusal(mark.peer).into())
+                    return match peer.state {
+                        PeerState::Up if peer.life == mark.life => Ok(None),
+                        // It has purged this task, or was started anew: nobody will answer.
+                        PeerState::Up => Err(Error::Purged { task: mark.peer }.into()),
+                        _ => Err(peer.refusal(mark.peer).into()),
                     };
                 }
             }
@@ -64,7 +66,7 @@ impl Context {
         for peer in 0..self.shared.tasks {
             // SAFETY: the lock is held; the reference ends before the packet is sent.
             let p = unsafe { &self.state().peers[peer as usize] };
-            let (messages, operations) = (p.next_message, p.next_operation);
+            let (life, messages, operations) = (p.life, p.next_message, p.next_operation);
             let unconfirmed = p.confirmed != messages;
             if !unconfirmed && p.answered.reached(operations) {
                 continue;
@@ -75,7 +77,7 @@ impl Context {
             if unconfirmed {
                 self.send_packet(peer, &Header::new(Kind::Fence, 0, u64::from(messages)), &[], &[])?;
             }
-            marks.push(Mark { peer, messages, operations });
+            marks.push(Mark { peer, life, messages, operations });
         }
         Ok(marks)
     }
@@ -113,9 +115,11 @@ impl Context {
     /// *LAPI Guide, LAPI_Gfence.*
     ///
     /// # Errors
-    /// A task died or terminated its context without coming here.
+    /// As for [`barrier`](Self::barrier).
     #[doc(alias = "LAPI_Gfence")]
     pub fn gfence(&self) -> Result<()> {
+        self.usable()?;
+        self.collectives_go_on()?;
         self.fence()?;
         self.barrier()
     }

@@ -4,6 +4,7 @@
 //! * `direct`: copies by the transport between two memories, bulk transfer among them;
 //! * `packet`: putting one packet on its way, waiting for room, deferring;
 //! * `stream`: messages of several packets and rendezvous pulls that advance with progress;
+//! * `own`: layouts that this task sends to itself;
 //! * `loan`: memory of the program that engines read from where it lies;
 //! * `dispatch`: what an arriving packet does;
 //! * `assembly`: messages of several packets on the receiving side;
@@ -20,6 +21,7 @@ mod fence;
 mod lanes;
 mod loan;
 mod operation;
+mod own;
 mod packet;
 mod rma;
 mod rmw;

@@ -2,6 +2,7 @@
 
 use crate::completion::Notify;
 use crate::transport::{PeerId, Status};
+use std::any::Any;
 use std::ptr::NonNull;
 
 /// Where arriving bytes go.
@@ -21,6 +22,15 @@ pub trait Scatter: Send {
     /// # Safety
     /// The memory that the layout names is valid and not read meanwhile.
     unsafe fn write(&mut self, position: u64, bytes: &[u8]);
+
+    /// Fetches `len` bytes from `position` on straight from where they are in this process's memory. False: it does not know
+    /// how, and nothing has happened.
+    ///
+    /// # Safety
+    /// As for [`write`](Self::write), and as for [`Gather::read`].
+    unsafe fn fetch(&mut self, _position: u64, _from: &dyn Any, _len: u64) -> bool {
+        false
+    }
 }
 
 /// Where the bytes of an outgoing message come from.
@@ -43,6 +53,11 @@ pub trait Gather: Send {
     #[doc(alias = "atom_size")]
     fn atom(&self) -> u64 {
         1
+    }
+
+    /// What [`Scatter::fetch`] gets if the message goes to this very task. Without it, such messages go in packets like others.
+    fn local(&self) -> Option<&dyn Any> {
+        None
     }
 }
 
@@ -119,8 +134,8 @@ impl Destination {
 pub(crate) enum Waiting {
     /// `Complete`: the completion handler of an active message or put.
     Completion,
-    /// `Pulled`, then perhaps `Complete`: the target fetches our buffer.
-    Pull,
+    /// `Pulled`, then perhaps `Complete`: the target fetches our buffer. The target is this task if there is a layout.
+    Pull(Option<Box<dyn Gather>>),
     /// `GetData` until `remaining` is 0.
     Get { destination: Destination, remaining: u64, total: u64 },
     /// `RmwReply`.
@@ -208,7 +223,7 @@ impl Operations {
                 .slots
                 .iter()
                 .flat_map(|s| &s.operation)
-                .any(|o| matches!(o.waiting, Waiting::Pull | Waiting::Transport(_)))
+                .any(|o| matches!(o.waiting, Waiting::Pull(_) | Waiting::Transport(_)))
     }
 
     /// Operations outstanding.

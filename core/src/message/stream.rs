@@ -1,5 +1,6 @@
 //! What advances only when somebody makes progress: messages of several packets going out, rendezvous data coming in.
 
+use super::own::LAYOUT;
 use super::{Destination, Source, State};
 use crate::Context;
 use crate::completion::Notify;
@@ -236,6 +237,9 @@ impl Context {
         let Some(mut pull) = state.pulls.pop_front() else { return };
         if state.peers[pull.peer as usize].state == PeerState::Down {
             return;
+        }
+        if pull.remote == LAYOUT && pull.peer == self.task() {
+            return self.fetch_own(pull);
         }
         let n = (pull.total - pull.position).min(SLICE as u64) as usize;
         let into = match &pull.destination {

@@ -79,4 +79,15 @@ impl<A: Authenticator> Engine<A> {
         let peers = &self.peers;
         self.timers.tidy(peers.len(), |index| peers[index as usize].scheduled);
     }
+
+    /// Asks again for what is unanswered for longer than the round trips explain, however far the timers have grown.
+    pub fn check_unanswered(&mut self, now: Nanos) {
+        self.catch_up();
+        for (index, peer) in (0..).zip(&mut self.peers) {
+            if peer.check_unanswered(now, &mut self.shared) && !peer.ready {
+                peer.ready = true;
+                self.ready.push_back(index);
+            }
+        }
+    }
 }

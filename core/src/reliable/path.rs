@@ -148,6 +148,14 @@ impl Path {
         }
     }
 
+    /// When an answer is late by the path's round trips alone, without the growth of the timer.
+    pub(super) fn unanswered_at(&self, config: &EngineConfig) -> Option<Nanos> {
+        if self.open == 0 || self.probes > 0 {
+            return None;
+        }
+        Some(self.last_asked.max(self.progress) + self.rtt.probe_after(config))
+    }
+
     /// The next time at which something is to be done.
     pub(super) fn deadline(&self, config: &EngineConfig) -> Nanos {
         let mut at = Nanos::MAX;

@@ -233,6 +233,22 @@ impl Peer {
         true
     }
 
+    /// Asks again, on each path that has owed an answer for longer than its round trips explain, however far the timer has
+    /// grown. Returns whether there may be something to send.
+    pub(super) fn check_unanswered(&mut self, now: Nanos, shared: &mut Shared) -> bool {
+        if self.purged {
+            return false;
+        }
+        let mut asked = false;
+        for at in 0..self.paths.len() {
+            if self.paths[at].unanswered_at(&shared.config).is_some_and(|at| at <= now) {
+                self.probe(now, at, shared);
+                asked = true;
+            }
+        }
+        asked
+    }
+
     /// A path that owes an answer is asked again: with the oldest data on it if there is some.
     fn probe(&mut self, now: Nanos, at: usize, shared: &mut Shared) {
         self.stats.timeouts += 1;

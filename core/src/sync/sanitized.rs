@@ -124,6 +124,24 @@ impl Condvar {
         mutex.lock().map(|guard| (guard, late)).map_err(|e| PoisonError::new((e.into_inner(), late)))
     }
 
+    /// The same as long as `condition` holds.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn wait_timeout_while<'a, T>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        limit: Duration,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> LockResult<(MutexGuard<'a, T>, bool)> {
+        let start = Instant::now();
+        while condition(&mut guard) {
+            let Some(left) = limit.checked_sub(start.elapsed()) else { return Ok((guard, true)) };
+            guard = self.wait_timeout(guard, left)?.0;
+        }
+        Ok((guard, false))
+    }
+
     /// Wakes who waits.
     pub fn notify_one(&self) {
         self.notify_all();

@@ -293,6 +293,28 @@ pub enum EventKind {
     Path = 4,
     /// The kernel had no room for `len` datagrams, which are lost.
     Overflow = 5,
+    /// Paths can't take each other's place as the user wants: `status` is a [`FailoverTrouble`] as a number, `data` and `len`
+    /// the details for the user in UTF-8, valid until the next poll.
+    Failover = 6,
+}
+
+/// What may be wrong with failover between the paths of a datagram transport.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FailoverTrouble {
+    /// Setting it up failed.
+    SetUp = 0,
+    /// Nothing tells the state of the links: a path that fails is noticed by its silence only.
+    Unwatched = 1,
+    /// It was there and is not any more, be it for a while.
+    Halted = 2,
+}
+
+impl FailoverTrouble {
+    /// The trouble behind a number that crossed the plugin border.
+    pub fn from_raw(raw: i32) -> Option<Self> {
+        [Self::SetUp, Self::Unwatched, Self::Halted].into_iter().find(|trouble| *trouble as i32 == raw)
+    }
 }
 
 /// Something [`Transport::poll`](super::Transport::poll) found.

@@ -3,8 +3,9 @@
 //! Each kernel exists in both directions; `mem` is the user's scattered memory, `buf` the packed side.
 #![allow(unsafe_code, reason = "the copy kernels work on the user's raw memory")]
 
+use crate::engine::ahead;
 use crate::engine::comb::Comb;
-use crate::engine::lengths::{Aligned, Any, Chunks, Fixed, Length, Long, MEMCPY, Twice, WIDE};
+use crate::engine::lengths::{Aligned, Any, Chunks, Fixed, Length, Long, MEMCPY, Twice, WIDE, Wide};
 use crate::engine::pace::{self, Pace};
 use std::marker::PhantomData;
 
@@ -17,6 +18,11 @@ pub(crate) type GridFn = unsafe fn(*mut u8, [usize; 2], [isize; 2], *mut u8, usi
 
 /// `(mem, offsets, ends, begin, buf)`: blocks of any lengths to consecutive places; `ends` less `begin` are those in `buf`.
 pub(crate) type ListFn = unsafe fn(*mut u8, &[isize], &[usize], usize, *mut u8);
+
+/// `(from, offsets, to, offsets, len)`: blocks at listed offsets to others.
+pub(crate) type TablesFn = unsafe fn(*mut u8, &[i32], *mut u8, &[i32], usize);
+/// `(from, offsets, to, offsets, ends, begin)`: blocks of any lengths at listed offsets to others; `ends` are their sums.
+pub(crate) type ListsFn = unsafe fn(*mut u8, &[isize], *mut u8, &[isize], &[usize], usize);
 
 /// The kernels of one direction and block length.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +115,10 @@ impl<D: Direction, L: Length> Loops<D, L> {
             }
             count = count.min(exact);
         }
+        if L::AHEAD {
+            // SAFETY: the caller's promise.
+            return unsafe { Self::rows(m, ms, b, bs, count, len, None) };
+        }
         for _ in 0..count / 4 {
             // SAFETY: four of the blocks that the caller promises. Pointers in between are only computed.
             unsafe {
@@ -124,6 +134,42 @@ impl<D: Direction, L: Length> Loops<D, L> {
             unsafe { D::copy::<L>(m, b, len) };
             (m, b) = (m.wrapping_offset(ms), b.wrapping_offset(bs));
         }
+    }
+
+    /// `strided` for long blocks, each of which is asked for before its turn; so are the blocks at `next`, which come after.
+    ///
+    /// # Safety
+    /// As `strided`.
+    #[inline(always)]
+    unsafe fn rows(
+        mem: *mut u8,
+        ms: isize,
+        buf: *mut u8,
+        bs: isize,
+        count: usize,
+        len: usize,
+        next: Option<*const u8>,
+    ) {
+        let (mut m, mut b) = (mem, buf);
+        for _ in ahead::BLOCKS..count {
+            Self::ask(m.wrapping_offset(ahead::BLOCKS as isize * ms));
+            // SAFETY: one of the blocks that the caller promises.
+            unsafe { D::copy::<L>(m, b, len) };
+            (m, b) = (m.wrapping_offset(ms), b.wrapping_offset(bs));
+        }
+        for i in 0..count.min(ahead::BLOCKS) {
+            if let Some(next) = next {
+                Self::ask(next.wrapping_offset(i as isize * ms));
+            }
+            // SAFETY: the blocks that are left.
+            unsafe { D::copy::<L>(m, b, len) };
+            (m, b) = (m.wrapping_offset(ms), b.wrapping_offset(bs));
+        }
+    }
+
+    #[inline(always)]
+    fn ask(at: *const u8) {
+        if D::GATHERS { ahead::ask::<false>(at) } else { ahead::ask::<true>(at) }
     }
 
     /// `strided`, with stores of our own between the blocks.
@@ -199,10 +245,17 @@ impl<D: Direction, L: Length> Loops<D, L> {
             return;
         }
         let (mut m, mut b) = (mem, buf);
-        for _ in 0..counts[0] {
+        for left in (0..counts[0]).rev() {
+            let next = m.wrapping_offset(strides[0]);
             // SAFETY: one row of the blocks that the caller promises.
-            unsafe { Self::strided(m, strides[1], b, n as isize, counts[1], len) };
-            m = m.wrapping_offset(strides[0]);
+            unsafe {
+                if L::AHEAD {
+                    Self::rows(m, strides[1], b, n as isize, counts[1], len, (left > 0).then_some(next));
+                } else {
+                    Self::strided(m, strides[1], b, n as isize, counts[1], len);
+                }
+            }
+            m = next;
             b = b.wrapping_add(n * counts[1]);
         }
     }
@@ -216,6 +269,47 @@ impl<D: Direction, L: Length> Loops<D, L> {
             // SAFETY: one of the blocks that the caller promises.
             unsafe { D::copy::<L>(mem.wrapping_offset(off), buf.wrapping_add(at - begin), end - at) };
             at = end;
+        }
+    }
+
+    /// # Safety
+    /// As `strided`, with both sides' blocks anywhere.
+    #[inline(always)]
+    unsafe fn tables(from: *mut u8, offs: &[i32], to: *mut u8, to_offs: &[i32], len: usize) {
+        let n = offs.len().min(to_offs.len());
+        let (four, rest) = offs[..n].as_chunks::<4>();
+        let (to_four, to_rest) = to_offs[..n].as_chunks::<4>();
+        for (o, p) in four.iter().zip(to_four) {
+            // SAFETY: four of the blocks that the caller promises.
+            unsafe {
+                D::copy::<L>(from.wrapping_offset(o[0] as isize), to.wrapping_offset(p[0] as isize), len);
+                D::copy::<L>(from.wrapping_offset(o[1] as isize), to.wrapping_offset(p[1] as isize), len);
+                D::copy::<L>(from.wrapping_offset(o[2] as isize), to.wrapping_offset(p[2] as isize), len);
+                D::copy::<L>(from.wrapping_offset(o[3] as isize), to.wrapping_offset(p[3] as isize), len);
+            }
+        }
+        for (&o, &p) in rest.iter().zip(to_rest) {
+            // SAFETY: the blocks that are left.
+            unsafe { D::copy::<L>(from.wrapping_offset(o as isize), to.wrapping_offset(p as isize), len) };
+        }
+    }
+
+    /// # Safety
+    /// As `tables`.
+    #[inline(always)]
+    unsafe fn lists(
+        from: *mut u8,
+        offs: &[isize],
+        to: *mut u8,
+        to_offs: &[isize],
+        ends: &[usize],
+        begin: usize,
+    ) {
+        let mut begin = begin;
+        for ((&o, &p), &end) in offs.iter().zip(to_offs).zip(ends) {
+            // SAFETY: one of the blocks that the caller promises.
+            unsafe { D::copy::<L>(from.wrapping_offset(o), to.wrapping_offset(p), end - begin) };
+            begin = end;
         }
     }
 
@@ -282,6 +376,33 @@ impl<D: Direction, L: Length> Loops<D, L> {
     }
 }
 
+/// The kernels with both sides' blocks anywhere.
+#[cfg(target_arch = "x86_64")]
+impl<L: Length> Loops<Pack, L> {
+    /// # Safety
+    /// As `tables`.
+    #[target_feature(enable = "avx2")]
+    unsafe fn tables_avx2(from: *mut u8, offs: &[i32], to: *mut u8, to_offs: &[i32], len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::tables(from, offs, to, to_offs, len) }
+    }
+
+    /// # Safety
+    /// As `tables`.
+    #[target_feature(enable = "avx2")]
+    unsafe fn lists_avx2(
+        from: *mut u8,
+        offs: &[isize],
+        to: *mut u8,
+        to_offs: &[isize],
+        ends: &[usize],
+        begin: usize,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { Self::lists(from, offs, to, to_offs, ends, begin) }
+    }
+}
+
 /// Bytes of a cache line.
 const LINE: usize = 64;
 /// Both directions' kernels for one block length.
@@ -289,10 +410,18 @@ const LINE: usize = 64;
 pub(crate) struct Kernels {
     pub(crate) pack: Kernel,
     pub(crate) unpack: Kernel,
+    /// From memory to memory.
+    pub(crate) tables: TablesFn,
+    pub(crate) lists: ListsFn,
 }
 
 fn both<L: Length>() -> Kernels {
-    Kernels { pack: plain::<Pack, L>(), unpack: plain::<Unpack, L>() }
+    Kernels {
+        pack: plain::<Pack, L>(),
+        unpack: plain::<Unpack, L>(),
+        tables: Loops::<Pack, L>::tables,
+        lists: Loops::<Pack, L>::lists,
+    }
 }
 
 fn plain<D: Direction, L: Length>() -> Kernel {
@@ -304,7 +433,12 @@ fn plain<D: Direction, L: Length>() -> Kernel {
 fn wide<L: Length>() -> Kernels {
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("avx2") {
-        return Kernels { pack: Loops::<Pack, L>::AVX2, unpack: Loops::<Unpack, L>::AVX2 };
+        return Kernels {
+            pack: Loops::<Pack, L>::AVX2,
+            unpack: Loops::<Unpack, L>::AVX2,
+            tables: Loops::<Pack, L>::tables_avx2,
+            lists: Loops::<Pack, L>::lists_avx2,
+        };
     }
     both::<L>()
 }
@@ -319,7 +453,7 @@ pub(crate) fn kernels(len: usize) -> Kernels {
                 17..=31 => both::<Twice<16>>(),
                 33..=63 => wide::<Twice<32>>(),
                 65..=127 => wide::<Chunks<64>>(),
-                129..MEMCPY => wide::<Aligned<WIDE>>(),
+                129..MEMCPY => wide::<Aligned<Wide>>(),
                 MEMCPY.. => both::<Long>(),
                 0 => wide::<Any<WIDE>>(),
             }

@@ -5,6 +5,7 @@
 #![allow(unsafe_code, reason = "copies raw memory")]
 
 use crate::engine::pace::opaque;
+use std::marker::PhantomData;
 
 /// A class of block lengths.
 pub(crate) trait Length {
@@ -12,6 +13,8 @@ pub(crate) trait Length {
     fn of(len: usize) -> usize;
     /// Bytes that `copy_spilling` writes; 0 if there is no such copy.
     const SPILL: usize = 0;
+    /// Whether a later block's first lines are worth asking for while one is copied.
+    const AHEAD: bool = false;
     /// Copies with one store, which writes undefined bytes behind the block.
     ///
     /// # Safety
@@ -32,9 +35,9 @@ pub(crate) struct Fixed<const N: usize>;
 pub(crate) struct Twice<const CHUNK: usize>;
 /// Length ≥ CHUNK: moves of CHUNK, the last one overlapping.
 pub(crate) struct Chunks<const CHUNK: usize>;
-/// Length ≥ 2 × CHUNK: moves of CHUNK whose stores are aligned, but for the first and the last one. A store that crosses a
+/// Length ≥ 2 × M: moves of M whose stores are aligned, but for the first and the last one. A store that crosses a
 /// line costs two, and most rows of boxes start anywhere.
-pub(crate) struct Aligned<const CHUNK: usize>;
+pub(crate) struct Aligned<M>(PhantomData<M>);
 /// Any length; long ones by moves of CHUNK bytes if these are wide, else by memcpy.
 pub(crate) struct Any<const CHUNK: usize>;
 /// Long enough that calling memcpy pays.
@@ -44,6 +47,12 @@ pub(crate) struct Long;
 pub(crate) const MEMCPY: usize = 4096;
 /// Moves of a loop that is compiled for a processor with wide ones; memcpy beats narrower ones sooner.
 pub(crate) const WIDE: usize = 32;
+/// What such a loop moves: a vector, since the compiler takes arrays through memory.
+#[cfg(target_arch = "x86_64")]
+pub(crate) type Wide = std::arch::x86_64::__m256i;
+/// What such a loop moves.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) type Wide = [u128; 2];
 /// Moves of a loop that runs on any processor.
 pub(crate) const NARROW: usize = 16;
 
@@ -109,27 +118,54 @@ impl<const CHUNK: usize> Length for Chunks<CHUNK> {
     }
 }
 
-impl<const CHUNK: usize> Length for Aligned<CHUNK> {
+impl<M: Copy> Length for Aligned<M> {
     #[inline(always)]
     fn of(len: usize) -> usize {
         len
     }
+    const AHEAD: bool = true;
     #[inline(always)]
     unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
-        debug_assert!(len >= 2 * CHUNK);
-        let mut at = CHUNK - dst.addr() % CHUNK;
-        // SAFETY: 1 <= at <= CHUNK, and every move ends at or before `len`, which the caller promises. The last bytes are
+        let chunk = size_of::<M>();
+        debug_assert!(len >= 2 * chunk);
+        let mut at = chunk - dst.addr() % chunk;
+        // SAFETY: 1 <= at <= chunk, and every move ends at or before `len`, which the caller promises. The last bytes are
         // read first: nobody but us writes them.
         unsafe {
-            let tail = src.add(len - CHUNK).cast::<[u8; CHUNK]>().read_unaligned();
-            Fixed::<CHUNK>::copy(src, dst, CHUNK);
-            while at + CHUNK < len {
-                Fixed::<CHUNK>::copy(src.add(at), dst.add(at), CHUNK);
-                at = opaque(at + CHUNK);
+            let tail = read::<M>(src, len - chunk);
+            write(dst, 0, read::<M>(src, 0));
+            while at + 4 * chunk <= len {
+                let (a, b) = (read::<M>(src, at), read::<M>(src, at + chunk));
+                let (c, d) = (read::<M>(src, at + 2 * chunk), read::<M>(src, at + 3 * chunk));
+                write(dst, at, a);
+                write(dst, at + chunk, b);
+                write(dst, at + 2 * chunk, c);
+                write(dst, at + 3 * chunk, d);
+                at = opaque(at + 4 * chunk);
             }
-            dst.add(len - CHUNK).cast::<[u8; CHUNK]>().write_unaligned(tail);
+            while at + chunk < len {
+                write(dst, at, read::<M>(src, at));
+                at = opaque(at + chunk);
+            }
+            write(dst, len - chunk, tail);
         }
     }
+}
+
+/// # Safety
+/// An `M` can be read there.
+#[inline(always)]
+unsafe fn read<M>(src: *const u8, at: usize) -> M {
+    // SAFETY: the caller's promise; the types of moves have no invalid values.
+    unsafe { src.add(at).cast::<M>().read_unaligned() }
+}
+
+/// # Safety
+/// An `M` can be written there.
+#[inline(always)]
+unsafe fn write<M>(dst: *mut u8, at: usize, what: M) {
+    // SAFETY: the caller's promise.
+    unsafe { dst.add(at).cast::<M>().write_unaligned(what) }
 }
 
 impl<const CHUNK: usize> Length for Any<CHUNK> {
@@ -150,7 +186,7 @@ impl<const CHUNK: usize> Length for Any<CHUNK> {
                 16..=31 => Twice::<16>::copy(src, dst, len),
                 32..=63 => Twice::<32>::copy(src, dst, len),
                 64..=127 => Chunks::<64>::copy(src, dst, len),
-                128..MEMCPY if CHUNK >= WIDE => Aligned::<CHUNK>::copy(src, dst, len),
+                128..MEMCPY if CHUNK >= WIDE => Aligned::<Wide>::copy(src, dst, len),
                 _ => Long::copy(src, dst, len),
             }
         }

@@ -3,6 +3,7 @@
 //!
 //! All of the crate's unsafe code is here and in the calls of [`crate::registered`] that take pointers.
 
+pub(crate) mod ahead;
 pub(crate) mod comb;
 pub(crate) mod kernels;
 pub(crate) mod lengths;

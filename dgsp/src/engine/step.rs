@@ -10,35 +10,145 @@ const BATCH: usize = 64;
 /// Matrices whose rows lie nearer than this are transposed, which packing does better, several columns at a time.
 const NEAR: usize = 32;
 
-/// Copies the whole repetitions that `bytes` bytes from the start hold. Answers how many bytes that were: 0 if the plans are not
-/// alike.
+/// Bytes from `skip` to where a block that both plans have begins; 0 at a block's start, and where the plans differ.
+pub(crate) fn to_block(s: &Plan, d: &Plan, skip: usize) -> usize {
+    let rest = |unit: usize| if skip.is_multiple_of(unit) { 0 } else { unit - skip % unit };
+    match (s, d) {
+        (Plan::Loop { size, body, .. }, Plan::Loop { body: d_body, size: d_size, .. }) if size == d_size => {
+            to_block(body, d_body, skip % size)
+        }
+        (Plan::Seq { parts, ends }, Plan::Seq { parts: d_parts, ends: d_ends }) => {
+            let i = ends.partition_point(|&end| end <= skip);
+            match (parts.get(i), d_parts.get(i)) {
+                (Some(s), Some(d)) if ends[..i] == d_ends[..i] => to_block(s, d, skip - start(ends, i)),
+                _ => 0,
+            }
+        }
+        (Plan::List { ends, .. }, Plan::List { .. }) => {
+            let i = ends.partition_point(|&end| end <= skip);
+            ends.get(i).filter(|_| skip > start(ends, i)).map_or(0, |end| end - skip)
+        }
+        (Plan::Table { len, .. }, Plan::Table { .. }) | (Plan::Strided { len, .. }, Plan::Strided { .. }) => {
+            rest(*len)
+        }
+        (Plan::Fields { size, .. }, Plan::Fields { .. }) => rest(*size),
+        (Plan::Grid { counts, len, .. }, Plan::Grid { .. }) => rest(counts[1] * len),
+        _ => 0,
+    }
+}
+
+/// Copies as much of `bytes` bytes from `skip` on as both plans move by the same blocks. Answers how many bytes that were: 0 if
+/// the plans are not alike, or if no block begins at `skip`. What is left is less than a part of the plans, or lies behind a
+/// difference.
 ///
 /// # Safety
-/// Every byte that the source's plan names in `bytes` bytes is readable, every one of the target's writable, and no byte is
+/// Every byte that the source's plan names in these bytes is readable, every one of the target's writable, and no byte is
 /// on both sides.
-pub(crate) unsafe fn whole(s: &Plan, from: *mut u8, d: &Plan, to: *mut u8, bytes: usize) -> usize {
-    let reps = |count: usize, size: usize| count.min(bytes / size);
-    // SAFETY: whole repetitions within the bytes promised, in each arm.
+pub(crate) unsafe fn common(
+    s: &Plan,
+    from: *mut u8,
+    d: &Plan,
+    to: *mut u8,
+    skip: usize,
+    bytes: usize,
+) -> usize {
+    // The first repetition, and how many of them, of `count` parts of `size` bytes.
+    let reps = |count: usize, size: usize| {
+        let first = skip / size;
+        if !skip.is_multiple_of(size) || first >= count {
+            return (0, 0);
+        }
+        (first, (count - first).min(bytes / size))
+    };
+    // SAFETY: no more than `bytes` bytes from `skip` on, in each arm.
     unsafe {
         match (s, d) {
+            (Plan::Bytes { off, len }, Plan::Bytes { off: d_off, len: d_len }) => {
+                let n = bytes.min((*len).min(*d_len).saturating_sub(skip));
+                let (from, to) = (from.wrapping_offset(*off), to.wrapping_offset(*d_off));
+                block(from.wrapping_add(skip), to.wrapping_add(skip), n);
+                n
+            }
             (
                 Plan::Loop { off, count, stride, size, body },
                 Plan::Loop { off: d_off, count: d_count, stride: d_stride, size: d_size, body: d_body },
-            ) if size == d_size && alike(body, d_body) => {
-                let n = reps(*count.min(d_count), *size);
-                for i in 0..n {
-                    both(body, at(from, *off, *stride, i), d_body, at(to, *d_off, *d_stride, i));
+            ) if size == d_size => {
+                let count = *count.min(d_count);
+                let mut i = skip / size;
+                let mut within = skip % size;
+                let mut done = 0;
+                let whole = within + bytes >= 2 * size && alike(body, d_body);
+                while i < count && done < bytes {
+                    let left = (bytes - done).min(size - within);
+                    let (from, to) = (at(from, *off, *stride, i), at(to, *d_off, *d_stride, i));
+                    if whole && left == *size {
+                        both(body, from, d_body, to);
+                        done += size;
+                    } else {
+                        let n = common(body, from, d_body, to, within, left);
+                        done += n;
+                        if n < left {
+                            break;
+                        }
+                    }
+                    (i, within) = (i + 1, 0);
                 }
-                n * size
+                done
+            }
+            (Plan::Seq { parts, ends }, Plan::Seq { parts: d_parts, ends: d_ends }) => {
+                let equal = ends.iter().zip(d_ends).take_while(|(a, b)| a == b).count();
+                let mut i = ends.partition_point(|&end| end <= skip);
+                let mut done = 0;
+                while done < bytes && i < equal {
+                    let within = (skip + done) - start(ends, i);
+                    let left = (bytes - done).min(ends[i] - start(ends, i) - within);
+                    let n = common(&parts[i], from, &d_parts[i], to, within, left);
+                    done += n;
+                    if n < left {
+                        break;
+                    }
+                    i += 1;
+                }
+                done
+            }
+            (Plan::List { offs, ends, kernels }, Plan::List { offs: d_offs, ends: d_ends, .. }) => {
+                let first = ends.partition_point(|&end| end <= skip);
+                let last = ends.partition_point(|&end| end <= skip + bytes).min(d_ends.len());
+                if first >= last || start(ends, first) != skip || ends[..last] != d_ends[..last] {
+                    return 0;
+                }
+                let blocks = first..last;
+                let (offs, d_offs) = (&offs[blocks.clone()], &d_offs[blocks.clone()]);
+                (kernels.lists)(from, offs, to, d_offs, &ends[blocks], skip);
+                ends[last - 1] - skip
+            }
+            (
+                Plan::Table { offs, base, len, kernels },
+                Plan::Table { offs: d_offs, base: d_base, len: d_len, .. },
+            ) if len == d_len => {
+                let (first, n) = reps(offs.len().min(d_offs.len()), *len);
+                let blocks = first..first + n;
+                let (from, to) = (from.wrapping_offset(*base), to.wrapping_offset(*d_base));
+                (kernels.tables)(from, &offs[blocks.clone()], to, &d_offs[blocks], *len);
+                n * len
+            }
+            (
+                Plan::Strided { off, count, stride, len, kernels },
+                Plan::Strided { off: d_off, count: d_count, stride: d_stride, len: d_len, .. },
+            ) if len == d_len => {
+                let (first, n) = reps(*count.min(d_count), *len);
+                let (from, to) = (at(from, *off, *stride, first), at(to, *d_off, *d_stride, first));
+                (kernels.pack.strided)(from, *stride, to, *d_stride, n, *len);
+                n * len
             }
             (
                 Plan::Fields { off, count, stride, size, fields, comb: None },
                 Plan::Fields { off: d_off, count: d_count, stride: d_stride, fields: d_fields, .. },
             ) if same_fields(fields, d_fields) => {
-                let n = reps(*count.min(d_count), *size);
+                let (first, n) = reps(*count.min(d_count), *size);
                 structs(
-                    (fields, from.wrapping_offset(*off), *stride),
-                    (d_fields, to.wrapping_offset(*d_off), *d_stride),
+                    (fields, at(from, *off, *stride, first), *stride),
+                    (d_fields, at(to, *d_off, *d_stride, first), *d_stride),
                     n,
                 );
                 n * size
@@ -47,8 +157,8 @@ pub(crate) unsafe fn whole(s: &Plan, from: *mut u8, d: &Plan, to: *mut u8, bytes
                 Plan::Grid { off, counts, strides, len, kernels },
                 Plan::Grid { off: d_off, counts: d_counts, strides: d_strides, len: d_len, .. },
             ) if len == d_len && counts[1] == d_counts[1] && !(near(strides) || near(d_strides)) => {
-                let n = reps(counts[0].min(d_counts[0]), counts[1] * len);
-                let (from, to) = (from.wrapping_offset(*off), to.wrapping_offset(*d_off));
+                let (first, n) = reps(counts[0].min(d_counts[0]), counts[1] * len);
+                let (from, to) = (at(from, *off, strides[0], first), at(to, *d_off, d_strides[0], first));
                 rows(kernels, (from, *strides), (to, *d_strides), [n, counts[1]], *len);
                 n * counts[1] * len
             }
@@ -67,6 +177,9 @@ fn alike(s: &Plan, d: &Plan) -> bool {
             Plan::Grid { counts: c, len: l, strides: d_strides, .. },
         ) => (counts, len) == (c, l) && !near(strides) && !near(d_strides),
         (Plan::List { ends, .. }, Plan::List { ends: e, .. }) => ends == e,
+        (Plan::Table { offs, len, .. }, Plan::Table { offs: o, len: l, .. }) => {
+            (offs.len(), len) == (o.len(), l)
+        }
         (Plan::Fields { count, fields, comb: None, .. }, Plan::Fields { count: c, fields: f, .. }) => {
             count == c && same_fields(fields, f)
         }
@@ -76,7 +189,6 @@ fn alike(s: &Plan, d: &Plan) -> bool {
         (Plan::Seq { parts, .. }, Plan::Seq { parts: p, .. }) => {
             parts.len() == p.len() && parts.iter().zip(p).all(|(a, b)| alike(a, b))
         }
-        // Blocks of tables are short: a kernel for each side is faster than a loop over both.
         _ => false,
     }
 }
@@ -114,12 +226,12 @@ unsafe fn both(s: &Plan, from: *mut u8, d: &Plan, to: *mut u8) {
                 let (from, to) = (from.wrapping_offset(*off), to.wrapping_offset(*d_off));
                 rows(kernels, (from, *strides), (to, *d_strides), *counts, *len);
             }
-            (Plan::List { offs, ends, .. }, Plan::List { offs: d_offs, .. }) => {
-                let mut begin = 0;
-                for ((off, d_off), end) in offs.iter().zip(d_offs).zip(ends) {
-                    block(from.wrapping_offset(*off), to.wrapping_offset(*d_off), end - begin);
-                    begin = *end;
-                }
+            (Plan::List { offs, ends, kernels }, Plan::List { offs: d_offs, .. }) => {
+                (kernels.lists)(from, offs, to, d_offs, ends, 0);
+            }
+            (Plan::Table { offs, base, len, kernels }, Plan::Table { offs: d_offs, base: d_base, .. }) => {
+                let (from, to) = (from.wrapping_offset(*base), to.wrapping_offset(*d_base));
+                (kernels.tables)(from, offs, to, d_offs, *len);
             }
             (
                 Plan::Fields { off, count, stride, fields, .. },
@@ -191,4 +303,9 @@ unsafe fn structs(
 #[inline(always)]
 fn at(base: *mut u8, off: isize, stride: isize, i: usize) -> *mut u8 {
     base.wrapping_offset(off).wrapping_offset(stride.wrapping_mul(i as isize))
+}
+
+/// Where part `i` begins, given the parts' ends.
+fn start(ends: &[usize], i: usize) -> usize {
+    if i == 0 { 0 } else { ends[i - 1] }
 }

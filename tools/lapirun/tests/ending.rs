@@ -81,15 +81,15 @@ fn signals_reach_every_task() {
     let script = "trap 'echo got; exit 0' USR1; echo ready; while :; do sleep 0.05; done";
     let mut job = start(3, &[], &["sh", "-c", script]);
     assert_eq!(job.read_lines(3), ["ready"; 3]);
-    job.signal(Signal::USR1);
-    assert_eq!(job.wait().expect(0).lines(), ["got"; 3]);
+    send_signal(&job, Signal::USR1);
+    assert_eq!(job.wait().expect(0).sorted(), ["got", "got", "got", "ready", "ready", "ready"]);
 }
 
 #[test]
 fn a_terminated_launcher_ends_its_tasks_and_says_so() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
         let (job, pids) = lingering(2, &[]);
-        job.signal(signal);
+        send_signal(&job, signal);
         job.wait().expect(code);
         await_death(&pids);
     }
@@ -100,10 +100,10 @@ fn a_second_interrupt_kills() {
     let script = "trap '' INT; echo ready; while :; do sleep 1; done";
     let mut job = start(2, &[], &["sh", "-c", script]);
     job.read_lines(2);
-    job.signal(Signal::INT);
+    send_signal(&job, Signal::INT);
     // Two signals of one number that come together count once.
     std::thread::sleep(Duration::from_millis(200));
-    job.signal(Signal::INT);
+    send_signal(&job, Signal::INT);
     job.wait().expect(130);
 }
 
@@ -121,15 +121,15 @@ fn a_stopped_launcher_stops_and_continues_its_tasks() {
             std::thread::sleep(Duration::from_millis(5));
         }
     };
-    job.signal(Signal::TSTP);
-    for &pid in pids.iter().chain(&[job.pid()]) {
+    send_signal(&job, Signal::TSTP);
+    for &pid in pids.iter().chain(&[job.id()]) {
         await_state(pid, &|s| s == Some('T'));
     }
-    job.signal(Signal::CONT);
-    for &pid in pids.iter().chain(&[job.pid()]) {
+    send_signal(&job, Signal::CONT);
+    for &pid in pids.iter().chain(&[job.id()]) {
         await_state(pid, &|s| s != Some('T'));
     }
-    job.signal(Signal::TERM);
+    send_signal(&job, Signal::TERM);
     job.wait().expect(143);
 }
 
@@ -146,9 +146,9 @@ fn a_killed_launcher_leaves_nothing_behind() {
             .collect();
         let mut left = pids(&plain);
         assert_eq!(left.len(), 6, "{lines:?}");
-        left.extend(children(job.pid()));
+        left.extend(children(job.id()));
         assert!(left.len() > 6, "the guard is among the launcher's children");
-        job.signal(Signal::KILL);
+        send_signal(&job, Signal::KILL);
         await_death(&left);
     }
 }
@@ -163,7 +163,7 @@ fn a_launcher_killed_at_any_moment_leaves_nothing_behind() {
         command.env(name, value).args(["-n", "4", "sh", "-c", "sleep 300 & wait"]);
         let job = Running::start(command);
         std::thread::sleep(Duration::from_micros(round * 700));
-        job.signal(Signal::KILL);
+        send_signal(&job, Signal::KILL);
         let start = std::time::Instant::now();
         loop {
             let left = marked(&mark);
@@ -193,14 +193,14 @@ fn a_killed_guard_does_not_save_the_tasks() {
     let start = std::time::Instant::now();
     let guard = loop {
         let is_guard = |pid: &u32| name_of(*pid).is_some_and(|name| name == "lapirun-guard");
-        if let Some(pid) = children(job.pid()).into_iter().find(is_guard) {
+        if let Some(pid) = children(job.id()).into_iter().find(is_guard) {
             break rustix::process::Pid::from_raw(pid as i32).unwrap();
         }
         assert!(start.elapsed() < WATCHDOG, "no guard");
         std::thread::sleep(Duration::from_millis(5));
     };
     rustix::process::kill_process(guard, Signal::KILL).unwrap();
-    job.signal(Signal::KILL);
+    send_signal(&job, Signal::KILL);
     // The tasks themselves; what they have started is the guard's business.
     let tasks: Vec<u32> =
         pids.iter().copied().filter(|pid| name_of(*pid).is_some_and(|n| n != "sleep")).collect();
@@ -246,7 +246,7 @@ fn a_stranger_with_a_wrong_secret_is_refused_while_the_job_goes_on() {
     assert!(join(&right, "2").contains("open already"));
     assert!(join(&right, "3").contains("this job has 2 tasks"));
     assert!(pids.iter().all(|&pid| alive(pid)));
-    job.signal(Signal::TERM);
+    send_signal(&job, Signal::TERM);
     job.wait().expect(143);
 }
 

@@ -16,7 +16,7 @@ fn job(tasks: u32, options: &[&str], program: &[&str]) -> Finished {
 fn jobs_of_all_sizes_exchange() {
     for tasks in [1, 2, 3, 16, 64] {
         let done = job(tasks, &[], &[TASK, "exchange", "5"]).expect(0);
-        assert_eq!(done.lines().len(), tasks as usize, "{done:?}");
+        assert_eq!(done.sorted().len(), tasks as usize, "{done:?}");
     }
 }
 
@@ -29,15 +29,15 @@ fn two_jobs_of_one_name_do_not_meet() {
     };
     let jobs = [start(), start()].map(|j| j.wait().expect(0));
     for job in &jobs {
-        assert_eq!(job.lines().len(), 4);
+        assert_eq!(job.sorted().len(), 4);
     }
-    assert_ne!(jobs[0].lines()[0], jobs[1].lines()[0]);
+    assert_ne!(jobs[0].sorted()[0], jobs[1].sorted()[0]);
 }
 
 #[test]
 fn the_environment_describes_the_job_in_the_guides_terms() {
     let see =
-        |name: &str, options: &[&str]| job(3, options, &[TASK, "env", name]).expect(0).lines().join(" ");
+        |name: &str, options: &[&str]| job(3, options, &[TASK, "env", name]).expect(0).sorted().join(" ");
     assert_eq!(see("MP_CHILD", &[]), "0 1 2");
     assert_eq!(see("MP_PROCS", &[]), "3 3 3");
     assert_eq!(see("MP_COMMON_TASKS", &[]), "2:0:1 2:0:2 2:1:2");
@@ -139,11 +139,11 @@ fn poe_runs_the_same_jobs() {
     let mut command = poe();
     command.args([TASK, "env", "MP_CHILD", "-procs", "2", "-labelio", "yes", "-infolevel", "2"]);
     let done = run(command).expect(0);
-    assert_eq!(done.lines(), ["[0] 0", "[1] 1"]);
+    assert_eq!(done.sorted(), ["[0] 0", "[1] 1"]);
     assert!(done.err.contains("2 tasks"), "{done:?}");
     let mut command = poe();
     command.env("MP_PROCS", "3").args([TASK, "exchange", "2"]);
-    assert_eq!(run(command).expect(0).lines().len(), 3);
+    assert_eq!(run(command).expect(0).sorted().len(), 3);
     let mut command = poe();
     command.args(["true", "-hostfile", "h"]);
     let done = run(command).expect(2);
@@ -161,14 +161,14 @@ fn a_descriptor_limit_of_64_is_enough_for_small_jobs_and_named_for_large_ones() 
         command.args(program);
         run(command)
     };
-    assert_eq!(limited("16", &[TASK, "exchange", "20"]).expect(0).lines().len(), 16);
+    assert_eq!(limited("16", &[TASK, "exchange", "20"]).expect(0).sorted().len(), 16);
     // The same with strangers that try to use the descriptors up.
-    assert_eq!(limited("8", &[TASK, "flood", "20"]).expect(0).lines().len(), 8);
+    assert_eq!(limited("8", &[TASK, "flood", "20"]).expect(0).sorted().len(), 8);
     let done = limited("64", &["true"]).expect(1);
     assert!(done.err.contains("limit is 64") && done.err.lines().count() == 1, "{done:?}");
 }
 
 #[test]
 fn garbage_at_the_store_does_not_disturb_the_job() {
-    assert_eq!(job(6, &[], &[TASK, "flood", "200"]).expect(0).lines().len(), 6);
+    assert_eq!(job(6, &[], &[TASK, "flood", "200"]).expect(0).sorted().len(), 6);
 }

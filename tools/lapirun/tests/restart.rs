@@ -15,7 +15,7 @@ fn a_task_that_is_started_anew_finds_the_others() {
     let remote = ["-H", "a:2,b:1", "--remote", "env WHERE={host}", "--address", "127.0.0.1"];
     for hosts in [&["-n", "3"][..], &remote] {
         let done = job(&[hosts, &["--restart", "1"]].concat(), &[TASK, "rejoin", "1"]).expect(0);
-        assert_eq!(done.lines(), ["0 heard of life [1]", "1 found [0, 1, 2]", "2 heard of life [1]"]);
+        assert_eq!(done.sorted(), ["0 heard of life [1]", "1 found [0, 1, 2]", "2 heard of life [1]"]);
         assert!(done.err.contains("task 1") && done.err.contains("SIGKILL"), "{done:?}");
         assert!(done.err.contains("starting it anew (0 more times)"), "{done:?}");
     }
@@ -25,7 +25,7 @@ fn a_task_that_is_started_anew_finds_the_others() {
 fn restarts_are_counted_and_run_out() {
     let script = "echo $MP_CHILD ${LAPIS_JOB_RESTARTS:-first}; [ $MP_CHILD = 0 ] || exit 7; sleep 60";
     let done = job(&["-n", "2", "--restart", "2"], &["sh", "-c", script]).expect(7);
-    assert_eq!(done.lines(), ["0 first", "1 1", "1 2", "1 first"]);
+    assert_eq!(done.sorted(), ["0 first", "1 1", "1 2", "1 first"]);
     assert_eq!(done.err.lines().count(), 3, "{done:?}");
 }
 
@@ -33,7 +33,7 @@ fn restarts_are_counted_and_run_out() {
 fn the_others_may_go_on() {
     let script = "[ $MP_CHILD = 1 ] && exit 5; sleep 0.3; echo $MP_CHILD";
     let done = job(&["-n", "3", "--keep-going"], &["sh", "-c", script]).expect(5);
-    assert_eq!(done.lines(), ["0", "2"]);
+    assert_eq!(done.sorted(), ["0", "2"]);
     assert!(done.err.contains("task 1") && done.err.contains("the others go on"), "{done:?}");
     assert_eq!(done.err.lines().count(), 1, "{done:?}");
 }

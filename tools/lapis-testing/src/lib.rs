@@ -1,23 +1,28 @@
-//! Jobs of real tasks, started by the real `lapirun` with the real plugins, under a watchdog, for tests.
+//! For tests: jobs of real tasks, started by the real `lapirun` with the real plugins; any command, under a watchdog; hosts as
+//! network namespaces; a transport that gives every datagram back.
 //!
 //! ```no_run
 //! let done = lapis_testing::Job::new(4).run("examples/hello", &[]);
 //! done.expect(0);
 //! ```
 
+mod mirror;
+mod net;
 mod run;
 
-pub use run::{Finished, Running};
+pub use mirror::table as mirror;
+pub use net::Net;
+pub use run::{Finished, Running, alive, run};
 
 use lapis_shm as _;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Longest life of any job of a test; far more than any needs.
-pub const WATCHDOG: Duration = Duration::from_secs(90);
+/// Longest life of any command of a test; far more than any needs.
+pub const WATCHDOG: Duration = Duration::from_secs(120);
 
 /// A job to start.
 #[derive(Clone, Debug)]
@@ -51,7 +56,7 @@ impl Job {
     /// # Panics
     /// The watchdog's time is over; what it prints says who waited for what.
     pub fn run(&self, program: impl AsRef<OsStr>, args: &[&str]) -> Finished {
-        run::finish(self.command(program, args))
+        run(self.command(program, args))
     }
 
     /// Starts a program on all tasks and lets the test go on.
@@ -75,7 +80,7 @@ impl Job {
     }
 }
 
-/// A command without the variables of a job that the test itself might run in, and of whoever runs the tests.
+/// A command without input and without the variables of a job that the test itself might run in, and of whoever runs the tests.
 pub fn clean(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
@@ -84,6 +89,7 @@ pub fn clean(program: impl AsRef<OsStr>) -> Command {
             command.env_remove(&name);
         }
     }
+    command.stdin(Stdio::null());
     command
 }
 

@@ -1,8 +1,9 @@
 //! Running a command to its end, or to the watchdog's.
 
 use crate::WATCHDOG;
-use std::io::Read;
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 pub struct Finished {
     /// Its exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// Standard output.
+    /// Standard output, whether it was read before the end or not.
     pub out: String,
     /// Standard error.
     pub err: String,
@@ -45,31 +46,58 @@ impl Finished {
         lines.sort_unstable();
         lines
     }
+
+    /// The lines of standard output that contain `what`, as they came.
+    pub fn lines_with(&self, what: &str) -> Vec<&str> {
+        self.out.lines().filter(|line| line.contains(what)).collect()
+    }
+
+    /// The sum of the numbers that follow `what` in standard output.
+    pub fn sum_of(&self, what: &str) -> u64 {
+        let number = |line: &str| -> Option<u64> {
+            let rest = line.split(what).nth(1)?;
+            rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+        };
+        self.out.lines().filter_map(number).sum()
+    }
 }
 
-pub(crate) fn finish(command: Command) -> Finished {
+/// Runs a command to its end, under the watchdog.
+///
+/// # Panics
+/// It can't be started, or the watchdog's time is over; what it prints says who waited for what.
+pub fn run(command: Command) -> Finished {
     Running::start(command).wait()
 }
 
-/// A command that runs.
+/// A command that runs; killed when the watchdog's time is over or the test ends before it.
 #[derive(Debug)]
 pub struct Running {
     line: String,
     child: Child,
     start: Instant,
-    out: JoinHandle<String>,
-    err: JoinHandle<String>,
+    lines: Receiver<String>,
+    read: String,
+    err: Option<JoinHandle<String>>,
 }
 
 impl Running {
-    pub(crate) fn start(mut command: Command) -> Self {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    /// Starts a command and gathers what it writes.
+    ///
+    /// # Panics
+    /// It can't be started.
+    pub fn start(mut command: Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let line = format!("{command:?}");
         let mut child = command.spawn().unwrap_or_else(|e| panic!("{line}: {e}"));
-        let (out, err) = (child.stdout.take(), child.stderr.take());
-        let out = std::thread::spawn(move || text(out));
-        let err = std::thread::spawn(move || text(err));
-        Self { line, child, start: Instant::now(), out, err }
+        let lines = lines(child.stdout.take());
+        let err = child.stderr.take();
+        let err = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = err.map(|mut err| err.read_to_end(&mut bytes));
+            String::from_utf8_lossy(&bytes).into_owned()
+        });
+        Self { line, child, start: Instant::now(), lines, read: String::new(), err: Some(err) }
     }
 
     /// The process.
@@ -77,23 +105,60 @@ impl Running {
         self.child.id()
     }
 
+    /// Whether it still runs.
+    pub fn alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// The next `count` lines of standard output.
+    ///
+    /// # Panics
+    /// There are fewer, or they don't come before the watchdog.
+    pub fn read_lines(&mut self, count: usize) -> Vec<String> {
+        (1..=count).map(|n| self.next_line(&format!("line {n} of {count}")).trim_end().to_owned()).collect()
+    }
+
+    /// Waits for a line of standard output that contains `what`.
+    ///
+    /// # Panics
+    /// None comes before the end or the watchdog.
+    pub fn read_line(&mut self, what: &str) {
+        while !self.next_line(&format!("a line with {what:?}")).contains(what) {}
+    }
+
+    fn next_line(&mut self, what: &str) -> String {
+        match self.lines.recv_timeout(WATCHDOG) {
+            Ok(line) => {
+                self.read.push_str(&line);
+                line
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                panic!("{}: the output ended before {what}:\n{}", self.line, self.read)
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let waiting = who_waits_where(self.child.id());
+                panic!("watchdog: {} gave no {what}:\n{waiting}\n{}", self.line, self.read)
+            }
+        }
+    }
+
     /// Waits for its end, or for the watchdog's.
     ///
     /// # Panics
     /// The watchdog's time is over; what it prints says who waited for what.
     pub fn wait(mut self) -> Finished {
-        let join = |t: JoinHandle<String>| t.join().unwrap_or_default();
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => {
-                    return Finished { code: status.code(), out: join(self.out), err: join(self.err) };
+                    let (out, err) = self.output();
+                    return Finished { code: status.code(), out, err };
                 }
                 Ok(None) if self.start.elapsed() > WATCHDOG => {
                     let waiting = who_waits_where(self.child.id());
                     // The launcher's tasks end with it.
                     let _ = self.child.kill();
                     let _ = self.child.wait();
-                    let (out, err) = (join(self.out), join(self.err));
+                    let (out, err) = self.output();
                     panic!("watchdog: {} still ran after {WATCHDOG:?}:\n{waiting}\n{out}\n{err}", self.line);
                 }
                 Ok(None) => std::thread::sleep(Duration::from_millis(5)),
@@ -101,14 +166,36 @@ impl Running {
             }
         }
     }
+
+    /// All that was written, once all who may write have ended.
+    fn output(&mut self) -> (String, String) {
+        let mut out = std::mem::take(&mut self.read);
+        out.extend(self.lines.iter());
+        (out, self.err.take().and_then(|err| err.join().ok()).unwrap_or_default())
+    }
 }
 
-fn text(from: Option<impl Read>) -> String {
-    let mut bytes = Vec::new();
-    if let Some(mut from) = from {
-        let _ = from.read_to_end(&mut bytes);
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The lines of a command's standard output, as they come.
+fn lines(from: Option<ChildStdout>) -> Receiver<String> {
+    let (give, take) = channel();
+    std::thread::spawn(move || {
+        let Some(mut from) = from.map(BufReader::new) else { return };
+        let mut line = Vec::new();
+        while from.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+            if give.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    });
+    take
 }
 
 /// Every thread of a process's descendants, and the place in the kernel where it sleeps.
@@ -139,4 +226,12 @@ fn who_waits_where(root: u32) -> String {
 fn entries(dir: &str) -> impl Iterator<Item = String> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries.filter_map(|e| e.file_name().into_string().ok()).filter(|n| n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Whether a process runs; one that only waits to be reaped does not.
+pub fn alive(pid: u32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return false;
+    };
+    !matches!(stat.rsplit(')').next().and_then(|s| s.split_whitespace().next()), Some("Z" | "X"))
 }

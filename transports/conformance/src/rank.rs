@@ -282,7 +282,7 @@ impl Rank {
             k if k == EventKind::Datagram as u32 => {
                 self.inbox.push_back(Message { peer: event.peer, bytes: bytes(event).to_vec() });
             }
-            k if k == EventKind::Path as u32 => {}
+            k if k == EventKind::Path as u32 || k == EventKind::Failover as u32 => {}
             other => panic!("an event of unknown kind {other}: {event:?}"),
         }
     }

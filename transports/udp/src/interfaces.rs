@@ -35,7 +35,9 @@ fn choose(
             .0
             .iter()
             .map(|(ip, name)| {
-                found.iter().find(|a| a.ip == IpAddr::V4(*ip)).map(entry).ok_or_else(|| {
+                // Two links may have the same address of link-local scope.
+                let named = found.iter().find(|a| a.ip == *ip && a.name == *name);
+                named.or_else(|| found.iter().find(|a| a.ip == *ip)).map(entry).ok_or_else(|| {
                     TransportError::Invalid(format!(
                         "MP_LAPI_INET_ADDR names {ip} on {name}, which is no address of this machine that is up; \
                          there are {}",
@@ -104,7 +106,7 @@ mod tests {
             ("lo", "127.0.0.1", 8),
         ]
         .into_iter()
-        .chain([("lo", "::1", 128), ("en0", "fe80::5", 64)])
+        .chain([("lo", "::1", 128), ("en0", "fe80::5", 64), ("en1", "fe80::5", 64)])
         .map(|(name, ip, prefix)| InterfaceAddr {
             name: name.into(),
             ip: ip.parse().expect("an address"),
@@ -129,6 +131,7 @@ mod tests {
                 "en0 10.0.0.5/24",
                 "en1 10.1.0.5/24",
                 "en0 fe80::5/64",
+                "en1 fe80::5/64",
                 "docker0 172.17.0.1/16"
             ]
         );
@@ -137,12 +140,16 @@ mod tests {
     #[test]
     fn the_user_may_name_interfaces() {
         let device = |name: &str| Options { device: Some(name.into()), ..Options::default() };
-        assert_eq!(chosen(&device("en1")).expect("there"), ["lo 127.0.0.1/8", "en1 10.1.0.5/24"]);
+        let one = ["lo 127.0.0.1/8", "en1 10.1.0.5/24", "en1 fe80::5/64"];
+        assert_eq!(chosen(&device("en1")).expect("there"), one);
         let text = chosen(&device("en7")).expect_err("not there").to_string();
         assert!(text.contains("en7") && text.contains("en0 10.0.0.5/24"), "{text}");
         let addresses = |text: &str| Options { addresses: text.parse().ok(), ..Options::default() };
         assert_eq!(chosen(&addresses("@1:10.1.0.5,en1")).expect("there"), ["en1 10.1.0.5/24"]);
         let text = chosen(&addresses("@1:10.1.0.6,en1")).expect_err("not there").to_string();
         assert!(text.contains("10.1.0.6"), "{text}");
+        // Link-local addresses are of one link each.
+        let both = chosen(&addresses("@2:[fe80::5],en1:[fe80::5],en0")).expect("there");
+        assert_eq!(both, ["en1 fe80::5/64", "en0 fe80::5/64"]);
     }
 }

@@ -14,6 +14,7 @@
 //! | `rail.rs` | one interface's socket: sending |
 //! | `inbox.rs` | what arrives on a socket |
 //! | `waiter.rs` | sleeping |
+//! | `troubles.rs` | what the user should know about failover |
 //! | `transport.rs` | the contract |
 
 mod address;
@@ -25,6 +26,7 @@ mod pairing;
 mod rail;
 mod sys;
 mod transport;
+mod troubles;
 mod waiter;
 
 pub use transport::Udp;

@@ -3,8 +3,9 @@
 //! LAPI Guide, "Monitoring adapter status": today's Network Availability Matrix is the kernel's news of its links.
 
 use crate::rail::Rail;
-use crate::sys::{LinkNews, link_is_up};
+use crate::sys::LinkNews;
 use lapis_core::transport::Host;
+use std::io;
 
 /// Polls between two looks at the news; each costs a system call, and so does every poll.
 const POLLS: u32 = 128;
@@ -22,25 +23,16 @@ pub(crate) struct Links {
 impl Links {
     /// Begins to watch; the descriptor to sleep on is returned, if there is anything to watch. Nobody pulls the plug of the
     /// loopback interface.
-    pub(crate) fn watch(&mut self, rails: &[Rail], host: &Host) -> Option<i32> {
+    pub(crate) fn watch(&mut self, rails: &[Rail]) -> io::Result<Option<i32>> {
         self.up.resize(rails.len(), true);
         if self.tried || rails.iter().all(|r| r.inbox.is_none() || !named(r)) {
-            return None;
+            return Ok(None);
         }
         self.tried = true;
-        match LinkNews::open() {
-            Ok(news) => {
-                let fd = news.fd();
-                self.news = Some(news);
-                Some(fd)
-            }
-            Err(e) => {
-                host.info(format_args!(
-                    "no news of the network links ({e}): a rail that goes down is noticed by its silence"
-                ));
-                None
-            }
-        }
+        let news = LinkNews::open()?;
+        let fd = news.fd();
+        self.news = Some(news);
+        Ok(Some(fd))
     }
 
     /// Whether a rail's link carries anything, as far as is known.
@@ -55,21 +47,30 @@ impl Links {
         self.news.is_some() && self.polls.is_multiple_of(POLLS)
     }
 
-    /// Looks at the news; answers which rails' links have changed, and how.
-    pub(crate) fn changes(&mut self, rails: &[Rail], host: &Host) -> Vec<(usize, bool)> {
-        if !self.news.as_ref().is_some_and(LinkNews::any) {
-            return Vec::new();
+    /// Looks at the news; answers which rails' links have changed, and how. After an error there is nothing to look at any more.
+    pub(crate) fn changes(&mut self, rails: &[Rail], host: &Host) -> io::Result<Vec<(usize, bool)>> {
+        let changes = self.look(rails, host);
+        if changes.is_err() {
+            self.news = None;
         }
+        changes
+    }
+
+    fn look(&mut self, rails: &[Rail], host: &Host) -> io::Result<Vec<(usize, bool)>> {
         let mut changes = Vec::new();
+        let Some(news) = self.news.as_ref() else { return Ok(changes) };
+        if !news.any()? {
+            return Ok(changes);
+        }
         for (at, rail) in rails.iter().enumerate().filter(|(_, r)| r.inbox.is_some() && named(r)) {
-            let up = link_is_up(&rail.entry.name);
+            let up = news.is_up(&rail.entry.name)?;
             if std::mem::replace(&mut self.up[at], up) != up {
                 let state = if up { "up again" } else { "down" };
                 host.info(format_args!("{}: the link is {state}", rail.entry));
                 changes.push((at, up));
             }
         }
-        changes
+        Ok(changes)
     }
 }
 

@@ -77,6 +77,8 @@ impl Options {
         let rails = match (&addresses, instances) {
             _ if !bind.is_empty() => bind.len(),
             (Some(list), _) => list.0.len(),
+            // As many as there are networks.
+            (None, _) if option("MP_EUIDEVICE").is_some_and(|name| name == "sn_all") => MAX_RAILS,
             (None, Some(Instances::Count(count))) => count as usize,
             (None, Some(Instances::Max)) => MAX_RAILS,
             (None, None) => 1,
@@ -121,8 +123,14 @@ mod tests {
         assert_eq!((options.rails, options.datagram), (1, None));
         let options = of(&[("MP_INSTANCES", "max"), ("MP_UDP_PACKET_SIZE", "1024")]).expect("good");
         assert_eq!((options.rails, options.datagram), (MAX_RAILS, Some(MIN_DATAGRAM)));
+        let options = of(&[("MP_EUIDEVICE", "sn_all")]).expect("good");
+        assert_eq!((options.rails, options.device), (MAX_RAILS, None));
+        let options = of(&[("MP_EUIDEVICE", "sn_single"), ("MP_INSTANCES", "3")]).expect("good");
+        assert_eq!((options.rails, options.device), (3, None));
         let options = of(&[("MP_LAPI_INET_ADDR", "@2:10.0.0.1,en0:10.1.0.1,en1")]).expect("good");
         assert_eq!(options.rails, 2);
+        let options = of(&[("MP_LAPI_INET_ADDR", "@2:[fd00::1],en0:fd01::1,en1")]).expect("good");
+        assert_eq!((options.rails, options.addresses.map(|list| list.0.len())), (2, Some(2)));
         let options = of(&[("LAPIS_UDP_BIND", "10.0.0.1:4000,[fd00::1]:4001")]).expect("good");
         assert_eq!((options.rails, options.bind[1].port()), (2, 4001));
         assert_eq!(of(&[("MP_UDP_PACKET_SIZE", "1K")]).expect("good").datagram, Some(MIN_DATAGRAM));

@@ -35,11 +35,15 @@ pub(crate) fn pairs(
             return vec![turn((l, h))];
         }
     }
-    let mut found = Vec::new();
+    let mut found: Vec<(usize, usize)> = Vec::new();
+    // Two addresses of one interface are no two rails, unless the user says so.
+    let taken = |card: &Card, at: usize, now: usize| {
+        at == now || (!card.explicit && card.entries[at].name == card.entries[now].name)
+    };
     let mut take = |fits: &mut dyn FnMut(&Entry, &Entry) -> bool| {
         for (l, from) in low.entries.iter().enumerate() {
             for (h, to) in high.entries.iter().enumerate() {
-                let free = !found.iter().any(|&(fl, fh)| fl == l || fh == h);
+                let free = !found.iter().any(|&(fl, fh)| taken(low, fl, l) || taken(high, fh, h));
                 if found.len() < wanted && free && possible(from, to, same_stack) && fits(from, to) {
                     found.push((l, h));
                 }
@@ -120,6 +124,15 @@ mod tests {
         assert_eq!(both(&a, &b, false), [(1, 2), (2, 1)]);
         let one = Card { rails: 1, ..b };
         assert_eq!(both(&a, &one, false), [(1, 2)]);
+    }
+
+    #[test]
+    fn an_interface_of_two_addresses_is_one_rail_unless_both_are_named() {
+        let a = card(1, 8, false, &[("en0", "10.0.0.1", 24), ("en0", "fd00::1", 64)]);
+        let b = card(2, 8, false, &[("en0", "10.0.0.2", 24), ("en1", "fd00::2", 64)]);
+        assert_eq!(both(&a, &b, true), [(0, 0)]);
+        let [a, b] = [a, b].map(|card| Card { explicit: true, ..card });
+        assert_eq!(both(&a, &b, true), [(0, 0), (1, 1)]);
     }
 
     #[test]

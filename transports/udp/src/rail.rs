@@ -284,3 +284,6 @@ fn verdict(e: &io::Error) -> Option<Sent> {
         _ => Some(Sent::NoWay),
     }
 }
+
+#[cfg(test)]
+mod tests;

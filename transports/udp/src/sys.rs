@@ -6,7 +6,7 @@ mod pages;
 
 pub(crate) use addr::RawAddr;
 use addr::parse_addr;
-pub(crate) use netlink::{LinkNews, link_is_up};
+pub(crate) use netlink::LinkNews;
 pub(crate) use pages::Pages;
 
 use std::io;
@@ -194,6 +194,11 @@ impl Socket {
     /// Reads poll the device for so many microseconds.
     pub(crate) fn busy_poll(&self, microseconds: u32) -> io::Result<()> {
         set_int(self.fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL, microseconds as libc::c_int)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn busy_poll_time(&self) -> io::Result<libc::c_int> {
+        get_int(self.fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL)
     }
 
     /// Whether the kernel knows sends of several datagrams in one call.

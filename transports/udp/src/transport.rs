@@ -8,11 +8,12 @@ use crate::options::{MAX_DATAGRAM, MIN_DATAGRAM, Options};
 use crate::pairing::{Pair, pairs};
 use crate::rail::{Rail, Sent, WORTH_LENDING};
 use crate::sys::{self, RawAddr};
+use crate::troubles::Troubles;
 use crate::waiter::{Bell, UdpWaiter};
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
-    Attributes, Caps, DatagramBatch, Event, EventKind, Host, Limits, OpenParams, PeerId, RawSlice, Status,
-    Transport, TransportError,
+    Attributes, Caps, DatagramBatch, Event, EventKind, FailoverTrouble, Host, Limits, OpenParams, PeerId,
+    RawSlice, Status, Transport, TransportError,
 };
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -51,6 +52,9 @@ pub struct Udp {
     ways: Vec<Option<Box<[Way]>>>,
     /// News of paths that core has not fetched.
     news: VecDeque<Event>,
+    troubles: Troubles,
+    /// The user knows that no path is left to somebody.
+    cut_off: bool,
     /// The rail whose arrivals come first at the next poll.
     turn: usize,
     dropped: u32,
@@ -59,7 +63,7 @@ pub struct Udp {
     bell: Arc<Bell>,
 }
 
-// SAFETY: news carry no pointers.
+// SAFETY: news carry no pointers, and those of `troubles` are shown to whoever polls only.
 unsafe impl Send for Udp {}
 
 impl Udp {
@@ -139,6 +143,50 @@ impl Udp {
         Ok(())
     }
 
+    /// Interfaces that can't be used may be those that another one's place should be taken by.
+    fn missing(&mut self, refused: &[String]) {
+        let mut names: Vec<_> =
+            self.rails.iter().filter(|r| !r.entry.loopback).map(|r| &r.entry.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.len() < 2 && !refused.is_empty() {
+            self.trouble_with_failover(FailoverTrouble::SetUp, || refused.join("; "));
+        }
+    }
+
+    /// Has the user told if failover is wanted at all.
+    #[cold]
+    fn trouble_with_failover(&mut self, trouble: FailoverTrouble, text: impl FnOnce() -> String) {
+        if self.options.rails > 1 {
+            self.troubles.push(trouble, text());
+        }
+    }
+
+    /// Begins to watch the links under the rails, unless that was tried before.
+    fn watch_links(&mut self) {
+        match self.links.watch(&self.rails) {
+            Ok(None) => {}
+            Ok(Some(news)) => {
+                if let Err(e) = self.bell.watch(news) {
+                    self.trouble_with_failover(FailoverTrouble::SetUp, || {
+                        format!("A task that sleeps does not hear of the network links (epoll: {e}).")
+                    });
+                }
+            }
+            Err(e) => {
+                self.host.info(format_args!(
+                    "no news of the network links ({e}): a rail that goes down is noticed by its silence"
+                ));
+                self.trouble_with_failover(FailoverTrouble::Unwatched, || {
+                    format!(
+                        "The kernel does not tell of its network links (netlink: {e}). Paths that fail are left when they are \
+                         silent."
+                    )
+                });
+            }
+        }
+    }
+
     /// A datagram was too large, or there was no way: tell core what is known now.
     #[cold]
     fn trouble(&mut self, peer: PeerId, path: usize, outcome: Sent) {
@@ -164,7 +212,16 @@ impl Udp {
     /// The links say that rails went down or came back.
     #[cold]
     fn link_news(&mut self) {
-        for (rail, up) in self.links.changes(&self.rails, &self.host) {
+        let changes = match self.links.changes(&self.rails, &self.host) {
+            Ok(changes) if changes.is_empty() => return,
+            Ok(changes) => changes,
+            Err(e) => {
+                return self.trouble_with_failover(FailoverTrouble::Halted, || {
+                    format!("The kernel's news of the network links have ended ({e}). Paths that fail are left when they are silent.")
+                });
+            }
+        };
+        for &(rail, up) in &changes {
             for (peer, ways) in (0..).zip(&mut self.ways) {
                 for (path, way) in ways.iter_mut().flat_map(|ways| ways.iter_mut()).enumerate() {
                     if way.rail == rail {
@@ -174,6 +231,34 @@ impl Udp {
                 }
             }
         }
+        if changes.iter().any(|(_, up)| *up) {
+            self.cut_off = false;
+        }
+        self.note_cut_off();
+    }
+
+    /// Tells if no path is left to tasks to which there are several.
+    fn note_cut_off(&mut self) {
+        if self.cut_off {
+            return;
+        }
+        let links = &self.links;
+        let lost = |ways: &[Way]| ways.len() > 1 && ways.iter().all(|way| !links.is_up(way.rail));
+        let tasks: Vec<usize> =
+            (0..self.ways.len()).filter(|peer| self.ways[*peer].as_deref().is_some_and(lost)).collect();
+        let Some(first) = tasks.first() else { return };
+        self.cut_off = true;
+        let names: Vec<String> =
+            self.ways[*first].iter().flatten().map(|w| self.rails[w.rail].entry.to_string()).collect();
+        let others = match tasks.len() - 1 {
+            0 => String::new(),
+            n => format!(" and {n} others"),
+        };
+        let text = format!(
+            "No path to task {first}{others} is left: the links of {} are down. What is to be sent waits until one is up again.",
+            names.join(", ")
+        );
+        self.trouble_with_failover(FailoverTrouble::Halted, || text);
     }
 
     #[cold]
@@ -205,7 +290,7 @@ impl Transport for Udp {
             refused.push("no network interface is up".to_owned());
             return Err(TransportError::Unreachable(refused.join("; ")));
         }
-        for text in refused {
+        for text in &refused {
             host.debug(format_args!("interface left out: {text}"));
         }
         let bell =
@@ -217,7 +302,7 @@ impl Transport for Udp {
             explicit: options.addresses.is_some(),
             entries: rails.iter().map(|r| r.entry.clone()).collect(),
         };
-        let transport = Self {
+        let mut transport = Self {
             host,
             task: params.task,
             tasks: params.tasks,
@@ -228,12 +313,15 @@ impl Transport for Udp {
             moving: false,
             ways: (0..params.tasks).map(|_| None).collect(),
             news: VecDeque::new(),
+            troubles: Troubles::default(),
+            cut_off: false,
             turn: 0,
             dropped: 0,
             armed: false,
             links: Links::default(),
             bell: Arc::clone(&bell),
         };
+        transport.missing(&refused);
         Ok((transport, UdpWaiter(bell)))
     }
 
@@ -290,11 +378,7 @@ impl Transport for Udp {
             self.news.push_back(Self::path_event(peer, path, way));
         }
         self.ways[peer as usize] = Some(ways.into());
-        if let Some(news) = self.links.watch(&self.rails, &self.host)
-            && let Err(e) = self.bell.watch(news)
-        {
-            self.host.debug(format_args!("sleepers don't hear of the links: {e}"));
-        }
+        self.watch_links();
         Ok(())
     }
 
@@ -339,6 +423,9 @@ impl Transport for Udp {
             events[n] = event;
             n += 1;
         }
+        if !self.troubles.is_empty() {
+            n += self.troubles.show(&mut events[n..]);
+        }
         let count = self.used.len();
         for i in 0..count {
             if n == events.len() {
@@ -369,7 +456,10 @@ impl Transport for Udp {
         // A sleeper would be woken by what is there already, again and again.
         self.link_news();
         let rails = self.used.iter().map(|&i| &self.rails[i]);
-        if !self.news.is_empty() || rails.flat_map(|r| &r.inbox).any(|inbox| !inbox.is_empty()) {
+        if !self.news.is_empty()
+            || !self.troubles.is_empty()
+            || rails.flat_map(|r| &r.inbox).any(|inbox| !inbox.is_empty())
+        {
             return Status::Again;
         }
         if !self.armed {

@@ -51,7 +51,7 @@ fn faults_of_all_kinds_are_mended() {
             let chaos = format!("drop=0.05,dup=0.05,reorder=0.05,corrupt=0.01,seed={seed}");
             let done = job(tasks, scenario).env("LAPIS_CHAOS", &chaos).run().expect(0);
             assert_eq!(done.lines_with("ok task").len(), tasks as usize, "{done:?}");
-            assert!(done.resent() > 0, "nothing was sent again, so there were no faults: {done:?}");
+            assert!(done.sum_of("resent ") > 0, "nothing was sent again, so there were no faults: {done:?}");
         }
     }
 }
@@ -64,7 +64,7 @@ fn lent_memory_is_left_alone_once_the_program_has_it_back() {
         let chaos = format!("drop=0.03,dup=0.03,reorder=0.03,corrupt=0.01,seed={seed}");
         let done = job(2, "lend 9").env("LAPIS_CHAOS", &chaos).run().expect(0);
         assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
-        assert!(done.resent() > 0, "nothing was sent again, so there were no faults: {done:?}");
+        assert!(done.sum_of("resent ") > 0, "nothing was sent again, so there were no faults: {done:?}");
     }
 }
 
@@ -77,11 +77,7 @@ fn strangers_and_replays_change_nothing() {
     let done = job(3, "storm 300000").run().expect(0);
     assert_eq!(done.lines_with("ok task").len(), 3, "{done:?}");
     for what in ["refused ", "attacked "] {
-        let count: u64 = done
-            .out
-            .lines()
-            .filter_map(|l| l.split(what).nth(1)?.split(' ').next()?.parse::<u64>().ok())
-            .sum();
+        let count = done.sum_of(what);
         assert!(count > 100, "{what}{count}: {done:?}");
     }
 }
@@ -112,6 +108,30 @@ fn a_task_that_died_is_started_anew_and_the_others_go_on_with_it() {
             assert_eq!(done.lines_with("ok task").len(), tasks, "{how}: {done:?}");
             assert_eq!(done.lines_with("life 1").len(), 1, "{how}: {done:?}");
         }
+    }
+}
+
+#[test]
+fn a_fence_of_all_fails_everywhere_when_a_task_in_it_is_started_anew() {
+    for (tasks, interrupts) in [("2", false), ("3", false), ("5", true)] {
+        let mut job = Job::new().args(&["-n", tasks, "--restart", "1"]).task("reborn-fenced");
+        if interrupts {
+            job = job.env("UDP_JOB_INTERRUPTS", "1");
+        }
+        let done = job.run().expect(0);
+        assert_eq!(done.lines_with("ok task").len().to_string(), tasks, "{done:?}");
+    }
+}
+
+#[test]
+fn barriers_survive_purges_and_teams_say_that_they_are_over() {
+    for seed in 0..3 {
+        let mut job = job(4, "teams");
+        if seed > 0 {
+            job = job.env("LAPIS_CHAOS", &format!("drop=0.1,dup=0.1,reorder=0.1,seed={seed}"));
+        }
+        let done = job.run().expect(0);
+        assert_eq!(done.lines_with("ok task").len(), 4, "{done:?}");
     }
 }
 
@@ -157,10 +177,10 @@ fn an_interface_that_is_not_there_is_named_together_with_those_that_are() {
 #[test]
 fn hosts_with_two_rails_use_both() {
     let Some(net) = Net::make("ra", 2) else { return skip() };
-    let done = net.job("mix 5").run().expect(0);
+    let done = Job::across(&net, "mix 5").run().expect(0);
     assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
     let before = net.packets();
-    net.job("stream 200 1000000").run().expect(0);
+    Job::across(&net, "stream 200 1000000").run().expect(0);
     let used: Vec<u64> = net.packets().iter().zip(before).map(|(a, b)| a - b).collect();
     assert!(used.iter().all(|n| *n > 100), "packets over each rail: {used:?}");
 }
@@ -173,9 +193,9 @@ fn real_loss_is_mended() {
             return skip();
         }
         for scenario in ["mix 5", "flood 50000"] {
-            let done = net.job(scenario).run().expect(0);
+            let done = Job::across(&net, scenario).run().expect(0);
             assert_eq!(done.lines_with("ok task").len(), 2, "{percent} %: {done:?}");
-            assert!(done.resent() > 0, "{percent} %: {done:?}");
+            assert!(done.sum_of("resent ") > 0, "{percent} %: {done:?}");
         }
     }
 }
@@ -183,7 +203,11 @@ fn real_loss_is_mended() {
 #[test]
 fn a_rail_may_go_down_and_come_back_midstream() {
     let Some(net) = Net::make("fo", 2) else { return skip() };
-    let mut running = net.job("flood 3000000").start();
+    pull_rails_during(&net, Job::across(&net, "flood 3000000").start());
+}
+
+/// Pulls the rails in turn while a job runs, which must not notice.
+fn pull_rails_during(net: &Net, mut running: Running) {
     let mut turns = 0;
     while running.alive() && turns < 20 {
         let rail = turns % 2;
@@ -195,14 +219,14 @@ fn a_rail_may_go_down_and_come_back_midstream() {
     }
     let done = running.wait().expect(0);
     assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
-    assert!(turns > 0 && done.resent() > 0, "after {turns} outages: {done:?}");
+    assert!(turns > 0 && done.sum_of("resent ") > 0, "after {turns} outages: {done:?}");
 }
 
 #[test]
 fn the_link_says_when_a_rail_goes_and_comes_back() {
     let Some(net) = Net::make("nl", 2) else { return skip() };
     for interrupts in [false, true] {
-        let job = net.job("watch");
+        let job = Job::across(&net, "watch");
         let job = if interrupts { job.env("UDP_JOB_INTERRUPTS", "1") } else { job };
         let mut running = job.start();
         running.read_line("paths [true, true]");
@@ -217,19 +241,35 @@ fn the_link_says_when_a_rail_goes_and_comes_back() {
 #[test]
 fn ipv6_serves_as_well() {
     let Some(net) = Net::of("v6", 2, 1, true) else { return skip() };
-    let done = net.job("mix 5").env("LAPIS_CHAOS", "drop=0.01,seed=7").run().expect(0);
+    let done = Job::across(&net, "mix 5").env("LAPIS_CHAOS", "drop=0.01,seed=7").run().expect(0);
     assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
-    net.job("stream 100 1000000").run().expect(0);
+    Job::across(&net, "stream 100 1000000").run().expect(0);
     assert!(net.packets()[0] > 100, "packets over the rail: {:?}", net.packets());
+}
+
+#[test]
+fn two_rails_of_ipv6_serve_and_fail_over_as_those_of_ipv4_do() {
+    let Some(net) = Net::of("vr", 2, 2, true) else { return skip() };
+    Job::by_address(&net, "stream 200 1000000").run().expect(0);
+    let used = net.packets();
+    assert!(used.iter().all(|n| *n > 100), "packets over each rail: {used:?}");
+    pull_rails_during(&net, Job::by_address(&net, "flood 1000000").start());
+    let mut running = Job::by_address(&net, "watch").start();
+    running.read_line("paths [true, true]");
+    net.rail(1, false);
+    running.read_line("paths [true, false]");
+    net.rail(1, true);
+    let done = running.wait().expect(0);
+    assert_eq!(done.lines_with("paths [true, true]").len(), 2, "{done:?}");
 }
 
 #[test]
 fn four_hosts_exchange_messages_of_all_sizes() {
     let Some(net) = Net::of("fh", 4, 2, false) else { return skip() };
-    let done = net.job("mix 3").run().expect(0);
+    let done = Job::across(&net, "mix 3").run().expect(0);
     assert_eq!(done.lines_with("ok task").len(), 4, "{done:?}");
     if net.lose(1) {
-        let done = net.job("flood 20000").run().expect(0);
+        let done = Job::across(&net, "flood 20000").run().expect(0);
         assert_eq!(done.lines_with("ok task").len(), 4, "{done:?}");
     }
 }
@@ -241,7 +281,7 @@ fn two_jobs_share_a_link() {
         return skip();
     }
     // Each 40 MB, which the link alone carries in 0.8 s.
-    let jobs: Vec<_> = (0..2).map(|_| net.job("stream 40 1000000").start()).collect();
+    let jobs: Vec<_> = (0..2).map(|_| Job::across(&net, "stream 40 1000000").start()).collect();
     let rates: Vec<f64> = jobs
         .into_iter()
         .map(|job| {
@@ -261,7 +301,7 @@ fn two_jobs_share_a_link() {
 fn the_path_may_shrink_under_what_waits() {
     let Some(net) = Net::make("ps", 1) else { return skip() };
     net.mtu(9000);
-    let mut running = net.job("mix 60").start();
+    let mut running = Job::across(&net, "mix 60").start();
     let mut turns = 0;
     while running.alive() && turns < 40 {
         std::thread::sleep(Duration::from_millis(40));
@@ -279,7 +319,7 @@ fn small_and_large_mtus_are_respected() {
     let Some(net) = Net::make("mt", 1) else { return skip() };
     for mtu in [1500, 9000] {
         net.mtu(mtu);
-        let done = net.job("mix 5").run().expect(0);
+        let done = Job::across(&net, "mix 5").run().expect(0);
         assert_eq!(done.lines_with("ok task").len(), 2, "MTU {mtu}: {done:?}");
     }
     assert_eq!(net.fragments(), 0, "no packet was cut");
@@ -288,7 +328,7 @@ fn small_and_large_mtus_are_respected() {
 #[test]
 fn a_host_that_is_cut_off_is_reported() {
     let Some(net) = Net::make("cu", 1) else { return skip() };
-    let mut running = net.job("cut").env("LAPIS_TIMEOUT", "10").start();
+    let mut running = Job::across(&net, "cut").env("LAPIS_TIMEOUT", "10").start();
     running.read_line("streaming");
     net.rail(0, false);
     let done = running.wait();
@@ -299,9 +339,31 @@ fn a_host_that_is_cut_off_is_reported() {
 #[test]
 fn hosts_without_a_common_network_are_told_about_both_sides_interfaces() {
     let Some(net) = Net::make("un", 1) else { return skip() };
-    net.move_far_side();
-    let done = net.job("unreachable").run();
+    net.move_far_side(false);
+    let done = Job::across(&net, "unreachable").run();
     assert!(done.out.contains("10.217.") && done.out.contains("10.218."), "{done:?}");
+}
+
+#[test]
+fn hosts_of_different_subnets_meet_where_the_kernel_knows_a_way() {
+    let Some(net) = Net::make("ro", 1) else { return skip() };
+    net.move_far_side(true);
+    let done = Job::across(&net, "mix 3").run().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
+    assert!(net.packets()[0] > 20, "packets over the rail: {:?}", net.packets());
+}
+
+#[test]
+fn every_network_is_a_path_up_to_eight_and_bridges_are_none() {
+    for (rails, wish, paths) in [(2, "sn_all", 3), (2, "max", 3), (2, "1", 1), (9, "max", 8)] {
+        let Some(net) = Net::make("np", rails) else { return skip() };
+        net.add_bridges();
+        let name = if wish == "sn_all" { "MP_EUIDEVICE" } else { "MP_INSTANCES" };
+        // One more network is the launcher's.
+        let done = Job::across(&net, "paths").env("MP_INSTANCES", "").env(name, wish).run().expect(0);
+        let all = format!("paths {:?}", vec![true; paths]);
+        assert_eq!(done.lines_with(&all).len(), 2, "{rails} rails, {wish}: {done:?}");
+    }
 }
 
 fn skip() {

@@ -18,6 +18,13 @@ pub(crate) struct Args {
     no_setup: bool,
 }
 
+impl Args {
+    /// Everything, with large doses.
+    pub(crate) fn nightly() -> Self {
+        Self { nightly: true, ..Self::default() }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
     /// Unit and integration tests
@@ -29,7 +36,8 @@ enum Kind {
 }
 
 /// What tests with a dose take it from, for `--nightly`.
-const NIGHTLY: &[(&str, &str)] = &[("LAPIS_TEST_KILLS", "400"), ("PROPTEST_CASES", "4096")];
+const NIGHTLY: &[(&str, &str)] =
+    &[("LAPIS_TEST_KILLS", "400"), ("PROPTEST_CASES", "4096"), ("LAPIS_SIM_DOSE", "40")];
 
 /// What a runner counted.
 #[derive(Default, Clone, Copy)]

@@ -1,17 +1,20 @@
 //! Attention messages: what is no error and yet worth knowing, on standard error, as MP_INFOLEVEL wants it.
 //!
 //! From 1 on: what the user asked for and does not get (485 to 491, 502, 504), and timeouts of several tasks (500). From 2 on: what
-//! is in use (499, 501, 509). Of the guide's list, 487 to 489 speak of programs that Linux does not have; shared memory that can't be set up
+//! is in use (499, 501, 509). Failover: 485 says that setting it up failed, 486 that the kernel does not tell of its links (today's Network
+//! Availability Matrix), 490 that a task is reached over one path alone, 491 that no path to a task is left, or that the kernel's news of
+//! the links have ended. Of the guide's list, 487 to 489 speak of programs that Linux does not have; shared memory that can't be set up
 //! is 502, whatever step fails (505 to 508), and there is no checkpoint to restart from (503).
 
 use crate::abi::*;
 use crate::diagnostics;
 use crate::handles::{Instance, lock};
 use lapis_core::config::{Config, Instances, UseShm};
-use lapis_core::transport::Verdict;
+use lapis_core::transport::{FailoverTrouble, Verdict};
 use lapis_core::{Context, error};
 use std::collections::BTreeSet;
 use std::ffi::c_int;
+use std::io::Write;
 use std::sync::Mutex;
 
 /// Tasks that were reported for their silence.
@@ -21,7 +24,9 @@ pub(crate) type Silent = Mutex<BTreeSet<u32>>;
 fn say(context: &Context, number: c_int, detail: &str) {
     let entry = error::CODES.iter().find(|entry| entry.code.value() == number);
     let text = entry.map_or("", |entry| entry.text);
-    eprintln!("{number}: task {} of {}: {text} {detail}", context.task(), context.tasks());
+    let line = format!("{number}: task {} of {}: {text} {detail}\n", context.task(), context.tasks());
+    // At once, so that lines of several tasks do not mix.
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// What initialisation has to say.
@@ -30,6 +35,7 @@ fn say(context: &Context, number: c_int, detail: &str) {
 pub(super) fn at_init(instance: &Instance, config: &Config) {
     let (context, level) = (&instance.context, *config.infolevel.get());
     if level >= 1 {
+        without_effect(context, config);
         shared_memory(context, config);
         failover(context, config);
     }
@@ -42,6 +48,17 @@ pub(super) fn at_init(instance: &Instance, config: &Config) {
         if over_udp > 0 {
             say(context, LAPI_ATTN_FIRST_CONTACT, &format!("UDP leads to {over_udp} other tasks."));
         }
+    }
+}
+
+/// What is set and means nothing on Linux: the adapters and windows of IBM's switches. Task 0 says it for all.
+fn without_effect(context: &Context, config: &Config) {
+    if context.task() == 0
+        && let Some(listed) = config.listing().iter().find(|listed| listed.variable.name == "MP_LAPI_NETWORK")
+        && let Some(value) = &listed.value
+    {
+        let name = listed.variable.name;
+        eprintln!("{name}={value} has no effect: Linux has no adapter windows; MP_LAPI_INET_ADDR leads UDP");
     }
 }
 
@@ -82,6 +99,19 @@ fn failover(context: &Context, config: &Config) {
     if let Some(peer) = single {
         let detail = format!("One path alone leads to task {peer}: there is nothing to fail over to.");
         say(context, LAPI_ATTN_FAILOVER_DEVICE, &detail);
+    }
+}
+
+/// Paths can't take each other's place, although several are wanted.
+//= LAPI Guide, table 33, attention messages
+pub(super) fn failover_troubled(context: &Context, trouble: FailoverTrouble, detail: &str) {
+    if *context.config().infolevel.get() >= 1 {
+        let number = match trouble {
+            FailoverTrouble::SetUp => LAPI_ATTN_FAILOVER_INTERNAL,
+            FailoverTrouble::Unwatched => LAPI_ATTN_FAILOVER_NO_NAM,
+            FailoverTrouble::Halted => LAPI_ATTN_FAILOVER_HALTED,
+        };
+        say(context, number, detail);
     }
 }
 

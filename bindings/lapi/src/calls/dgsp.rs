@@ -1,13 +1,13 @@
 //! Data gather/scatter programs: the commands of LAPI_Util, and LAPI_DGSP_XFER.
 
-use super::transfer::user_header;
+use super::transfer::{hint, user_header};
 use crate::abi::*;
 use crate::dgsp::{self, Program};
 use crate::failure::{self, Outcome};
 use crate::handlers::send_notify;
 use crate::handles::Instance;
 use lapis_core::config::{Config, Environment};
-use lapis_core::message::AmSend;
+use lapis_core::message::{AmSend, Bulk};
 use lapis_core::{Counter, Error, Notify};
 use lapis_dgsp::{Density, Descriptor, ErrorCode, Fault, Registered};
 
@@ -216,14 +216,14 @@ pub(super) unsafe fn xfer(instance: &Instance, command: *const lapi_amdgsp_t) ->
         let (source, atom) = dgsp::source(program, c.udata, c.udata_len, both_contiguous)?;
         let message = AmSend {
             target: c.tgt,
-            handler: c.hdr_hdl,
+            handler: instance.code.portable(c.tgt, c.hdr_hdl),
             user_header,
             source,
             target_counter: c.tgt_cntr,
             origin: send_notify(c.org_cntr, c.shdlr, c.sinfo),
             completion: Notify::counter(c.cmpl_cntr.cast::<Counter>()),
         };
-        send(instance, message, atom).map_err(failure::of)
+        send(instance, message, atom, hint(c.flags)).map_err(failure::of)
     }
 }
 
@@ -236,7 +236,8 @@ unsafe fn send_short(instance: &Instance, program: &Program, c: &lapi_amdgsp_t) 
     // SAFETY: the caller's promise.
     unsafe {
         let Some(data) = dgsp::short(program, c.udata, c.udata_len, &mut room) else { return false };
-        if !instance.context.try_send_short(c.tgt, c.hdr_hdl, data.as_ptr(), c.udata_len, c.tgt_cntr) {
+        let handler = instance.code.portable(c.tgt, c.hdr_hdl);
+        if !instance.context.try_send_short(c.tgt, handler, data.as_ptr(), c.udata_len, c.tgt_cntr) {
             return false;
         }
         if !c.org_cntr.is_null() {
@@ -248,10 +249,11 @@ unsafe fn send_short(instance: &Instance, program: &Program, c: &lapi_amdgsp_t) 
 
 /// # Safety
 /// As for [`lapis_core::Context::am_send`].
-unsafe fn send(instance: &Instance, message: AmSend<'_>, atom: u64) -> Result<(), Error> {
+unsafe fn send(instance: &Instance, message: AmSend<'_>, atom: u64, bulk: Bulk) -> Result<(), Error> {
     if atom == 0 {
+        // Bulk transfer moves one piece of memory: a layout that is none here goes by packets whatever the flags wish.
         // SAFETY: the caller's promise.
-        return unsafe { instance.context.am_send(message) };
+        return unsafe { instance.context.am_send_by(message, bulk) };
     }
     let header = [message.user_header, &dgsp::note(atom)].concat();
     let message = AmSend { handler: dgsp::ATOMS | message.handler, user_header: &header, ..message };

@@ -2,6 +2,7 @@
 
 use super::{attention, udp};
 use crate::abi::*;
+use crate::code::Code;
 use crate::failure::{self, Outcome, cold};
 use crate::handles::{self, Instance, Reservation};
 use crate::{diagnostics, handlers};
@@ -50,6 +51,7 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
     let instance = Instance {
         handle: reservation.handle(),
         persistent,
+        code: Code::of_process(),
         ack_threshold: AtomicI32::new(*config.ack_thresh.get() as c_int),
         packet_size: super::attributes::packet_size(&context),
         collective: AtomicBool::new(false),
@@ -128,6 +130,7 @@ fn open(
         error: Some(Box::new(move |context, error, peer| {
             failure::asynchronous(context, handler, error, peer)
         })),
+        failover: Some(Box::new(attention::failover_troubled)),
         ..RawHooks::default()
     };
     // SAFETY: by the guide, NULL or a com_thread_info_t.

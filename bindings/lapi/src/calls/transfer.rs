@@ -49,9 +49,10 @@ pub(crate) unsafe extern "C" fn amsend(
     // Most messages are short and plain: whatever speaks against that is the general path's to find.
     let plain = uhdr_len == 0 && cmpl_cntr.is_null() && hdr_hdl != 0 && (udata_len == 0 || !udata.is_null());
     if plain && let Ok(instance) = handles::get(hndl) {
+        let handler = instance.code.portable(tgt, hdr_hdl);
         // SAFETY: the caller's promise.
         let sent =
-            unsafe { instance.context.try_send_short(tgt, hdr_hdl, udata.cast(), udata_len, tgt_cntr) };
+            unsafe { instance.context.try_send_short(tgt, handler, udata.cast(), udata_len, tgt_cntr) };
         if sent {
             if !org_cntr.is_null() {
                 // SAFETY: the caller's promise: a live counter, whose beginning is core's.
@@ -85,7 +86,7 @@ pub(super) unsafe fn send(instance: &Instance, message: Am, bulk: Bulk) -> Outco
     }
     let send = AmSend {
         target: message.tgt,
-        handler: message.hdr_hdl,
+        handler: instance.code.portable(message.tgt, message.hdr_hdl),
         user_header,
         source: Source::Contiguous(message.udata.cast(), message.udata_len),
         target_counter: message.tgt_cntr,
@@ -240,7 +241,7 @@ fn check(instance: &Instance, args: &Rma) -> Outcome {
 
 /// What a command's flags wish about bulk transfer. Both at once mean no.
 //= LAPI Guide, LAPI_Xfer, LAPI_USE_BULK_XFER and LAPI_NOT_USE_BULK_XFER
-fn hint(flags: c_int) -> Bulk {
+pub(super) fn hint(flags: c_int) -> Bulk {
     if flags & LAPI_NOT_USE_BULK_XFER != 0 {
         Bulk::Avoid
     } else if flags & LAPI_USE_BULK_XFER != 0 {

@@ -5,7 +5,7 @@ use crate::failure::Outcome;
 use crate::handles::{Instance, Reservation};
 use lapis_core::Error;
 use lapis_core::config::{Config, Instances, UseShm};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 
 /// Where each task receives datagrams, one address for each network instance; empty if the program doesn't tell.
 pub(super) type Addresses = Vec<Vec<SocketAddr>>;
@@ -41,7 +41,7 @@ pub(super) unsafe fn addresses(
     if let Some(handler) = extend.udp_hndlr {
         // Held during the calls, so that nobody else gets the ports that the handler may pass on.
         let mut held = Vec::new();
-        let local = local_addresses(config);
+        let local = local_addresses(config)?;
         for (instance, ip) in local.into_iter().enumerate() {
             let place = UdpSocket::bind((ip, 0)).and_then(|socket| Ok((socket.local_addr()?, socket)));
             let (own, socket) = place.map_err(|e| {
@@ -85,16 +85,27 @@ pub(super) unsafe fn addresses(
     Ok(all)
 }
 
-/// This machine's address for each network instance.
-fn local_addresses(config: &Config) -> Vec<Ipv4Addr> {
+/// This machine's address for each network instance. The structure that tells the program has room for IPv4.
+fn local_addresses(config: &Config) -> Outcome<Vec<Ipv4Addr>> {
     if let Some(list) = config.inet_addr.get() {
-        return list.0.iter().map(|(ip, _)| *ip).collect();
+        let four = |(ip, _): &(IpAddr, String)| match ip {
+            IpAddr::V4(ip) => Ok(*ip),
+            IpAddr::V6(ip) => {
+                tracing::error!(
+                    target: "lapis::init",
+                    "LAPI_Init: MP_LAPI_INET_ADDR names {ip}, and a user's UDP handler is told addresses of IPv4 only: \
+                     name such, or leave the handler out"
+                );
+                Err(LAPI_ERR_UDP_PORT_INFO)
+            }
+        };
+        return list.0.iter().map(four).collect();
     }
     let count = match config.instances.get() {
         Some(Instances::Count(count)) => (*count).clamp(1, 8) as usize,
         _ => 1,
     };
-    vec![outward().unwrap_or(Ipv4Addr::LOCALHOST); count]
+    Ok(vec![outward().unwrap_or(Ipv4Addr::LOCALHOST); count])
 }
 
 /// The address that this machine has towards others. Nothing is sent: connecting a socket asks the kernel for the way.

@@ -55,7 +55,7 @@ pub(super) unsafe fn xfer_amv(instance: &Instance, command: *const lapi_amv_t) -
         view.check_type(Side::Origin, true)?;
         let message = vector::AmvMessage {
             tgt: c.tgt,
-            handler: c.hdr_hdl,
+            handler: instance.code.portable(c.tgt, c.hdr_hdl),
             user_header,
             vec_type: view.vec_type,
             count: view.count,

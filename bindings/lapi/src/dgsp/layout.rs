@@ -9,6 +9,7 @@ use lapis_core::handlers::Incoming;
 use lapis_core::message::{Destination, Gather, Scatter, Source};
 use lapis_core::{Context, Error, LapiCode};
 use lapis_dgsp::{ErrorCode, Machine, Registered};
+use std::any::Any;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
@@ -104,6 +105,10 @@ impl Gather for Origin {
     fn atom(&self) -> u64 {
         self.program.descriptor().atom_size.max(1) as u64
     }
+
+    fn local(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
 }
 
 /// Where a message goes whose header handler asked for a DGSP. `atom` is the atom size of the origin's program.
@@ -188,12 +193,35 @@ impl Scatter for Target {
         let (base, data) = (std::ptr::with_exposed_provenance_mut(self.base), &bytes[..wanted]);
         // SAFETY: the caller's promise.
         let outcome = unsafe { scatter(&self.program, base, position, data, self.function) };
-        if let Err(problem) = outcome {
-            // One report a message; what comes after it is not wanted.
-            self.bytes = 0;
-            if let Ok(instance) = handles::get(self.handle) {
-                raise_later(&instance.context, self.source, problem);
-            }
+        self.note(outcome);
+    }
+
+    unsafe fn fetch(&mut self, position: u64, from: &dyn Any, len: u64) -> bool {
+        let Some(origin) = from.downcast_ref::<Origin>() else { return false };
+        let wanted = self.bytes.saturating_sub(position).min(len);
+        let (src, dst) = (&origin.program, &self.program);
+        let src_base: *const u8 = std::ptr::with_exposed_provenance(origin.base);
+        let dst_base: *mut u8 = std::ptr::with_exposed_provenance_mut(self.base);
+        // Programs that the plain interpreter runs say what is wrong with them only piece by piece.
+        let known = src.is_compiled() && dst.is_compiled();
+        if !known || !lapis_dgsp::apart(src, src_base, dst, dst_base, position + wanted) {
+            return false;
+        }
+        // SAFETY: the caller's promise; both sides were just found to have no byte in common.
+        let moved =
+            unsafe { lapis_dgsp::copy(src, src_base, position, dst, dst_base, position, wanted as usize) };
+        self.note(all(moved, wanted as usize));
+        true
+    }
+}
+
+impl Target {
+    /// One report a message; what comes after it is not wanted.
+    fn note(&mut self, outcome: Result<(), Error>) {
+        let Err(problem) = outcome else { return };
+        self.bytes = 0;
+        if let Ok(instance) = handles::get(self.handle) {
+            raise_later(&instance.context, self.source, problem);
         }
     }
 }
@@ -216,8 +244,13 @@ pub(crate) unsafe fn scatter(
             Some(function) => program.unpack_with(base, position, data, function),
         }
     };
+    all(moved, data.len())
+}
+
+/// Whether a program has moved all that it was asked for.
+fn all(moved: Result<usize, lapis_dgsp::Error>, wanted: usize) -> Result<(), Error> {
     match moved {
-        Ok(n) if n == data.len() => Ok(()),
+        Ok(n) if n == wanted => Ok(()),
         Ok(_) => Err(Error::Dgsp {
             problem: "the program moves no bytes, but the message has some".into(),
             code: LapiCode::ERR_DGSP_OTHER,

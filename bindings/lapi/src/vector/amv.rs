@@ -170,13 +170,19 @@ pub(crate) fn handler_address(context: &Context, handler: u64, source: u32) -> O
     let address = if handler < HANDLER_TABLE_SIZE as u64 {
         context.handler_address(handler as usize).unwrap_or(0)
     } else {
-        handler
+        address_here(context, handler)
     };
     if address == 0 {
         raise_later(context, source, Error::HeaderHandlerNull { origin: source, handler });
         return None;
     }
     Some(address)
+}
+
+/// The address in this process of a handler that another task names. 0: it has no such function.
+fn address_here(context: &Context, handler: u64) -> u64 {
+    let code = handles::of_context(context).map(|instance| &instance.code);
+    code.and_then(|code| code.absolute(handler)).unwrap_or(0)
 }
 
 /// Tells the error handler, but not from within the dispatcher.

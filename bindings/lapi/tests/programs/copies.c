@@ -49,7 +49,7 @@ int main(void)
     void **headers = exchange((void *)header), **counters = exchange(&tgt), **silences = exchange(&silent);
     void **processes = exchange((void *)(intptr_t)getpid());
     if (me == 0) {
-        wait_for_silence();
+        wait_for_silence(processes[1]);
         /* One that is too long, one or two that fit, one more than there are buffers. */
         for (int i = 0; i < (shm ? 2 : 4); i++) {
             memset(data[i], 'a' + i, sizeof data[i]);

@@ -39,7 +39,7 @@ int main(void)
     void **headers = exchange((void *)header), **counters = exchange(&tgt), **boxes = exchange(box);
     void **silences = exchange(&silent), **processes = exchange((void *)(intptr_t)getpid());
     if (me == 0) {
-        wait_for_silence();
+        wait_for_silence(processes[1]);
         lapi_am_t am = {LAPI_AM_XFER, 0, 1, (lapi_long_t)(uintptr_t)headers[1], 0, NULL, data, MANY, sent, data, 0, &org, &cmpl};
         OK(LAPI_Xfer(hndl, (lapi_xfer_t *)&am));
         CHECK(told == 0);

@@ -108,6 +108,56 @@ fn small_units_share_datagrams_when_more_wait() {
     assert_eq!(pair.got[1].len(), 500);
 }
 
+/// As MP_RETRANSMIT_INTERVAL and MP_POLLING_INTERVAL have it: checks shorten pauses, and pauses have a bound.
+#[test]
+fn a_check_sends_again_what_is_late_without_waiting_for_the_timer_that_has_grown() {
+    let asked = |checks_every: Option<Nanos>, longest: Nanos| {
+        let config =
+            EngineConfig { retransmit_max: longest, suspect_after: 60_000 * MS, ..EngineConfig::default() };
+        let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
+        pair.submit(0, Lane::Request, b"lost for a second", 1).unwrap();
+        while pair.now < 1000 * MS {
+            if checks_every.is_some_and(|every| pair.now.is_multiple_of(every)) {
+                pair.engines[0].check_unanswered(pair.now);
+            }
+            pair.send(0);
+            pair.wires[1].clear();
+            pair.now += 100 * US;
+        }
+        let asked = pair.engines[0].stats(1).unwrap().timeouts;
+        // The link is whole again: what was lost gets through, once.
+        pair.run(1000 * MS);
+        assert_eq!(pair.got[1], [b"h:lost for a second"]);
+        assert_eq!(pair.events(0), [Event::Acked { peer: 1, token: 1 }]);
+        asked
+    };
+    let grown = asked(None, 400 * MS);
+    assert!((8..=14).contains(&grown), "pauses double: {grown}");
+    // A second at the bound of 20 ms.
+    let bounded = asked(None, 20 * MS);
+    assert!((50..=60).contains(&bounded), "pauses stay below their bound: {bounded}");
+    let checked = asked(Some(10 * MS), 400 * MS);
+    assert!((95..=110).contains(&checked), "each check asks: {checked}");
+    // However often checks come, a round trip passes between two questions.
+    let often = asked(Some(100 * US), 400 * MS);
+    assert!((500..=1500).contains(&often), "no more than the round trips allow: {often}");
+}
+
+#[test]
+fn a_check_asks_nobody_who_owes_nothing() {
+    let mut pair = Pair::new();
+    pair.engines[0].check_unanswered(pair.now);
+    assert_eq!(pair.send(0), 0);
+    pair.submit(0, Lane::Request, b"x", 1).unwrap();
+    pair.send(0);
+    pair.engines[0].check_unanswered(pair.now + 50 * US);
+    assert_eq!(pair.send(0), 0, "a round trip has not passed");
+    pair.run(10 * MS);
+    pair.engines[0].check_unanswered(pair.now);
+    assert_eq!(pair.send(0), 0, "everything is answered");
+    assert_eq!(pair.engines[0].stats(1).unwrap().units_resent, 0);
+}
+
 #[test]
 fn a_full_lane_says_again_and_goes_on_after_acknowledgements() {
     let config = EngineConfig { lane_units: 8, ..EngineConfig::default() };

@@ -17,6 +17,10 @@ const MOST_HELD: usize = 4096;
 const OVERTAKERS: u64 = 8;
 const PATIENCE: Duration = Duration::from_millis(2);
 
+/// Paths whose cuts are told apart; a cut lasts at most a part in so many of the time on average.
+const PATHS: usize = 8;
+const RARITY: u64 = 8;
+
 /// See the module above.
 struct ChaosLink {
     inner: RefCell<Link>,
@@ -25,6 +29,8 @@ struct ChaosLink {
     /// Datagrams that are on their way, by the time and the number of sendings at which they go.
     out: Vec<Held>,
     sent: u64,
+    /// Whether each path is cut, and until when that lasts.
+    cuts: [(bool, Option<Instant>); PATHS],
     /// Arrivals that are held, in order, and the time at which each may be seen.
     late: VecDeque<(Instant, Event, Vec<u8>)>,
     /// The bytes of the last poll's events.
@@ -49,7 +55,7 @@ pub(in crate::transport) fn wrap(
     task: u32,
 ) -> Result<Link, crate::transport::Refusal> {
     static TABLE: TransportOps = Exported::<ChaosLink>::table(c"chaos", c"0");
-    let unreliable = chaos.drop + chaos.dup + chaos.reorder + chaos.corrupt > 0.0;
+    let unreliable = chaos.drop + chaos.dup + chaos.reorder + chaos.corrupt > 0.0 || !chaos.cut.is_zero();
     if unreliable && inner.caps().contains(Caps::RELIABLE) {
         tracing::info!(
             target: "lapis::transport",
@@ -72,6 +78,7 @@ pub(in crate::transport) fn wrap(
         random,
         out: Vec::new(),
         sent: 0,
+        cuts: [(false, None); PATHS],
         late: VecDeque::new(),
         shown: Vec::new(),
         busy,
@@ -107,10 +114,28 @@ impl ChaosLink {
         self.happens(part).then_some(Status::Again)
     }
 
+    /// Whether nothing passes over a path at present.
+    fn cut(&mut self, path: u32) -> bool {
+        let most = self.chaos.cut.as_nanos() as u64;
+        if most == 0 {
+            return false;
+        }
+        let at = path as usize % PATHS;
+        let now = Instant::now();
+        let (cut, until) = self.cuts[at];
+        if until.is_some_and(|until| now < until) {
+            return cut;
+        }
+        let cut = until.is_some() && !cut;
+        let span = self.random() % (if cut { most } else { RARITY * most } + 1);
+        self.cuts[at] = (cut, Some(now + Duration::from_nanos(span)));
+        cut
+    }
+
     /// Takes one datagram: loses it, or puts it, once or twice, among those on their way.
     fn take(&mut self, peer: PeerId, path: u32, mut bytes: Vec<u8>) {
         let chaos = self.chaos.clone();
-        if self.happens(chaos.drop) {
+        if self.cut(path) || self.happens(chaos.drop) {
             return;
         }
         if !bytes.is_empty() && self.happens(chaos.corrupt) {

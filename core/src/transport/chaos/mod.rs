@@ -24,6 +24,8 @@ pub struct Chaos {
     pub reorder: f64,
     /// Datagrams: part in which one bit is flipped.
     pub corrupt: f64,
+    /// Datagrams: now and then nothing passes over a path, for a random time up to this.
+    pub cut: Duration,
     /// Datagrams and reliable messages: each is held for a random time up to this.
     pub delay: Duration,
     /// All operations: part that is answered with `Again`.
@@ -39,7 +41,7 @@ pub enum ChaosError {
     #[error("\"{0}\" is not of the form name=value")]
     NoValue(String),
     /// A name that means nothing.
-    #[error("\"{0}\" is not a fault: there are drop, dup, reorder, corrupt, delay, again, and seed")]
+    #[error("\"{0}\" is not a fault: there are drop, dup, reorder, corrupt, cut, delay, again, and seed")]
     Unknown(String),
     /// The same name twice.
     #[error("\"{0}\" is given twice")]
@@ -90,9 +92,10 @@ impl FromStr for Chaos {
                     p if p < 1.0 => chaos.again = p,
                     _ => return Err(bad("a part from 0 to less than 1")),
                 },
-                "delay" => {
-                    let delay = duration(value).filter(|d| *d <= Duration::from_secs(10));
-                    chaos.delay = delay.ok_or_else(|| bad("a time up to 10s, such as 200us or 3ms"))?;
+                "cut" | "delay" => {
+                    let time = duration(value).filter(|d| *d <= Duration::from_secs(10));
+                    let time = time.ok_or_else(|| bad("a time up to 10s, such as 200us or 3ms"))?;
+                    *(if name == "cut" { &mut chaos.cut } else { &mut chaos.delay }) = time;
                 }
                 "seed" => chaos.seed = value.parse().map_err(|_| bad("a whole number"))?,
                 _ => return Err(ChaosError::Unknown(name.to_owned())),
@@ -116,8 +119,10 @@ impl fmt::Display for Chaos {
                 write!(f, "{name}={part},")?;
             }
         }
-        if !self.delay.is_zero() {
-            write!(f, "delay={}us,", self.delay.as_micros())?;
+        for (name, time) in [("cut", self.cut), ("delay", self.delay)] {
+            if !time.is_zero() {
+                write!(f, "{name}={}us,", time.as_micros())?;
+            }
         }
         write!(f, "seed={}", self.seed)
     }
@@ -140,11 +145,12 @@ mod tests {
 
     #[test]
     fn descriptions_are_read_and_written() {
-        let chaos: Chaos = "drop=0.01, dup=0.5,delay=3ms,seed=7".parse().expect("good");
+        let chaos: Chaos = "drop=0.01, dup=0.5,delay=3ms,cut=20ms,seed=7".parse().expect("good");
         assert_eq!(
             (chaos.drop, chaos.dup, chaos.delay, chaos.seed),
             (0.01, 0.5, Duration::from_millis(3), 7)
         );
+        assert_eq!(chaos.cut, Duration::from_millis(20));
         assert_eq!(chaos.to_string().parse(), Ok(chaos));
         assert_eq!("drop=25%".parse::<Chaos>().map(|c| c.drop), Ok(0.25));
         assert_eq!("".parse(), Ok(Chaos::default()));

@@ -32,7 +32,10 @@ fn main() -> std::process::ExitCode {
         "storm" => storm(number(3, 100_000)),
         "cut" => cut(),
         "watch" => watch(),
+        "paths" => paths(),
         "reborn" => restart::run(args.get(3).is_some_and(|how| how == "aware")),
+        "reborn-fenced" => restart::fenced(),
+        "teams" => restart::teams(),
         other => panic!("unknown scenario {other}"),
     };
     match outcome {
@@ -434,6 +437,15 @@ fn watch() -> Result<()> {
         }
     }
     println!("ok task {}", context.task());
+    context.gfence()
+}
+
+/// Says which paths lead to the next task once data has gone both ways.
+fn paths() -> Result<()> {
+    let context = join()?;
+    context.gfence()?;
+    let next = (context.task() + 1) % context.tasks();
+    println!("paths {:?}", context.paths_to(next));
     context.gfence()
 }
 

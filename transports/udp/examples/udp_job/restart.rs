@@ -1,15 +1,20 @@
 //! A task dies in the midst of traffic and is started anew; the others go on with it.
 
 use super::{DATA, interrupts, pattern};
-use lapis::{Context, Delivery, Destination, Error, Result};
+use lapis::{Context, Delivery, Destination, Error, HandlerId, Result};
+use lapis_collectives::{CollectiveError, Team};
 use std::collections::HashSet;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Messages that each side sends the other after the restart.
 const AFTER: u32 = 200;
+
+/// Handlers of teams.
+const ALL: HandlerId = HandlerId(11);
+const SOME: HandlerId = HandlerId(12);
 
 /// Longer than anybody may need.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -49,7 +54,8 @@ impl Mark {
 struct Heard {
     marks: Mutex<HashSet<Mark>>,
     faults: AtomicU64,
-    last_words: AtomicBool,
+    /// The process that is about to die.
+    last_words: AtomicU64,
     farewells: AtomicU64,
 }
 
@@ -66,7 +72,7 @@ impl Heard {
         context.set_handler(DATA, move |_, message| {
             let mark = Mark::of(message.user_header);
             if mark.number == LAST_WORDS {
-                here.last_words.store(true, Ordering::Relaxed);
+                here.last_words.store(mark.life.into(), Ordering::Relaxed);
                 return Delivery::bury();
             }
             if mark.number == FAREWELL {
@@ -113,6 +119,7 @@ pub(crate) fn run(aware: bool) -> Result<()> {
         })
         .init()?;
     let heard = Heard::listen(&context)?;
+    let mut teams = (life == 0).then(|| Teams::make(&context)).transpose()?;
     let (me, victim) = (context.task(), context.tasks() - 1);
     let others: Vec<u32> = (0..context.tasks()).filter(|t| *t != me).collect();
     if life == 0 {
@@ -124,6 +131,10 @@ pub(crate) fn run(aware: bool) -> Result<()> {
         (false, _) => survive(&context, &heard, &others, victim, aware.then_some(()).ok_or(&told))?,
     }
     assert_eq!(heard.faults.load(Ordering::Relaxed), 0, "messages came twice or spoilt");
+    collectives_are_over(&context, victim);
+    if let Some(teams) = &mut teams {
+        teams.only_that_of_all_is_over(victim, false);
+    }
     for to in &others {
         let mark = Mark { source: me, life, deaths: 1, number: FAREWELL };
         context.send(*to, DATA, &mark.bytes(), &[])?;
@@ -131,6 +142,105 @@ pub(crate) fn run(aware: bool) -> Result<()> {
     wait(&context, "farewells", || heard.farewells.load(Ordering::Relaxed) == others.len() as u64)?;
     println!("ok task {me} life {life} told {}", told.load(Ordering::Relaxed));
     context.terminate()
+}
+
+/// What every task finds once one was started anew.
+fn collectives_are_over(context: &Context, victim: u32) {
+    let outcomes = [context.barrier(), context.gfence(), context.all_gather(&[0; 8]).map(|_| ())];
+    for outcome in outcomes {
+        assert!(matches!(outcome, Err(Error::CollectivesOver { task }) if task == victim), "{outcome:?}");
+    }
+    let team = Team::of_all(context, ALL).map(|team| team.len());
+    assert!(matches!(team, Err(CollectiveError::Lapis(Error::CollectivesOver { .. }))), "{team:?}");
+}
+
+/// A team of all tasks, and one without the victim.
+struct Teams {
+    all: Team,
+    some: Option<Team>,
+}
+
+impl Teams {
+    fn make(context: &Context) -> Result<Self> {
+        let whole = |e| match e {
+            CollectiveError::Lapis(e) => e,
+            other => panic!("{other}"),
+        };
+        let all = Team::of_all(context, ALL).map_err(whole)?;
+        let some = Team::new(context, SOME, (0..context.tasks() - 1).collect()).map_err(whole)?;
+        let mut teams = Self { all, some };
+        assert_eq!(teams.all.all_gather(&[7u32]).map_err(whole)?.len(), context.tasks() as usize);
+        if let Some(some) = &mut teams.some {
+            some.barrier().map_err(whole)?;
+        }
+        context.gfence()?;
+        Ok(teams)
+    }
+
+    /// `any`: whichever task.
+    fn only_that_of_all_is_over(&mut self, victim: u32, any: bool) {
+        let over = self.all.barrier();
+        assert!(matches!(over, Err(CollectiveError::Over { task }) if any || task == victim), "{over:?}");
+        if let Some(some) = &mut self.some {
+            let n = some.len() as u32;
+            let mut sum = [1u32];
+            some.all_reduce(&mut sum, |a, b| a + b).expect("the victim is no member");
+            assert_eq!(sum, [n]);
+        }
+    }
+}
+
+/// The last task dies while the others wait for it in a fence of all, and is started anew.
+pub(crate) fn fenced() -> Result<()> {
+    let life = std::env::var("LAPIS_JOB_RESTARTS").is_ok();
+    let context = lapis::builder()
+        .transport(lapis_udp::table())
+        .interrupts(interrupts())
+        .on_error(|_, _, _| true)
+        .init()?;
+    let heard = Heard::listen(&context)?;
+    let (me, victim) = (context.task(), context.tasks() - 1);
+    if !life {
+        context.gfence()?;
+        if me == victim {
+            // SAFETY: sends a signal to this process alone.
+            unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+        }
+        let outcome = context.gfence();
+        assert!(matches!(outcome, Err(Error::CollectivesOver { task }) if task == victim), "{outcome:?}");
+    }
+    collectives_are_over(&context, victim);
+    for to in (0..context.tasks()).filter(|to| *to != me) {
+        context.send(to, DATA, &Mark { source: me, life: 0, deaths: 1, number: FAREWELL }.bytes(), &[])?;
+    }
+    wait(&context, "farewells", || heard.farewells.load(Ordering::Relaxed) == u64::from(victim))?;
+    println!("ok task {me}");
+    context.terminate()
+}
+
+/// Task 0 purges and resumes the last one while all others wait in a barrier, and again while they wait in one of a team.
+pub(crate) fn teams() -> Result<()> {
+    let context = super::join()?;
+    let (me, victim) = (context.task(), context.tasks() - 1);
+    let mut teams = Teams::make(&context)?;
+    let disturb = || {
+        if me == 0 {
+            std::thread::sleep(Duration::from_millis(100));
+            context.purge(victim)?;
+            context.resume(victim)?;
+        }
+        Ok::<(), Error>(())
+    };
+    disturb()?;
+    context.gfence()?;
+    teams.only_that_of_all_is_over(victim, true);
+    context.gfence()?;
+    let mut teams = Teams::make(&context)?;
+    disturb()?;
+    // Others than these two can't see the purge: they are told.
+    teams.only_that_of_all_is_over(victim, true);
+    println!("ok task {me}");
+    context.gfence()
 }
 
 fn send(context: &Context, to: u32, mark: Mark) -> Result<()> {
@@ -146,7 +256,7 @@ fn die(context: &Context, others: &[u32], aware: bool) -> ! {
     }
     if aware {
         for to in others {
-            let mark = Mark { source, life: 0, deaths: 0, number: LAST_WORDS };
+            let mark = Mark { source, life: std::process::id(), deaths: 0, number: LAST_WORDS };
             context.send(*to, DATA, &mark.bytes(), &[]).expect("all are there");
         }
         context.fence().expect("they take their time");
@@ -172,7 +282,7 @@ fn survive(
     let source = context.task();
     let mut number = 0;
     let dead = || match news {
-        Ok(()) => heard.last_words.load(Ordering::Relaxed),
+        Ok(()) => heard.last_words.load(Ordering::Relaxed) > 0,
         Err(told) => told.load(Ordering::Relaxed) > 0,
     };
     let deadline = Instant::now() + PATIENCE;
@@ -187,8 +297,11 @@ fn survive(
         context.progress()?;
     }
     if news.is_ok() {
-        // Until it is dead; its new process waits for longer.
-        context.wait_quietly(|| false, Some(Instant::now() + Duration::from_millis(300)))?;
+        // Its new process waits for longer.
+        let process = format!("/proc/{}/stat", heard.last_words.load(Ordering::Relaxed));
+        while std::fs::read_to_string(&process).is_ok_and(|stat| !stat.contains(") Z ")) {
+            context.wait_quietly(|| false, Some(Instant::now() + Duration::from_millis(10)))?;
+        }
         context.purge(victim)?;
         let refused = send(context, victim, Mark { source, life: 0, deaths: 0, number });
         assert!(matches!(refused, Err(Error::Purged { .. })), "{refused:?}");

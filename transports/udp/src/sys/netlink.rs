@@ -31,8 +31,8 @@ impl LinkNews {
         self.0.as_raw_fd()
     }
 
-    /// Whether anything was said since the last call.
-    pub(crate) fn any(&self) -> bool {
+    /// Whether anything was said since the last call. An error: nothing more will be.
+    pub(crate) fn any(&self) -> io::Result<bool> {
         let mut found = false;
         let mut scratch = [0u8; 512];
         loop {
@@ -40,40 +40,40 @@ impl LinkNews {
             let n = unsafe { libc::recv(self.fd(), scratch.as_mut_ptr().cast(), scratch.len(), 0) };
             match n {
                 1.. => found = true,
-                0 => return found,
+                0 => return Ok(found),
                 _ => match io::Error::last_os_error().raw_os_error() {
                     // More came than it keeps.
                     Some(libc::ENOBUFS) => found = true,
                     Some(libc::EINTR) => {}
-                    _ => return found,
+                    Some(libc::EAGAIN) => return Ok(found),
+                    other => return Err(io::Error::from_raw_os_error(other.unwrap_or(libc::EIO))),
                 },
             }
         }
     }
-}
 
-/// Whether an interface is up and has a carrier. One that is not there is not.
-pub(crate) fn link_is_up(name: &str) -> bool {
-    let Ok(name) = CString::new(name) else { return false };
-    let bytes = name.as_bytes_with_nul();
-    // SAFETY: plain data, valid as zeros.
-    let mut request: libc::ifreq = unsafe { zeroed() };
-    if bytes.len() > request.ifr_name.len() {
-        return false;
+    /// Whether an interface is up and has a carrier. One that is not there is not.
+    pub(crate) fn is_up(&self, name: &str) -> io::Result<bool> {
+        let Ok(name) = CString::new(name) else { return Ok(false) };
+        let bytes = name.as_bytes_with_nul();
+        // SAFETY: plain data, valid as zeros.
+        let mut request: libc::ifreq = unsafe { zeroed() };
+        if bytes.len() > request.ifr_name.len() {
+            return Ok(false);
+        }
+        for (slot, byte) in request.ifr_name.iter_mut().zip(bytes) {
+            *slot = *byte as libc::c_char;
+        }
+        // Any socket serves, so none need be opened, which might fail.
+        // SAFETY: the request is valid for the call.
+        match check(unsafe { libc::ioctl(self.fd(), libc::SIOCGIFFLAGS as _, &raw mut request) }) {
+            Ok(_) => {}
+            Err(e) if e.raw_os_error() == Some(libc::ENODEV) => return Ok(false),
+            Err(e) => return Err(e),
+        }
+        // SAFETY: the call has filled the flags in.
+        let flags = libc::c_int::from(unsafe { request.ifr_ifru.ifru_flags });
+        let both = libc::IFF_UP | libc::IFF_RUNNING;
+        Ok(flags & both == both)
     }
-    for (slot, byte) in request.ifr_name.iter_mut().zip(bytes) {
-        *slot = *byte as libc::c_char;
-    }
-    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
-    // SAFETY: a call without pointers.
-    let Ok(fd) = check(unsafe { libc::socket(libc::AF_INET, kind, 0) }) else { return true };
-    let fd = own(fd);
-    // SAFETY: the request is valid for the call.
-    if unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request) } < 0 {
-        return false;
-    }
-    // SAFETY: the call has filled the flags in.
-    let flags = libc::c_int::from(unsafe { request.ifr_ifru.ifru_flags });
-    let both = libc::IFF_UP | libc::IFF_RUNNING;
-    flags & both == both
 }

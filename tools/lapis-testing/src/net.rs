@@ -1,7 +1,9 @@
 //! Hosts as network namespaces, with rails between them.
 
-use super::{Job, clean, program};
-use std::process::Stdio;
+use crate::clean;
+use std::ffi::OsStr;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Number of the subnet that is the launcher's.
 const LAUNCHER: usize = 99;
@@ -9,24 +11,26 @@ const LAUNCHER: usize = 99;
 /// Namespaces, joined by rails `r0`, `r1`… (10.217.N.0/24 or fd17:N::/64) and by one more network for the launcher. Two are
 /// joined by pairs of interfaces, more of them by bridges in a namespace of their own. Nothing of it is seen from outside; all is
 /// removed at the end.
-pub(crate) struct Net {
+#[derive(Debug)]
+pub struct Net {
     hosts: Vec<String>,
     switch: Option<String>,
     rails: usize,
+    v6: bool,
 }
 
 impl Net {
     /// Two hosts. `None` where this process may not make namespaces.
-    pub(crate) fn make(tag: &str, rails: usize) -> Option<Self> {
+    pub fn make(tag: &str, rails: usize) -> Option<Self> {
         Self::of(tag, 2, rails, false)
     }
 
     /// So many hosts, whose rails have addresses of IPv6 alone if wanted.
-    pub(crate) fn of(tag: &str, hosts: usize, rails: usize, v6: bool) -> Option<Self> {
+    pub fn of(tag: &str, hosts: usize, rails: usize, v6: bool) -> Option<Self> {
         let id = std::process::id();
         let hosts: Vec<String> = (0..hosts).map(|n| format!("lapis-{tag}{n}-{id}")).collect();
         let switch = (hosts.len() > 2).then(|| format!("lapis-{tag}s-{id}"));
-        let net = Self { hosts, switch, rails };
+        let net = Self { hosts, switch, rails, v6 };
         let mut lines: Vec<String> =
             net.hosts.iter().chain(&net.switch).map(|name| format!("netns add {name}")).collect();
         for (name, subnet) in (0..rails).map(|i| (format!("r{i}"), i)).chain([("boot".to_owned(), LAUNCHER)])
@@ -58,22 +62,34 @@ impl Net {
         for host in &net.hosts {
             lines.push(format!("-n {host} link set lo up"));
         }
-        lines.iter().all(|line| ip(line)).then_some(net)
+        if !lines.iter().all(|line| ip(line)) {
+            return None;
+        }
+        if v6 {
+            // For a second or two the kernel makes sure of its own addresses of link-local scope, and answers nobody's questions.
+            let unsure =
+                |host| net.inside(host, "ip -6 addr show tentative").is_some_and(|list| !list.is_empty());
+            let deadline = Instant::now() + Duration::from_secs(20);
+            while (0..net.hosts.len()).any(unsure) && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+        Some(net)
     }
 
-    /// A job of one task on each host, over the rails alone.
-    pub(crate) fn job(&self, scenario: &str) -> Job {
-        let mut command = clean("ip");
-        command.args(["netns", "exec", &self.hosts[0]]).arg(program());
+    /// Number of rails.
+    pub fn rails(&self) -> usize {
+        self.rails
+    }
+
+    /// A launcher that is to start a task on each host; the program's name and its arguments are still to come.
+    pub fn launcher(&self, launcher: impl AsRef<OsStr>) -> Command {
         let list: Vec<String> = self.hosts.iter().map(|host| format!("{host}:1")).collect();
+        let mut command = clean("ip");
+        command.args(["netns", "exec", &self.hosts[0]]).arg(launcher);
         command.args(["-H", &list.join(","), "--remote", "ip netns exec {host}"]);
         command.args(["--address", "10.217.99.1"]);
-        if self.rails == 1 {
-            command.env("MP_EUIDEVICE", "r0");
-        } else {
-            command.env("MP_INSTANCES", self.rails.to_string());
-        }
-        Job::around(command).task(scenario)
+        command
     }
 
     fn inside(&self, host: usize, line: &str) -> Option<String> {
@@ -84,7 +100,7 @@ impl Net {
     }
 
     /// Lets so many percent of the datagrams that arrive get lost, on both sides. False: there is no packet filter.
-    pub(crate) fn lose(&self, percent: u32) -> bool {
+    pub fn lose(&self, percent: u32) -> bool {
         (0..self.hosts.len()).all(|host| {
             // There is no table yet the first time.
             let _ = self.inside(host, "nft delete table inet lapis");
@@ -98,21 +114,34 @@ impl Net {
         })
     }
 
-    /// Sets a rail down or up, on the near side.
-    pub(crate) fn rail(&self, rail: usize, up: bool) {
-        let to = if up { "up" } else { "down" };
-        assert!(ip(&format!("-n {} link set r{rail} {to}", self.hosts[0])));
+    /// Sets a rail down or up, on the near side. One that is set up carries again afterwards.
+    pub fn rail(&self, rail: usize, up: bool) {
+        let (host, to) = (&self.hosts[0], if up { "up" } else { "down" });
+        assert!(ip(&format!("-n {host} link set r{rail} {to}")));
+        if up && self.v6 {
+            // An interface that is set down loses its addresses of IPv6; whoever set them sets them again.
+            assert!(ip(&format!("-n {host} addr replace fd17:{rail}::1/64 dev r{rail} nodad")));
+        }
+        if up {
+            let state = format!("cat /sys/class/net/r{rail}/operstate");
+            let carries = || self.inside(0, &state).is_some_and(|state| state.trim() == "up");
+            let deadline = Instant::now() + Duration::from_secs(20);
+            while !carries() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
     }
 
     /// Lets each host send so many megabits a second over the first rail. False: there is no traffic control.
-    pub(crate) fn slow(&self, megabits: u32) -> bool {
+    pub fn slow(&self, megabits: u32) -> bool {
         (0..self.hosts.len()).all(|host| {
             let rate = format!("tc qdisc add dev r0 root tbf rate {megabits}mbit burst 64kb latency 5ms");
             self.inside(host, &rate).is_some()
         })
     }
 
-    pub(crate) fn mtu(&self, mtu: u32) {
+    /// Sets the MTU of every rail, on all sides.
+    pub fn mtu(&self, mtu: u32) {
         for host in &self.hosts {
             for rail in 0..self.rails {
                 assert!(ip(&format!("-n {host} link set r{rail} mtu {mtu}")));
@@ -121,7 +150,7 @@ impl Net {
     }
 
     /// Packets that left over each rail of the near side so far.
-    pub(crate) fn packets(&self) -> Vec<u64> {
+    pub fn packets(&self) -> Vec<u64> {
         let count = |rail| {
             let text = self.inside(0, &format!("cat /sys/class/net/r{rail}/statistics/tx_packets"));
             text.and_then(|t| t.trim().parse().ok()).expect("a count")
@@ -130,7 +159,7 @@ impl Net {
     }
 
     /// IP fragments that were made on the near side.
-    pub(crate) fn fragments(&self) -> u64 {
+    pub fn fragments(&self) -> u64 {
         let text = self.inside(0, "cat /proc/net/snmp").expect("counts");
         let mut lines = text.lines().filter(|l| l.starts_with("Ip:"));
         let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
@@ -138,11 +167,24 @@ impl Net {
         values.split(' ').nth(at).and_then(|v| v.parse().ok()).expect("a number")
     }
 
-    /// Gives the far side of the first rail an address of another subnet.
-    pub(crate) fn move_far_side(&self) {
-        let far = &self.hosts[1];
+    /// Gives the far side of the first rail an address of another subnet. `routed`: both sides know the way.
+    pub fn move_far_side(&self, routed: bool) {
+        let [near, far] = [&self.hosts[0], &self.hosts[1]];
         assert!(ip(&format!("-n {far} addr flush dev r0")));
         assert!(ip(&format!("-n {far} addr add 10.218.0.2/24 dev r0")));
+        if routed {
+            assert!(ip(&format!("-n {near} route add 10.218.0.0/24 dev r0")));
+            assert!(ip(&format!("-n {far} route add 10.217.0.0/24 dev r0")));
+        }
+    }
+
+    /// Gives each host a bridge of its own that nothing else is joined to, with addresses of one subnet.
+    pub fn add_bridges(&self) {
+        for (number, host) in (1..).zip(&self.hosts) {
+            assert!(ip(&format!("-n {host} link add br0 type bridge")));
+            assert!(ip(&format!("-n {host} addr add 172.31.0.{number}/16 dev br0")));
+            assert!(ip(&format!("-n {host} link set br0 up")));
+        }
     }
 }
 

@@ -1,0 +1,220 @@
+//! Header handlers named by the address that they have here.
+//!
+//! The guide wants the address that a handler has at the target. Where every task of a program lies at the same addresses,
+//! that is the address that it has at the origin, too, and there are runtimes that never exchange any. Address-space
+//! randomisation takes this away from them; so the address of a function of this process travels as *object and offset*
+//! ([`RELATIVE`]), and the target finds its own copy of the object. Addresses from elsewhere pass as they are.
+//!
+//! An address that another task gave out may by chance lie where this process has code, once in about a million pairs of
+//! tasks. [`Code::note`] remembers those that came by `LAPI_Address_init`; they pass as they are.
+
+use crate::handles::lock;
+use lapis_core::sync::blocking::Mutex;
+use lapis_core::sync::{AtomicBool, Ordering};
+use std::ffi::{CStr, c_int, c_void};
+
+/// A header handler as object and offset: below the marks of internal handlers, above all addresses.
+pub(crate) const RELATIVE: u64 = 1 << 60;
+const OFFSET_BITS: u32 = 40;
+const NAME_BITS: u32 = 20;
+
+/// Where this process's code lies.
+pub(crate) struct Code {
+    /// The lowest address of code, and how far it is to the end of the highest.
+    low: u64,
+    span: u64,
+    /// By address.
+    segments: Box<[Segment]>,
+    /// Addresses in other tasks that lie in `segments`.
+    foreign: Mutex<Vec<(u32, u64)>>,
+    any_foreign: AtomicBool,
+}
+
+/// An executable segment of a loaded object.
+#[derive(Clone, Copy)]
+struct Segment {
+    start: u64,
+    end: u64,
+    /// What the loader added to the object's addresses.
+    bias: u64,
+    /// What names the object in all tasks; 0 is the program.
+    name: u64,
+}
+
+impl Code {
+    /// Looks at the objects that are loaded now.
+    pub(crate) fn of_process() -> Self {
+        Self::of(loaded())
+    }
+
+    fn of(mut segments: Vec<Segment>) -> Self {
+        // Two names that can't be told apart name nothing.
+        let all = segments.clone();
+        segments.retain(|s| all.iter().all(|other| other.name != s.name || other.bias == s.bias));
+        segments.sort_unstable_by_key(|s| s.start);
+        let low = segments.first().map_or(0, |s| s.start);
+        let span = segments.last().map_or(0, |s| s.end - low);
+        Self {
+            low,
+            span,
+            segments: segments.into(),
+            foreign: Mutex::default(),
+            any_foreign: AtomicBool::new(false),
+        }
+    }
+
+    /// A header handler's address or index as `target` understands it.
+    #[inline(always)]
+    pub(crate) fn portable(&self, target: u32, handler: u64) -> u64 {
+        if handler.wrapping_sub(self.low) >= self.span { handler } else { self.relative(target, handler) }
+    }
+
+    fn relative(&self, target: u32, handler: u64) -> u64 {
+        let Some(segment) = self.segment(handler) else { return handler };
+        // SYNC: Acquire pairs with `note`: whoever was given an address has been told of it.
+        let foreign =
+            self.any_foreign.load(Ordering::Acquire) && lock(&self.foreign).contains(&(target, handler));
+        let offset = handler - segment.bias;
+        if foreign || offset >> OFFSET_BITS != 0 {
+            return handler;
+        }
+        RELATIVE | segment.name << OFFSET_BITS | offset
+    }
+
+    /// The address in this process of what another one made [`portable`](Self::portable).
+    pub(crate) fn absolute(&self, handler: u64) -> Option<u64> {
+        if handler & RELATIVE == 0 {
+            return Some(handler);
+        }
+        let name = handler >> OFFSET_BITS & ((1 << NAME_BITS) - 1);
+        let offset = handler & ((1 << OFFSET_BITS) - 1);
+        let here = |segments: &[Segment]| {
+            let address = segments.iter().find(|s| s.name == name)?.bias + offset;
+            segments.iter().any(|s| (s.start..s.end).contains(&address)).then_some(address)
+        };
+        // The object may have been loaded since.
+        here(&self.segments).or_else(|| here(&Self::of_process().segments))
+    }
+
+    /// Takes note of the address that another task gave out.
+    pub(crate) fn note(&self, task: u32, address: u64) {
+        if self.segment(address).is_some() {
+            let mut foreign = lock(&self.foreign);
+            if !foreign.contains(&(task, address)) {
+                foreign.push((task, address));
+            }
+            // SYNC: Release pairs with `relative`.
+            self.any_foreign.store(true, Ordering::Release);
+        }
+    }
+
+    fn segment(&self, address: u64) -> Option<&Segment> {
+        let after = self.segments.partition_point(|s| s.start <= address);
+        self.segments[..after].last().filter(|s| address < s.end)
+    }
+}
+
+/// The executable segments of all loaded objects.
+fn loaded() -> Vec<Segment> {
+    let mut found = Vec::new();
+    // SAFETY: the callback has the right signature and gets what it expects.
+    unsafe { libc::dl_iterate_phdr(Some(object), (&raw mut found).cast()) };
+    found
+}
+
+unsafe extern "C" fn object(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+    // SAFETY: what dl_iterate_phdr and `loaded` pass; names are strings, headers are as many as is said.
+    let (info, found, headers) = unsafe {
+        let headers: &[_] = match (*info).dlpi_phdr {
+            headers if headers.is_null() => &[],
+            headers => std::slice::from_raw_parts(headers, usize::from((*info).dlpi_phnum)),
+        };
+        (&*info, &mut *found.cast::<Vec<Segment>>(), headers)
+    };
+    // SAFETY: as above.
+    let path = if info.dlpi_name.is_null() { c"" } else { unsafe { CStr::from_ptr(info.dlpi_name) } };
+    let bias = info.dlpi_addr;
+    for header in headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0) {
+        let start = bias.wrapping_add(header.p_vaddr);
+        found.push(Segment { start, end: start + header.p_memsz, bias, name: name(path) });
+    }
+    0
+}
+
+/// Objects are told apart by their files' names, wherever they lie; the program has none.
+fn name(path: &CStr) -> u64 {
+    let Some(file) = path.to_bytes().rsplit(|b| *b == b'/').next().filter(|f| !f.is_empty()) else {
+        return 0;
+    };
+    // FNV-1a, never 0.
+    let hash =
+        file.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3));
+    (hash >> 32 & ((1 << NAME_BITS) - 1)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(start: u64, bias: u64, name: u64) -> Segment {
+        Segment { start, end: start + 0x1000, bias, name }
+    }
+
+    /// A program and a library, loaded at different addresses in two tasks.
+    fn tasks() -> [Code; 2] {
+        [0, 0x7000_0000].map(|moved| {
+            Code::of(vec![
+                segment(0x5000_1000 + moved, 0x5000_0000 + moved, 0),
+                segment(0x9_1000 + moved, 0x9_0000 + moved, 7),
+            ])
+        })
+    }
+
+    #[test]
+    fn a_function_of_the_origin_is_found_where_the_target_has_it() {
+        let [origin, target] = tasks();
+        for (here, there) in [(0x5000_1234, 0xc000_1234), (0x9_1008, 0x7009_1008)] {
+            let portable = origin.portable(1, here);
+            assert_ne!(portable & RELATIVE, 0);
+            assert_eq!(target.absolute(portable), Some(there));
+        }
+    }
+
+    #[test]
+    fn indexes_and_addresses_from_elsewhere_pass_as_they_are() {
+        let [origin, target] = tasks();
+        for handler in [0, 5, 255, 0x9_0fff, 0x9_2000, 0xc000_1234] {
+            assert_eq!(origin.portable(1, handler), handler);
+            assert_eq!(target.absolute(handler), Some(handler));
+        }
+    }
+
+    #[test]
+    fn an_address_that_another_task_gave_out_stays_one_although_code_lies_there() {
+        let [origin, _] = tasks();
+        origin.note(1, 0x5000_1234);
+        origin.note(2, 0xc000_0000);
+        assert_eq!(origin.portable(1, 0x5000_1234), 0x5000_1234);
+        assert_ne!(origin.portable(2, 0x5000_1234), 0x5000_1234);
+    }
+
+    #[test]
+    fn what_is_in_no_object_here_is_nothing() {
+        let [_, target] = tasks();
+        assert_eq!(target.absolute(RELATIVE | 9 << OFFSET_BITS | 0x1234), None);
+        assert_eq!(target.absolute(RELATIVE | 7 << OFFSET_BITS | 0x5000), None);
+    }
+
+    #[test]
+    fn objects_of_one_name_are_left_out() {
+        let code = Code::of(vec![segment(0x1000, 0, 7), segment(0x9000, 0x8000, 7)]);
+        assert_eq!(code.portable(1, 0x1010), 0x1010);
+    }
+
+    #[test]
+    fn this_process_has_code_and_finds_it_again() {
+        let code = Code::of_process();
+        let function = name as *const () as u64;
+        assert_eq!(code.absolute(code.portable(0, function)), Some(function));
+    }
+}

@@ -1,0 +1,100 @@
+//! What the user is told about failover between network instances, on hosts that are network namespaces.
+
+mod support;
+
+use lapis_testing::{Finished, Net, Running};
+use std::path::PathBuf;
+use support::{artifacts, compile, scratch, source};
+
+/// A job of one task on each host, whose standard errors come with its output.
+struct Hosts {
+    net: Net,
+    program: PathBuf,
+    /// Appears when the tasks are to end.
+    signal: PathBuf,
+}
+
+impl Hosts {
+    /// `None`, said aloud, where this process may not make namespaces.
+    fn make(tag: &str, rails: usize, v6: bool) -> Option<Self> {
+        let Some(net) = Net::of(tag, 2, rails, v6) else {
+            eprintln!("skipped: network namespaces need root and iproute2");
+            return None;
+        };
+        let program = compile(&[source("jobs/failover.c")], &[]);
+        Some(Self { net, program, signal: scratch("enough") })
+    }
+
+    fn start(&self, absent: &str, env: &[(&str, &str)]) -> Running {
+        let mut command = self.net.launcher(artifacts().join("lapirun"));
+        let line = format!("exec {} {} {absent} 2>&1", self.program.display(), self.signal.display());
+        command.args(["sh", "-c", &line]).env("LAPIS_TRANSPORT_PATH", artifacts());
+        command.env("LAPIS_TRANSPORT", "udp").envs(env.iter().copied());
+        let mut running = Running::start(command);
+        running.read_line("ready");
+        running.read_line("ready");
+        running
+    }
+
+    fn finish(&self, running: Running) -> Finished {
+        std::fs::write(&self.signal, "").expect("the target directory can be written");
+        let done = running.wait().expect(0);
+        std::fs::remove_file(&self.signal).expect("just written");
+        assert_eq!(done.lines_with("done").len(), 2, "{done:?}");
+        done
+    }
+}
+
+/// How often each of the numbers is said.
+fn counts(done: &Finished) -> [usize; 4] {
+    ["485:", "486:", "490:", "491:"].map(|number| done.lines_with(number).len())
+}
+
+//= LAPI Guide, table 33, attention messages
+//= type=test
+#[test]
+fn the_loss_of_every_instance_is_told_and_of_one_it_is_not() {
+    let Some(hosts) = Hosts::make("al", 2, false) else { return };
+    let mut running = hosts.start("nothing", &[("MP_INSTANCES", "2"), ("MP_INFOLEVEL", "1")]);
+    hosts.net.rail(0, false);
+    hosts.net.rail(0, true);
+    hosts.net.rail(1, false);
+    hosts.net.rail(0, false);
+    // Both sides see it: one's links are set down, the other's lose their carrier. Each says so once.
+    running.read_line("491:");
+    running.read_line("491:");
+    hosts.net.rail(0, true);
+    hosts.net.rail(1, true);
+    let done = hosts.finish(running);
+    assert_eq!(counts(&done), [0, 0, 0, 2], "{done:?}");
+    for task in 0..2 {
+        assert!(done.out.contains(&format!("491: task {task} of 2: ")), "{done:?}");
+        assert!(done.out.contains(&format!("No path to task {task} is left: the links of r0")), "{done:?}");
+    }
+}
+
+//= LAPI Guide, table 33, attention messages
+//= type=test
+#[test]
+fn failover_without_news_of_the_links_is_told_where_it_is_wanted() {
+    let Some(hosts) = Hosts::make("aw", 2, false) else { return };
+    for (instances, level, told) in [("2", "1", 2), ("2", "0", 0), ("1", "1", 0)] {
+        let running = hosts.start("news", &[("MP_INSTANCES", instances), ("MP_INFOLEVEL", level)]);
+        let done = hosts.finish(running);
+        assert_eq!(counts(&done), [0, told, 0, 0], "{instances} instances, level {level}: {done:?}");
+    }
+}
+
+//= LAPI Guide, table 33, attention messages
+//= type=test
+#[test]
+fn an_interface_that_cannot_be_used_is_told_with_the_reason() {
+    // One network is the launcher's, of IPv4; the rail's addresses are of IPv6.
+    let Some(hosts) = Hosts::make("as", 1, true) else { return };
+    let env = [("MP_INSTANCES", "2"), ("MP_INFOLEVEL", "1")];
+    let done = hosts.finish(hosts.start("nothing", &env));
+    assert_eq!(counts(&done), [0; 4], "{done:?}");
+    let done = hosts.finish(hosts.start("ipv6", &env));
+    assert_eq!(counts(&done), [2, 0, 2, 0], "{done:?}");
+    assert!(done.lines_with("485:").iter().all(|line| line.contains("r0 fd17:")), "{done:?}");
+}

@@ -1,0 +1,84 @@
+use super::*;
+use lapis_core::transport::{Event, host_table};
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+fn open(options: &Options) -> Rail {
+    let entry = Entry {
+        name: "lo".into(),
+        ip: "127.0.0.1".parse().expect("an address"),
+        prefix: 8,
+        scope: 0,
+        port: 0,
+        loopback: true,
+        bridge: false,
+    };
+    // SAFETY: the table is static.
+    let host = unsafe { Host::from_raw(host_table(), "udp") };
+    Rail::open(entry, options, &host).expect("the loopback interface is up")
+}
+
+fn other() -> (UdpSocket, RawAddr) {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let at = RawAddr::new(socket.local_addr().expect("bound"));
+    (socket, at)
+}
+
+#[test]
+fn a_batch_that_the_kernel_does_not_cut_goes_datagram_by_datagram() {
+    let mut rail = open(&Options::default());
+    let (receiver, to) = other();
+    receiver.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
+    // More segments than the kernel cuts, and fewer than the receiver has room for.
+    let bytes: Vec<u8> = (0..200u16).flat_map(|n| [n.to_le_bytes(), n.to_be_bytes()].concat()).collect();
+    let (a, b) = bytes.split_at(333); // where no datagram ends
+    let slices = [a, b].map(|s| RawSlice { ptr: s.as_ptr().cast_mut(), len: s.len() });
+    assert!(rail.gso, "Linux knows UDP_SEGMENT since 4.18");
+    // SAFETY: the slices outlive the call.
+    assert_eq!(unsafe { rail.send(&to, &slices, 4, false) }, Sent::Yes);
+    assert!(!rail.gso, "it is not tried again");
+    for n in 0..200u16 {
+        let mut datagram = [0; 16];
+        assert_eq!(receiver.recv(&mut datagram).expect("all arrive"), 4);
+        assert_eq!(datagram[..4], [n.to_le_bytes(), n.to_be_bytes()].concat());
+    }
+}
+
+#[test]
+fn what_the_receive_buffer_has_no_room_for_is_counted() {
+    let rail = open(&Options::default());
+    let mut inbox = Inbox::new();
+    let (sender, _) = other();
+    let sent = 3 * rail.receive_buffer as usize / 1000;
+    for _ in 0..sent {
+        sender.send_to(&[7; 1000], rail.entry.socket_addr()).expect("UDP takes all");
+    }
+    let (mut events, mut came, mut dropped) = ([Event::EMPTY; 64], 0, 0);
+    let mut drain = |came: &mut usize, dropped: &mut u32| loop {
+        match inbox.poll(&rail.socket, &mut events, dropped) {
+            0 => break,
+            n => *came += n,
+        }
+    };
+    drain(&mut came, &mut dropped);
+    // The next one that has room tells.
+    sender.send_to(&[7; 1000], rail.entry.socket_addr()).expect("UDP takes all");
+    let start = Instant::now();
+    while came + (dropped as usize) < sent + 1 && start.elapsed() < Duration::from_secs(20) {
+        drain(&mut came, &mut dropped);
+    }
+    assert!(
+        dropped > 0 && came + dropped as usize == sent + 1,
+        "{came} came, {dropped} dropped of {sent} and one"
+    );
+}
+
+#[test]
+fn reads_poll_the_device_for_as_long_as_the_user_wants() {
+    let rail = open(&Options { busy_poll: Some(37), ..Options::default() });
+    let time = rail.socket.busy_poll_time().expect("Linux knows SO_BUSY_POLL since 3.11");
+    if time == 0 {
+        return eprintln!("skipped: longer busy polling than the system's needs CAP_NET_ADMIN");
+    }
+    assert_eq!(time, 37);
+}
