@@ -230,7 +230,7 @@ impl Context {
         let state = unsafe { self.state() };
         let mut limit = limit;
         for (_, datagrams) in state.engines() {
-            if datagrams.holds_back() || datagrams.is_behind() {
+            if datagrams.holds_back() {
                 return None;
             }
             if let Some(patience) = datagrams.patience() {

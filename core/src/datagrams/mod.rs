@@ -249,12 +249,6 @@ impl Datagrams {
         self.unsent || self.waiting > 0
     }
 
-    /// Whether the next poll has something to do even if nothing arrives.
-    #[inline]
-    pub(crate) fn is_behind(&self) -> bool {
-        self.engine.is_behind()
-    }
-
     /// Gives `out` to the transport. False: it has no room.
     fn push(&mut self, link: &mut Link) -> bool {
         self.slices.clear();
@@ -432,6 +426,9 @@ impl Datagrams {
 
     /// When the engine wants to be polled if nothing arrives, as a span from now.
     pub(crate) fn patience(&mut self) -> Option<Duration> {
+        if self.engine.is_behind() {
+            return Some(Duration::ZERO);
+        }
         self.engine.next_timeout().map(|at| Duration::from_nanos(at.saturating_sub(self.now())))
     }
 
