@@ -18,7 +18,7 @@ extern "C" {
 
 #define LAPIS_TRANSPORT_MAGIC UINT64_C(0x017254736970614c)
 #define LAPIS_ABI_MAJOR 1u
-#define LAPIS_ABI_MINOR 1u
+#define LAPIS_ABI_MINOR 2u
 /* Changes when a struct below changes, which makes a new major version. Right for 64-bit targets. */
 #define LAPIS_LAYOUT_HASH UINT64_C(0x517a40b892675b1b)
 
@@ -46,6 +46,7 @@ extern "C" {
 #define LAPIS_CAP_PEER_FAILURE (UINT64_C(1) << 35)
 #define LAPIS_CAP_SELF_ONLY    (UINT64_C(1) << 36)
 #define LAPIS_CAP_LOCAL_ONLY   (UINT64_C(1) << 37)
+#define LAPIS_CAP_LENT_PAGES   (UINT64_C(1) << 38) /* takes LAPIS_BATCH_LENT */
 
 /* What calls answer. Data-path calls: DONE, IN_PROGRESS, AGAIN or an error; set-up calls: DONE (or AGAIN) or an error. */
 enum {
@@ -122,11 +123,16 @@ typedef struct {
 
 typedef struct {
     uint32_t peer;
-    uint32_t path;
+    uint32_t path; /* LAPIS_BATCH_LENT may be added where the instance has LAPIS_CAP_LENT_PAGES */
     const lapis_slice *slices;
     uint32_t count;
     uint32_t segment;
 } lapis_datagram_batch;
+
+/* Since minor 2: slices of LAPIS_LENT_FROM bytes and more stay as they are until their datagram has been acknowledged, and may
+ * be referred to; shorter ones are copied. */
+#define LAPIS_BATCH_LENT (UINT32_C(1) << 31)
+#define LAPIS_LENT_FROM  4096u
 
 typedef struct {
     uint32_t kind;

@@ -60,6 +60,23 @@ impl Key {
         }
     }
 
+    /// The sum of two texts, each filled up to whole blocks: the first is 40 bytes and a number of 8. One reduction
+    /// serves all if they are short.
+    #[inline]
+    pub(crate) fn sum_of(&self, first: &[u8; 40], number: u64, second: &[u8]) -> [u8; BLOCK] {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(powers) = &self.wide {
+            return powers.sum_of(first, number, second);
+        }
+        let mut start = [0; 48];
+        start[..40].copy_from_slice(first);
+        start[40..].copy_from_slice(&number.to_le_bytes());
+        let mut sum = self.begin();
+        self.add(&mut sum, &start);
+        self.add(&mut sum, second);
+        self.end(sum)
+    }
+
     /// The sum.
     #[inline]
     pub(crate) fn end(&self, sum: Sum) -> [u8; BLOCK] {
@@ -91,6 +108,7 @@ mod wide {
         /// `None`: this processor lacks the instructions.
         pub(super) fn new(key: &[u8; BLOCK]) -> Option<Self> {
             if !(is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("vpclmulqdq")
                 && is_x86_feature_detected!("pclmulqdq"))
             {
@@ -112,9 +130,41 @@ mod wide {
             *sum = unsafe { self.added(*sum, bytes) };
         }
 
-        #[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq")]
+        #[inline]
+        pub(super) fn sum_of(&self, first: &[u8; 40], number: u64, second: &[u8]) -> [u8; BLOCK] {
+            // SAFETY: as above.
+            unsafe { self.summed(first, number, second) }
+        }
+
+        #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq,pclmulqdq")]
         fn added(&self, sum: [u8; BLOCK], bytes: &[u8]) -> [u8; BLOCK] {
-            let mut sum = load(sum);
+            store(self.folded_in(load(sum), bytes))
+        }
+
+        #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq,pclmulqdq")]
+        fn summed(&self, first: &[u8; 40], number: u64, second: &[u8]) -> [u8; BLOCK] {
+            /// Blocks of the first text and its number.
+            const START: usize = 3;
+            // SAFETY: bytes that the mask leaves out are not read.
+            let start = unsafe { _mm512_maskz_loadu_epi64(0b1_1111, first.as_ptr().cast()) };
+            let start = _mm512_mask_set1_epi64(start, 0b10_0000, number.cast_signed());
+            let mut products = Products::none();
+            if second.len() > (MOST - START) * BLOCK {
+                products.add(start, self.vector(MOST - START));
+                return store(self.folded_in(products.reduced(), second));
+            }
+            let first_power = MOST - START - second.len().div_ceil(BLOCK);
+            products.add(start, self.vector(first_power));
+            for (index, part) in second.chunks(LANES * BLOCK).enumerate() {
+                products.add(load_part(part), self.vector(first_power + START + index * LANES));
+            }
+            store(products.reduced())
+        }
+
+        /// Adds blocks to a sum.
+        #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq,pclmulqdq")]
+        #[inline]
+        fn folded_in(&self, mut sum: __m128i, bytes: &[u8]) -> __m128i {
             let (long, rest) = bytes.as_chunks::<{ MOST * BLOCK }>();
             for chunk in long {
                 let mut products = Products::none();
@@ -141,7 +191,7 @@ mod wide {
                 }
                 sum = products.reduced();
             }
-            store(sum)
+            sum
         }
 
         /// The powers from a place on.
@@ -215,22 +265,16 @@ mod wide {
     }
 
     /// At most a vector's length of bytes, and zeros behind them.
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
     fn load_part(bytes: &[u8]) -> __m512i {
         if let Some(whole) = bytes.first_chunk::<{ LANES * BLOCK }>() {
             // SAFETY: so many bytes are there.
             return unsafe { _mm512_loadu_si512(whole.as_ptr().cast()) };
         }
-        if bytes.len().is_multiple_of(8) {
-            let mask = (1u32 << (bytes.len() / 8)) - 1;
-            // SAFETY: bytes that the mask leaves out are not read.
-            return unsafe { _mm512_maskz_loadu_epi64(mask as __mmask8, bytes.as_ptr().cast()) };
-        }
-        let mut filled = [0u8; LANES * BLOCK];
-        filled[..bytes.len()].copy_from_slice(bytes);
-        // SAFETY: as long as a vector.
-        unsafe { _mm512_loadu_si512(filled.as_ptr().cast()) }
+        let mask = (1u64 << bytes.len()) - 1;
+        // SAFETY: bytes that the mask leaves out are not read.
+        unsafe { _mm512_maskz_loadu_epi8(mask, bytes.as_ptr().cast()) }
     }
 
     #[inline]
@@ -293,6 +337,14 @@ mod tests {
                 key.add(&mut sum, &text[cut..]);
                 let right: [u8; BLOCK] = usual.finalize().into();
                 assert_eq!(key.end(sum), right, "{len} bytes");
+
+                let first: [u8; 40] = bytes(40, seed).try_into().expect("forty bytes");
+                let start = [&first[..], &(len as u64).to_le_bytes()].concat();
+                let mut usual = key.usual.clone();
+                usual.update_padded(&start);
+                usual.update_padded(&text);
+                let right: [u8; BLOCK] = usual.finalize().into();
+                assert_eq!(key.sum_of(&first, len as u64, &text), right, "40 and {len} bytes");
             }
         }
     }

@@ -56,6 +56,8 @@ fn table() -> Vec<(String, u64)> {
         ("LAPIS_ABI_MINOR", ABI_MINOR.into()),
         ("LAPIS_LAYOUT_HASH", LAYOUT_HASH as i64),
         ("LAPIS_MAX_ADDRESS", MAX_ADDRESS as i64),
+        ("LAPIS_BATCH_LENT", DatagramBatch::LENT.into()),
+        ("LAPIS_LENT_FROM", DatagramBatch::LENT_FROM as i64),
         ("LAPIS_DONE", Status::Done as i64),
         ("LAPIS_DONE", status::OK.into()),
         ("LAPIS_IN_PROGRESS", Status::InProgress as i64),

@@ -23,24 +23,31 @@
 //! next poll. The engine counts a unit as taken before its handler runs; that is not visible outside, for its
 //! acknowledgement leaves later.
 
+mod clock;
 mod setup;
 
 pub(crate) use setup::{Parties, Timing, epoch};
 
+use self::clock::Clock;
 use crate::reliable::{
     Body, Delivery, Engine, Event as EngineEvent, JobAuth, Lane, Memory, NO_TOKEN, Nanos, PathInfo,
     PathState, Segment, SubmitError, Transmit, Verdict,
 };
-use crate::transport::{DatagramBatch, Event, EventKind, FailoverTrouble, Link, PeerId, RawSlice, Status};
+use crate::transport::{
+    Caps, DatagramBatch, Event, EventKind, FailoverTrouble, Link, PeerId, RawSlice, Status,
+};
 use crate::wire::Kind;
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Events taken from the transport at once.
 const BATCH: usize = 64;
 
 /// A packet leaves at once if no more than this many are unacknowledged, itself included.
 const LONE: usize = 4;
+
+/// So many bytes of short packets leave even if their datagram is larger: beyond it nothing is saved.
+const ENOUGH: usize = 8 << 10;
 
 /// A packet leaves at once if the last datagrams left longer ago than this.
 const CLOSE: Nanos = 20_000;
@@ -87,7 +94,7 @@ unsafe impl Send for Unit {}
 /// The engine of one datagram link, and what it needs to run.
 pub(crate) struct Datagrams {
     engine: Engine<JobAuth>,
-    start: Instant,
+    clock: Clock,
     out: Transmit,
     slices: Vec<RawSlice>,
     /// `out` holds datagrams that the kernel had no room for.
@@ -123,7 +130,7 @@ unsafe impl Send for Datagrams {}
 impl Datagrams {
     #[inline]
     pub(crate) fn now(&self) -> Nanos {
-        self.start.elapsed().as_nanos() as Nanos
+        self.clock.now()
     }
 
     /// The largest packet that a peer can be sent now.
@@ -196,7 +203,11 @@ impl Datagrams {
         }
         let len = head.len() + body_len;
         self.waiting += len;
-        let full = if hold || len * 4 > self.datagram { self.company } else { self.datagram };
+        let full = if hold || len * 4 > self.datagram.min(ENOUGH) {
+            self.company
+        } else {
+            self.datagram.min(ENOUGH)
+        };
         let lone = || {
             self.engine.outstanding(peer).is_none_or(|n| n <= LONE)
                 || now.saturating_sub(self.flushed) > CLOSE
@@ -241,13 +252,16 @@ impl Datagrams {
     /// Gives `out` to the transport. False: it has no room.
     fn push(&mut self, link: &mut Link) -> bool {
         self.slices.clear();
+        let (mut lent, mut copied) = (link.caps().contains(Caps::LENT_PAGES), true);
         for segment in self.out.segments() {
             self.slices.push(match *segment {
                 Segment::Owned { start, end } => {
                     let bytes = &self.out.bytes[start as usize..end as usize];
+                    lent &= bytes.len() < DatagramBatch::LENT_FROM;
                     RawSlice { ptr: bytes.as_ptr().cast_mut(), len: bytes.len() }
                 }
                 Segment::External { buffer, offset, len } => {
+                    copied &= (len as usize) < DatagramBatch::LENT_FROM;
                     let at = std::ptr::with_exposed_provenance_mut::<u8>((buffer + offset) as usize);
                     RawSlice { ptr: at, len: len as usize }
                 }
@@ -255,7 +269,7 @@ impl Datagrams {
         }
         let batch = DatagramBatch {
             peer: self.out.peer,
-            path: self.out.path.into(),
+            path: u32::from(self.out.path) | if lent && !copied { DatagramBatch::LENT } else { 0 },
             slices: self.slices.as_ptr(),
             count: self.slices.len() as u32,
             segment: self.out.segment_size as u32,
@@ -280,14 +294,19 @@ impl Datagrams {
         spinning: bool,
     ) -> Result<usize, Status> {
         self.idle = self.idle.wrapping_add(1);
-        if !self.alone && self.idle > BUSY && !self.idle.is_multiple_of(SELDOM) {
+        let behind = self.engine.is_behind();
+        if behind {
+            self.engine.catch_up();
+        }
+        if !self.alone && self.idle > BUSY && !self.idle.is_multiple_of(SELDOM) && !behind {
             return Ok(0);
         }
         let n = link.poll(&mut self.events[..])?;
         let check = self.checks.count();
         if n == 0 && spinning && !check && !self.idle.is_multiple_of(CLOCK) {
-            return Ok(usize::from(self.holds_back()));
+            return Ok(usize::from(behind || self.holds_back()));
         }
+        self.engine.postpone_acks(spinning);
         let now = self.now();
         for i in 0..n {
             let event = self.events[i];
@@ -308,7 +327,7 @@ impl Datagrams {
         if n > 0 {
             self.idle = 0;
         }
-        Ok(n + usize::from(due || self.holds_back()))
+        Ok(n + usize::from(due || behind || self.holds_back()))
     }
 
     #[inline]
@@ -406,7 +425,10 @@ impl Datagrams {
     }
 
     /// When the engine wants to be polled if nothing arrives, as a span from now.
-    pub(crate) fn patience(&self) -> Option<Duration> {
+    pub(crate) fn patience(&mut self) -> Option<Duration> {
+        if self.engine.is_behind() {
+            return Some(Duration::ZERO);
+        }
         self.engine.next_timeout().map(|at| Duration::from_nanos(at.saturating_sub(self.now())))
     }
 

@@ -1,5 +1,6 @@
 //! Engines from the configuration and from what transports say about their paths.
 
+use super::clock::Clock;
 use super::{BATCH, Datagrams, trouble};
 use crate::config::{Config, Origin};
 use crate::error::{Error, Result};
@@ -7,7 +8,7 @@ use crate::reliable::{Engine, EngineConfig, JobAuth, Nanos, PathInfo, Transmit};
 use crate::transport::{Event, EventKind, Link, PeerId};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Timings that the user may set.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +98,7 @@ impl Datagrams {
         let batch = (batch_bytes / datagram.max(1)).clamp(1, batch_datagrams);
         Ok(Self {
             engine,
-            start: Instant::now(),
+            clock: Clock::new(),
             out: Transmit::default(),
             slices: Vec::new(),
             unsent: false,
@@ -112,7 +113,7 @@ impl Datagrams {
             datagram,
             batch,
             // Packets of long messages are a little shorter than datagrams.
-            company: batch * datagram - datagram.div_ceil(2),
+            company: batch * datagram - datagram.div_ceil(if batch > 1 { 2 } else { 8 }),
             alone: parties.alone,
             idle: 0,
             checks: Checks::every(timing.polls_between_checks),

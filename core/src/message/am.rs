@@ -164,11 +164,19 @@ impl Context {
             words = 3;
         }
         let total = words * 8 + data.len();
-        if peer.state != PeerState::Up || total > link.limits().max_short as usize {
+        if peer.state != PeerState::Up {
             return false;
         }
         let head = head.map(u64::to_le);
-        if link.am_short(target, head[..words].as_bytes(), data) != Status::Done {
+        let head = head[..words].as_bytes();
+        let status = match state.datagrams[index].as_deref_mut() {
+            Some(datagrams) if total <= datagrams.room(target) => {
+                datagrams.send(link, target, head, data, state.dispatching > 0)
+            }
+            None if total <= link.limits().max_short as usize => link.am_short(target, head, data),
+            _ => return false,
+        };
+        if status != Status::Done {
             return false;
         }
         peer.next_message = peer.next_message.wrapping_add(1);
@@ -180,6 +188,7 @@ impl Context {
         let counts = state.statistics.path_mut(path);
         counts.packets_sent += 1;
         counts.data_sent += data.len() as u64;
+        self.mind_timers();
         true
     }
 
@@ -321,7 +330,8 @@ impl Context {
             header = header.with_completion(waited_for);
         }
         // The first packet carries the user header and as much data as fits; the rest follows with progress.
-        let first = source.packet_bytes(room, len);
+        // SAFETY: the lock is held and the reference ends here.
+        let first = unsafe { self.state() }.first_part(target, &source, room);
         loop {
             // SAFETY: the lock is held; the source is valid by the caller's promise.
             let status = unsafe {

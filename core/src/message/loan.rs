@@ -7,16 +7,22 @@
 //! What the message layer learns before the acknowledgements come (an answered fence, the end of the target's completion
 //! handler) says as much as they do: the loan ends before the program is told.
 
-use super::State;
+use super::{Source, State};
 use crate::Context;
 use crate::completion::Notify;
-use crate::transport::PeerId;
+use crate::transport::{Caps, PeerId};
 
 /// Messages from this length on are lent.
 pub(crate) const LENT_FROM: u64 = 512 << 10;
 
+/// The same where the kernel does not copy them either.
+const PAGES_FROM: u64 = 128 << 10;
+
 /// Bytes at the end of a message that are copied: about what is under way at a time.
 pub(crate) const COPIED_END: u64 = 256 << 10;
+
+/// Bytes in the first packet of a message whose others are not even copied by the kernel.
+const FIRST: u64 = 1024;
 
 /// One message whose memory the engine may still read.
 pub(crate) struct Loan {
@@ -122,7 +128,23 @@ impl Context {
 impl State {
     /// Whether a message's packet that ends at `end` of `total` may stay where it is.
     #[inline]
-    pub(crate) fn may_lend(&self, total: u64, end: u64) -> bool {
-        total >= LENT_FROM && end + COPIED_END <= total
+    pub(crate) fn may_lend(&self, peer: PeerId, total: u64, end: u64) -> bool {
+        total >= LENT_FROM && end + COPIED_END <= total || total >= PAGES_FROM && self.refers_to_pages(peer)
+    }
+
+    /// Bytes in the first packet of a message that needs several; `room` is there. They are copied, so they are few if the
+    /// rest need not be.
+    pub(crate) fn first_part(&self, peer: PeerId, source: &Source, room: u64) -> u64 {
+        let most = source.packet_bytes(room, source.len());
+        match source {
+            Source::Contiguous(_, len) if *len >= PAGES_FROM && self.refers_to_pages(peer) => most.min(FIRST),
+            _ => most,
+        }
+    }
+
+    /// Whether the way to a peer leaves out the kernel's copy of what is lent, so that lending pays to the end.
+    fn refers_to_pages(&self, peer: PeerId) -> bool {
+        let link = self.links.get(self.peers[peer as usize].route.index());
+        link.is_some_and(|link| link.caps().contains(Caps::LENT_PAGES))
     }
 }

@@ -213,7 +213,9 @@ impl Context {
         }
         header.kind = Kind::PutFirst;
         header.total = len;
-        let mut first = vec![0; room as usize];
+        // SAFETY: the lock is held and the reference ends here.
+        let part = unsafe { self.state() }.first_part(target, &source, room);
+        let mut first = vec![0; part as usize];
         // SAFETY: the caller's promise.
         unsafe { source.read(0, &mut first) };
         self.send_packet(target, &header, &[], &first)?;
@@ -223,7 +225,7 @@ impl Context {
         unsafe { self.state() }.outgoing.push_back(Outgoing {
             peer: target,
             source,
-            position: room,
+            position: part,
             message: number,
             answer_to: None,
             completion: waited_for,

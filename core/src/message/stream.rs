@@ -196,7 +196,7 @@ impl Context {
                 let told = out.answer_to.is_none()
                     && out.copy.is_none()
                     && !(out.origin.is_none() && out.completion == 0);
-                let status = if told && state.may_lend(total, out.position + n) {
+                let status = if told && state.may_lend(peer, total, out.position + n) {
                     let token = state.loans.lend(peer, out.message, out.completion);
                     let body = RawSlice { ptr: at.cast_mut(), len: n as usize };
                     // SAFETY: the loan keeps whoever started the message from being told before its end.

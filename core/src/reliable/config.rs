@@ -30,7 +30,8 @@ pub struct EngineConfig {
     pub retransmit_max: Nanos,
     /// Round-trip time assumed before the first measurement.
     pub initial_rtt: Nanos,
-    /// Silence after which a path that was asked twice is suspected.
+    /// Silence after which a path that was asked twice is suspected, if it is the only one. Of several, one is suspected as
+    /// soon as another answers in its stead, and after ten times this span if none does.
     pub suspect_after: Nanos,
     /// The longest time between two probes of a suspected path.
     pub probe_max: Nanos,

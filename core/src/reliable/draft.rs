@@ -121,6 +121,8 @@ pub(super) struct Draft<'a> {
     cap: usize,
     /// Units that were sent before.
     pub(super) resent: u32,
+    /// Somebody waits to have memory back.
+    pub(super) lent: bool,
     pub(super) sent: Sent,
 }
 
@@ -137,6 +139,7 @@ impl<'a> Draft<'a> {
             len: HEADER_LEN,
             cap,
             resent: 0,
+            lent: false,
             sent: Sent::default(),
         }
     }
@@ -162,6 +165,7 @@ impl<'a> Draft<'a> {
             return;
         }
         self.close();
+        self.lent = true;
         let External { buffer, offset, len } = body;
         self.out.segments.push(Segment::External { buffer, offset, len });
         self.len += len as usize;
@@ -194,20 +198,25 @@ impl<'a> Draft<'a> {
         let mut head = [0; HEADER_LEN];
         header.write(&mut head, frames as u16);
         let (signed, _) = head.split_first_chunk::<SIGNED_LEN>().expect("HEADER_LEN is greater");
-        let mut state = auth.begin(signed, frames);
-        for segment in &out.segments[self.first_segment..] {
-            match *segment {
-                Segment::Owned { start, end } => {
-                    // The first segment starts with the header.
-                    let start = (start as usize).max(self.start + HEADER_LEN);
-                    auth.update(&mut state, &out.bytes[start..end as usize]);
-                }
-                Segment::External { buffer, offset, len } => {
-                    memory.read(buffer, offset, len, &mut |bytes| auth.update(&mut state, bytes));
+        let tag = if out.segments.len() - self.first_segment == 1 {
+            // It starts with the header, so it is ours.
+            auth.tag(signed, &out.bytes[self.start + HEADER_LEN..])
+        } else {
+            let mut state = auth.begin(signed, frames);
+            for segment in &out.segments[self.first_segment..] {
+                match *segment {
+                    Segment::Owned { start, end } => {
+                        let start = (start as usize).max(self.start + HEADER_LEN);
+                        auth.update(&mut state, &out.bytes[start..end as usize]);
+                    }
+                    Segment::External { buffer, offset, len } => {
+                        memory.read(buffer, offset, len, &mut |bytes| auth.update(&mut state, bytes));
+                    }
                 }
             }
-        }
-        head[SIGNED_LEN..].copy_from_slice(&auth.finish(state));
+            auth.finish(state)
+        };
+        head[SIGNED_LEN..].copy_from_slice(&tag);
         out.bytes[self.start..self.start + HEADER_LEN].copy_from_slice(&head);
         if out.ends.is_empty() {
             out.segment_size = self.len;

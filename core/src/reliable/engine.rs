@@ -117,6 +117,7 @@ pub(super) struct Shared {
     pub(super) units: usize,
     pub(super) credits: Credits,
     pub(super) stats: EngineStats,
+    pub(super) postpones_acks: bool,
 }
 
 /// The packet engine of one task. See the [module's documentation](super).
@@ -129,6 +130,10 @@ pub struct Engine<A> {
     /// Peers that may have something to send.
     pub(super) ready: VecDeque<u32>,
     pub(super) timers: Timers,
+    /// Peers whose deadlines have changed: whoever asks for the next one is in less of a hurry than who sends or receives.
+    pub(super) untimed: Vec<u32>,
+    /// Peers with an acknowledgement that was put off.
+    pub(super) behind: Vec<u32>,
 }
 
 impl<A: Authenticator> Engine<A> {
@@ -144,10 +149,20 @@ impl<A: Authenticator> Engine<A> {
             units: 0,
             credits,
             stats: EngineStats::default(),
+            postpones_acks: false,
         };
         let timers = Timers::default();
         let (peers, ready) = (Vec::new(), VecDeque::new());
-        Ok(Self { shared, auth, peers, index: Index::default(), ready, timers })
+        Ok(Self {
+            shared,
+            auth,
+            peers,
+            index: Index::default(),
+            ready,
+            timers,
+            untimed: Vec::new(),
+            behind: Vec::new(),
+        })
     }
 
     /// Makes a task a peer. `local_epoch` is this task's incarnation towards it and must be greater (modulo 2^32)
@@ -265,43 +280,6 @@ impl<A: Authenticator> Engine<A> {
     /// What happened since the last call, one event at a time.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.shared.events.pop_front()
-    }
-
-    /// When [`on_timeout`](Self::on_timeout) is to be called at the latest, if nothing else happens. May be too
-    /// early, never too late.
-    #[must_use]
-    pub fn next_timeout(&self) -> Option<Nanos> {
-        self.timers.next()
-    }
-
-    /// Runs the timers that are due.
-    pub fn on_timeout(&mut self, now: Nanos) {
-        while let Some((at, index)) = self.timers.pop(now) {
-            let peer = &mut self.peers[index as usize];
-            if peer.scheduled != at {
-                continue;
-            }
-            peer.scheduled = Nanos::MAX;
-            if peer.on_timeout(now, &mut self.shared) && peer.wants_to_send() && !peer.ready {
-                peer.ready = true;
-                self.ready.push_back(index);
-            }
-            // What is due at this moment was done; whatever is left waits for the next one.
-            let deadline = peer.deadline(&self.shared.config).max(now + 1);
-            self.timers.set(deadline, index, &mut peer.scheduled);
-        }
-        let peers = &self.peers;
-        self.timers.tidy(peers.len(), |index| peers[index as usize].scheduled);
-    }
-
-    /// Asks again for what is unanswered for longer than the round trips explain, however far the timers have grown.
-    pub fn check_unanswered(&mut self, now: Nanos) {
-        for (index, peer) in (0..).zip(&mut self.peers) {
-            if peer.check_unanswered(now, &mut self.shared) && !peer.ready {
-                peer.ready = true;
-                self.ready.push_back(index);
-            }
-        }
     }
 
     /// Gives a peer up: what is outstanding comes back as [`Event::Purged`], and what arrives from it is dropped.
@@ -479,6 +457,7 @@ impl<A: Authenticator> Engine<A> {
             + peers
             + self.index.heap()
             + self.timers.heap()
+            + (self.untimed.capacity() + self.behind.capacity()) * 4
             + events
             + self.ready.capacity() * 4
     }

@@ -48,6 +48,7 @@ mod events;
 #[cfg(any(test, fuzzing, feature = "sim"))]
 pub mod fuzz_entry;
 mod lane;
+mod leisure;
 mod loss;
 mod path;
 mod peer;

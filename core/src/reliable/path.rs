@@ -24,12 +24,21 @@ pub enum PathState {
     Suspect,
 }
 
+/// Whether a silent path is at fault, or its peer busy: one that is busy is silent on all paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubt {
+    None,
+    /// The others are asked whether the peer answers at all.
+    Asked,
+    /// On another path it did so, at this time; an answer on this one may be right behind.
+    Answered(Nanos),
+}
+
 #[derive(Debug)]
 pub(super) struct Path {
     pub(super) id: u8,
     pub(super) state: PathState,
-    /// Silent for so long that another path is asked whether the peer answers at all.
-    pub(super) doubtful: bool,
+    pub(super) doubt: Doubt,
     pub(super) max_datagram: usize,
     pub(super) next_number: u64,
     pub(super) sent: SentRing,
@@ -55,7 +64,7 @@ impl Path {
         Self {
             id: info.path_id,
             state: PathState::Up,
-            doubtful: false,
+            doubt: Doubt::None,
             max_datagram: info.max_datagram,
             next_number: 0,
             sent: SentRing::default(),
@@ -131,6 +140,14 @@ impl Path {
         Some(self.last_asked.max(self.progress) + wait.min(bound.max(config.retransmit_floor)))
     }
 
+    /// When a doubt becomes a suspicion.
+    pub(super) fn doubted_until(&self, config: &EngineConfig) -> Option<Nanos> {
+        match self.doubt {
+            Doubt::Answered(at) => Some(at + config.retransmit_floor),
+            _ => None,
+        }
+    }
+
     /// When an answer is late by the path's round trips alone, without the growth of the timer.
     pub(super) fn unanswered_at(&self, config: &EngineConfig) -> Option<Nanos> {
         if self.open == 0 || self.probes > 0 {
@@ -142,7 +159,9 @@ impl Path {
     /// The next time at which something is to be done.
     pub(super) fn deadline(&self, config: &EngineConfig) -> Nanos {
         let mut at = Nanos::MAX;
-        for timer in [self.arrivals.due(), self.loss.timer, self.probe_at(config)].into_iter().flatten() {
+        let timers =
+            [self.arrivals.due(), self.loss.timer, self.probe_at(config), self.doubted_until(config)];
+        for timer in timers.into_iter().flatten() {
             at = at.min(timer);
         }
         at

@@ -13,6 +13,7 @@ use super::lane::{NO_TOKEN, SendLane};
 use super::path::{Path, PathInfo};
 use super::split::{Joins, Splits};
 use super::window::Window;
+use super::wire::Ack;
 use super::{Shared, UNIT_WINDOW};
 
 /// A peer in use.
@@ -43,6 +44,10 @@ pub(super) struct Peer {
     pub(super) owing_since: Nanos,
     /// In the list of those that have something to send.
     pub(super) ready: bool,
+    /// An acknowledgement that was put off, and when it came.
+    pub(super) late_ack: Option<(Nanos, Ack<'static>)>,
+    /// In the list of those whose timers are to be set.
+    pub(super) untimed: bool,
     /// The earliest timer that is set for it.
     pub(super) scheduled: Nanos,
     /// The last interval in which it sent data, for sharing out credits.
@@ -95,6 +100,8 @@ impl Peer {
             last_heard: 0,
             owing_since: 0,
             ready: false,
+            late_ack: None,
+            untimed: false,
             scheduled: Nanos::MAX,
             active_in: 0,
             stats: PeerStats::default(),
@@ -204,6 +211,7 @@ impl Peer {
         for path in &mut self.paths {
             *path = Path::new(path.info(), &shared.config);
         }
+        self.late_ack = None;
         self.charged = 0;
         self.credit = u64::from(shared.config.receive_buffer) / 4;
         self.answer = false;

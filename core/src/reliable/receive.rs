@@ -5,7 +5,7 @@ use super::config::Nanos;
 use super::peer::{Peer, Standing};
 use super::split::Joined;
 use super::window::Seen;
-use super::wire::{ACK_NOW, Frame, Frames, HEADER_LEN, Header, SIGNED_LEN, TAG_LEN, WireError};
+use super::wire::{ACK_NOW, Ack, Frame, Frames, HEADER_LEN, Header, SIGNED_LEN, TAG_LEN, WireError};
 use super::{Engine, Lane, Shared};
 
 /// A unit handed to the upper layer.
@@ -27,6 +27,9 @@ pub enum Verdict {
     /// As if it never arrived: it is not acknowledged and will come again.
     Drop,
 }
+
+/// Units under way that are few enough for their acknowledgement to wait.
+const LITTLE: usize = 4;
 
 impl<A: Authenticator> Engine<A> {
     /// Takes one datagram and hands the units in it that are new to `sink`. Any bytes may be passed; what is
@@ -80,12 +83,14 @@ impl<A: Authenticator> Engine<A> {
             Standing::Stale => peer.stats.stale_epoch += 1,
         }
         let peer = &mut self.peers[index as usize];
+        if peer.late_ack.is_some() {
+            self.behind.push(index);
+        }
         if peer.wants_to_send() && !peer.ready {
             peer.ready = true;
             self.ready.push_back(index);
         }
-        let deadline = peer.deadline(&self.shared.config);
-        self.timers.set(deadline, index, &mut peer.scheduled);
+        self.retime(index);
     }
 }
 
@@ -150,11 +155,32 @@ impl Peer {
                     taken.asks = true;
                     taken.refused |= !self.part(lane, unit, total, index, payload, sink);
                 }
-                Frame::Ack(ack) => self.on_ack(now, &ack, shared),
+                Frame::Ack(ack) => self.take_ack(now, &ack, shared),
                 Frame::Probe => taken.asks = true,
             }
         }
         Ok(taken)
+    }
+
+    /// Acknowledgements may wait for a moment of leisure while little is under way, so that nothing waits for them.
+    fn take_ack(&mut self, now: Nanos, ack: &Ack<'_>, shared: &mut Shared) {
+        if let Some(kept) = ack.kept()
+            && shared.postpones_acks
+            && self.late_ack.is_none()
+            && self.outstanding() <= LITTLE
+        {
+            self.late_ack = Some((now, kept));
+            return;
+        }
+        self.catch_up(shared);
+        self.on_ack(now, ack, shared);
+    }
+
+    /// Takes the acknowledgement that was put off.
+    pub(super) fn catch_up(&mut self, shared: &mut Shared) {
+        if let Some((then, ack)) = self.late_ack.take() {
+            self.on_ack(then, &ack, shared);
+        }
     }
 
     /// Returns false if the unit was not taken.

@@ -4,13 +4,15 @@ use super::Shared;
 use super::config::Nanos;
 use super::events::Event;
 use super::lane::NO_TOKEN;
-use super::path::PathState;
+use super::path::{Doubt, PathState};
 use super::peer::Peer;
 use super::sent::{Fate, Span, WHOLE};
 use super::wire::Ack;
 
 /// Timeouts of a path after which silence means suspicion.
 const SUSPECT_TIMEOUTS: u32 = 2;
+/// Where there is another path, it is asked whether the peer answers after this part of that span.
+const DOUBT_PART: Nanos = 8;
 /// A path that is silent for so many times the span of suspicion is at fault even if no other path answers.
 const BUSY_FACTOR: Nanos = 10;
 /// Greetings to a peer for which there is nothing else.
@@ -114,7 +116,7 @@ impl Peer {
         path.timeouts = 0;
         path.progress = now;
         path.probes = 0;
-        path.doubtful = false;
+        path.doubt = Doubt::None;
         if !path.is_up() {
             path.state = PathState::Up;
             shared.events.push_back(Event::PathUp { peer: self.task, path: path.id });
@@ -125,18 +127,22 @@ impl Peer {
                 }
             }
         }
-        if self.paths.iter().any(|path| path.doubtful) {
-            self.settle_doubts(shared);
+        if self.paths.iter().any(|path| path.doubt != Doubt::None) {
+            self.settle_doubts(now, shared);
         }
         self.detect_losses(now, at, shared);
         self.paths[at].retire(now, &shared.config);
     }
 
-    /// The peer answers on one path: those that are silent are at fault.
+    /// The peer answers on one path: those that stay silent are at fault.
     #[cold]
-    fn settle_doubts(&mut self, shared: &mut Shared) {
+    fn settle_doubts(&mut self, now: Nanos, shared: &mut Shared) {
         for at in 0..self.paths.len() {
-            if std::mem::take(&mut self.paths[at].doubtful) {
+            let path = &mut self.paths[at];
+            if path.doubt == Doubt::Asked {
+                path.doubt = Doubt::Answered(now);
+            }
+            if path.doubted_until(&shared.config).is_some_and(|until| until <= now) {
                 self.suspect(at, shared);
             }
         }
@@ -207,6 +213,9 @@ impl Peer {
             if path.loss.timer.is_some_and(|timer| timer <= now) {
                 self.detect_losses(now, at, shared);
             }
+            if self.paths[at].doubted_until(&shared.config).is_some_and(|until| until <= now) {
+                self.suspect(at, shared);
+            }
             if self.paths[at].probe_at(&shared.config).is_some_and(|timer| timer <= now) {
                 self.probe(now, at, shared);
             }
@@ -251,12 +260,15 @@ impl Peer {
             path.congestion.on_silence(path.next_number);
         }
         let silence = now.saturating_sub(path.progress);
-        if path.is_up() && path.timeouts >= SUSPECT_TIMEOUTS && silence >= shared.config.suspect_after {
+        if path.is_up() && path.timeouts >= SUSPECT_TIMEOUTS {
             // A peer that is busy is silent on all paths. If another one answers, this one is at fault.
-            let fault = silence >= shared.config.suspect_after.saturating_mul(BUSY_FACTOR);
-            path.doubtful = true;
-            if fault || !self.ask_others(at) {
+            let span = shared.config.suspect_after;
+            let bound = if others_up { span.saturating_mul(BUSY_FACTOR) } else { span };
+            if silence >= bound {
                 self.suspect(at, shared);
+            } else if others_up && path.doubt == Doubt::None && silence >= span / DOUBT_PART {
+                path.doubt = Doubt::Asked;
+                self.ask_others(at);
             }
         }
         let path = &self.paths[at];
@@ -278,16 +290,13 @@ impl Peer {
         }
     }
 
-    /// Has the other paths answer. False: there are none that count.
-    fn ask_others(&mut self, at: usize) -> bool {
-        let mut asked = false;
+    /// Has the other paths answer.
+    fn ask_others(&mut self, at: usize) {
         for (other, path) in self.paths.iter_mut().enumerate() {
-            if other != at && path.is_up() && !path.doubtful {
+            if other != at && path.is_up() && path.doubt == Doubt::None {
                 path.probes = path.probes.max(1);
-                asked = true;
             }
         }
-        asked
     }
 
     /// Data leaves this path if there is another one.
@@ -297,7 +306,7 @@ impl Peer {
             return;
         }
         path.state = PathState::Suspect;
-        path.doubtful = false;
+        path.doubt = Doubt::None;
         path.congestion.on_silence(path.next_number);
         path.probes = path.probes.max(1);
         shared.events.push_back(Event::PathSuspect { peer: self.task, path: path.id });

@@ -29,8 +29,7 @@ impl<A: Authenticator> Engine<A> {
                 peer.ready = true;
                 self.ready.push_back(index);
             }
-            let deadline = peer.deadline(&self.shared.config);
-            self.timers.set(deadline, index, &mut peer.scheduled);
+            self.retime(index);
             if sent {
                 return true;
             }
@@ -196,7 +195,7 @@ impl Peer {
             }
             let blocked = window_full || self.charged + charge >= self.credit;
             let starved = self.lanes.iter().any(|lane| lane.starved);
-            let at_once = probing || draft.resent > 0 || if more { blocked } else { starved };
+            let at_once = probing || draft.resent > 0 || if more { blocked } else { starved || draft.lent };
             if !more {
                 self.write_acks(output.tools.now, &mut draft);
             }

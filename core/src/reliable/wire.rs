@@ -257,6 +257,12 @@ pub struct Ack<'a> {
 }
 
 impl Ack<'_> {
+    /// The same for longer than the datagram, if it has no bitmap.
+    pub(super) fn kept(&self) -> Option<Ack<'static>> {
+        let &Self { path, delay, settled, bitmap } = self;
+        bitmap.is_empty().then_some(Ack { path, delay, settled, bitmap: &[] })
+    }
+
     /// The bitmap, word by word: bit *i* of word *w* is number `settled + 64 * w + i`.
     pub fn words(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + '_ {
         self.bitmap.chunks_exact(8).map(|word| u64_at(word, 0))

@@ -150,7 +150,7 @@ pub trait Transport: Sized + Send + 'static {
 
     /// Sends datagram batches; returns how many were accepted, in order. ([`Caps::DATAGRAM`])
     ///
-    /// The memory a batch refers to is copied to the kernel before return.
+    /// The memory a batch refers to is copied to the kernel before return, unless it is [lent](DatagramBatch::LENT).
     ///
     /// # Safety
     /// Every slice of every batch is readable during the call.

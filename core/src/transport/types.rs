@@ -52,6 +52,8 @@ bitflags! {
         const SELF_ONLY = 1 << 36;
         /// Reaches only tasks of this machine.
         const LOCAL_ONLY = 1 << 37;
+        /// Can send datagrams whose bytes are not copied ([`DatagramBatch::LENT`]).
+        const LENT_PAGES = 1 << 38;
     }
 }
 
@@ -255,7 +257,7 @@ pub struct Window {
 pub struct DatagramBatch {
     /// Where to.
     pub peer: PeerId,
-    /// Which rail.
+    /// Which rail; [`LENT`](Self::LENT) may be added.
     pub path: u32,
     /// The bytes, in order; segments need not coincide with slices.
     pub slices: *const RawSlice,
@@ -263,6 +265,15 @@ pub struct DatagramBatch {
     pub count: u32,
     /// Bytes in each datagram but the last; equal to the total for a single one.
     pub segment: u32,
+}
+
+impl DatagramBatch {
+    /// In `path`: slices of [`LENT_FROM`](Self::LENT_FROM) bytes and more stay as they are until their datagram has been
+    /// acknowledged, so that the transport may refer to them instead of copying them. If they change all the same, what
+    /// is still on its way is refused where it arrives. Only a transport with [`Caps::LENT_PAGES`] gets to see it.
+    pub const LENT: u32 = 1 << 31;
+    /// Shorter slices are copied.
+    pub const LENT_FROM: usize = 4096;
 }
 
 /// What kind of [`Event`] happened.

@@ -3,7 +3,7 @@
 use crate::address::Entry;
 use crate::inbox::Inbox;
 use crate::options::{BUFFER, Options};
-use crate::sys::{RawAddr, Socket};
+use crate::sys::{Pages, RawAddr, Socket};
 use lapis_core::transport::{Host, RawSlice, TransportError};
 use std::io;
 use std::net::SocketAddr;
@@ -12,6 +12,9 @@ use std::net::SocketAddr;
 const _: () = assert!(size_of::<RawSlice>() == size_of::<libc::iovec>());
 const _: () = assert!(std::mem::offset_of!(RawSlice, ptr) == std::mem::offset_of!(libc::iovec, iov_base));
 const _: () = assert!(std::mem::offset_of!(RawSlice, len) == std::mem::offset_of!(libc::iovec, iov_len));
+
+/// A shorter datagram is copied in less time than it takes to refer to its pages.
+pub(crate) const WORTH_LENDING: usize = 16 << 10;
 
 /// What the kernel said to datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +44,10 @@ pub(crate) struct Rail {
     /// Datagrams of the batch at hand that have left already.
     partial: usize,
     vectors: Vec<libc::iovec>,
+    /// What datagrams that are not copied go through, made for the first of them.
+    pages: Option<Pages>,
+    /// They may, unless that was refused.
+    lends: bool,
 }
 
 // SAFETY: the vectors are scratch; nothing in them is used after the call that filled them.
@@ -76,7 +83,14 @@ impl Rail {
             connected: false,
             partial: 0,
             vectors: Vec::new(),
+            pages: None,
+            lends: true,
         })
+    }
+
+    /// Whether long slices need not be copied: pages go to where a socket is connected to only.
+    pub(crate) fn can_lend(&self) -> bool {
+        self.connected && self.lends
     }
 
     /// Nobody is at the one address that the socket is connected to: whoever comes back may come from elsewhere, so that the
@@ -105,12 +119,19 @@ impl Rail {
         Ok(socket.path_mtu()?.saturating_sub(headers))
     }
 
-    /// Sends the bytes of `slices` as datagrams of `segment` bytes (the last may be shorter).
+    /// Sends the bytes of `slices` as datagrams of `segment` bytes (the last may be shorter). `lent`: long slices need not be
+    /// copied.
     ///
     /// # Safety
     /// The slices are readable.
     #[inline]
-    pub(crate) unsafe fn send(&mut self, to: &RawAddr, slices: &[RawSlice], segment: usize) -> Sent {
+    pub(crate) unsafe fn send(
+        &mut self,
+        to: &RawAddr,
+        slices: &[RawSlice],
+        segment: usize,
+        lent: bool,
+    ) -> Sent {
         let name = (!self.connected).then_some(to);
         if let [whole] = slices
             && whole.len <= segment
@@ -126,6 +147,12 @@ impl Rail {
         }
         let total: usize = slices.iter().map(|s| s.len).sum();
         let several = total > segment;
+        if lent && !several && self.can_lend() && total >= WORTH_LENDING {
+            // SAFETY: the caller's promise.
+            if let Some(sent) = unsafe { self.send_by_reference(slices) } {
+                return sent;
+            }
+        }
         if several && (!self.gso || self.partial > 0) {
             // SAFETY: the caller's promise.
             return unsafe { self.send_apart(to, slices, segment) };
@@ -147,6 +174,46 @@ impl Rail {
             }
             if e.raw_os_error() == Some(libc::ECONNREFUSED) {
                 self.release();
+            }
+        }
+    }
+
+    /// Sends one datagram whose long slices are not copied. `None`: it has to go the usual way.
+    ///
+    /// # Safety
+    /// The slices are readable.
+    unsafe fn send_by_reference(&mut self, slices: &[RawSlice]) -> Option<Sent> {
+        let refused = |e: &io::Error| match e.raw_os_error() {
+            Some(libc::EAGAIN) => Ok(Some(Sent::Again)),
+            // What an earlier datagram met, or the state of the network: the usual way finds out.
+            Some(
+                libc::ECONNREFUSED | libc::EINTR | libc::EMSGSIZE | libc::ENETUNREACH | libc::EHOSTUNREACH,
+            ) => Ok(None),
+            _ => Err(()),
+        };
+        let pages = match &mut self.pages {
+            Some(pages) => pages,
+            none => match Pages::new() {
+                Ok(pages) => none.insert(pages),
+                Err(_) => {
+                    self.lends = false;
+                    return None;
+                }
+            },
+        };
+        if !pages.have_room_for(slices) {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        match unsafe { pages.send(&self.socket, slices) } {
+            Ok(()) => Some(Sent::Yes),
+            Err(e) => {
+                // Part of the datagram may be left in it.
+                self.pages = None;
+                refused(&e).unwrap_or_else(|()| {
+                    self.lends = false;
+                    None
+                })
             }
         }
     }

@@ -2,10 +2,12 @@
 
 mod addr;
 mod netlink;
+mod pages;
 
 pub(crate) use addr::RawAddr;
 use addr::parse_addr;
 pub(crate) use netlink::LinkNews;
+pub(crate) use pages::Pages;
 
 use std::io;
 use std::mem::{MaybeUninit, size_of, zeroed};

@@ -33,6 +33,51 @@ fn an_answer_carries_the_acknowledgement() {
 }
 
 #[test]
+fn an_acknowledgement_that_was_put_off_counts_from_when_it_came() {
+    let mut pair = Pair::new();
+    pair.engines[0].postpone_acks(true);
+    pair.submit(0, Lane::Request, b"question", 1).unwrap();
+    pair.send(0);
+    pair.now += 20 * US;
+    pair.receive(1);
+    pair.submit(1, Lane::Reply, b"answer", 2).unwrap();
+    pair.send(1);
+    pair.now += 20 * US;
+    pair.receive(0);
+    assert_eq!(pair.got[0], [b"h:answer"], "the answer does not wait");
+    assert!(pair.engines[0].is_behind());
+    assert_eq!((pair.events(0), pair.engines[0].outstanding(1)), (vec![], Some(1)));
+    pair.now += 60 * US;
+    pair.engines[0].catch_up();
+    assert!(!pair.engines[0].is_behind());
+    assert_eq!(pair.events(0), [Event::Acked { peer: 1, token: 1 }]);
+    // Of 40 us, not of 100: the next probe comes that early.
+    pair.submit(0, Lane::Request, b"again", 3).unwrap();
+    pair.send(0);
+    assert!(pair.engines[0].next_timeout().unwrap() <= pair.now + 300 * US);
+}
+
+#[test]
+fn nothing_is_put_off_while_much_is_under_way_nor_beyond_a_timer() {
+    let mut pair = Pair::new();
+    pair.engines[0].postpone_acks(true);
+    for token in 0..40 {
+        pair.submit(0, Lane::Request, &[1; 600], token).unwrap();
+    }
+    pair.send(0);
+    pair.receive(1);
+    pair.send(1);
+    pair.receive(0);
+    assert!(!pair.engines[0].is_behind());
+    pair.run(10 * MS);
+    assert_eq!(pair.events(0).len(), 40);
+    pair.submit(0, Lane::Request, b"last", 40).unwrap();
+    pair.run(10 * MS);
+    assert_eq!(pair.events(0), [Event::Acked { peer: 1, token: 40 }]);
+    assert_eq!(pair.engines[0].stats(1).unwrap().units_resent, 0, "what came in time was not sent again");
+}
+
+#[test]
 fn acknowledgements_are_batched_by_the_threshold() {
     for threshold in [1, 4, 31] {
         let config =

@@ -97,7 +97,7 @@ impl Pair {
                 self.receive(1 - task);
             }
             if self.wires.iter().all(Vec::is_empty) && !self.engines_busy() {
-                let next = self.engines.iter().filter_map(Engine::next_timeout).min();
+                let next = self.engines.iter_mut().filter_map(Engine::next_timeout).min();
                 match next {
                     Some(at) if at <= until => self.now = self.now.max(at),
                     _ => break,

@@ -230,7 +230,7 @@ impl Transport for ChaosLink {
         // A failure shows at the next operation; what was known stays known.
         let _ = inner.refresh_attributes();
         let note = format!("{}; chaos: {}", inner.note(), self.chaos);
-        Attributes { caps: inner.caps() - Caps::LANES, limits: *inner.limits(), note }
+        Attributes { caps: inner.caps() - Caps::LANES - Caps::LENT_PAGES, limits: *inner.limits(), note }
     }
 
     fn address(&self) -> Vec<u8> {

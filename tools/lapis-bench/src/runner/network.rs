@@ -1,8 +1,10 @@
 //! Two hosts as network namespaces with rails between them, which lose packets, are slow, or go down as asked.
 
-use crate::exec::Line;
+use crate::exec::{Line, Running};
 use anyhow::{Context, Result, bail};
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// Longer than any of these commands takes.
@@ -83,13 +85,59 @@ impl Network {
         Ok(())
     }
 
-    /// Sets a rail down or up, on the near side.
-    pub(super) fn set_rail(&self, rail: usize, up: bool) -> Result<()> {
-        ip(&format!("-n {} link set r{rail} {}", self.hosts[0], if up { "up" } else { "down" }))
+    /// Sets a rail up, on the near side.
+    pub(super) fn mend(&self, rail: usize) -> Result<()> {
+        ip(&format!("-n {} link set r{rail} up", self.hosts[0]))
+    }
+
+    /// A program that stands ready to set a rail down: who starts one at that moment takes milliseconds from a core that is
+    /// measured, as nobody does who pulls a plug.
+    pub(super) fn ready_to_pull(&self) -> Result<Hand> {
+        let mut command = Command::new("ip");
+        command.args(["-n", &self.hosts[0], "-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null());
+        Ok(Hand(command.spawn().context("no ip program")?))
+    }
+
+    /// Starts a program that cuts a rail after a while: all that comes over it gets lost, and no link says so. It outranks the
+    /// measured tasks, which never let go of their cores.
+    pub(super) fn cut_later(&self, rail: usize, after: Duration) -> Result<Running> {
+        let chain = "add table inet cut ; add chain inet cut in { type filter hook input priority 0 ; }";
+        let cut = format!("add rule inet cut in iifname r{rail} drop");
+        let mut script = format!("sleep {}", after.as_secs_f64());
+        for (host, name) in self.hosts.iter().enumerate() {
+            self.inside(host, &format!("nft {chain}")).context("no packet filter: it needs nftables")?;
+            script += &format!("; ip netns exec {name} nft {cut}");
+        }
+        Line::new(["chrt", "-f", "30", "sh", "-c", &script]).spawn().context("no chrt program")
+    }
+
+    /// Undoes what was cut.
+    pub(super) fn uncut(&self) {
+        for host in 0..2 {
+            let _ = self.inside(host, "nft delete table inet cut");
+        }
     }
 
     fn inside(&self, host: usize, line: &str) -> Result<String> {
         Line::new(["ip", "netns", "exec", &self.hosts[host]]).args(line.split(' ')).output(PROMPT)
+    }
+}
+
+/// What pulls a rail when told.
+pub(super) struct Hand(Child);
+
+impl Hand {
+    pub(super) fn pull(&mut self, rail: usize) -> Result<()> {
+        let mut said = self.0.stdin.take().context("a hand pulls once")?;
+        writeln!(said, "link set r{rail} down").context("ip does not listen")
+    }
+}
+
+impl Drop for Hand {
+    fn drop(&mut self) {
+        // Without anything more to read it ends by itself.
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
     }
 }
 

@@ -90,18 +90,29 @@ fn rails(rounds: usize, budget: Duration, samples: &mut Vec<Sample>) -> Result<(
     Ok(())
 }
 
-/// Under the usual scheduling: while processes of real-time priority poll on every core, the kernel gets no link down.
+/// First a rail that goes silent, then one whose link is set down. That under the usual scheduling: while processes of real-time
+/// priority poll on every core, the kernel gets no link down; so what else runs on the machine shows in these pauses.
 fn stall(rounds: usize, samples: &mut Vec<Sample>) -> Result<()> {
     let network = Network::make(2)?;
-    pin::leave_real_time().context("cannot go back to the usual scheduling")?;
     let stream = ["am_pause", "--sizes", "8K", "--time-ms", STREAM_MS];
     for round in 0..rounds {
+        let hand = network.cut_later(round % 2, PULL_AFTER)?;
+        let text = network.perf(2, &stream).output(LIMIT);
+        let cut = hand.finish(LIMIT);
+        network.uncut();
+        cut?;
+        keep(samples, "stall", "udp, 2 rails, one gone silent", &text?)?;
+    }
+    pin::leave_real_time().context("cannot go back to the usual scheduling")?;
+    for round in 0..rounds {
         keep(samples, "stall", "udp, 2 rails", &network.perf(2, &stream).output(LIMIT)?)?;
+        let mut hand = network.ready_to_pull()?;
         let job = network.perf(2, &stream).spawn()?;
         std::thread::sleep(PULL_AFTER);
-        network.set_rail(round % 2, false)?;
+        hand.pull(round % 2)?;
         let text = job.finish(LIMIT);
-        network.set_rail(round % 2, true)?;
+        drop(hand);
+        network.mend(round % 2)?;
         keep(samples, "stall", "udp, 2 rails, one pulled", &text?)?;
     }
     Ok(())

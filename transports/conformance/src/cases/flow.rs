@@ -1,7 +1,7 @@
 //! Back-pressure, and what poll promises.
 
 use crate::rank::{Rank, bytes, lengths, pattern};
-use lapis_core::transport::{DatagramBatch, Event, EventKind, Limits, RawSlice, Status};
+use lapis_core::transport::{Caps, DatagramBatch, Event, EventKind, Limits, RawSlice, Status};
 
 /// A queue this deep is no bounded queue.
 const BOTTOMLESS: u64 = 1 << 30;
@@ -144,6 +144,9 @@ pub(crate) fn datagrams_arrive_whole(r: &mut Rank) {
             // In two slices, cut where no field would be.
             let (a, b) = data.split_at(len / 3);
             let slices = [a, b].map(|s| RawSlice { ptr: s.as_ptr().cast_mut(), len: s.len() });
+            // Every other time the transport need not copy them.
+            let lent = r.link().caps().contains(Caps::LENT_PAGES) && len % 2 == 0;
+            let path = path | if lent { DatagramBatch::LENT } else { 0 };
             let batch =
                 DatagramBatch { peer: next, path, slices: slices.as_ptr(), count: 2, segment: len as u32 };
             r.doing(format!("datagrams of {len} bytes over path {path}"));

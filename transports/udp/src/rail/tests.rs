@@ -35,7 +35,7 @@ fn a_batch_that_the_kernel_does_not_cut_goes_datagram_by_datagram() {
     let slices = [a, b].map(|s| RawSlice { ptr: s.as_ptr().cast_mut(), len: s.len() });
     assert!(rail.gso, "Linux knows UDP_SEGMENT since 4.18");
     // SAFETY: the slices outlive the call.
-    assert_eq!(unsafe { rail.send(&to, &slices, 4) }, Sent::Yes);
+    assert_eq!(unsafe { rail.send(&to, &slices, 4, false) }, Sent::Yes);
     assert!(!rail.gso, "it is not tried again");
     for n in 0..200u16 {
         let mut datagram = [0; 16];
