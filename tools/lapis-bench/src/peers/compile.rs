@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The sources travel inside the program: it can be run from anywhere.
-const SOURCES: [(&str, &str); 5] = [
+const SOURCES: [(&str, &str); 6] = [
     ("measure.h", include_str!("../../peers/measure.h")),
+    ("lapi.c", include_str!("../../peers/lapi.c")),
     ("mpi.c", include_str!("../../peers/mpi.c")),
     ("ofi.c", include_str!("../../peers/ofi.c")),
     ("ucp.c", include_str!("../../peers/ucp.c")),

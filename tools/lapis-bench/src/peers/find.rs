@@ -32,6 +32,31 @@ pub(crate) fn lapis(transport: &str) -> Result<Party, Absent> {
     Ok(Party { name: "lapis".into(), transport: transport.into(), how: How::Lapis(line) })
 }
 
+/// Lapis through its C interface, compiled against this tree's header and the library beside this program.
+pub(crate) fn lapis_from_c(transport: &str) -> Result<Party, Absent> {
+    let name = "lapis-c";
+    let absent = |why: String| Absent { name: name.into(), why };
+    let exe = std::env::current_exe().unwrap_or_default();
+    let libraries = exe.parent().unwrap_or(Path::new("."));
+    if !libraries.join("liblapi_r.so").is_file() {
+        return Err(absent(format!("no liblapi_r.so in {}", libraries.display())));
+    }
+    let header = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bindings/lapi/include");
+    let flags = [
+        format!("-I{header}"),
+        format!("-L{}", libraries.display()),
+        "-llapi_r".to_owned(),
+        format!("-Wl,-rpath,{}", libraries.display()),
+    ];
+    let program = compile::program("lapi.c", "lapi", &["gcc".into()], &flags.map(OsString::from))
+        .map_err(|error| absent(format!("{error:#}")))?;
+    let launcher = libraries.join("lapirun");
+    let words: [OsString; 6] =
+        [launcher.into(), "-n".into(), "2".into(), "--bind".into(), "core".into(), program.into()];
+    let line = Line::new(words).var("LAPIS_TRANSPORT", transport).var("LAPIS_TRANSPORT_PATH", libraries);
+    Ok(Party { name: name.into(), transport: transport.into(), how: How::Program(line) })
+}
+
 /// The peers over shared memory (`shm`), or over loopback sockets (`udp`: most of them have no UDP, so TCP as well).
 pub(crate) fn peers(transport: &str) -> Found {
     let sockets = transport != "shm";

@@ -11,7 +11,7 @@ use lapis_bench::record::Record;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(crate) use find::{Absent, lapis, packers, peers};
+pub(crate) use find::{Absent, lapis, lapis_from_c, packers, peers};
 
 /// One party.
 pub(crate) struct Party {

@@ -78,9 +78,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 
     let (mut parties, mut absent) = (Vec::new(), Vec::new());
-    match peers::lapis(&args.transport) {
-        Ok(party) => parties.push(party),
-        Err(missing) => absent.push(missing),
+    for party in [peers::lapis(&args.transport), peers::lapis_from_c(&args.transport)] {
+        match party {
+            Ok(party) => parties.push(party),
+            Err(missing) => absent.push(missing),
+        }
     }
     if args.peers {
         let (found, missing) = peers::peers(&args.transport);

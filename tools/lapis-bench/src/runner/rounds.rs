@@ -154,8 +154,8 @@ fn compared(plan: &[Bench], samples: BTreeMap<Key, (Record, Vec<f64>)>) -> Vec<F
         let same_bench = || all.iter().filter(|(b, r)| b == bench_index && r.unit == unit).map(|(_, r)| r);
         figure.to_floor =
             floor_of(&plan[*bench_index], own, same_bench()).map(|f| slower(own.value, f.value, unit));
-        let peers =
-            same_bench().filter(|r| !["floor", "lapis"].contains(&r.peer.as_str()) && r.size == own.size);
+        let peers = same_bench()
+            .filter(|r| !["floor", "lapis", "lapis-c"].contains(&r.peer.as_str()) && r.size == own.size);
         let best = peers.map(|r| r.value).reduce(if unit.more_is_better() { f64::max } else { f64::min });
         figure.to_peer = best.map(|best| slower(own.value, best, unit));
     }

@@ -1,0 +1,140 @@
+/* Lapis through its C interface, started by lapirun: what a C program pays beside one in Rust (lapis-perf). */
+#include "measure.h"
+
+#include <lapi.h>
+#include <stdint.h>
+
+enum { MAX_SIZE = 4 << 20, AGREE = 1, MESSAGE, STREAM };
+
+static lapi_handle_t handle;
+static int me;
+static char *buffer, *sink;
+static volatile long arrived, streamed, word, words;
+
+static void check(int code, const char *what) {
+    char text[LAPI_MAX_ERR_STRING];
+    if (code == LAPI_SUCCESS)
+        return;
+    LAPI_Msg_string(code, text);
+    fprintf(stderr, "lapi: %s: %s\n", what, text);
+    exit(1);
+}
+
+static void *on_agree(lapi_handle_t *h, void *header, uint *length, ulong *size, compl_hndlr_t **done, void **with) {
+    word = *(long *)header;
+    words++;
+    *done = NULL;
+    return NULL;
+}
+
+/* Short data are looked at where they are; longer ones are stored. */
+static void *place(ulong *size, compl_hndlr_t **done) {
+    lapi_return_info_t *info = (lapi_return_info_t *)size;
+    *done = NULL;
+    if (info->udata_one_pkt_ptr == NULL && info->msg_len > 0)
+        return sink;
+    info->ctl_flags = LAPI_BURY_MSG;
+    return NULL;
+}
+
+static void completed(lapi_handle_t *h, void *count) {
+    ++*(volatile long *)count;
+}
+
+static void *on_message(lapi_handle_t *h, void *header, uint *length, ulong *size, compl_hndlr_t **done, void **with) {
+    void *to = place(size, done);
+    if (to == NULL) {
+        arrived++;
+        return NULL;
+    }
+    *done = completed;
+    *with = (void *)&arrived;
+    ((lapi_return_info_t *)size)->ret_flags = LAPI_LOCAL_STATE;
+    return to;
+}
+
+static void *on_stream(lapi_handle_t *h, void *header, uint *length, ulong *size, compl_hndlr_t **done, void **with) {
+    void *to = place(size, done);
+    if (to == NULL) {
+        streamed++;
+        return NULL;
+    }
+    *done = completed;
+    *with = (void *)&streamed;
+    ((lapi_return_info_t *)size)->ret_flags = LAPI_LOCAL_STATE;
+    return to;
+}
+
+static void send_message(int index, long size) {
+    check(LAPI_Amsend(handle, 1 - me, (void *)(intptr_t)index, NULL, 0, buffer, size, NULL, NULL, NULL), "Amsend");
+}
+
+static void wait_for(volatile long *counter, long value) {
+    lapi_msg_info_t info;
+    while (*counter < value)
+        LAPI_Msgpoll(handle, 100, &info);
+}
+
+static long agree(int rank, long value) {
+    static long agreed;
+    agreed++;
+    if (rank == 0) {
+        check(LAPI_Amsend(handle, 1, (void *)(intptr_t)AGREE, &value, sizeof value, NULL, 0, NULL, NULL, NULL), "Amsend");
+    } else {
+        wait_for(&words, agreed);
+        value = word;
+    }
+    check(LAPI_Gfence(handle), "Gfence");
+    return value;
+}
+
+/* Messages to this task so far, whether they have come or not: the first of a batch may be faster than the batch. */
+static long expected;
+
+static void am_lat(int rank, long count, long size) {
+    for (; count > 0; count--) {
+        if (rank == 0)
+            send_message(MESSAGE, size);
+        wait_for(&arrived, ++expected);
+        if (rank == 1)
+            send_message(MESSAGE, size);
+    }
+}
+
+static void am_stream(int rank, long count, long size) {
+    static long total;
+    total += count;
+    if (rank == 0) {
+        for (; count > 0; count--)
+            send_message(STREAM, size);
+        wait_for(&arrived, ++expected);
+    } else {
+        wait_for(&streamed, total);
+        send_message(MESSAGE, 0);
+    }
+}
+
+static const struct bench benches[] = {
+    {"am_lat", HALF_NS, am_lat, 0, MAX_SIZE, "LAPI_Amsend"},
+    {"am_rate", MILLIONS, am_stream, 0, MAX_SIZE, "LAPI_Amsend"},
+};
+
+int main(int argc, char **argv) {
+    struct arguments a = read_arguments(argc, argv);
+    lapi_info_t info;
+    memset(&info, 0, sizeof info);
+    check(LAPI_Init(&handle, &info), "Init");
+    check(LAPI_Qenv(handle, TASK_ID, &me), "Qenv");
+    check(LAPI_Senv(handle, INTERRUPT_SET, 0), "Senv");
+    check(LAPI_Senv(handle, ERROR_CHK, 0), "Senv");
+    buffer = calloc(1, MAX_SIZE);
+    sink = calloc(1, MAX_SIZE);
+    check(LAPI_Addr_set(handle, (void *)on_agree, AGREE), "Addr_set");
+    check(LAPI_Addr_set(handle, (void *)on_message, MESSAGE), "Addr_set");
+    check(LAPI_Addr_set(handle, (void *)on_stream, STREAM), "Addr_set");
+    check(LAPI_Gfence(handle), "Gfence");
+    measure_all(&a, benches, sizeof benches / sizeof *benches, me);
+    check(LAPI_Gfence(handle), "Gfence");
+    check(LAPI_Term(handle), "Term");
+    return 0;
+}
