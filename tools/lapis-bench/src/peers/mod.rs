@@ -63,7 +63,9 @@ impl Party {
             }
             How::Lapis(line) => {
                 let options = [wish.bench, "--sizes", &sizes, "--time-ms", &milliseconds, "--json"];
-                line.clone().args(options).output(limit)?
+                // Sockets reach any memory alike.
+                let memory = if self.transport == "shm" { "any,lapis" } else { "lapis" };
+                line.clone().args(options).args(["--memory", memory]).output(limit * 2)?
             }
         };
         let records = Record::read_all(&text);

@@ -50,7 +50,8 @@ pub(crate) fn take(
         for (bench_index, bench) in plan.iter().enumerate() {
             let mut keep = |place: usize, records: Vec<Record>| {
                 for record in records {
-                    let label = format!("{} {}", record.peer, record.transport);
+                    let memory = record.memory.as_deref().unwrap_or_default();
+                    let label = format!("{} {} {memory}", record.peer, record.transport);
                     let key = (bench_index, place, label, record.bench.clone(), record.size);
                     let value = record.value;
                     samples.entry(key).or_insert_with(|| (record, Vec::new())).1.push(value);
@@ -174,7 +175,9 @@ fn floor_of<'a>(
         let same = records().find(|r| r.size == own.size);
         same.or_else(|| records().next().filter(|r| records().count() == 1 && r.size.max(own.size) <= 64))
     };
-    bench.floor_records.iter().find_map(named)
+    // What is not Lapis' own memory is reached by cross-memory attach.
+    let anywhere = own.memory.as_deref() == Some("heap");
+    bench.floor_records.iter().filter(|name| !anywhere || name.starts_with("cma_")).find_map(named)
 }
 
 fn slower(value: f64, than: f64, unit: Unit) -> f64 {
