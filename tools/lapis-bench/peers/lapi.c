@@ -27,42 +27,31 @@ static void *on_agree(lapi_handle_t *h, void *header, uint *length, ulong *size,
     return NULL;
 }
 
-/* Short data are looked at where they are; longer ones are stored. */
-static void *place(ulong *size, compl_hndlr_t **done) {
-    lapi_return_info_t *info = (lapi_return_info_t *)size;
-    *done = NULL;
-    if (info->udata_one_pkt_ptr == NULL && info->msg_len > 0)
-        return sink;
-    info->ctl_flags = LAPI_BURY_MSG;
-    return NULL;
-}
-
 static void completed(lapi_handle_t *h, void *count) {
     ++*(volatile long *)count;
 }
 
-static void *on_message(lapi_handle_t *h, void *header, uint *length, ulong *size, compl_hndlr_t **done, void **with) {
-    void *to = place(size, done);
-    if (to == NULL) {
-        arrived++;
+/* Counts a message: short data are looked at where they are, longer ones are stored first. */
+static void *receive(volatile long *count, ulong *size, compl_hndlr_t **done, void **with) {
+    lapi_return_info_t *info = (lapi_return_info_t *)size;
+    *done = NULL;
+    if (info->udata_one_pkt_ptr != NULL || info->msg_len == 0) {
+        info->ctl_flags = LAPI_BURY_MSG;
+        ++*count;
         return NULL;
     }
+    info->ret_flags = LAPI_LOCAL_STATE;
     *done = completed;
-    *with = (void *)&arrived;
-    ((lapi_return_info_t *)size)->ret_flags = LAPI_LOCAL_STATE;
-    return to;
+    *with = (void *)count;
+    return sink;
+}
+
+static void *on_message(lapi_handle_t *h, void *header, uint *length, ulong *size, compl_hndlr_t **done, void **with) {
+    return receive(&arrived, size, done, with);
 }
 
 static void *on_stream(lapi_handle_t *h, void *header, uint *length, ulong *size, compl_hndlr_t **done, void **with) {
-    void *to = place(size, done);
-    if (to == NULL) {
-        streamed++;
-        return NULL;
-    }
-    *done = completed;
-    *with = (void *)&streamed;
-    ((lapi_return_info_t *)size)->ret_flags = LAPI_LOCAL_STATE;
-    return to;
+    return receive(&streamed, size, done, with);
 }
 
 static void send_message(int index, long size) {
