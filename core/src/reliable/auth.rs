@@ -4,13 +4,14 @@
 //! length in 64 bits, and the frames, then one AES-128 block encryption of the hash. Both keys are derived from the secret.
 //! It needs no nonce, so nothing breaks if a task restarts with an epoch that it had before.
 //!
-//! Measured on an AMD EPYC (Zen 4, shared machine, release build, best of five, two runs), ns per tag (the second row in a busier
-//! hour than the others, when the small ones cost half as much again):
+//! Measured on an AMD EPYC (Zen 4, shared machine, release build, best of five, two runs), ns per tag. The second row comes from a
+//! busier hour than the others, when the small ones cost half as much again; its 64 B were measured apart, since one reduction
+//! serves a lone packet:
 //!
 //! | candidate (crate) | 64 B | 128 B | 1400 B | 8900 B |
 //! |---|---|---|---|---|
 //! | POLYVAL + AES-128 (`polyval` 0.7, `aes` 0.9) | 40 | 53 | 315 | 1560 |
-//! | the same, four blocks an instruction (`universal_hash.rs`) | 70–90 | 70–95 | 120–140 | 465–540 |
+//! | the same, four blocks an instruction (`universal_hash.rs`) | 15–25 | 70–95 | 120–140 | 465–540 |
 //! | SipHash-1-3, 128 bit (`siphasher` 1) | 30–43 | 44 | 313 | 1900 |
 //! | SipHash-2-4, 128 bit (`siphasher` 1) | 45–54 | 71 | 565 | 3500 |
 //! | BLAKE3 keyed (`blake3` 1) | 79–114 | 160 | 1495 | 2520 |
