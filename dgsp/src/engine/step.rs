@@ -204,7 +204,8 @@ fn near(strides: &[isize; 2]) -> bool {
 /// Copies all of a plan to one that is alike.
 ///
 /// # Safety
-/// As [`whole`].
+/// Both plans are [`alike`]; the memory that each names, from its base on, is valid for reading and writing, and the two do not
+/// overlap.
 unsafe fn both(s: &Plan, from: *mut u8, d: &Plan, to: *mut u8) {
     // SAFETY: the caller's promise, in each arm.
     unsafe {
