@@ -10,12 +10,12 @@ use crate::abi::*;
 use crate::diagnostics;
 use crate::handles::{Instance, lock};
 use lapis_core::config::{Config, Instances, UseShm};
+use lapis_core::sync::blocking::Mutex;
 use lapis_core::transport::{FailoverTrouble, Verdict};
 use lapis_core::{Context, error};
 use std::collections::BTreeSet;
 use std::ffi::c_int;
 use std::io::Write;
-use std::sync::Mutex;
 
 /// Tasks that were reported for their silence.
 pub(crate) type Silent = Mutex<BTreeSet<u32>>;

@@ -11,13 +11,13 @@
 use crate::abi::*;
 use crate::failure::Outcome;
 use crate::handles::lock;
+use lapis_core::sync::blocking::Mutex;
 use lapis_core::sync::{AtomicPtr, AtomicU64, Ordering};
 use lapis_dgsp::Registered;
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::Mutex;
 
 /// Slots of the first block; each block has twice as many as the one before.
 const FIRST: usize = 64;
