@@ -8,7 +8,7 @@ use super::host_table;
 use super::lane::{ReceiveLanes, SendLane};
 use super::loader::Refusal;
 use super::stubs::resolve;
-use super::text::{TextBuffer, error_of, outcome, with_text};
+use super::text::{TextBuffer, caps_text, error_of, outcome, with_text};
 use super::types::{
     Caps, DatagramBatch, Event, Limits, MAX_ADDRESS, OpenParams, PeerId, RawSlice, RegionInfo, RemoteAddr,
     RmwRequest, Status, TransportError, Window,
@@ -539,15 +539,4 @@ const NO_REGION: RegionInfo = RegionInfo { addr: 0, len: 0, id: 0, key: 0 };
 #[inline(always)]
 fn len32(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
-}
-
-/// The bits as names joined by ` | `, unknown ones as a number.
-fn caps_text(bits: u64) -> String {
-    let known = Caps::from_bits_truncate(bits);
-    let mut names: Vec<String> = known.iter_names().map(|(name, _)| name.to_owned()).collect();
-    let unknown = bits & !known.bits();
-    if unknown != 0 {
-        names.push(format!("{unknown:#x}"));
-    }
-    names.join(" | ")
 }

@@ -1,7 +1,7 @@
-//! A plugin's answers to set-up calls, as errors with its own words.
+//! A plugin's answers to set-up calls, as errors with its own words; capabilities by name.
 
 use super::abi::{self, ErrorText};
-use super::types::TransportError;
+use super::types::{Caps, TransportError};
 
 /// Room for a plugin's explanation.
 pub(super) struct TextBuffer {
@@ -54,4 +54,15 @@ pub(super) fn error_of(status: i32, text: String) -> TransportError {
         }
         _ => TransportError::Io(text),
     }
+}
+
+/// The bits as names joined by ` | `, unknown ones as a number.
+pub(super) fn caps_text(bits: u64) -> String {
+    let known = Caps::from_bits_truncate(bits);
+    let mut names: Vec<String> = known.iter_names().map(|(name, _)| name.to_owned()).collect();
+    let unknown = bits & !known.bits();
+    if unknown != 0 {
+        names.push(format!("{unknown:#x}"));
+    }
+    names.join(" | ")
 }
