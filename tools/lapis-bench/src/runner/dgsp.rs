@@ -1,22 +1,25 @@
-//! `lapis-bench dgsp`: `lapis-dgsp time` with every MPI found, several times over, each pass between two probes.
+//! `lapis-bench dgsp`: `lapis-dgsp time` with every MPI found, several times over.
 //!
 //! A pass starts all programs anew, so that the pages that one of them happened to get don't decide; within a pass the engines
-//! take turns on one core.
+//! take turns on one core, and a round in which something else runs on the core is taken again. The other core and the way between
+//! the two, which the probes of the other reports watch, don't matter here.
 
 use super::dgsp_report as report;
-use super::{machine::Machine, noise::Noise, rounds};
+use super::machine::Machine;
 use crate::exec::Line;
 use crate::peers::{self, Absent};
 use anyhow::{Context, Result, bail};
 use lapis_bench::pin;
 use lapis_bench::record::Record;
-use lapis_bench::stats::{self, Summary};
+use lapis_bench::stats::Summary;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A pass takes seconds; a peer that hangs must not.
+/// A pass takes seconds, and waits for some more; a peer that hangs must not.
 const LIMIT: Duration = Duration::from_secs(300);
+/// Rounds of a pass.
+const ROUNDS: &str = "9";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -47,7 +50,8 @@ pub(super) struct Outcome {
     pub(super) quick: bool,
     pub(super) rows: Vec<Row>,
     pub(super) absent: Vec<Absent>,
-    pub(super) noise: Noise,
+    /// Rounds in all, and how many were kept although something else ran on the core.
+    pub(super) turns: (u64, u64),
     pub(super) machine: Machine,
 }
 
@@ -64,8 +68,8 @@ pub(super) struct Row {
 /// One engine's time for it.
 pub(super) struct Figure {
     pub(super) record: Record,
-    /// The engine's time divided by ours, in the same pass: above 1, we are faster. The median of the passes.
-    pub(super) ratio: f64,
+    /// The engine's time divided by ours, in the same pass: above 1, we are faster. Over the passes.
+    pub(super) ratio: Summary,
 }
 
 impl Row {
@@ -88,19 +92,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let rounds = args.rounds.unwrap_or(if args.quick { 3 } else { 11 }).max(1);
     let micros = if args.quick { 60 } else { 200 };
     let line = line(args, &found, micros)?;
-    let mut noise = Noise::new()?;
     let mut passes = Vec::new();
     for pass in 1..=rounds {
         eprintln!("bench: dgsp: pass {pass} of {rounds}");
-        passes.push(rounds::quiet(&mut noise, || Ok(Record::read_all(&line.output(LIMIT)?)))?);
+        passes.push(Record::read_all(&line.output(LIMIT)?));
     }
+    let ours = || passes.iter().flatten().filter(|r| r.peer == "lapis");
+    let turns = (ours().map(|r| r.samples as u64).sum(), ours().filter_map(|r| r.disturbed).sum());
     let outcome = Outcome {
         rounds,
         micros,
         quick: args.quick,
         rows: rows(&passes),
         absent,
-        noise,
+        turns,
         machine: Machine::here(),
     };
     if outcome.rows.is_empty() {
@@ -120,14 +125,14 @@ fn line(args: &Args, found: &[(String, PathBuf)], micros: u64) -> Result<Line> {
         bail!("{} is not there: `cargo xtask bench dgsp` builds it", tool.display());
     }
     let micros = micros.to_string();
-    let mut line = Line::new([&tool]).args(["time", "--json", "--rounds", "5", "--micros", &micros]);
+    let mut line = Line::new([&tool]).args(["time", "--json", "--rounds", ROUNDS, "--micros", &micros]);
     if !args.shapes.is_empty() {
         line = line.args(["--shapes", &args.shapes.join(",")]);
     }
     for (name, program) in found {
         line = line.args(["--peer", &format!("{name}={}", program.display())]);
     }
-    // The engines take turns: all on the core that the probes leave alone between samples.
+    // The engines take turns.
     Ok(line.on_core(pin::pair().1))
 }
 
@@ -168,8 +173,9 @@ fn rows(passes: &[Vec<Record>]) -> Vec<Row> {
         for (who, (mut record, values, ratios)) in samples.remove(&key).unwrap_or_default() {
             let Summary { min, median, max, samples } = Summary::of(&values);
             (record.value, record.min, record.max, record.samples) = (median, min, max, samples);
+            record.disturbed = None;
             let at = if who == "lapis" { 0 } else { figures.len() };
-            figures.insert(at, Figure { record, ratio: stats::median(&ratios) });
+            figures.insert(at, Figure { record, ratio: Summary::of(&ratios) });
         }
         let blocks = figures.first().and_then(|f| f.record.blocks).unwrap_or(1);
         Row { shape: key.0, bench: key.1, blocks, figures }
@@ -211,9 +217,9 @@ pub(super) mod tests {
         assert_eq!((rows[0].shape.as_str(), rows[0].bench.as_str()), ("column", "dgsp_pack"));
         let ours = &rows[0].figures[0];
         assert_eq!((ours.record.peer.as_str(), ours.record.value, ours.record.samples), ("lapis", 15.0, 3));
-        assert_eq!(rows[0].figure("memcpy").map(|f| f.ratio), Some(0.5));
-        assert_eq!(rows[1].figure("memcpy").map(|f| f.ratio), Some(0.95));
-        assert_eq!(rows[2].figure("memcpy").map(|f| f.ratio), Some(0.5));
-        assert_eq!(rows[1].figure("mpich").map(|f| f.ratio), Some(0.8));
+        assert_eq!(rows[0].figure("memcpy").map(|f| f.ratio.median), Some(0.5));
+        assert_eq!(rows[1].figure("memcpy").map(|f| f.ratio.median), Some(0.95));
+        assert_eq!(rows[2].figure("memcpy").map(|f| f.ratio.median), Some(0.5));
+        assert_eq!(rows[1].figure("mpich").map(|f| f.ratio.median), Some(0.8));
     }
 }
