@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use lapis_bench::pin;
 use lapis_bench::record::Record;
 use lapis_bench::stats::Summary;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -50,8 +50,8 @@ pub(super) struct Outcome {
     pub(super) quick: bool,
     pub(super) rows: Vec<Row>,
     pub(super) absent: Vec<Absent>,
-    /// Rounds in all, and how many were kept although something else ran on the core.
-    pub(super) turns: (u64, u64),
+    /// Figures of passes in all, and how many of these have no round in which nothing else ran on the core.
+    pub(super) turns: (usize, usize),
     pub(super) machine: Machine,
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         passes.push(Record::read_all(&line.output(LIMIT)?));
     }
     let ours = || passes.iter().flatten().filter(|r| r.peer == "lapis");
-    let turns = (ours().map(|r| r.samples as u64).sum(), ours().filter_map(|r| r.disturbed).sum());
+    let turns = (ours().count(), ours().filter(|r| r.disturbed.is_some_and(|n| n > 0)).count());
     let outcome = Outcome {
         rounds,
         micros,
@@ -143,6 +143,13 @@ fn rows(passes: &[Vec<Record>]) -> Vec<Row> {
     type Samples = (Record, Vec<f64>, Vec<f64>);
     let mut order: Vec<Key> = Vec::new();
     let mut samples: BTreeMap<Key, BTreeMap<String, Samples>> = BTreeMap::new();
+    // Passes in which something else ran on the core count only for rows that have no others.
+    let quiet: BTreeSet<Key> = passes
+        .iter()
+        .flatten()
+        .filter(|r| r.peer == "lapis" && r.disturbed == Some(0))
+        .map(|r| (r.shape.clone().unwrap_or_default(), r.bench.clone()))
+        .collect();
     for pass in passes {
         let mut now: BTreeMap<Key, Vec<&Record>> = BTreeMap::new();
         let mut bench = String::new();
@@ -156,6 +163,9 @@ fn rows(passes: &[Vec<Record>]) -> Vec<Row> {
         }
         for record in pass.iter().filter(|r| r.peer == "lapis") {
             let key = (record.shape.clone().unwrap_or_default(), record.bench.clone());
+            if quiet.contains(&key) && record.disturbed != Some(0) {
+                continue;
+            }
             if !samples.contains_key(&key) {
                 order.push(key.clone());
             }
@@ -208,6 +218,19 @@ pub(super) mod tests {
             ]
         };
         rows(&[pass(1.0), pass(2.0), pass(1.5)])
+    }
+
+    #[test]
+    fn disturbed_passes_count_only_for_rows_without_others() {
+        let pass =
+            |value, disturbed| vec![record("dgsp_pack", "lapis", "column", value).disturbed(disturbed)];
+        let median = |passes: &[_]| {
+            let rows = rows(passes);
+            assert_eq!(rows.len(), 1);
+            rows[0].figures[0].record.value
+        };
+        assert_eq!(median(&[pass(9.0, 5), pass(2.0, 0), pass(8.0, 1)]), 2.0);
+        assert_eq!(median(&[pass(9.0, 5), pass(8.0, 1)]), 8.5);
     }
 
     #[test]

@@ -71,8 +71,8 @@ fn heading(outcome: &Outcome) -> String {
 fn turns_line(outcome: &Outcome) -> String {
     let (all, disturbed) = outcome.turns;
     format!(
-        "{all} rounds, {disturbed} of them kept although something else ran on the core (a neighbour on its other half, or another \
-         process), since waiting for an end of it did not help.\n"
+        "In {disturbed} of {all} figures of a pass every round was disturbed by something else on the core (a neighbour on its other half, \
+         or another process); they count only in rows that have no others.\n"
     )
 }
 
