@@ -18,7 +18,7 @@ extern "C" {
 
 #define LAPIS_TRANSPORT_MAGIC UINT64_C(0x017254736970614c)
 #define LAPIS_ABI_MAJOR 1u
-#define LAPIS_ABI_MINOR 2u
+#define LAPIS_ABI_MINOR 3u
 /* Changes when a struct below changes, which makes a new major version. Right for 64-bit targets. */
 #define LAPIS_LAYOUT_HASH UINT64_C(0x517a40b892675b1b)
 
@@ -192,6 +192,15 @@ typedef struct {
     const char *version;
 } lapis_table_head;
 
+/* Since minor 3: a line of 64 bytes that two tasks write in turns, beside their lanes. Number of the message (32 bits, both sides' messages
+   are counted), its length (8 bits), the low 24 bits of the writer's position in its lane, then up to 56 bytes of message. The first 8
+   bytes are written last, in one store; the line begins as zeros, and one side begins. */
+typedef struct {
+    uint8_t *line;
+    uint64_t number; /* of the last message that was written or read; others may read it */
+    uint32_t ours;   /* not 0: this side may write */
+} lapis_turn;
+
 /* Lanes (LAPIS_CAP_LANES). A slot is 192 bytes: the low half of the message's position plus one (32 bits), its length
    (32 bits), up to 184 bytes of message. The first 8 bytes are written last, in one store. */
 typedef struct {
@@ -200,6 +209,7 @@ typedef struct {
     uint64_t position; /* of the next message */
     uint64_t limit;    /* position == limit: full, or closed */
     const uint32_t *attention; /* read after each message; anything but 0 is for attend */
+    lapis_turn *turn;          /* shared with the receiver; null: none. Since minor 3 */
 } lapis_send_lane;
 
 typedef struct {
@@ -209,6 +219,7 @@ typedef struct {
     uint64_t limit; /* core takes nothing here or behind */
     uint64_t *told; /* where core tells the position */
     uint32_t peer;
+    lapis_turn *turn; /* shared with the sender; null: none. Since minor 3 */
 } lapis_receive_lane;
 
 typedef struct {

@@ -13,9 +13,13 @@ use std::ptr::NonNull;
 /// Longest data that goes this way: two words of header are before it.
 pub(super) const LONGEST: usize = INLINE - 16;
 
-/// Looks at the lanes alone between two at everything, which takes as long as a message needs to come: a microsecond later at most
+/// Looks at the lanes alone between two at everything, which takes as long as a message needs to come: a few microseconds later at most
 /// is noticed what lanes don't carry.
-const LOOKS: u32 = 512;
+const LOOKS: u32 = 128;
+
+/// Pauses before the first look for an answer, and at least one after each look. A look fetches a line from the task that is about to
+/// write it and must then take it back, so that an answer looked for too early, or too often, comes a third later.
+const REST: u32 = 2;
 
 /// Messages between two looks at everything: slots must be given back before a lane is full.
 const MESSAGES: u32 = 32;
@@ -26,6 +30,8 @@ pub(crate) struct Inbound {
     lanes: Option<NonNull<ReceiveLanes>>,
     /// Messages since the link was last polled.
     since: u32,
+    /// Something was sent, and nothing has been looked for since.
+    answer_due: bool,
 }
 
 impl State {
@@ -37,7 +43,7 @@ impl State {
         }
         let found =
             |link: &mut Link| link.caps().contains(Caps::LANES).then(|| link.receive_lanes()).flatten();
-        self.inbound = Inbound { lanes: self.links.iter_mut().find_map(found), since: 0 };
+        self.inbound = Inbound { lanes: self.links.iter_mut().find_map(found), ..Inbound::default() };
     }
 
     /// Forgets the lanes: the links are about to be closed.
@@ -85,11 +91,18 @@ impl State {
         };
         peer.next_message = peer.next_message.wrapping_add(1);
         self.ended_sends += 1;
+        self.inbound.answer_due = true;
         let counts = self.statistics.path_mut(Path::SharedMemory);
         counts.packets_sent += 1;
         counts.data_sent += data.len() as u64;
         Some(news)
     }
+}
+
+/// Leaves the line on which an answer is to come to the task that makes it.
+#[inline(always)]
+fn rest() {
+    (0..REST).for_each(|_| spin_loop());
 }
 
 impl Context {
@@ -135,6 +148,10 @@ impl Context {
         let alone = || unsafe { self.state() }.lanes_alone();
         let Some(mut lanes) = alone() else { return Ok(None) };
         let mut looks = 0;
+        // SAFETY: the lock is held, and the reference ends here.
+        if std::mem::take(&mut unsafe { self.state() }.inbound.answer_due) {
+            rest();
+        }
         while looks < LOOKS && !self.is_wanted() {
             let mut index = 0;
             // SAFETY: the list and the lanes it names live as long as the link; they change within calls of the transport only,
@@ -144,9 +161,15 @@ impl Context {
                 match unsafe { (*(*lanes).lanes[index]).take() } {
                     Taken::Nothing => {}
                     Taken::Left => return Ok(None),
-                    Taken::Message(peer, data, len) => {
-                        // SAFETY: the lock is held; the message stays in place until the transport is polled.
-                        unsafe { self.lane_message(peer, std::slice::from_raw_parts(data, len)) };
+                    Taken::Message { peer, data, len, turn } => {
+                        // SAFETY: the lock is held; the message stays in place until the transport is polled, or the turn is
+                        // given back; turns live as long as the link.
+                        unsafe {
+                            self.lane_message(peer, std::slice::from_raw_parts(data, len));
+                            if !turn.is_null() {
+                                (*turn).done();
+                            }
+                        }
                         // Here, too: after a message the answer is another one, which the processor learns branch by branch.
                         if let Some(result) = check(self)? {
                             return Ok(Some(result));
@@ -168,9 +191,9 @@ impl Context {
                 return Ok(Some(result));
             }
             looks += 1;
+            spin_loop();
         }
         idle.passed(looks);
-        spin_loop();
         Ok(None)
     }
 

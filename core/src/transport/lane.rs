@@ -25,6 +25,9 @@
 
 use super::types::PeerId;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, compiler_fence};
+pub use turn::{IN_TURN, Turn};
+
+mod turn;
 
 /// Bytes of a slot: three cache lines.
 pub const SLOT: usize = 192;
@@ -51,12 +54,21 @@ pub struct SendLane {
     /// Read after each message; anything but 0 is for [`Transport::attend`](super::Transport::attend). The transport
     /// sees to it that a compiler's fence between message and word is enough.
     pub attention: *const AtomicU32,
+    /// The line that is written in turns with the receiver; null where there is none.
+    pub turn: *mut Turn,
 }
 
 impl SendLane {
     /// A lane in which nothing fits.
     pub const fn closed() -> Self {
-        Self { slots: std::ptr::null_mut(), mask: 0, position: 0, limit: 0, attention: std::ptr::null() }
+        Self {
+            slots: std::ptr::null_mut(),
+            mask: 0,
+            position: 0,
+            limit: 0,
+            attention: std::ptr::null(),
+            turn: std::ptr::null_mut(),
+        }
     }
 
     /// Whether the next slot may be written.
@@ -65,22 +77,28 @@ impl SendLane {
         self.position != self.limit
     }
 
-    /// Sends a message of two words and up to 40 bytes. Gives what the receiver's attention word says.
+    /// Sends a message of two words and up to 168 bytes. Gives what the receiver's attention word says.
     ///
     /// # Safety
-    /// [`has_room`](Self::has_room); the lane is alive and this is its only writer; `body.len()` ≤ 40.
+    /// [`has_room`](Self::has_room); the lane is alive and this is its only writer; `body.len()` ≤ 168.
     #[inline(always)]
     pub(crate) unsafe fn send(&mut self, first: u64, second: u64, body: &[u8]) -> u32 {
         debug_assert!(body.len() <= INLINE - 16 && self.has_room());
-        // SAFETY: the index is masked, the slot is ours until its head is written, and the message fits.
+        let len = body.len() + 16;
+        // SAFETY: the index is masked; turn and slot are ours until their head is written, and the message fits.
         unsafe {
-            let slot = self.slots.add(index(self.position, self.mask) * SLOT);
-            slot.add(8).cast::<u64>().write(first.to_le());
-            slot.add(16).cast::<u64>().write(second.to_le());
-            copy_short(body.as_ptr(), slot.add(24), body.len());
-            // SYNC: pairs with the Acquire load of `ReceiveLane::take`, and with that of the transport.
-            (*slot.cast::<AtomicU64>()).store(head(self.position, body.len() + 16), Ordering::Release);
-            self.position = self.position.wrapping_add(1);
+            let (place, head) = if !self.turn.is_null() && (*self.turn).is_ours() && len <= IN_TURN {
+                ((*self.turn).line, (*self.turn).pass(self.position, len))
+            } else {
+                let at = self.position;
+                self.position = at.wrapping_add(1);
+                (self.slots.add(index(at, self.mask) * SLOT), head(at, len))
+            };
+            place.add(8).cast::<u64>().write(first.to_le());
+            place.add(16).cast::<u64>().write(second.to_le());
+            copy_short(body.as_ptr(), place.add(24), body.len());
+            // SYNC: pairs with the Acquire loads of `ReceiveLane::take`, and with those of the transport.
+            (*place.cast::<AtomicU64>()).store(head, Ordering::Release);
             // SYNC: the store above stays before the load below; the transport turns this into a real fence when it matters.
             compiler_fence(Ordering::SeqCst);
             (*self.attention).load(Ordering::Relaxed)
@@ -119,6 +137,8 @@ pub struct ReceiveLane {
     pub told: *const AtomicU64,
     /// Who writes.
     pub peer: PeerId,
+    /// The line that is written in turns with the sender; null where there is none.
+    pub turn: *mut Turn,
 }
 
 impl ReceiveLane {
@@ -135,6 +155,21 @@ impl ReceiveLane {
             let slot = slots.add(index(position, mask) * SLOT);
             // SYNC: pairs with the Release store of `SendLane::send`: the message is there.
             let head = u64::from_le((*slot.cast::<AtomicU64>()).load(Ordering::Acquire));
+            // After the slot: what came before it is visible by now.
+            if !self.turn.is_null()
+                && let Some(len) = (*self.turn).look(position)
+            {
+                if len > IN_TURN {
+                    return Taken::Left;
+                }
+                (*self.turn).taken();
+                return Taken::Message {
+                    peer: self.peer,
+                    data: (*self.turn).line.add(8),
+                    len,
+                    turn: self.turn,
+                };
+            }
             let len = (head >> 32) as usize;
             if head as u32 != next as u32 {
                 return Taken::Nothing;
@@ -144,7 +179,7 @@ impl ReceiveLane {
             }
             self.position = next;
             (*self.told).store(next, Ordering::Relaxed);
-            Taken::Message(self.peer, slot.add(8), len)
+            Taken::Message { peer: self.peer, data: slot.add(8), len, turn: std::ptr::null_mut() }
         }
     }
 
@@ -171,8 +206,8 @@ pub(crate) enum Taken {
     Nothing,
     /// Something is there that the transport wants to handle.
     Left,
-    /// A message: who sent it, and its bytes, which stay in place until the transport's next poll.
-    Message(PeerId, *const u8, usize),
+    /// A message, whose bytes stay in place until the transport's next poll, and until [`Turn::done`] if it came in a turn.
+    Message { peer: PeerId, data: *const u8, len: usize, turn: *mut Turn },
 }
 
 /// The lanes that core may read at present.
@@ -225,6 +260,7 @@ pub unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use std::ptr::null_mut;
 
     #[repr(align(64))]
     struct Slots([u8; 4 * SLOT]);
@@ -234,10 +270,23 @@ mod tests {
         let mut slots = Box::new(Slots([0; 4 * SLOT]));
         let (attention, told) = (AtomicU32::new(0), AtomicU64::new(0));
         let base = slots.0.as_mut_ptr();
-        let mut tx =
-            SendLane { slots: base, mask: 3, position: 9, limit: 12, attention: &raw const attention };
-        let mut rx =
-            ReceiveLane { slots: base, mask: 3, position: 9, limit: 11, told: &raw const told, peer: 1 };
+        let mut tx = SendLane {
+            slots: base,
+            mask: 3,
+            position: 9,
+            limit: 12,
+            attention: &raw const attention,
+            turn: null_mut(),
+        };
+        let mut rx = ReceiveLane {
+            slots: base,
+            mask: 3,
+            position: 9,
+            limit: 11,
+            told: &raw const told,
+            peer: 1,
+            turn: null_mut(),
+        };
         // SAFETY: one writer, one reader, and the memory outlives both.
         unsafe {
             assert_eq!(rx.take(), Taken::Nothing);
@@ -248,19 +297,69 @@ mod tests {
                 assert_eq!(tx.send(n as u64, 77, body), 0);
             }
             assert!(!tx.has_room());
-            let Taken::Message(peer, data, len) = rx.take() else { panic!("the first is there") };
+            let Taken::Message { peer, data, len, .. } = rx.take() else { panic!("the first is there") };
             assert_eq!((peer, std::slice::from_raw_parts(data.add(16), len - 16)), (1, &b"12345678"[..]));
             assert_eq!(data.add(8).cast::<u64>().read_unaligned(), 77);
             assert_eq!(told.load(Ordering::Relaxed), 10);
-            assert!(matches!(rx.take(), Taken::Message(1, _, 16)));
+            assert!(matches!(rx.take(), Taken::Message { len: 16, .. }));
             assert_eq!(rx.take(), Taken::Left, "beyond the limit");
             rx.limit = 20;
-            assert!(matches!(rx.take(), Taken::Message(1, _, 55)));
+            assert!(matches!(rx.take(), Taken::Message { len: 55, .. }));
             // A slot that announces a long message.
             (*base.add(index(12, 3) * SLOT).cast::<AtomicU64>())
                 .store(head(12, INLINE + 1), Ordering::Relaxed);
             assert_eq!(rx.take(), Taken::Left);
             rx.look_ahead();
+        }
+    }
+
+    #[test]
+    fn what_finds_the_turn_with_its_side_goes_there_and_the_rest_follows_in_order() {
+        let mut slots = Box::new(Slots([0; 4 * SLOT]));
+        let mut line = Box::new(Slots([0; 4 * SLOT]));
+        let (attention, told) = (AtomicU32::new(0), AtomicU64::new(0));
+        let (base, line) = (slots.0.as_mut_ptr(), line.0.as_mut_ptr());
+        let (mut theirs, mut ours) = (Turn::new(line, true), Turn::new(line, false));
+        let mut tx = SendLane {
+            slots: base,
+            mask: 3,
+            limit: 4,
+            attention: &raw const attention,
+            turn: &raw mut theirs,
+            ..SendLane::closed()
+        };
+        let (limit, told, turn) = (4, &raw const told, &raw mut ours);
+        let mut rx = ReceiveLane { slots: base, mask: 3, position: 0, limit, told, peer: 1, turn };
+        // SAFETY: one writer, one reader, and the memory outlives both.
+        unsafe {
+            let mut takes = |first: u64, in_turn: bool| {
+                let Taken::Message { data, turn, .. } = rx.take() else { panic!("message {first} is there") };
+                assert_eq!((data.cast::<u64>().read(), !turn.is_null()), (first, in_turn));
+            };
+            // Too long for the turn; in the turn, behind it; again in the lane.
+            tx.send(0, 0, &[0; IN_TURN - 15]);
+            tx.send(1, 0, b"short");
+            tx.send(2, 0, b"short");
+            assert_eq!(tx.position, 2);
+            takes(0, false);
+            takes(1, true);
+            takes(2, false);
+            assert_eq!(rx.take(), Taken::Nothing);
+            // The other way the turn may be used now, and not before the message in it was done with.
+            assert!(!ours.is_ours());
+            ours.done();
+            let head = ours.pass(0, IN_TURN).wrapping_add((1u64 << 32).to_le());
+            (*line.cast::<AtomicU64>()).store(head, Ordering::Relaxed);
+            let mut back = ReceiveLane {
+                slots: base,
+                mask: 3,
+                position: 0,
+                limit: 0,
+                told,
+                peer: 0,
+                turn: &raw mut theirs,
+            };
+            assert_eq!(back.take(), Taken::Left, "a length that can't be is left to the transport");
         }
     }
 

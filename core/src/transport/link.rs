@@ -162,6 +162,9 @@ impl Link {
             return Err(Refusal::CapabilitiesGrew { extra: caps_text(lacking) });
         }
         self.caps = Caps::from_bits_truncate(raw.caps);
+        if self.opened.table.head.abi_minor < abi::LANES_WITH_TURNS {
+            self.caps -= Caps::LANES;
+        }
         self.limits = raw.limits;
         self.note = note.text();
         self.ops = resolve(&self.opened.table, self.caps);

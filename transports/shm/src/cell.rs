@@ -6,17 +6,17 @@
 use lapis_core::sync::UnsafeCell;
 
 /// Bytes that ride in a slot beside its header.
-pub(crate) use lapis_core::transport::lane::INLINE;
+pub(crate) use lapis_core::transport::lane::{IN_TURN, INLINE};
 
-/// The payload of a slot.
+/// The payload of a slot, or of the line that two tasks write in turns.
 #[repr(C, align(8))]
-pub(crate) struct Payload(UnsafeCell<[u8; INLINE]>);
+pub(crate) struct Payload<const N: usize = INLINE>(UnsafeCell<[u8; N]>);
 
 #[cfg(not(loom))]
 mod imp {
     use super::*;
 
-    impl Payload {
+    impl<const N: usize> Payload<N> {
         /// The bytes, about to be written.
         ///
         /// # Safety
@@ -69,9 +69,9 @@ mod imp {
 mod imp {
     use super::*;
 
-    impl Payload {
+    impl<const N: usize> Payload<N> {
         pub(crate) fn new() -> Self {
-            Self(UnsafeCell::new([0; INLINE]))
+            Self(UnsafeCell::new([0; N]))
         }
 
         /// # Safety

@@ -11,6 +11,7 @@ use crate::transport::{Copying, Shm, io_error};
 use crate::waiter::SOCKET_MARK;
 use crate::wake::{CLOSED, NEEDY};
 use lapis_core::sync::Ordering;
+use lapis_core::transport::lane::Turn;
 use lapis_core::transport::{PeerId, TransportError};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -42,9 +43,14 @@ pub(crate) struct Peer {
     pidfd: Option<OwnedFd>,
     /// The number under which we send to it.
     member: usize,
+    /// The line that is written in turns with it; null while there is none.
+    pub(crate) turn: *mut Turn,
     /// Position of the shared ring up to which this peer may still have messages, once it is down.
     pub(crate) last_shared: u64,
 }
+
+// SAFETY: turns are used under the context's lock.
+unsafe impl Send for Peer {}
 
 /// Connections on the way in.
 #[derive(Default)]
@@ -95,6 +101,7 @@ impl Shm {
             pid: 0,
             pidfd: None,
             member: usize::MAX,
+            turn: std::ptr::null_mut(),
             last_shared: 0,
         };
         let dense = match found {
@@ -283,13 +290,26 @@ impl Shm {
             // SYNC: seen by ourselves, who need it, in program order.
             header.attention.0.word.fetch_or(NEEDY, Ordering::AcqRel);
         }
-        // SYNC: pairs with the receiver's Acquire load of `claims`: the member's word is there.
+        let line = (member < LANES && !self.is_host_of_turn(task) && task != self.me.task).then(|| {
+            // SAFETY: as above; until it learns of us, the receiver does not look at the line.
+            unsafe {
+                let line = layout::turn(segment.base(), member);
+                (*line).head.store(0, Ordering::Relaxed);
+                line
+            }
+        });
+        // SYNC: pairs with the receiver's Acquire load of `claims`: the member's word is there, and the line at its beginning.
         header.members_used.fetch_max(member as u32 + 1, Ordering::AcqRel);
         header.claims.0.fetch_add(1, Ordering::AcqRel);
         self.outbox.set(dense, out);
         let peer = &mut self.peers[dense];
         (peer.base, peer.pid, peer.member, peer.state) = (base, who.pid, member, State::Open);
         peer.segment = Some(segment);
+        match line {
+            Some(line) => self.begin_turn(dense, line, true),
+            // The other side may have begun already.
+            None => self.outbox.outs[dense].lane.set_turn(self.peers[dense].turn),
+        }
         self.inbox.look_again();
         Ok(())
     }
@@ -361,7 +381,8 @@ impl Shm {
         let peer = &mut self.peers[dense];
         peer.state = State::Gone;
         self.inbox.discard(dense, ended.then(|| member_word(peer.address.task, peer.address.incarnation)));
-        peer.segment = None;
+        self.end_turn(dense);
+        self.peers[dense].segment = None;
         self.inbox.look_again();
     }
 }

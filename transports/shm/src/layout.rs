@@ -1,7 +1,7 @@
 //! Where things stand in a segment. Both sides compute this from constants; [`VERSION`] changes with any of them.
 
 use crate::cell::Area;
-use crate::ring::{Control, LaneRx, LaneTx, Slot};
+use crate::ring::{Control, LaneRx, LaneTx, Line, Slot};
 use crate::shared::{Places, SharedRx, SharedTx};
 use crate::wake::Attention;
 use lapis_core::sync::{AtomicU32, AtomicU64};
@@ -10,7 +10,7 @@ use std::mem::offset_of;
 /// First word of a finished segment, stored last.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"LapisShm");
 /// Version of the layout and of the greeting.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 
 /// Slots of a lane.
 pub(crate) const SLOTS: usize = 64;
@@ -70,8 +70,11 @@ pub(crate) struct Header {
 #[repr(C, align(64))]
 pub(crate) struct Lane {
     control: Control,
+    _apart: [u64; 8],
+    /// For owner and sender in turns, if the owner has the lower number.
+    turn: Line,
     /// Also makes a lane's size an odd number of lines, so that the next slots of many lanes don't fight for one cache set.
-    _apart: [u64; 16],
+    _apart_too: [u64; 16],
     slots: [Slot; SLOTS],
     data: [[u64; 8]; DATA / 64],
 }
@@ -85,7 +88,8 @@ pub(crate) struct Fixed {
     lanes: [Lane; LANES],
 }
 
-const _: () = assert!(size_of::<Slot>() == lapis_core::transport::lane::SLOT && size_of::<Control>() == 64);
+const _: () = assert!(size_of::<Slot>() == lapis_core::transport::lane::SLOT);
+const _: () = assert!(size_of::<Control>() == 64 && size_of::<Line>() == 64);
 const _: () = assert!((size_of::<Lane>() / 64) % 2 == 1);
 
 /// Where the heap begins: on a boundary of huge pages.
@@ -106,6 +110,15 @@ pub(crate) unsafe fn lane(base: *mut u8, index: usize) -> (*const Slot, *const C
         let lane = &raw mut (*base.cast::<Fixed>()).lanes[index];
         ((&raw const (*lane).slots).cast(), &raw const (*lane).control, Area((&raw mut (*lane).data).cast()))
     }
+}
+
+/// The line of lane `index` that is written in turns.
+///
+/// # Safety
+/// As for [`lane`].
+pub(crate) unsafe fn turn(base: *mut u8, index: usize) -> *mut Line {
+    // SAFETY: the caller's promise; only an address is computed.
+    unsafe { &raw mut (*base.cast::<Fixed>()).lanes[index].turn }
 }
 
 /// The pointers of the shared ring.

@@ -1,11 +1,11 @@
 //! The model checker on the very code that ships: `RUSTFLAGS="--cfg loom" cargo test -p lapis-shm --release --lib`.
 
-use crate::cell::{Area, INLINE, Payload, Watched};
-use crate::ring::{Control, LaneRx, LaneTx, Slot};
+use crate::cell::{Area, IN_TURN, INLINE, Payload, Watched};
+use crate::ring::{Control, LaneRx, LaneTx, Line, Slot};
 use crate::shared::{Places, SharedRx, SharedTx};
 use crate::wake::{Attention, Sleeper, look, look_again, take_sleeper};
 use lapis_core::sync::{Arc, AtomicU32, AtomicU64, Ordering, fence, thread};
-use lapis_core::transport::lane::copy_short;
+use lapis_core::transport::lane::{Turn, copy_short};
 // tidy-allow(atomics): counts executions of the model, outside of it.
 use std::sync::atomic::{AtomicUsize, Ordering as Plain};
 
@@ -120,6 +120,71 @@ fn a_data_ring_of_two_messages_wraps() {
 #[test]
 fn inline_and_data_messages_mix() {
     explore("lane, mixed", 20, Some(3), || lane::<2, 1024>(&[192, 8, 188, 192]));
+}
+
+/// One task of a pair: sends so many messages, in the turn where it may, and receives as many; the other's come in order.
+fn converse(to: &Lane, from: &Lane, turn: Turn, messages: u8) {
+    let mut turn = turn;
+    // SAFETY: lanes and line outlive the thread.
+    let (mut tx, mut rx) = unsafe {
+        (
+            LaneTx::<2, 64>::attach(to.slots.as_ptr(), &raw const to.control, Area(&raw const to.data)),
+            LaneRx::<2, 64>::attach(
+                from.slots.as_ptr(),
+                &raw const from.control,
+                Area(&raw const from.data),
+                64,
+            ),
+        )
+    };
+    tx.set_turn(&raw mut turn);
+    rx.set_turn(&raw mut turn);
+    let (mut sent, mut received) = (0, 0);
+    while sent < messages || received < messages {
+        // SAFETY: as the transport does it.
+        unsafe {
+            if sent < messages {
+                if let Some(place) = tx.turn() {
+                    place.write_bytes(sent, 8);
+                    tx.publish_turn(8);
+                    sent += 1;
+                } else if tx.has_room() || tx.refresh() {
+                    tx.payload().write_bytes(sent, 8);
+                    tx.publish(8);
+                    sent += 1;
+                }
+            }
+            rx.release();
+            if let Some(message) = rx.next() {
+                let (at, len) = message.unwrap();
+                assert_eq!((len, (0..8).map(|b| *at.add(b)).collect::<Vec<_>>()), (8, vec![received; 8]));
+                received += 1;
+                continue;
+            }
+        }
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_line_written_in_turns_keeps_the_order_of_its_lanes() {
+    explore("turn and lanes", 20, Some(2), || {
+        let (there, back) = (Lane::new(2, 64), Lane::new(2, 64));
+        let line = Arc::new(Line { head: AtomicU64::new(0), payload: Payload::<IN_TURN>::new() });
+        let turn = |first| Turn::new((&raw const *line).cast_mut().cast(), first);
+        let (hers, his) = (turn(true), turn(false));
+        struct Crossing(Turn);
+        // SAFETY: the line outlives the thread that gets it.
+        unsafe impl Send for Crossing {}
+        let (his, lanes, kept) = (Crossing(his), (Arc::clone(&there), Arc::clone(&back)), Arc::clone(&line));
+        let other = thread::spawn(move || {
+            let Crossing(his) = { his };
+            converse(&lanes.1, &lanes.0, his, 2);
+            drop(kept);
+        });
+        converse(&there, &back, hers, 2);
+        other.join().unwrap();
+    });
 }
 
 struct Ring {

@@ -9,7 +9,7 @@ use crate::transport::Shm;
 use crate::waiter::Bell;
 use crate::wake::{BITMAP, SLEEP};
 use lapis_core::sync::{Arc, Ordering};
-use lapis_core::transport::lane::ReceiveLanes;
+use lapis_core::transport::lane::{ReceiveLanes, Turn};
 use lapis_core::transport::{Event, PeerId, Status};
 use std::cell::UnsafeCell;
 use std::os::fd::AsRawFd;
@@ -149,6 +149,13 @@ impl Inbox {
         unsafe { *self.direct.0.get() = shared };
     }
 
+    /// Has the newest lane of a peer, and no other, look at a line that is written in turns.
+    pub(crate) fn set_turn(&mut self, dense: usize, mut turn: *mut Turn) {
+        for lane in self.lanes.iter_mut().rev().chain(&mut self.discarded).filter(|l| l.dense == dense) {
+            lane.rx.set_turn(std::mem::replace(&mut turn, std::ptr::null_mut()));
+        }
+    }
+
     /// How far senders have claimed the shared ring.
     pub(crate) fn claimed(&self) -> u64 {
         self.many.claimed()
@@ -249,6 +256,7 @@ impl Shm {
                 self.inbox.poisoned |= 1 << lane.number;
             }
             self.inbox.remove_lanes(|l| l.dense == dense);
+            self.end_turn(dense);
         }
         if self.inbox.polls == 0 {
             self.inbox.polls = POLLS_PER_LOOK;
@@ -285,6 +293,7 @@ impl Shm {
             inbox.dying.swap_remove(i);
             let word = member_word(peer.address.task, peer.address.incarnation);
             inbox.bury(dense, word);
+            self.end_turn(dense);
         }
         n
     }
@@ -299,6 +308,7 @@ impl Shm {
         // SYNC: pairs with `fetch_max` in `open_peer`.
         let used = (header.members_used.load(Ordering::Acquire) as usize).min(header.members.len());
         inbox.members.resize(used, u32::MAX);
+        let mut met = Vec::new();
         for member in 0..used {
             // SYNC: pairs with the claim in `open_peer`.
             let word = header.members[member].load(Ordering::Acquire);
@@ -327,9 +337,20 @@ impl Shm {
                     inbox.discarded.push(lane);
                 } else {
                     inbox.lanes.push(lane);
+                    met.push((dense, member, peer));
                 }
             }
         }
+        for (dense, member, peer) in met {
+            if self.is_host_of_turn(peer) {
+                // SAFETY: the segment lives as long as the inbox.
+                let line = unsafe { layout::turn(self.inbox.segment.base(), member) };
+                self.begin_turn(dense, line, false);
+            } else {
+                self.inbox.set_turn(dense, self.peers[dense].turn);
+            }
+        }
+        let inbox = &mut self.inbox;
         inbox.reindex();
         inbox.seen_claims = Some(claims);
         inbox.tell_shared();

@@ -11,10 +11,10 @@
 //!
 //! Everything here is memory-safe against a peer that writes nonsense: positions are masked and lengths checked.
 
-use crate::cell::{Area, INLINE, Payload};
+use crate::cell::{Area, IN_TURN, INLINE, Payload};
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::PeerId;
-use lapis_core::transport::lane::{self, ReceiveLane, SendLane};
+use lapis_core::transport::lane::{self, ReceiveLane, SendLane, Turn, copy_short};
 use std::ptr::NonNull;
 
 /// One message.
@@ -23,6 +23,13 @@ pub(crate) struct Slot {
     /// Position plus one (32 bits), length (32 bits).
     pub(crate) head: AtomicU64,
     pub(crate) payload: Payload,
+}
+
+/// The line that the two tasks of a lane write in turns ([`Turn`]).
+#[repr(C, align(64))]
+pub(crate) struct Line {
+    pub(crate) head: AtomicU64,
+    pub(crate) payload: Payload<IN_TURN>,
 }
 
 /// The line on which the receiver says how far it has read.
@@ -82,6 +89,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
             position: head,
             limit,
             attention: std::ptr::null(),
+            turn: std::ptr::null_mut(),
         };
         Self { line: keep(line), data, data_head, data_limit, control }
     }
@@ -107,6 +115,40 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
     pub(crate) fn set_attention(&mut self, word: *const AtomicU32) {
         // SAFETY: ours, and core is not in the middle of using it.
         unsafe { (*self.line.as_ptr()).attention = word };
+    }
+
+    /// Says which line is written in turns with the receiver; null for none.
+    pub(crate) fn set_turn(&mut self, turn: *mut Turn) {
+        // SAFETY: ours, and core is not in the middle of using it.
+        unsafe { (*self.line.as_ptr()).turn = turn };
+    }
+
+    /// The line that is written in turns, if it is this side's.
+    #[inline(always)]
+    pub(crate) fn turn(&self) -> Option<*mut u8> {
+        // SAFETY: ours, and core is not in the middle of using it; turns live as long as the instance.
+        unsafe {
+            let turn = (*self.line.as_ptr()).turn;
+            if turn.is_null() || !(*turn).is_ours() {
+                return None;
+            }
+            Some(Payload::for_write(&raw const (*(*turn).line.cast::<Line>()).payload))
+        }
+    }
+
+    /// Hands over the line that is written in turns with a message of `len` ≤ 56 bytes.
+    ///
+    /// # Safety
+    /// [`turn`](Self::turn) has given a place, and the bytes are there.
+    #[inline(always)]
+    pub(crate) unsafe fn publish_turn(&mut self, len: usize) {
+        // SAFETY: as above.
+        unsafe {
+            let line = self.line.as_ptr();
+            let head = (*(*line).turn).pass((*line).position, len);
+            // SYNC: pairs with the Acquire load of `Turn::look`.
+            (*(*(*line).turn).line.cast::<Line>()).head.store(head, Ordering::Release);
+        }
     }
 
     /// Becomes `other` without changing its place: core may know it.
@@ -224,6 +266,8 @@ pub(crate) struct LaneRx<const SLOTS: usize, const DATA: usize> {
     data_released: u64,
     control: *const Control,
     max: usize,
+    /// The last message that came in the turn.
+    copy: [u64; IN_TURN / 8],
 }
 
 impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
@@ -244,8 +288,18 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
             limit: next, // Nothing for core before `share`.
             told: std::ptr::null(),
             peer: 0,
+            turn: std::ptr::null_mut(),
         });
-        Self { line, released: next, data, data_next, data_released: data_next, control, max }
+        Self {
+            line,
+            released: next,
+            data,
+            data_next,
+            data_released: data_next,
+            control,
+            max,
+            copy: [0; IN_TURN / 8],
+        }
     }
 
     /// Lets core read the lane: it is from `peer`, and the position is to be told at `told`.
@@ -254,6 +308,23 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
         let line = unsafe { &mut *self.line.as_ptr() };
         (line.peer, line.told) = (peer, told);
         self.lend();
+    }
+
+    /// Says which line is written in turns with the sender; null for none.
+    pub(crate) fn set_turn(&mut self, turn: *mut Turn) {
+        // SAFETY: ours, and core is not in the middle of using it.
+        unsafe { (*self.line.as_ptr()).turn = turn };
+    }
+
+    /// Length of the message that waits in the turn. To be asked after a look at the lane's slot.
+    #[inline(always)]
+    fn look_at_turn(&self) -> Option<(*mut Turn, usize)> {
+        // SAFETY: ours, and core is not in the middle of using it; turns live as long as the instance.
+        unsafe {
+            let line = self.line.as_ptr();
+            let turn = (*line).turn;
+            if turn.is_null() { None } else { (*turn).look((*line).position).map(|len| (turn, len)) }
+        }
     }
 
     /// The end as core sees it.
@@ -293,7 +364,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
         // SYNC: pairs with the Release store of `publish`; Acquire for the sake of the caller that goes on to read.
         // SAFETY: the slot is alive.
         let head = unsafe { (*self.slot(0)).head.load(Ordering::Acquire) };
-        head as u32 == self.next_position().wrapping_add(1) as u32
+        head as u32 == self.next_position().wrapping_add(1) as u32 || self.look_at_turn().is_some()
     }
 
     /// The next message: its bytes stay in place until [`release`](Self::release).
@@ -303,6 +374,20 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
         // SYNC: pairs with the Release store of `publish`: the payload is there.
         // SAFETY: the slot is alive.
         let head = unsafe { (*slot).head.load(Ordering::Acquire) };
+        if let Some((turn, len)) = self.look_at_turn() {
+            if len > IN_TURN {
+                return Some(Err(Corrupt { len }));
+            }
+            // A copy, so that the answer can go the same way before the next poll. There is no second message in the turn before that.
+            let copy = self.copy.as_mut_ptr().cast::<u8>();
+            // SAFETY: turns live as long as the instance, and their lines as long as they are named here; the length was checked.
+            unsafe {
+                copy_short(Payload::for_read(&raw const (*(*turn).line.cast::<Line>()).payload), copy, len);
+                (*turn).taken();
+                (*turn).done();
+            }
+            return Some(Ok((copy, len)));
+        }
         if head as u32 != self.next_position().wrapping_add(1) as u32 {
             return None;
         }

@@ -10,6 +10,7 @@ use crate::receive::Inbox;
 use crate::segment::{Segment, page};
 use crate::send::Outbox;
 use crate::sys;
+use crate::turns::{Turns, Watched};
 use crate::waiter::{Bell, Progress, ShmWaiter};
 use crate::wake::{CLOSED, Sleeper};
 use lapis_core::sync::{Arc, AtomicBool, AtomicU32, Ordering};
@@ -48,6 +49,7 @@ pub struct Shm {
     pub(crate) membarrier: bool,
     /// Looks at the peers since interrupts were turned off, as long as senders still pay for them.
     pub(crate) calm: u32,
+    pub(crate) turns: Turns,
     heap: Heap,
     owner: i32,
 }
@@ -185,6 +187,7 @@ impl Transport for Shm {
             sleeper,
             interrupts: AtomicBool::new(params.interrupts),
             progress: Progress::default(),
+            turns: Watched::default(),
             membarrier,
             watch: sys::epoll().map_err(|e| io_error("make an epoll set", &e))?,
             armed: AtomicU32::new(0),
@@ -219,6 +222,7 @@ impl Transport for Shm {
                 .then(|| "switched off by LAPIS_SHM_COPY=double".to_owned()),
             membarrier,
             calm: 0,
+            turns: Turns::default(),
             heap: Heap::new(heap),
             owner,
         };
@@ -364,6 +368,7 @@ impl Transport for Shm {
 
 impl Drop for Shm {
     fn drop(&mut self) {
+        self.bell.turns.forget_all();
         // SAFETY: a call without pointers.
         if unsafe { libc::getpid() } != self.owner {
             // A forked child: the segment is still its parent's.

@@ -5,6 +5,7 @@ use crate::layout::{self, LANES, SHARED_SLOTS, SLOTS};
 use crate::ring::Slot;
 use crate::segment::Segment;
 use crate::sys;
+use crate::turns::Watched;
 use crate::wake::{self, Attention, Sleeper};
 use lapis_core::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::Waiter;
@@ -50,6 +51,7 @@ pub(crate) struct Bell {
     /// Somebody may sleep without [`arm`](lapis_core::transport::Transport::arm).
     pub(crate) interrupts: AtomicBool,
     pub(crate) progress: Progress,
+    pub(crate) turns: Watched,
     pub(crate) membarrier: bool,
     /// An epoll set of the peers' process descriptors and, when asked for, the wake-up socket.
     pub(crate) watch: OwnedFd,
@@ -107,7 +109,7 @@ impl Bell {
         let next = progress.shared.load(Ordering::Relaxed);
         // SAFETY: as above.
         let slot = unsafe { layout::shared(self.segment.base()).slots.add(next as usize % SHARED_SLOTS) };
-        next != u64::MAX && full(slot, next)
+        next != u64::MAX && full(slot, next) || self.turns.unread()
     }
 
     /// The barrier that makes senders' light ones count.

@@ -1,0 +1,136 @@
+//! The turn: one cache line that a pair of tasks writes alternately, beside its two lanes.
+//!
+//! A slot costs a message two journeys of its line: the writer takes it away from the reader, who looks at it all the time, and
+//! the reader fetches it back. A line that both write travels once, for what a task has just read it may overwrite. So a task that
+//! has read the other's message in the turn puts its next short one there, and whoever answers within a message's time never touches
+//! a slot. Messages that find the turn with the other side go into the lane, as all of a stream but the first do.
+//!
+//! ```text
+//! line:      0        4        5          8                                          64
+//!            | number | length | position | the message, up to 56 bytes               |
+//! ```
+//!
+//! `number` counts the messages of both sides; a message is there when the number is one above the last that was written or read.
+//! `position`, the low 24 bits of the writer's next position in its lane, keeps the order: a message in the turn is read
+//! when all before it have been read from the lane, and a reader that finds a message in the lane looks at the turn
+//! afterwards, where what came before it must then be visible.
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Bytes of a message that fit the turn.
+pub const IN_TURN: usize = 64 - 8;
+
+/// Where the head has the message's length.
+const LENGTH: u64 = 0xff << 32;
+
+/// This task's end of a turn. It stays where it is until the transport's instance is closed.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Turn {
+    /// The line, aligned to 64 bytes.
+    pub line: *mut u8,
+    /// Number of the last message that was written or read. Sleepers read it, too.
+    pub number: AtomicU64,
+    /// Not 0: this side alone may write.
+    pub ours: u32,
+}
+
+impl Turn {
+    /// A turn at its beginning; the line's first word is 0.
+    pub fn new(line: *mut u8, begins: bool) -> Self {
+        Self { line, number: AtomicU64::new(0), ours: u32::from(begins) }
+    }
+
+    /// Whether this side may write.
+    #[inline(always)]
+    pub fn is_ours(&self) -> bool {
+        self.ours != 0
+    }
+
+    /// What belongs at the line's beginning, stored last, when a message of `len` bytes has been written after `position` messages
+    /// in the lane. From here on it is the other side's turn.
+    #[inline(always)]
+    pub fn pass(&mut self, position: u64, len: usize) -> u64 {
+        debug_assert!(self.is_ours() && len <= IN_TURN);
+        self.ours = 0;
+        let number = self.number.load(Ordering::Relaxed).wrapping_add(1);
+        self.number.store(number, Ordering::Relaxed);
+        head(number, position, len)
+    }
+
+    /// Length of the message that waits, if one does and it is the next after those before `position` in the lane.
+    ///
+    /// # Safety
+    /// The line is alive.
+    #[inline(always)]
+    pub unsafe fn look(&self, position: u64) -> Option<usize> {
+        let wanted = head(self.number.load(Ordering::Relaxed).wrapping_add(1), position, 0);
+        // SYNC: pairs with the Release store of what `pass` gave: the message is there.
+        // SAFETY: the caller's promise.
+        let found = unsafe { (*self.line.cast::<AtomicU64>()).load(Ordering::Acquire) };
+        let differ = u64::from_le(found ^ wanted);
+        (differ & !LENGTH == 0).then_some((differ >> 32) as usize)
+    }
+
+    /// The message that [`look`](Self::look) found has been taken.
+    #[inline(always)]
+    pub fn taken(&self) {
+        self.number.store(self.number.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// The bytes of the message that was taken are no longer needed: the line may be written.
+    #[inline(always)]
+    pub fn done(&mut self) {
+        self.ours = 1;
+    }
+}
+
+#[inline(always)]
+fn head(number: u64, position: u64, len: usize) -> u64 {
+    (u64::from(number as u32) | (len as u64) << 32 | position << 40).to_le()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[repr(align(64))]
+    struct Line([AtomicU64; 8]);
+
+    fn store(line: &Line, head: u64) {
+        line.0[0].store(head, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn sides_write_alternately_and_whoever_wrote_last_waits() {
+        let mut line = Line(Default::default());
+        let at = (&raw mut line).cast();
+        let (mut a, mut b) = (Turn::new(at, true), Turn::new(at, false));
+        // SAFETY: the line outlives both.
+        unsafe {
+            for (len, position) in [(8, 0), (56, 3), (0, 0xff_ffff), (1, 0x100_0000)] {
+                assert!(a.is_ours() && !b.is_ours() && b.look(position).is_none());
+                store(&line, a.pass(position, len));
+                assert!(!a.is_ours() && a.look(position).is_none(), "one's own message is none");
+                assert_eq!(b.look(position), Some(len));
+                b.taken();
+                assert!(!b.is_ours() && b.look(position).is_none(), "taken, but still in use");
+                b.done();
+                std::mem::swap(&mut a, &mut b);
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_waits_for_those_before_it_in_the_lane() {
+        let mut line = Line(Default::default());
+        let at = (&raw mut line).cast();
+        let (mut a, b) = (Turn::new(at, true), Turn::new(at, false));
+        store(&line, a.pass(7, 16));
+        // SAFETY: the line outlives both.
+        unsafe {
+            assert_eq!((5..7).find_map(|position| b.look(position)), None);
+            assert_eq!(b.look(7), Some(16));
+        }
+    }
+}
