@@ -20,7 +20,7 @@ pub(crate) const WORTH_LOOPING: u64 = 8;
 /// Longest pattern whose copies are looked for in the body of a loop.
 const LONGEST_PATTERN: usize = WORTH_LOOPING as usize;
 /// Layouts of at most so many blocks get their normal form from the list of these, whatever they were built of.
-pub(crate) const CANONICAL: u64 = 4096;
+pub(crate) const CANONICAL: u64 = 65536;
 
 /// A list of items in the order of their bytes in the message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -438,24 +438,20 @@ proptest! {
     }
 }
 
-/// Builds the layout of the tree and of the list of its bytes, and compares the programs if there are few enough blocks.
+/// Builds the layout of the tree and of the list of its bytes, and compares the programs.
 fn listed_alike(tree: &Tree, cuts: &[prop::sample::Index], one_by_one: bool) -> Result<(), TestCaseError> {
     if tree.naive_size() > 20_000 {
         return Ok(());
     }
     let (layout, naive) = (tree.layout(), tree.naive());
     let cut = |i: usize| one_by_one || cuts.iter().any(|c| c.index(naive.bytes.len()) == i);
-    let (mut pieces, mut blocks): (Vec<(u64, i64)>, _) = (Vec::new(), 0);
+    let mut pieces: Vec<(u64, i64)> = Vec::new();
     for (i, &at) in naive.bytes.iter().enumerate() {
         let touches = i > 0 && naive.bytes[i - 1] + 1 == at;
-        blocks += usize::from(!touches);
         match pieces.last_mut() {
             Some((len, _)) if touches && !cut(i) => *len += 1,
             _ => pieces.push((1, at)),
         }
-    }
-    if blocks > 4096 {
-        return Ok(());
     }
     let listed = Layout::hindexed(&pieces, &Layout::bytes(1).expect("small")).expect("small");
     let listed = match naive.bounds {

@@ -46,6 +46,40 @@ fn every_length_at_a_plain_stride() {
     }
 }
 
+/// Boxes of rows in two arrays, at every alignment of either side.
+#[test]
+fn rows_of_boxes_at_every_alignment() {
+    for len in [129, 160, 201, 255, 256, 257, 288, 383, 512, 1000] {
+        for gap in [0, 8, 16, 33, 4096] {
+            let row = Layout::bytes(len as u64).expect("small");
+            let plane = Layout::hvector(20, 1, (len + gap) as i64, &row).expect("small");
+            let pitch = 21 * (len + gap) + 40;
+            let array = Layout::hvector(3, 1, pitch as i64, &plane).expect("small");
+            let both = Layout::hvector(2, 1, 5 * pitch as i64, &array).and_then(|l| l.compile());
+            let reg = Registered::verified(both.expect("small")).expect("sound");
+            let starts = (0..2).flat_map(|a| (0..3).map(move |z| (5 * a + z) * pitch));
+            let rows: Vec<usize> = starts.flat_map(|s| (0..20).map(move |y| s + y * (len + gap))).collect();
+            let mem: Vec<u8> = (0..8 * pitch + 32).map(|i| (i * 7 + i / 251) as u8).collect();
+            for skew in (0..32).step_by(STEP) {
+                let at = |origin: usize| rows.iter().map(move |r| r + origin..r + origin + len);
+                let expect: Vec<u8> = at(skew).flat_map(|r| &mem[r]).copied().collect();
+                let mut packed = vec![0xa5; expect.len() + 33];
+                let packed = &mut packed[32 - skew..][..expect.len() + 1];
+                let n = reg.pack_slice(&mem, skew, 0, &mut packed[..expect.len()]);
+                assert_eq!(n, Ok(expect.len()));
+                let whole = packed[..expect.len()] == expect && packed[expect.len()] == 0xa5;
+                assert!(whole, "packed: rows of {len}, gaps of {gap}, skew {skew}");
+
+                let (mut got, mut want) = (vec![0xa5; mem.len()], vec![0xa5; mem.len()]);
+                at(31 - skew).zip(expect.chunks(len)).for_each(|(r, row)| want[r].copy_from_slice(row));
+                let n = reg.unpack_slice(&mut got, 31 - skew, 0, &packed[..expect.len()]);
+                assert_eq!(n, Ok(expect.len()));
+                assert!(got == want, "unpacked: rows of {len}, gaps of {gap}, skew {skew}");
+            }
+        }
+    }
+}
+
 #[test]
 fn strides_that_compete_for_one_set_of_the_cache() {
     for stride in [1024, 2048, 3072, 4096, 8192, -1024, -4096] {

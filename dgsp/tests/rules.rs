@@ -129,6 +129,26 @@ fn patterns_of_any_length_are_found_in_lists() {
     assert_eq!(program.depth, 3, "a loop around a loop:\n{}", text::disassemble(&program));
 }
 
+/// The limit that docs/dgsp.md states: of one layout, a list and a loop give one program as long as neither names more blocks.
+#[test]
+fn equal_layouts_give_equal_programs_up_to_65536_blocks() {
+    let double = Layout::bytes(8).unwrap();
+    let places: Vec<i64> = (0..64).map(|i| i * i + 2 * i).collect();
+    let pattern = Layout::indexed_block(1, &places, &double).unwrap().resized(0, 40_000).unwrap();
+    let programs = |n: i64| {
+        let listed: Vec<i64> = (0..n).flat_map(|r| places.iter().map(move |p| r * 5000 + p)).collect();
+        let listed = Layout::indexed_block(1, &listed, &double).unwrap().resized(0, n * 40_000).unwrap();
+        let looped = Layout::contiguous(n as u64, &pattern).unwrap();
+        (looped.compile().unwrap(), listed.compile().unwrap())
+    };
+    let (looped, listed) = programs(65_536 / 64);
+    assert!(looped == listed && looped.code.len() < 300);
+    let (looped, listed) = programs(65_536 / 64 + 1);
+    assert!(looped.code.len() < 300 && listed.code.len() > 100_000, "the limit is another one now");
+    let bytes = |d| Registered::verified(d).unwrap().span();
+    assert_eq!(bytes(looped), bytes(listed));
+}
+
 #[test]
 fn contiguous_layouts_of_any_build_are_one_copy() {
     let byte = Layout::bytes(1).unwrap();

@@ -4,6 +4,7 @@
 //! sets them side by side. `docs/bench-format.md` describes the records for other programs.
 
 pub mod clock;
+pub mod dots;
 pub mod pin;
 pub mod plot;
 pub mod progress;

@@ -13,7 +13,7 @@ const BOTTOM: f64 = 62.0;
 pub const EXTENT: (f64, f64) = (WIDTH, HEIGHT);
 
 /// Colours that differ for colour-blind readers too; with the marks they tell ten lines apart twice over.
-const COLOURS: &[&str] = &[
+pub(crate) const COLOURS: &[&str] = &[
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#444444", "#7a3fb0", "#e0a000",
     "#007a8a",
 ];
@@ -167,7 +167,7 @@ fn draw(svg: &mut String, axes: &Axes, index: usize, series: &Series) {
     text(svg, (x + 34.0, y + 4.5), "start", weight, &series.name);
 }
 
-fn mark(svg: &mut String, (x, y): (f64, f64), index: usize, colour: &str) {
+pub(crate) fn mark(svg: &mut String, (x, y): (f64, f64), index: usize, colour: &str) {
     svg.push_str(&match index % 3 {
         0 => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.4\" fill=\"{colour}\"/>\n"),
         1 => format!(
@@ -179,14 +179,14 @@ fn mark(svg: &mut String, (x, y): (f64, f64), index: usize, colour: &str) {
     });
 }
 
-fn line(svg: &mut String, from: (f64, f64), to: (f64, f64), colour: &str) {
+pub(crate) fn line(svg: &mut String, from: (f64, f64), to: (f64, f64), colour: &str) {
     svg.push_str(&format!(
         "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"{colour}\"/>\n",
         from.0, from.1, to.0, to.1
     ));
 }
 
-fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, more: &str, words: &str) {
+pub(crate) fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, more: &str, words: &str) {
     let words = words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     svg.push_str(&format!(
         "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" {more}>{words}</text>\n"

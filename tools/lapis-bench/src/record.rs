@@ -33,6 +33,9 @@ pub struct Record {
     /// Contiguous blocks of that layout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<u64>,
+    /// Samples kept although something else ran on the core, where that is looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbed: Option<u64>,
     /// Anything a reader should know of how it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -110,6 +113,12 @@ impl Record {
         self
     }
 
+    /// Says how many samples were kept although something else ran on the core.
+    pub fn disturbed(mut self, samples: u64) -> Self {
+        self.disturbed = Some(samples);
+        self
+    }
+
     /// Prints the record as one line on standard output.
     pub fn print(&self) {
         println!("{}", self.line());
@@ -140,6 +149,7 @@ impl Record {
             memory: None,
             shape: None,
             blocks: None,
+            disturbed: None,
             note: None,
         }
     }

@@ -1,5 +1,6 @@
 //! `lapis-dgsp`: assembles, disassembles, verifies, draws and times data gather/scatter programs.
 
+mod core;
 mod draw;
 mod file;
 mod hand;

@@ -13,6 +13,7 @@ use lapis_bench::record::Record;
 use lapis_bench::stats::Summary;
 use lapis_dgsp::Registered;
 
+use crate::core::{Core, preemptions};
 use crate::file::Failure;
 use crate::shapes::{self, Shape};
 
@@ -26,11 +27,14 @@ pub(crate) struct TimeArgs {
     #[arg(long, value_delimiter = ',')]
     shapes: Vec<String>,
     /// Rounds; medians are taken over them.
-    #[arg(long, default_value_t = 9)]
+    #[arg(long, default_value_t = 15)]
     rounds: usize,
     /// Microseconds that one measurement takes at least.
     #[arg(long, default_value_t = 200)]
     micros: u64,
+    /// Seconds to wait, all in all, for rounds in which nothing else runs on the core; then others do where there are none.
+    #[arg(long, default_value_t = 2.0)]
+    patience: f64,
     /// A program that times the same shapes on request (see peers/mpi_pack.c), as NAME=COMMAND; may be repeated.
     #[arg(long, value_name = "NAME=COMMAND")]
     peer: Vec<String>,
@@ -46,6 +50,8 @@ struct Row {
     blocks: usize,
     /// Nanoseconds, by engine.
     times: BTreeMap<String, Summary>,
+    /// Rounds that count although something else ran on the core: there were no others.
+    disturbed: u64,
 }
 
 impl Row {
@@ -62,7 +68,7 @@ impl Row {
             let (bench, peer) =
                 if engine == "memcpy" { ("memcpy", "floor") } else { (bench.as_str(), engine.as_str()) };
             let record = Record::latency(bench, self.bytes as u64, time).of(peer, "memory");
-            record.shaped(self.shape, self.blocks as u64)
+            record.shaped(self.shape, self.blocks as u64).disturbed(self.disturbed)
         })
     }
 }
@@ -78,10 +84,12 @@ pub(crate) fn run(args: &TimeArgs) -> Result<(), Failure> {
     all.retain(|s| args.shapes.is_empty() || args.shapes.iter().any(|n| n == s.name));
     let mut peers = args.peer.iter().map(|p| Peer::start(p)).collect::<Result<Vec<_>, _>>()?;
     let mut means: BTreeMap<String, (f64, u32)> = BTreeMap::new();
+    let mut turns =
+        Turns { core: Core::new(), patience: Duration::from_secs_f64(args.patience.clamp(0.0, 1e6)) };
     for shape in &all {
         let bench = Bench::new(shape)?;
         for direction in DIRECTIONS {
-            let row = bench.rounds(direction, args, &mut peers)?;
+            let row = bench.rounds(direction, args, &mut peers, &mut turns)?;
             for (engine, ratio) in row.ratios().filter(|_| direction != "copy") {
                 let mean = means.entry(engine.to_owned()).or_default();
                 *mean = (mean.0 + ratio.ln(), mean.1 + 1);
@@ -106,6 +114,9 @@ fn print_row(row: &Row, json: bool) {
     print!("  lapis {:>9.0} ns", row.times["lapis"].median);
     for (engine, ratio) in row.ratios() {
         print!("  {engine} ×{ratio:.2}");
+    }
+    if row.disturbed > 0 {
+        print!("  ({} disturbed rounds)", row.disturbed);
     }
     println!();
 }
@@ -157,30 +168,59 @@ impl<'s> Bench<'s> {
         if moved == a.len() && z == y { Ok(()) } else { Err(wrong("copy")) }
     }
 
-    fn rounds(&self, direction: &'static str, args: &TimeArgs, peers: &mut [Peer]) -> Result<Row, Failure> {
+    fn rounds(
+        &self,
+        direction: &'static str,
+        args: &TimeArgs,
+        peers: &mut [Peer],
+        turns: &mut Turns,
+    ) -> Result<Row, Failure> {
         let s = self.shape;
         let mut arena = Arena::new(s.memory, s.bytes(), 0);
         // Two memories of one job are seldom at the same place modulo a page, which would stall every copy.
         let mut far = Arena::new(s.memory, s.bytes(), 1472);
-        let least = Duration::from_micros(args.micros);
-        let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        let mut rounds = Vec::new();
         for _ in 0..args.rounds.max(1) {
-            let mut note = |engine: &str, ns| times.entry(engine.to_owned()).or_default().push(ns);
-            let (mem, buf) = arena.halves();
-            let (far_mem, other) = far.halves();
-            let (m, b, f) = (mem.as_mut_ptr(), buf.as_mut_ptr(), far_mem.as_mut_ptr());
-            // SAFETY: memories and buffer have the shape's sizes.
-            note("lapis", time(least, || unsafe { self.engine_once(direction, m, b, f) }));
-            // SAFETY: as above.
-            note("hand", time(least, || unsafe { self.hand_once(direction, m, b, f) }));
-            note("memcpy", time(least, || black_box(&mut *other).copy_from_slice(black_box(&*buf))));
-            for peer in peers.iter_mut().filter(|_| direction != "copy") {
-                let ns = peer.time(direction, s.name, args.micros)?;
-                note(&peer.name, ns);
-            }
+            rounds.push(
+                turns
+                    .quiet(|core| self.round(direction, args.micros, (&mut arena, &mut far), peers, core))?,
+            );
         }
-        let times = times.into_iter().map(|(name, ns)| (name, Summary::of(&ns))).collect();
-        Ok(Row { shape: s.name, direction, bytes: s.bytes(), blocks: self.blocks, times })
+        let (times, disturbed) = sum_up(rounds);
+        Ok(Row { shape: s.name, direction, bytes: s.bytes(), blocks: self.blocks, times, disturbed })
+    }
+
+    /// Every engine's turn, and whether nothing else ran on the core before and after each.
+    fn round(
+        &self,
+        direction: &str,
+        micros: u64,
+        (arena, far): (&mut Arena, &mut Arena),
+        peers: &mut [Peer],
+        core: &mut Core,
+    ) -> Result<(Round, bool), Failure> {
+        let (mem, buf) = arena.halves();
+        let (far_mem, other) = far.halves();
+        let (m, b, f) = (mem.as_mut_ptr(), buf.as_mut_ptr(), far_mem.as_mut_ptr());
+        let least = Duration::from_micros(micros);
+        let before = preemptions();
+        let (mut round, mut alone) = (Round::new(), !core.shared());
+        let mut note = |engine: &str, ns| {
+            round.push((engine.to_owned(), ns));
+            alone &= !core.shared();
+        };
+        // SAFETY: memories and buffer have the shape's sizes.
+        note("lapis", time(least, || unsafe { self.engine_once(direction, m, b, f) }));
+        // SAFETY: as above.
+        note("hand", time(least, || unsafe { self.hand_once(direction, m, b, f) }));
+        note("memcpy", time(least, || black_box(&mut *other).copy_from_slice(black_box(&*buf))));
+        // Peers and we wake each other, which may count as preemption: theirs is not looked at.
+        let undisturbed = preemptions() == before;
+        for peer in peers.iter_mut().filter(|_| direction != "copy") {
+            let ns = peer.time(direction, self.shape.name, micros)?;
+            note(&peer.name, ns);
+        }
+        Ok((round, alone && undisturbed))
     }
 
     /// # Safety
@@ -212,6 +252,56 @@ impl<'s> Bench<'s> {
                 black_box(shape.hand.unpack)(shape, to, buf);
             }
         }
+    }
+}
+
+/// One time of each engine.
+type Round = Vec<(String, f64)>;
+
+/// The times of the rounds in which the core was our own; where there are none, of all, and how many those are.
+fn sum_up(rounds: Vec<(Round, bool)>) -> (BTreeMap<String, Summary>, u64) {
+    let some = rounds.iter().any(|r| r.1);
+    let disturbed = if some { 0 } else { rounds.len() as u64 };
+    let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (name, ns) in rounds.into_iter().filter(|r| r.1 || !some).flat_map(|r| r.0) {
+        times.entry(name).or_default().push(ns);
+    }
+    (times.into_iter().map(|(name, ns)| (name, Summary::of(&ns))).collect(), disturbed)
+}
+
+/// Takes rounds while the core is our own, for as long as there is patience.
+struct Turns {
+    core: Core,
+    patience: Duration,
+}
+
+impl Turns {
+    /// How long to wait before looking again: neighbours stay for a second or so.
+    const PAUSE: Duration = Duration::from_millis(2);
+
+    /// A round, and whether the core was our own all the time. One that was disturbed is taken again, so that all engines meet
+    /// the same conditions.
+    fn quiet(
+        &mut self,
+        mut round: impl FnMut(&mut Core) -> Result<(Round, bool), Failure>,
+    ) -> Result<(Round, bool), Failure> {
+        let mut start = Instant::now();
+        loop {
+            while !self.patience.is_zero() && self.core.shared() {
+                std::thread::sleep(Self::PAUSE);
+                self.spend(&mut start);
+            }
+            let (times, alone) = round(&mut self.core)?;
+            if alone || self.patience.is_zero() {
+                return Ok((times, alone));
+            }
+            self.spend(&mut start);
+        }
+    }
+
+    fn spend(&mut self, since: &mut Instant) {
+        self.patience = self.patience.saturating_sub(since.elapsed());
+        *since = Instant::now();
     }
 }
 
@@ -335,16 +425,45 @@ mod tests {
     fn a_round_times_all_engines() {
         let shape = shapes::all().expect("sound").remove(4);
         let (bench, peer) = (Bench::new(&shape).expect("sound"), Vec::new());
-        let args = TimeArgs { json: true, shapes: Vec::new(), rounds: 3, micros: 1, peer };
-        let row = bench.rounds("unpack", &args, &mut []).expect("no peer can fail");
+        let args = TimeArgs { json: true, shapes: Vec::new(), rounds: 3, micros: 1, patience: 0.0, peer };
+        let mut turns = Turns { core: Core::new(), patience: Duration::ZERO };
+        let row = bench.rounds("unpack", &args, &mut [], &mut turns).expect("no peer can fail");
         assert_eq!((row.bytes, row.blocks), (4080, 102));
         assert_eq!(row.times.keys().collect::<Vec<_>>(), ["hand", "lapis", "memcpy"]);
-        assert!(row.times.values().all(|t| t.min > 0.0 && t.samples == 3));
+        assert!(row.times.values().all(|t| t.min > 0.0 && (1..=3).contains(&t.samples)));
         let floor = row.records().find(|r| r.peer == "floor").expect("memcpy is timed");
         assert_eq!(
             (floor.bench.as_str(), floor.shape.as_deref(), floor.blocks),
             ("memcpy", Some("nas_lu_y"), Some(102))
         );
+    }
+
+    #[test]
+    fn disturbed_rounds_count_only_where_there_are_no_others() {
+        let round = |ns, alone| (vec![("lapis".to_owned(), ns)], alone);
+        let (times, disturbed) = sum_up(vec![round(9.0, false), round(2.0, true), round(4.0, true)]);
+        assert_eq!((times["lapis"].median, times["lapis"].samples, disturbed), (3.0, 2, 0));
+        let (times, disturbed) = sum_up(vec![round(9.0, false), round(5.0, false)]);
+        assert_eq!((times["lapis"].median, disturbed), (7.0, 2));
+    }
+
+    #[test]
+    fn disturbed_rounds_are_taken_again_while_there_is_patience() {
+        let mut turns = Turns { core: Core::new(), patience: Duration::from_millis(500) };
+        let mut rounds = 0;
+        let mut take = |turns: &mut Turns, good: usize| {
+            let taken = turns.quiet(|_| {
+                rounds += 1;
+                std::thread::sleep(Duration::from_millis(3));
+                Ok((vec![("lapis".to_owned(), rounds as f64)], rounds == good))
+            });
+            taken.map(|(round, alone)| (round[0].1, alone)).expect("no round fails")
+        };
+        let (first, alone) = take(&mut turns, 3);
+        // On a core that is never our own patience ends first.
+        assert!((first, alone) == (3.0, true) || turns.patience.is_zero());
+        turns.patience = Duration::ZERO;
+        assert!(!take(&mut turns, 0).1, "without patience rounds are kept as they come");
     }
 
     #[test]

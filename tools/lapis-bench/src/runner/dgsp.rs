@@ -1,22 +1,25 @@
-//! `lapis-bench dgsp`: `lapis-dgsp time` with every MPI found, several times over, each pass between two probes.
+//! `lapis-bench dgsp`: `lapis-dgsp time` with every MPI found, several times over.
 //!
 //! A pass starts all programs anew, so that the pages that one of them happened to get don't decide; within a pass the engines
-//! take turns on one core.
+//! take turns on one core, and a round in which something else runs on the core is taken again. The other core and the way between
+//! the two, which the probes of the other reports watch, don't matter here.
 
 use super::dgsp_report as report;
-use super::{machine::Machine, noise::Noise, rounds};
+use super::machine::Machine;
 use crate::exec::Line;
 use crate::peers::{self, Absent};
 use anyhow::{Context, Result, bail};
 use lapis_bench::pin;
 use lapis_bench::record::Record;
-use lapis_bench::stats::{self, Summary};
-use std::collections::BTreeMap;
+use lapis_bench::stats::Summary;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A pass takes seconds; a peer that hangs must not.
+/// A pass takes seconds, and waits for some more; a peer that hangs must not.
 const LIMIT: Duration = Duration::from_secs(300);
+/// Rounds of a pass.
+const ROUNDS: &str = "9";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -47,7 +50,8 @@ pub(super) struct Outcome {
     pub(super) quick: bool,
     pub(super) rows: Vec<Row>,
     pub(super) absent: Vec<Absent>,
-    pub(super) noise: Noise,
+    /// Figures of passes in all, and how many of these have no round in which nothing else ran on the core.
+    pub(super) turns: (usize, usize),
     pub(super) machine: Machine,
 }
 
@@ -64,8 +68,8 @@ pub(super) struct Row {
 /// One engine's time for it.
 pub(super) struct Figure {
     pub(super) record: Record,
-    /// The engine's time divided by ours, in the same pass: above 1, we are faster. The median of the passes.
-    pub(super) ratio: f64,
+    /// The engine's time divided by ours, in the same pass: above 1, we are faster. Over the passes.
+    pub(super) ratio: Summary,
 }
 
 impl Row {
@@ -88,19 +92,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let rounds = args.rounds.unwrap_or(if args.quick { 3 } else { 11 }).max(1);
     let micros = if args.quick { 60 } else { 200 };
     let line = line(args, &found, micros)?;
-    let mut noise = Noise::new()?;
     let mut passes = Vec::new();
     for pass in 1..=rounds {
         eprintln!("bench: dgsp: pass {pass} of {rounds}");
-        passes.push(rounds::quiet(&mut noise, || Ok(Record::read_all(&line.output(LIMIT)?)))?);
+        passes.push(Record::read_all(&line.output(LIMIT)?));
     }
+    let ours = || passes.iter().flatten().filter(|r| r.peer == "lapis");
+    let turns = (ours().count(), ours().filter(|r| r.disturbed.is_some_and(|n| n > 0)).count());
     let outcome = Outcome {
         rounds,
         micros,
         quick: args.quick,
         rows: rows(&passes),
         absent,
-        noise,
+        turns,
         machine: Machine::here(),
     };
     if outcome.rows.is_empty() {
@@ -120,14 +125,14 @@ fn line(args: &Args, found: &[(String, PathBuf)], micros: u64) -> Result<Line> {
         bail!("{} is not there: `cargo xtask bench dgsp` builds it", tool.display());
     }
     let micros = micros.to_string();
-    let mut line = Line::new([&tool]).args(["time", "--json", "--rounds", "5", "--micros", &micros]);
+    let mut line = Line::new([&tool]).args(["time", "--json", "--rounds", ROUNDS, "--micros", &micros]);
     if !args.shapes.is_empty() {
         line = line.args(["--shapes", &args.shapes.join(",")]);
     }
     for (name, program) in found {
         line = line.args(["--peer", &format!("{name}={}", program.display())]);
     }
-    // The engines take turns: all on the core that the probes leave alone between samples.
+    // The engines take turns.
     Ok(line.on_core(pin::pair().1))
 }
 
@@ -138,6 +143,13 @@ fn rows(passes: &[Vec<Record>]) -> Vec<Row> {
     type Samples = (Record, Vec<f64>, Vec<f64>);
     let mut order: Vec<Key> = Vec::new();
     let mut samples: BTreeMap<Key, BTreeMap<String, Samples>> = BTreeMap::new();
+    // Passes in which something else ran on the core count only for rows that have no others.
+    let quiet: BTreeSet<Key> = passes
+        .iter()
+        .flatten()
+        .filter(|r| r.peer == "lapis" && r.disturbed == Some(0))
+        .map(|r| (r.shape.clone().unwrap_or_default(), r.bench.clone()))
+        .collect();
     for pass in passes {
         let mut now: BTreeMap<Key, Vec<&Record>> = BTreeMap::new();
         let mut bench = String::new();
@@ -151,6 +163,9 @@ fn rows(passes: &[Vec<Record>]) -> Vec<Row> {
         }
         for record in pass.iter().filter(|r| r.peer == "lapis") {
             let key = (record.shape.clone().unwrap_or_default(), record.bench.clone());
+            if quiet.contains(&key) && record.disturbed != Some(0) {
+                continue;
+            }
             if !samples.contains_key(&key) {
                 order.push(key.clone());
             }
@@ -168,8 +183,9 @@ fn rows(passes: &[Vec<Record>]) -> Vec<Row> {
         for (who, (mut record, values, ratios)) in samples.remove(&key).unwrap_or_default() {
             let Summary { min, median, max, samples } = Summary::of(&values);
             (record.value, record.min, record.max, record.samples) = (median, min, max, samples);
+            record.disturbed = None;
             let at = if who == "lapis" { 0 } else { figures.len() };
-            figures.insert(at, Figure { record, ratio: stats::median(&ratios) });
+            figures.insert(at, Figure { record, ratio: Summary::of(&ratios) });
         }
         let blocks = figures.first().and_then(|f| f.record.blocks).unwrap_or(1);
         Row { shape: key.0, bench: key.1, blocks, figures }
@@ -205,15 +221,28 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn disturbed_passes_count_only_for_rows_without_others() {
+        let pass =
+            |value, disturbed| vec![record("dgsp_pack", "lapis", "column", value).disturbed(disturbed)];
+        let median = |passes: &[_]| {
+            let rows = rows(passes);
+            assert_eq!(rows.len(), 1);
+            rows[0].figures[0].record.value
+        };
+        assert_eq!(median(&[pass(9.0, 5), pass(2.0, 0), pass(8.0, 1)]), 2.0);
+        assert_eq!(median(&[pass(9.0, 5), pass(8.0, 1)]), 8.5);
+    }
+
+    #[test]
     fn passes_are_summed_up_by_shape_direction_and_engine() {
         let rows = some_rows();
         assert_eq!(rows.len(), 3);
         assert_eq!((rows[0].shape.as_str(), rows[0].bench.as_str()), ("column", "dgsp_pack"));
         let ours = &rows[0].figures[0];
         assert_eq!((ours.record.peer.as_str(), ours.record.value, ours.record.samples), ("lapis", 15.0, 3));
-        assert_eq!(rows[0].figure("memcpy").map(|f| f.ratio), Some(0.5));
-        assert_eq!(rows[1].figure("memcpy").map(|f| f.ratio), Some(0.95));
-        assert_eq!(rows[2].figure("memcpy").map(|f| f.ratio), Some(0.5));
-        assert_eq!(rows[1].figure("mpich").map(|f| f.ratio), Some(0.8));
+        assert_eq!(rows[0].figure("memcpy").map(|f| f.ratio.median), Some(0.5));
+        assert_eq!(rows[1].figure("memcpy").map(|f| f.ratio.median), Some(0.95));
+        assert_eq!(rows[2].figure("memcpy").map(|f| f.ratio.median), Some(0.5));
+        assert_eq!(rows[1].figure("mpich").map(|f| f.ratio.median), Some(0.8));
     }
 }

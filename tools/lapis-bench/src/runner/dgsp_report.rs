@@ -1,8 +1,10 @@
 //! The tables of `lapis-bench dgsp`, and what they say of the bars.
 
 use super::dgsp::{Outcome, Row, who_of};
-use super::report::{absent_list, noise_line, put};
+use super::report::{absent_list, put};
 use anyhow::Result;
+use lapis_bench::dots::Dots;
+use lapis_bench::stats::Summary;
 use lapis_bench::table::{Table, figure};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -22,15 +24,20 @@ pub(super) fn plain(outcome: &Outcome) -> String {
     let tables = benches(outcome).into_iter().map(|(name, rows)| {
         format!("\n{name} (ns; the others' times divided by ours)\n{}", table(&rows).plain())
     });
-    tables.collect::<String>() + "\n" + &verdicts(&outcome.rows) + &noise_line(&outcome.noise)
+    tables.collect::<String>() + "\n" + &verdicts(&outcome.rows) + &turns_line(outcome)
 }
 
-/// Writes page and JSON.
+/// Writes page, JSON and plots.
 pub(super) fn write(outcome: &Outcome, folder: &Path) -> Result<()> {
     let stem = format!("{}-dgsp", outcome.machine.date);
     let mut page = heading(outcome);
     for (name, rows) in benches(outcome) {
         page.push_str(&format!("\n## {name}\n\n{}", table(&rows).markdown()));
+        if let Some(svg) = dots(name, &rows).svg() {
+            let file = format!("{stem}-{}.svg", name.trim_start_matches("dgsp_"));
+            put(folder, &file, &svg)?;
+            page.push_str(&format!("\n![{name} against the others]({file})\n"));
+        }
     }
     page.push_str(&absent_list(&outcome.absent));
     put(folder, &format!("{stem}.json"), &(serde_json::to_string_pretty(&document(outcome))? + "\n"))?;
@@ -44,7 +51,7 @@ fn heading(outcome: &Outcome) -> String {
         "# {} data gather/scatter programs\n\n{}, {} cores, {} GiB, Linux {}, {}, tree {}.\n\n\
          {} passes, in each of which all programs start anew and then take turns on one core, {} µs at least a figure.{quick} \
          Memory is on huge pages and warm. Times are medians of the passes, in ns; the other columns are the others' times \
-         divided by ours in the same pass (above 1: Lapis is faster). `memcpy` moves the same bytes from one contiguous \
+         divided by ours in the same pass (above 1: Lapis is faster), and their median. `memcpy` moves the same bytes from one contiguous \
          place to another; for long blocks 0.85 is wanted of it. A copy goes from one memory to another of the same \
          layout; by hand, through a packed buffer.\n\n{}\n{}",
         m.date,
@@ -57,7 +64,15 @@ fn heading(outcome: &Outcome) -> String {
         outcome.rounds,
         outcome.micros,
         verdicts(&outcome.rows),
-        noise_line(&outcome.noise),
+        turns_line(outcome),
+    )
+}
+
+fn turns_line(outcome: &Outcome) -> String {
+    let (all, disturbed) = outcome.turns;
+    format!(
+        "In {disturbed} of {all} figures of a pass every round was disturbed by something else on the core (a neighbour on its other half, \
+         or another process); they count only in rows that have no others.\n"
     )
 }
 
@@ -72,7 +87,8 @@ fn benches(outcome: &Outcome) -> Vec<(&str, Vec<&Row>)> {
     benches
 }
 
-fn table(rows: &[&Row]) -> Table {
+/// Everybody but us who has figures in these rows.
+fn others<'r>(rows: &[&'r Row]) -> Vec<&'r str> {
     let mut others: Vec<&str> = Vec::new();
     for f in rows.iter().flat_map(|r| &r.figures) {
         let who = who_of(&f.record);
@@ -80,13 +96,30 @@ fn table(rows: &[&Row]) -> Table {
             others.push(who);
         }
     }
+    others
+}
+
+fn dots(name: &str, rows: &[&Row]) -> Dots {
+    let parties = others(rows);
+    let ratios = |row: &Row| parties.iter().map(|who| Some(row.figure(who)?.ratio.median)).collect();
+    Dots {
+        title: name.to_owned(),
+        unit: "time of the others / time of Lapis".to_owned(),
+        parties: parties.iter().map(|&p| p.to_owned()).collect(),
+        rows: rows.iter().map(|r| (r.shape.clone(), ratios(r))).collect(),
+    }
+}
+
+fn table(rows: &[&Row]) -> Table {
+    let others = others(rows);
     let heading = ["shape", "bytes", "block", "lapis", "min", "max"];
     let mut table = Table::new(heading.into_iter().chain(others.iter().copied()));
     for row in rows {
         let Some(ours) = row.figure("lapis").map(|f| &f.record) else { continue };
         let cells = [row.shape.clone(), ours.size.to_string(), mean_block(row).to_string()];
         let times = [ours.value, ours.min, ours.max].map(figure);
-        let ratio = |who: &&str| row.figure(who).map_or_else(String::new, |f| format!("{:.2}", f.ratio));
+        let ratio =
+            |who: &&str| row.figure(who).map_or_else(String::new, |f| format!("{:.2}", f.ratio.median));
         table.row(cells.into_iter().chain(times).chain(others.iter().map(ratio)));
     }
     table
@@ -107,7 +140,7 @@ fn verdicts(rows: &[Row]) -> String {
         let who = who_of(&f.record);
         if !["lapis", "hand", "memcpy"].contains(&who) {
             let sum = peers.entry(who).or_default();
-            *sum = (sum.0 + f.ratio.ln(), sum.1 + 1);
+            *sum = (sum.0 + f.ratio.median.ln(), sum.1 + 1);
         }
     }
     for (who, (logs, n)) in peers {
@@ -121,14 +154,21 @@ fn verdicts(rows: &[Row]) -> String {
 }
 
 fn bar(what: &str, rows: &[&Row], who: &str, reached: impl Fn(f64) -> bool) -> String {
-    let ratios: Vec<(&Row, f64)> = rows.iter().filter_map(|r| Some((*r, r.figure(who)?.ratio))).collect();
-    let missed: Vec<String> = ratios
-        .iter()
-        .filter(|(_, ratio)| !reached(*ratio))
-        .map(|(r, ratio)| format!("{} {} {ratio:.2}", r.shape, r.bench.trim_start_matches("dgsp_")))
-        .collect();
+    let mut ratios: Vec<(&Row, Summary)> =
+        rows.iter().filter_map(|r| Some((*r, r.figure(who)?.ratio))).collect();
+    ratios.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
+    let show = |(row, ratio): &(&Row, Summary)| {
+        let Summary { min, median, max, .. } = ratio;
+        let direction = row.bench.trim_start_matches("dgsp_");
+        format!("{} {direction} {median:.2} ({min:.2} to {max:.2})", row.shape)
+    };
+    let missed: Vec<String> = ratios.iter().filter(|r| !reached(r.1.median)).map(show).collect();
     let over = ratios.len() - missed.len();
-    let rest = if missed.is_empty() { String::new() } else { format!("; MISSED: {}", missed.join(", ")) };
+    let rest = match (&missed[..], ratios.first()) {
+        ([], Some(nearest)) => format!("; nearest: {}", show(nearest)),
+        ([], None) => String::new(),
+        _ => format!("; MISSED: {}", missed.join(", ")),
+    };
     format!("- {what}: {over} of {}{rest}\n", ratios.len())
 }
 
@@ -145,7 +185,8 @@ fn document(outcome: &Outcome) -> Value {
             let is_floor = f.record.peer == "floor";
             json["to_floor"] = json!(value("memcpy").filter(|_| !is_floor).map(|m| own / m));
             json["to_best_peer"] = json!(best.filter(|_| !is_floor).map(|b| own / b));
-            json["to_lapis"] = json!(f.ratio);
+            json["to_lapis"] = json!(f.ratio.median);
+            json["to_lapis_range"] = json!([f.ratio.min, f.ratio.max]);
             json
         })
     });
@@ -155,9 +196,8 @@ fn document(outcome: &Outcome) -> Value {
         "rounds": outcome.rounds,
         "milliseconds": outcome.micros as f64 / 1e3,
         "quick": outcome.quick,
-        "probe_ns": outcome.noise.median(),
-        "retaken": outcome.noise.retaken,
-        "kept_noisy": outcome.noise.kept,
+        "turns": outcome.turns.0,
+        "kept_noisy": outcome.turns.1,
         "records": records.collect::<Vec<_>>(),
         "absent": outcome.absent.iter().map(|a| json!({"name": a.name, "why": a.why})).collect::<Vec<_>>(),
     })
@@ -171,11 +211,13 @@ mod tests {
     #[test]
     fn bars_name_what_missed_them() {
         let text = verdicts(&some_rows());
-        assert!(text.contains("hand loop: 1 of 2; MISSED: column unpack 0.90\n"), "{text}");
+        assert!(text.contains("hand loop: 1 of 2; MISSED: column unpack 0.90 (0.90 to 0.90)\n"), "{text}");
         assert!(
             text.contains("memcpy, blocks of 256 bytes and more: 1 of 2; MISSED: column pack 0.50"),
             "{text}"
         );
+        let near = verdicts(&some_rows()[..1]);
+        assert!(near.contains("hand loop: 1 of 1; nearest: column pack 2.00 (2.00 to 2.00)\n"), "{near}");
         assert!(text.contains("ahead of mpich: 1 of 2; MISSED: column unpack 0.80"), "{text}");
         assert!(
             text.contains("mpich: 1.55 times as fast in the geometric mean, 1.5 wanted: reached"),
