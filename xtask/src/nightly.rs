@@ -68,19 +68,25 @@ const SHORT: [&[&str]; 2] =
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     type Run = fn(&Args) -> Result<()>;
-    let parts: [(Part, &str, Run); 5] = [
-        (Part::Tsan, "ThreadSanitizer", sanitizer),
-        (Part::Asan, "AddressSanitizer", |_| copy_engine()),
-        (Part::Miri, "Miri", |_| miri()),
-        (Part::Endpoints, "ten thousand endpoints", |_| endpoints()),
-        (Part::Tests, "tests with large doses", |_| test::run(&test::Args::nightly())),
+    type Missing = fn() -> Option<String>;
+    let nothing: Missing = || None;
+    let parts: [(Part, &str, Missing, Run); 5] = [
+        (Part::Tsan, "ThreadSanitizer", || missing_for_sanitizer(true), sanitizer),
+        (Part::Asan, "AddressSanitizer", nothing, |_| copy_engine()),
+        (Part::Miri, "Miri", missing_for_miri, |_| miri()),
+        (Part::Endpoints, "ten thousand endpoints", nothing, |_| endpoints()),
+        (Part::Tests, "tests with large doses", nothing, |_| test::run(&test::Args::nightly())),
     ];
     let mut failed = Vec::new();
-    for (part, name, run) in parts {
+    for (part, name, missing, run) in parts {
         if !args.only.is_empty() && !args.only.contains(&part) {
             continue;
         }
         eprintln!("\n=== {name}");
+        if let Some(missing) = missing() {
+            eprintln!("=== {name}: SKIPPED: {missing}");
+            continue;
+        }
         match run(args) {
             Ok(()) => eprintln!("=== {name}: ok"),
             Err(error) => {
@@ -97,7 +103,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// ThreadSanitizer for every change: a few minutes.
 pub(crate) fn short() -> Result<()> {
-    if skips(missing_for_sanitizer(false)) {
+    if let Some(missing) = missing_for_sanitizer(false) {
+        eprintln!("SKIPPED: {missing}");
         return Ok(());
     }
     for tests in SHORT {
@@ -106,14 +113,6 @@ pub(crate) fn short() -> Result<()> {
         sh::run(cargo.args(["--", "--skip", "reliable::"]))?;
     }
     Ok(())
-}
-
-/// Says what is missing, if something is.
-fn skips(missing: Option<String>) -> bool {
-    if let Some(missing) = &missing {
-        eprintln!("SKIPPED: {missing}");
-    }
-    missing.is_some()
 }
 
 fn missing_for_sanitizer(programs: bool) -> Option<String> {
@@ -150,12 +149,13 @@ fn endpoints() -> Result<()> {
     sh::run(sh::cargo(["run", "--release", "-p", "lapis-core"]).args(example))
 }
 
+fn missing_for_miri() -> Option<String> {
+    let there = sh::output(&mut sh::cargo(["miri", "--version"])).is_some();
+    let missing = "it is not installed (`rustup toolchain install nightly --component miri`, and make it the toolchain here)";
+    (!there).then(|| missing.to_owned())
+}
+
 fn miri() -> Result<()> {
-    let there = sh::output(sh::cargo(["miri", "--version"]).stderr(std::process::Stdio::null())).is_some();
-    let missing = "Miri is not installed (`rustup toolchain install nightly --component miri`, and make it the toolchain here)";
-    if skips((!there).then(|| missing.to_owned())) {
-        return Ok(());
-    }
     for tests in FOR_MIRI {
         let mut cargo = sh::cargo(["miri", "test", "--quiet"].iter().chain(*tests));
         cargo.env("CARGO_TARGET_DIR", workspace::target_dir().join("miri"));
@@ -165,9 +165,6 @@ fn miri() -> Result<()> {
 }
 
 fn sanitizer(args: &Args) -> Result<()> {
-    if skips(missing_for_sanitizer(true)) {
-        return Ok(());
-    }
     let mut failed = Vec::new();
     if !args.no_units && short().is_err() {
         failed.push("unit tests".to_owned());
@@ -242,7 +239,7 @@ fn compile(program: &str) -> Result<PathBuf> {
 
 /// Two tasks: the sanitizer makes each some ten times as slow and as large.
 fn job(binary: &Path, transport: &str) -> Command {
-    let mut lapirun = Command::new(workspace::target_dir().join("debug/lapirun"));
+    let mut lapirun = sh::ours(workspace::target_dir().join("debug/lapirun"));
     lapirun.args(["-n", "2", "--timeout", "600"]).arg(binary);
     lapirun.env("LAPIS_TRANSPORT", transport).env("LAPIS_TRANSPORT_PATH", output());
     lapirun.env("TSAN_OPTIONS", options());
