@@ -13,6 +13,7 @@
 
 use crate::{sh, test, workspace};
 use anyhow::{Result, bail};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,7 +22,7 @@ pub(crate) struct Args {
     /// Only these parts (several with commas); all of them without it
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// Only these C programs of bindings/lapi/tests/programs (several with commas); all that suit without it
+    /// Only these C programs of bindings/lapi/tests/{programs,dgsp} (several with commas); all that suit without it
     #[arg(long, value_delimiter = ',')]
     programs: Vec<String>,
     /// Leave the unit tests out of ThreadSanitizer's part
@@ -175,7 +176,7 @@ fn sanitizer(args: &Args) -> Result<()> {
     for program in programs(args)? {
         let binary = compile(&program)?;
         for transport in ["shm", "udp"] {
-            let name = format!("{program} over {transport}");
+            let name = format!("{} over {transport}", name(&program));
             eprintln!("--- {name}");
             if sh::run(&mut job(&binary, transport)).is_err() {
                 failed.push(name);
@@ -207,30 +208,41 @@ fn sanitized<'a>(arguments: impl IntoIterator<Item = &'a &'a str>) -> Command {
     cargo
 }
 
-fn programs(args: &Args) -> Result<Vec<String>> {
+/// Sources of the programs to run.
+fn programs(args: &Args) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
-    for entry in std::fs::read_dir(tests().join("programs"))? {
-        let path = entry?.path();
-        let Some(name) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
-        if path.extension().is_none_or(|e| e != "c") {
-            continue;
+    for folder in ["programs", "dgsp"] {
+        for entry in std::fs::read_dir(tests().join(folder))? {
+            let path = entry?.path();
+            let wanted =
+                args.programs.is_empty() || args.programs.iter().any(|wanted| *wanted == name(&path));
+            if !wanted || path.extension().is_none_or(|e| e != "c") {
+                continue;
+            }
+            match UNSUITABLE.iter().find(|(program, _)| name(&path) == *program) {
+                Some((name, why)) => eprintln!("SKIPPED: {name}: {why}"),
+                None => all.push(path),
+            }
         }
-        if let Some((_, why)) = UNSUITABLE.iter().find(|(program, _)| *program == name) {
-            eprintln!("SKIPPED: {name}: {why}");
-        } else if args.programs.is_empty() || args.programs.iter().any(|wanted| wanted == name) {
-            all.push(name.to_owned());
-        }
+    }
+    if all.is_empty() {
+        bail!("no such programs: {}", args.programs.join(", "));
     }
     all.sort();
     Ok(all)
 }
 
-fn compile(program: &str) -> Result<PathBuf> {
+/// A program's name, by its source.
+fn name(source: &Path) -> Cow<'_, str> {
+    source.file_stem().unwrap_or_default().to_string_lossy()
+}
+
+fn compile(source: &Path) -> Result<PathBuf> {
     let (out, tests) = (output(), tests());
-    let binary = out.join(format!("tsan-{program}"));
+    let binary = out.join(format!("tsan-{}", name(source)));
     let mut gcc = Command::new("gcc");
     gcc.args(["-fsanitize=thread", "--param", "tsan-distinguish-volatile=1", "-fno-builtin", "-rdynamic"]);
-    gcc.args(["-std=gnu11", "-O1", "-g", "-pthread"]).arg(tests.join(format!("programs/{program}.c")));
+    gcc.args(["-std=gnu11", "-O1", "-g", "-pthread"]).arg(source);
     gcc.arg(tests.join("tsan/shim.c")).arg(format!("-I{}", tests.join("../include").display()));
     gcc.arg("-L").arg(&out).arg("-llapi_r").arg(format!("-Wl,-rpath,{}", out.display()));
     sh::run(gcc.arg("-o").arg(&binary))?;
