@@ -31,12 +31,12 @@ mod imp {
     pub use std::sync::atomic::compiler_fence;
 }
 
-/// Locks and condition variables of code that no model runs: the standard library's, or what ThreadSanitizer sees through.
+/// Locks, condition variables and cells of code that no model runs: the standard library's, or what ThreadSanitizer sees through.
 pub mod blocking {
     #[cfg(lapis_tsan)]
-    pub use super::sanitized::{Condvar, Mutex, MutexGuard};
+    pub use super::sanitized::{Condvar, Mutex, MutexGuard, OnceLock};
     #[cfg(not(lapis_tsan))]
-    pub use std::sync::{Condvar, Mutex, MutexGuard};
+    pub use std::sync::{Condvar, Mutex, MutexGuard, OnceLock};
 }
 
 #[cfg(lapis_tsan)]

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         build.extend(["-p", &package.name]);
     }
     sh::run(&mut sh::cargo(build))?;
-    let mut runner = std::process::Command::new(workspace::target_dir().join("release/lapis-bench"));
+    let mut runner = sh::ours(workspace::target_dir().join("release/lapis-bench"));
     if !dgsp {
         runner.arg("run");
     }

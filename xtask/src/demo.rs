@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
     eprintln!("\n{} on {} tasks over shared memory:", args.program, args.tasks);
     let launch = |tasks: u32| {
-        let mut command = Command::new(release.join("lapirun"));
+        let mut command = sh::ours(release.join("lapirun"));
         command.args(["-n", &tasks.to_string()]);
         command.env("LAPIS_TRANSPORT_PATH", &release).env("LAPIS_TRANSPORT", "shm");
         command

@@ -13,6 +13,7 @@
 
 use crate::{sh, test, workspace};
 use anyhow::{Result, bail};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,7 +22,7 @@ pub(crate) struct Args {
     /// Only these parts (several with commas); all of them without it
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// Only these C programs of bindings/lapi/tests/programs (several with commas); all that suit without it
+    /// Only these C programs of bindings/lapi/tests/{programs,dgsp} (several with commas); all that suit without it
     #[arg(long, value_delimiter = ',')]
     programs: Vec<String>,
     /// Leave the unit tests out of ThreadSanitizer's part
@@ -68,19 +69,25 @@ const SHORT: [&[&str]; 2] =
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     type Run = fn(&Args) -> Result<()>;
-    let parts: [(Part, &str, Run); 5] = [
-        (Part::Tsan, "ThreadSanitizer", sanitizer),
-        (Part::Asan, "AddressSanitizer", |_| copy_engine()),
-        (Part::Miri, "Miri", |_| miri()),
-        (Part::Endpoints, "ten thousand endpoints", |_| endpoints()),
-        (Part::Tests, "tests with large doses", |_| test::run(&test::Args::nightly())),
+    type Missing = fn() -> Option<String>;
+    let nothing: Missing = || None;
+    let parts: [(Part, &str, Missing, Run); 5] = [
+        (Part::Tsan, "ThreadSanitizer", || missing_for_sanitizer(true), sanitizer),
+        (Part::Asan, "AddressSanitizer", nothing, |_| copy_engine()),
+        (Part::Miri, "Miri", missing_for_miri, |_| miri()),
+        (Part::Endpoints, "ten thousand endpoints", nothing, |_| endpoints()),
+        (Part::Tests, "tests with large doses", nothing, |_| test::run(&test::Args::nightly())),
     ];
     let mut failed = Vec::new();
-    for (part, name, run) in parts {
+    for (part, name, missing, run) in parts {
         if !args.only.is_empty() && !args.only.contains(&part) {
             continue;
         }
         eprintln!("\n=== {name}");
+        if let Some(missing) = missing() {
+            eprintln!("=== {name}: SKIPPED: {missing}");
+            continue;
+        }
         match run(args) {
             Ok(()) => eprintln!("=== {name}: ok"),
             Err(error) => {
@@ -97,7 +104,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// ThreadSanitizer for every change: a few minutes.
 pub(crate) fn short() -> Result<()> {
-    if skips(missing_for_sanitizer(false)) {
+    if let Some(missing) = missing_for_sanitizer(false) {
+        eprintln!("SKIPPED: {missing}");
         return Ok(());
     }
     for tests in SHORT {
@@ -106,14 +114,6 @@ pub(crate) fn short() -> Result<()> {
         sh::run(cargo.args(["--", "--skip", "reliable::"]))?;
     }
     Ok(())
-}
-
-/// Says what is missing, if something is.
-fn skips(missing: Option<String>) -> bool {
-    if let Some(missing) = &missing {
-        eprintln!("SKIPPED: {missing}");
-    }
-    missing.is_some()
 }
 
 fn missing_for_sanitizer(programs: bool) -> Option<String> {
@@ -150,12 +150,13 @@ fn endpoints() -> Result<()> {
     sh::run(sh::cargo(["run", "--release", "-p", "lapis-core"]).args(example))
 }
 
+fn missing_for_miri() -> Option<String> {
+    let there = sh::output(&mut sh::cargo(["miri", "--version"])).is_some();
+    let missing = "it is not installed (`rustup toolchain install nightly --component miri`, and make it the toolchain here)";
+    (!there).then(|| missing.to_owned())
+}
+
 fn miri() -> Result<()> {
-    let there = sh::output(sh::cargo(["miri", "--version"]).stderr(std::process::Stdio::null())).is_some();
-    let missing = "Miri is not installed (`rustup toolchain install nightly --component miri`, and make it the toolchain here)";
-    if skips((!there).then(|| missing.to_owned())) {
-        return Ok(());
-    }
     for tests in FOR_MIRI {
         let mut cargo = sh::cargo(["miri", "test", "--quiet"].iter().chain(*tests));
         cargo.env("CARGO_TARGET_DIR", workspace::target_dir().join("miri"));
@@ -165,9 +166,6 @@ fn miri() -> Result<()> {
 }
 
 fn sanitizer(args: &Args) -> Result<()> {
-    if skips(missing_for_sanitizer(true)) {
-        return Ok(());
-    }
     let mut failed = Vec::new();
     if !args.no_units && short().is_err() {
         failed.push("unit tests".to_owned());
@@ -178,7 +176,7 @@ fn sanitizer(args: &Args) -> Result<()> {
     for program in programs(args)? {
         let binary = compile(&program)?;
         for transport in ["shm", "udp"] {
-            let name = format!("{program} over {transport}");
+            let name = format!("{} over {transport}", name(&program));
             eprintln!("--- {name}");
             if sh::run(&mut job(&binary, transport)).is_err() {
                 failed.push(name);
@@ -210,30 +208,41 @@ fn sanitized<'a>(arguments: impl IntoIterator<Item = &'a &'a str>) -> Command {
     cargo
 }
 
-fn programs(args: &Args) -> Result<Vec<String>> {
+/// Sources of the programs to run.
+fn programs(args: &Args) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
-    for entry in std::fs::read_dir(tests().join("programs"))? {
-        let path = entry?.path();
-        let Some(name) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
-        if path.extension().is_none_or(|e| e != "c") {
-            continue;
+    for folder in ["programs", "dgsp"] {
+        for entry in std::fs::read_dir(tests().join(folder))? {
+            let path = entry?.path();
+            let wanted =
+                args.programs.is_empty() || args.programs.iter().any(|wanted| *wanted == name(&path));
+            if !wanted || path.extension().is_none_or(|e| e != "c") {
+                continue;
+            }
+            match UNSUITABLE.iter().find(|(program, _)| name(&path) == *program) {
+                Some((name, why)) => eprintln!("SKIPPED: {name}: {why}"),
+                None => all.push(path),
+            }
         }
-        if let Some((_, why)) = UNSUITABLE.iter().find(|(program, _)| *program == name) {
-            eprintln!("SKIPPED: {name}: {why}");
-        } else if args.programs.is_empty() || args.programs.iter().any(|wanted| wanted == name) {
-            all.push(name.to_owned());
-        }
+    }
+    if all.is_empty() {
+        bail!("no such programs: {}", args.programs.join(", "));
     }
     all.sort();
     Ok(all)
 }
 
-fn compile(program: &str) -> Result<PathBuf> {
+/// A program's name, by its source.
+fn name(source: &Path) -> Cow<'_, str> {
+    source.file_stem().unwrap_or_default().to_string_lossy()
+}
+
+fn compile(source: &Path) -> Result<PathBuf> {
     let (out, tests) = (output(), tests());
-    let binary = out.join(format!("tsan-{program}"));
+    let binary = out.join(format!("tsan-{}", name(source)));
     let mut gcc = Command::new("gcc");
     gcc.args(["-fsanitize=thread", "--param", "tsan-distinguish-volatile=1", "-fno-builtin", "-rdynamic"]);
-    gcc.args(["-std=gnu11", "-O1", "-g", "-pthread"]).arg(tests.join(format!("programs/{program}.c")));
+    gcc.args(["-std=gnu11", "-O1", "-g", "-pthread"]).arg(source);
     gcc.arg(tests.join("tsan/shim.c")).arg(format!("-I{}", tests.join("../include").display()));
     gcc.arg("-L").arg(&out).arg("-llapi_r").arg(format!("-Wl,-rpath,{}", out.display()));
     sh::run(gcc.arg("-o").arg(&binary))?;
@@ -242,13 +251,17 @@ fn compile(program: &str) -> Result<PathBuf> {
 
 /// Two tasks: the sanitizer makes each some ten times as slow and as large.
 fn job(binary: &Path, transport: &str) -> Command {
-    let mut lapirun = Command::new(workspace::target_dir().join("debug/lapirun"));
+    let mut lapirun = sh::ours(workspace::target_dir().join("debug/lapirun"));
     lapirun.args(["-n", "2", "--timeout", "600"]).arg(binary);
     lapirun.env("LAPIS_TRANSPORT", transport).env("LAPIS_TRANSPORT_PATH", output());
     lapirun.env("TSAN_OPTIONS", options());
     // What programs/copies.c says in its comment.
     if binary.ends_with("tsan-copies") {
         lapirun.env("MP_REXMIT_BUF_SIZE", "2000000").env("MP_REXMIT_BUF_CNT", "2");
+    }
+    // It ends without LAPI_Term, where nobody waits for the context's threads.
+    if binary.ends_with("tsan-runtime") {
+        lapirun.env("TSAN_OPTIONS", format!("{} report_thread_leaks=0", options()));
     }
     lapirun
 }

@@ -1,7 +1,7 @@
 //! Running other programs: every command line is printed before it runs, every failure names it.
 
 use anyhow::{Context, Result, bail};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -56,6 +56,24 @@ pub(crate) fn cargo(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> C
     command
 }
 
+/// A program of this tree, which finds the libraries of the build that it belongs to.
+///
+/// `cargo run`, by which we were started, has put the folder of our own build in front of `LD_LIBRARY_PATH`, and that comes before
+/// the run path of a program: a release or sanitized one would be given the debug build's `liblapi_r.so`.
+pub(crate) fn ours(program: PathBuf) -> Command {
+    let mut command = Command::new(program);
+    if let Some(path) = std::env::var_os("LD_LIBRARY_PATH") {
+        command.env("LD_LIBRARY_PATH", outside(&path, &crate::workspace::target_dir()));
+    }
+    command
+}
+
+/// A search path without the folders below `dir`.
+fn outside(path: &OsStr, dir: &Path) -> OsString {
+    let kept = std::env::split_paths(path).filter(|p| !p.starts_with(dir));
+    std::env::join_paths(kept).unwrap_or_default()
+}
+
 fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
@@ -91,4 +109,16 @@ fn show(command: &Command) -> String {
 
 fn quoted(word: &str) -> String {
     if word.contains([' ', '(', ')', '*', '$']) { format!("'{word}'") } else { word.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_of_the_target_folder_are_not_searched() {
+        let path = "/tree/target/debug/deps:/opt/mpi/lib:/tree/target/debug:/toolchain/lib";
+        assert_eq!(outside(path.as_ref(), Path::new("/tree/target")), "/opt/mpi/lib:/toolchain/lib");
+        assert_eq!(outside("/tree/target/debug".as_ref(), Path::new("/tree/target")), "");
+    }
 }

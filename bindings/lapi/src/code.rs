@@ -7,10 +7,12 @@
 //!
 //! An address that another task gave out may by chance lie where this process has code, once in about a million pairs of
 //! tasks. [`Code::note`] remembers those that came by `LAPI_Address_init`; they pass as they are.
+//!
+//! Objects that are loaded later are found when an address or a name is met that was in none before.
 
 use crate::handles::lock;
 use lapis_core::sync::blocking::Mutex;
-use lapis_core::sync::{AtomicBool, Ordering};
+use lapis_core::sync::{AtomicBool, AtomicU64, Ordering};
 use std::ffi::{CStr, c_int, c_void};
 
 /// A header handler as object and offset: below the marks of internal handlers, above all addresses.
@@ -18,13 +20,19 @@ pub(crate) const RELATIVE: u64 = 1 << 60;
 const OFFSET_BITS: u32 = 40;
 const NAME_BITS: u32 = 20;
 
+/// Addresses that are remembered to be in no object here.
+const ELSEWHERE: usize = 64;
+
 /// Where this process's code lies.
 pub(crate) struct Code {
-    /// The lowest address of code, and how far it is to the end of the highest.
+    /// The lowest address of code.
     low: u64,
-    span: u64,
-    /// By address.
-    segments: Box<[Segment]>,
+    /// What was loaded at first.
+    segments: Segments,
+    /// What was loaded when it was looked at last, if that was later.
+    late: Mutex<Segments>,
+    /// Addresses that were looked for in vain: those of other tasks, which come with every message to them.
+    elsewhere: [AtomicU64; ELSEWHERE],
     /// Addresses in other tasks that lie in `segments`.
     foreign: Mutex<Vec<(u32, u64)>>,
     any_foreign: AtomicBool,
@@ -41,23 +49,44 @@ struct Segment {
     name: u64,
 }
 
+/// By address.
+#[derive(Default)]
+struct Segments(Box<[Segment]>);
+
+impl Segments {
+    fn of(mut segments: Vec<Segment>) -> Self {
+        // Two names that can't be told apart name nothing.
+        let all = segments.clone();
+        segments.retain(|s| all.iter().all(|other| other.name != s.name || other.bias == s.bias));
+        segments.sort_unstable_by_key(|s| s.start);
+        Self(segments.into())
+    }
+
+    fn at(&self, address: u64) -> Option<Segment> {
+        let after = self.0.partition_point(|s| s.start <= address);
+        self.0[..after].last().filter(|s| address < s.end).copied()
+    }
+
+    /// The address of what lies at `offset` in the object of this name.
+    fn address(&self, name: u64, offset: u64) -> Option<u64> {
+        let address = self.0.iter().find(|s| s.name == name)?.bias + offset;
+        self.0.iter().any(|s| (s.start..s.end).contains(&address)).then_some(address)
+    }
+}
+
 impl Code {
     /// Looks at the objects that are loaded now.
     pub(crate) fn of_process() -> Self {
         Self::of(loaded())
     }
 
-    fn of(mut segments: Vec<Segment>) -> Self {
-        // Two names that can't be told apart name nothing.
-        let all = segments.clone();
-        segments.retain(|s| all.iter().all(|other| other.name != s.name || other.bias == s.bias));
-        segments.sort_unstable_by_key(|s| s.start);
-        let low = segments.first().map_or(0, |s| s.start);
-        let span = segments.last().map_or(0, |s| s.end - low);
+    fn of(segments: Vec<Segment>) -> Self {
+        let segments = Segments::of(segments);
         Self {
-            low,
-            span,
-            segments: segments.into(),
+            low: segments.0.first().map_or(0, |s| s.start),
+            segments,
+            late: Mutex::default(),
+            elsewhere: std::array::from_fn(|_| AtomicU64::new(0)),
             foreign: Mutex::default(),
             any_foreign: AtomicBool::new(false),
         }
@@ -66,11 +95,19 @@ impl Code {
     /// A header handler's address or index as `target` understands it.
     #[inline(always)]
     pub(crate) fn portable(&self, target: u32, handler: u64) -> u64 {
-        if handler.wrapping_sub(self.low) >= self.span { handler } else { self.relative(target, handler) }
+        if handler < self.low { handler } else { self.relative(target, handler) }
     }
 
     fn relative(&self, target: u32, handler: u64) -> u64 {
-        let Some(segment) = self.segment(handler) else { return handler };
+        // Functions are aligned, and those of one library differ in the middle of their addresses.
+        let elsewhere = &self.elsewhere[(handler >> 4) as usize % ELSEWHERE];
+        if elsewhere.load(Ordering::Relaxed) == handler {
+            return handler;
+        }
+        let Some(segment) = self.segments.at(handler).or_else(|| self.late(handler)) else {
+            elsewhere.store(handler, Ordering::Relaxed);
+            return handler;
+        };
         // SYNC: Acquire pairs with `note`: whoever was given an address has been told of it.
         let foreign =
             self.any_foreign.load(Ordering::Acquire) && lock(&self.foreign).contains(&(target, handler));
@@ -81,6 +118,16 @@ impl Code {
         RELATIVE | segment.name << OFFSET_BITS | offset
     }
 
+    /// The segment of an address that was in none at first.
+    #[cold]
+    fn late(&self, address: u64) -> Option<Segment> {
+        let mut late = lock(&self.late);
+        late.at(address).or_else(|| {
+            *late = Segments::of(loaded());
+            late.at(address)
+        })
+    }
+
     /// The address in this process of what another one made [`portable`](Self::portable).
     pub(crate) fn absolute(&self, handler: u64) -> Option<u64> {
         if handler & RELATIVE == 0 {
@@ -88,17 +135,18 @@ impl Code {
         }
         let name = handler >> OFFSET_BITS & ((1 << NAME_BITS) - 1);
         let offset = handler & ((1 << OFFSET_BITS) - 1);
-        let here = |segments: &[Segment]| {
-            let address = segments.iter().find(|s| s.name == name)?.bias + offset;
-            segments.iter().any(|s| (s.start..s.end).contains(&address)).then_some(address)
-        };
-        // The object may have been loaded since.
-        here(&self.segments).or_else(|| here(&Self::of_process().segments))
+        self.segments.address(name, offset).or_else(|| {
+            let mut late = lock(&self.late);
+            late.address(name, offset).or_else(|| {
+                *late = Segments::of(loaded());
+                late.address(name, offset)
+            })
+        })
     }
 
     /// Takes note of the address that another task gave out.
     pub(crate) fn note(&self, task: u32, address: u64) {
-        if self.segment(address).is_some() {
+        if self.segments.at(address).is_some() || lock(&self.late).at(address).is_some() {
             let mut foreign = lock(&self.foreign);
             if !foreign.contains(&(task, address)) {
                 foreign.push((task, address));
@@ -106,11 +154,6 @@ impl Code {
             // SYNC: Release pairs with `relative`.
             self.any_foreign.store(true, Ordering::Release);
         }
-    }
-
-    fn segment(&self, address: u64) -> Option<&Segment> {
-        let after = self.segments.partition_point(|s| s.start <= address);
-        self.segments[..after].last().filter(|s| address < s.end)
     }
 }
 
@@ -203,6 +246,23 @@ mod tests {
         let [_, target] = tasks();
         assert_eq!(target.absolute(RELATIVE | 9 << OFFSET_BITS | 0x1234), None);
         assert_eq!(target.absolute(RELATIVE | 7 << OFFSET_BITS | 0x5000), None);
+    }
+
+    #[test]
+    fn an_object_that_is_loaded_later_is_found_and_an_address_of_none_is_remembered() {
+        let mut objects = loaded();
+        let function = name as *const () as u64;
+        // As if the object of this function were not there yet.
+        let of_function =
+            objects.iter().find(|s| (s.start..s.end).contains(&function)).expect("this one").name;
+        objects.retain(|s| s.name != of_function);
+        let code = Code { low: 0x1000, ..Code::of(objects) };
+        let portable = code.portable(1, function);
+        assert_ne!(portable & RELATIVE, 0);
+        assert_eq!(code.absolute(portable), Some(function));
+        let (nowhere, at) = (0x1230, 0x1230 >> 4 & (ELSEWHERE - 1));
+        assert_eq!(code.portable(1, nowhere), nowhere);
+        assert_eq!(code.elsewhere[at].load(Ordering::Relaxed), nowhere);
     }
 
     #[test]

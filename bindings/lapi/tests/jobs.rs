@@ -3,12 +3,27 @@
 mod support;
 
 use lapi_r::abi::*;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{Job, artifacts, checked, compile, scratch, source, transports};
 
 fn job_program(name: &str) -> PathBuf {
     compile(&[source(&format!("jobs/{name}.c"))], &[])
+}
+
+/// A shared library of one source.
+fn shared_library(name: &str) -> PathBuf {
+    let library = scratch(&format!("lib{name}.so"));
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror"]).arg(source(&format!("jobs/{name}.c")));
+    checked(cc.arg(format!("-I{}/include", support::BINDING)).arg("-o").arg(&library));
+    library
+}
+
+/// Where programs find [`shared_library`].
+fn run_path() -> String {
+    format!("-Wl,-rpath,{}", env!("CARGO_TARGET_TMPDIR"))
 }
 
 #[test]
@@ -82,16 +97,9 @@ fn a_task_that_is_started_anew_is_purged_resumed_and_talked_to() {
 #[test]
 fn a_profiling_library_interposes_by_link_order_and_by_preloading() {
     let seen = "init 1 xfer 3 wait 3 fence 0 address 0";
-    let profiler = scratch("libprofiler.so");
-    let mut cc = Command::new("cc");
-    cc.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror"]).arg(source("jobs/profiler.c"));
-    checked(cc.arg(format!("-I{}/include", support::BINDING)).arg("-o").arg(&profiler));
-
+    let profiler = shared_library("profiler");
     let profiled = source("jobs/profiled.c");
-    let linked = compile(
-        std::slice::from_ref(&profiled),
-        &[profiler.to_str().expect("UTF-8"), &format!("-Wl,-rpath,{}", env!("CARGO_TARGET_TMPDIR"))],
-    );
+    let linked = compile(std::slice::from_ref(&profiled), &[profiler.to_str().expect("UTF-8"), &run_path()]);
     let end = Job::of(1).run(&linked).success();
     assert!(end.stdout().contains(seen), "{}", end.stdout());
 
@@ -104,6 +112,23 @@ fn a_profiling_library_interposes_by_link_order_and_by_preloading() {
     let end = Job::of(1).env("LD_PRELOAD", preload).run(&plain).success();
     assert!(end.stdout().contains(seen), "{}", end.stdout());
     assert!(!Job::of(1).run(&plain).success().stdout().contains("init"));
+}
+
+#[test]
+fn header_handlers_of_a_library_are_found_wherever_it_lies() {
+    let library = shared_library("library_handlers");
+    let path = library.to_str().expect("UTF-8");
+    let program = [source("jobs/library.c")];
+    let job = Job::of(3);
+    job.succeeds(&compile(&program, &["-DLINKED", path, &run_path()]));
+    let loading = compile(&program, &["-ldl"]);
+    for arguments in [&[path][..], &[path, "after"]] {
+        let job = Job { args: arguments.iter().map(ToString::to_string).collect(), ..job.clone() };
+        job.succeeds(&loading);
+        let text = job.env("LAPIS_TRANSPORT", "shm").run(&loading).success().stdout();
+        let places: HashSet<_> = text.lines().filter_map(|line| line.split_once("header ")).collect();
+        assert_eq!(places.len(), 3, "the library lies at one address in two tasks: {text}");
+    }
 }
 
 #[test]

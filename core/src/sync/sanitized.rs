@@ -1,4 +1,4 @@
-//! A mutex and a condition variable for runs under ThreadSanitizer (`--cfg lapis_tsan`).
+//! A mutex, a condition variable and a cell written once, for runs under ThreadSanitizer (`--cfg lapis_tsan`).
 //!
 //! The standard library comes compiled without the sanitizer: what its own synchronise out of line, such as a condition
 //! variable that lets go of its mutex, is invisible, and everything that they guard looks like a race. These are slow and
@@ -150,5 +150,48 @@ impl Condvar {
     /// Wakes who waits.
     pub fn notify_all(&self) {
         self.notified.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// As `std::sync::OnceLock`.
+#[derive(Debug, Default)]
+pub struct OnceLock<T> {
+    ready: AtomicBool,
+    filling: Mutex<()>,
+    value: UnsafeCell<Option<T>>,
+}
+
+// SAFETY: the value is written by one thread under the lock, and shared from then on.
+unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
+
+impl<T> OnceLock<T> {
+    /// An empty cell.
+    pub const fn new() -> Self {
+        Self { ready: AtomicBool::new(false), filling: Mutex::new(()), value: UnsafeCell::new(None) }
+    }
+
+    /// What it was given, if it was.
+    pub fn get(&self) -> Option<&T> {
+        // SYNC: Acquire pairs with the Release of `get_or_init`.
+        let ready = self.ready.load(Ordering::Acquire);
+        // SAFETY: nobody writes the value any more.
+        ready.then(|| unsafe { &*self.value.get() }.as_ref())?
+    }
+
+    /// What it holds, which `init` gives it if it is empty.
+    ///
+    /// # Panics
+    /// Never.
+    pub fn get_or_init(&self, init: impl FnOnce() -> T) -> &T {
+        let filling = self.filling.lock();
+        if self.get().is_none() {
+            let value = init();
+            // SAFETY: the lock is held, and nobody reads before `ready` says so.
+            unsafe { *self.value.get() = Some(value) };
+            // SYNC: Release pairs with the Acquire of `get`.
+            self.ready.store(true, Ordering::Release);
+        }
+        drop(filling);
+        self.get().expect("just filled")
     }
 }

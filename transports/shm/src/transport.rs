@@ -13,11 +13,11 @@ use crate::sys;
 use crate::turns::{Turns, Watched};
 use crate::waiter::{Bell, Progress, ShmWaiter};
 use crate::wake::{CLOSED, Sleeper};
+use lapis_core::sync::blocking::OnceLock;
 use lapis_core::sync::{Arc, AtomicBool, AtomicU32, Ordering};
 use lapis_core::transport::lane::{ReceiveLanes, SendLane};
 use lapis_core::transport::*;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::OnceLock;
 
 /// How bytes of large transfers travel (`LAPIS_SHM_COPY`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use crate::segment::Segment;
 use crate::sys;
 use crate::turns::Watched;
 use crate::wake::{self, Attention, Sleeper};
+use lapis_core::sync::blocking::OnceLock;
 use lapis_core::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::Waiter;
 use lapis_core::transport::lane::index;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// How long one sleep lasts at most before we look whether a peer has died. Two hundred looks a second cost a

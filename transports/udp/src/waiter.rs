@@ -6,11 +6,12 @@
 )]
 
 use crate::sys::{self, Epoll, EventFd};
+use lapis_core::sync::blocking::{Mutex, MutexGuard};
 use lapis_core::sync::{Arc, AtomicBool, Ordering};
 use lapis_core::transport::Waiter;
 use std::io;
 use std::os::fd::RawFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 /// What the transport and its waiter share. The sockets are members of the set that is slept on only while somebody is to
 /// be woken: each arrival at a watched socket calls the set, and that would cost every sender's datagram a tenth of a

@@ -125,7 +125,7 @@ static void blocking(lapi_handle_t *h, void *argument)
     CHECK(memcmp(fetched, "end of box", 10) == 0);
     OK(LAPI_Fence(*h));
     usleep(1000);
-    blocked++;
+    __atomic_fetch_add(&blocked, 1, __ATOMIC_RELAXED);
 }
 
 static void *block(lapi_handle_t *h, void *uhdr, uint *uhdr_len, ulong *msg_len, compl_hndlr_t **done, void **info)
