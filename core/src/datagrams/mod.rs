@@ -26,6 +26,8 @@
 mod arrivals;
 mod clock;
 mod setup;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use setup::{Parties, Timing, epoch};
 
