@@ -10,13 +10,16 @@ use crate::wire::Kind;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
+/// Says of a datagram whether it is lost.
+type Loss = Box<dyn FnMut(&[u8]) -> bool>;
+
 thread_local! {
     /// What is on its way to each of the two tasks.
     // tidy-allow(statics): of the test that runs on this thread.
     static WIRES: RefCell<[VecDeque<Vec<u8>>; 2]> = RefCell::default();
     /// What is lost of what task 0 sends.
     // tidy-allow(statics): as above.
-    static LOST: RefCell<Box<dyn FnMut(&[u8]) -> bool>> = RefCell::new(Box::new(|_| false));
+    static LOST: RefCell<Loss> = RefCell::new(Box::new(|_| false));
 }
 
 /// One end of the wire.
