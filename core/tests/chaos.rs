@@ -145,3 +145,14 @@ fn delayed_and_refused_datagrams_all_come() {
     sorted.sort_unstable();
     assert!(sorted.into_iter().eq(0..COUNT));
 }
+
+#[test]
+fn a_path_has_faults_of_its_own() {
+    // All traffic goes over path 0.
+    let came = numbers(&traffic(&mut open("drop=0.9,dup=0.2,path0.drop=0.1,path1.drop=0.5,seed=1")));
+    let distinct: std::collections::HashSet<u32> = came.iter().copied().collect();
+    about(COUNT as usize - distinct.len(), 0.1);
+    about(came.len() - distinct.len(), 0.9 * 0.2);
+    let alone = numbers(&traffic(&mut open("path1.drop=0.5,path1.delay=1ms,seed=1")));
+    assert!(alone.into_iter().eq(0..COUNT), "nothing happens on the other path");
+}

@@ -151,6 +151,12 @@ fn by_hand(program: &Path, code: i32, args: &[&str], env: &[(&str, &str)]) {
 }
 
 #[test]
+fn a_program_that_tells_wrong_addresses_is_told_so_and_nothing_changes() {
+    let two = [("MP_PROCS", "2"), ("MP_CHILD", "0"), ("MP_PARTITION", "lapi-told"), ("LAPI_USE_SHM", "no")];
+    by_hand(&job_program("told_addresses"), LAPI_SUCCESS, &[], &two);
+}
+
+#[test]
 fn initialization_gives_the_guides_codes() {
     let program = job_program("init_codes");
     let two = [("MP_PROCS", "2"), ("MP_CHILD", "0"), ("MP_PARTITION", "lapi-init-codes")];

@@ -182,7 +182,7 @@ variables! {
         group: Diagnostics,
         kind: Kind::Text,
         help: "Seeded faults in every transport, for tests, as in seed=7,drop=1%,dup=1%,delay=200us",
-        more: "Datagrams: drop, dup, reorder, corrupt (a part, as 0.01 or 1%), delay and cut (the longest; a path that is cut carries nothing for a while). Reliable transports: delay, again.",
+        more: "Datagrams: drop, dup, reorder, corrupt (a part, as 0.01 or 1%), delay and cut (the longest; a path that is cut carries nothing for a while), mtu (the size that now and then is the largest to pass); path1.drop=5% is for one path alone. Reliable transports: delay, again.",
         source: "Lapis",
     }
     ack_thresh: u32 = "MP_ACK_THRESH", "30" {

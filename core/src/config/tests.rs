@@ -298,7 +298,7 @@ fn the_manual_page_has_every_variable() {
 #[test]
 fn faults_are_understood_or_refused_by_name() {
     let (config, _) = parse(&[("LAPIS_CHAOS", "drop=1%,seed=7")]).expect("good");
-    assert_eq!(config.faults().expect("good").map(|c| (c.drop, c.seed)), Some((0.01, 7)));
+    assert_eq!(config.faults().expect("good").map(|c| (c.faults.drop, c.seed)), Some((0.01, 7)));
     let (config, _) = parse(&[("LAPIS_CHAOS", "dorp=1%")]).expect("text");
     let text = config.faults().expect_err("a misspelling").to_string();
     assert!(text.contains("LAPIS_CHAOS=`dorp=1%`: \"dorp\" is not a fault"), "{text}");

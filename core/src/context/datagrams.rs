@@ -43,12 +43,18 @@ impl Context {
         // SAFETY: as above.
         let state = unsafe { self.state() };
         state.dispatching -= 1;
-        let mut handled = units.len();
-        if let Some((link, datagrams)) = state.engine_at(index) {
-            datagrams.give_back(units);
-            datagrams.flush_what_is_ready(link);
-        }
-        // SAFETY: as above.
+        let handled = units.len();
+        let Some((link, datagrams)) = state.engine_at(index) else { return handled };
+        datagrams.give_back(units);
+        datagrams.flush_what_is_ready(link);
+        if datagrams.has_news() { handled + self.engine_news(index) } else { handled }
+    }
+
+    /// Passes on what an engine and its link have to say. Answers how much that was.
+    #[inline(never)]
+    fn engine_news(&self, index: usize) -> usize {
+        let mut handled = 0;
+        // SAFETY: the lock is held; the reference ends before anybody is told.
         while let Some(event) = unsafe { self.state() }.engine_at(index).and_then(|(_, d)| d.event()) {
             match event {
                 Event::Acked { token, .. } => self.lent_packet_acknowledged(token),

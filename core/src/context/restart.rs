@@ -143,6 +143,11 @@ impl Context {
                 Error::Transport { transport: "udp".into(), what, source: None }
             });
         }
+        // Before anything is changed: a peer without an address would be out of reach.
+        if address.port() == 0 || address.ip().is_unspecified() {
+            let what = format!("{address} is no place where task {target} could receive");
+            return Err(Error::Transport { transport: "udp".into(), what, source: None });
+        }
         listed[target as usize][path] = address;
         if target == self.shared.task {
             return Ok(());

@@ -1,7 +1,8 @@
 //! Engines from the configuration and from what transports say about their paths.
 
+use super::arrivals::trouble;
 use super::clock::Clock;
-use super::{BATCH, Datagrams, trouble};
+use super::{BATCH, Datagrams};
 use crate::config::{Config, Origin};
 use crate::error::{Error, Result};
 use crate::reliable::{Engine, EngineConfig, JobAuth, Nanos, PathInfo, Transmit};
@@ -116,6 +117,7 @@ impl Datagrams {
             company: batch * datagram - datagram.div_ceil(if batch > 1 { 2 } else { 8 }),
             alone: parties.alone,
             idle: 0,
+            untimed: 0,
             checks: Checks::every(timing.polls_between_checks),
         })
     }

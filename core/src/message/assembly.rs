@@ -1,7 +1,7 @@
 //! Messages of several packets on the receiving side, in whatever order the packets come.
 
+use super::Destination;
 use super::stream::Arrival;
-use super::{Destination, State};
 use crate::Context;
 use crate::transport::PeerId;
 use std::collections::HashMap;
@@ -36,6 +36,23 @@ impl Assemblies {
         MAX_EARLY - self.early_count.min(MAX_EARLY)
     }
 
+    /// Keeps a fragment until the first packet of its message has come. False: there is no room.
+    fn keep_early(&mut self, key: (PeerId, u32), position: u64, data: &[u8]) -> bool {
+        if self.early_room() == 0 {
+            return false;
+        }
+        self.early_count += 1;
+        self.early.entry(key).or_default().push((position, data.into()));
+        true
+    }
+
+    /// What came before the first packet of its message.
+    fn take_early(&mut self, key: (PeerId, u32)) -> Vec<Early> {
+        let early = self.early.remove(&key).unwrap_or_default();
+        self.early_count -= early.len();
+        early
+    }
+
     pub(crate) fn forget_peer(&mut self, peer: PeerId) -> usize {
         let before = self.started.len();
         self.started.retain(|(p, _), _| *p != peer);
@@ -61,9 +78,7 @@ impl Context {
         // SAFETY: the lock is held and nothing below calls out.
         let state = unsafe { self.state() };
         state.assemblies.started.insert(key, assembly);
-        let early = state.assemblies.early.remove(&key).unwrap_or_default();
-        state.assemblies.early_count -= early.len();
-        for (position, bytes) in early {
+        for (position, bytes) in state.assemblies.take_early(key) {
             self.fragment(source, key.1, position, &bytes);
         }
         self.finish_if_complete(source, key.1);
@@ -74,7 +89,15 @@ impl Context {
         // SAFETY: the lock is held; the reference ends before a layout is written.
         let state = unsafe { self.state() };
         let Some(assembly) = state.assemblies.started.get_mut(&(source, message)) else {
-            return keep_early(state, source, message, position, data);
+            if !state.assemblies.keep_early((source, message), position, data) {
+                tracing::warn!(
+                    source,
+                    message,
+                    position,
+                    "too many fragments without their first packet; dropped"
+                );
+            }
+            return;
         };
         let fits = position.checked_add(data.len() as u64).is_some_and(|end| end <= assembly.total);
         if !fits {
@@ -122,11 +145,35 @@ impl Context {
     }
 }
 
-fn keep_early(state: &mut State, source: PeerId, message: u32, position: u64, data: &[u8]) {
-    if state.assemblies.early_count >= MAX_EARLY {
-        tracing::warn!(source, message, position, "too many fragments without their first packet; dropped");
-        return;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn early_fragments_fill_a_bounded_room_which_their_first_packet_or_their_origins_end_empties() {
+        let mut assemblies = Assemblies::default();
+        assert_eq!(assemblies.early_room(), MAX_EARLY);
+        // Of three messages of two origins, in turn.
+        let key = |n: usize| [(1, 7), (1, 8), (2, 7)][n % 3];
+        for n in 0..MAX_EARLY {
+            assert_eq!(assemblies.early_room(), MAX_EARLY - n);
+            assert!(assemblies.keep_early(key(n), n as u64, &[n as u8]));
+        }
+        for n in 0..10 {
+            assert!(!assemblies.keep_early(key(n), 0, &[]), "beyond the bound");
+        }
+        assert_eq!(assemblies.early_room(), 0);
+        let kept = |assemblies: &Assemblies| assemblies.early.values().map(Vec::len).sum::<usize>();
+        assert_eq!(kept(&assemblies), MAX_EARLY);
+        let taken = assemblies.take_early((1, 8));
+        let expected: Vec<Early> =
+            (1..MAX_EARLY).step_by(3).map(|n| (n as u64, Box::from([n as u8]))).collect();
+        assert_eq!(taken, expected);
+        assert_eq!(assemblies.early_room(), taken.len());
+        assert!(assemblies.take_early((1, 8)).is_empty() && assemblies.take_early((9, 9)).is_empty());
+        assemblies.forget_peer(1);
+        assert_eq!(kept(&assemblies), MAX_EARLY - assemblies.early_room());
+        assert_eq!(assemblies.take_early((2, 7)).len(), MAX_EARLY / 3);
+        assert_eq!(assemblies.early_room(), MAX_EARLY);
     }
-    state.assemblies.early_count += 1;
-    state.assemblies.early.entry((source, message)).or_default().push((position, data.into()));
 }

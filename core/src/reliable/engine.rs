@@ -277,6 +277,13 @@ impl<A: Authenticator> Engine<A> {
         !self.ready.is_empty()
     }
 
+    /// Whether [`poll_event`](Self::poll_event) has one.
+    #[must_use]
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.shared.events.is_empty()
+    }
+
     /// What happened since the last call, one event at a time.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.shared.events.pop_front()

@@ -43,11 +43,7 @@ impl<A: Authenticator> Engine<A> {
         let shared = &mut self.shared;
         let (header, frames) = match Header::parse(datagram) {
             Ok(parsed) => parsed,
-            Err(error) => {
-                tracing::trace!(%error, "datagram dropped");
-                shared.stats.malformed += 1;
-                return;
-            }
+            Err(error) => return shared.malformed(&error),
         };
         if header.job != shared.job || header.destination != shared.local {
             shared.stats.strangers += 1;
@@ -94,6 +90,14 @@ impl<A: Authenticator> Engine<A> {
     }
 }
 
+impl Shared {
+    #[cold]
+    fn malformed(&mut self, error: &WireError) {
+        tracing::trace!(%error, "malformed datagram");
+        self.stats.malformed += 1;
+    }
+}
+
 impl Peer {
     /// Whether [`transmit`](Self::transmit) is worth a call.
     pub(super) fn wants_to_send(&self) -> bool {
@@ -130,10 +134,7 @@ impl Peer {
                     self.paths[at].arrivals.arrived(now, header.number, asks, at_once, &shared.config);
                 }
             }
-            Err(error) => {
-                tracing::trace!(%error, peer = self.task, "datagram of a peer is malformed");
-                shared.stats.malformed += 1;
-            }
+            Err(error) => shared.malformed(&error),
         }
     }
 

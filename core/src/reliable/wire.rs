@@ -283,7 +283,19 @@ impl<'a> Frames<'a> {
         Self { rest: frames, at: 0 }
     }
 
+    /// The next bytes of the frame that starts at `frame`: what every frame of its kind begins with.
+    #[inline]
+    fn head<const N: usize>(&mut self, frame: usize) -> Result<&'a [u8; N], WireError> {
+        let Some((taken, rest)) = self.rest.split_first_chunk::<N>() else {
+            return Err(WireError::Truncated(frame));
+        };
+        self.rest = rest;
+        self.at += N;
+        Ok(taken)
+    }
+
     /// The next `len` bytes of the frame that starts at `frame`.
+    #[inline]
     fn take(&mut self, len: usize, frame: usize) -> Result<&'a [u8], WireError> {
         let Some((taken, rest)) = self.rest.split_at_checked(len) else {
             return Err(WireError::Truncated(frame));
@@ -297,13 +309,13 @@ impl<'a> Frames<'a> {
         let at = self.at;
         match self.rest[0] {
             DATA => {
-                let head = self.take(DATA_LEN, at)?;
+                let head = self.head::<DATA_LEN>(at)?;
                 let lane = lane_at(head, at)?;
                 let payload = self.take(usize::from(u16_at(head, 2)), at)?;
                 Ok(Frame::Data { lane, unit: u32_at(head, 4), payload })
             }
             PART => {
-                let head = self.take(PART_HEADER_LEN, at)?;
+                let head = self.head::<PART_HEADER_LEN>(at)?;
                 let lane = lane_at(head, at)?;
                 let payload = self.take(usize::from(u16_at(head, 2)), at)?;
                 let (total, offset) = (u32_at(head, 8), u32_at(head, 12));
@@ -319,7 +331,7 @@ impl<'a> Frames<'a> {
                 Ok(Frame::Part { lane, unit: u32_at(head, 4), total, index, payload })
             }
             ACK => {
-                let head = self.take(ACK_LEN, at)?;
+                let head = self.head::<ACK_LEN>(at)?;
                 let (path, words) = (head[1], usize::from(head[2]));
                 if usize::from(path) >= MAX_PATHS || words > MAX_ACK_WORDS || head[3] != 0 {
                     return Err(WireError::Field(at + 1));
@@ -328,7 +340,7 @@ impl<'a> Frames<'a> {
                 Ok(Frame::Ack(Ack { path, delay: u32_at(head, 4), settled: u64_at(head, 8), bitmap }))
             }
             PROBE => {
-                let head = self.take(PROBE_LEN, at)?;
+                let head = self.head::<PROBE_LEN>(at)?;
                 if head[1..].iter().any(|&byte| byte != 0) {
                     return Err(WireError::Field(at + 1));
                 }
@@ -393,15 +405,18 @@ fn lane_at(head: &[u8], at: usize) -> Result<u8, WireError> {
     if head[1] > 1 { Err(WireError::Field(at + 1)) } else { Ok(head[1]) }
 }
 
-// The callers pass slices that they have just checked to be long enough.
+// The callers pass arrays and places in them, which the compiler checks once these are part of them.
+#[inline(always)]
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
+#[inline(always)]
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
+#[inline(always)]
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }

@@ -33,7 +33,7 @@ mod stubs;
 mod text;
 mod types;
 
-pub use chaos::{Chaos, ChaosError};
+pub use chaos::{Chaos, ChaosError, Faults};
 pub use export::{Exported, Instance};
 pub use host::Host;
 pub use link::{Link, Sleeper};

@@ -57,6 +57,18 @@ fn faults_of_all_kinds_are_mended() {
 }
 
 #[test]
+fn datagrams_that_a_path_is_too_narrow_for_are_sent_again_in_parts() {
+    // A short job may be over before any path is narrow.
+    let mut resent = 0;
+    for (tasks, scenario) in [(2, "mix 40"), (3, "flood 100000"), (2, "lend 9")] {
+        let done = job(tasks, scenario).env("LAPIS_CHAOS", "mtu=1300,seed=1").run().expect(0);
+        assert_eq!(done.lines_with("ok task").len(), tasks as usize, "{done:?}");
+        resent += done.sum_of("resent ");
+    }
+    assert!(resent > 0, "all passed, so no path was narrow");
+}
+
+#[test]
 fn lent_memory_is_left_alone_once_the_program_has_it_back() {
     let done = job(2, "lend 9").run().expect(0);
     assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
@@ -183,6 +195,17 @@ fn hosts_with_two_rails_use_both() {
     Job::across(&net, "stream 200 1000000").run().expect(0);
     let used: Vec<u64> = net.packets().iter().zip(before).map(|(a, b)| a - b).collect();
     assert!(used.iter().all(|n| *n > 100), "packets over each rail: {used:?}");
+}
+
+#[test]
+fn rails_of_unequal_worth_carry_a_job() {
+    let Some(net) = Net::make("un", 2) else { return skip() };
+    for seed in 1..4 {
+        let chaos = format!("drop=0.01,path1.drop=0.2,path1.delay=2ms,path1.mtu=600,seed={seed}");
+        let done = Job::across(&net, "mix 5").env("LAPIS_CHAOS", &chaos).run().expect(0);
+        assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
+        assert!(done.sum_of("resent ") > 0, "{done:?}");
+    }
 }
 
 #[test]

@@ -18,7 +18,8 @@ pub(crate) struct Package {
 
 enum Mark {
     Program(&'static str),
-    /// Asks dpkg: for packages that bring headers or libraries only, whose place depends on the architecture.
+    /// Asks dpkg: for packages that bring headers or libraries, whose place depends on the architecture, or programs that are
+    /// not on everybody's path.
     Dpkg,
 }
 
@@ -56,6 +57,14 @@ pub(crate) const PACKAGES: &[Package] = &[
     ),
     tool("iproute2", "ip", "test", "makes network namespaces with delay and loss for the udp tests"),
     tool("nftables", "nft", "test", "cuts paths for the udp failover tests"),
+    // Not for `test`: the package leaves a server running, which nobody asks for on a machine to work at.
+    Package {
+        name: "openssh-server",
+        mark: Mark::Dpkg,
+        needed_by: "ci",
+        reason: "lets the launcher's tests go through ssh, which they skip without it",
+        peer: false,
+    },
     tool("python3-venv", "python3", "bench --peers", "holds the peers that come as Python wheels"),
     peer("ucx-utils", "ucx_perftest"),
     peer("libucx-dev", "headers of UCX for our own measuring programs"),

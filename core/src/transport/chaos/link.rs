@@ -1,6 +1,6 @@
 //! The transport that stands between.
 
-use super::Chaos;
+use super::{Chaos, Faults};
 use crate::sync::{Arc, Mutex};
 use crate::transport::abi::TransportOps;
 use crate::transport::{
@@ -18,8 +18,11 @@ const OVERTAKERS: u64 = 8;
 const PATIENCE: Duration = Duration::from_millis(2);
 
 /// Paths whose cuts are told apart; a cut lasts at most a part in so many of the time on average.
-const PATHS: usize = 8;
-const RARITY: u64 = 8;
+const PATHS: usize = super::PATHS as usize;
+const RARITY: u32 = 8;
+
+/// Longest time for which a path is narrow, and for which it is not.
+const NARROW: Duration = Duration::from_millis(20);
 
 /// See the module above.
 struct ChaosLink {
@@ -29,14 +32,27 @@ struct ChaosLink {
     /// Datagrams that are on their way, by the time and the number of sendings at which they go.
     out: Vec<Held>,
     sent: u64,
-    /// Whether each path is cut, and until when that lasts.
-    cuts: [(bool, Option<Instant>); PATHS],
+    /// When each path is cut.
+    cuts: [Spell; PATHS],
+    /// When only small datagrams pass over each path.
+    narrows: [Spell; PATHS],
+    /// What the inner transport said last of each path, and what is to be said instead.
+    told: Vec<Event>,
+    news: VecDeque<Event>,
     /// Arrivals that are held, in order, and the time at which each may be seen.
     late: VecDeque<(Instant, Event, Vec<u8>)>,
     /// The bytes of the last poll's events.
     shown: Vec<Vec<u8>>,
     /// Something is held: a sleeper must not sleep long.
     busy: Arc<Mutex<bool>>,
+}
+
+/// Something that is so for a while, then is not.
+#[derive(Clone, Copy, Default)]
+struct Spell {
+    on: bool,
+    /// Not before the first use.
+    until: Option<Instant>,
 }
 
 struct Held {
@@ -55,8 +71,7 @@ pub(in crate::transport) fn wrap(
     task: u32,
 ) -> Result<Link, crate::transport::Refusal> {
     static TABLE: TransportOps = Exported::<ChaosLink>::table(c"chaos", c"0");
-    let unreliable = chaos.drop + chaos.dup + chaos.reorder + chaos.corrupt > 0.0 || !chaos.cut.is_zero();
-    if unreliable && inner.caps().contains(Caps::RELIABLE) {
+    if chaos.any(Faults::lose) && inner.caps().contains(Caps::RELIABLE) {
         tracing::info!(
             target: "lapis::transport",
             transport = inner.name(),
@@ -66,11 +81,7 @@ pub(in crate::transport) fn wrap(
     }
     let (name, version) = (inner.name(), inner.version());
     let busy = Arc::new(Mutex::new(false));
-    let waiter = ChaosWaiter {
-        sleeper: inner.sleeper(),
-        holds: !chaos.delay.is_zero() || chaos.reorder > 0.0,
-        busy: busy.clone(),
-    };
+    let waiter = ChaosWaiter { sleeper: inner.sleeper(), holds: chaos.any(Faults::hold), busy: busy.clone() };
     let random = (chaos.seed ^ (u64::from(task) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1;
     let link = ChaosLink {
         inner: RefCell::new(inner),
@@ -78,7 +89,10 @@ pub(in crate::transport) fn wrap(
         random,
         out: Vec::new(),
         sent: 0,
-        cuts: [(false, None); PATHS],
+        cuts: [Spell::default(); PATHS],
+        narrows: [Spell::default(); PATHS],
+        told: Vec::new(),
+        news: VecDeque::new(),
         late: VecDeque::new(),
         shown: Vec::new(),
         busy,
@@ -103,8 +117,8 @@ impl ChaosLink {
         part > 0.0 && ((self.random() >> 11) as f64 / (1u64 << 53) as f64) < part
     }
 
-    fn delay(&mut self) -> Duration {
-        let most = self.chaos.delay.as_nanos() as u64;
+    fn delay(&mut self, most: Duration) -> Duration {
+        let most = most.as_nanos() as u64;
         if most == 0 { Duration::ZERO } else { Duration::from_nanos(self.random() % (most + 1)) }
     }
 
@@ -114,39 +128,58 @@ impl ChaosLink {
         self.happens(part).then_some(Status::Again)
     }
 
+    /// Goes on with a spell that lasts at most `on`, and after that is over at most `off`.
+    fn spell(&mut self, mut spell: Spell, on: Duration, off: Duration) -> Spell {
+        let now = Instant::now();
+        if spell.until.is_none_or(|until| now >= until) {
+            spell.on = spell.until.is_some() && !spell.on;
+            spell.until = Some(now + self.delay(if spell.on { on } else { off }));
+        }
+        spell
+    }
+
     /// Whether nothing passes over a path at present.
-    fn cut(&mut self, path: u32) -> bool {
-        let most = self.chaos.cut.as_nanos() as u64;
-        if most == 0 {
+    fn cut(&mut self, path: u32, most: Duration) -> bool {
+        if most.is_zero() {
             return false;
         }
         let at = path as usize % PATHS;
-        let now = Instant::now();
-        let (cut, until) = self.cuts[at];
-        if until.is_some_and(|until| now < until) {
-            return cut;
+        self.cuts[at] = self.spell(self.cuts[at], most, RARITY * most);
+        self.cuts[at].on
+    }
+
+    /// Whether a datagram is too large for a path at present.
+    fn too_large(&mut self, path: u32, len: usize, mtu: Option<usize>) -> bool {
+        let Some(mtu) = mtu else { return false };
+        let at = path as usize % PATHS;
+        let before = self.narrows[at].on;
+        self.narrows[at] = self.spell(self.narrows[at], NARROW, NARROW);
+        let narrow = self.narrows[at].on;
+        if narrow != before {
+            let told = self.told.iter().filter(|event| event.token == u64::from(path));
+            self.news.extend(told.map(|event| narrowed(*event, narrow.then_some(mtu))));
         }
-        let cut = until.is_some() && !cut;
-        let span = self.random() % (if cut { most } else { RARITY * most } + 1);
-        self.cuts[at] = (cut, Some(now + Duration::from_nanos(span)));
-        cut
+        narrow && len > mtu
     }
 
     /// Takes one datagram: loses it, or puts it, once or twice, among those on their way.
     fn take(&mut self, peer: PeerId, path: u32, mut bytes: Vec<u8>) {
-        let chaos = self.chaos.clone();
-        if self.cut(path) || self.happens(chaos.drop) {
+        let faults = self.chaos.on(path).clone();
+        if self.too_large(path, bytes.len(), faults.mtu)
+            || self.cut(path, faults.cut)
+            || self.happens(faults.drop)
+        {
             return;
         }
-        if !bytes.is_empty() && self.happens(chaos.corrupt) {
+        if !bytes.is_empty() && self.happens(faults.corrupt) {
             let bit = self.random() as usize % (bytes.len() * 8);
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
-        let copies = if self.happens(chaos.dup) { 2 } else { 1 };
+        let copies = if self.happens(faults.dup) { 2 } else { 1 };
         for _ in 0..copies {
-            let mut due = Instant::now() + self.delay();
+            let mut due = Instant::now() + self.delay(faults.delay);
             let mut after = None;
-            if self.happens(chaos.reorder) {
+            if self.happens(faults.reorder) {
                 due += PATIENCE;
                 after = Some(self.sent + 2 + self.random() % OVERTAKERS);
             }
@@ -191,6 +224,27 @@ impl ChaosLink {
         *self.busy.lock().unwrap_or_else(|e| e.into_inner()) = busy;
     }
 
+    /// Polls a datagram transport, whose arrivals were held by their sender, and changes what it says of paths that are narrow.
+    fn poll_datagrams(&mut self, events: &mut [Event]) -> usize {
+        let mut n = 0;
+        while n < events.len()
+            && let Some(event) = self.news.pop_front()
+        {
+            events[n] = event;
+            n += 1;
+        }
+        let more = self.inner().poll(&mut events[n..]).unwrap_or(0);
+        for event in events[n..n + more].iter_mut().filter(|event| event.kind == EventKind::Path as u32) {
+            self.told.retain(|told| (told.peer, told.token) != (event.peer, event.token));
+            self.told.push(*event);
+            let path = u32::try_from(event.token).unwrap_or(u32::MAX);
+            if self.narrows[path as usize % PATHS].on {
+                *event = narrowed(*event, self.chaos.on(path).mtu);
+            }
+        }
+        n + more
+    }
+
     /// Collects what arrives and holds it for a while.
     fn collect(&mut self) -> usize {
         let mut events = [Event::EMPTY; 32];
@@ -202,13 +256,19 @@ impl ChaosLink {
                 bytes = unsafe { std::slice::from_raw_parts(event.data, event.len as usize) }.to_vec();
                 event.data = bytes.as_mut_ptr();
             }
-            let due = Instant::now() + self.delay();
+            let due = Instant::now() + self.delay(self.chaos.faults.delay);
             // In order: nothing is seen before what came first.
             let due = self.late.back().map_or(due, |(last, ..)| due.max(*last));
             self.late.push_back((due, event, bytes));
         }
         n
     }
+}
+
+/// What is said of a path over which nothing larger than `mtu` passes.
+fn narrowed(mut event: Event, mtu: Option<usize>) -> Event {
+    event.len = mtu.map_or(event.len, |mtu| event.len.min(mtu as u32));
+    event
 }
 
 // SAFETY: the pointers in held events are to vectors held beside them.
@@ -247,6 +307,8 @@ impl Transport for ChaosLink {
 
     fn disconnect(&mut self, peer: PeerId) {
         self.out.retain(|held| held.peer != peer);
+        self.told.retain(|event| event.peer != peer);
+        self.news.retain(|event| event.peer != peer);
         self.late.retain(|(_, event, _)| event.peer != peer || event.kind != EventKind::Message as u32);
         self.inner().disconnect(peer);
     }
@@ -317,8 +379,10 @@ impl Transport for ChaosLink {
             self.pump();
         }
         let reliable = self.inner().caps().contains(Caps::RELIABLE);
-        if self.chaos.delay.is_zero() || !reliable {
-            // Datagrams were delayed by their sender.
+        if !reliable {
+            return self.poll_datagrams(events);
+        }
+        if self.chaos.faults.delay.is_zero() {
             return self.inner().poll(events).unwrap_or(0);
         }
         if events.is_empty() {
@@ -346,7 +410,7 @@ impl Transport for ChaosLink {
     }
 
     fn arm(&mut self) -> Status {
-        if !self.out.is_empty() || !self.late.is_empty() {
+        if !self.out.is_empty() || !self.late.is_empty() || !self.news.is_empty() {
             return Status::Again;
         }
         self.inner().arm()

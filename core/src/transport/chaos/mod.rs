@@ -2,32 +2,28 @@
 //! datagrams, and makes reliable transports slow and busy.
 //!
 //! Switched on by `LAPIS_CHAOS`, e.g. `LAPIS_CHAOS=drop=0.01,reorder=0.05,delay=200us,seed=7`, for tests and for people
-//! who want to see what their program does on a bad network. The seed makes decisions repeatable, as far as the
-//! program's own order of calls is.
+//! who want to see what their program does on a bad network. What happens to datagrams may differ from path to path:
+//! `drop=0.01,path1.delay=3ms,path1.drop=0.2` makes the second of two rails a bad one. The seed makes decisions repeatable, as
+//! far as the program's own order of calls is.
 
+mod faults;
 mod link;
 
 pub(super) use link::wrap;
 
+pub use faults::Faults;
+
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
 /// Which faults, how often. Parsed from `name=value` pairs separated by commas.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chaos {
-    /// Datagrams: part that is lost.
-    pub drop: f64,
-    /// Datagrams: part that is sent twice.
-    pub dup: f64,
-    /// Datagrams: part that is held back until others have overtaken it.
-    pub reorder: f64,
-    /// Datagrams: part in which one bit is flipped.
-    pub corrupt: f64,
-    /// Datagrams: now and then nothing passes over a path, for a random time up to this.
-    pub cut: Duration,
-    /// Datagrams and reliable messages: each is held for a random time up to this.
-    pub delay: Duration,
+    /// What happens to datagrams on every path that has no faults of its own; the delay is that of reliable messages, too.
+    pub faults: Faults,
+    /// Paths with faults of their own: what is not said of them is as on the others.
+    pub paths: BTreeMap<u8, Faults>,
     /// All operations: part that is answered with `Again`.
     pub again: f64,
     /// Start of the random numbers; tasks differ by their number.
@@ -41,7 +37,10 @@ pub enum ChaosError {
     #[error("\"{0}\" is not of the form name=value")]
     NoValue(String),
     /// A name that means nothing.
-    #[error("\"{0}\" is not a fault: there are drop, dup, reorder, corrupt, cut, delay, again, and seed")]
+    #[error(
+        "\"{0}\" is not a fault: there are drop, dup, reorder, corrupt, cut, delay, mtu (also as path0.drop \
+         to path7.mtu), again, and seed"
+    )]
     Unknown(String),
     /// The same name twice.
     #[error("\"{0}\" is given twice")]
@@ -58,12 +57,28 @@ pub enum ChaosError {
     },
 }
 
+/// Paths that can have faults of their own.
+const PATHS: u8 = 8;
+
+impl Chaos {
+    /// What happens on a path.
+    pub(super) fn on(&self, path: u32) -> &Faults {
+        u8::try_from(path).ok().and_then(|path| self.paths.get(&path)).unwrap_or(&self.faults)
+    }
+
+    /// Whether a predicate holds for the faults of some path.
+    pub(super) fn any(&self, of: impl Fn(&Faults) -> bool) -> bool {
+        of(&self.faults) || self.paths.values().any(of)
+    }
+}
+
 impl FromStr for Chaos {
     type Err = ChaosError;
 
     fn from_str(text: &str) -> Result<Self, ChaosError> {
         let mut chaos = Self::default();
         let mut seen: Vec<&str> = Vec::new();
+        let mut of_paths = Vec::new();
         for piece in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
             let Some((name, value)) = piece.split_once('=') else {
                 return Err(ChaosError::NoValue(piece.to_owned()));
@@ -73,87 +88,87 @@ impl FromStr for Chaos {
                 return Err(ChaosError::Twice(name.to_owned()));
             }
             seen.push(name);
-            let bad =
-                |expected| ChaosError::BadValue { name: name.to_owned(), value: value.to_owned(), expected };
-            let part = || {
-                let (digits, unit) = value.strip_suffix('%').map_or((value, 1.0), |digits| (digits, 0.01));
-                match digits.parse::<f64>().map(|p| p * unit) {
-                    Ok(p) if (0.0..=1.0).contains(&p) => Ok(p),
-                    _ => Err(bad("a part from 0 to 1, such as 0.01 or 1%")),
-                }
-            };
+            let bad = |expected| bad(name, value, expected);
             match name {
-                "drop" => chaos.drop = part()?,
-                "dup" => chaos.dup = part()?,
-                "reorder" => chaos.reorder = part()?,
-                "corrupt" => chaos.corrupt = part()?,
-                "again" => match part()? {
+                "again" => match faults::part(value) {
                     // Always `Again` would hang every program, which tests nothing.
-                    p if p < 1.0 => chaos.again = p,
-                    _ => return Err(bad("a part from 0 to less than 1")),
+                    Some(p) if p < 1.0 => chaos.again = p,
+                    Some(_) => return Err(bad("a part from 0 to less than 1")),
+                    None => return Err(bad(faults::PART)),
                 },
-                "cut" | "delay" => {
-                    let time = duration(value).filter(|d| *d <= Duration::from_secs(10));
-                    let time = time.ok_or_else(|| bad("a time up to 10s, such as 200us or 3ms"))?;
-                    *(if name == "cut" { &mut chaos.cut } else { &mut chaos.delay }) = time;
-                }
                 "seed" => chaos.seed = value.parse().map_err(|_| bad("a whole number"))?,
-                _ => return Err(ChaosError::Unknown(name.to_owned())),
+                _ => match name.strip_prefix("path").and_then(|rest| rest.split_once('.')) {
+                    Some((path, fault)) => {
+                        let path = path.parse().ok().filter(|path| *path < PATHS);
+                        of_paths.push((
+                            path.ok_or_else(|| ChaosError::Unknown(name.to_owned()))?,
+                            name,
+                            fault,
+                            value,
+                        ));
+                    }
+                    None => chaos.faults.set(name, name, value)?,
+                },
             }
+        }
+        // Wherever they stand: the others are what they differ from.
+        for (path, name, fault, value) in of_paths {
+            chaos.paths.entry(path).or_insert_with(|| chaos.faults.clone()).set(name, fault, value)?;
         }
         Ok(chaos)
     }
 }
 
-impl fmt::Display for Chaos {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = [
-            ("drop", self.drop),
-            ("dup", self.dup),
-            ("reorder", self.reorder),
-            ("corrupt", self.corrupt),
-            ("again", self.again),
-        ];
-        for (name, part) in parts {
-            if part > 0.0 {
-                write!(f, "{name}={part},")?;
-            }
-        }
-        for (name, time) in [("cut", self.cut), ("delay", self.delay)] {
-            if !time.is_zero() {
-                write!(f, "{name}={}us,", time.as_micros())?;
-            }
-        }
-        write!(f, "seed={}", self.seed)
-    }
+fn bad(name: &str, value: &str, expected: &'static str) -> ChaosError {
+    ChaosError::BadValue { name: name.to_owned(), value: value.to_owned(), expected }
 }
 
-fn duration(text: &str) -> Option<Duration> {
-    let digits = text.find(|c: char| !c.is_ascii_digit())?;
-    let count: u64 = text[..digits].parse().ok()?;
-    match &text[digits..] {
-        "us" => Some(Duration::from_micros(count)),
-        "ms" => Some(Duration::from_millis(count)),
-        "s" => Some(Duration::from_secs(count)),
-        _ => None,
+impl fmt::Display for Chaos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.faults.write(f, "", &Faults::default())?;
+        for (path, faults) in &self.paths {
+            faults.write(f, &format!("path{path}."), &self.faults)?;
+        }
+        if self.again > 0.0 {
+            write!(f, "again={},", self.again)?;
+        }
+        write!(f, "seed={}", self.seed)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn descriptions_are_read_and_written() {
-        let chaos: Chaos = "drop=0.01, dup=0.5,delay=3ms,cut=20ms,seed=7".parse().expect("good");
-        assert_eq!(
-            (chaos.drop, chaos.dup, chaos.delay, chaos.seed),
-            (0.01, 0.5, Duration::from_millis(3), 7)
-        );
-        assert_eq!(chaos.cut, Duration::from_millis(20));
+        let chaos: Chaos = "drop=0.01, dup=0.5,delay=3ms,cut=20ms,mtu=1500,seed=7".parse().expect("good");
+        let faults = Faults {
+            drop: 0.01,
+            dup: 0.5,
+            delay: Duration::from_millis(3),
+            cut: Duration::from_millis(20),
+            mtu: Some(1500),
+            ..Faults::default()
+        };
+        assert_eq!(chaos, Chaos { faults, seed: 7, ..Chaos::default() });
         assert_eq!(chaos.to_string().parse(), Ok(chaos));
-        assert_eq!("drop=25%".parse::<Chaos>().map(|c| c.drop), Ok(0.25));
+        assert_eq!("drop=25%".parse::<Chaos>().map(|c| c.faults.drop), Ok(0.25));
         assert_eq!("".parse(), Ok(Chaos::default()));
+    }
+
+    #[test]
+    fn a_path_differs_from_the_others_in_what_is_said_of_it() {
+        let chaos: Chaos =
+            "path1.drop=0.2,drop=0.1,path1.delay=0ms,delay=2ms,dup=0.3,path7.mtu=600".parse().expect("good");
+        let ms = Duration::from_millis;
+        let of = |path| (chaos.on(path).drop, chaos.on(path).delay, chaos.on(path).dup, chaos.on(path).mtu);
+        assert_eq!(of(0), (0.1, ms(2), 0.3, None));
+        assert_eq!(of(1), (0.2, ms(0), 0.3, None));
+        assert_eq!(of(7), (0.1, ms(2), 0.3, Some(600)));
+        assert_eq!(of(999), of(0));
+        assert_eq!(chaos.to_string().parse(), Ok(chaos));
     }
 
     #[test]
@@ -175,5 +190,13 @@ mod tests {
             says(bad, "a time up to 10s");
         }
         says("seed=-1", "a whole number");
+        for bad in ["mtu=100", "mtu=70000", "mtu=x"] {
+            says(bad, "bytes from");
+        }
+        says("path1.drop=7", "path1.drop=7: expected a part");
+        says("path1.drop=0.1,path1.drop=0.2", "twice");
+        for bad in ["path8.drop=0.1", "path.drop=0.1", "path1.seed=7", "path1=7"] {
+            says(bad, "is not a fault");
+        }
     }
 }

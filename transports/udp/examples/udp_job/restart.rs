@@ -179,13 +179,16 @@ impl Teams {
 
     /// `any`: whichever task.
     fn only_that_of_all_is_over(&mut self, victim: u32, any: bool) {
-        let over = self.all.barrier();
-        assert!(matches!(over, Err(CollectiveError::Over { task }) if any || task == victim), "{over:?}");
+        for over in [self.all.barrier(), self.all.all_gather(&[7u32]).map(|_| ())] {
+            assert!(matches!(over, Err(CollectiveError::Over { task }) if any || task == victim), "{over:?}");
+        }
         if let Some(some) = &mut self.some {
             let n = some.len() as u32;
             let mut sum = [1u32];
             some.all_reduce(&mut sum, |a, b| a + b).expect("the victim is no member");
             assert_eq!(sum, [n]);
+            let all = some.all_gather(&[some.rank() as u32]).expect("the victim is no member");
+            assert!(all.into_iter().eq(0..n));
         }
     }
 }

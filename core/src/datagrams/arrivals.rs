@@ -1,0 +1,146 @@
+//! What arrives, and what is due.
+
+use super::{Datagrams, Unit};
+use crate::reliable::{Delivery, Event as EngineEvent, Nanos, PathInfo, Verdict};
+use crate::transport::{Event, EventKind, FailoverTrouble, Link, Status};
+use crate::wire::Kind;
+
+/// After so many polls that found nothing, a link that shares the context with others is polled every so many times.
+const BUSY: u32 = 256;
+const SELDOM: u32 = 16;
+
+/// Of the polls of a waiting thread that find nothing, one in so many looks at the clock and the timers.
+const CLOCK: u32 = 8;
+
+impl Datagrams {
+    /// Looks what has arrived and what is due. Answers how many units and news there are; the units are in
+    /// [`take_units`](Self::take_units), and when they are dealt with, [`flush`](Self::flush) is to be called.
+    ///
+    /// `early_room` bounds the fragments that are taken before their message's first packet. `spinning`: the next call
+    /// follows at once, so that timers need not be looked at in this one.
+    pub(crate) fn poll(
+        &mut self,
+        link: &mut Link,
+        mut early_room: usize,
+        spinning: bool,
+    ) -> Result<usize, Status> {
+        self.idle = self.idle.wrapping_add(1);
+        let behind = self.engine.is_behind();
+        if behind {
+            self.engine.catch_up();
+        }
+        if !self.alone && self.idle > BUSY && !self.idle.is_multiple_of(SELDOM) && !behind {
+            return Ok(0);
+        }
+        let n = link.poll(&mut self.events[..])?;
+        let check = self.checks.count();
+        self.untimed += 1;
+        // A lone datagram is about to be answered: that goes first.
+        let timed = !spinning || check || n > 1 || self.untimed >= if n == 0 { CLOCK } else { 2 * CLOCK };
+        if n == 0 && !timed {
+            return Ok(usize::from(behind || self.holds_back()));
+        }
+        self.engine.postpone_acks(spinning);
+        let now = self.now();
+        for i in 0..n {
+            let event = self.events[i];
+            if event.kind == EventKind::Datagram as u32 {
+                self.arrived(now, &event, &mut early_room);
+            } else {
+                self.told(now, &event);
+            }
+        }
+        // After the arrivals: a task that was stopped, or did not come here for long, must not take that for its peers' silence.
+        let due = timed && self.engine.next_timeout().is_some_and(|at| at <= now);
+        if due {
+            self.engine.on_timeout(now);
+        }
+        if check {
+            self.engine.check_unanswered(now);
+        }
+        if timed {
+            self.untimed = 0;
+        }
+        if n > 0 {
+            self.idle = 0;
+        }
+        Ok(n + usize::from(due || behind || self.holds_back()))
+    }
+
+    #[inline]
+    fn arrived(&mut self, now: Nanos, event: &Event, early_room: &mut usize) {
+        // SAFETY: the transport keeps the bytes valid until its next poll.
+        let datagram = unsafe { std::slice::from_raw_parts(event.data, event.len as usize) };
+        let (units, joined) = (&mut self.units, &mut self.joined);
+        let before = units.len();
+        self.engine.on_datagram(now, datagram, |Delivery { peer, packet, .. }| {
+            if packet.first() == Some(&(Kind::Fragment as u8)) {
+                // Its message may be under way; that it is not costs a place. What is refused comes again.
+                let Some(left) = early_room.checked_sub(1) else { return Verdict::Drop };
+                *early_room = left;
+            }
+            let ptr = if datagram.as_ptr_range().contains(&packet.as_ptr()) {
+                packet.as_ptr()
+            } else {
+                let copy: Box<[u8]> = packet.into();
+                let ptr = copy.as_ptr();
+                joined.push(copy);
+                ptr
+            };
+            units.push(Unit { peer, ptr, len: packet.len() });
+            Verdict::Accept
+        });
+        while let Some(event) = self.engine.poll_event() {
+            if let EngineEvent::PeerRestarted { peer, outstanding, .. } = event {
+                self.units.insert(before, Unit::new_life(peer, outstanding));
+            }
+            self.said.push_back(event);
+        }
+    }
+
+    /// News of paths and losses from the transport.
+    #[cold]
+    fn told(&mut self, now: Nanos, event: &Event) {
+        let outcome = match event.kind {
+            k if k == EventKind::Path as u32 => {
+                let path = u8::try_from(event.token).unwrap_or(u8::MAX);
+                self.datagram = self.datagram.max(event.len as usize);
+                let resized = if self.engine.path_state(event.peer, path).is_some() {
+                    self.engine.set_max_datagram(event.peer, path, event.len as usize)
+                } else {
+                    let path = PathInfo { path_id: path, max_datagram: event.len as usize };
+                    self.engine.add_path(event.peer, path)
+                };
+                resized.and_then(|()| self.engine.hint_path(event.peer, path, event.status != 0))
+            }
+            k if k == EventKind::Overflow as u32 => {
+                self.engine.note_overflow(now, event.len);
+                Ok(())
+            }
+            k if k == EventKind::Failover as u32 => {
+                self.troubles.extend(trouble(event));
+                Ok(())
+            }
+            kind => {
+                tracing::debug!(kind, "unknown event of a datagram transport ignored");
+                Ok(())
+            }
+        };
+        if let Err(e) = outcome {
+            tracing::debug!("news of a path ignored: {e}");
+        }
+    }
+}
+
+/// What an event says about failover. The transport has not been polled since.
+#[cold]
+pub(super) fn trouble(event: &Event) -> Option<(FailoverTrouble, String)> {
+    let text = if event.len == 0 || event.data.is_null() {
+        String::new()
+    } else {
+        // SAFETY: the transport keeps the bytes valid until its next poll.
+        let bytes = unsafe { std::slice::from_raw_parts(event.data, event.len as usize) };
+        String::from_utf8_lossy(bytes).into_owned()
+    };
+    Some((FailoverTrouble::from_raw(event.status)?, text))
+}
