@@ -73,7 +73,8 @@ impl Context {
     pub(crate) fn fragment(&self, source: PeerId, message: u32, position: u64, data: &[u8]) {
         // SAFETY: the lock is held; the reference ends before a layout is written.
         let state = unsafe { self.state() };
-        let Some(assembly) = state.assemblies.started.get_mut(&(source, message)) else {
+        let key = (source, message);
+        let Some(assembly) = state.assemblies.started.get_mut(&key) else {
             return keep_early(state, source, message, position, data);
         };
         let fits = position.checked_add(data.len() as u64).is_some_and(|end| end <= assembly.total);
@@ -95,7 +96,11 @@ impl Context {
         }
         // SAFETY: within the `total` bytes that the header handler vouched for.
         unsafe { assembly.destination.write(position, data) };
-        self.finish_if_complete(source, message);
+        if assembly.received >= assembly.total
+            && let Some(assembly) = state.assemblies.started.remove(&key)
+        {
+            self.arrived(source, assembly.arrival);
+        }
     }
 
     /// A layout may run functions of the program's: it is taken out of our state meanwhile.

@@ -19,7 +19,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"LapisTr\x01");
 /// Major version: part of the entry symbol's name. Another major is another symbol.
 pub const ABI_MAJOR: u32 = 1;
 /// Minor version: grows when fields are appended.
-pub const ABI_MINOR: u32 = 2;
+pub const ABI_MINOR: u32 = 3;
 
 /// Statuses of set-up calls which carry an [`ErrorText`]; data-path statuses are those of
 /// [`Status`](super::Status).

@@ -63,6 +63,7 @@
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 mod cell;
+mod pace;
 mod ring;
 mod shared;
 mod wake;

@@ -6,12 +6,16 @@
 //! messages put their bytes, contiguously, into the lane's data ring. Both sides compute where from the lengths alone;
 //! no offset crosses.
 //!
-//! The receiver publishes how far it has read on a line of its own, and only every quarter of a lane, so that the
-//! sender's cached copy is nearly always good enough.
+//! The receiver publishes how far it has read on a line of its own, and only every quarter of a lane's slots or sixteenth of its data
+//! ring, so that the sender's cached copy is nearly always good enough.
+//!
+//! The data ring is as large as a second cache, on purpose: in a smaller one each line would be stored while the receiver's cache
+//! still holds it from the last round, and taking it away from there costs more than fetching it from the cache that both share.
 //!
 //! Everything here is memory-safe against a peer that writes nonsense: positions are masked and lengths checked.
 
 use crate::cell::{Area, INLINE, Payload};
+use crate::pace::Pace;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::PeerId;
 use lapis_core::transport::lane::{self, ReceiveLane, SendLane};
@@ -40,11 +44,26 @@ pub(crate) struct Corrupt {
     pub(crate) len: usize,
 }
 
-/// Where `len` bytes go that may not wrap: at `pos` or, if they would not fit before the end, at the next beginning.
+/// Where `len` bytes go that may not wrap: at `pos` or, if they would pass the end of their part of the ring, at the next beginning.
+///
+/// Long messages may lie anywhere in a data ring. Shorter ones keep to its first quarter, which stays in the second cache, and which is
+/// all of it that takes memory as long as nobody sends long ones.
 #[inline(always)]
 fn place<const DATA: usize>(pos: u64, len: usize) -> u64 {
-    let room = DATA - (pos as usize & (DATA - 1));
-    if len > room { pos + room as u64 } else { pos }
+    let at = pos as usize & (DATA - 1);
+    let end = if len < long::<DATA>() { DATA / 4 } else { DATA };
+    if at + len > end { pos + (DATA - at) as u64 } else { pos }
+}
+
+/// From which length on a message is a long one.
+const fn long<const DATA: usize>() -> usize {
+    DATA / 128
+}
+
+/// Data bytes that the receiver has read but not given back, at most. A short message that steps over three quarters of the ring must
+/// find room all the same once everything before it has been read.
+const fn kept<const DATA: usize>() -> usize {
+    DATA / 16
 }
 
 /// The position after a message of `len` bytes at `start`. Every message begins on a cache line.
@@ -69,7 +88,10 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
     /// # Safety
     /// The three pointers name a lane of this shape that outlives the result, and nobody else sends in it.
     pub(crate) unsafe fn attach(slots: *const Slot, control: *const Control, data: Area) -> Self {
-        const { assert!(SLOTS.is_power_of_two() && DATA.is_power_of_two() && DATA.is_multiple_of(64)) };
+        const {
+            assert!(SLOTS.is_power_of_two() && DATA.is_power_of_two() && DATA.is_multiple_of(64));
+            assert!(kept::<DATA>() + DATA / 4 * 3 + 2 * long::<DATA>() <= DATA);
+        }
         // SYNC: pairs with the Release stores of the receiver's `release`.
         // SAFETY: the caller's promise.
         let (head, data_head) = unsafe {
@@ -163,7 +185,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
     /// # Safety
     /// The lane is attached.
     #[inline]
-    pub(crate) unsafe fn data_room(&mut self, len: usize) -> Option<*mut u8> {
+    pub(crate) unsafe fn data_room(&mut self, len: usize, pace: &mut Pace) -> Option<*mut u8> {
         if len > DATA / 4 {
             return None;
         }
@@ -172,7 +194,8 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
         if end.wrapping_sub(self.data_limit) as i64 > 0 {
             // SYNC: pairs with the Release store of `release`.
             // SAFETY: the caller's promise.
-            let tail = unsafe { (*self.control).data_tail.load(Ordering::Acquire) };
+            let read = || unsafe { (*self.control).data_tail.load(Ordering::Acquire) };
+            let tail = pace.watch(self.data_limit.wrapping_sub(DATA as u64), read);
             self.data_limit = tail.wrapping_add(DATA as u64);
             if end.wrapping_sub(self.data_limit) as i64 > 0 {
                 return None;
@@ -347,7 +370,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
     #[inline(always)]
     pub(crate) fn release(&mut self) {
         if self.next_position().wrapping_sub(self.released) >= (SLOTS as u64).div_ceil(4)
-            || self.data_next.wrapping_sub(self.data_released) >= DATA as u64 / 4
+            || self.data_next.wrapping_sub(self.data_released) >= kept::<DATA>() as u64
         {
             self.release_now();
         }
