@@ -401,3 +401,58 @@ impl<const SLOTS: usize, const DATA: usize> Drop for LaneRx<SLOTS, DATA> {
 unsafe impl<const S: usize, const D: usize> Send for LaneTx<S, D> {}
 // SAFETY: as above.
 unsafe impl<const S: usize, const D: usize> Send for LaneRx<S, D> {}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Slots and bytes of the data ring: messages from 256 bytes on are long ones, and the longest have 8 KiB.
+    const SLOTS: usize = 64;
+    const DATA: usize = 32 << 10;
+
+    #[test]
+    fn whatever_lengths_come_there_is_room_once_everything_was_read() {
+        // SAFETY: zeroes are slots that nobody has written and a line on which nothing was told.
+        let (slots, control): (Box<[Slot; SLOTS]>, Box<Control>) =
+            unsafe { (Box::new(std::mem::zeroed()), Box::new(std::mem::zeroed())) };
+        let mut data = vec![[0u64; 8]; DATA / 64];
+        let area = Area(data.as_mut_ptr().cast());
+        // SAFETY: the lane outlives both ends, of which there is one each.
+        let (mut tx, mut rx) = unsafe {
+            (
+                LaneTx::<SLOTS, DATA>::attach(slots.as_ptr(), &raw const *control, area),
+                LaneRx::<SLOTS, DATA>::attach(slots.as_ptr(), &raw const *control, area, DATA),
+            )
+        };
+        let (mut seed, mut pace) = (7u64, Pace::default());
+        for i in 0..100_000u32 {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let most = if i % 3 == 0 { DATA / 4 } else { long::<DATA>() };
+            let len = INLINE + 1 + (seed >> 40) as usize % (most - INLINE);
+            assert!(tx.has_room() || tx.refresh(), "no slot for message {i}");
+            // SAFETY: there is a slot.
+            let place = unsafe { tx.data_room(len, &mut pace) };
+            let place = place.unwrap_or_else(|| panic!("no room for message {i} of {len} bytes"));
+            // SAFETY: the place has `len` bytes.
+            unsafe {
+                place.write_bytes(i as u8, len);
+                tx.publish(len);
+            }
+            let (at, got) = rx.next().unwrap().unwrap();
+            // SAFETY: the message stays until it is released.
+            let bytes = unsafe { std::slice::from_raw_parts(at, got) };
+            assert!(got == len && bytes.iter().all(|b| *b == i as u8), "message {i} is damaged");
+            rx.release();
+        }
+    }
+
+    #[test]
+    fn short_messages_keep_to_the_first_quarter() {
+        let mut pos = 0;
+        for len in (185..255).cycle().take(10_000) {
+            let at = place::<DATA>(pos, len);
+            assert!(at >= pos && at as usize % DATA + len <= DATA / 4, "{len} bytes at {at}");
+            pos = after(at, len);
+        }
+    }
+}
