@@ -330,7 +330,7 @@ variables! {
         group: SharedMemory,
         kind: choice::<ShmCopy>(),
         help: "How shared memory moves large messages: by cross-memory attach or by two copies",
-        more: "auto tries cross-memory attach and copies twice where the system refuses it.",
+        more: "auto: puts and gets by cross-memory attach, or by two copies where the system refuses it; active messages by two copies, which take half the time since both tasks copy at once. cma: all by cross-memory attach. double: all by two copies.",
         source: "Lapis",
     }
     shm_heap: u64 = "LAPIS_SHM_HEAP", "4G" {
