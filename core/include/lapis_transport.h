@@ -47,6 +47,7 @@ extern "C" {
 #define LAPIS_CAP_SELF_ONLY    (UINT64_C(1) << 36)
 #define LAPIS_CAP_LOCAL_ONLY   (UINT64_C(1) << 37)
 #define LAPIS_CAP_LENT_PAGES   (UINT64_C(1) << 38) /* takes LAPIS_BATCH_LENT */
+#define LAPIS_CAP_FAST_PACKETS (UINT64_C(1) << 39) /* packets beat the target's zero-copy get */
 
 /* What calls answer. Data-path calls: DONE, IN_PROGRESS, AGAIN or an error; set-up calls: DONE (or AGAIN) or an error. */
 enum {

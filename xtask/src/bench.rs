@@ -19,8 +19,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let dgsp = args.runner.first().is_some_and(|first| first == "dgsp");
     let packages = workspace::packages()?;
     let mut build = vec!["build", "--release", "--quiet"];
-    let programs: &[&str] =
-        if dgsp { &["lapis-dgsp-tool", "lapis-bench"] } else { &["lapirun", "lapis-perf", "lapis-bench"] };
+    let programs: &[&str] = if dgsp {
+        &["lapis-dgsp-tool", "lapis-bench"]
+    } else {
+        &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi"]
+    };
     // What is measured must be as fresh as what measures it; plugins and launcher are separate artefacts.
     let measured = |p: &&workspace::Package| {
         !dgsp && p.place().starts_with("transports/") && p.targets_of("cdylib").next().is_some()
@@ -28,6 +31,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     for package in packages.iter().filter(measured) {
         build.extend(["-p", &package.name]);
+    }
+    if !dgsp {
+        build.extend(["--lib", "--bins", "--example", "overhead"]);
     }
     sh::run(&mut sh::cargo(build))?;
     let mut runner = sh::ours(workspace::target_dir().join("release/lapis-bench"));

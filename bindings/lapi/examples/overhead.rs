@@ -1,6 +1,9 @@
 //! What the C entry costs above the Rust call: both do the same operation on the task itself, in turns.
 //!
 //!     cargo run --release -p lapis-lapi --example overhead
+//!
+//! With `--json` it prints the differences of put, read-modify-write and active message as `cargo xtask bench` reads them
+//! (docs/bench-format.md).
 
 use lapi_r::abi::*;
 use lapi_r::exports::*;
@@ -27,29 +30,38 @@ fn compare_with_pauses(
     (mut c, mut c_pause): (impl FnMut(), impl FnMut()),
     (mut rust, mut rust_pause): (impl FnMut(), impl FnMut()),
 ) {
-    let mut results = [Vec::new(), Vec::new()];
+    let mut results = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
-        results[0].push(measure(&mut c, &mut c_pause));
-        results[1].push(measure(&mut rust, &mut rust_pause));
+        let (c, rust) = (measure(&mut c, &mut c_pause), measure(&mut rust, &mut rust_pause));
+        [c, rust, c - rust].iter().zip(&mut results).for_each(|(time, times)| times.push(*time));
     }
-    let [c, rust] = results.map(|mut r| {
-        r.sort_by(f64::total_cmp);
-        r[ROUNDS / 2]
-    });
-    println!("{name:<12} C {c:7.1} ns   Rust {rust:7.1} ns   difference {:5.1} ns", c - rust);
+    results.iter_mut().for_each(|times| times.sort_by(f64::total_cmp));
+    let [c, rust, above] = results.each_ref().map(|times| times[ROUNDS / 2]);
+    if !std::env::args().any(|word| word == "--json") {
+        println!("{name:<12} C {c:7.1} ns   Rust {rust:7.1} ns   difference {above:5.1} ns");
+    } else if let Some((call, "8")) = name.split_once(' ') {
+        let (least, most) = (results[2][0], results[2][ROUNDS - 1]);
+        println!(
+            r#"{{"bench":"c_call","peer":"lapis","transport":"C","size":8,"value":{above:.2},"unit":"ns","min":{least:.2},"max":{most:.2},"samples":{ROUNDS},"memory":"{call}","note":"C {c:.1}, Rust {rust:.1}"}}"#
+        );
+    }
 }
 
+/// Nanoseconds per call in the median burst: what else runs on the machine lengthens a few of them a lot.
 fn measure(call: &mut impl FnMut(), pause: &mut impl FnMut()) -> f64 {
-    let mut nanoseconds = 0;
-    for _ in 0..CALLS / BURST {
-        let start = Instant::now();
-        for _ in 0..BURST {
-            call();
-        }
-        nanoseconds += start.elapsed().as_nanos();
-        pause();
-    }
-    nanoseconds as f64 / f64::from(CALLS / BURST * BURST)
+    let mut bursts: Vec<u128> = (0..CALLS / BURST)
+        .map(|_| {
+            let start = Instant::now();
+            for _ in 0..BURST {
+                call();
+            }
+            let took = start.elapsed().as_nanos();
+            pause();
+            took
+        })
+        .collect();
+    bursts.sort_unstable();
+    bursts[bursts.len() / 2] as f64 / f64::from(BURST)
 }
 
 unsafe extern "C" fn nothing(
@@ -109,7 +121,7 @@ fn main() -> Result<(), lapis_core::Error> {
             },
         );
         compare(
-            "rmw64",
+            "rmw64 8",
             || {
                 rmw(hndl, FETCH_AND_ADD, 0, to.cast(), &raw mut one, previous, counter_pointer.cast());
             },

@@ -11,7 +11,7 @@
 //!
 //! let env = Environment::from_pairs([("LAPIS_EAGER_MAX", "4K")]);
 //! let (config, warnings) = Config::from_env(&env)?;
-//! assert_eq!(config.eager_max.get(), &4096);
+//! assert_eq!(config.eager_max.get(), &Some(4096));
 //! assert_eq!(config.eager_max.origin(), Origin::Environment);
 //! assert!(warnings.is_empty());
 //! # Ok::<(), lapis_core::config::ConfigError>(())

@@ -143,11 +143,11 @@ variables! {
         more: "A direct copy in pieces of at most 32 MB where the transport has one. If a step fails, packets are used. Flags of LAPI_Xfer decide for one message.",
         source: "LAPI Guide, table 38",
     }
-    eager_max: u64 = "LAPIS_EAGER_MAX", "16K" {
+    eager_max: Option<u64> = "LAPIS_EAGER_MAX", unset {
         group: Transfer,
         kind: number(Unit::Bytes, 0, 1 << 30),
-        help: "Largest message whose data is sent without asking the target first",
-        more: "Larger messages wait for the target to fetch them where the transport can do that.",
+        help: "Largest active message whose data is sent without asking the target first",
+        more: "Larger messages wait for the target to fetch them where the transport can do that. Without it the transport decides: through shared memory every message is sent, since two copies side by side take half the time of the target's one, unless LAPIS_SHM_COPY=cma; elsewhere messages up to 16K are.",
         source: "Lapis",
     }
     notimeout: bool = "MP_DEBUG_NOTIMEOUT", "no" {
@@ -330,7 +330,7 @@ variables! {
         group: SharedMemory,
         kind: choice::<ShmCopy>(),
         help: "How shared memory moves large messages: by cross-memory attach or by two copies",
-        more: "auto tries cross-memory attach and copies twice where the system refuses it.",
+        more: "auto: puts and gets by cross-memory attach, or by two copies where the system refuses it; active messages by two copies, which take half the time since both tasks copy at once. cma: all by cross-memory attach. double: all by two copies.",
         source: "Lapis",
     }
     shm_heap: u64 = "LAPIS_SHM_HEAP", "4G" {

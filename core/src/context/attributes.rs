@@ -108,13 +108,4 @@ impl Context {
         target < self.shared.tasks
             && state.link_to(target).is_some_and(|l| l.caps().intersects(Caps::LOCAL_ONLY | Caps::SELF_ONLY))
     }
-
-    /// Messages whose sending and whose receiving has ended so far, for interfaces that watch for either.
-    #[doc(alias = "LAPI_Msgpoll")]
-    pub fn ended_messages(&self) -> (u64, u64) {
-        let _held = self.guard();
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
-        (state.ended_sends, state.ended_receives)
-    }
 }

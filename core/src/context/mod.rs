@@ -10,6 +10,7 @@ mod local;
 mod machine;
 mod memory;
 mod peers;
+mod poll;
 mod progress;
 mod refused;
 mod region;

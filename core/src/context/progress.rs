@@ -38,16 +38,6 @@ impl Sleepers {
 }
 
 impl Context {
-    /// Looks once at every transport and handles what is there.
-    ///
-    /// Inside a handler that runs inline this does nothing: the packet being handled would be lost.
-    #[doc(alias = "LAPI_Probe")]
-    pub fn progress(&self) -> Result<Polled> {
-        self.usable()?;
-        let _held = self.guard();
-        Ok(Polled { events: self.progress_locked() })
-    }
-
     /// A look at everything, with the lock held.
     #[inline(never)]
     pub(crate) fn progress_locked(&self) -> usize {

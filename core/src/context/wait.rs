@@ -196,7 +196,7 @@ pub(crate) struct Idle {
 
 impl Idle {
     #[inline(always)]
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { looks: 0, since: None }
     }
 

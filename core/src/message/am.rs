@@ -16,6 +16,9 @@ use zerocopy::IntoBytes;
 /// Messages up to this length try the shortest path first.
 pub(crate) const SHORT: u64 = 4096;
 
+/// Longest message that is sent without asking the target, where neither the user nor the transport says otherwise.
+const EAGER: u64 = 16 << 10;
+
 /// Bytes that an interface may add to a user header for its own use.
 const INTERFACE_ROOM: usize = 32;
 
@@ -289,7 +292,12 @@ impl Context {
             return Err(self.link_failed(target, Status::PeerDown));
         };
         let config = &self.shared.config;
-        let way = way_of(link, Caps::GET_ZCOPY, len, config.eager_max.get() + 1, bulk, config);
+        let from = match config.eager_max.get() {
+            Some(most) => most + 1,
+            None if link.caps().contains(Caps::FAST_PACKETS) => u64::MAX,
+            None => EAGER + 1,
+        };
+        let way = way_of(link, Caps::GET_ZCOPY, len, from, bulk, config);
         let number = self.next_message(target);
         let mut header = Header::new(Kind::AmFirst, number, handler).with_target_counter(target_counter);
         header.user_header = user_header.len() as u16;
@@ -335,9 +343,7 @@ impl Context {
         loop {
             // SAFETY: the lock is held; the source is valid by the caller's promise.
             let status = unsafe {
-                self.try_packet_with(self.state(), target, &header, user_header, first as usize, |out| {
-                    source.read(0, out);
-                })
+                self.try_packet_of(self.state(), target, &header, user_header, &mut source, 0, first)
             };
             match status {
                 Status::Done => break,

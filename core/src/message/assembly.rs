@@ -88,8 +88,9 @@ impl Context {
     pub(crate) fn fragment(&self, source: PeerId, message: u32, position: u64, data: &[u8]) {
         // SAFETY: the lock is held; the reference ends before a layout is written.
         let state = unsafe { self.state() };
-        let Some(assembly) = state.assemblies.started.get_mut(&(source, message)) else {
-            if !state.assemblies.keep_early((source, message), position, data) {
+        let key = (source, message);
+        let Some(assembly) = state.assemblies.started.get_mut(&key) else {
+            if !state.assemblies.keep_early(key, position, data) {
                 tracing::warn!(
                     source,
                     message,
@@ -118,7 +119,11 @@ impl Context {
         }
         // SAFETY: within the `total` bytes that the header handler vouched for.
         unsafe { assembly.destination.write(position, data) };
-        self.finish_if_complete(source, message);
+        if assembly.received >= assembly.total
+            && let Some(assembly) = state.assemblies.started.remove(&key)
+        {
+            self.arrived(source, assembly.arrival);
+        }
     }
 
     /// A layout may run functions of the program's: it is taken out of our state meanwhile.

@@ -1,6 +1,7 @@
 //! One packet on its way: the right flavour, and what to do when there is no room.
 
-use super::State;
+use super::am::bytes;
+use super::{Source, State};
 use crate::Context;
 use crate::context::PeerState;
 use crate::error::{Error, Result};
@@ -76,6 +77,36 @@ impl Context {
             state.count_sent(peer, len);
         }
         status
+    }
+
+    /// Tries to send one packet that carries `len` bytes of a source, from `position` on.
+    ///
+    /// # Safety
+    /// The source's memory is valid, and the bytes lie within its length.
+    #[allow(clippy::too_many_arguments, reason = "the parts of one packet")]
+    pub(crate) unsafe fn try_packet_of(
+        &self,
+        state: &mut State,
+        peer: PeerId,
+        header: &Header,
+        user: &[u8],
+        source: &mut Source,
+        position: u64,
+        len: u64,
+    ) -> Status {
+        match source {
+            Source::Contiguous(from, _) => {
+                // SAFETY: the caller's promise.
+                let data = unsafe { bytes(from.wrapping_add(position as usize), len) };
+                self.try_packet(state, peer, header, user, data)
+            }
+            Source::Gather(layout, _) => {
+                self.try_packet_with(state, peer, header, user, len as usize, |out| {
+                    // SAFETY: the caller's promise.
+                    unsafe { layout.read(position, out) };
+                })
+            }
+        }
     }
 
     /// Sends one packet, waiting for room if need be: inside a handler, where waiting is impossible, a copy is deferred.

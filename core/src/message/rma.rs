@@ -215,10 +215,18 @@ impl Context {
         header.total = len;
         // SAFETY: the lock is held and the reference ends here.
         let part = unsafe { self.state() }.first_part(target, &source, room);
-        let mut first = vec![0; part as usize];
-        // SAFETY: the caller's promise.
-        unsafe { source.read(0, &mut first) };
-        self.send_packet(target, &header, &[], &first)?;
+        let mut copied = Vec::new();
+        let first = match &mut source {
+            // SAFETY: the caller's promise.
+            Source::Contiguous(from, _) => unsafe { bytes(*from, part) },
+            Source::Gather(layout, _) => {
+                copied.resize(part as usize, 0);
+                // SAFETY: the caller's promise.
+                unsafe { layout.read(0, &mut copied) };
+                &copied
+            }
+        };
+        self.send_packet(target, &header, &[], first)?;
         // SAFETY: the caller's promise.
         let copy = unsafe { self.keep_copy(target, &mut source, 0, &mut origin) };
         // SAFETY: the lock is held.

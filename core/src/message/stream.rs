@@ -35,6 +35,14 @@ pub(crate) struct Outgoing {
     pub(crate) copy: Option<Box<[u8]>>,
 }
 
+/// How far a message's packets got.
+enum Pushed {
+    All,
+    TurnOver,
+    NoRoom,
+    Failed(Error),
+}
+
 /// Rendezvous data on its way in.
 pub(crate) struct Pull {
     pub(crate) peer: PeerId,
@@ -124,17 +132,32 @@ impl Context {
     fn advance_outgoing(&self) {
         // SAFETY: the lock is held; the reference is renewed after every notification.
         let turns = unsafe { self.state() }.outgoing.len();
+        // A peer without room: whatever else is for it waits where it stands.
+        let (mut at, mut full) = (0, None);
         for _ in 0..turns {
             // SAFETY: as above.
-            let Some(mut out) = unsafe { self.state() }.outgoing.pop_front() else { return };
+            let state = unsafe { self.state() };
+            match state.outgoing.get(at) {
+                Some(next) if full == Some(next.peer) => {
+                    at += 1;
+                    continue;
+                }
+                _ => {}
+            }
+            let Some(mut out) = state.outgoing.remove(at) else { return };
             // SAFETY: as above; layouts run no call of ours.
-            let outcome = unsafe { self.push_packets(self.state(), &mut out) };
-            match outcome {
-                None => {
+            match unsafe { self.push_packets(self.state(), &mut out) } {
+                Pushed::TurnOver => {
                     // SAFETY: as above.
                     unsafe { self.state() }.outgoing.push_back(out);
                 }
-                Some(Ok(())) => {
+                Pushed::NoRoom => {
+                    full = Some(out.peer);
+                    // SAFETY: as above.
+                    unsafe { self.state() }.outgoing.insert(at, out);
+                    at += 1;
+                }
+                Pushed::All => {
                     // SAFETY: as above.
                     let state = unsafe { self.state() };
                     state.copies -= usize::from(out.copy.is_some());
@@ -143,7 +166,7 @@ impl Context {
                         origin.tell(self, out.peer, Ok(()));
                     }
                 }
-                Some(Err(error)) => {
+                Pushed::Failed(error) => {
                     // What of it is out need not be read again, now that it comes to nothing.
                     self.settle_loans(out.peer, |loan| loan.message == out.message);
                     // SAFETY: as above.
@@ -161,21 +184,27 @@ impl Context {
         }
     }
 
-    /// Sends packets of a message until it is out (`Some`), or its turn ends or there is no room (`None`).
-    fn push_packets(&self, state: &mut State, out: &mut Outgoing) -> Option<Result<(), Error>> {
+    /// Sends packets of a message until it is out, its turn ends or there is no room.
+    fn push_packets(&self, state: &mut State, out: &mut Outgoing) -> Pushed {
         let peer = out.peer;
         if state.peers[peer as usize].state == PeerState::Down {
-            return Some(Err(state.peers[peer as usize].refusal(peer)));
+            return Pushed::Failed(state.peers[peer as usize].refusal(peer));
         }
         if state.link_to(peer).is_none() {
-            return Some(Err(state.peers[peer as usize].refusal(peer)));
+            return Pushed::Failed(state.peers[peer as usize].refusal(peer));
         }
         let most = (state.room_to(peer) - MAX_HEADER) as u64;
         let total = out.source.len();
         let turn = state.engine_to(peer).map_or(TURN, |(_, datagrams)| datagrams.batch() * BATCHES);
+        // An answer's memory is not ours to keep, for nobody is told when it is free; a copy goes with its message.
+        let lends = matches!(out.source, Source::Contiguous(..))
+            && state.engine_to(peer).is_some()
+            && out.answer_to.is_none()
+            && out.copy.is_none()
+            && !(out.origin.is_none() && out.completion == 0);
         for _ in 0..turn {
             if out.position == total {
-                return Some(Ok(()));
+                return Pushed::All;
             }
             let n = match out.source.packet_bytes(most, total - out.position) {
                 // No atom fits: only a transport with tiny packets comes here.
@@ -187,47 +216,37 @@ impl Context {
                 Some(operation) => Header::new(Kind::GetData, out.message, operation),
             };
             header.extra[0] = out.position;
-            if let (Source::Contiguous(from, _), true) = (&out.source, state.has_engines())
-                && state.engine_to(peer).is_some()
-            {
-                // SAFETY: whoever started the message promised that its source is valid until it is told otherwise.
-                let at = unsafe { from.add(out.position as usize) };
-                // An answer's memory is not ours to keep, for nobody is told when it is free; a copy goes with its message.
-                let told = out.answer_to.is_none()
-                    && out.copy.is_none()
-                    && !(out.origin.is_none() && out.completion == 0);
-                let status = if told && state.may_lend(peer, total, out.position + n) {
-                    let token = state.loans.lend(peer, out.message, out.completion);
-                    let body = RawSlice { ptr: at.cast_mut(), len: n as usize };
-                    // SAFETY: the loan keeps whoever started the message from being told before its end.
-                    let status = unsafe { self.lend_datagram(state, peer, &header, body, token) };
-                    if status != Status::Done {
-                        state.loans.take_back(token);
-                    }
-                    status
+            // SAFETY: whoever started the message promised that its source is valid until it is told otherwise.
+            let status = unsafe {
+                if lends && state.may_lend(peer, total, out.position + n) {
+                    self.lend_packet(state, out, &header, n)
                 } else {
-                    // SAFETY: as above.
-                    self.try_packet(state, peer, &header, &[], unsafe { super::am::bytes(at, n) })
-                };
-                match status {
-                    Status::Done => out.position += n,
-                    Status::Again => return None,
-                    other => return Some(Err(self.link_failed(peer, other))),
+                    self.try_packet_of(state, peer, &header, &[], &mut out.source, out.position, n)
                 }
-                continue;
-            }
-            let (source, position) = (&mut out.source, out.position);
-            let status = self.try_packet_with(state, peer, &header, &[], n as usize, |bytes| {
-                // SAFETY: whoever started the message promised that its source is valid until it is told otherwise.
-                unsafe { source.read(position, bytes) };
-            });
+            };
             match status {
                 Status::Done => out.position += n,
-                Status::Again => return None,
-                other => return Some(Err(self.link_failed(peer, other))),
+                Status::Again => return Pushed::NoRoom,
+                other => return Pushed::Failed(self.link_failed(peer, other)),
             }
         }
-        (out.position == total).then_some(Ok(()))
+        if out.position == total { Pushed::All } else { Pushed::TurnOver }
+    }
+
+    /// Sends a packet whose `n` bytes an engine reads from where they are.
+    ///
+    /// # Safety
+    /// The source is contiguous memory, valid until whoever started the message is told that it has ended.
+    unsafe fn lend_packet(&self, state: &mut State, out: &Outgoing, header: &Header, n: u64) -> Status {
+        let Source::Contiguous(from, _) = &out.source else { return Status::Invalid };
+        let body = RawSlice { ptr: from.wrapping_add(out.position as usize).cast_mut(), len: n as usize };
+        let token = state.loans.lend(out.peer, out.message, out.completion);
+        // SAFETY: the loan keeps whoever started the message from being told before its end.
+        let status = unsafe { self.lend_datagram(state, out.peer, header, body, token) };
+        if status != Status::Done {
+            state.loans.take_back(token);
+        }
+        status
     }
 
     /// Moves one slice of the first pull.

@@ -21,6 +21,7 @@
 
 pub mod abi;
 mod chaos;
+pub mod copy;
 mod export;
 mod export_macro;
 mod host;

@@ -54,6 +54,8 @@ bitflags! {
         const LOCAL_ONLY = 1 << 37;
         /// Can send datagrams whose bytes are not copied ([`DatagramBatch::LENT`]).
         const LENT_PAGES = 1 << 38;
+        /// Carries a long active message faster in packets, which both sides copy at once, than by a zero-copy get of the target's.
+        const FAST_PACKETS = 1 << 39;
     }
 }
 

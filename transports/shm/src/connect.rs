@@ -4,6 +4,7 @@ use crate::address::Address;
 use crate::cma::{self, Way};
 use crate::hello::{self, Caller, Credentials, Greeted, Hello, Said};
 use crate::layout::{self, LANES, ManyTx, NONCE_AT, SCRATCH_AT, Tx, member_word};
+use crate::pace::Pace;
 use crate::segment::Segment;
 use crate::send::Out;
 use crate::sys;
@@ -285,6 +286,7 @@ impl Shm {
             attention: &raw const header.attention.0,
             bitmap: &raw const header.bitmap.0,
             bit: if member < LANES { 1 << member } else { 0 },
+            pace: Pace::default(),
         };
         if !self.membarrier {
             // SYNC: seen by ourselves, who need it, in program order.

@@ -17,6 +17,7 @@
 //! * `hello`, `address`, `connect`: getting to know peers. Greetings carry an authenticator keyed with the job's secret,
 //!   and the kernel vouches for the user.
 //! * `send`, `receive`: the data path. A receiver with more than eight senders reads a bitmap instead of every lane.
+//! * `pace`: whether the bytes of long messages go through the caches or past them, as the receiver's core is near or far.
 //! * `cma`: cross-memory attach, tried out on every peer before it is promised.
 //!
 //! Peers are trusted to be of the job, not to be sane: what is read from shared memory is masked or checked before it
@@ -31,12 +32,16 @@
 //! dead for those who have not disconnected it. Where cross-memory attach is refused, `PUT_ZCOPY`, `GET_ZCOPY` and
 //! `ANY_ADDRESS` are missing from the attributes and the note says why.
 //!
+//! Long active messages go in packets (`FAST_PACKETS`), both sides copying at the same time: that takes half as long as the receiver's
+//! `process_vm_readv`, which has to pin each page. Puts and gets, for which the other side need do nothing, go by cross-memory attach.
+//!
 //! # Limits
 //!
-//! * Messages up to 16 KiB; a lane holds 64 messages and 256 KiB of long ones.
+//! * Messages up to 16 KiB; a lane holds 64 messages and 1 MiB of long ones. The pages of that MiB come into being with messages of
+//!   8 KiB and more, those of its first quarter with shorter ones.
 //! * 64 senders with lanes and about 4000 others per receiver. Tasks must share host, network namespace and user.
 //! * One descriptor per peer and six of our own; while connections are made, a few more.
-//! * One segment of address space per peer: 20 MiB and the heap. Where address space is limited the heap shrinks, and
+//! * One segment of address space per peer: 68 MiB and the heap. Where address space is limited the heap shrinks, and
 //!   where a peer's heap does not fit its memory is reached by messages and cross-memory attach only.
 //! * The wake-up descriptor stirs for arrivals after `arm` only, in interrupt mode as well.
 //! * A process number that is reused within the millisecond before a peer's death is noticed could make a zero-copy
@@ -48,7 +53,7 @@
 //! | Variable | Values | Default | Meaning |
 //! |---|---|---|---|
 //! | `LAPIS_SHM_HEAP` | size, K/M/G allowed | 4G (64M on 32 bits) | address space of the heap; pages come with use |
-//! | `LAPIS_SHM_COPY` | `auto`, `cma`, `double` | `auto` | cross-memory attach if it works, always (else an error), never |
+//! | `LAPIS_SHM_COPY` | `auto`, `cma`, `double` | `auto` | cross-memory attach for puts and gets if it works; for active messages, too (an error if it is refused); never |
 //!
 //! # Not tested
 //!
@@ -64,6 +69,7 @@
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 mod cell;
+mod pace;
 mod ring;
 mod shared;
 mod wake;

@@ -1,6 +1,7 @@
 //! The model checker on the very code that ships: `RUSTFLAGS="--cfg loom" cargo test -p lapis-shm --release --lib`.
 
 use crate::cell::{Area, IN_TURN, INLINE, Payload, Watched};
+use crate::pace::Pace;
 use crate::ring::{Control, LaneRx, LaneTx, Line, Slot};
 use crate::shared::{Places, SharedRx, SharedTx};
 use crate::wake::{Attention, Sleeper, look, look_again, take_sleeper};
@@ -68,7 +69,11 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
                     // SAFETY: as the transport does it.
                     unsafe {
                         if tx.has_room() || tx.refresh() {
-                            let place = if len <= INLINE { Some(tx.payload()) } else { tx.data_room(len) };
+                            let place = if len <= INLINE {
+                                Some(tx.payload())
+                            } else {
+                                tx.data_room(len, &mut Pace::default())
+                            };
                             if let Some(place) = place {
                                 place.write_bytes(i as u8 + 1, len);
                                 tx.publish(len);

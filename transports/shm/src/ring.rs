@@ -6,12 +6,16 @@
 //! messages put their bytes, contiguously, into the lane's data ring. Both sides compute where from the lengths alone;
 //! no offset crosses.
 //!
-//! The receiver publishes how far it has read on a line of its own, and only every quarter of a lane, so that the
-//! sender's cached copy is nearly always good enough.
+//! The receiver publishes how far it has read on a line of its own, and only every quarter of a lane's slots or sixteenth of its data
+//! ring, so that the sender's cached copy is nearly always good enough.
+//!
+//! The data ring is as large as a second cache, on purpose: in a smaller one each line would be stored while the receiver's cache
+//! still holds it from the last round, and taking it away from there costs more than fetching it from the cache that both share.
 //!
 //! Everything here is memory-safe against a peer that writes nonsense: positions are masked and lengths checked.
 
 use crate::cell::{Area, IN_TURN, INLINE, Payload};
+use crate::pace::Pace;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::PeerId;
 use lapis_core::transport::lane::{self, ReceiveLane, SendLane, Turn, copy_short};
@@ -47,11 +51,26 @@ pub(crate) struct Corrupt {
     pub(crate) len: usize,
 }
 
-/// Where `len` bytes go that may not wrap: at `pos` or, if they would not fit before the end, at the next beginning.
+/// Where `len` bytes go that may not wrap: at `pos` or, if they would pass the end of their part of the ring, at the next beginning.
+///
+/// Long messages may lie anywhere in a data ring. Shorter ones keep to its first quarter, which stays in the second cache, and which is
+/// all of it that takes memory as long as nobody sends long ones.
 #[inline(always)]
 fn place<const DATA: usize>(pos: u64, len: usize) -> u64 {
-    let room = DATA - (pos as usize & (DATA - 1));
-    if len > room { pos + room as u64 } else { pos }
+    let at = pos as usize & (DATA - 1);
+    let end = if len < long::<DATA>() { DATA / 4 } else { DATA };
+    if at + len > end { pos + (DATA - at) as u64 } else { pos }
+}
+
+/// From which length on a message is a long one.
+const fn long<const DATA: usize>() -> usize {
+    DATA / 128
+}
+
+/// Data bytes that the receiver has read but not given back, at most. A short message that steps over three quarters of the ring must
+/// find room all the same once everything before it has been read.
+const fn kept<const DATA: usize>() -> usize {
+    DATA / 16
 }
 
 /// The position after a message of `len` bytes at `start`. Every message begins on a cache line.
@@ -76,7 +95,10 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
     /// # Safety
     /// The three pointers name a lane of this shape that outlives the result, and nobody else sends in it.
     pub(crate) unsafe fn attach(slots: *const Slot, control: *const Control, data: Area) -> Self {
-        const { assert!(SLOTS.is_power_of_two() && DATA.is_power_of_two() && DATA.is_multiple_of(64)) };
+        const {
+            assert!(SLOTS.is_power_of_two() && DATA.is_power_of_two() && DATA.is_multiple_of(64));
+            assert!(kept::<DATA>() + DATA / 4 * 3 + 2 * long::<DATA>() <= DATA);
+        }
         // SYNC: pairs with the Release stores of the receiver's `release`.
         // SAFETY: the caller's promise.
         let (head, data_head) = unsafe {
@@ -205,7 +227,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
     /// # Safety
     /// The lane is attached.
     #[inline]
-    pub(crate) unsafe fn data_room(&mut self, len: usize) -> Option<*mut u8> {
+    pub(crate) unsafe fn data_room(&mut self, len: usize, pace: &mut Pace) -> Option<*mut u8> {
         if len > DATA / 4 {
             return None;
         }
@@ -214,7 +236,8 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
         if end.wrapping_sub(self.data_limit) as i64 > 0 {
             // SYNC: pairs with the Release store of `release`.
             // SAFETY: the caller's promise.
-            let tail = unsafe { (*self.control).data_tail.load(Ordering::Acquire) };
+            let read = || unsafe { (*self.control).data_tail.load(Ordering::Acquire) };
+            let tail = pace.watch(self.data_limit.wrapping_sub(DATA as u64), read);
             self.data_limit = tail.wrapping_add(DATA as u64);
             if end.wrapping_sub(self.data_limit) as i64 > 0 {
                 return None;
@@ -432,7 +455,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
     #[inline(always)]
     pub(crate) fn release(&mut self) {
         if self.next_position().wrapping_sub(self.released) >= (SLOTS as u64).div_ceil(4)
-            || self.data_next.wrapping_sub(self.data_released) >= DATA as u64 / 4
+            || self.data_next.wrapping_sub(self.data_released) >= kept::<DATA>() as u64
         {
             self.release_now();
         }
@@ -463,3 +486,58 @@ impl<const SLOTS: usize, const DATA: usize> Drop for LaneRx<SLOTS, DATA> {
 unsafe impl<const S: usize, const D: usize> Send for LaneTx<S, D> {}
 // SAFETY: as above.
 unsafe impl<const S: usize, const D: usize> Send for LaneRx<S, D> {}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Slots and bytes of the data ring: messages from 256 bytes on are long ones, and the longest have 8 KiB.
+    const SLOTS: usize = 64;
+    const DATA: usize = 32 << 10;
+
+    #[test]
+    fn whatever_lengths_come_there_is_room_once_everything_was_read() {
+        // SAFETY: zeroes are slots that nobody has written and a line on which nothing was told.
+        let (slots, control): (Box<[Slot; SLOTS]>, Box<Control>) =
+            unsafe { (Box::new(std::mem::zeroed()), Box::new(std::mem::zeroed())) };
+        let mut data = vec![[0u64; 8]; DATA / 64];
+        let area = Area(data.as_mut_ptr().cast());
+        // SAFETY: the lane outlives both ends, of which there is one each.
+        let (mut tx, mut rx) = unsafe {
+            (
+                LaneTx::<SLOTS, DATA>::attach(slots.as_ptr(), &raw const *control, area),
+                LaneRx::<SLOTS, DATA>::attach(slots.as_ptr(), &raw const *control, area, DATA),
+            )
+        };
+        let (mut seed, mut pace) = (7u64, Pace::default());
+        for i in 0..100_000u32 {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let most = if i % 3 == 0 { DATA / 4 } else { long::<DATA>() };
+            let len = INLINE + 1 + (seed >> 40) as usize % (most - INLINE);
+            assert!(tx.has_room() || tx.refresh(), "no slot for message {i}");
+            // SAFETY: there is a slot.
+            let place = unsafe { tx.data_room(len, &mut pace) };
+            let place = place.unwrap_or_else(|| panic!("no room for message {i} of {len} bytes"));
+            // SAFETY: the place has `len` bytes.
+            unsafe {
+                place.write_bytes(i as u8, len);
+                tx.publish(len);
+            }
+            let (at, got) = rx.next().unwrap().unwrap();
+            // SAFETY: the message stays until it is released.
+            let bytes = unsafe { std::slice::from_raw_parts(at, got) };
+            assert!(got == len && bytes.iter().all(|b| *b == i as u8), "message {i} is damaged");
+            rx.release();
+        }
+    }
+
+    #[test]
+    fn short_messages_keep_to_the_first_quarter() {
+        let mut pos = 0;
+        for len in (185..255).cycle().take(10_000) {
+            let at = place::<DATA>(pos, len);
+            assert!(at >= pos && at as usize % DATA + len <= DATA / 4, "{len} bytes at {at}");
+            pos = after(at, len);
+        }
+    }
+}

@@ -4,6 +4,7 @@ use crate::cell::{IN_TURN, INLINE};
 use crate::connect::State;
 use crate::hello;
 use crate::layout::{ManyTx, Tx};
+use crate::pace::Pace;
 use crate::sys;
 use crate::transport::Shm;
 use crate::wake::{self, Attention, BITMAP, CLOSED, FENCE, NEEDY, SLEEP};
@@ -23,6 +24,7 @@ pub(crate) struct Out {
     pub(crate) bit: u64,
     /// In place of a lane.
     pub(crate) many: Option<ManyTx>,
+    pub(crate) pace: Pace,
 }
 
 // SAFETY: the pointers name shared memory made for many threads.
@@ -30,7 +32,14 @@ unsafe impl Send for Out {}
 
 impl Out {
     pub(crate) fn closed() -> Self {
-        Self { lane: Tx::closed(), attention: std::ptr::null(), bitmap: std::ptr::null(), bit: 0, many: None }
+        Self {
+            lane: Tx::closed(),
+            attention: std::ptr::null(),
+            bitmap: std::ptr::null(),
+            bit: 0,
+            many: None,
+            pace: Pace::default(),
+        }
     }
 }
 
@@ -69,7 +78,7 @@ impl Outbox {
     /// Changes how a peer is sent to.
     pub(crate) fn set(&mut self, dense: usize, new: Out) {
         let out = &mut self.outs[dense];
-        let Out { mut lane, attention, bitmap, bit, many } = new;
+        let Out { mut lane, attention, bitmap, bit, many, pace } = new;
         lane.set_attention(if attention.is_null() {
             std::ptr::null()
         } else {
@@ -77,7 +86,7 @@ impl Outbox {
             unsafe { &raw const (*attention).word }
         });
         out.lane.replace(lane);
-        (out.attention, out.bitmap, out.bit, out.many) = (attention, bitmap, bit, many);
+        (out.attention, out.bitmap, out.bit, out.many, out.pace) = (attention, bitmap, bit, many, pace);
     }
 }
 
@@ -114,9 +123,11 @@ impl Shm {
             return if news != 0 { self.attend(dense, news) } else { Status::Done };
         }
         if len > INLINE || !out.lane.has_room() {
-            let mut pack = |into: &mut [u8]| {
-                into[..head.len()].copy_from_slice(head);
-                into[head.len()..].copy_from_slice(body);
+            let mut pack = |pace: &Pace, into: &mut [u8]| {
+                debug_assert_eq!(into.len(), len);
+                // SAFETY: `into` has room for both. Long bodies get places in data rings, in which messages begin at cache lines and
+                // have the last one to themselves.
+                unsafe { pace.store(head, body, into.as_mut_ptr()) };
             };
             return self.send_slow(dense, len, &mut pack);
         }
@@ -140,11 +151,11 @@ impl Shm {
         pack: &mut dyn FnMut(&mut [u8]),
     ) -> Status {
         let Some(dense) = self.outbox.find(peer) else { return Status::Invalid };
-        self.send_slow(dense, len, pack)
+        self.send_slow(dense, len, &mut |_, into| pack(into))
     }
 
     /// Everything but the short message in a lane with room.
-    fn send_slow(&mut self, dense: usize, len: usize, pack: &mut dyn FnMut(&mut [u8])) -> Status {
+    fn send_slow(&mut self, dense: usize, len: usize, pack: &mut dyn FnMut(&Pace, &mut [u8])) -> Status {
         if len > crate::layout::MAX_MESSAGE {
             return Status::Invalid;
         }
@@ -154,7 +165,7 @@ impl Shm {
             // SAFETY: the place has `len` bytes which are ours until `publish`. The slice is a reference to shared
             // memory only as far as the callback's contract demands one; the receiver does not look at it.
             unsafe {
-                pack(std::slice::from_raw_parts_mut(place, len));
+                pack(&out.pace, std::slice::from_raw_parts_mut(place, len));
                 many.publish(pos, len);
             }
         } else {
@@ -166,10 +177,10 @@ impl Shm {
                 let place = if len <= INLINE {
                     out.lane.payload()
                 } else {
-                    let Some(place) = out.lane.data_room(len) else { return Status::Again };
+                    let Some(place) = out.lane.data_room(len, &mut out.pace) else { return Status::Again };
                     place
                 };
-                pack(std::slice::from_raw_parts_mut(place, len));
+                pack(&out.pace, std::slice::from_raw_parts_mut(place, len));
                 out.lane.publish(len);
             }
         }

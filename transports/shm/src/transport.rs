@@ -154,6 +154,7 @@ impl Transport for Shm {
         .union(Caps::RELIABLE)
         .union(Caps::ORDERED)
         .union(Caps::ANY_ADDRESS)
+        .union(Caps::FAST_PACKETS)
         .union(Caps::PEER_FAILURE)
         .union(Caps::LOCAL_ONLY);
     type Waiter = ShmWaiter;
@@ -235,6 +236,9 @@ impl Transport for Shm {
 
     fn attributes(&self) -> Attributes {
         let mut caps = Self::CAPS;
+        if self.copying == Copying::Attach {
+            caps -= Caps::FAST_PACKETS;
+        }
         let mut note = format!("heap of {} MiB", self.heap.len() >> 20);
         if let Some(why) = &self.no_attach {
             caps -= Caps::PUT_ZCOPY | Caps::GET_ZCOPY | Caps::ANY_ADDRESS;

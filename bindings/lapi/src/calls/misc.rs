@@ -88,25 +88,14 @@ fn poll(instance: &Instance, cnt: c_uint) -> Outcome<lapi_msg_state_t> {
         std::thread::yield_now();
         return Ok(LAPI_POLLING_NET);
     }
-    let looped = poll_locked(context, cnt);
+    let ended = context.poll_for_messages(cnt);
     context.unlock();
-    looped.map_err(failure::of)
-}
-
-fn poll_locked(context: &lapis_core::Context, cnt: c_uint) -> lapis_core::Result<lapi_msg_state_t> {
-    let before = context.ended_messages();
-    for _ in 0..cnt.max(1) {
-        context.progress()?;
-        let after = context.ended_messages();
-        let status = match (after.0 != before.0, after.1 != before.1) {
-            (false, false) => continue,
-            (true, false) => LAPI_SEND_COMPLETE,
-            (false, true) => LAPI_RECV_COMPLETE,
-            (true, true) => LAPI_SEND_COMPLETE | LAPI_RECV_COMPLETE | LAPI_BOTH_COMPLETE,
-        };
-        return Ok(status);
-    }
-    Ok(LAPI_DISP_CNTR)
+    Ok(match ended.map_err(failure::of)? {
+        (false, false) => LAPI_DISP_CNTR,
+        (true, false) => LAPI_SEND_COMPLETE,
+        (false, true) => LAPI_RECV_COMPLETE,
+        (true, true) => LAPI_SEND_COMPLETE | LAPI_RECV_COMPLETE | LAPI_BOTH_COMPLETE,
+    })
 }
 
 //= LAPI Guide, LAPI_Msg_string, LAPI_ERR_RET_PTR_NULL and LAPI_ERR_CODE_UNKNOWN

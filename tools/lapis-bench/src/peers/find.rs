@@ -57,6 +57,17 @@ pub(crate) fn lapis_from_c(transport: &str) -> Result<Party, Absent> {
     Ok(Party { name: name.into(), transport: transport.into(), how: How::Program(line) })
 }
 
+/// What Lapis' calls through C cost above the same calls of Rust.
+pub(crate) fn c_calls() -> Result<Party, Absent> {
+    let (name, exe) = ("lapis", std::env::current_exe().unwrap_or_default());
+    let program = exe.parent().unwrap_or(Path::new(".")).join("examples/overhead");
+    if !program.is_file() {
+        let why = format!("{} is not there (cargo xtask bench builds it)", program.display());
+        return Err(Absent { name: "C above Rust".into(), why });
+    }
+    Ok(Party { name: name.into(), transport: "C above Rust,".into(), how: How::Calls(Line::new([program])) })
+}
+
 /// The peers over shared memory (`shm`), or over loopback sockets (`udp`: most of them have no UDP, so TCP as well).
 pub(crate) fn peers(transport: &str) -> Found {
     let sockets = transport != "shm";

@@ -11,7 +11,10 @@ use lapis_bench::record::Record;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(crate) use find::{Absent, lapis, lapis_from_c, packers, peers};
+pub(crate) use find::{Absent, c_calls, lapis, lapis_from_c, packers, peers};
+
+/// The bench that [`How::Calls`] has, and nobody else.
+pub(crate) const C_CALL: &str = "c_call";
 
 /// One party.
 pub(crate) struct Party {
@@ -28,6 +31,8 @@ pub(crate) enum How {
     Program(Line),
     /// `lapis-perf` under `lapirun`.
     Lapis(Line),
+    /// What calls through C cost above those of Rust: a program that measures one task alone.
+    Calls(Line),
     /// `fi_pingpong`: a server, a client, a table to read.
     Pingpong(Line),
     /// `ucx_perftest`: a server, a client, a table to read.
@@ -49,6 +54,9 @@ impl Party {
 
     /// Measures. No record is a normal answer: not every party has every bench.
     pub(crate) fn measure(&self, wish: &Wish<'_>) -> Result<Vec<Record>> {
+        if (wish.bench == C_CALL) != matches!(self.how, How::Calls(_)) {
+            return Ok(Vec::new());
+        }
         let sizes = wish.sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
         let milliseconds = wish.budget.as_millis().to_string();
         // Start-up of a launcher, growing of batches, then the figures themselves.
@@ -56,6 +64,7 @@ impl Party {
         let text = match &self.how {
             How::Pingpong(line) => return pingpong::measure(self, line, wish, limit),
             How::Perftest(line) => return perftest::measure(self, line, wish, limit),
+            How::Calls(line) => line.clone().args(["--json"]).output(limit)?,
             How::Program(line) => {
                 let line =
                     line.clone().args([&self.name, &self.transport, wish.bench, &sizes, &milliseconds]);

@@ -1,6 +1,7 @@
-//! What the figures are held against: the bars that Lapis over UDP sets itself, and whether a run met them.
+//! What the figures are held against: the bars that Lapis sets itself, and whether a run met them.
 
 use super::rounds::Figure;
+use crate::peers::C_CALL;
 use lapis_bench::table::{Table, figure};
 
 /// One bar.
@@ -13,10 +14,22 @@ pub(crate) struct Bar {
 
 /// The bars of a transport for which this run has figures.
 pub(super) fn of(transport: &str, figures: &[Figure]) -> Vec<Bar> {
-    if transport != "udp" {
-        return Vec::new();
-    }
     let all = Figures(figures);
+    if transport == "udp" { over_udp(&all) } else { through_c(&all) }
+}
+
+/// Nanoseconds that a call through C may cost above the Rust call.
+const C_ABOVE_RUST: f64 = 15.0;
+
+fn through_c(all: &Figures<'_>) -> Vec<Bar> {
+    let calls = all.0.iter().filter(|f| f.bench == C_CALL).map(|f| f.record.value);
+    let wanted = format!("at most {} ns", figure(C_ABOVE_RUST));
+    let what = "8 B put, rmw64 or amsend through C, the dearest, above Rust, ns";
+    let most = calls.reduce(f64::max);
+    most.map(|value| Bar { what, wanted, value, met: value <= C_ABOVE_RUST }).into_iter().collect()
+}
+
+fn over_udp(all: &Figures<'_>) -> Vec<Bar> {
     let mut bars = Vec::new();
     let mut most = |what, value: Option<f64>, bound: f64, unit: &str| {
         let wanted = format!("at most {}{unit}", figure(bound));
@@ -129,5 +142,8 @@ mod tests {
         let seen: Vec<(f64, bool)> = bars.iter().map(|b| (b.value, b.met)).collect();
         assert_eq!(seen, [(1.3, false), (0.9, true)]);
         assert!(of("shm", &figures).is_empty());
+        let calls = [9.0, 16.0, -1.0].map(|ns| figure(C_CALL, latency(C_CALL, ns), "lapis"));
+        let seen: Vec<(f64, bool)> = of("shm", &calls).iter().map(|b| (b.value, b.met)).collect();
+        assert_eq!(seen, [(16.0, false)], "the dearest call decides");
     }
 }

@@ -78,7 +78,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 
     let (mut parties, mut absent) = (Vec::new(), Vec::new());
-    for party in [peers::lapis(&args.transport), peers::lapis_from_c(&args.transport)] {
+    let calls = plan.iter().any(|b| b.name == peers::C_CALL).then(peers::c_calls);
+    let ours = [peers::lapis(&args.transport), peers::lapis_from_c(&args.transport)];
+    for party in ours.into_iter().chain(calls) {
         match party {
             Ok(party) => parties.push(party),
             Err(missing) => absent.push(missing),
@@ -91,7 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let wanted =
         |p: &Party| args.party.is_empty() || args.party.iter().any(|n| p.label().contains(n.as_str()));
-    parties.retain(|p| wanted(p) || matches!(p.how, How::Lapis(_)));
+    parties.retain(|p| wanted(p) || matches!(p.how, How::Lapis(_) | How::Calls(_)));
     absent.iter().for_each(|a| eprintln!("bench: absent: {}: {}", a.name, a.why));
 
     let rounds = args.rounds.unwrap_or(if args.quick { 3 } else { 7 }).max(1);

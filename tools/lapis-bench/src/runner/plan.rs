@@ -1,5 +1,7 @@
 //! Which benches there are, at which sizes, and which floors each is held against.
 
+use crate::peers::C_CALL;
+
 /// One bench.
 pub(crate) struct Bench {
     pub(crate) name: &'static str,
@@ -44,7 +46,7 @@ pub(crate) fn plan(transport: &str, quick: bool) -> Vec<Bench> {
     let lat_floors = pick(message_floors, socket_lat);
     let lat_records = pick(message_records, socket_lat);
     let atomic = pick(&["atomic_add"], socket_lat);
-    vec![
+    let mut plan = vec![
         bench("am_lat", "active message (or send and receive), one way", latency, lat_floors, lat_records),
         bench(
             "am_rate",
@@ -71,5 +73,10 @@ pub(crate) fn plan(transport: &str, quick: bool) -> Vec<Bench> {
         bench("init_first", "start and end of the first context of two tasks", &[], none, none),
         bench("init", "start and end of a context of two tasks", &[], none, none),
         bench("blocked", "processor time of a wait that sleeps, of one core", &[], none, none),
-    ]
+    ];
+    if shm {
+        let what = "what a call through C costs above the Rust call, on the task itself";
+        plan.push(bench(C_CALL, what, &[], none, none));
+    }
+    plan
 }

@@ -1,0 +1,77 @@
+//! Looking for arrivals without waiting: the lanes first, which are near and usually have what comes next, then everything.
+
+use super::Context;
+use super::progress::Polled;
+use super::wait::{Checked, Idle};
+use crate::error::Result;
+
+/// Messages whose sending and whose receiving has ended.
+type Ended = (u64, u64);
+
+impl Context {
+    /// Looks once for arrivals and handles what is there: what has come in lanes or, if nothing has, whatever there is on any transport.
+    ///
+    /// A call that handles nothing has looked at everything. With messages in the lanes at each call, everything is looked at after
+    /// some tens of them. Inside a handler that runs inline this does nothing: the packet being handled would be lost.
+    #[doc(alias = "LAPI_Probe")]
+    pub fn progress(&self) -> Result<Polled> {
+        self.usable()?;
+        let _held = self.guard();
+        let before = self.ended();
+        let mut last = before;
+        // As long as each look finds something.
+        self.watch(|now| {
+            let idle = now == last;
+            last = now;
+            idle
+        });
+        let events = last.1.wrapping_sub(before.1) as usize;
+        Ok(Polled { events: if events > 0 { events } else { self.progress_locked() } })
+    }
+
+    /// Looks for arrivals until the sending or the receiving of a message has ended, at most `looks` times; the last look is one at
+    /// everything. Says whether a sending and whether a receiving has ended.
+    ///
+    /// *LAPI Guide, LAPI_Msgpoll.*
+    ///
+    /// # Errors
+    /// The context can't be used.
+    #[doc(alias = "LAPI_Msgpoll")]
+    pub fn poll_for_messages(&self, looks: u32) -> Result<(bool, bool)> {
+        self.usable()?;
+        let _held = self.guard();
+        let before = self.ended();
+        let mut left = looks.max(1);
+        loop {
+            self.watch(|now| {
+                left = left.saturating_sub(1);
+                now != before || left <= 1
+            });
+            if self.ended() == before {
+                self.progress_locked();
+                left = left.saturating_sub(1);
+            }
+            let now = self.ended();
+            if now != before || left == 0 {
+                return Ok((now.0 != before.0, now.1 != before.1));
+            }
+        }
+    }
+
+    /// Looks at the lanes alone, if that may do for a moment, until `enough` says so of the messages that have ended; it is asked after
+    /// each message and each look. The lock is held.
+    #[inline(always)]
+    fn watch(&self, mut enough: impl FnMut(Ended) -> bool) {
+        let mut check = |context: &Self| -> Checked<()> { Ok(enough(context.ended()).then_some(())) };
+        // There are no errors but those of `check`, which gives none.
+        let _ = self.watch_lanes(&mut check, &mut Idle::new());
+    }
+
+    /// The lock is held.
+    #[inline(always)]
+    fn ended(&self) -> Ended {
+        // SAFETY: the lock is held and the reference ends here.
+        let state = unsafe { self.state() };
+        (state.ended_sends, state.ended_receives)
+    }
+}

@@ -1,0 +1,167 @@
+//! Copies of many bytes between a program's memory and a buffer that two tasks share.
+//!
+//! The C library's `memcpy` uses `rep movsb` for them on many processors, which fetches its source too late when that lies in another
+//! core's cache or in memory: wide loads take half the time.
+
+/// Shorter copies are left to the C library.
+const LONG: usize = 1024;
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Copies bytes that will be used soon, here or on another core.
+///
+/// # Safety
+/// As [`std::ptr::copy_nonoverlapping`].
+#[inline(always)]
+pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if len >= LONG && is_x86_feature_detected!("avx") {
+            return wide::copy(from, to, len);
+        }
+        std::ptr::copy_nonoverlapping(from, to, len);
+    }
+}
+
+/// Puts `head` and `body` one behind the other, past the caches, straight to memory: for a reader that shares no cache with this core.
+/// What is stored afterwards is seen after them. Whole cache lines are written, so that none of them has to be fetched; what is behind
+/// the end in the last one is lost. Without such stores, a copy like any other.
+///
+/// # Safety
+/// `to` is at the beginning of a cache line and writable to the end of the line in which the bytes end; it overlaps neither slice.
+#[inline(always)]
+pub unsafe fn store_past_caches(head: &[u8], body: &[u8], to: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if head.len() <= LINE && head.len() + body.len() >= LONG && is_x86_feature_detected!("avx") {
+            return wide::store_past_caches(head, body, to);
+        }
+        std::ptr::copy_nonoverlapping(head.as_ptr(), to, head.len());
+        copy_long(body.as_ptr(), to.add(head.len()), body.len());
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod wide {
+    use super::LINE;
+    use std::arch::x86_64::{
+        __m256i, _mm_sfence, _mm256_loadu_si256, _mm256_store_si256, _mm256_stream_si256,
+    };
+
+    /// Bytes of a store.
+    const WIDTH: usize = size_of::<__m256i>();
+    /// Bytes of a step.
+    const STEP: usize = 4 * WIDTH;
+
+    /// # Safety
+    /// As [`std::ptr::copy_nonoverlapping`]; `len` is at least a step, and the processor has AVX.
+    #[target_feature(enable = "avx")]
+    pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+        debug_assert!(len >= STEP);
+        // SAFETY: every access lies within the two ranges: `at` is first less than a store, the loop ends before a step would
+        // pass the end, and what it leaves is less than a step. The places of stores are aligned.
+        unsafe {
+            let mut at = to.align_offset(WIDTH);
+            std::ptr::copy_nonoverlapping(from, to, at);
+            while at + STEP <= len {
+                // Four variables: an array would travel through the stack.
+                let a = _mm256_loadu_si256(from.add(at).cast());
+                let b = _mm256_loadu_si256(from.add(at + WIDTH).cast());
+                let c = _mm256_loadu_si256(from.add(at + 2 * WIDTH).cast());
+                let d = _mm256_loadu_si256(from.add(at + 3 * WIDTH).cast());
+                _mm256_store_si256(to.add(at).cast(), a);
+                _mm256_store_si256(to.add(at + WIDTH).cast(), b);
+                _mm256_store_si256(to.add(at + 2 * WIDTH).cast(), c);
+                _mm256_store_si256(to.add(at + 3 * WIDTH).cast(), d);
+                at += STEP;
+            }
+            std::ptr::copy_nonoverlapping(from.add(at), to.add(at), len - at);
+        }
+    }
+
+    /// # Safety
+    /// As the function of this name above; `head` is no longer than a line, there is more than a line in all, and the processor has
+    /// AVX.
+    #[target_feature(enable = "avx")]
+    pub(super) unsafe fn store_past_caches(head: &[u8], body: &[u8], to: *mut u8) {
+        let mut line = [0; LINE];
+        let (beside, rest) = body.split_at(LINE - head.len());
+        line[..head.len()].copy_from_slice(head);
+        line[head.len()..].copy_from_slice(beside);
+        // SAFETY: whole lines up to the one in which the bytes end are writable.
+        unsafe {
+            stream(&line, to);
+            let (lines, last) = rest.as_chunks::<LINE>();
+            for (i, line) in lines.iter().enumerate() {
+                stream(line, to.add((i + 1) * LINE));
+            }
+            if !last.is_empty() {
+                line[..last.len()].copy_from_slice(last);
+                stream(&line, to.add((lines.len() + 1) * LINE));
+            }
+        }
+        // SYNC: such stores are ordered by this fence only; the store that tells of them comes after it.
+        _mm_sfence();
+    }
+
+    /// # Safety
+    /// `to` is at the beginning of a line that may be written; the processor has AVX.
+    #[inline]
+    #[target_feature(enable = "avx")]
+    unsafe fn stream(line: &[u8; LINE], to: *mut u8) {
+        let from = line.as_ptr();
+        // SAFETY: the caller's promise; both halves lie within the line.
+        unsafe {
+            let a = _mm256_loadu_si256(from.cast());
+            let b = _mm256_loadu_si256(from.add(WIDTH).cast());
+            _mm256_stream_si256(to.cast(), a);
+            _mm256_stream_si256(to.add(WIDTH).cast(), b);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers none of which is 0.
+    fn numbers(len: usize) -> Vec<u8> {
+        (0..len).map(|i| (i * 7 % 251) as u8 + 1).collect()
+    }
+
+    #[test]
+    fn a_long_copy_moves_exactly_its_bytes_whatever_the_alignment() {
+        let from = numbers(3 * LONG + 64);
+        for len in (0..260).chain(LONG - 3..LONG + 200).chain([2 * LONG, 3 * LONG]) {
+            for (source, target) in [(0, 0), (1, 0), (0, 1), (7, 31), (33, 8)] {
+                let mut to = vec![0; from.len() + 128];
+                // SAFETY: both ranges lie within their vectors.
+                unsafe { copy_long(from[source..].as_ptr(), to[64 + target..].as_mut_ptr(), len) };
+                assert_eq!(to[64 + target..][..len], from[source..][..len], "{len} {source} {target}");
+                let others = to[..64 + target].iter().chain(&to[64 + target + len..]);
+                assert!(others.copied().all(|b| b == 0), "{len} {source} {target}: written outside");
+            }
+        }
+    }
+
+    #[test]
+    fn stores_past_the_caches_move_all_bytes_and_write_no_further_than_the_last_line() {
+        #[repr(align(64))]
+        struct Lines([u8; 4 * LONG]);
+        let from = numbers(2 * LONG);
+        for head in [0, 1, 24, 63, LINE, LINE + 1] {
+            for body in (LONG - 70..LONG + 200).chain([0, 5, 2 * LONG - 7]) {
+                let (head, body) = (&from[..head], &from[1..][..body]);
+                let mut to = Box::new(Lines([0; 4 * LONG]));
+                // SAFETY: all of it is ours, from the beginning of a line on.
+                unsafe { store_past_caches(head, body, to.0.as_mut_ptr()) };
+                let all = [head, body].concat();
+                assert_eq!(to.0[..all.len()], all, "{} and {} bytes", head.len(), body.len());
+                let behind = &to.0[all.len().next_multiple_of(LINE)..];
+                assert!(behind.iter().all(|b| *b == 0), "{} and {} bytes", head.len(), body.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Which stores take the bytes of long messages to a peer's ring.
+//!
+//! Where both cores share a cache, ordinary stores win: the peer's copy finds the bytes there. Between cores that share none, each line
+//! would have to be taken away from the other core and fetched back, which costs several times as much as the way through memory. Which
+//! cores these are can't be asked: a virtual machine's change their places from one minute to the next. But now and then the
+//! sender reads the line on which the receiver says how far it has read, and how long that takes tells how far away the receiver is.
+
+use lapis_core::transport::copy::{copy_long, store_past_caches};
+use std::time::Instant;
+
+/// Shorter bodies are stored as usual: their latency counts.
+const LEAST: usize = 1 << 10;
+/// From so many nanoseconds for a line of the receiver's on, no cache is shared. Neighbours on one die need 15 to 70 ns, cores of different
+/// dies or sockets 130 and more; reading the clock takes part of it.
+const FAR: u128 = 100;
+/// What is known of the way to one peer.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    /// Whether the latest reads took long, the last one in bit 0.
+    slow: u8,
+    far: bool,
+}
+
+impl Pace {
+    /// Reads how far the receiver has read; `known` is what it said before.
+    #[inline]
+    pub(crate) fn watch(&mut self, known: u64, read: impl FnOnce() -> u64) -> u64 {
+        let start = Instant::now();
+        let tail = read();
+        let took = start.elapsed().as_nanos();
+        // Unless it has changed, the line was in this core's cache.
+        if tail != known {
+            self.took(took);
+        }
+        tail
+    }
+
+    /// Half of the latest reads decide: an interrupt may lengthen one, and another read just before shortens some.
+    fn took(&mut self, nanoseconds: u128) {
+        self.slow = self.slow << 1 | u8::from(nanoseconds >= FAR);
+        self.far = self.slow.count_ones() >= u8::BITS / 2;
+    }
+
+    /// Puts the two parts of a message to their place in a ring.
+    ///
+    /// # Safety
+    /// `to` is at the beginning of a cache line and writable to the end of the line in which the bytes end; it overlaps neither slice.
+    #[inline]
+    pub(crate) unsafe fn store(&self, head: &[u8], body: &[u8], to: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.far && body.len() >= LEAST {
+                return store_past_caches(head, body, to);
+            }
+            to.copy_from_nonoverlapping(head.as_ptr(), head.len());
+            copy_long(body.as_ptr(), to.add(head.len()), body.len());
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_is_far_when_most_reads_of_its_line_take_long() {
+        let mut pace = Pace::default();
+        assert!(!pace.far);
+        for (took, far) in
+            [300, 40, 160, 9000, 30, 150].into_iter().zip([false, false, false, false, false, true])
+        {
+            pace.took(took);
+            assert_eq!(pace.far, far, "after a read of {took} ns");
+        }
+        (0..5).for_each(|_| pace.took(50));
+        assert!(!pace.far);
+        pace.took(200);
+        for _ in 0..10 {
+            assert_eq!(pace.watch(7, || 7), 7);
+        }
+        assert_eq!(pace.slow & 1, 1, "reads of an unchanged line tell nothing");
+    }
+}
