@@ -13,13 +13,16 @@ use std::ptr::NonNull;
 /// Longest data that goes this way: two words of header are before it.
 pub(super) const LONGEST: usize = INLINE - 16;
 
-/// Looks at the lanes alone between two at everything, which takes as long as a message needs to come: a few microseconds later at most
+/// Looks at the lanes alone between two at everything, which takes as long as a message needs to come: a microsecond or two later at most
 /// is noticed what lanes don't carry.
-const LOOKS: u32 = 128;
+const LOOKS: u32 = 512;
 
-/// Pauses before the first look for an answer, and at least one after each look. A look fetches a line from the task that is about to
-/// write it and must then take it back, so that an answer looked for too early, or too often, comes a third later.
+/// Pauses before the first look for an answer; there is one after each look. A look fetches a line from the task that is about to
+/// write it and must then take it back, so that an answer looked for too early, or too often, comes a third later. Whoever has sent
+/// nothing looks as often as possible: what comes next of a stream is there already.
 const REST: u32 = 2;
+/// What a look and a pause count for.
+const PAUSED_LOOK: u32 = 4;
 
 /// Messages between two looks at everything: slots must be given back before a lane is full.
 const MESSAGES: u32 = 32;
@@ -30,7 +33,7 @@ pub(crate) struct Inbound {
     lanes: Option<NonNull<ReceiveLanes>>,
     /// Messages since the link was last polled.
     since: u32,
-    /// Something was sent, and nothing has been looked for since.
+    /// Something was sent, and nothing has come since.
     answer_due: bool,
 }
 
@@ -99,12 +102,6 @@ impl State {
     }
 }
 
-/// Leaves the line on which an answer is to come to the task that makes it.
-#[inline(always)]
-fn rest() {
-    (0..REST).for_each(|_| spin_loop());
-}
-
 impl Context {
     /// The whole way of a short message without user header, if nothing stands in it. False: something does, nothing has
     /// happened; the long way finds out what.
@@ -149,8 +146,9 @@ impl Context {
         let Some(mut lanes) = alone() else { return Ok(None) };
         let mut looks = 0;
         // SAFETY: the lock is held, and the reference ends here.
-        if std::mem::take(&mut unsafe { self.state() }.inbound.answer_due) {
-            rest();
+        let mut for_answer = unsafe { self.state() }.inbound.answer_due;
+        if for_answer {
+            (0..REST).for_each(|_| spin_loop());
         }
         while looks < LOOKS && !self.is_wanted() {
             let mut index = 0;
@@ -175,7 +173,7 @@ impl Context {
                             return Ok(Some(result));
                         }
                         idle.reset();
-                        looks = 0;
+                        (looks, for_answer) = (0, false);
                         let Some(now) = alone() else { return Ok(None) };
                         lanes = now;
                         // SAFETY: as above.
@@ -191,9 +189,13 @@ impl Context {
                 return Ok(Some(result));
             }
             looks += 1;
-            spin_loop();
+            if for_answer {
+                looks += PAUSED_LOOK - 1;
+                spin_loop();
+            }
         }
         idle.passed(looks);
+        spin_loop();
         Ok(None)
     }
 
@@ -207,6 +209,7 @@ impl Context {
         unsafe {
             let state = self.state();
             state.inbound.since += 1;
+            state.inbound.answer_due = false;
             state.dispatching = 1;
             self.packet_arrived(Path::SharedMemory, peer, packet);
             let state = self.state();
