@@ -92,7 +92,7 @@ pub(crate) struct Fixed {
 const _: () = assert!(size_of::<Slot>() == lapis_core::transport::lane::SLOT);
 const _: () = assert!(size_of::<Control>() == 64 && size_of::<Line>() == 64);
 const _: () = assert!((size_of::<Lane>() / 64) % 2 == 1);
-const _: () = assert!(offset_of!(Fixed, shared_data) % 64 == 0 && CHUNK % 64 == 0);
+const _: () = assert!(offset_of!(Fixed, shared_data).is_multiple_of(64) && CHUNK.is_multiple_of(64));
 
 /// Where the heap begins: on a boundary of huge pages.
 pub(crate) const HEAP: usize = size_of::<Fixed>().next_multiple_of(2 << 20);
