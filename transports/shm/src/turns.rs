@@ -6,10 +6,11 @@
 use crate::connect::State;
 use crate::ring::Line;
 use crate::transport::Shm;
+use lapis_core::sync::blocking::Mutex;
 use lapis_core::sync::{AtomicU64, Ordering};
 use lapis_core::transport::lane::Turn;
 use std::ptr::{NonNull, null_mut};
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 /// All turns that an instance ever had: core may hold one that has just ended.
 #[derive(Default)]
