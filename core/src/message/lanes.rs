@@ -35,6 +35,8 @@ pub(crate) struct Inbound {
     since: u32,
     /// Something was sent, and nothing has come since.
     answer_due: bool,
+    /// Something was sent, and nothing has been looked for since.
+    rest_due: bool,
 }
 
 impl State {
@@ -94,7 +96,7 @@ impl State {
         };
         peer.next_message = peer.next_message.wrapping_add(1);
         self.ended_sends += 1;
-        self.inbound.answer_due = true;
+        (self.inbound.answer_due, self.inbound.rest_due) = (true, true);
         let counts = self.statistics.path_mut(Path::SharedMemory);
         counts.packets_sent += 1;
         counts.data_sent += data.len() as u64;
@@ -146,8 +148,10 @@ impl Context {
         let Some(mut lanes) = alone() else { return Ok(None) };
         let mut looks = 0;
         // SAFETY: the lock is held, and the reference ends here.
-        let mut for_answer = unsafe { self.state() }.inbound.answer_due;
-        if for_answer {
+        let inbound = unsafe { &mut self.state().inbound };
+        let mut for_answer = inbound.answer_due;
+        // Once: a program that polls by calls comes here with each of them.
+        if std::mem::take(&mut inbound.rest_due) {
             (0..REST).for_each(|_| spin_loop());
         }
         while looks < LOOKS && !self.is_wanted() {
