@@ -6,10 +6,11 @@ use crate::layout::{self, DIRECT_LANES, LANES, ManyRx, Rx, member_word};
 use crate::ring::Corrupt;
 use crate::segment::Segment;
 use crate::transport::Shm;
+use crate::turns::End;
 use crate::waiter::Bell;
 use crate::wake::{BITMAP, SLEEP};
 use lapis_core::sync::{Arc, Ordering};
-use lapis_core::transport::lane::{ReceiveLanes, Turn};
+use lapis_core::transport::lane::ReceiveLanes;
 use lapis_core::transport::{Event, PeerId, Status};
 use std::cell::UnsafeCell;
 use std::os::fd::AsRawFd;
@@ -155,7 +156,7 @@ impl Inbox {
     }
 
     /// Has the newest lane of a peer, and no other, look at a line that is written in turns.
-    pub(crate) fn set_turn(&mut self, dense: usize, mut turn: *mut Turn) {
+    pub(crate) fn set_turn(&mut self, dense: usize, mut turn: *mut End) {
         for lane in self.lanes.iter_mut().rev().chain(&mut self.discarded).filter(|l| l.dense == dense) {
             lane.rx.set_turn(std::mem::replace(&mut turn, std::ptr::null_mut()));
         }

@@ -294,6 +294,28 @@ fn a_closed_peer_is_reported_once_and_after_its_last_message() {
 }
 
 #[test]
+fn a_last_message_stays_readable_although_its_lane_has_gone_in_the_same_poll() {
+    for (leaving, staying) in [(1, 2), (2, 1)] {
+        let mut job = local_job("last", 3);
+        // Short enough for the lines that pairs write in turns; lanes change places when one goes.
+        for (from, number) in [(staying, 7), (leaving, 8)] {
+            let to = from as usize;
+            assert_eq!(send(&mut job[to].0, 0, &message(from, number, 40), &mut silent), Status::Done);
+            if from == staying {
+                assert_eq!(poll(&mut job[0].0, &mut |e| assert_eq!(parse(&bytes(e)), (staying, 7))), 1);
+            }
+        }
+        drop(job.remove(leaving as usize));
+        // The end is noticed before the message is read.
+        assert_eq!(job[0].0.am_short(leaving, &[1], &[]), Status::PeerDown);
+        let mut events = [Event::EMPTY; 8];
+        assert_eq!(job[0].0.poll(&mut events), 2);
+        assert_eq!(parse(&bytes(&events[0])), (leaving, 8));
+        assert_eq!((events[1].kind, events[1].peer), (EventKind::PeerDown as u32, leaving));
+    }
+}
+
+#[test]
 fn a_new_incarnation_takes_the_place_of_the_old_one() {
     let job = job_name("again");
     let mut a = try_open(0, 2, 0, 0, &job).unwrap().0;
