@@ -15,6 +15,7 @@ pub mod pending;
 pub mod reliable;
 pub mod stats;
 pub mod sync;
+pub mod threads;
 pub mod transport;
 mod universal_hash;
 pub mod wire;

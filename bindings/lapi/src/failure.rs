@@ -62,7 +62,8 @@ pub(crate) fn asynchronous(
     tracing::info!(target: "lapis::call", "{} told to the error handler: {text}", code.name());
     let handle = handles::for_handlers(context).addr();
     let kind = kind(error);
-    let started = std::thread::Builder::new().name("lapis-error".into()).spawn(move || {
+    let name = std::thread::Builder::new().name("lapis-error".into());
+    let started = lapis_core::threads::spawn(name, move || {
         let (mut code, mut kind) = (code.value(), kind);
         let (mut task, mut source) = (task as c_int, peer as c_int);
         let handle = std::ptr::with_exposed_provenance_mut(handle);

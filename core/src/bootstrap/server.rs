@@ -19,6 +19,7 @@ use super::client::timespec;
 use super::frame::Framed;
 use super::protocol::{MAX_FRAME, Message, Scheme, clip};
 use super::store::{ConnId, Member, Store};
+use crate::threads;
 
 /// Most connections at a time that have not proved themselves.
 const MAX_STRANGERS: usize = 256;
@@ -131,11 +132,8 @@ impl Server {
             accept_again: None,
             events: Box::new(events),
         };
-        let thread = std::thread::Builder::new().name("lapis-bootstrap".into()).spawn(move || {
-            // The thread belongs to the library: the program's signals are for the program's threads.
-            block_signals();
-            looper.run();
-        })?;
+        let name = std::thread::Builder::new().name("lapis-bootstrap".into());
+        let thread = threads::spawn(name, move || looper.run())?;
         Ok(Self { address, commands, wake, thread: Some(thread) })
     }
 
@@ -162,15 +160,6 @@ impl Drop for Server {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-fn block_signals() {
-    // SAFETY: both calls work on a local set and on this thread's mask only.
-    unsafe {
-        let mut all = std::mem::zeroed::<libc::sigset_t>();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
     }
 }
 

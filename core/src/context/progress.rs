@@ -301,18 +301,17 @@ impl Context {
             builder = builder.stack_size(size);
         }
         let context = self.internal();
-        let thread = builder
-            .spawn(move || {
-                if let Some(prepare) = &context.shared.hooks.thread_start {
-                    prepare();
-                }
-                drop(context);
-                body();
-            })
-            .map_err(|source| crate::Error::System {
-                what: "starting a thread of the context (limits: RLIMIT_AS for its stack, RLIMIT_NPROC)",
-                source,
-            })?;
+        let start = move || {
+            if let Some(prepare) = &context.shared.hooks.thread_start {
+                prepare();
+            }
+            drop(context);
+            body();
+        };
+        let thread = crate::threads::spawn(builder, start).map_err(|source| crate::Error::System {
+            what: "starting a thread of the context (limits: RLIMIT_AS for its stack, RLIMIT_NPROC)",
+            source,
+        })?;
         self.shared.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(thread);
         Ok(())
     }
