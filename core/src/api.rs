@@ -6,9 +6,10 @@ use crate::Context;
 use crate::completion::Notify;
 use crate::context::{HandlerId, RemoteMemory};
 use crate::error::{Error, Result};
-use crate::message::{AmSend, Destination, GetArgs, PutArgs, RmwArgs, SHORT, Source, copy_bytes, local_rmw};
+use crate::message::{AmSend, Destination, GetArgs, PutArgs, RmwArgs, SHORT, Source, local_rmw};
 use crate::pending::Pending;
 use crate::sync::{AtomicI32, Ordering};
+use crate::transport::copy::copy_watched;
 use crate::transport::{PeerId, RmwOp};
 use std::ptr::{NonNull, null_mut};
 
@@ -121,7 +122,7 @@ impl Context {
         fits(to, data.len())?;
         if let Some(at) = self.direct(to.task, to.addr, data.len() as u64) {
             // SAFETY: the window is mapped as long as the context lives; its memory is the target's to give out.
-            unsafe { copy_bytes(data.as_ptr(), at, data.len()) };
+            unsafe { copy_watched(data.as_ptr(), at, data.len()) };
             return Ok(());
         }
         self.put_far(to, data)
@@ -176,7 +177,7 @@ impl Context {
         fits(from, into.len())?;
         if let Some(at) = self.direct(from.task, from.addr, into.len() as u64) {
             // SAFETY: as in `put_bytes`.
-            unsafe { copy_bytes(at, into.as_mut_ptr(), into.len()) };
+            unsafe { copy_watched(at, into.as_mut_ptr(), into.len()) };
             return Ok(());
         }
         self.get_far(from, into)

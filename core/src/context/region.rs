@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::message::local_rmw;
 use crate::sync::{Ordering, fence};
 use crate::transport::RmwOp;
+use crate::transport::copy::copy_watched;
 use dyn_clone::DynClone;
 use std::ptr::NonNull;
 
@@ -69,7 +70,7 @@ impl Attached {
     pub fn put(&self, offset: u64, data: &[u8]) -> Result<()> {
         match self.place(offset, data.len() as u64)? {
             // SAFETY: within the attached range; never borrowed, and racing tasks leave some mixture of bytes.
-            Some(to) => unsafe { copy(data.as_ptr(), to, data.len()) },
+            Some(to) => unsafe { copy_watched(data.as_ptr(), to, data.len()) },
             None => return self.context.put_bytes(self.part(offset, data.len() as u64)?, data),
         }
         Ok(())
@@ -83,7 +84,7 @@ impl Attached {
     pub fn get(&self, offset: u64, into: &mut [u8]) -> Result<()> {
         match self.place(offset, into.len() as u64)? {
             // SAFETY: as for `put`.
-            Some(from) => unsafe { copy(from, into.as_mut_ptr(), into.len()) },
+            Some(from) => unsafe { copy_watched(from, into.as_mut_ptr(), into.len()) },
             None => return self.context.get_bytes(self.part(offset, into.len() as u64)?, into),
         }
         Ok(())
@@ -162,19 +163,5 @@ impl Memory {
     /// The context has ended.
     pub fn region(&self) -> Result<Attached> {
         self.context().attach(self.remote())
-    }
-}
-
-/// # Safety
-/// Both ranges are valid.
-#[inline(always)]
-unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise; alignment is not assumed.
-    unsafe {
-        match len {
-            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
-            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
-            _ => std::ptr::copy(from, to, len),
-        }
     }
 }

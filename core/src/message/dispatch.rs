@@ -9,6 +9,7 @@ use crate::counter::Counter;
 use crate::error::Error;
 use crate::handlers::{Delivery, HANDLER_TABLE_SIZE, Handler, Incoming, Job, Run};
 use crate::stats::Path;
+use crate::transport::copy::copy_watched;
 use crate::transport::{Event, EventKind, PeerId, Status};
 use crate::wire::{self, CHECKED, COMPLETION, Header, Kind};
 use std::ptr::NonNull;
@@ -250,9 +251,7 @@ impl Context {
             return;
         }
         // SAFETY: the origin names memory that this task gave out (checked for the safe interface).
-        unsafe {
-            std::ptr::copy_nonoverlapping(data.as_ptr(), header.subject as usize as *mut u8, data.len())
-        };
+        unsafe { copy_watched(data.as_ptr(), header.subject as usize as *mut u8, data.len()) };
         self.arrived(source, arrival_of(header, None, Run::Thread));
     }
 

@@ -35,7 +35,6 @@ pub use direct::{BULK_PIECE, Bulk};
 use loan::Loans;
 pub use operation::{Destination, Gather, Scatter, Source};
 pub(crate) use operation::{Operation, Operations, Waiting};
-pub(crate) use rma::copy_bytes;
 pub use rma::{Direction, GetArgs, PutArgs};
 pub use rmw::RmwArgs;
 pub(crate) use rmw::local_rmw;

@@ -1,7 +1,7 @@
 //! Operations that wait for an answer, and whom to tell when they end.
 
 use crate::completion::Notify;
-use crate::transport::copy::copy_long;
+use crate::transport::copy::copy_long_watched;
 use crate::transport::{PeerId, Status};
 use std::any::Any;
 use std::ptr::NonNull;
@@ -119,7 +119,7 @@ impl Destination {
             Self::Discard => {}
             // SAFETY: the caller's promise. The ranges can't overlap: `bytes` is a transport's packet.
             Self::Contiguous(to) => unsafe {
-                copy_long(bytes.as_ptr(), to.as_ptr().add(position as usize), bytes.len());
+                copy_long_watched(bytes.as_ptr(), to.as_ptr().add(position as usize), bytes.len());
             },
             // SAFETY: the caller's promise.
             Self::Scatter(layout) => unsafe { layout.write(position, bytes) },

@@ -11,6 +11,7 @@ use crate::completion::Notify;
 use crate::context::PeerState;
 use crate::error::{Error, Result};
 use crate::sync::{Ordering, fence};
+use crate::transport::copy::copy_watched;
 use crate::transport::{Caps, PeerId, Status};
 use crate::wire::{CHECKED, Header, Kind, MAX_HEADER};
 
@@ -106,7 +107,7 @@ impl Context {
             && let Some(to) = self.direct(args.target, args.remote, len)
         {
             // SAFETY: the caller's promise; the window is mapped as long as the context lives.
-            unsafe { copy_bytes(from, to, len as usize) };
+            unsafe { copy_watched(from, to, len as usize) };
             self.count_direct(args.target, Direction::Out, len);
             return self.after_direct(args.target, args.target_counter, args.origin, args.completion);
         }
@@ -275,7 +276,7 @@ impl Context {
             && let Some(from) = self.direct(args.target, args.remote, args.len)
         {
             // SAFETY: the caller's promise; the window is mapped as long as the context lives.
-            unsafe { copy_bytes(from, to.as_ptr(), args.len as usize) };
+            unsafe { copy_watched(from, to.as_ptr(), args.len as usize) };
             self.count_direct(args.target, Direction::In, args.len);
             return self.after_direct(args.target, args.target_counter, args.origin, Notify::None);
         }
@@ -353,23 +354,5 @@ impl Context {
     ) {
         let header = self.ask_for(peer, remote, len, destination, then);
         self.reply_packet(peer, &header, &[]);
-    }
-}
-
-/// Copies between a program's buffer and a peer's memory, whole words at once where the place allows, so that a peer that
-/// reads the variable sees no half of it.
-///
-/// # Safety
-/// Both ranges are valid; they don't overlap unless they are equal.
-#[inline(always)]
-pub(crate) unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise; alignment is not assumed.
-    unsafe {
-        match len {
-            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
-            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
-            0 => {}
-            _ => std::ptr::copy(from, to, len),
-        }
     }
 }

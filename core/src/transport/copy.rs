@@ -24,6 +24,84 @@ pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// Copies to memory that the program may be watching: aligned words whole, and each of them once.
+///
+/// The C library's `memcpy` stores a range of no round length in parts that overlap, and 8 bytes as twice the same 8. A flag that
+/// its owner has seen and taken back between the two would be set again. Ranges that overlap get `memmove`.
+///
+/// # Safety
+/// Both ranges are valid.
+#[inline(always)]
+pub unsafe fn copy_watched(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise; alignment is not assumed.
+    unsafe {
+        match len {
+            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+            0 => {}
+            _ if from.addr().abs_diff(to.addr()) < len => std::ptr::copy(from, to, len),
+            _ if len <= WATCHED => copy_words(from, to, len),
+            _ => {
+                let most = before_words(len);
+                std::ptr::copy_nonoverlapping(from, to, most);
+                copy_words(from.add(most), to.add(most), len - most);
+            }
+        }
+    }
+}
+
+/// As [`copy_watched`], for bytes that another core has just written, as [`copy_long`].
+///
+/// # Safety
+/// Both ranges are valid and don't overlap.
+#[inline(always)]
+pub unsafe fn copy_long_watched(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if len < LONG {
+            return copy_watched(from, to, len);
+        }
+        let most = before_words(len);
+        copy_long(from, to, most);
+        copy_words(from.add(most), to.add(most), len - most);
+    }
+}
+
+/// Longer copies leave all but their last bytes to others: flags stand alone, among few, or at the end.
+const WATCHED: usize = 256;
+
+/// How many bytes of a longer copy are left to others. Whole lines, so that the alignment stays.
+#[inline(always)]
+fn before_words(len: usize) -> usize {
+    (len - LINE) & !(LINE - 1)
+}
+
+/// # Safety
+/// Both ranges are valid and don't overlap.
+unsafe fn copy_words(from: *const u8, to: *mut u8, len: usize) {
+    let mut at = 0;
+    // Volatile: the compiler would make a call of `memcpy` of the loops.
+    macro_rules! words {
+        ($word:ty, $while:expr) => {
+            while at + size_of::<$word>() <= len && $while(to.addr() + at) {
+                // SAFETY: the caller's promise; by now the place is aligned, or too little is left for a word.
+                unsafe {
+                    let word = from.add(at).cast::<$word>().read_unaligned();
+                    to.add(at).cast::<$word>().write_volatile(word);
+                }
+                at += size_of::<$word>();
+            }
+        };
+    }
+    words!(u8, |place: usize| !place.is_multiple_of(2));
+    words!(u16, |place: usize| !place.is_multiple_of(4));
+    words!(u32, |place: usize| !place.is_multiple_of(8));
+    words!(u64, |_| true);
+    words!(u32, |_| true);
+    words!(u16, |_| true);
+    words!(u8, |_| true);
+}
+
 /// Puts `head` and `body` one behind the other, past the caches, straight to memory: for a reader that shares no cache with this core.
 /// What is stored afterwards is seen after them. Whole cache lines are written, so that none of them has to be fetched; what is behind
 /// the end in the last one is lost. Without such stores, a copy like any other.
@@ -129,6 +207,34 @@ mod tests {
     /// Numbers none of which is 0.
     fn numbers(len: usize) -> Vec<u8> {
         (0..len).map(|i| (i * 7 % 251) as u8 + 1).collect()
+    }
+
+    #[test]
+    fn a_watched_copy_moves_exactly_its_bytes_whatever_the_alignment() {
+        let from = numbers(2 * LONG);
+        let ways: [unsafe fn(*const u8, *mut u8, usize); 2] = [copy_watched, copy_long_watched];
+        for (len, copy) in (0..260).chain(LONG - 3..LONG + 3).flat_map(|len| ways.map(|way| (len, way))) {
+            for (source, target) in (0..9).flat_map(|s| (0..9).map(move |t| (s, t))) {
+                let mut to = vec![0; len + 32];
+                // SAFETY: both ranges lie within their vectors.
+                unsafe { copy(from.as_ptr().add(source), to.as_mut_ptr().add(target), len) };
+                assert_eq!(to[target..target + len], from[source..source + len], "length {len}");
+                let around = to[..target].iter().chain(&to[target + len..]);
+                assert!(around.copied().all(|b| b == 0), "length {len}, {source} to {target}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_watched_copy_moves_ranges_that_overlap() {
+        for (from, to, len) in [(0, 3, 100), (5, 0, 100), (9, 9, 60), (0, 8, 24)] {
+            let mut bytes = numbers(128);
+            let expected = bytes[from..from + len].to_vec();
+            let at = bytes.as_mut_ptr();
+            // SAFETY: both ranges lie within the vector.
+            unsafe { copy_watched(at.add(from), at.add(to), len) };
+            assert_eq!(bytes[to..to + len], expected, "{len} bytes from {from} to {to}");
+        }
     }
 
     #[test]

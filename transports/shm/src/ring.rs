@@ -345,9 +345,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
     #[inline(always)]
     fn look_at_turn(&self) -> Option<usize> {
         // SAFETY: ours, and core is not in the middle of using it; turns live as long as the instance.
-        unsafe {
-            if self.end.is_null() { None } else { (*self.end).turn.look(self.next_position()) }
-        }
+        unsafe { if self.end.is_null() { None } else { (*self.end).turn.look(self.next_position()) } }
     }
 
     /// The end as core sees it.

@@ -9,6 +9,7 @@ use crate::handles::{self, Instance, lock};
 use lapis_core::handlers::Incoming;
 use lapis_core::message::{AmSend, Destination, Direction, Gather, GetArgs, Source};
 use lapis_core::sync::blocking::Mutex;
+use lapis_core::transport::copy::copy_watched;
 use lapis_core::{CompletionHandler, Context, Counter, Delivery, Notify, Run};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -137,7 +138,7 @@ unsafe fn copy_directly(context: &Context, tgt: u32, origin: &mut Layout, target
             origin.pieces(position, n as u64, |addr, n| {
                 // SAFETY: the window is mapped as long as the context lives; the rest is the caller's promise.
                 unsafe {
-                    std::ptr::copy(from, std::ptr::with_exposed_provenance_mut(addr as usize), n);
+                    copy_watched(from, std::ptr::with_exposed_provenance_mut(addr as usize), n);
                     from = from.add(n);
                 }
             });

@@ -3,6 +3,7 @@
 use crate::abi::*;
 use crate::failure::Outcome;
 use lapis_core::message::{Gather, Scatter};
+use lapis_core::transport::copy::copy_watched;
 use std::ffi::c_int;
 
 /// A run of bytes.
@@ -178,7 +179,7 @@ impl Scatter for Layout {
         self.pieces(position, bytes.len() as u64, |addr, n| {
             // SAFETY: the caller's promise for the layout's memory; the pieces add up to no more than `bytes`.
             unsafe {
-                std::ptr::copy_nonoverlapping(from, std::ptr::with_exposed_provenance_mut(addr as usize), n);
+                copy_watched(from, std::ptr::with_exposed_provenance_mut(addr as usize), n);
                 from = from.add(n);
             }
         });
