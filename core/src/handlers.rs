@@ -9,6 +9,7 @@ use crate::transport::PeerId;
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
+use std::time::{Duration, Instant};
 
 /// Number of entries of the handler table; index 0 is never used.
 #[doc(alias = "LOC_ADDRTBL_SZ")]
@@ -83,6 +84,11 @@ impl Delivery {
         Self { into: Destination::Discard, drop: false, completion: None, run: Run::Thread }
     }
 
+    /// Not now: the packet comes again.
+    pub fn later() -> Self {
+        Self { drop: true, ..Self::bury() }
+    }
+
     /// Collects the whole message into a vector and hands it to `keep` when it is there, in the thread that received it:
     /// `keep` is short and calls nothing of Lapis.
     pub fn collect(message: &Incoming<'_>, keep: impl FnOnce(Vec<u8>) + Send + 'static) -> Self {
@@ -115,11 +121,16 @@ pub(crate) enum Handler {
     Closure(HeaderClosure),
 }
 
+/// How long messages wait for a handler to be registered.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Header handlers by index. *LAPI Guide, LAPI_Addr_set.*
 pub(crate) struct HandlerTable {
     slots: Box<[AtomicPtr<Handler>; HANDLER_TABLE_SIZE]>,
     /// Replaced entries: a dispatcher may be inside one, so they live until the table goes.
     retired: Mutex<Vec<*mut Handler>>,
+    /// Since when messages wait for a handler to be registered.
+    awaited: Mutex<Option<Instant>>,
 }
 
 // SAFETY: entries are immutable once published and freed with the table.
@@ -132,6 +143,7 @@ impl HandlerTable {
         Self {
             slots: Box::new(std::array::from_fn(|_| AtomicPtr::new(null_mut()))),
             retired: Mutex::default(),
+            awaited: Mutex::default(),
         }
     }
 
@@ -145,7 +157,16 @@ impl HandlerTable {
         if !old.is_null() {
             self.retired.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(old);
         }
+        *self.awaited.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
         Ok(())
+    }
+
+    /// Whether something may still be registered at an index.
+    #[cold]
+    pub(crate) fn may_come(&self, index: u64) -> bool {
+        let mut awaited = self.awaited.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        (1..HANDLER_TABLE_SIZE as u64).contains(&index)
+            && awaited.get_or_insert_with(Instant::now).elapsed() < PATIENCE
     }
 
     #[inline(always)]

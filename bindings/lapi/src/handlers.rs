@@ -39,8 +39,8 @@ unsafe fn not_by_address(context: &Context, handler: u64, incoming: &Incoming<'_
     }
     match vector::handler_address(context, handler, incoming.source) {
         // SAFETY: the caller's promise: a function of the program or of an object that the origin has loaded, too.
-        Some(address) => unsafe { call(context, address, incoming, 0) },
-        None => Delivery::bury(),
+        Ok(address) => unsafe { call(context, address, incoming, 0) },
+        Err(delivery) => delivery,
     }
 }
 

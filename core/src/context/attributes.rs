@@ -54,6 +54,15 @@ impl Context {
         })
     }
 
+    /// Whether the handler of an index that is free is worth waiting for: the message that names it comes again
+    /// ([`Delivery::later`]). Tasks that agree on an index need no other agreement, and some begin sooner: from the first message that
+    /// finds no handler, and from each registration, a second or two are left.
+    ///
+    /// *LAPI Guide, LAPI_Amsend, "Use of LAPI_Addr_set".*
+    pub fn handler_may_come(&self, index: u64) -> bool {
+        self.shared.handlers.may_come(index)
+    }
+
     /// Whether the interfaces check the parameters of every call.
     #[doc(alias = "ERROR_CHK")]
     #[inline(always)]

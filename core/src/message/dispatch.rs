@@ -160,6 +160,7 @@ impl Context {
             match self.shared.handlers.get(handler) {
                 Some(Handler::Closure(f)) => return f(self, incoming),
                 Some(Handler::Address(address)) => return self.call_raw_handler(*address, incoming),
+                None if self.handler_may_come(handler) => return Delivery::later(),
                 None => {}
             }
         } else {

@@ -38,8 +38,9 @@ pub(crate) fn note(atom: u64) -> [u8; 8] {
 pub(crate) unsafe fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Option<Delivery> {
     let (user_header, note) = incoming.user_header.split_last_chunk()?;
     let atom = u64::from_le_bytes(*note);
-    let Some(address) = vector::handler_address(context, handler & !ATOMS, incoming.source) else {
-        return Some(Delivery::bury());
+    let address = match vector::handler_address(context, handler & !ATOMS, incoming.source) {
+        Ok(address) => address,
+        Err(delivery) => return Some(delivery),
     };
     let incoming = Incoming { user_header, ..*incoming };
     // SAFETY: the caller's promise.

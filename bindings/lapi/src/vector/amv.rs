@@ -71,8 +71,9 @@ pub(super) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) 
     if need > incoming.len {
         return None;
     }
-    let Some(address) = handler_address(context, handler, incoming.source) else {
-        return Some(Delivery::bury());
+    let address = match handler_address(context, handler, incoming.source) {
+        Ok(address) => address,
+        Err(delivery) => return Some(delivery),
     };
     let pointer = handles::for_handlers(context);
     let call = Call {
@@ -165,18 +166,22 @@ impl Call {
     }
 }
 
-/// The address of a header handler that a message names by index or address. Without one the error handler is told.
-pub(crate) fn handler_address(context: &Context, handler: u64, source: u32) -> Option<u64> {
+/// The address of a header handler that a message names by index or address, or what becomes of the message without one. If nothing
+/// is worth waiting for, the error handler is told.
+pub(crate) fn handler_address(context: &Context, handler: u64, source: u32) -> Result<u64, Delivery> {
     let address = if handler < HANDLER_TABLE_SIZE as u64 {
         context.handler_address(handler as usize).unwrap_or(0)
     } else {
         address_here(context, handler)
     };
-    if address == 0 {
-        raise_later(context, source, Error::HeaderHandlerNull { origin: source, handler });
-        return None;
+    if address != 0 {
+        return Ok(address);
     }
-    Some(address)
+    if context.handler_may_come(handler) {
+        return Err(Delivery::later());
+    }
+    raise_later(context, source, Error::HeaderHandlerNull { origin: source, handler });
+    Err(Delivery::bury())
 }
 
 /// The address in this process of a handler that another task names. 0: it has no such function.
