@@ -9,10 +9,10 @@ use crate::segment::Segment;
 use crate::send::Out;
 use crate::sys;
 use crate::transport::{Copying, Shm, io_error};
-use crate::turns::End;
 use crate::waiter::SOCKET_MARK;
 use crate::wake::{CLOSED, NEEDY};
 use lapis_core::sync::Ordering;
+use lapis_core::transport::lane::Turn;
 use lapis_core::transport::{PeerId, TransportError};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -45,7 +45,7 @@ pub(crate) struct Peer {
     /// The number under which we send to it.
     member: usize,
     /// The line that is written in turns with it; null while there is none.
-    pub(crate) turn: *mut End,
+    pub(crate) turn: *mut Turn,
     /// Position of the shared ring up to which this peer may still have messages, once it is down.
     pub(crate) last_shared: u64,
 }

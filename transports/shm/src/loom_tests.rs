@@ -4,7 +4,6 @@ use crate::cell::{Area, IN_TURN, INLINE, Payload, Watched};
 use crate::pace::Pace;
 use crate::ring::{Control, LaneRx, LaneTx, Line, Slot};
 use crate::shared::{Places, SharedRx, SharedTx};
-use crate::turns::End;
 use crate::wake::{Attention, Sleeper, look, look_again, take_sleeper};
 use lapis_core::sync::{Arc, AtomicU32, AtomicU64, Ordering, fence, thread};
 use lapis_core::transport::lane::{Turn, copy_short};
@@ -130,7 +129,7 @@ fn inline_and_data_messages_mix() {
 
 /// One task of a pair: sends so many messages, in the turn where it may, and receives as many; the other's come in order.
 fn converse(to: &Lane, from: &Lane, turn: Turn, messages: u8) {
-    let mut end = End::new(turn);
+    let mut turn = turn;
     // SAFETY: lanes and line outlive the thread.
     let (mut tx, mut rx) = unsafe {
         (
@@ -143,8 +142,8 @@ fn converse(to: &Lane, from: &Lane, turn: Turn, messages: u8) {
             ),
         )
     };
-    tx.set_turn(&raw mut end);
-    rx.set_turn(&raw mut end);
+    tx.set_turn(&raw mut turn);
+    rx.set_turn(&raw mut turn);
     let (mut sent, mut received) = (0, 0);
     while sent < messages || received < messages {
         // SAFETY: as the transport does it.

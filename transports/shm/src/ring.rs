@@ -16,10 +16,9 @@
 
 use crate::cell::{Area, IN_TURN, INLINE, Payload};
 use crate::pace::Pace;
-use crate::turns::End;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::PeerId;
-use lapis_core::transport::lane::{self, ReceiveLane, SendLane, copy_short};
+use lapis_core::transport::lane::{self, ReceiveLane, SendLane, Turn, copy_short};
 use std::ptr::NonNull;
 
 /// One message.
@@ -30,7 +29,7 @@ pub(crate) struct Slot {
     pub(crate) payload: Payload,
 }
 
-/// The line that the two tasks of a lane write in turns ([`Turn`](lane::Turn)).
+/// The line that the two tasks of a lane write in turns ([`Turn`]).
 #[repr(C, align(64))]
 pub(crate) struct Line {
     pub(crate) head: AtomicU64,
@@ -141,9 +140,9 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
     }
 
     /// Says which line is written in turns with the receiver; null for none.
-    pub(crate) fn set_turn(&mut self, end: *mut End) {
+    pub(crate) fn set_turn(&mut self, turn: *mut Turn) {
         // SAFETY: ours, and core is not in the middle of using it.
-        unsafe { (*self.line.as_ptr()).turn = end.cast() };
+        unsafe { (*self.line.as_ptr()).turn = turn };
     }
 
     /// The line that is written in turns, if it is this side's.
@@ -290,8 +289,8 @@ pub(crate) struct LaneRx<const SLOTS: usize, const DATA: usize> {
     data_released: u64,
     control: *const Control,
     max: usize,
-    /// What is written in turns with the sender.
-    end: *mut End,
+    /// The last message that came in the turn; at a place of its own, for events name it while this end may move.
+    copy: Box<[u64; IN_TURN / 8]>,
 }
 
 impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
@@ -322,7 +321,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
             data_released: data_next,
             control,
             max,
-            end: std::ptr::null_mut(),
+            copy: Box::new([0; IN_TURN / 8]),
         }
     }
 
@@ -335,17 +334,20 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
     }
 
     /// Says which line is written in turns with the sender; null for none.
-    pub(crate) fn set_turn(&mut self, end: *mut End) {
-        self.end = end;
+    pub(crate) fn set_turn(&mut self, turn: *mut Turn) {
         // SAFETY: ours, and core is not in the middle of using it.
-        unsafe { (*self.line.as_ptr()).turn = end.cast() };
+        unsafe { (*self.line.as_ptr()).turn = turn };
     }
 
     /// Length of the message that waits in the turn. To be asked after a look at the lane's slot.
     #[inline(always)]
-    fn look_at_turn(&self) -> Option<usize> {
+    fn look_at_turn(&self) -> Option<(*mut Turn, usize)> {
         // SAFETY: ours, and core is not in the middle of using it; turns live as long as the instance.
-        unsafe { if self.end.is_null() { None } else { (*self.end).turn.look(self.next_position()) } }
+        unsafe {
+            let line = self.line.as_ptr();
+            let turn = (*line).turn;
+            if turn.is_null() { None } else { (*turn).look((*line).position).map(|len| (turn, len)) }
+        }
     }
 
     /// The end as core sees it.
@@ -395,20 +397,18 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
         // SYNC: pairs with the Release store of `publish`: the payload is there.
         // SAFETY: the slot is alive.
         let head = unsafe { (*slot).head.load(Ordering::Acquire) };
-        if let Some(len) = self.look_at_turn() {
+        if let Some((turn, len)) = self.look_at_turn() {
             if len > IN_TURN {
                 return Some(Err(Corrupt { len }));
             }
             // A copy, so that the answer can go the same way before the next poll. There is no second message in the turn before that.
+            let copy = self.copy.as_mut_ptr().cast::<u8>();
             // SAFETY: turns live as long as the instance, and their lines as long as they are named here; the length was checked.
-            let copy = unsafe {
-                let copy = (&raw mut (*self.end).message).cast::<u8>();
-                let line = (*self.end).turn.line.cast::<Line>();
-                copy_short(Payload::for_read(&raw const (*line).payload), copy, len);
-                (*self.end).turn.taken();
-                (*self.end).turn.done();
-                copy
-            };
+            unsafe {
+                copy_short(Payload::for_read(&raw const (*(*turn).line.cast::<Line>()).payload), copy, len);
+                (*turn).taken();
+                (*turn).done();
+            }
             return Some(Ok((copy, len)));
         }
         if head as u32 != self.next_position().wrapping_add(1) as u32 {

@@ -3,7 +3,6 @@
 //! A pair's line lies in the segment of the task with the lower number, beside the lane in which the other sends to it, and the
 //! other begins. Four places name it: both ends of our lanes, the peer, and the waiter, who looks at it without the context's lock.
 
-use crate::cell::IN_TURN;
 use crate::connect::State;
 use crate::ring::Line;
 use crate::transport::Shm;
@@ -13,40 +12,26 @@ use lapis_core::transport::lane::Turn;
 use std::ptr::{NonNull, null_mut};
 use std::sync::PoisonError;
 
-/// This task's end of a line.
-#[repr(C)]
-pub(crate) struct End {
-    pub(crate) turn: Turn,
-    /// The last message that came in it. Not in the lane, which goes in the same poll when the message was the last of all.
-    pub(crate) message: [u64; IN_TURN / 8],
-}
-
-impl End {
-    pub(crate) fn new(turn: Turn) -> Self {
-        Self { turn, message: [0; IN_TURN / 8] }
-    }
-}
-
-/// The ends of all lines that an instance ever had: core may hold one that has just ended.
+/// All turns that an instance ever had: core may hold one that has just ended.
 #[derive(Default)]
-pub(crate) struct Turns(Vec<NonNull<End>>);
+pub(crate) struct Turns(Vec<NonNull<Turn>>);
 
 // SAFETY: turns are used under the context's lock, but for their numbers, which are atomic.
 unsafe impl Send for Turns {}
 
 impl Turns {
-    fn keep(&mut self, turn: Turn) -> *mut End {
-        let end = NonNull::from(Box::leak(Box::new(End::new(turn))));
-        self.0.push(end);
-        end.as_ptr()
+    fn keep(&mut self, turn: Turn) -> *mut Turn {
+        let turn = NonNull::from(Box::leak(Box::new(turn)));
+        self.0.push(turn);
+        turn.as_ptr()
     }
 }
 
 impl Drop for Turns {
     fn drop(&mut self) {
-        for end in &self.0 {
+        for turn in &self.0 {
             // SAFETY: made by `keep`; core forgets lanes and turns before the instance closes.
-            drop(unsafe { Box::from_raw(end.as_ptr()) });
+            drop(unsafe { Box::from_raw(turn.as_ptr()) });
         }
     }
 }
@@ -99,23 +84,23 @@ impl Shm {
     /// Begins to write a line in turns with the peer at `dense`.
     pub(crate) fn begin_turn(&mut self, dense: usize, line: *mut Line, first: bool) {
         self.end_turn(dense);
-        let end = self.turns.keep(Turn::new(line.cast(), first));
-        self.peers[dense].turn = end;
+        let turn = self.turns.keep(Turn::new(line.cast(), first));
+        self.peers[dense].turn = turn;
         if self.peers[dense].state == State::Open {
-            self.outbox.outs[dense].lane.set_turn(end);
+            self.outbox.outs[dense].lane.set_turn(turn);
         }
-        self.inbox.set_turn(dense, end);
-        self.bell.turns.change(|list| list.push(end.cast::<Turn>()));
+        self.inbox.set_turn(dense, turn);
+        self.bell.turns.change(|list| list.push(turn));
     }
 
     /// From here on nobody looks at the line any more.
     pub(crate) fn end_turn(&mut self, dense: usize) {
         let Some(peer) = self.peers.get_mut(dense) else { return };
-        let end = std::mem::replace(&mut peer.turn, null_mut());
-        if !end.is_null() {
+        let turn = std::mem::replace(&mut peer.turn, null_mut());
+        if !turn.is_null() {
             self.outbox.outs[dense].lane.set_turn(null_mut());
             self.inbox.set_turn(dense, null_mut());
-            self.bell.turns.change(|list| list.retain(|&t| !std::ptr::eq(t, end.cast::<Turn>())));
+            self.bell.turns.change(|list| list.retain(|&t| !std::ptr::eq(t, turn)));
         }
     }
 }
