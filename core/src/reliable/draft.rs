@@ -78,6 +78,17 @@ impl Transmit {
         }
     }
 
+    /// Copies a single datagram's external segments, for a caller who keeps it for longer than their memory.
+    pub fn copy_in(&mut self, memory: &mut impl Memory) {
+        let mut whole = Vec::with_capacity(self.total);
+        self.copy_datagram(0, memory, &mut whole);
+        self.segments.clear();
+        self.segments.push(Segment::Owned { start: 0, end: whole.len() as u32 });
+        self.ends.clear();
+        self.ends.push(1);
+        self.bytes = whole;
+    }
+
     pub(super) fn clear(&mut self, peer: u32, path: u8) {
         self.peer = peer;
         self.path = path;
