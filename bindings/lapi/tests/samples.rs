@@ -67,6 +67,18 @@ fn samples_print_what_they_should() {
     }
 }
 
+/// Whose last message and whose end are noticed together depends on the moment: hence many jobs.
+#[test]
+fn tasks_that_end_one_after_the_other_are_not_taken_for_dead() {
+    let binary = compile(&sample("xfer/Am_xfer.c"));
+    for transport in transports() {
+        for tasks in [4, 6].into_iter().cycle().take(40) {
+            let end = Job::of(tasks).env("LAPIS_TRANSPORT", transport).run(&binary).success();
+            assert!(!end.stderr().contains("WARN"), "{tasks} tasks over {transport}: {}", end.stderr());
+        }
+    }
+}
+
 #[test]
 fn the_readmes_program_prints_what_it_got() {
     let readme = include_str!("../../../README.md");

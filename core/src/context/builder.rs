@@ -179,6 +179,7 @@ impl ContextBuilder {
             number: self.number,
             alive: ForkGuard::new()?,
             terminated: AtomicBool::new(false),
+            crowded,
             lock: ContextLock::new(),
             link_sleepers: links
                 .iter()

@@ -60,6 +60,8 @@ pub(crate) struct Shared {
     /// 1 while this process owns the context; the kernel zeroes it in a forked child.
     pub(crate) alive: local::ForkGuard,
     pub(crate) terminated: AtomicBool,
+    /// The tasks of this machine outnumber the cores that they may run on.
+    crowded: bool,
     pub(crate) lock: ContextLock,
     state: UnsafeCell<State>,
     /// How threads sleep on each link, in the order of the links.

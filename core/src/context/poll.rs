@@ -12,11 +12,12 @@ impl Context {
     /// Looks once for arrivals and handles what is there: what has come in lanes or, if nothing has, whatever there is on any transport.
     ///
     /// A call that handles nothing has looked at everything. With messages in the lanes at each call, everything is looked at after
-    /// some tens of them. Inside a handler that runs inline this does nothing: the packet being handled would be lost.
+    /// some tens of them. Inside a handler that runs inline this does nothing: the packet being handled would be lost. Where tasks
+    /// outnumber cores, a call that handles nothing [gives way](Self::give_way).
     #[doc(alias = "LAPI_Probe")]
     pub fn progress(&self) -> Result<Polled> {
         self.usable()?;
-        let _held = self.guard();
+        let held = self.guard();
         let before = self.ended();
         let mut last = before;
         // As long as each look finds something.
@@ -25,20 +26,43 @@ impl Context {
             last = now;
             idle
         });
-        let events = last.1.wrapping_sub(before.1) as usize;
-        Ok(Polled { events: if events > 0 { events } else { self.progress_locked() } })
+        let mut events = last.1.wrapping_sub(before.1) as usize;
+        if events == 0 {
+            events = self.progress_locked();
+        }
+        drop(held);
+        if events == 0 {
+            self.give_way();
+        }
+        Ok(Polled { events })
+    }
+
+    /// Lets another process have the core, if the tasks of this machine outnumber the cores that they may run on: what a task that
+    /// polls waits for is a message of one that can't run meanwhile. Nothing elsewhere, nor for a thread that holds the lock.
+    pub fn give_way(&self) {
+        if self.shared.crowded && !self.shared.lock.held_by_me() {
+            std::thread::yield_now();
+        }
     }
 
     /// Looks for arrivals until the sending or the receiving of a message has ended, at most `looks` times; the last look is one at
     /// everything. Says whether a sending and whether a receiving has ended.
     ///
-    /// *LAPI Guide, LAPI_Msgpoll.*
+    /// Where tasks outnumber cores, a call in which nothing has ended [gives way](Self::give_way). *LAPI Guide, LAPI_Msgpoll.*
     ///
     /// # Errors
     /// The context can't be used.
     #[doc(alias = "LAPI_Msgpoll")]
     pub fn poll_for_messages(&self, looks: u32) -> Result<(bool, bool)> {
         self.usable()?;
+        let ended = self.poll_locked(looks);
+        if ended == (false, false) {
+            self.give_way();
+        }
+        Ok(ended)
+    }
+
+    fn poll_locked(&self, looks: u32) -> (bool, bool) {
         let _held = self.guard();
         let before = self.ended();
         let mut left = looks.max(1);
@@ -66,7 +90,7 @@ impl Context {
                 if spins {
                     self.end_polling();
                 }
-                return Ok((now.0 != before.0, now.1 != before.1));
+                return (now.0 != before.0, now.1 != before.1);
             }
         }
     }

@@ -7,6 +7,11 @@
 
 /// Blocks between the one that is copied and the one that is asked for.
 pub(crate) const BLOCKS: usize = 2;
+/// Blocks between the short one that is written and the one that is asked for. Stores wait for their lines one after the other;
+/// asked for, several lines come at once: a face of single doubles is unpacked 1.06 times as fast (Zen 4). Loads overlap anyway.
+pub(crate) const SCATTERED: isize = 16;
+/// Blocks of a column for which that pays: in shorter ones too much is asked for behind the end.
+pub(crate) const COLUMN: usize = 2 * SCATTERED as usize;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
@@ -16,6 +21,12 @@ const LINE: usize = 64;
 pub(crate) fn ask<const WRITES: bool>(at: *const u8) {
     line::<WRITES>(at);
     line::<WRITES>(at.wrapping_add(LINE));
+}
+
+/// Asks for the line that a short block is to be written to.
+#[inline(always)]
+pub(crate) fn ask_one(at: *const u8) {
+    line::<true>(at);
 }
 
 #[inline(always)]

@@ -119,7 +119,11 @@ impl<D: Direction, L: Length> Loops<D, L> {
             // SAFETY: the caller's promise.
             return unsafe { Self::rows(m, [1, count], [0, ms], b, bs, len) };
         }
+        let asks = !D::GATHERS && L::of(len) <= LINE && ms.unsigned_abs() > LINE && count >= ahead::COLUMN;
         for _ in 0..count / 4 {
+            if asks {
+                (0..4).for_each(|i| ahead::ask_one(m.wrapping_offset((ahead::SCATTERED + i) * ms)));
+            }
             // SAFETY: four of the blocks that the caller promises. Pointers in between are only computed.
             unsafe {
                 D::copy::<L>(m, b, len);

@@ -89,6 +89,8 @@ pub(crate) struct Inbox {
     poisoned: u64,
     /// Lanes of disconnected peers, which are emptied now and then.
     discarded: Vec<InLane>,
+    /// Lanes that nobody uses any more, with the word of the member that has ended; to be freed by the next poll.
+    graves: Vec<(InLane, Option<u64>)>,
     /// From a lane's number to its place in `lanes`.
     place: [u8; LANES],
     many: ManyRx,
@@ -116,6 +118,7 @@ impl Inbox {
             pending: 0,
             poisoned: 0,
             discarded: Vec::new(),
+            graves: Vec::new(),
             place: [u8::MAX; LANES],
             // SAFETY: the segment lives as long as this.
             many: unsafe { ManyRx::attach(layout::shared(segment.base())) },
@@ -177,13 +180,17 @@ impl Shm {
     /// [`Transport::poll`](lapis_core::transport::Transport::poll).
     #[inline(always)]
     pub(crate) fn receive(&mut self, events: &mut [Event]) -> usize {
-        let inbox = &mut self.inbox;
-        if inbox.seen_claims != Some(inbox.claims()) {
+        // Before anything is collected: what an event names stays in place, so that lanes come and go here only.
+        self.inbox.clear_graves();
+        if self.inbox.seen_claims != Some(self.inbox.claims()) {
             self.meet_senders();
+        }
+        let mut n = 0;
+        if !self.inbox.dying.is_empty() {
+            n = self.report_the_dead(events);
         }
         let inbox = &mut self.inbox;
         let mut broken = None;
-        let mut n = 0;
         if !inbox.marked {
             let lanes = inbox.lanes.len();
             let mut i = inbox.turn;
@@ -206,8 +213,8 @@ impl Shm {
             self.inbox.tell_shared();
         }
         self.inbox.polls -= 1;
-        if self.inbox.polls == 0 || broken.is_some() || !self.inbox.dying.is_empty() {
-            n = self.housekeeping(events, n, broken);
+        if self.inbox.polls == 0 || broken.is_some() {
+            self.housekeeping(broken);
         }
         n
     }
@@ -246,7 +253,7 @@ impl Shm {
     /// What is rare: the clock, the dead, the corrupt.
     #[cold]
     #[inline(never)]
-    fn housekeeping(&mut self, events: &mut [Event], mut n: usize, broken: Option<Broken>) -> usize {
+    fn housekeeping(&mut self, broken: Option<Broken>) {
         if let Some(Broken { dense, corrupt }) = broken {
             self.host.error(format_args!(
                 "task {} received a message header that announces {} bytes{}: the sender's memory is corrupt",
@@ -260,7 +267,7 @@ impl Shm {
             for lane in self.inbox.lanes.iter().filter(|l| l.dense == dense) {
                 self.inbox.poisoned |= 1 << lane.number;
             }
-            self.inbox.remove_lanes(|l| l.dense == dense);
+            self.inbox.lay_aside(dense, None);
             self.end_turn(dense);
         }
         if self.inbox.polls == 0 {
@@ -275,12 +282,13 @@ impl Shm {
                 self.check_peers();
             }
         }
-        // A lane of the dying may have become known only now.
-        if self.inbox.seen_claims != Some(self.inbox.claims()) {
-            self.meet_senders();
-            return n;
-        }
-        let mut i = 0;
+    }
+
+    /// Reports those whose last messages have all been read in former polls. Says how many.
+    #[cold]
+    #[inline(never)]
+    fn report_the_dead(&mut self, events: &mut [Event]) -> usize {
+        let (mut n, mut i) = (0, 0);
         while i < self.inbox.dying.len() && n < events.len() {
             let dense = self.inbox.dying[i];
             let peer = &self.peers[dense];
@@ -297,7 +305,8 @@ impl Shm {
             n += 1;
             inbox.dying.swap_remove(i);
             let word = member_word(peer.address.task, peer.address.incarnation);
-            inbox.bury(dense, word);
+            inbox.lay_aside(dense, Some(word));
+            inbox.clear_graves();
             self.end_turn(dense);
         }
         n
@@ -372,6 +381,7 @@ impl Shm {
 
     /// [`Transport::arm`](lapis_core::transport::Transport::arm).
     pub(crate) fn prepare_sleep(&mut self) -> Status {
+        self.inbox.clear_graves();
         let bell = &self.bell;
         // SYNC: pairs with the Release store in `wake`.
         if bell.rung.swap(false, Ordering::Acquire) {
@@ -449,36 +459,42 @@ impl Inbox {
         self.share_lanes();
     }
 
-    fn remove_lanes(&mut self, which: impl Fn(&InLane) -> bool) {
-        self.lanes.retain(|l| !which(l));
+    /// Takes a peer's lanes out of use, until the next poll frees them: events may name what they hold. `word`: the peer has ended,
+    /// and so named, so that the next sender may have them.
+    fn lay_aside(&mut self, dense: usize, word: Option<u64>) {
+        self.graves.extend(self.lanes.extract_if(.., |l| l.dense == dense).map(|lane| (lane, word)));
         self.reindex();
     }
 
     /// Drops what a disconnected peer has sent and what it will send. `word`: it has ended, so its lane is free.
     pub(crate) fn discard(&mut self, dense: usize, word: Option<u64>) {
-        let mut lanes: Vec<_> = self.lanes.extract_if(.., |l| l.dense == dense).collect();
-        for lane in &mut lanes {
+        for lane in self.lanes.iter_mut().filter(|l| l.dense == dense) {
             while let Some(Ok(_)) = lane.rx.next() {}
         }
-        match word {
-            Some(word) => {
-                self.lanes.append(&mut lanes);
-                self.bury(dense, word);
-            }
-            None => self.discarded.append(&mut lanes),
+        if word.is_none() {
+            self.discarded.extend(self.lanes.extract_if(.., |l| l.dense == dense));
         }
-        self.reindex();
+        self.lay_aside(dense, word);
     }
 
-    /// Frees the lane of a peer that has ended for the next sender.
-    fn bury(&mut self, dense: usize, word: u64) {
-        for lane in self.lanes.iter_mut().filter(|l| l.dense == dense) {
-            lane.rx.release_now();
-            let entry = &self.segment.header().members[lane.number as usize];
-            // SYNC: pairs with the claim in `open_peer`: the lane's position is published.
-            let _ = entry.compare_exchange(word, 0, Ordering::AcqRel, Ordering::Relaxed);
+    /// Frees what was laid aside.
+    #[inline(always)]
+    fn clear_graves(&mut self) {
+        if !self.graves.is_empty() {
+            self.free_lanes();
         }
-        self.remove_lanes(|l| l.dense == dense);
+    }
+
+    #[cold]
+    fn free_lanes(&mut self) {
+        for (mut lane, word) in self.graves.drain(..) {
+            lane.rx.release_now();
+            if let Some(word) = word {
+                let entry = &self.segment.header().members[usize::from(lane.number)];
+                // SYNC: pairs with the claim in `open_peer`: the lane's position is published.
+                let _ = entry.compare_exchange(word, 0, Ordering::AcqRel, Ordering::Relaxed);
+            }
+        }
     }
 }
 

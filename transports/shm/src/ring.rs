@@ -289,8 +289,8 @@ pub(crate) struct LaneRx<const SLOTS: usize, const DATA: usize> {
     data_released: u64,
     control: *const Control,
     max: usize,
-    /// The last message that came in the turn.
-    copy: [u64; IN_TURN / 8],
+    /// The last message that came in the turn; at a place of its own, for events name it while this end may move.
+    copy: Box<[u64; IN_TURN / 8]>,
 }
 
 impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
@@ -321,7 +321,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
             data_released: data_next,
             control,
             max,
-            copy: [0; IN_TURN / 8],
+            copy: Box::new([0; IN_TURN / 8]),
         }
     }
 

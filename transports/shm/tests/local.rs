@@ -294,6 +294,55 @@ fn a_closed_peer_is_reported_once_and_after_its_last_message() {
 }
 
 #[test]
+fn last_messages_are_whole_when_their_senders_are_gone() {
+    // The end of task 1 is noticed by a poll that leaves its last message to the next one.
+    for (ended, left) in [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)] {
+        let mut job = local_job("last", 4);
+        for (from, (task, _)) in job.iter_mut().enumerate().skip(1) {
+            assert_eq!(task.am_short(0, &message(from as u32, 5, 20), &[]), Status::Done);
+        }
+        drop(job.remove(ended));
+        std::thread::sleep(Duration::from_millis(2));
+        // Polls without room for events look at the peers, too.
+        (0..1000).for_each(|_| assert_eq!(job[0].0.poll(&mut []), 0));
+        let mut seen = [false; 4];
+        let end = Instant::now() + Duration::from_secs(20);
+        let mut room = left;
+        while seen != [true; 4] {
+            // All events of a poll first: none may hide what another names.
+            let mut events = [Event::EMPTY; 8];
+            let n = job[0].0.poll(&mut events[..room]);
+            room = 8;
+            for e in &events[..n] {
+                let first = if e.kind == EventKind::PeerDown as u32 {
+                    assert!(e.peer == ended as u32 && seen[ended], "reported before its last message");
+                    &mut seen[0]
+                } else {
+                    assert_eq!(parse(&bytes(e)), (e.peer, 5), "damaged: {ended} ended");
+                    &mut seen[e.peer as usize]
+                };
+                assert!(!std::mem::replace(first, true));
+            }
+            assert!(Instant::now() < end, "{seen:?}: {ended} ended");
+        }
+    }
+}
+
+#[test]
+fn a_disconnected_peer_takes_no_message_of_others_away() {
+    let mut job = local_job("disconnected", 4);
+    for (from, (task, _)) in job.iter_mut().enumerate().skip(1) {
+        assert_eq!(task.am_short(0, &message(from as u32, 7, 20), &[]), Status::Done);
+    }
+    let mut events = [Event::EMPTY; 8];
+    assert_eq!(job[0].0.poll(&mut events), 3);
+    job[0].0.disconnect(1);
+    for e in &events[..3] {
+        assert_eq!(parse(&bytes(e)), (e.peer, 7), "damaged");
+    }
+}
+
+#[test]
 fn a_new_incarnation_takes_the_place_of_the_old_one() {
     let job = job_name("again");
     let mut a = try_open(0, 2, 0, 0, &job).unwrap().0;
