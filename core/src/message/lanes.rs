@@ -180,8 +180,11 @@ impl Context {
                     Taken::Left => return Ok(None),
                     Taken::Message { peer, data, len, turn } => {
                         // SAFETY: the lock is held; the message stays in place until the transport is polled, or the turn is
-                        // given back; turns live as long as the link.
+                        // given back; turns and lanes live as long as the link.
                         unsafe {
+                            if turn.is_null() {
+                                (*(*lanes).lanes[index]).look_ahead();
+                            }
                             self.lane_message(peer, std::slice::from_raw_parts(data, len));
                             if !turn.is_null() {
                                 (*turn).done();
@@ -195,11 +198,6 @@ impl Context {
                         (looks, for_answer) = (0, false);
                         let Some(now) = alone() else { return Ok(None) };
                         lanes = now;
-                        // SAFETY: as above.
-                        if index < unsafe { (*lanes).count } as usize {
-                            // SAFETY: as above.
-                            unsafe { (*(*lanes).lanes[index]).look_ahead() };
-                        }
                     }
                 }
                 index += 1;

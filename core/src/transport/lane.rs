@@ -163,6 +163,7 @@ impl ReceiveLane {
                     return Taken::Left;
                 }
                 (*self.turn).taken();
+                (*self.turn).make_ready();
                 return Taken::Message {
                     peer: self.peer,
                     data: (*self.turn).line.add(8),
