@@ -205,7 +205,8 @@ mod wide {
         }
     }
 
-    /// Products that are not reduced yet, in columns of 64 bits: low, middle, high.
+    /// Products that are not reduced yet: of the low halves, of the high ones, and of both halves' sums, in which the middle column
+    /// is, along with the other two (Karatsuba: three multiplications, which are what takes long, instead of four).
     struct Products([__m512i; 3]);
 
     impl Products {
@@ -218,21 +219,28 @@ mod wide {
         #[target_feature(enable = "avx512f,vpclmulqdq")]
         #[inline]
         fn add(&mut self, a: __m512i, b: __m512i) {
-            let [low, middle, high] = &mut self.0;
+            let [low, high, both] = &mut self.0;
             *low = _mm512_xor_si512(*low, _mm512_clmulepi64_epi128::<0x00>(a, b));
             *high = _mm512_xor_si512(*high, _mm512_clmulepi64_epi128::<0x11>(a, b));
-            let (one, other) =
-                (_mm512_clmulepi64_epi128::<0x01>(a, b), _mm512_clmulepi64_epi128::<0x10>(a, b));
-            // Exclusive or of three.
-            *middle = _mm512_ternarylogic_epi64::<0x96>(*middle, one, other);
+            let (a, b) = (halves_summed(a), halves_summed(b));
+            *both = _mm512_xor_si512(*both, _mm512_clmulepi64_epi128::<0x00>(a, b));
         }
 
         #[target_feature(enable = "avx512f,pclmulqdq")]
         #[inline]
         fn reduced(self) -> __m128i {
-            let [low, middle, high] = self.0;
+            let [low, high, both] = self.0;
+            // Exclusive or of three.
+            let middle = _mm512_ternarylogic_epi64::<0x96>(low, high, both);
             reduced(folded(low), folded(middle), folded(high))
         }
+    }
+
+    /// The sum of each block's halves, in both of them.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn halves_summed(blocks: __m512i) -> __m512i {
+        _mm512_xor_si512(blocks, _mm512_shuffle_epi32::<0x4e>(blocks))
     }
 
     #[target_feature(enable = "avx512f")]

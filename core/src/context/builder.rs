@@ -1,6 +1,7 @@
 //! Initialisation: join the job, open the transports, reach every task.
 
 use super::connect::{Connected, connect, listed};
+use super::patience::Patience;
 use super::refused::boot_error;
 use super::restart::PeerWindow;
 use super::{Attributes, Context, Shared, Sleepers, local::ForkGuard};
@@ -195,8 +196,7 @@ impl ContextBuilder {
                 interrupts: AtomicBool::new(interrupts),
                 checks: AtomicBool::new(*config.error_chk.get()),
                 timeout_s: AtomicU32::new(config.timeout.get().as_secs() as u32),
-                spin_ns: AtomicU64::new(spin.as_nanos() as u64),
-                spin_now_ns: AtomicU64::new(spin.as_nanos() as u64),
+                patience: Patience::new(spin),
             },
             hooks: self.hooks,
             config,

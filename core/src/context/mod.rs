@@ -9,6 +9,7 @@ mod interface;
 mod local;
 mod machine;
 mod memory;
+mod patience;
 mod peers;
 mod poll;
 mod progress;
@@ -27,6 +28,7 @@ pub(crate) use progress::Sleepers;
 pub use region::{Attached, MemoryRegion};
 pub(crate) use wait::{Checked, Idle};
 
+use self::patience::Patience;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::handlers::{CompletionQueue, HandlerTable};
@@ -96,10 +98,7 @@ pub(crate) struct Attributes {
     pub(crate) interrupts: AtomicBool,
     pub(crate) checks: AtomicBool,
     pub(crate) timeout_s: AtomicU32,
-    /// How long a wait spins, as configured.
-    pub(crate) spin_ns: AtomicU64,
-    /// The same as experience has changed it.
-    pub(crate) spin_now_ns: AtomicU64,
+    pub(crate) patience: Patience,
 }
 
 // SAFETY: `state` is touched under `lock` only; everything else is Sync by itself. Raw pointers inside the state belong to

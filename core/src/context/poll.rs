@@ -66,17 +66,30 @@ impl Context {
         let _held = self.guard();
         let before = self.ended();
         let mut left = looks.max(1);
+        // In interrupt mode the progress thread would have to be stopped and started.
+        let mut spins = left > 1 && !self.interrupts();
+        if spins {
+            self.begin_polling();
+        }
         loop {
             self.watch(|now| {
                 left = left.saturating_sub(1);
                 now != before || left <= 1
             });
             if self.ended() == before {
+                if spins && left <= 1 {
+                    // Nobody may look again for long.
+                    self.end_polling();
+                    spins = false;
+                }
                 self.progress_locked();
                 left = left.saturating_sub(1);
             }
             let now = self.ended();
             if now != before || left == 0 {
+                if spins {
+                    self.end_polling();
+                }
                 return (now.0 != before.0, now.1 != before.1);
             }
         }

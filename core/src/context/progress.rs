@@ -12,6 +12,9 @@ use std::time::Duration;
 /// Longest sleep in one piece: a bound for what nobody would wake us for.
 pub(super) const SLEEP_IN_PIECES: Duration = Duration::from_millis(50);
 
+/// How long the progress thread stays in polling mode.
+const RETIRES_AFTER: Duration = Duration::from_millis(20);
+
 /// Events taken from a link at once.
 const BATCH: usize = 16;
 
@@ -260,8 +263,8 @@ impl Context {
         self.shared.attributes.interrupts.load(Ordering::Relaxed)
     }
 
-    /// Turns serving arrivals while the program computes on or off. Costs nanoseconds, except for the first time it is
-    /// turned on, which starts the progress thread.
+    /// Turns serving arrivals while the program computes on or off. Costs nanoseconds, except when it is turned on for the first time
+    /// or after some hundredths of a second, which starts the progress thread.
     ///
     /// *LAPI Guide, LAPI_Senv, INTERRUPT_SET; "Running in interrupt mode".*
     pub fn set_interrupts(&self, on: bool) -> Result<()> {
@@ -312,7 +315,9 @@ impl Context {
             what: "starting a thread of the context (limits: RLIMIT_AS for its stack, RLIMIT_NPROC)",
             source,
         })?;
-        self.shared.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(thread);
+        let mut threads = self.shared.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        threads.retain(|thread| !thread.is_finished());
+        threads.push(thread);
         Ok(())
     }
 
@@ -321,8 +326,11 @@ impl Context {
         // SYNC: pairs with the Release in `terminate`.
         while !self.shared.terminated.load(Ordering::Acquire) {
             if !self.interrupts() {
-                // Polling mode: nobody wakes us; look now and then whether that has changed.
-                std::thread::park_timeout(Duration::from_millis(100));
+                // Polling mode: nobody wakes us; stay in case that the program needs us again soon.
+                std::thread::park_timeout(RETIRES_AFTER);
+                if self.retires() {
+                    return;
+                }
                 continue;
             }
             if self.shared.polling.load(Ordering::Relaxed) > 0 {
@@ -353,6 +361,21 @@ impl Context {
                 std::thread::yield_now();
             }
         }
+    }
+
+    /// Whether the progress thread shall end, because the program polls. With a second thread in the process each system call has
+    /// to count who uses its descriptor, which lengthens a message over sockets by a fiftieth.
+    fn retires(&self) -> bool {
+        if !self.shared.lock.try_acquire() {
+            return false;
+        }
+        // Again, now that nobody can change it.
+        let polls = !self.interrupts();
+        if polls {
+            self.shared.progress_thread.store(false, Ordering::Relaxed);
+        }
+        self.shared.lock.release();
+        polls
     }
 
     /// The progress thread's sleep.

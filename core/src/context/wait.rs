@@ -4,7 +4,7 @@ use super::Context;
 use crate::counter::Counter;
 use crate::error::{Error, Result};
 use crate::sync::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What a check of a wait answers. The error is boxed so that the usual answers travel in registers.
 pub(crate) type Checked<R> = Result<Option<R>, Box<Error>>;
@@ -14,12 +14,6 @@ const LOOKS_PER_CLOCK: u32 = 1024;
 
 /// What a look at everything counts for.
 const LOOKS_PER_ROUND: u32 = 4;
-
-/// A sleep that ends sooner was not worth it.
-const SHORT_SLEEP: Duration = Duration::from_micros(500);
-
-/// How many times the configured spin a wait may last after sleeps that were not worth it.
-const MOST_PATIENCE: u64 = 32;
 
 impl Context {
     /// Waits until `counter` has reached `value`, then takes `value` off it; returns what is left.
@@ -124,25 +118,14 @@ impl Context {
                 }
                 let asleep = Instant::now();
                 self.sleep(super::progress::SLEEP_IN_PIECES);
-                self.learn_from_sleep(asleep.elapsed());
+                self.shared.attributes.patience.learn(asleep.elapsed());
             }
         }
     }
 
-    /// A short sleep was a mistake that cost two context switches and perhaps made the peer sleep as well: spin longer next time.
-    /// A long one was right: spin as configured.
-    fn learn_from_sleep(&self, slept: Duration) {
-        let attributes = &self.shared.attributes;
-        let configured = attributes.spin_ns.load(Ordering::Relaxed);
-        let present = attributes.spin_now_ns.load(Ordering::Relaxed);
-        let next =
-            if slept < SHORT_SLEEP { (present * 2).min(configured * MOST_PATIENCE) } else { configured };
-        attributes.spin_now_ns.store(next, Ordering::Relaxed);
-    }
-
     /// While a thread polls, nobody needs to be woken.
     #[inline(always)]
-    fn begin_polling(&self) {
+    pub(super) fn begin_polling(&self) {
         // Changed under the lock only, so that a plain load and store do.
         let polling = &self.shared.polling;
         polling.store(polling.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -152,7 +135,7 @@ impl Context {
     }
 
     #[inline(always)]
-    fn end_polling(&self) {
+    pub(super) fn end_polling(&self) {
         let polling = &self.shared.polling;
         let left = polling.load(Ordering::Relaxed) - 1;
         polling.store(left, Ordering::Relaxed);
@@ -223,7 +206,7 @@ impl Idle {
     #[inline(never)]
     fn has_lasted(&mut self, context: &Context) -> bool {
         self.looks = 0;
-        let limit = Duration::from_nanos(context.shared.attributes.spin_now_ns.load(Ordering::Relaxed));
+        let limit = context.shared.attributes.patience.spin();
         let now = Instant::now();
         now.duration_since(*self.since.get_or_insert(now)) >= limit
     }

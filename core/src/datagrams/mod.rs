@@ -32,9 +32,10 @@ mod tests;
 pub(crate) use setup::{Parties, Timing, epoch};
 
 use self::clock::Clock;
+use crate::reliable::wire::{DATA_LEN, HEADER_LEN, MIN_DATAGRAM};
 use crate::reliable::{
-    Body, Engine, Event as EngineEvent, JobAuth, Lane, Memory, NO_TOKEN, Nanos, PathInfo, PathState, Segment,
-    SubmitError, Transmit,
+    Body, Engine, Event as EngineEvent, JobAuth, Lane, Lone, Memory, NO_TOKEN, Nanos, PathInfo, PathState,
+    Segment, SubmitError, Transmit,
 };
 use crate::transport::{Caps, DatagramBatch, Event, FailoverTrouble, Link, PeerId, RawSlice, Status};
 use crate::wire::Kind;
@@ -55,6 +56,9 @@ const CLOSE: Nanos = 20_000;
 
 /// A datagram that every path carries, as IPv6 demands.
 const SURE: usize = 1232;
+
+/// Bytes of a packet that every path carries.
+const SMALLEST_ROOM: usize = MIN_DATAGRAM - HEADER_LEN - DATA_LEN;
 
 /// A unit that has arrived, or the news that its peer has started anew: what came before belongs to its former life.
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +139,12 @@ impl Datagrams {
         self.engine.max_payload(peer).unwrap_or(0)
     }
 
+    /// Whether a packet of so many bytes is none too large.
+    #[inline]
+    pub(crate) fn has_room(&self, peer: PeerId, len: usize) -> bool {
+        len <= SMALLEST_ROOM || len <= self.room(peer)
+    }
+
     /// Packets that fill a batch of datagrams each.
     #[inline]
     pub(crate) fn batch(&self) -> usize {
@@ -181,6 +191,24 @@ impl Datagrams {
     ) -> Status {
         let now = self.now();
         let lane = lane_of(head.first().copied().unwrap_or(0));
+        if let Body::Copy(body) = body
+            && !hold
+            && !self.unsent
+        {
+            let unit = Lone { peer, lane, head, body, token, few: LONE };
+            let (slices, unsent) = (&mut self.slices, &mut self.unsent);
+            let send = |out: &mut Transmit| {
+                *unsent = !push(link, out, slices, Some(body));
+                if *unsent {
+                    out.copy_in(&mut { unit });
+                }
+            };
+            if self.engine.submit_alone(now, unit, &mut self.out, send) {
+                self.waiting = 0;
+                self.flushed = now;
+                return Status::Done;
+            }
+        }
         let body_len = match body {
             Body::Copy(bytes) => bytes.len(),
             Body::External { len, .. } => len as usize,
@@ -244,34 +272,7 @@ impl Datagrams {
 
     /// Gives `out` to the transport. False: it has no room.
     fn push(&mut self, link: &mut Link) -> bool {
-        self.slices.clear();
-        let (mut lent, mut copied) = (link.caps().contains(Caps::LENT_PAGES), true);
-        for segment in self.out.segments() {
-            self.slices.push(match *segment {
-                Segment::Owned { start, end } => {
-                    let bytes = &self.out.bytes[start as usize..end as usize];
-                    lent &= bytes.len() < DatagramBatch::LENT_FROM;
-                    RawSlice { ptr: bytes.as_ptr().cast_mut(), len: bytes.len() }
-                }
-                Segment::External { buffer, offset, len } => {
-                    copied &= (len as usize) < DatagramBatch::LENT_FROM;
-                    let at = std::ptr::with_exposed_provenance_mut::<u8>((buffer + offset) as usize);
-                    RawSlice { ptr: at, len: len as usize }
-                }
-            });
-        }
-        let batch = DatagramBatch {
-            peer: self.out.peer,
-            path: u32::from(self.out.path) | if lent && !copied { DatagramBatch::LENT } else { 0 },
-            slices: self.slices.as_ptr(),
-            count: self.slices.len() as u32,
-            segment: self.out.segment_size as u32,
-        };
-        // SAFETY: owned segments lie in `out`; external ones were vouched for by whoever submitted them, until the
-        // engine gives their token back.
-        let sent = unsafe { link.send_datagrams(std::slice::from_ref(&batch)) };
-        // A transport that fails altogether says so at the next poll, too.
-        self.unsent = sent == Ok(0);
+        self.unsent = !push(link, &self.out, &mut self.slices, None);
         !self.unsent
     }
 
@@ -391,6 +392,42 @@ impl Datagrams {
             tracing::debug!(transport = name, "datagrams that were not taken: {s:?}");
         }
     }
+}
+
+/// Gives datagrams to a transport. `lone`: what their external segment is, which is to be copied. False: it has no room.
+fn push(link: &mut Link, out: &Transmit, slices: &mut Vec<RawSlice>, lone: Option<&[u8]>) -> bool {
+    slices.clear();
+    let mut lent = lone.is_none() && link.caps().contains(Caps::LENT_PAGES);
+    let mut copied = true;
+    for segment in out.segments() {
+        slices.push(match *segment {
+            Segment::Owned { start, end } => {
+                let bytes = &out.bytes[start as usize..end as usize];
+                lent &= bytes.len() < DatagramBatch::LENT_FROM;
+                RawSlice { ptr: bytes.as_ptr().cast_mut(), len: bytes.len() }
+            }
+            Segment::External { buffer, offset, len } => {
+                copied &= (len as usize) < DatagramBatch::LENT_FROM;
+                let ptr = match lone {
+                    Some(body) => body.as_ptr().cast_mut(),
+                    None => std::ptr::with_exposed_provenance_mut::<u8>((buffer + offset) as usize),
+                };
+                RawSlice { ptr, len: len as usize }
+            }
+        });
+    }
+    let batch = DatagramBatch {
+        peer: out.peer,
+        path: u32::from(out.path) | if lent && !copied { DatagramBatch::LENT } else { 0 },
+        slices: slices.as_ptr(),
+        count: slices.len() as u32,
+        segment: out.segment_size as u32,
+    };
+    // SAFETY: owned segments lie in `out`; external ones were vouched for by whoever submitted them, until the engine gives
+    // their token back, or are the caller's.
+    let sent = unsafe { link.send_datagrams(std::slice::from_ref(&batch)) };
+    // A transport that fails altogether says so at the next poll, too.
+    sent != Ok(0)
 }
 
 /// The lane of a packet by its kind: what ends a peer's waiting never waits behind what makes it wait.

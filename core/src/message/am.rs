@@ -147,7 +147,7 @@ impl Context {
     /// # Safety
     /// As there.
     #[inline(never)]
-    unsafe fn am_short_by_table(
+    pub(super) unsafe fn am_short_by_table(
         &self,
         target: PeerId,
         handler: u64,
@@ -173,7 +173,7 @@ impl Context {
         let head = head.map(u64::to_le);
         let head = head[..words].as_bytes();
         let status = match state.datagrams[index].as_deref_mut() {
-            Some(datagrams) if total <= datagrams.room(target) => {
+            Some(datagrams) if datagrams.has_room(target, total) => {
                 datagrams.send(link, target, head, data, state.dispatching > 0)
             }
             None if total <= link.limits().max_short as usize => link.am_short(target, head, data),

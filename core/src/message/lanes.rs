@@ -1,6 +1,6 @@
 //! The shortest way of a short active message: written and read in place, in the lanes of [`crate::transport::lane`].
 
-use super::State;
+use super::{SHORT, State};
 use crate::Context;
 use crate::context::{Checked, Idle, PeerState};
 use crate::stats::Path;
@@ -118,12 +118,27 @@ impl Context {
         let Some(section) = self.shared.lock.enter_favoured() else { return false };
         // SAFETY: the lock is held and nothing below calls out; the rest is the caller's promise.
         let sent = unsafe { self.state().send_in_lane(target, handler, data) };
+        // SAFETY: as above.
+        let otherwise = sent.is_none() && unsafe { self.send_without_lane(target, handler, data) };
         self.shared.lock.leave_favoured(section);
         match sent {
             Some(0) => true,
             Some(news) => self.attend(target, news),
-            None => false,
+            None => otherwise,
         }
+    }
+
+    /// The rest of it where no lane leads to the target. The lock is held.
+    ///
+    /// # Safety
+    /// As for [`send_at_once`](Self::send_at_once).
+    #[inline(never)]
+    unsafe fn send_without_lane(&self, target: PeerId, handler: u64, data: &[u8]) -> bool {
+        target < self.shared.tasks
+            && data.len() as u64 <= SHORT
+            && self.usable().is_ok()
+            // SAFETY: the lock is held; the rest is the caller's promise.
+            && unsafe { self.am_short_by_table(target, handler, data, 0) }
     }
 
     /// Does what the attention word of a task asked for. False: the task is gone.

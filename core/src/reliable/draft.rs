@@ -78,6 +78,17 @@ impl Transmit {
         }
     }
 
+    /// Copies a single datagram's external segments, for a caller who keeps it for longer than their memory.
+    pub fn copy_in(&mut self, memory: &mut impl Memory) {
+        let mut whole = Vec::with_capacity(self.total);
+        self.copy_datagram(0, memory, &mut whole);
+        self.segments.clear();
+        self.segments.push(Segment::Owned { start: 0, end: whole.len() as u32 });
+        self.ends.clear();
+        self.ends.push(1);
+        self.bytes = whole;
+    }
+
     pub(super) fn clear(&mut self, peer: u32, path: u8) {
         self.peer = peer;
         self.path = path;
@@ -195,18 +206,21 @@ impl<'a> Draft<'a> {
         self.close();
         let out = self.out;
         let frames = self.len - HEADER_LEN;
-        let mut head = [0; HEADER_LEN];
-        header.write(&mut head, frames as u16);
-        let (signed, _) = head.split_first_chunk::<SIGNED_LEN>().expect("HEADER_LEN is greater");
+        let place = self.start..self.start + HEADER_LEN;
+        let head: &mut [u8; HEADER_LEN] = (&mut out.bytes[place.clone()]).try_into().expect("as long");
+        // Where it is to be, for what is put together elsewhere and copied waits for its parts.
+        header.write(head, frames as u16);
+        let (head, rest) = out.bytes[self.start..].split_at(HEADER_LEN);
+        let signed = head.first_chunk::<SIGNED_LEN>().expect("HEADER_LEN is greater");
         let tag = if out.segments.len() - self.first_segment == 1 {
             // It starts with the header, so it is ours.
-            auth.tag(signed, &out.bytes[self.start + HEADER_LEN..])
+            auth.tag(signed, rest)
         } else {
             let mut state = auth.begin(signed, frames);
             for segment in &out.segments[self.first_segment..] {
                 match *segment {
                     Segment::Owned { start, end } => {
-                        let start = (start as usize).max(self.start + HEADER_LEN);
+                        let start = (start as usize).max(place.end);
                         auth.update(&mut state, &out.bytes[start..end as usize]);
                     }
                     Segment::External { buffer, offset, len } => {
@@ -216,8 +230,7 @@ impl<'a> Draft<'a> {
             }
             auth.finish(state)
         };
-        head[SIGNED_LEN..].copy_from_slice(&tag);
-        out.bytes[self.start..self.start + HEADER_LEN].copy_from_slice(&head);
+        out.bytes[place.start + SIGNED_LEN..place.end].copy_from_slice(&tag);
         if out.ends.is_empty() {
             out.segment_size = self.len;
         }

@@ -104,41 +104,75 @@ impl SendLane {
         external: External,
         token: u64,
     ) -> bool {
-        if self.len() >= limits.0 {
-            self.starved = true;
-            return false;
-        }
         let held = DATA_LEN + head.len() + copied.len();
-        let place = match self.bytes.alloc(held) {
-            Some(place) => place,
-            None => match self.grow_bytes(held, limits.1) {
-                Some(place) => place,
-                None => {
-                    self.starved = true;
-                    return false;
-                }
-            },
-        };
+        let Some(place) = self.reserve(limits, held) else { return false };
         let payload = head.len() + copied.len() + external.len as usize;
-        let frame = self.bytes.get_mut(place, held);
-        frame[..DATA_LEN].copy_from_slice(&wire::data_header(self.lane, payload as u16, self.next as u32));
+        self.keep(place, payload, head, copied);
+        let (place, held) = (place as u32, held as u32);
+        self.append(Unit { token, external, place, held, number: 0, path: 0, state: State::Waiting });
+        true
+    }
+
+    /// Room for a unit's frame, which is to be kept at once. None: the lane's window or memory is full.
+    #[inline]
+    pub(super) fn reserve(&mut self, limits: (usize, usize), held: usize) -> Option<usize> {
+        let place = if self.len() < limits.0 {
+            self.bytes.alloc(held).or_else(|| self.grow_bytes(held, limits.1))
+        } else {
+            None
+        };
+        self.starved |= place.is_none();
+        place
+    }
+
+    /// Low bits of the next unit's number.
+    #[inline]
+    pub(super) fn next_unit(&self) -> u32 {
+        self.next as u32
+    }
+
+    /// The frame header of the next unit.
+    #[inline]
+    pub(super) fn header(&self, payload: usize) -> [u8; DATA_LEN] {
+        wire::data_header(self.lane, payload as u16, self.next as u32)
+    }
+
+    /// Keeps a unit that has left already, alone in the datagram `number` of `path`.
+    #[inline]
+    pub(super) fn keep_sent(
+        &mut self,
+        place: usize,
+        head: &[u8],
+        body: &[u8],
+        token: u64,
+        path: u8,
+        number: u64,
+    ) {
+        let payload = head.len() + body.len();
+        self.keep(place, payload, head, body);
+        let (place, held) = (place as u32, (DATA_LEN + payload) as u32);
+        let (external, number) = (External::default(), number as u32);
+        self.append(Unit { token, external, place, held, number, path, state: State::InFlight });
+        self.fresh += 1;
+    }
+
+    #[inline]
+    fn keep(&mut self, place: usize, payload: usize, head: &[u8], copied: &[u8]) {
+        let header = self.header(payload);
+        let frame = self.bytes.get_mut(place, DATA_LEN + head.len() + copied.len());
+        frame[..DATA_LEN].copy_from_slice(&header);
         frame[DATA_LEN..DATA_LEN + head.len()].copy_from_slice(head);
         frame[DATA_LEN + head.len()..].copy_from_slice(copied);
+    }
+
+    #[inline]
+    fn append(&mut self, unit: Unit) {
         if self.len() == self.units.len() {
             self.grow_units();
         }
         let at = self.at(self.next);
-        self.units[at] = Unit {
-            token,
-            external,
-            place: place as u32,
-            held: held as u32,
-            number: 0,
-            path: 0,
-            state: State::Waiting,
-        };
+        self.units[at] = unit;
         self.next += 1;
-        true
     }
 
     /// Puts as many units into the datagram as fit: lost ones first, then fresh ones. `limit` is the room of

@@ -25,6 +25,7 @@
 //! | `split.rs` | units larger than a datagram after the path MTU shrank |
 //! | `path.rs`, `sent.rs` | a rail and its open datagrams |
 //! | `transmit.rs`, `draft.rs` | what goes into the next datagrams |
+//! | `alone.rs` | a unit that finds nothing in its way |
 //! | `receive.rs`, `window.rs` | what arrives, removal of duplicates |
 //! | `ack.rs` | when and what to acknowledge |
 //! | `recover.rs`, `loss.rs` | acknowledgements, losses, probes, failover |
@@ -37,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 mod ack;
+mod alone;
 mod auth;
 mod bytes;
 mod config;
@@ -62,6 +64,7 @@ mod transmit;
 mod window;
 pub mod wire;
 
+pub use alone::Lone;
 pub use auth::{Authenticator, JobAuth, JobState, NoAuth, Tag};
 pub use config::{ConfigError, EngineConfig, Nanos};
 pub use draft::{Memory, NoMemory, Segment, Transmit};

@@ -52,6 +52,13 @@ impl Sent {
         &self.spans[..usize::from(self.spans_used)]
     }
 
+    /// Notes the first unit, a whole one.
+    #[inline]
+    pub(super) fn begin(&mut self, lane: u8, unit: u32) {
+        self.spans[0] = Span::whole(lane, unit);
+        self.spans_used = 1;
+    }
+
     /// Notes a whole unit; false when there is no place left.
     #[inline]
     pub(super) fn add(&mut self, lane: u8, unit: u32) -> bool {

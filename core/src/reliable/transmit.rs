@@ -39,11 +39,11 @@ impl<A: Authenticator> Engine<A> {
 }
 
 /// What finishing a datagram takes.
-struct Tools<'a, A, M> {
-    now: Nanos,
-    auth: &'a A,
-    shared: &'a mut Shared,
-    memory: &'a mut M,
+pub(super) struct Tools<'a, A, M> {
+    pub(super) now: Nanos,
+    pub(super) auth: &'a A,
+    pub(super) shared: &'a mut Shared,
+    pub(super) memory: &'a mut M,
 }
 
 struct Output<'a, A, M> {
@@ -283,12 +283,12 @@ impl Peer {
     }
 }
 
-fn charge_of(draft: &Draft<'_>, shared: &Shared) -> u64 {
+pub(super) fn charge_of(draft: &Draft<'_>, shared: &Shared) -> u64 {
     draft.len() as u64 + u64::from(shared.config.datagram_overhead)
 }
 
 /// Gives the datagram its number, header and authenticator. Returns its length.
-fn finish<A: Authenticator, M: Memory>(
+pub(super) fn finish<A: Authenticator, M: Memory>(
     peer: &mut Peer,
     at: usize,
     draft: Draft<'_>,

@@ -305,6 +305,8 @@ impl<'a> Frames<'a> {
         Ok(taken)
     }
 
+    // In line, so that a frame is not written to memory to be read again.
+    #[inline(always)]
     fn frame(&mut self) -> Result<Frame<'a>, WireError> {
         let at = self.at;
         match self.rest[0] {

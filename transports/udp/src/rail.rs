@@ -63,7 +63,7 @@ impl Rail {
         socket.set_buffers(BUFFER, BUFFER);
         let receive_buffer =
             socket.receive_buffer().map_err(|e| failed("reading the receive buffer's size", e))?;
-        if let Err(e) = socket.report_overflow() {
+        if let Err(e) = socket.report_overflow(true) {
             host.debug(format_args!("{what}: overflows of the receive buffer go uncounted: {e}"));
         }
         let gro = socket.join(true).is_ok();

@@ -186,9 +186,9 @@ impl Socket {
         set_int(self.fd(), libc::SOL_UDP, libc::UDP_GRO, on.into())
     }
 
-    /// Arrivals carry the number of datagrams that the buffer had no room for.
-    pub(crate) fn report_overflow(&self) -> io::Result<()> {
-        set_int(self.fd(), libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)
+    /// Arrivals carry the number of datagrams that the buffer had no room for since the socket was opened, or no longer.
+    pub(crate) fn report_overflow(&self, on: bool) -> io::Result<()> {
+        set_int(self.fd(), libc::SOL_SOCKET, libc::SO_RXQ_OVFL, on.into())
     }
 
     /// Reads poll the device for so many microseconds.
@@ -372,8 +372,11 @@ impl Slots {
             let len = n as usize;
             return Ok(Some(Arrival { bytes: iov_base.cast(), len, segment: len, overflow: None }));
         }
-        let error = io::Error::last_os_error();
-        if error.raw_os_error() == Some(libc::EAGAIN) { Ok(None) } else { Err(error) }
+        // SAFETY: this thread's own number, set by the call above.
+        match unsafe { *libc::__errno_location() } {
+            libc::EAGAIN => Ok(None),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
     }
 
     /// Takes at most `most` arrivals off the socket.

@@ -24,6 +24,8 @@ int main(void)
     if (me != 0)
         for (;;)
             pause();
+    /* Who is still in the fence when a message comes answers it. */
+    usleep(300000);
     for (int to = 1; to < 3; to++)
         OK(LAPI_Amsend(hndl, to, (void *)1, NULL, 0, NULL, 0, NULL, NULL, NULL));
     while (heard != 6)

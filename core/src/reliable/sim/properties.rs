@@ -96,6 +96,38 @@ fn exactly_once() {
     });
 }
 
+/// The same for units that leave one by one, some from where they lie, over a single path.
+#[test]
+fn lone_units_arrive_exactly_once() {
+    for_seeds("reliable::sim::properties::lone_units_arrive_exactly_once", 30, |seed| {
+        let mut random = Random::new(seed);
+        let spec = WorldSpec {
+            paths: 1,
+            max_datagram: random.range(548..9000) as usize,
+            epochs_known: true,
+            ..WorldSpec::default()
+        };
+        let mut world = World::new(random.word(), &spec, &auth(), true);
+        for pipe in &mut world.pipes {
+            pipe.fault = random_fault(&mut random, 300_000);
+        }
+        // Of two that find nothing under way one is sent so.
+        for _ in 0..2 {
+            world.send(0, Traffic { to: 1, lane: Lane::Request, size: 100, count: 1, external: false });
+            world.finish(60_000 * MS);
+        }
+        assert!(world.alone > 0, "none left alone");
+        for _ in 0..200 {
+            let (from, count) = (random.below(2) as u32, random.range(1..4));
+            let size = random.range(20..9000) as usize;
+            world.send(from, Traffic { size, ..random_traffic(&mut random, 1 - from, count + 1) });
+            let pause = random.below(300_000);
+            world.run_until(world.now + pause);
+        }
+        world.finish(60_000 * MS);
+    });
+}
+
 /// After every partition that heals, units flow again within a second.
 #[test]
 fn progress_after_partitions() {

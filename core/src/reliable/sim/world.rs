@@ -7,11 +7,15 @@ use super::ledger::{HEAD, Key};
 use super::{Ledger, Note, Pipe, Random, Traffic, WorldSpec};
 use crate::reliable::wire::Header;
 use crate::reliable::{
-    Authenticator, Body, Delivery, Engine, Event, Memory, Nanos, PathInfo, SubmitError, Transmit, Verdict,
+    Authenticator, Body, Delivery, Engine, Event, Lone, Memory, Nanos, PathInfo, SubmitError, Transmit,
+    Verdict,
 };
 
 /// The job that all tasks belong to. Not text, so that recorded datagrams don't pass for text files.
 const JOB: u32 = 0x80ff_ee01;
+
+/// As many units under way as let another leave alone.
+const FEW: usize = 4;
 
 struct Task<A> {
     engine: Engine<A>,
@@ -70,6 +74,8 @@ pub struct World<A> {
     pub datagrams: u64,
     /// Datagrams for which a busy task's receive buffer had no room.
     pub overflows: u64,
+    /// Units that left alone, without waiting for a turn.
+    pub alone: u64,
     tasks: Vec<Task<A>>,
     spec: WorldSpec,
     random: Random,
@@ -112,6 +118,7 @@ impl<A: Authenticator + Clone> World<A> {
             overhear: 0,
             datagrams: 0,
             overflows: 0,
+            alone: 0,
             tasks: tasks.collect(),
             spec: spec.clone(),
             random: Random::new(seed),
@@ -394,11 +401,11 @@ impl<A: Authenticator + Clone> World<A> {
     /// Submits what the engine takes; true if it took something.
     fn submit(&mut self, task: u32) -> bool {
         let mut any = false;
-        let state = &mut self.tasks[task as usize];
         let mut stuck = 0;
         let mut body = Vec::new();
-        while stuck < state.traffic.len() {
-            let traffic = &mut state.traffic[stuck];
+        loop {
+            let state = &mut self.tasks[task as usize];
+            let Some(traffic) = state.traffic.get_mut(stuck) else { return any };
             let Some(max) = state.engine.max_payload(traffic.to) else { panic!("not a peer") };
             let size = traffic.size.min(max).max(HEAD);
             let (to, lane) = (traffic.to, traffic.lane);
@@ -411,7 +418,15 @@ impl<A: Authenticator + Clone> World<A> {
             } else {
                 Body::Copy(&body)
             };
-            match state.engine.submit(self.now, to, lane, &head, given, token) {
+            // Every other one as a caller does who has nothing else to send.
+            let unit = Lone { peer: to, lane, head: &head, body: &body, token, few: FEW };
+            let send = |out: &mut Transmit| out.copy_in(&mut { unit });
+            let alone = !traffic.external
+                && token.is_multiple_of(2)
+                && state.engine.submit_alone(self.now, unit, &mut self.out, send);
+            let outcome =
+                if alone { Ok(()) } else { state.engine.submit(self.now, to, lane, &head, given, token) };
+            match outcome {
                 Ok(()) => {
                     let held = if traffic.external { [&[0; 3], &body[..]].concat() } else { Vec::new() };
                     state.memory.insert(token, (key, held));
@@ -420,6 +435,10 @@ impl<A: Authenticator + Clone> World<A> {
                     traffic.count -= 1;
                     if traffic.count == 0 {
                         state.traffic.remove(stuck);
+                    }
+                    if alone {
+                        self.alone += 1;
+                        self.carry(task);
                     }
                 }
                 Err(SubmitError::Again) => {
@@ -434,7 +453,6 @@ impl<A: Authenticator + Clone> World<A> {
                 Err(error) => panic!("submit: {error}"),
             }
         }
-        any
     }
 
     fn carry(&mut self, from: u32) {

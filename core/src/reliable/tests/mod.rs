@@ -1,5 +1,6 @@
 //! Two engines, and a hand on every datagram between them.
 
+mod alone;
 mod flow;
 mod peers;
 mod trust;

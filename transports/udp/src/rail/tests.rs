@@ -46,9 +46,27 @@ fn a_batch_that_the_kernel_does_not_cut_goes_datagram_by_datagram() {
 
 #[test]
 fn what_the_receive_buffer_has_no_room_for_is_counted() {
-    let rail = open(&Options::default());
-    let mut inbox = Inbox::new();
-    let (sender, _) = other();
+    what_got_lost_is_told(Inbox::new(), &open(&Options::default()), &other().0);
+}
+
+#[test]
+fn what_gets_lost_while_datagrams_come_one_by_one_is_told_once_they_stream() {
+    let (rail, mut inbox, (sender, _)) = (open(&Options::default()), Inbox::new(), other());
+    let (mut events, mut came, start) = ([Event::EMPTY; 4], 0, Instant::now());
+    while !inbox.comes_alone() && start.elapsed() < Duration::from_secs(20) {
+        sender.send_to(&[7; 10], rail.entry.socket_addr()).expect("UDP takes all");
+        // Until one is found, and then nothing.
+        while inbox.poll(&rail.socket, &mut events, &mut 0) == 0 && start.elapsed() < Duration::from_secs(20)
+        {
+        }
+        came += 1;
+        assert_eq!(inbox.poll(&rail.socket, &mut events, &mut 0), 0);
+    }
+    assert!(inbox.comes_alone(), "after {came} that came one by one");
+    what_got_lost_is_told(inbox, &rail, &sender);
+}
+
+fn what_got_lost_is_told(mut inbox: Inbox, rail: &Rail, sender: &UdpSocket) {
     let sent = 3 * rail.receive_buffer as usize / 1000;
     for _ in 0..sent {
         sender.send_to(&[7; 1000], rail.entry.socket_addr()).expect("UDP takes all");
