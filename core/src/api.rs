@@ -116,7 +116,7 @@ impl Context {
     ///
     /// # Errors
     /// `data` longer than the memory; a target that is down.
-    #[inline]
+    #[inline(always)] // The heuristics look at the far way, too.
     pub fn put_bytes(&self, to: RemoteMemory, data: &[u8]) -> Result<()> {
         self.usable()?;
         fits(to, data.len())?;
@@ -171,7 +171,7 @@ impl Context {
     ///
     /// # Errors
     /// `into` longer than the memory; a target that is down.
-    #[inline]
+    #[inline(always)]
     pub fn get_bytes(&self, from: RemoteMemory, into: &mut [u8]) -> Result<()> {
         self.usable()?;
         fits(from, into.len())?;
