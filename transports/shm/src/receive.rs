@@ -336,7 +336,9 @@ impl Shm {
                 continue;
             }
             let known = inbox.poisoned >> member & 1 == 1
-                || inbox.lanes.iter().chain(&inbox.discarded).any(|l| l.number as usize == member);
+                || inbox.lanes.iter().chain(&inbox.discarded).any(|l| l.number as usize == member)
+                // A handler may arm before the events of the last poll are done with, so that these are still there.
+                || inbox.graves.iter().any(|(lane, _)| lane.number as usize == member);
             if let (Some(dense), false) = (dense, known) {
                 // SAFETY: the segment lives as long as the inbox; one `Rx` per lane.
                 let mut rx = unsafe {
@@ -381,7 +383,6 @@ impl Shm {
 
     /// [`Transport::arm`](lapis_core::transport::Transport::arm).
     pub(crate) fn prepare_sleep(&mut self) -> Status {
-        self.inbox.clear_graves();
         let bell = &self.bell;
         // SYNC: pairs with the Release store in `wake`.
         if bell.rung.swap(false, Ordering::Acquire) {
