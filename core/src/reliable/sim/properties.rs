@@ -216,7 +216,8 @@ fn one_percent_loss_is_cheap() {
 /// Two streams between different tasks that share a link end up with about the same.
 #[test]
 fn fair_shares() {
-    for_seeds("reliable::sim::properties::fair_shares", 8, &[], |seed| {
+    // 120: the one that came late took its own queue for the way's and the other one nearly starved.
+    for_seeds("reliable::sim::properties::fair_shares", 8, &[120], |seed| {
         let mut random = Random::new(seed);
         let fault = Fault {
             bandwidth: 125_000_000,
