@@ -329,7 +329,8 @@ fn asymmetric_rails() {
 /// The p99.9 of a 1 KB round trip at 1 % loss is at most four round trips and 500 us.
 #[test]
 fn latency_tail_under_loss() {
-    for_seeds("reliable::sim::properties::latency_tail_under_loss", 3, &[], |seed| {
+    // 186: what was lost twice was asked for too late.
+    for_seeds("reliable::sim::properties::latency_tail_under_loss", 3, &[186], |seed| {
         let fault = Fault { loss: 10_000, ..Fault::default() };
         let mut world = World::new(seed, &WorldSpec { fault, ..WorldSpec::default() }, &NoAuth, true);
         let mut trips = Vec::new();
@@ -364,11 +365,12 @@ fn memory_is_bounded() {
     assert!(world.most_memory < 4 << 20, "{} bytes", world.most_memory);
 }
 
-/// A task that computes and does not look at its socket loses nothing: credits keep to its receive buffer, and
-/// what was sent again in vain is little.
+/// A task that computes and does not look at its socket loses nothing: credits keep to its receive buffer, most questions
+/// whether it is still there fit into the rest, and what was sent again in vain is little.
 #[test]
 fn busy_receivers() {
-    for_seeds("reliable::sim::properties::busy_receivers", 10, &[], |seed| {
+    // 617: questions that carried data filled the receive buffer.
+    for_seeds("reliable::sim::properties::busy_receivers", 10, &[617], |seed| {
         let mut random = Random::new(seed);
         let senders = random.range(1..6) as u32;
         let spec = WorldSpec { tasks: senders + 1, ..WorldSpec::default() };
@@ -392,9 +394,9 @@ fn busy_receivers() {
             world.overflows,
             share * 100.0
         );
-        // Probes to a task that does not look are not covered by its credit.
-        assert!(world.overflows * 100 <= world.datagrams, "{} of {}", world.overflows, world.datagrams);
-        assert!(share < 0.05, "{share}");
+        // Probes are beyond the credit, and how much a sender counts on before it is told is a guess.
+        assert!(world.overflows * 200 <= world.datagrams, "{} of {}", world.overflows, world.datagrams);
+        assert!(share < 0.01, "{share}");
     });
 }
 
