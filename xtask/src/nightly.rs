@@ -7,6 +7,7 @@
 //! * The copy engine of `lapis-dgsp` under AddressSanitizer: its tests run all of its `unsafe` code against lists of bytes.
 //! * Unit tests of the crates without system calls under Miri, where a toolchain has it.
 //! * Ten thousand endpoints of the packet engine in virtual time.
+//! * What the packet engine's simulator finds in thousands of seeds, other ones every night, of each property.
 //! * All tests with large doses: hundreds of kills, thousands of cases of each property.
 //!
 //! What a machine lacks is said in one line, and the rest runs.
@@ -16,6 +17,7 @@ use anyhow::{Result, bail};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -40,6 +42,8 @@ enum Part {
     Miri,
     /// Ten thousand endpoints of the packet engine
     Endpoints,
+    /// Thousands of seeds of the packet engine's properties
+    Simulator,
     /// All tests, with large doses
     Tests,
 }
@@ -56,6 +60,9 @@ const UNSUITABLE: &[(&str, &str)] = &[
     ("lifecycle", "it forks while threads run, which the sanitizer refuses"),
 ];
 
+/// Seeds of each property of the packet engine: three quarters of an hour of processor time in all.
+const SEEDS: u64 = 3000;
+
 /// Crates that call no system: what Miri can run of them.
 const FOR_MIRI: &[&[&str]] = &[
     &["-p", "lapis-dgsp", "--lib"],
@@ -71,11 +78,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     type Run = fn(&Args) -> Result<()>;
     type Missing = fn() -> Option<String>;
     let nothing: Missing = || None;
-    let parts: [(Part, &str, Missing, Run); 5] = [
+    let parts: [(Part, &str, Missing, Run); 6] = [
         (Part::Tsan, "ThreadSanitizer", || missing_for_sanitizer(true), sanitizer),
         (Part::Asan, "AddressSanitizer", nothing, |_| copy_engine()),
         (Part::Miri, "Miri", missing_for_miri, |_| miri()),
         (Part::Endpoints, "ten thousand endpoints", nothing, |_| endpoints()),
+        (Part::Simulator, "simulator with thousands of seeds", nothing, |_| simulator()),
         (Part::Tests, "tests with large doses", nothing, |_| test::run(&test::Args::nightly())),
     ];
     let mut failed = Vec::new();
@@ -148,6 +156,15 @@ fn copy_engine() -> Result<()> {
 fn endpoints() -> Result<()> {
     let example = ["--features", "sim", "--example", "reliable_10k"];
     sh::run(sh::cargo(["run", "--release", "-p", "lapis-core"]).args(example))
+}
+
+/// Optimised, or it takes the whole night. A seed that fails prints the command that replays it.
+fn simulator() -> Result<()> {
+    const DAY: u64 = 24 * 60 * 60;
+    let days = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs() / DAY;
+    let mut cargo = sh::cargo(["test", "--release", "-p", "lapis-core", "--lib", "reliable::sim"]);
+    cargo.env("LAPIS_SIM_SEEDS", SEEDS.to_string()).env("LAPIS_SIM_FROM", (days * SEEDS).to_string());
+    sh::run(&mut cargo)
 }
 
 fn missing_for_miri() -> Option<String> {

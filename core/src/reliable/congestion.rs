@@ -10,10 +10,11 @@
 //! a loss while the queue is short is noise of the link and costs nothing but the retransmission. Under random
 //! loss the window therefore settles where the queue just begins to show, which keeps the link full.
 //!
-//! A flow that comes late to a busy link takes the others' queue for the minimum of its path, and would then
+//! A flow that comes late to a busy link takes the queue for the minimum of its path, and would then
 //! ignore losses for ever. So every [`TEST_EVERY`] rounds a loss without a visible queue is put to the test: the
-//! window is halved for a round. If round trips become shorter than ever, there was a queue, and the window stays;
-//! otherwise it comes back. That costs about a fiftieth of the goodput of a lossy link.
+//! window is the smallest one for a round. If round trips become shorter than ever, there was a queue, and half of the window
+//! comes back; otherwise all of it. Half a window in the test would not do: a flow that has nearly all of the link would
+//! take the queue of its own other half for the minimum. The test costs about a hundredth of the goodput of a lossy link.
 //!
 //! CUBIC's long memory is for round trips of many milliseconds; here a window recovers one datagram per round trip of
 //! some ten microseconds. No pacing: bursts are bounded by the batch size, and timers of that grain would cost more than they
@@ -35,14 +36,14 @@ const OWN_QUEUE: RangeInclusive<Nanos> = 50 * US..=300 * US;
 /// Each round, this part of what is remembered of losses is forgotten.
 const MEMORY: u64 = 8;
 
-/// A halved window that shall tell whether there is a queue.
+/// A small window that shall tell whether there is a queue.
 #[derive(Debug)]
 struct Test {
     /// The window before.
     saved: u64,
     /// The lowest round trip before.
     min_rtt: Nanos,
-    /// Numbers from this one on were sent with the halved window.
+    /// Numbers from this one on were sent with the small window.
     from: u64,
     /// When this one is acknowledged, the result is there.
     to: Option<u64>,
@@ -183,7 +184,7 @@ impl Congestion {
             if self.rounds_since_test >= TEST_EVERY {
                 let (saved, min_rtt) = (self.window, self.min_rtt);
                 self.test = Some(Test { saved, min_rtt, from: next, to: None, shortest: Nanos::MAX });
-                self.window = (self.window / 2).max(self.floor());
+                self.window = self.floor();
             }
         } else {
             self.window = (self.window * 7 / 10).max(self.floor());
@@ -200,6 +201,7 @@ impl Congestion {
             Some(to) if number >= to => {
                 let noticeable = (test.min_rtt / 16).max(2 * US);
                 if test.shortest.saturating_add(noticeable) < test.min_rtt {
+                    self.window = (test.saved / 2).max(self.window);
                     self.threshold = self.window;
                 } else {
                     self.window = self.window.max(test.saved);
@@ -267,6 +269,33 @@ impl Congestion {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A flow whose shortest round trip has a queue in it loses one datagram; answers how its window then is, and how it is
+    /// after the test that showed round trips of `shown`.
+    fn tested(shown: Nanos) -> [u64; 3] {
+        let mut congestion = Congestion::new(&EngineConfig::default(), 1472);
+        congestion.window = 40 * 1472;
+        congestion.rounds_since_test = TEST_EVERY;
+        congestion.on_rtt(0, 99, 300 * US);
+        congestion.on_acked(0, 100 * 1472, 99, 140);
+        let before = congestion.window();
+        congestion.on_lost(1472, 100, 140);
+        let meanwhile = congestion.window();
+        for (now, number, rtt) in [(1, 139, 290), (2, 143, shown / US), (3, 147, shown / US)] {
+            congestion.on_rtt(now * MS, number, rtt * US);
+            congestion.on_acked(now * MS, 4 * 1472, number, number + 5);
+        }
+        congestion.on_acked(4 * MS, 4 * 1472, 151, 156);
+        [before, meanwhile, congestion.window()]
+    }
+
+    #[test]
+    fn a_loss_without_a_visible_queue_is_put_to_the_test() {
+        let [before, meanwhile, after] = tested(120 * US);
+        assert_eq!((meanwhile, after), (4 * 1472, before / 2), "a queue shows when the flow steps back");
+        let [before, meanwhile, after] = tested(299 * US);
+        assert_eq!((meanwhile, after), (4 * 1472, before), "no queue: a random loss");
+    }
 
     #[test]
     fn a_batch_that_is_lost_in_one_piece_is_noise_and_the_next_piece_is_congestion() {

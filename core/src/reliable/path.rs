@@ -136,8 +136,16 @@ impl Path {
         }
         let bound =
             if self.is_up() { config.retransmit_max } else { config.probe_max.min(config.retransmit_max) };
-        let wait = self.rtt.probe_after(config).saturating_mul(1 << self.timeouts.min(20));
+        // The second one as soon as the first: what is lost twice shall not wait for long.
+        let wait = self.rtt.probe_after(config).saturating_mul(1 << self.timeouts.saturating_sub(1).min(20));
         Some(self.last_asked.max(self.progress) + wait.min(bound.max(config.retransmit_floor)))
+    }
+
+    /// Whether probes carry no data. The first one does, for a lost tail is what an answer mostly fails by. If that is not
+    /// answered either, the peer may just be busy: then everything lies in its receive buffer, and more of it would find
+    /// that full, for probes are beyond the credit. If it was lost after all, the answer says so.
+    pub(super) fn asks_only(&self) -> bool {
+        self.timeouts > 1
     }
 
     /// When a doubt becomes a suspicion.

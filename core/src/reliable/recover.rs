@@ -18,7 +18,7 @@ const BUSY_FACTOR: Nanos = 10;
 /// Greetings to a peer for which there is nothing else.
 const IDLE_GREETINGS: u32 = 10;
 /// Timeouts after which a path starts over with the smallest window.
-const RESTART_TIMEOUTS: u32 = 3;
+const RESTART_TIMEOUTS: u32 = 4;
 
 impl Peer {
     /// Takes an acknowledgement.
@@ -277,16 +277,22 @@ impl Peer {
             self.give_up_all(at, shared);
             return;
         }
-        // One datagram per probe goes again; should it arrive, the acknowledgement tells about the others.
-        let (base, end, mut again) = (path.sent.base(), path.sent.end(), path.probes);
-        for number in base..end {
-            if again == 0 {
-                break;
-            }
-            if self.paths[at].sent.get(number).is_some_and(|sent| sent.fate == Fate::InFlight) {
+        let (base, end) = (path.sent.base(), path.sent.end());
+        if path.asks_only() {
+            // The questions before this one no longer count, so that they add up to nothing.
+            for number in (base..end).rev() {
+                let Some(sent) = self.paths[at].sent.get(number) else { break };
+                if !sent.spans().is_empty() {
+                    break;
+                }
                 self.give_up(at, number, false, shared);
-                again -= 1;
             }
+            return;
+        }
+        // The oldest datagram goes again; should it arrive, the acknowledgement tells about the others.
+        let open = |number: &u64| path.sent.get(*number).is_some_and(|sent| sent.fate == Fate::InFlight);
+        if let Some(oldest) = (base..end).find(open) {
+            self.give_up(at, oldest, false, shared);
         }
     }
 

@@ -168,7 +168,7 @@ impl Peer {
             }
             let probing = path.probes > 0;
             let allowed = if probing {
-                let data = path.is_up() || none_up;
+                let data = (path.is_up() || none_up) && !path.asks_only();
                 Allowed { requests: data, replies: data }
             } else {
                 self.allowed(path)

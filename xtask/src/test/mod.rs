@@ -36,8 +36,7 @@ enum Kind {
 }
 
 /// What tests with a dose take it from, for `--nightly`.
-const NIGHTLY: &[(&str, &str)] =
-    &[("LAPIS_TEST_KILLS", "400"), ("PROPTEST_CASES", "4096"), ("LAPIS_SIM_DOSE", "40")];
+const NIGHTLY: &[(&str, &str)] = &[("LAPIS_TEST_KILLS", "400"), ("PROPTEST_CASES", "4096")];
 
 /// What a runner counted.
 #[derive(Default, Clone, Copy)]

@@ -9,7 +9,7 @@ const MS: u64 = 1_000_000;
 /// one of a later one; what was acknowledged was delivered; and after the last upheaval everything works.
 #[test]
 fn no_incarnation_is_taken_for_another() {
-    for_seeds("reliable::sim::incarnations::no_incarnation_is_taken_for_another", 60, |seed| {
+    for_seeds("reliable::sim::incarnations::no_incarnation_is_taken_for_another", 60, &[], |seed| {
         let mut random = Random::new(seed);
         let auth = JobAuth::new(&[3; 32]);
         let fault = Fault {

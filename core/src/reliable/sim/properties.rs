@@ -41,7 +41,7 @@ fn random_traffic(random: &mut Random, to: u32, most: u64) -> Traffic {
 /// cut and healed and change their MTU meanwhile.
 #[test]
 fn exactly_once() {
-    for_seeds("reliable::sim::properties::exactly_once", 60, |seed| {
+    for_seeds("reliable::sim::properties::exactly_once", 60, &[], |seed| {
         let mut random = Random::new(seed);
         let spec = WorldSpec {
             tasks: random.range(2..5) as u32,
@@ -99,7 +99,7 @@ fn exactly_once() {
 /// The same for units that leave one by one, some from where they lie, over a single path.
 #[test]
 fn lone_units_arrive_exactly_once() {
-    for_seeds("reliable::sim::properties::lone_units_arrive_exactly_once", 30, |seed| {
+    for_seeds("reliable::sim::properties::lone_units_arrive_exactly_once", 30, &[], |seed| {
         let mut random = Random::new(seed);
         let spec = WorldSpec {
             paths: 1,
@@ -131,7 +131,7 @@ fn lone_units_arrive_exactly_once() {
 /// After every partition that heals, units flow again within a second.
 #[test]
 fn progress_after_partitions() {
-    for_seeds("reliable::sim::properties::progress_after_partitions", 20, |seed| {
+    for_seeds("reliable::sim::properties::progress_after_partitions", 20, &[], |seed| {
         let mut random = Random::new(seed);
         let spec = WorldSpec {
             paths: random.range(1..4) as u8,
@@ -203,7 +203,7 @@ fn goodput(seed: u64, spec: &WorldSpec, megabytes: u64) -> f64 {
 /// One percent of random loss takes at most a tenth of the goodput.
 #[test]
 fn one_percent_loss_is_cheap() {
-    for_seeds("reliable::sim::properties::one_percent_loss_is_cheap", 5, |seed| {
+    for_seeds("reliable::sim::properties::one_percent_loss_is_cheap", 5, &[], |seed| {
         let config = EngineConfig { receive_buffer: 4 << 20, ..EngineConfig::default() };
         let clean = WorldSpec { config, ..WorldSpec::default() };
         let lossy = WorldSpec { fault: Fault { loss: 10_000, ..clean.fault }, ..clean.clone() };
@@ -216,7 +216,8 @@ fn one_percent_loss_is_cheap() {
 /// Two streams between different tasks that share a link end up with about the same.
 #[test]
 fn fair_shares() {
-    for_seeds("reliable::sim::properties::fair_shares", 8, |seed| {
+    // 120: the one that came late took its own queue for the way's and the other one nearly starved.
+    for_seeds("reliable::sim::properties::fair_shares", 8, &[120], |seed| {
         let mut random = Random::new(seed);
         let fault = Fault {
             bandwidth: 125_000_000,
@@ -254,7 +255,7 @@ fn fair_shares() {
 /// A stream over two rails of which one is pulled goes on at once, loses nothing, and takes the rail back.
 #[test]
 fn failover_and_recovery() {
-    for_seeds("reliable::sim::properties::failover_and_recovery", 10, |seed| {
+    for_seeds("reliable::sim::properties::failover_and_recovery", 10, &[], |seed| {
         let mut random = Random::new(seed);
         let fault = Fault { bandwidth: 125_000_000, ..Fault::default() };
         let spec = WorldSpec { paths: 2, fault, ..WorldSpec::default() };
@@ -328,7 +329,8 @@ fn asymmetric_rails() {
 /// The p99.9 of a 1 KB round trip at 1 % loss is at most four round trips and 500 us.
 #[test]
 fn latency_tail_under_loss() {
-    for_seeds("reliable::sim::properties::latency_tail_under_loss", 3, |seed| {
+    // 186: what was lost twice was asked for too late.
+    for_seeds("reliable::sim::properties::latency_tail_under_loss", 3, &[186], |seed| {
         let fault = Fault { loss: 10_000, ..Fault::default() };
         let mut world = World::new(seed, &WorldSpec { fault, ..WorldSpec::default() }, &NoAuth, true);
         let mut trips = Vec::new();
@@ -363,11 +365,12 @@ fn memory_is_bounded() {
     assert!(world.most_memory < 4 << 20, "{} bytes", world.most_memory);
 }
 
-/// A task that computes and does not look at its socket loses nothing: credits keep to its receive buffer, and
-/// what was sent again in vain is little.
+/// A task that computes and does not look at its socket loses nothing: credits keep to its receive buffer, most questions
+/// whether it is still there fit into the rest, and what was sent again in vain is little.
 #[test]
 fn busy_receivers() {
-    for_seeds("reliable::sim::properties::busy_receivers", 10, |seed| {
+    // 617: questions that carried data filled the receive buffer.
+    for_seeds("reliable::sim::properties::busy_receivers", 10, &[617], |seed| {
         let mut random = Random::new(seed);
         let senders = random.range(1..6) as u32;
         let spec = WorldSpec { tasks: senders + 1, ..WorldSpec::default() };
@@ -391,9 +394,9 @@ fn busy_receivers() {
             world.overflows,
             share * 100.0
         );
-        // Probes to a task that does not look are not covered by its credit.
-        assert!(world.overflows * 100 <= world.datagrams, "{} of {}", world.overflows, world.datagrams);
-        assert!(share < 0.05, "{share}");
+        // Probes are beyond the credit, and how much a sender counts on before it is told is a guess.
+        assert!(world.overflows * 200 <= world.datagrams, "{} of {}", world.overflows, world.datagrams);
+        assert!(share < 0.01, "{share}");
     });
 }
 

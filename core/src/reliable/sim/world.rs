@@ -23,6 +23,9 @@ struct Task<A> {
     /// What was submitted, by token, with the external body.
     memory: HashMap<u64, (Key, Vec<u8>)>,
     next_token: u64,
+    /// The last unit made, the same one until the engine takes it.
+    head: [u8; HEAD],
+    body: Vec<u8>,
     timer: Nanos,
     /// Computing and not looking at its socket until then.
     busy_until: Nanos,
@@ -100,6 +103,8 @@ impl<A: Authenticator + Clone> World<A> {
             traffic: VecDeque::new(),
             memory: HashMap::new(),
             next_token: 0,
+            head: [0; HEAD],
+            body: Vec::new(),
             timer: Nanos::MAX,
             busy_until: 0,
             socket: VecDeque::new(),
@@ -402,7 +407,6 @@ impl<A: Authenticator + Clone> World<A> {
     fn submit(&mut self, task: u32) -> bool {
         let mut any = false;
         let mut stuck = 0;
-        let mut body = Vec::new();
         loop {
             let state = &mut self.tasks[task as usize];
             let Some(traffic) = state.traffic.get_mut(stuck) else { return any };
@@ -411,15 +415,19 @@ impl<A: Authenticator + Clone> World<A> {
             let (to, lane) = (traffic.to, traffic.lane);
             let token = state.next_token;
             let (key, head) = self.ledger.enter(self.now, task, to, lane, size);
-            body.resize(size - HEAD, 0);
-            Ledger::fill(&head, &mut body);
+            if state.head != head || state.body.len() != size - HEAD {
+                state.head = head;
+                state.body.resize(size - HEAD, 0);
+                Ledger::fill(&head, &mut state.body);
+            }
+            let body = &state.body[..];
             let given = if traffic.external {
                 Body::External { buffer: token, offset: 3, len: body.len() as u32 }
             } else {
-                Body::Copy(&body)
+                Body::Copy(body)
             };
             // Every other one as a caller does who has nothing else to send.
-            let unit = Lone { peer: to, lane, head: &head, body: &body, token, few: FEW };
+            let unit = Lone { peer: to, lane, head: &head, body, token, few: FEW };
             let send = |out: &mut Transmit| out.copy_in(&mut { unit });
             let alone = !traffic.external
                 && token.is_multiple_of(2)
@@ -428,7 +436,7 @@ impl<A: Authenticator + Clone> World<A> {
                 if alone { Ok(()) } else { state.engine.submit(self.now, to, lane, &head, given, token) };
             match outcome {
                 Ok(()) => {
-                    let held = if traffic.external { [&[0; 3], &body[..]].concat() } else { Vec::new() };
+                    let held = if traffic.external { [&[0; 3], body].concat() } else { Vec::new() };
                     state.memory.insert(token, (key, held));
                     state.next_token += 1;
                     any = true;
@@ -469,8 +477,10 @@ impl<A: Authenticator + Clone> World<A> {
             }
             let pipe = self.pipe(from, out.peer, out.path);
             let passages = self.pipes[pipe].pass(self.now, datagram.len(), &mut self.random);
-            for passage in passages.into_iter().flatten() {
-                let mut datagram = datagram.clone();
+            let mut passages = passages.into_iter().flatten().peekable();
+            while let Some(passage) = passages.next() {
+                let more = passages.peek().is_some();
+                let mut datagram = if more { datagram.clone() } else { std::mem::take(&mut datagram) };
                 if passage.corrupt {
                     for _ in 0..self.random.range(1..4) {
                         let bit = self.random.below(datagram.len() as u64 * 8) as usize;

@@ -213,6 +213,50 @@ fn a_lost_tail_is_sent_again_soon_under_a_new_number() {
 }
 
 #[test]
+fn a_peer_that_stays_silent_is_asked_without_data_and_its_answer_says_what_was_lost() {
+    let mut pair = Pair::new();
+    pair.submit(0, Lane::Request, b"warm up", 0).unwrap();
+    pair.run(10 * MS);
+    for token in 1..=3 {
+        pair.submit(0, Lane::Request, &[7; 1400], token).unwrap();
+    }
+    pair.send(0);
+    let data: Vec<_> = std::mem::take(&mut pair.wires[1]);
+    let ask = |pair: &mut Pair| {
+        while pair.wires[1].is_empty() {
+            pair.now = pair.engines[0].next_timeout().expect("a probe timer");
+            pair.send(0);
+        }
+        std::mem::take(&mut pair.wires[1])
+    };
+    let tail = ask(&mut pair);
+    assert_eq!(tail.iter().map(|datagram| datagram.len() > 1400).collect::<Vec<_>>(), [true], "a lost tail");
+    let mut asked = Vec::new();
+    for _ in 0..6 {
+        asked = ask(&mut pair);
+        assert!(asked.len() <= 2 && asked.iter().all(|datagram| datagram.len() < 100));
+    }
+    let resent = |pair: &Pair| pair.engines[0].stats(1).unwrap().units_resent;
+    assert_eq!(resent(&pair), 1);
+    // It was busy: everything was there.
+    for datagram in data.iter().chain(&tail).chain(&asked) {
+        pair.deliver(1, datagram, Verdict::Accept);
+    }
+    pair.run(MS);
+    assert_eq!((pair.got[1].len(), resent(&pair)), (4, 1));
+    // Everything was lost: what goes again waits for the answer to a question.
+    for token in 4..=6 {
+        pair.submit(0, Lane::Request, &[7; 1400], token).unwrap();
+    }
+    pair.send(0);
+    pair.wires[1].clear();
+    ask(&mut pair);
+    pair.wires[1] = ask(&mut pair);
+    pair.run(MS);
+    assert_eq!((pair.got[1].len(), pair.engines[0].outstanding(1)), (7, Some(0)));
+}
+
+#[test]
 fn a_refused_unit_comes_again() {
     let mut pair = Pair::new();
     pair.submit(0, Lane::Request, b"twice", 1).unwrap();
