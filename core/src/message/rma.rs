@@ -3,9 +3,8 @@
 //! In order of preference: a load or store through a window into the peer's memory; a packet; one copy by the transport
 //! (cross-memory attach, RDMA); several packets.
 
-use super::am::bytes;
 use super::direct::{Bulk, Way, way_of};
-use super::{Destination, MAX_MESSAGE, Operation, Outgoing, Source, Waiting};
+use super::{Destination, MAX_MESSAGE, Operation, Outgoing, Source, Waiting, bytes};
 use crate::Context;
 use crate::completion::Notify;
 use crate::context::PeerState;
