@@ -241,8 +241,8 @@ unsafe fn send_short(instance: &Instance, program: &Program, c: &lapi_amdgsp_t) 
         if !instance.context.try_send_short(message) {
             return false;
         }
-        if !c.org_cntr.is_null() {
-            (*c.org_cntr.cast::<Counter>()).increment();
+        if let Some(counter) = c.org_cntr.cast::<Counter>().as_ref() {
+            instance.context.count(counter, c.tgt);
         }
     }
     true

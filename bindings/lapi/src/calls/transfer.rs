@@ -65,10 +65,8 @@ pub(crate) unsafe extern "C" fn amsend(
             }
         };
         if sent {
-            if !org_cntr.is_null() {
-                // SAFETY: the caller's promise: a live counter, whose beginning is core's.
-                unsafe { (*org_cntr.cast::<Counter>()).increment() };
-            }
+            // SAFETY: the caller's promise.
+            unsafe { count(instance, org_cntr, tgt) };
             return LAPI_SUCCESS;
         }
     }
@@ -78,6 +76,18 @@ pub(crate) unsafe extern "C" fn amsend(
         // SAFETY: the caller's promise.
         Ok(instance) => code(unsafe { send(instance, message, Bulk::AsConfigured) }),
         Err(code) => code,
+    }
+}
+
+/// The origin's counter counts, if there is one.
+///
+/// # Safety
+/// NULL or a live counter, whose beginning is core's.
+#[inline(always)]
+unsafe fn count(instance: &Instance, org_cntr: *mut lapi_cntr_t, tgt: c_uint) {
+    // SAFETY: the caller's promise.
+    if let Some(counter) = unsafe { org_cntr.cast::<Counter>().as_ref() } {
+        instance.context.count(counter, tgt);
     }
 }
 
@@ -180,8 +190,22 @@ pub(crate) unsafe extern "C" fn put(
     org_cntr: *mut lapi_cntr_t,
     cmpl_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    let origin = Notify::counter(org_cntr.cast::<Counter>());
     let (tgt_addr, tgt_cntr) = (tgt_addr.addr() as u64, tgt_cntr.addr() as u64);
+    // Memory that is mapped here needs a copy and no more: whatever speaks against that is the general path's to find.
+    let sound = tgt_addr != 0 && !org_addr.is_null() && len <= LAPI_MAX_MSG_SZ;
+    if sound
+        && tgt_cntr == 0
+        && cmpl_cntr.is_null()
+        && let Ok(instance) = handles::get(hndl)
+    {
+        // SAFETY: the caller's promise.
+        if unsafe { instance.context.put_mapped(tgt, tgt_addr, org_addr.cast(), len) } {
+            // SAFETY: as above.
+            unsafe { count(instance, org_cntr, tgt) };
+            return LAPI_SUCCESS;
+        }
+    }
+    let origin = Notify::counter(org_cntr.cast::<Counter>());
     let args = Rma { tgt, len, tgt_addr, org_addr, tgt_cntr, origin };
     match handles::get(hndl) {
         // SAFETY: the caller's promise.
@@ -223,8 +247,21 @@ pub(crate) unsafe extern "C" fn get(
     tgt_cntr: *mut lapi_cntr_t,
     org_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    let origin = Notify::counter(org_cntr.cast::<Counter>());
     let (tgt_addr, tgt_cntr) = (tgt_addr.addr() as u64, tgt_cntr.addr() as u64);
+    // As in `put`.
+    let sound = tgt_addr != 0 && !org_addr.is_null() && len <= LAPI_MAX_MSG_SZ;
+    if sound
+        && tgt_cntr == 0
+        && let Ok(instance) = handles::get(hndl)
+    {
+        // SAFETY: the caller's promise.
+        if unsafe { instance.context.get_mapped(tgt, tgt_addr, org_addr.cast(), len) } {
+            // SAFETY: as above.
+            unsafe { count(instance, org_cntr, tgt) };
+            return LAPI_SUCCESS;
+        }
+    }
+    let origin = Notify::counter(org_cntr.cast::<Counter>());
     let args = Rma { tgt, len, tgt_addr, org_addr, tgt_cntr, origin };
     match handles::get(hndl) {
         // SAFETY: the caller's promise.
