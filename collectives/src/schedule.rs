@@ -113,7 +113,7 @@ mod tests {
     use std::collections::{BTreeSet, HashMap, VecDeque};
 
     /// Sizes of teams. Miri is a few hundred times as slow; three rounds, and teams that are no power of two, will do.
-    fn sizes(below: usize) -> std::ops::Range<usize> {
+    fn sizes(below: usize) -> Range<usize> {
         1..if cfg!(miri) { 7 } else { below }
     }
 
