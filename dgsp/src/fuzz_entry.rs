@@ -7,8 +7,10 @@ use crate::text::{assemble, disassemble};
 use crate::verify::Routines;
 use crate::{Density, Descriptor, Error, Machine, Piece, Registered, isa, verify};
 
-/// Bytes of a message that are looked at.
-const MOST: usize = 1 << 14;
+/// Bytes of a message that are looked at, each of them for itself: under Miri fewer.
+const MOST: usize = if cfg!(miri) { 1 << 8 } else { 1 << 14 };
+/// Bytes of memory that a message may be spread over.
+const SPREAD: i128 = if cfg!(miri) { 1 << 12 } else { 1 << 24 };
 
 /// Raw bytes: nothing panics, what verifies keeps its promises, and the text form is an inverse.
 pub fn verify_raw(data: &[u8]) {
@@ -75,7 +77,7 @@ pub fn differ(data: &[u8]) {
     // Safe calls check whole applications.
     let reach = reg.reach(total as u64).unwrap_or_default();
     let (lo, hi) = ((lo as i128).min(reach.0), (hi as i128).max(reach.1));
-    if hi - lo > 1 << 24 {
+    if hi - lo > SPREAD {
         return;
     }
     let origin = (-lo).max(0) as usize;

@@ -38,7 +38,7 @@ pub struct Machine<'d> {
 }
 
 /// Instructions that may pass without a byte before the program counts as stalled. Layouts with empty parts stay below.
-const STALL: u32 = 1 << 16;
+const STALL: u32 = if cfg!(miri) { 1 << 10 } else { 1 << 16 };
 
 /// Bound on memory, whatever depth a descriptor declares.
 const MOST_FRAMES: usize = 1 << 20;

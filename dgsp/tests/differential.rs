@@ -3,6 +3,11 @@
 use lapis_dgsp::{Density, Dim, Distribution, Layout, Machine, Order, Registered, copy, text, verify};
 use proptest::prelude::*;
 
+/// Miri is a few hundred times as slow.
+const CASES: u32 = if cfg!(miri) { 10 } else { 2000 };
+/// Bytes of a layout, each of which the model lists.
+const MOST: u64 = if cfg!(miri) { 300 } else { 20_000 };
+
 /// A layout both ways.
 #[derive(Clone, Debug)]
 enum Tree {
@@ -210,7 +215,7 @@ fn tree() -> impl Strategy<Value = Tree> {
                 .prop_map(|(dims, c, o)| Tree::Distributed(dims, c, o)),
         ]
     })
-    .prop_filter("small enough to list", |t| t.naive_size() < 20_000)
+    .prop_filter("small enough to list", |t| t.naive_size() < MOST)
 }
 
 impl Tree {
@@ -256,9 +261,6 @@ fn ascending(cuts: &[prop::sample::Index], total: usize) -> Vec<usize> {
     places.sort_unstable();
     places
 }
-
-/// Miri is a few hundred times as slow.
-const CASES: u32 = if cfg!(miri) { 10 } else { 2000 };
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
@@ -346,6 +348,7 @@ proptest! {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "compiles only, all of it safe code")]
     fn a_layout_and_its_listed_bytes_make_one_density(tree in tree()) {
         let naive = tree.naive();
         let desc = tree.layout().compile().expect("small");
@@ -390,6 +393,7 @@ proptest! {
 
     /// Elements of one block, by every constructor that can say where they are.
     #[test]
+    #[cfg_attr(miri, ignore = "compiles only, all of it safe code")]
     fn equal_layouts_give_equal_programs(len in 1..20u64, gap in 0..20i64, count in some(40), block in some(6), stride in -8..12i64) {
         let old = Layout::bytes(len).and_then(|b| b.resized(0, len as i64 + gap)).expect("small");
         let e = old.extent();
@@ -421,6 +425,7 @@ proptest! {
 
     /// Any layout, and the list of its bytes in pieces that are cut anywhere.
     #[test]
+    #[cfg_attr(miri, ignore = "compiles only, all of it safe code")]
     fn the_list_of_a_layouts_bytes_gives_its_program(
         tree in tree(), reps in some(12), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6), one_by_one: bool,
     ) {
@@ -429,6 +434,7 @@ proptest! {
 
     /// Loops around loops, whose strides often make their blocks touch, or one's run go on in the next.
     #[test]
+    #[cfg_attr(miri, ignore = "compiles only, all of it safe code")]
     fn the_list_of_a_nests_bytes_gives_its_program(
         len in 1..4u64, levels in prop::collection::vec((6..11u64, prop_oneof![-20..36i64, (0..9i64).prop_map(|s| s * 8)]), 1..4),
         one_by_one: bool,
@@ -440,7 +446,7 @@ proptest! {
 
 /// Builds the layout of the tree and of the list of its bytes, and compares the programs.
 fn listed_alike(tree: &Tree, cuts: &[prop::sample::Index], one_by_one: bool) -> Result<(), TestCaseError> {
-    if tree.naive_size() > 20_000 {
+    if tree.naive_size() > MOST {
         return Ok(());
     }
     let (layout, naive) = (tree.layout(), tree.naive());

@@ -3,6 +3,12 @@
 //! The C library's `memcpy` uses `rep movsb` for them on many processors, which fetches its source too late when that lies in another
 //! core's cache or in memory: wide loads take half the time.
 
+use std::mem::MaybeUninit;
+
+/// A word as it is. What a program sends may be padding that nobody wrote, which is no number, or part of a pointer, which as a
+/// number would lose what it may access.
+pub(super) type Raw<Word> = MaybeUninit<Word>;
+
 /// Shorter copies are left to the C library.
 const LONG: usize = 1024;
 /// Bytes of a cache line.
@@ -36,8 +42,8 @@ pub unsafe fn copy_watched(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise; alignment is not assumed.
     unsafe {
         match len {
-            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
-            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+            8 => to.cast::<Raw<u64>>().write_unaligned(from.cast::<Raw<u64>>().read_unaligned()),
+            4 => to.cast::<Raw<u32>>().write_unaligned(from.cast::<Raw<u32>>().read_unaligned()),
             0 => {}
             _ => copy_other(from, to, len),
         }
@@ -97,8 +103,9 @@ unsafe fn copy_words(from: *const u8, to: *mut u8, len: usize) {
         for word in 0..len / 8 {
             // SAFETY: the caller's promise; the place is aligned.
             unsafe {
-                to.cast::<u64>().add(word).write_volatile(from.cast::<u64>().add(word).read_unaligned())
-            };
+                let (from, to) = (from.cast::<Raw<u64>>(), to.cast::<Raw<u64>>());
+                to.add(word).write_volatile(from.add(word).read_unaligned());
+            }
         }
         at = len & !7;
         if at == len {
@@ -111,8 +118,8 @@ unsafe fn copy_words(from: *const u8, to: *mut u8, len: usize) {
             while at + size_of::<$word>() <= len && $while(to.addr() + at) {
                 // SAFETY: the caller's promise; by now the place is aligned, or too little is left for a word.
                 unsafe {
-                    let word = from.add(at).cast::<$word>().read_unaligned();
-                    to.add(at).cast::<$word>().write_volatile(word);
+                    let word = from.add(at).cast::<Raw<$word>>().read_unaligned();
+                    to.add(at).cast::<Raw<$word>>().write_volatile(word);
                 }
                 at += size_of::<$word>();
             }
@@ -229,6 +236,11 @@ mod wide {
 mod tests {
     use super::*;
 
+    /// All of them; under Miri, which is a few hundred times as slow, each way through the copies once.
+    fn dose<T: Copy>(all: impl Iterator<Item = T>, under_miri: &[T]) -> Vec<T> {
+        if cfg!(miri) { under_miri.to_vec() } else { all.collect() }
+    }
+
     /// Numbers none of which is 0.
     fn numbers(len: usize) -> Vec<u8> {
         (0..len).map(|i| (i * 7 % 251) as u8 + 1).collect()
@@ -238,14 +250,22 @@ mod tests {
     fn a_watched_copy_moves_exactly_its_bytes_whatever_the_alignment() {
         let from = numbers(2 * LONG);
         let ways: [unsafe fn(*const u8, *mut u8, usize); 2] = [copy_watched, copy_long_watched];
-        for (len, copy) in (0..260).chain(LONG - 3..LONG + 3).flat_map(|len| ways.map(|way| (len, way))) {
-            for (source, target) in (0..9).flat_map(|s| (0..9).map(move |t| (s, t))) {
+        let lengths = dose(
+            (0..260).chain(LONG - 3..LONG + 3),
+            &[0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 24, 63, 100, 256, 257, LONG - 1, LONG, LONG + 1],
+        );
+        let places = dose(
+            (0..9).flat_map(|s| (0..9).map(move |t| (s, t))),
+            &[(0, 0), (1, 0), (0, 1), (3, 2), (4, 4), (5, 7)],
+        );
+        for (len, copy) in lengths.into_iter().flat_map(|len| ways.map(|way| (len, way))) {
+            for &(source, target) in &places {
                 let mut to = vec![0; len + 32];
                 // SAFETY: both ranges lie within their vectors.
                 unsafe { copy(from.as_ptr().add(source), to.as_mut_ptr().add(target), len) };
-                assert_eq!(to[target..target + len], from[source..source + len], "length {len}");
-                let around = to[..target].iter().chain(&to[target + len..]);
-                assert!(around.copied().all(|b| b == 0), "length {len}, {source} to {target}");
+                let mut expected = vec![0; to.len()];
+                expected[target..target + len].copy_from_slice(&from[source..source + len]);
+                assert!(to == expected, "length {len}, {source} to {target}");
             }
         }
     }
@@ -265,14 +285,15 @@ mod tests {
     #[test]
     fn a_long_copy_moves_exactly_its_bytes_whatever_the_alignment() {
         let from = numbers(3 * LONG + 64);
-        for len in (0..260).chain(LONG - 3..LONG + 200).chain([2 * LONG, 3 * LONG]) {
+        let lengths = (0..260).chain(LONG - 3..LONG + 200).chain([2 * LONG, 3 * LONG]);
+        for len in dose(lengths, &[0, 1, 255, LONG - 1, LONG, LONG + 77]) {
             for (source, target) in [(0, 0), (1, 0), (0, 1), (7, 31), (33, 8)] {
                 let mut to = vec![0; from.len() + 128];
                 // SAFETY: both ranges lie within their vectors.
                 unsafe { copy_long(from[source..].as_ptr(), to[64 + target..].as_mut_ptr(), len) };
-                assert_eq!(to[64 + target..][..len], from[source..][..len], "{len} {source} {target}");
-                let others = to[..64 + target].iter().chain(&to[64 + target + len..]);
-                assert!(others.copied().all(|b| b == 0), "{len} {source} {target}: written outside");
+                let mut expected = vec![0; to.len()];
+                expected[64 + target..][..len].copy_from_slice(&from[source..][..len]);
+                assert!(to == expected, "length {len}, {source} to {target}");
             }
         }
     }
@@ -282,8 +303,9 @@ mod tests {
         #[repr(align(64))]
         struct Lines([u8; 4 * LONG]);
         let from = numbers(2 * LONG);
+        let bodies = dose((LONG - 70..LONG + 200).chain([0, 5, 2 * LONG - 7]), &[0, 5, LONG + 3]);
         for head in [0, 1, 24, 63, LINE, LINE + 1] {
-            for body in (LONG - 70..LONG + 200).chain([0, 5, 2 * LONG - 7]) {
+            for &body in &bodies {
                 let (head, body) = (&from[..head], &from[1..][..body]);
                 let mut to = Box::new(Lines([0; 4 * LONG]));
                 // SAFETY: all of it is ours, from the beginning of a line on.
@@ -291,7 +313,46 @@ mod tests {
                 let all = [head, body].concat();
                 assert_eq!(to.0[..all.len()], all, "{} and {} bytes", head.len(), body.len());
                 let behind = &to.0[all.len().next_multiple_of(LINE)..];
-                assert!(behind.iter().all(|b| *b == 0), "{} and {} bytes", head.len(), body.len());
+                assert!(behind == vec![0; behind.len()], "{} and {} bytes", head.len(), body.len());
+            }
+        }
+    }
+
+    /// Words that point somewhere, each beside one that nobody has written. Only Miri can tell.
+    #[test]
+    fn watched_copies_move_pointers_and_padding_as_they_are() {
+        static NUMBERS: [u64; 2] = [3, 14];
+        type Pair = (Raw<&'static u64>, Raw<u64>);
+        let ways: [unsafe fn(*const u8, *mut u8, usize); 2] = [copy_watched, copy_long_watched];
+        for copy in ways {
+            for pairs in [1, 3, 15, 16, 17, LONG / 16, LONG / 16 + 1] {
+                let from: Vec<Pair> =
+                    (0..pairs).map(|i| (Raw::new(&NUMBERS[i % 2]), Raw::uninit())).collect();
+                let mut to: Vec<Pair> = vec![(Raw::uninit(), Raw::uninit()); pairs];
+                // Without the last pair's padding: one word is as common a length as two.
+                let bytes = size_of::<Pair>() * pairs - 8;
+                // SAFETY: both ranges lie within their vectors; the pointers of all pairs are copied.
+                unsafe {
+                    copy(from.as_ptr().cast(), to.as_mut_ptr().cast(), bytes);
+                    for (i, (pointer, _)) in to.iter().enumerate() {
+                        assert_eq!(pointer.assume_init(), &NUMBERS[i % 2], "{pairs} pairs");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn watched_copies_move_bytes_that_nobody_wrote() {
+        for (source, target) in [(0, 0), (1, 0), (0, 3), (5, 6)] {
+            for len in [1, 4, 8, 15, 40] {
+                let from = [Raw::<u8>::uninit(); 64];
+                let mut to = [Raw::new(7_u8); 64];
+                // SAFETY: both ranges lie within their arrays, and what is read of the target was written before.
+                unsafe {
+                    copy_watched(from[source..].as_ptr().cast(), to[target..].as_mut_ptr().cast(), len);
+                    assert_eq!(to[target + len].assume_init(), 7, "{len} bytes");
+                }
             }
         }
     }

@@ -23,6 +23,7 @@
 //! Both ends are described by a line ([`SendLane`], [`ReceiveLane`]) that lives in the transport. Core and transport change it
 //! in turns, both under the context's lock.
 
+use super::copy::Raw;
 use super::types::PeerId;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 pub use turn::{IN_TURN, Turn};
@@ -240,7 +241,7 @@ impl ReceiveLanes {
     }
 }
 
-/// Copies up to some hundred bytes without a call.
+/// Copies up to some hundred bytes without a call, as they are: what a user sends may hold padding that nobody wrote, or pointers.
 ///
 /// # Safety
 /// As [`std::ptr::copy_nonoverlapping`].
@@ -253,16 +254,21 @@ pub unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
             let last = len - 8;
             let mut at = 0;
             while at < last {
-                to.add(at).cast::<u64>().write_unaligned(from.add(at).cast::<u64>().read_unaligned());
+                to.add(at)
+                    .cast::<Raw<u64>>()
+                    .write_unaligned(from.add(at).cast::<Raw<u64>>().read_unaligned());
                 at += 8;
             }
-            to.add(last).cast::<u64>().write_unaligned(from.add(last).cast::<u64>().read_unaligned());
+            to.add(last)
+                .cast::<Raw<u64>>()
+                .write_unaligned(from.add(last).cast::<Raw<u64>>().read_unaligned());
         } else if len >= 4 {
             let last = len - 4;
-            let tail = from.add(last).cast::<u32>().read_unaligned();
-            to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned());
-            to.add(last).cast::<u32>().write_unaligned(tail);
+            let tail = from.add(last).cast::<Raw<u32>>().read_unaligned();
+            to.cast::<Raw<u32>>().write_unaligned(from.cast::<Raw<u32>>().read_unaligned());
+            to.add(last).cast::<Raw<u32>>().write_unaligned(tail);
         } else if len > 0 {
+            let (from, to) = (from.cast::<Raw<u8>>(), to.cast::<Raw<u8>>());
             to.write(*from);
             to.add(len / 2).write(*from.add(len / 2));
             to.add(len - 1).write(*from.add(len - 1));
@@ -389,6 +395,24 @@ mod tests {
             unsafe { copy_short(from.as_ptr(), to.as_mut_ptr(), len) };
             assert_eq!(to[..len], from[..len]);
             assert!(to[len..].iter().all(|b| *b == 0), "length {len} wrote past its end");
+        }
+    }
+
+    /// Words that point somewhere, and bytes that nobody has written. Only Miri can tell.
+    #[test]
+    fn short_copies_move_pointers_and_padding_as_they_are() {
+        static NUMBER: u64 = 314;
+        let from: [Raw<&u64>; 4] = [Raw::new(&NUMBER), Raw::uninit(), Raw::new(&NUMBER), Raw::uninit()];
+        for len in (0..=3).chain([4, 7, 8, 11, 16, 24, 27, 32]) {
+            let mut to: [Raw<&u64>; 4] = [Raw::uninit(); 4];
+            // SAFETY: both ranges have `len` bytes; only what was copied is looked at.
+            unsafe {
+                copy_short(from.as_ptr().cast(), to.as_mut_ptr().cast(), len);
+                copy_short(from[1..].as_ptr().cast(), to[1..].as_mut_ptr().cast(), len.min(8));
+                for (i, pointer) in to.iter().enumerate().step_by(2).filter(|(i, _)| 8 * i + 8 <= len) {
+                    assert_eq!(pointer.assume_init(), &NUMBER, "word {i} of {len} bytes");
+                }
+            }
         }
     }
 }
