@@ -6,7 +6,7 @@ use crate::Context;
 use crate::completion::Notify;
 use crate::context::{HandlerId, RemoteMemory};
 use crate::error::{Error, Result};
-use crate::message::{AmSend, Destination, GetArgs, PutArgs, RmwArgs, SHORT, Source, local_rmw};
+use crate::message::{AmSend, Destination, GetArgs, PutArgs, RmwArgs, Short, Source, local_rmw};
 use crate::pending::Pending;
 use crate::sync::{AtomicI32, Ordering};
 use crate::transport::copy::copy_watched;
@@ -25,8 +25,9 @@ impl Context {
     /// Bad target or user header; a target that is down.
     #[inline]
     pub fn send(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
+        let message = Short { user_header, ..Short::plain(target, u64::from(handler.0), data) };
         // SAFETY: the data is copied before return; handlers come from the table.
-        if user_header.is_empty() && unsafe { self.send_at_once(target, u64::from(handler.0), data) } {
+        if unsafe { self.send_at_once(message) } {
             return Ok(());
         }
         self.send_any(target, handler, user_header, data)
@@ -36,10 +37,11 @@ impl Context {
     fn send_any(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
         self.usable()?;
         self.check_target(target)?;
-        if user_header.is_empty() && data.len() as u64 <= SHORT {
+        if data.len() as u64 <= Short::LONGEST {
             let _held = self.guard();
+            let message = Short { user_header, ..Short::plain(target, u64::from(handler.0), data) };
             // SAFETY: the lock is held; the data is copied before return; handlers come from the table.
-            if unsafe { self.am_short_locked(target, u64::from(handler.0), data, 0) } {
+            if unsafe { self.am_short_locked(message) } {
                 return Ok(());
             }
         }

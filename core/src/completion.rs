@@ -50,7 +50,7 @@ unsafe impl Send for Notify {}
 impl Context {
     /// Adds one to a counter because of an operation with `peer`.
     #[inline(always)]
-    pub(crate) fn count(&self, counter: &Counter, peer: PeerId) {
+    pub fn count(&self, counter: &Counter, peer: PeerId) {
         if counter.tag() != 0 {
             self.tagged(counter, peer);
         }

@@ -323,19 +323,41 @@ impl Header {
     }
 }
 
-/// The parts of a whole active message without flags — message number, length of the user header, handler, and what
-/// follows the header — or `None` for every other packet.
+/// The head of a whole active message of which the origin wants to hear no more.
 #[inline(always)]
-pub(crate) fn plain_message(packet: &[u8]) -> Option<(u32, usize, u64, &[u8])> {
-    let (fixed, rest) = packet.split_first_chunk::<16>()?;
-    let head = u64::from_le_bytes(*fixed.first_chunk()?);
-    let handler = u64::from_le_bytes(*fixed.last_chunk()?);
-    (head as u16 == Kind::Am as u16).then_some((
-        (head >> 32) as u32,
-        (head >> 16 & 0xffff) as usize,
-        handler,
-        rest,
-    ))
+pub(crate) fn short_head(message: u32, user_header: usize, counted: bool) -> u64 {
+    let flags = if counted { u64::from(TARGET_COUNTER) << 8 } else { 0 };
+    Kind::Am as u64 | flags | (user_header as u64) << 16 | u64::from(message) << 32
+}
+
+/// A packet with such a head, taken apart.
+pub(crate) struct ShortMessage<'a> {
+    pub(crate) number: u32,
+    pub(crate) handler: u64,
+    /// 0 for none.
+    pub(crate) target_counter: u64,
+    pub(crate) user_header: &'a [u8],
+    pub(crate) data: &'a [u8],
+}
+
+impl<'a> ShortMessage<'a> {
+    /// `None` for every other packet.
+    #[inline(always)]
+    pub(crate) fn parse<const COUNTED: bool>(packet: &'a [u8]) -> Option<Self> {
+        let (fixed, mut rest) = packet.split_first_chunk::<16>()?;
+        let head = u64::from_le_bytes(*fixed.first_chunk()?);
+        let handler = u64::from_le_bytes(*fixed.last_chunk()?);
+        if head as u16 != short_head(0, 0, COUNTED) as u16 {
+            return None;
+        }
+        let mut target_counter = 0;
+        if COUNTED {
+            let (word, behind) = rest.split_first_chunk::<8>()?;
+            (target_counter, rest) = (u64::from_le_bytes(*word), behind);
+        }
+        let (user_header, data) = rest.split_at_checked((head >> 16 & 0xffff) as usize)?;
+        Some(Self { number: (head >> 32) as u32, handler, target_counter, user_header, data })
+    }
 }
 
 #[cfg(test)]
@@ -344,7 +366,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_header() -> impl Strategy<Value = Header> {
-        (1u8..=18, 0u8..8, any::<u16>(), any::<u32>(), any::<[u64; 7]>()).prop_map(
+        (1u8..=18, 0u8..8, prop_oneof![0..64u16, any::<u16>()], any::<u32>(), any::<[u64; 7]>()).prop_map(
             |(k, flags, uh, message, w)| {
                 let kind = Kind::from_raw(k).unwrap();
                 let (subject, total, extra) = kind.shape();
@@ -377,11 +399,16 @@ mod tests {
             let mut out = Encoded::new();
             let n = h.encode(&mut out);
             let packet = [out.bytes(n), &data].concat();
-            match plain_message(&packet) {
-                None => prop_assert!(h.kind != Kind::Am || h.flags != 0),
-                Some((message, user, handler, rest)) => {
-                    prop_assert_eq!((h.kind, h.flags, h.message), (Kind::Am, 0, message));
-                    prop_assert_eq!((usize::from(h.user_header), h.subject, rest), (user, handler, &data[..]));
+            let user = usize::from(h.user_header);
+            let short = ShortMessage::parse::<false>(&packet).or_else(|| ShortMessage::parse::<true>(&packet));
+            match short {
+                None => prop_assert!(h.kind != Kind::Am || h.flags & !TARGET_COUNTER != 0 || user > data.len()),
+                Some(m) => {
+                    prop_assert_eq!((h.kind, h.flags & !TARGET_COUNTER, h.message), (Kind::Am, 0, m.number));
+                    prop_assert_eq!((h.subject, h.target_counter), (m.handler, m.target_counter));
+                    prop_assert_eq!((m.user_header, m.data), data.split_at(user));
+                    let head = short_head(m.number, user, h.flags != 0);
+                    prop_assert_eq!(&head.to_le_bytes()[..], &packet[..8]);
                 }
             }
         }

@@ -178,8 +178,8 @@ impl Registered {
         out: &mut [u8],
     ) -> Result<usize, Error> {
         self.check_range(mem.len(), origin, position, out.len())?;
-        // SAFETY: all bytes named were just found to lie in `mem`, which can't overlap `out`.
-        unsafe { self.pack_into(mem.as_ptr().add(origin), position, out) }
+        // SAFETY: all bytes named were just found to lie in `mem`, which can't overlap `out`. The buffer itself may begin behind it.
+        unsafe { self.pack_into(mem.as_ptr().wrapping_add(origin), position, out) }
     }
 
     /// [`Registered::unpack_from`] for memory that is a slice; `origin` is the index of the user's buffer in it.
@@ -191,8 +191,8 @@ impl Registered {
         data: &[u8],
     ) -> Result<usize, Error> {
         self.check_range(mem.len(), origin, position, data.len())?;
-        // SAFETY: all bytes named were just found to lie in `mem`, which can't overlap `data`.
-        unsafe { self.unpack_from(mem.as_mut_ptr().add(origin), position, data) }
+        // SAFETY: all bytes named were just found to lie in `mem`, which can't overlap `data`. As above.
+        unsafe { self.unpack_from(mem.as_mut_ptr().wrapping_add(origin), position, data) }
     }
 
     pub(crate) fn plan(&self) -> Option<&Plan> {

@@ -1,6 +1,7 @@
 //! Every copy loop: all lengths up to a few hundred bytes, strides of every kind, both directions, any alignment.
 
 use lapis_dgsp::{Layout, Registered, copy};
+use std::mem::MaybeUninit;
 
 /// Every length and stride; under Miri, which is slow and has no wide moves, some of them.
 const STEP: usize = if cfg!(miri) { 23 } else { 1 };
@@ -145,5 +146,43 @@ fn lists_to_lists_of_every_length() {
     }
     for most in [3, 20, 100, 400, 9000] {
         check_lists(&(0..41).map(|i| 1 + i * 37 % most).collect::<Vec<_>>());
+    }
+}
+
+/// Words that point somewhere, and as many that nobody has written, as between the members of a structure: whatever is copied is no
+/// number. Only Miri can tell.
+#[test]
+fn pointers_and_padding_arrive_as_they_are() {
+    static NUMBERS: [u64; 7] = [3, 1, 4, 15, 92, 65, 35];
+    type Word = MaybeUninit<&'static u64>;
+    const COUNT: usize = 6;
+    let word = |i: usize| if i.is_multiple_of(2) { Word::new(&NUMBERS[i % 7]) } else { Word::uninit() };
+    for len in [5, 7, 8, 16, 25, 44, 60, 64, 100, 136, 201, 256, 512, 1000] {
+        let apart = len / 8 + 2;
+        let layout =
+            Layout::bytes(len as u64).and_then(|b| Layout::hvector(COUNT as u64, 1, apart as i64 * 8, &b));
+        let blocks = Registered::verified(layout.and_then(|l| l.compile()).expect("small")).expect("sound");
+        let layout = Layout::bytes((COUNT * len) as u64);
+        let packed = Registered::verified(layout.and_then(|l| l.compile()).expect("small")).expect("sound");
+        let src: Vec<Word> = (0..COUNT * apart).map(word).collect();
+        // Cut within a block, too.
+        for from in [0, 3] {
+            let (mut between, mut dst) = (vec![Word::uninit(); src.len()], vec![Word::uninit(); src.len()]);
+            let (at, bytes) = (between.as_mut_ptr().cast::<u8>(), COUNT * len - from);
+            // SAFETY: one application of either layout lies in each memory.
+            unsafe {
+                let n = copy(&blocks, src.as_ptr().cast(), from as u64, &packed, at, from as u64, bytes);
+                assert_eq!(n, Ok(bytes));
+                let n = copy(&packed, at, from as u64, &blocks, dst.as_mut_ptr().cast(), from as u64, bytes);
+                assert_eq!(n, Ok(bytes));
+            }
+            for (block, w) in (0..COUNT).flat_map(|block| (0..len / 8).map(move |w| (block, w))) {
+                let i = block * apart + w;
+                if i.is_multiple_of(2) && (i > 0 || from == 0) {
+                    // SAFETY: the word was copied, and not the first one's end only.
+                    assert_eq!(unsafe { dst[i].assume_init() }, &NUMBERS[i % 7], "{len} from {from}");
+                }
+            }
+        }
     }
 }

@@ -212,6 +212,19 @@ fn very_deep_programs_run_in_the_plain_interpreter() {
 }
 
 #[test]
+fn a_buffer_may_begin_behind_the_memory_that_is_named() {
+    let before = Layout::hindexed(&[(2, -20)], &Layout::bytes(1).unwrap()).unwrap();
+    let reg = Registered::verified(before.compile().unwrap()).unwrap();
+    let (mut mem, mut out) = (*b"abcdefgh", [0; 2]);
+    // Bytes 6 and 7 of 8; Miri would tell if the pointer to the buffer were made as one into the memory.
+    assert_eq!(reg.pack_slice(&mem, 26, 0, &mut out), Ok(2));
+    assert_eq!(&out, b"gh");
+    assert_eq!(reg.unpack_slice(&mut mem, 26, 0, b"xy"), Ok(2));
+    assert_eq!(&mem, b"abcdefxy");
+    assert!(matches!(reg.pack_slice(&mem, 27, 0, &mut out).map_err(|e| e.fault), Err(Fault::Range { .. })));
+}
+
+#[test]
 fn empty_programs_move_nothing() {
     let none = Layout::vector(0, 3, 5, &Layout::bytes(8).unwrap()).unwrap().compile().unwrap();
     assert_eq!((none.size, none.code.len()), (0, isa::ITERATE_SIZE));

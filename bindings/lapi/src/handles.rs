@@ -45,6 +45,8 @@ pub(crate) struct Instance {
     pub(crate) silent: crate::calls::attention::Silent,
     /// The function that CONTROL instructions pass data to.
     pub(crate) ddm: crate::dgsp::DdmSlot,
+    /// What lapis_alloc gave.
+    pub(crate) blocks: crate::memory::Blocks,
     /// Purges so far, so that waits notice one.
     pub(crate) purges: AtomicU64,
 }

@@ -7,6 +7,7 @@
 //! * `code`: addresses of functions here as other tasks understand them;
 //! * `handles`: from handles to contexts, the only mutable statics of the project;
 //! * `handlers`: from core's hooks to the C handlers of programs;
+//! * [`memory`]: `lapis.h`, memory that peers reach directly;
 //! * `vector`: layouts of non-contiguous data and the messages that carry them;
 //! * `failure`: from errors to codes, error handlers and the end of the job.
 //!
@@ -20,6 +21,7 @@
 pub mod abi;
 pub mod exports;
 pub mod fortran;
+pub mod memory;
 
 mod calls;
 mod code;

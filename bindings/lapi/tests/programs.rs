@@ -32,7 +32,7 @@ macro_rules! programs {
 
 programs! {
     atomics, attributes, copies, crowd, errors, exhausted, flags, flood, handlers, huge, incomplete, init_info, interrupts, itself,
-    late, leave, lifecycle, lock, msgpoll, recovery, replies, runtime, signals, threads, transfers, vectors, xfer,
+    late, leave, lifecycle, lock, memory, msgpoll, recovery, replies, runtime, signals, threads, transfers, vectors, xfer,
 }
 
 /// Nobody can forget to list a program.

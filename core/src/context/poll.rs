@@ -20,11 +20,13 @@ impl Context {
         let held = self.guard();
         let before = self.ended();
         let mut last = before;
-        // As long as each look finds something.
+        // SAFETY: the lock is held and the reference ends here.
+        let mut looks = unsafe { self.state() }.inbound.looks_of_a_call();
+        // As long as there is something to find.
         self.watch(|now| {
-            let idle = now == last;
+            looks = if now == last { looks - 1 } else { 1 };
             last = now;
-            idle
+            looks == 0
         });
         let mut events = last.1.wrapping_sub(before.1) as usize;
         if events == 0 {

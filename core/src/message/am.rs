@@ -10,11 +10,8 @@ use crate::context::{PeerState, Route};
 use crate::error::{Error, Result};
 use crate::stats::Path;
 use crate::transport::{Caps, PeerId, Status};
-use crate::wire::{Header, Kind, MAX_HEADER, TARGET_COUNTER};
+use crate::wire::{Header, Kind, MAX_HEADER, short_head};
 use zerocopy::IntoBytes;
-
-/// Messages up to this length try the shortest path first.
-pub(crate) const SHORT: u64 = 4096;
 
 /// Longest message that is sent without asking the target, where neither the user nor the transport says otherwise.
 const EAGER: u64 = 16 << 10;
@@ -38,6 +35,32 @@ pub struct AmSend<'a> {
     pub origin: Notify,
     /// Told when the completion handler has returned.
     pub completion: Notify,
+}
+
+/// An active message whose bytes are copied at once and of which nobody at the origin wants to hear again.
+#[derive(Clone, Copy)]
+pub struct Short<'a> {
+    /// As in [`AmSend`].
+    pub target: PeerId,
+    /// As in [`AmSend`].
+    pub handler: u64,
+    /// As in [`AmSend`].
+    pub user_header: &'a [u8],
+    /// The data.
+    pub data: &'a [u8],
+    /// Address of a counter at the target, 0 for none.
+    pub target_counter: u64,
+}
+
+impl<'a> Short<'a> {
+    /// Data beyond this length, in bytes, don't count as short.
+    pub const LONGEST: u64 = 4096;
+
+    /// One with data alone.
+    #[inline(always)]
+    pub fn plain(target: PeerId, handler: u64, data: &'a [u8]) -> Self {
+        Self { target, handler, user_header: &[], data, target_counter: 0 }
+    }
 }
 
 impl Context {
@@ -65,21 +88,15 @@ impl Context {
         }
         let _held = self.guard();
         if let Source::Contiguous(data, len) = message.source
-            && user == 0
             && message.completion.is_none()
-            && len <= SHORT
+            && len <= Short::LONGEST
         {
-            // SAFETY: the lock is held; a null source has length 0; the rest is the caller's promise.
-            let sent = unsafe {
-                self.am_short_locked(
-                    message.target,
-                    message.handler,
-                    bytes(data, len),
-                    message.target_counter,
-                )
-            };
-            if sent {
-                message.origin.tell(self, message.target, Ok(()));
+            // SAFETY: a null source has length 0.
+            let data = unsafe { bytes(data, len) };
+            let AmSend { target, handler, user_header, target_counter, .. } = message;
+            // SAFETY: the lock is held; the rest is the caller's promise.
+            if unsafe { self.am_short_locked(Short { target, handler, user_header, data, target_counter }) } {
+                message.origin.tell(self, target, Ok(()));
                 return Ok(());
             }
         }
@@ -87,59 +104,41 @@ impl Context {
         unsafe { self.am_send_locked(message) }
     }
 
-    /// Tries the shortest path: a message of a few bytes without user header, of which nobody at the origin wants to hear
-    /// again. False: it could not go this way, nothing has happened; [`am_send`](Self::am_send) finds out why, or another way.
+    /// Tries the shortest path. False: the message could not go this way, nothing has happened; [`am_send`](Self::am_send) finds
+    /// out why, or another way.
     ///
     /// # Safety
-    /// `data` is readable for `len` bytes (null for 0); `target_counter` and an address in `handler` are what the target gave
-    /// out.
+    /// `target_counter` and an address in `handler` are what the target gave out.
     #[inline(always)]
-    pub unsafe fn try_send_short(
-        &self,
-        target: PeerId,
-        handler: u64,
-        data: *const u8,
-        len: u64,
-        target_counter: u64,
-    ) -> bool {
-        if len > SHORT {
-            return false;
-        }
+    pub unsafe fn try_send_short(&self, message: Short<'_>) -> bool {
         // SAFETY: the caller's promise.
-        if target_counter == 0 && unsafe { self.send_at_once(target, handler, bytes(data, len)) } {
+        if unsafe { self.send_at_once(message) } {
             return true;
         }
-        if target >= self.shared.tasks || self.usable().is_err() {
+        if message.target >= self.shared.tasks
+            || message.data.len() as u64 > Short::LONGEST
+            || self.usable().is_err()
+        {
             return false;
         }
         let _held = self.guard();
         // SAFETY: the lock is held; the rest is the caller's promise.
-        unsafe { self.am_short_locked(target, handler, bytes(data, len), target_counter) }
+        unsafe { self.am_short_locked(message) }
     }
 
-    /// The whole path of an active message whose bytes are copied at once and of which nobody wants to hear again. False: it
-    /// could not go this way, nothing has happened. The lock is held.
+    /// The whole path of a [short](Short) message. False: it could not go this way, nothing has happened. The lock is held.
     ///
     /// # Safety
     /// As for [`am_send`](Self::am_send).
     #[inline(always)]
-    pub(crate) unsafe fn am_short_locked(
-        &self,
-        target: PeerId,
-        handler: u64,
-        data: &[u8],
-        target_counter: u64,
-    ) -> bool {
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
-        if target_counter == 0 {
-            // SAFETY: the caller's promise.
-            if let Some(news) = unsafe { state.send_in_lane(target, handler, data) } {
-                return news == 0 || self.attend(target, news);
+    pub(crate) unsafe fn am_short_locked(&self, message: Short<'_>) -> bool {
+        // SAFETY: the lock is held and nothing below calls out; the rest is the caller's promise.
+        unsafe {
+            match self.state().send_in_lane(message) {
+                Some(news) => news == 0 || self.attend(message.target, news),
+                None => self.am_short_by_table(message),
             }
         }
-        // SAFETY: the lock is held; the rest is the caller's promise.
-        unsafe { self.am_short_by_table(target, handler, data, target_counter) }
     }
 
     /// As [`am_short_locked`](Self::am_short_locked), through the transport's table.
@@ -147,31 +146,22 @@ impl Context {
     /// # Safety
     /// As there.
     #[inline(never)]
-    pub(super) unsafe fn am_short_by_table(
-        &self,
-        target: PeerId,
-        handler: u64,
-        data: &[u8],
-        target_counter: u64,
-    ) -> bool {
+    pub(super) unsafe fn am_short_by_table(&self, message: Short<'_>) -> bool {
+        let Short { target, handler, user_header, data, target_counter } = message;
         // SAFETY: the lock is held and nothing below calls out.
         let state = unsafe { self.state() };
         let peer = &mut state.peers[target as usize];
         let index = peer.route.index();
         let Some(link) = state.links.get_mut(index) else { return false };
-        let mut head = [Kind::Am as u64 | u64::from(peer.next_message) << 32, handler, 0];
-        let mut words = 2;
-        if target_counter != 0 {
-            head[0] |= u64::from(TARGET_COUNTER) << 8;
-            head[2] = target_counter;
-            words = 3;
-        }
-        let total = words * 8 + data.len();
-        if peer.state != PeerState::Up {
+        // With a user header there is more to look at.
+        if peer.state != PeerState::Up || !user_header.is_empty() {
             return false;
         }
+        let head = [short_head(peer.next_message, 0, target_counter != 0), handler, target_counter];
+        let words = if target_counter == 0 { 2 } else { 3 };
         let head = head.map(u64::to_le);
         let head = head[..words].as_bytes();
+        let total = head.len() + data.len();
         let status = match state.datagrams[index].as_deref_mut() {
             Some(datagrams) if datagrams.has_room(target, total) => {
                 datagrams.send(link, target, head, data, state.dispatching > 0)
@@ -456,7 +446,7 @@ impl Context {
 /// # Safety
 /// `data` is readable for `len` bytes while the result is used.
 #[inline(always)]
-pub(crate) unsafe fn bytes<'a>(data: *const u8, len: u64) -> &'a [u8] {
+pub unsafe fn bytes<'a>(data: *const u8, len: u64) -> &'a [u8] {
     if len == 0 {
         return &[];
     }

@@ -11,7 +11,7 @@ use crate::handlers::{Delivery, HANDLER_TABLE_SIZE, Handler, Incoming, Job, Run}
 use crate::stats::Path;
 use crate::transport::copy::copy_watched;
 use crate::transport::{Event, EventKind, PeerId, Status};
-use crate::wire::{self, CHECKED, COMPLETION, Header, Kind};
+use crate::wire::{CHECKED, COMPLETION, Header, Kind, ShortMessage};
 use std::ptr::NonNull;
 
 impl Context {
@@ -41,27 +41,30 @@ impl Context {
     /// Handles one packet. The lock is held and `dispatching` is set.
     #[inline(always)]
     pub(crate) fn packet_arrived(&self, path: Path, source: PeerId, packet: &[u8]) {
-        if let Some((message, user_len, handler, rest)) = wire::plain_message(packet)
-            && let Some((user_header, data)) = rest.split_at_checked(user_len)
-            && source < self.shared.tasks
-        {
-            // By far the most frequent packet: a whole active message of which nobody wants to hear again.
-            let incoming =
-                Incoming { source, user_header, len: data.len() as u64, data: Some(data), first: data };
-            let delivery = self.call_header_handler(handler, &incoming);
-            self.count_received(path, data.len());
-            if !delivery.drop
-                && delivery.completion.is_none()
-                && matches!(delivery.into, Destination::Discard)
-            {
-                std::mem::forget(delivery); // There is nothing in it to drop, which the compiler doesn't see.
-                return self.delivered(source, message);
-            }
-            let mut header = Header::new(Kind::Am, message, handler);
-            header.user_header = user_len as u16;
-            return self.deliver(source, &header, delivery, data, packet);
+        match ShortMessage::parse::<false>(packet) {
+            // By far the most frequent packet.
+            Some(short) if source < self.shared.tasks => self.short_arrived(path, source, short, packet),
+            _ => self.any_packet_arrived(path, source, packet),
         }
-        self.any_packet_arrived(path, source, packet);
+    }
+
+    /// A whole active message of which the origin wants to hear no more.
+    #[inline(always)]
+    fn short_arrived(&self, path: Path, source: PeerId, message: ShortMessage<'_>, packet: &[u8]) {
+        let ShortMessage { number, handler, target_counter, user_header, data } = message;
+        let incoming =
+            Incoming { source, user_header, len: data.len() as u64, data: Some(data), first: data };
+        let delivery = self.call_header_handler(handler, &incoming);
+        self.count_received(path, data.len());
+        if !delivery.drop && delivery.completion.is_none() && matches!(delivery.into, Destination::Discard) {
+            std::mem::forget(delivery); // There is nothing in it to drop, which the compiler doesn't see.
+            self.delivered(source, number);
+            // SAFETY: the origin handed back an address that this task gave out.
+            return unsafe { self.count_at(target_counter, source) };
+        }
+        let mut header = Header::new(Kind::Am, number, handler).with_target_counter(target_counter);
+        header.user_header = user_header.len() as u16;
+        self.deliver(source, &header, delivery, data, packet);
     }
 
     #[inline(always)]
@@ -74,6 +77,11 @@ impl Context {
 
     #[inline(never)]
     fn any_packet_arrived(&self, path: Path, source: PeerId, packet: &[u8]) {
+        if source < self.shared.tasks
+            && let Some(short) = ShortMessage::parse::<true>(packet)
+        {
+            return self.short_arrived(path, source, short, packet);
+        }
         match Header::parse(packet) {
             Ok((header, rest)) if source < self.shared.tasks => {
                 self.count_received(path, rest.len().saturating_sub(usize::from(header.user_header)));

@@ -1,17 +1,14 @@
 //! The shortest way of a short active message: written and read in place, in the lanes of [`crate::transport::lane`].
 
-use super::{SHORT, State};
+use super::{Short, State};
 use crate::Context;
 use crate::context::{Checked, Idle, PeerState};
 use crate::stats::Path;
 use crate::sync::spin_loop;
-use crate::transport::lane::{INLINE, ReceiveLanes, Taken};
+use crate::transport::lane::{INLINE, ReceiveLanes, Taken, copy_short};
 use crate::transport::{Caps, Link, PeerId, Status};
-use crate::wire::Kind;
+use crate::wire::short_head;
 use std::ptr::NonNull;
-
-/// Longest data that goes this way: two words of header are before it.
-pub(super) const LONGEST: usize = INLINE - 16;
 
 /// Looks at the lanes alone between two at everything, which takes as long as a message needs to come: a microsecond or two later at most
 /// is noticed what lanes don't carry.
@@ -21,6 +18,10 @@ const LOOKS: u32 = 512;
 /// write it and must then take it back, so that an answer looked for too early, or too often, comes a third later. Whoever has sent
 /// nothing looks as often as possible: what comes next of a stream is there already.
 const REST: u32 = 2;
+/// Calls that poll once, and look for an answer several times: with all of them it is late, and they have something else to do.
+const EAGER_CALLS: u8 = 16;
+/// How many times each of them looks.
+const EAGER_LOOKS: u32 = 4;
 /// What a look and a pause count for.
 const PAUSED_LOOK: u32 = 4;
 
@@ -33,10 +34,27 @@ pub(crate) struct Inbound {
     lanes: Option<NonNull<ReceiveLanes>>,
     /// Messages since the link was last polled.
     since: u32,
-    /// Something was sent, and nothing has come since.
-    answer_due: bool,
+    /// Something was sent, and nothing has come since: for how many calls that poll once an answer is expected at once.
+    answer_due: u8,
     /// Something was sent, and nothing has been looked for since.
     rest_due: bool,
+}
+
+impl Inbound {
+    #[inline(always)]
+    fn expect_answer(&mut self) {
+        (self.answer_due, self.rest_due) = (EAGER_CALLS, true);
+    }
+
+    /// How many times a call that polls once looks at the lanes.
+    #[inline(always)]
+    pub(crate) fn looks_of_a_call(&mut self) -> u32 {
+        if self.answer_due == 0 {
+            return 1;
+        }
+        self.answer_due -= 1;
+        EAGER_LOOKS
+    }
 }
 
 impl State {
@@ -79,51 +97,87 @@ impl State {
     /// nothing has happened.
     ///
     /// # Safety
-    /// `handler` is what the target gave out.
+    /// `handler` and `target_counter` are what the target gave out.
     #[inline(always)]
-    pub(super) unsafe fn send_in_lane(&mut self, target: PeerId, handler: u64, data: &[u8]) -> Option<u32> {
+    pub(super) unsafe fn send_in_lane(&mut self, message: Short<'_>) -> Option<u32> {
+        let Short { target, handler, user_header, data, target_counter } = message;
         let peer = self.peers.get_mut(target as usize)?;
         let lane = peer.lane?.as_ptr();
-        if data.len() > LONGEST || peer.state != PeerState::Up {
+        let words = if target_counter == 0 { 16 } else { 24 };
+        let len = words + user_header.len() + data.len();
+        if len > INLINE || !user_header.len().is_multiple_of(4) || peer.state != PeerState::Up {
             return None;
         }
-        // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes us their only user.
+        let head = short_head(peer.next_message, user_header.len(), target_counter != 0);
+        // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes us their only user. As much is
+        // written as was counted.
         let news = unsafe {
             if !(*lane).has_room() {
                 return None;
             }
-            (*lane).send(Kind::Am as u64 | u64::from(peer.next_message) << 32, handler, data)
+            (*lane).publish(len, |place| {
+                place.cast::<u64>().write(head.to_le());
+                place.add(8).cast::<u64>().write(handler.to_le());
+                if target_counter != 0 {
+                    place.add(16).cast::<u64>().write(target_counter.to_le());
+                }
+                copy_short(user_header.as_ptr(), place.add(words), user_header.len());
+                copy_short(data.as_ptr(), place.add(words + user_header.len()), data.len());
+            })
         };
         peer.next_message = peer.next_message.wrapping_add(1);
         self.ended_sends += 1;
-        (self.inbound.answer_due, self.inbound.rest_due) = (true, true);
+        self.inbound.expect_answer();
         let counts = self.statistics.path_mut(Path::SharedMemory);
         counts.packets_sent += 1;
         counts.data_sent += data.len() as u64;
         Some(news)
     }
+
+    /// Sends a packet in the lane to its target, through the table only what that lane's receiver asks for. `None`: it can't go this
+    /// way, nothing has happened.
+    #[inline(always)]
+    pub(super) fn packet_in_lane(&mut self, target: PeerId, head: &[u8], data: &[u8]) -> Option<Status> {
+        let peer = &self.peers[target as usize];
+        let lane = peer.lane?.as_ptr();
+        // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes us their only user.
+        let news = unsafe {
+            if head.len() + data.len() > INLINE || !(*lane).has_room() {
+                return None;
+            }
+            (*lane).send(head, data)
+        };
+        if self.dispatching == 0 {
+            // What is sent while something is handled is an answer, not a question.
+            self.inbound.expect_answer();
+        }
+        if news == 0 {
+            return Some(Status::Done);
+        }
+        self.link_to(target).map(|link| link.attend(target, news))
+    }
 }
 
 impl Context {
-    /// The whole way of a short message without user header, if nothing stands in it. False: something does, nothing has
-    /// happened; the long way finds out what.
+    /// The whole way of a short message, if nothing stands in it. False: something does, nothing has happened; the long way finds
+    /// out what.
     ///
     /// # Safety
-    /// `handler` is what the target gave out.
+    /// `handler` and `target_counter` are what the target gave out.
     #[inline(always)]
-    pub(crate) unsafe fn send_at_once(&self, target: PeerId, handler: u64, data: &[u8]) -> bool {
+    pub(crate) unsafe fn send_at_once(&self, message: Short<'_>) -> bool {
         if !self.shared.alive.here() {
             return false;
         }
         let Some(section) = self.shared.lock.enter_favoured() else { return false };
         // SAFETY: the lock is held and nothing below calls out; the rest is the caller's promise.
-        let sent = unsafe { self.state().send_in_lane(target, handler, data) };
+        let sent = unsafe { self.state().send_in_lane(message) };
         // SAFETY: as above.
-        let otherwise = sent.is_none() && unsafe { self.send_without_lane(target, handler, data) };
+        let otherwise = sent.is_none() && unsafe { self.send_without_lane(message) };
         self.shared.lock.leave_favoured(section);
         match sent {
             Some(0) => true,
-            Some(news) => self.attend(target, news),
+            Some(news) => self.attend(message.target, news),
             None => otherwise,
         }
     }
@@ -133,12 +187,12 @@ impl Context {
     /// # Safety
     /// As for [`send_at_once`](Self::send_at_once).
     #[inline(never)]
-    unsafe fn send_without_lane(&self, target: PeerId, handler: u64, data: &[u8]) -> bool {
-        target < self.shared.tasks
-            && data.len() as u64 <= SHORT
+    unsafe fn send_without_lane(&self, message: Short<'_>) -> bool {
+        message.target < self.shared.tasks
+            && message.data.len() as u64 <= Short::LONGEST
             && self.usable().is_ok()
             // SAFETY: the lock is held; the rest is the caller's promise.
-            && unsafe { self.am_short_by_table(target, handler, data, 0) }
+            && unsafe { self.am_short_by_table(message) }
     }
 
     /// Does what the attention word of a task asked for. False: the task is gone.
@@ -164,7 +218,7 @@ impl Context {
         let mut looks = 0;
         // SAFETY: the lock is held, and the reference ends here.
         let inbound = unsafe { &mut self.state().inbound };
-        let mut for_answer = inbound.answer_due;
+        let mut for_answer = inbound.answer_due > 0;
         // Once: a program that polls by calls comes here with each of them.
         if std::mem::take(&mut inbound.rest_due) {
             (0..REST).for_each(|_| spin_loop());
@@ -226,7 +280,7 @@ impl Context {
         unsafe {
             let state = self.state();
             state.inbound.since += 1;
-            state.inbound.answer_due = false;
+            state.inbound.answer_due = 0;
             state.dispatching = 1;
             self.packet_arrived(Path::SharedMemory, peer, packet);
             let state = self.state();

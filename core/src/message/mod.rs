@@ -28,8 +28,7 @@ mod rmw;
 mod stream;
 mod tracker;
 
-pub use am::AmSend;
-pub(crate) use am::SHORT;
+pub use am::{AmSend, Short, bytes};
 pub(crate) use collective::{Barrier, Exchanges};
 pub use direct::{BULK_PIECE, Bulk};
 use loan::Loans;

@@ -1,7 +1,6 @@
 //! One packet on its way: the right flavour, and what to do when there is no room.
 
-use super::am::bytes;
-use super::{Source, State};
+use super::{Source, State, bytes};
 use crate::Context;
 use crate::context::PeerState;
 use crate::error::{Error, Result};
@@ -21,14 +20,18 @@ impl Context {
         data: &[u8],
     ) -> Status {
         let index = state.peers[peer as usize].route.index();
-        let Some(link) = state.links.get_mut(index) else {
-            return Status::PeerDown;
-        };
         let mut head = Encoded::new();
         let n = header.encode(&mut head);
         let total = n + user.len() + data.len();
-        let status = if user.len() <= Encoded::USER_ROOM && total <= link.limits().max_short as usize {
-            let with_user = head.append(n, user);
+        let behind = user.len() <= Encoded::USER_ROOM;
+        let with_user = if behind { head.append(n, user) } else { n };
+        let in_lane = if behind { state.packet_in_lane(peer, head.bytes(with_user), data) } else { None };
+        let Some(link) = state.links.get_mut(index) else {
+            return Status::PeerDown;
+        };
+        let status = if let Some(status) = in_lane {
+            status
+        } else if behind && total <= link.limits().max_short as usize {
             link.am_short(peer, head.bytes(with_user), data)
         } else if state.datagrams[index].is_some() {
             self.send_datagram(state, peer, header, user, data)

@@ -3,9 +3,8 @@
 //! In order of preference: a load or store through a window into the peer's memory; a packet; one copy by the transport
 //! (cross-memory attach, RDMA); several packets.
 
-use super::am::bytes;
 use super::direct::{Bulk, Way, way_of};
-use super::{Destination, MAX_MESSAGE, Operation, Outgoing, Source, Waiting};
+use super::{Destination, MAX_MESSAGE, Operation, Outgoing, Source, Waiting, bytes};
 use crate::Context;
 use crate::completion::Notify;
 use crate::context::PeerState;
@@ -73,6 +72,37 @@ impl Context {
         } else {
             None
         }
+    }
+
+    /// The shortest put: to memory that is [mapped](Self::direct) here, of which nobody wants to hear. False: it is not, or the context
+    /// can't be used; nothing has happened.
+    ///
+    /// # Safety
+    /// `from` is readable for `len` bytes; `remote` is what the target gave out.
+    #[inline(always)]
+    pub unsafe fn put_mapped(&self, target: PeerId, remote: u64, from: *const u8, len: u64) -> bool {
+        let Some(to) = self.direct(target, remote, len).filter(|_| self.usable().is_ok()) else {
+            return false;
+        };
+        // SAFETY: the caller's promise; the window is mapped as long as the context lives.
+        unsafe { copy_watched(from, to, len as usize) };
+        self.count_direct(target, Direction::Out, len);
+        true
+    }
+
+    /// The shortest get, as [`put_mapped`](Self::put_mapped).
+    ///
+    /// # Safety
+    /// `to` is writable for `len` bytes; `remote` is what the target gave out.
+    #[inline(always)]
+    pub unsafe fn get_mapped(&self, target: PeerId, remote: u64, to: *mut u8, len: u64) -> bool {
+        let Some(from) = self.direct(target, remote, len).filter(|_| self.usable().is_ok()) else {
+            return false;
+        };
+        // SAFETY: as in `put_mapped`.
+        unsafe { copy_watched(from, to, len as usize) };
+        self.count_direct(target, Direction::In, len);
+        true
     }
 
     /// Writes to a task's memory.

@@ -77,14 +77,28 @@ impl SendLane {
         self.position != self.limit
     }
 
-    /// Sends a message of two words and up to 168 bytes. Gives what the receiver's attention word says.
+    /// Sends a message that has two parts. Gives what the receiver's attention word says.
     ///
     /// # Safety
-    /// [`has_room`](Self::has_room); the lane is alive and this is its only writer; `body.len()` ≤ 168.
+    /// [`has_room`](Self::has_room); the lane is alive and this is its only writer; the parts have at most [`INLINE`] bytes together.
     #[inline(always)]
-    pub(crate) unsafe fn send(&mut self, first: u64, second: u64, body: &[u8]) -> u32 {
-        debug_assert!(body.len() <= INLINE - 16 && self.has_room());
-        let len = body.len() + 16;
+    pub(crate) unsafe fn send(&mut self, head: &[u8], body: &[u8]) -> u32 {
+        // SAFETY: the caller's promise; the message fits where it is written.
+        unsafe {
+            self.publish(head.len() + body.len(), |place| {
+                copy_short(head.as_ptr(), place, head.len());
+                copy_short(body.as_ptr(), place.add(head.len()), body.len());
+            })
+        }
+    }
+
+    /// Lets `write` put a message of `len` bytes into the turn or the next slot. Gives what the receiver's attention word says.
+    ///
+    /// # Safety
+    /// As for [`send`](Self::send); `write` writes `len` bytes and no more. The address that it gets is divisible by 8.
+    #[inline(always)]
+    pub(crate) unsafe fn publish(&mut self, len: usize, write: impl FnOnce(*mut u8)) -> u32 {
+        debug_assert!(len <= INLINE && self.has_room());
         // SAFETY: the index is masked; turn and slot are ours until their head is written, and the message fits.
         unsafe {
             let (place, head) = if !self.turn.is_null() && (*self.turn).is_ours() && len <= IN_TURN {
@@ -94,9 +108,7 @@ impl SendLane {
                 self.position = at.wrapping_add(1);
                 (self.slots.add(index(at, self.mask) * SLOT), head(at, len))
             };
-            place.add(8).cast::<u64>().write(first.to_le());
-            place.add(16).cast::<u64>().write(second.to_le());
-            copy_short(body.as_ptr(), place.add(24), body.len());
+            write(place.add(8));
             // SYNC: pairs with the Acquire loads of `ReceiveLane::take`, and with those of the transport.
             (*place.cast::<AtomicU64>()).store(head, Ordering::Release);
             // SYNC: the store above stays before the load below; the transport turns this into a real fence when it matters.
@@ -266,6 +278,10 @@ mod tests {
     #[repr(align(64))]
     struct Slots([u8; 4 * SLOT]);
 
+    fn words(first: u64, second: u64) -> [u8; 16] {
+        zerocopy::transmute!([first, second])
+    }
+
     #[test]
     fn messages_arrive_in_order_until_the_limit_and_long_ones_are_left_alone() {
         let mut slots = Box::new(Slots([0; 4 * SLOT]));
@@ -295,7 +311,7 @@ mod tests {
                 [&b"12345678"[..], b"", b"the third one is longer than the others"].iter().enumerate()
             {
                 assert!(tx.has_room());
-                assert_eq!(tx.send(n as u64, 77, body), 0);
+                assert_eq!(tx.send(&words(n as u64, 77), body), 0);
             }
             assert!(!tx.has_room());
             let Taken::Message { peer, data, len, .. } = rx.take() else { panic!("the first is there") };
@@ -338,9 +354,9 @@ mod tests {
                 assert_eq!((data.cast::<u64>().read(), !turn.is_null()), (first, in_turn));
             };
             // Too long for the turn; in the turn, behind it; again in the lane.
-            tx.send(0, 0, &[0; IN_TURN - 15]);
-            tx.send(1, 0, b"short");
-            tx.send(2, 0, b"short");
+            tx.send(&words(0, 0), &[0; IN_TURN - 15]);
+            tx.send(&words(1, 0), b"short");
+            tx.send(&words(2, 0), b"short");
             assert_eq!(tx.position, 2);
             takes(0, false);
             takes(1, true);

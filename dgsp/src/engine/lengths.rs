@@ -2,10 +2,14 @@
 //!
 //! Lengths that are known at compile time become a few moves; others fall into classes that overlap two moves, align their
 //! stores, or call memcpy.
+//!
+//! What is moved may be padding that nobody wrote, or part of a pointer: moves are of `MaybeUninit`, which takes any bytes as they are.
+//! A number would have to be initialized, and what a pointer may access would be lost.
 #![allow(unsafe_code, reason = "copies raw memory")]
 
 use crate::engine::pace::opaque;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 /// A class of block lengths.
 pub(crate) trait Length {
@@ -69,11 +73,11 @@ impl<const N: usize> Length for Fixed<N> {
     const SPILL: usize = if N == 3 || (N > 4 && N < 8) { 8 } else { 0 };
     #[inline(always)]
     unsafe fn copy_spilling(src: *const u8, dst: *mut u8) {
-        let mut word = [0; 8];
+        let mut word = MaybeUninit::new(0_u64);
         // SAFETY: N bytes are read, which the caller promises, into 8; 8 are written, which it promises too.
         unsafe {
-            std::ptr::copy_nonoverlapping(src, word.as_mut_ptr(), N);
-            dst.cast::<u64>().write_unaligned(u64::from_ne_bytes(word));
+            std::ptr::copy_nonoverlapping(src, word.as_mut_ptr().cast(), N);
+            write(dst, 0, word);
         }
     }
     #[inline(always)]
@@ -94,10 +98,10 @@ impl<const CHUNK: usize> Length for Twice<CHUNK> {
         // SAFETY: both moves lie within the `len` bytes promised, since CHUNK <= len. Both are read before either is
         // written, so that the second write repeats what the first wrote where they overlap.
         unsafe {
-            let head = src.cast::<[u8; CHUNK]>().read_unaligned();
-            let tail = src.add(len - CHUNK).cast::<[u8; CHUNK]>().read_unaligned();
-            dst.cast::<[u8; CHUNK]>().write_unaligned(head);
-            dst.add(len - CHUNK).cast::<[u8; CHUNK]>().write_unaligned(tail);
+            let head = read::<[u8; CHUNK]>(src, 0);
+            let tail = read::<[u8; CHUNK]>(src, len - CHUNK);
+            write(dst, 0, head);
+            write(dst, len - CHUNK, tail);
         }
     }
 }
@@ -243,19 +247,19 @@ unsafe fn two<M>(src: *const u8, dst: *mut u8, at: usize) {
 }
 
 /// # Safety
-/// An `M` can be read there.
+/// The bytes of an `M` can be read there.
 #[inline(always)]
-unsafe fn read<M>(src: *const u8, at: usize) -> M {
-    // SAFETY: the caller's promise; the types of moves have no invalid values.
-    unsafe { src.add(at).cast::<M>().read_unaligned() }
+unsafe fn read<M>(src: *const u8, at: usize) -> MaybeUninit<M> {
+    // SAFETY: the caller's promise; any bytes will do.
+    unsafe { src.add(at).cast::<MaybeUninit<M>>().read_unaligned() }
 }
 
 /// # Safety
-/// An `M` can be written there.
+/// The bytes of an `M` can be written there.
 #[inline(always)]
-unsafe fn write<M>(dst: *mut u8, at: usize, what: M) {
+unsafe fn write<M>(dst: *mut u8, at: usize, what: MaybeUninit<M>) {
     // SAFETY: the caller's promise.
-    unsafe { dst.add(at).cast::<M>().write_unaligned(what) }
+    unsafe { dst.add(at).cast::<MaybeUninit<M>>().write_unaligned(what) }
 }
 
 impl<const CHUNK: usize> Length for Any<CHUNK> {

@@ -18,6 +18,7 @@ pub(super) fn generate(sections: &[Section]) -> String {
     for name in super::fortran::symbols(sections) {
         out.push_str(&format!("    {name};\n"));
     }
+    out.push_str("\n    /* lapis.h */\n    lapis_alloc; lapis_free;\n");
     out.push_str("local:\n    *;\n};\n");
     out
 }

@@ -7,7 +7,7 @@ use crate::failure::{self, Outcome};
 use crate::handlers::send_notify;
 use crate::handles::Instance;
 use lapis_core::config::{Config, Environment};
-use lapis_core::message::{AmSend, Bulk};
+use lapis_core::message::{AmSend, Bulk, Short};
 use lapis_core::{Counter, Error, Notify};
 use lapis_dgsp::{Density, Descriptor, ErrorCode, Fault, Registered};
 
@@ -237,11 +237,12 @@ unsafe fn send_short(instance: &Instance, program: &Program, c: &lapi_amdgsp_t) 
     unsafe {
         let Some(data) = dgsp::short(program, c.udata, c.udata_len, &mut room) else { return false };
         let handler = instance.code.portable(c.tgt, c.hdr_hdl);
-        if !instance.context.try_send_short(c.tgt, handler, data.as_ptr(), c.udata_len, c.tgt_cntr) {
+        let message = Short { target_counter: c.tgt_cntr, ..Short::plain(c.tgt, handler, data) };
+        if !instance.context.try_send_short(message) {
             return false;
         }
-        if !c.org_cntr.is_null() {
-            (*c.org_cntr.cast::<Counter>()).increment();
+        if let Some(counter) = c.org_cntr.cast::<Counter>().as_ref() {
+            instance.context.count(counter, c.tgt);
         }
     }
     true

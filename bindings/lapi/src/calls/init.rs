@@ -59,6 +59,7 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
         gets: crate::vector::PendingGets::default(),
         silent: attention::Silent::default(),
         ddm: crate::dgsp::DdmSlot::default(),
+        blocks: crate::memory::Blocks::default(),
         purges: AtomicU64::new(0),
         context,
     };
@@ -219,6 +220,7 @@ pub(crate) unsafe extern "C" fn term(hndl: lapi_handle_t) -> c_int {
             handles::restore(instance);
             return Err(code);
         }
+        instance.blocks.clear();
         handles::retire(instance);
         Ok(())
     })

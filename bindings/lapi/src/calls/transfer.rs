@@ -4,7 +4,9 @@ use crate::abi::*;
 use crate::failure::{self, Outcome, code};
 use crate::handlers::{get_notify, send_notify};
 use crate::handles::{self, Instance};
-use lapis_core::message::{AmSend, Bulk, Destination, GetArgs, MAX_USER_HEADER, PutArgs, Source};
+use lapis_core::message::{
+    AmSend, Bulk, Destination, GetArgs, MAX_USER_HEADER, PutArgs, Short, Source, bytes,
+};
 use lapis_core::{Counter, Notify};
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
 use std::ptr::NonNull;
@@ -46,18 +48,25 @@ pub(crate) unsafe extern "C" fn amsend(
     cmpl_cntr: *mut lapi_cntr_t,
 ) -> c_int {
     let (hdr_hdl, tgt_cntr) = (hdr_hdl.addr() as u64, tgt_cntr.addr() as u64);
-    // Most messages are short and plain: whatever speaks against that is the general path's to find.
-    let plain = uhdr_len == 0 && cmpl_cntr.is_null() && hdr_hdl != 0 && (udata_len == 0 || !udata.is_null());
-    if plain && let Ok(instance) = handles::get(hndl) {
-        let handler = instance.code.portable(tgt, hdr_hdl);
+    // Most messages are short: whatever speaks against that is the general path's to find.
+    let sound = hdr_hdl != 0 && cmpl_cntr.is_null() && (udata_len == 0 || !udata.is_null());
+    if sound
+        && udata_len <= Short::LONGEST
+        && let Ok(instance) = handles::get(hndl)
+    {
         // SAFETY: the caller's promise.
-        let sent =
-            unsafe { instance.context.try_send_short(tgt, handler, udata.cast(), udata_len, tgt_cntr) };
-        if sent {
-            if !org_cntr.is_null() {
-                // SAFETY: the caller's promise: a live counter, whose beginning is core's.
-                unsafe { (*org_cntr.cast::<Counter>()).increment() };
+        let sent = unsafe {
+            let data = bytes(udata.cast(), udata_len);
+            let plain = Short::plain(tgt, instance.code.portable(tgt, hdr_hdl), data);
+            if uhdr_len == 0 && tgt_cntr == 0 {
+                instance.context.try_send_short(plain)
+            } else {
+                send_short(instance, plain, uhdr, uhdr_len, tgt_cntr)
             }
+        };
+        if sent {
+            // SAFETY: the caller's promise.
+            unsafe { count(instance, org_cntr, tgt) };
             return LAPI_SUCCESS;
         }
     }
@@ -67,6 +76,40 @@ pub(crate) unsafe extern "C" fn amsend(
         // SAFETY: the caller's promise.
         Ok(instance) => code(unsafe { send(instance, message, Bulk::AsConfigured) }),
         Err(code) => code,
+    }
+}
+
+/// The origin's counter counts, if there is one.
+///
+/// # Safety
+/// NULL or a live counter, whose beginning is core's.
+#[inline(always)]
+unsafe fn count(instance: &Instance, org_cntr: *mut lapi_cntr_t, tgt: c_uint) {
+    // SAFETY: the caller's promise.
+    if let Some(counter) = unsafe { org_cntr.cast::<Counter>().as_ref() } {
+        instance.context.count(counter, tgt);
+    }
+}
+
+/// A short message with a user header, a target counter or both. False: it can't go this way, nothing has happened.
+///
+/// # Safety
+/// As for [`send`].
+#[inline(never)]
+unsafe fn send_short(
+    instance: &Instance,
+    plain: Short<'_>,
+    uhdr: *const c_void,
+    uhdr_len: c_uint,
+    target_counter: u64,
+) -> bool {
+    if uhdr_len as usize > MAX_USER_HEADER || (uhdr.is_null() && uhdr_len != 0) {
+        return false;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let user_header = bytes(uhdr.cast(), uhdr_len.into());
+        instance.context.try_send_short(Short { user_header, target_counter, ..plain })
     }
 }
 
@@ -147,8 +190,22 @@ pub(crate) unsafe extern "C" fn put(
     org_cntr: *mut lapi_cntr_t,
     cmpl_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    let origin = Notify::counter(org_cntr.cast::<Counter>());
     let (tgt_addr, tgt_cntr) = (tgt_addr.addr() as u64, tgt_cntr.addr() as u64);
+    // Memory that is mapped here needs a copy and no more: whatever speaks against that is the general path's to find.
+    let sound = tgt_addr != 0 && !org_addr.is_null() && len <= LAPI_MAX_MSG_SZ;
+    if sound
+        && tgt_cntr == 0
+        && cmpl_cntr.is_null()
+        && let Ok(instance) = handles::get(hndl)
+    {
+        // SAFETY: the caller's promise.
+        if unsafe { instance.context.put_mapped(tgt, tgt_addr, org_addr.cast(), len) } {
+            // SAFETY: as above.
+            unsafe { count(instance, org_cntr, tgt) };
+            return LAPI_SUCCESS;
+        }
+    }
+    let origin = Notify::counter(org_cntr.cast::<Counter>());
     let args = Rma { tgt, len, tgt_addr, org_addr, tgt_cntr, origin };
     match handles::get(hndl) {
         // SAFETY: the caller's promise.
@@ -190,8 +247,21 @@ pub(crate) unsafe extern "C" fn get(
     tgt_cntr: *mut lapi_cntr_t,
     org_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    let origin = Notify::counter(org_cntr.cast::<Counter>());
     let (tgt_addr, tgt_cntr) = (tgt_addr.addr() as u64, tgt_cntr.addr() as u64);
+    // As in `put`.
+    let sound = tgt_addr != 0 && !org_addr.is_null() && len <= LAPI_MAX_MSG_SZ;
+    if sound
+        && tgt_cntr == 0
+        && let Ok(instance) = handles::get(hndl)
+    {
+        // SAFETY: the caller's promise.
+        if unsafe { instance.context.get_mapped(tgt, tgt_addr, org_addr.cast(), len) } {
+            // SAFETY: as above.
+            unsafe { count(instance, org_cntr, tgt) };
+            return LAPI_SUCCESS;
+        }
+    }
+    let origin = Notify::counter(org_cntr.cast::<Counter>());
     let args = Rma { tgt, len, tgt_addr, org_addr, tgt_cntr, origin };
     match handles::get(hndl) {
         // SAFETY: the caller's promise.

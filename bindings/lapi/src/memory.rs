@@ -1,0 +1,67 @@
+//! `lapis.h`: memory that peers reach directly, for C programs.
+
+use crate::abi::*;
+use crate::failure::{self, cold};
+use crate::handles;
+use lapis_core::sync::blocking::Mutex;
+use lapis_core::{Error, Memory};
+use std::collections::HashMap;
+use std::ffi::{c_int, c_ulong, c_void};
+use std::ptr::null_mut;
+
+/// What `lapis_alloc` has given out, by address.
+#[derive(Default)]
+pub(crate) struct Blocks(Mutex<HashMap<usize, Memory>>);
+
+impl Blocks {
+    /// Gives everything back.
+    pub(crate) fn clear(&self) {
+        self.locked().clear();
+    }
+
+    fn locked(&self) -> impl std::ops::DerefMut<Target = HashMap<usize, Memory>> + '_ {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// Allocates memory that every task reaches as directly as the transports allow: see `lapis.h`.
+///
+/// # Safety
+/// `addr` is NULL or can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_alloc(hndl: lapi_handle_t, len: c_ulong, addr: *mut *mut c_void) -> c_int {
+    cold("lapis_alloc", || {
+        // SAFETY: the caller's promise.
+        let Some(addr) = (unsafe { addr.as_mut() }) else { return Err(LAPI_ERR_RET_PTR_NULL) };
+        *addr = null_mut();
+        let instance = handles::get(hndl)?;
+        let memory = instance.context.alloc(len as usize).map_err(refused)?;
+        *addr = memory.as_ptr().cast();
+        instance.blocks.locked().insert(memory.as_ptr().addr(), memory);
+        Ok(())
+    })
+}
+
+/// Gives back what [`lapis_alloc`] gave: see `lapis.h`.
+///
+/// # Safety
+/// No operation uses the memory any more, at any task.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_free(hndl: lapi_handle_t, addr: *mut c_void) -> c_int {
+    cold("lapis_free", || {
+        let instance = handles::get(hndl)?;
+        let known = addr.is_null() || instance.blocks.locked().remove(&addr.addr()).is_some();
+        if known { Ok(()) } else { Err(LAPI_ERR_TGT_ADDR_NULL) }
+    })
+}
+
+/// Whatever the memory was to be made of, there is not enough of it.
+fn refused(error: Error) -> c_int {
+    match error {
+        Error::SharedMemory { .. } | Error::MemoryExhausted { .. } => {
+            tracing::warn!("lapis_alloc: {}", error.with_causes());
+            LAPI_ERR_MEMORY_EXHAUSTED
+        }
+        other => failure::of(other),
+    }
+}
