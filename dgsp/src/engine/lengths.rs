@@ -50,6 +50,8 @@ pub(crate) struct Any<const CHUNK: usize>;
 /// Long enough that calling memcpy pays.
 pub(crate) struct Long;
 
+/// From this length on blocks are long: not worth a few moves without a loop.
+const LEAST_LONG: usize = 128;
 /// From this length on memcpy is as fast as any loop.
 pub(crate) const MEMCPY: usize = 4096;
 /// Moves of a loop that is compiled for a processor with wide ones; memcpy beats narrower ones sooner.
@@ -269,6 +271,13 @@ impl<const CHUNK: usize> Length for Any<CHUNK> {
     unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
         // SAFETY: each class gets lengths of its range, and the caller promises `len` bytes.
         unsafe {
+            // One branch for long blocks, to which the classes below would be six.
+            if len >= LEAST_LONG {
+                return match len {
+                    ..MEMCPY if CHUNK >= WIDE => Aligned::<Wide>::copy(src, dst, len),
+                    _ => Long::copy(src, dst, len),
+                };
+            }
             match len {
                 0 => {}
                 1 => Fixed::<1>::copy(src, dst, len),
@@ -277,9 +286,7 @@ impl<const CHUNK: usize> Length for Any<CHUNK> {
                 8..=15 => Twice::<8>::copy(src, dst, len),
                 16..=31 => Twice::<16>::copy(src, dst, len),
                 32..=63 => Twice::<32>::copy(src, dst, len),
-                64..=127 => Chunks::<64>::copy(src, dst, len),
-                128..MEMCPY if CHUNK >= WIDE => Aligned::<Wide>::copy(src, dst, len),
-                _ => Long::copy(src, dst, len),
+                _ => Chunks::<64>::copy(src, dst, len),
             }
         }
     }

@@ -204,17 +204,23 @@ static void call(struct buffers *b, int pack)
     }
 }
 
+static double run(struct buffers *b, int pack, double calls)
+{
+    double start = now();
+    for (double i = 0; i < calls; i++)
+        call(b, pack);
+    return now() - start;
+}
+
+/* Calls are repeated until they take long enough to time, and then once more, which counts: by then the caches are our own. */
 static double measure(struct buffers *b, int pack, double least)
 {
     double calls = 1;
-    call(b, pack);
+    run(b, pack, 1);
     for (;;) {
-        double start = now(), took;
-        for (double i = 0; i < calls; i++)
-            call(b, pack);
-        took = now() - start;
+        double took = run(b, pack, calls);
         if (took >= least)
-            return took / calls;
+            return run(b, pack, calls) / calls;
         double scale = least / (took < 1 ? 1 : took) * 1.2;
         calls = (double)(long)(calls * (scale < 1.5 ? 1.5 : scale > 100 ? 100 : scale) + 1);
     }
