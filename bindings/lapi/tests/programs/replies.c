@@ -8,7 +8,8 @@
 #include <pthread.h>
 
 #define MANY 4000
-#define LONG 1000
+/* So long that the replies to what task 0 asks before it sleeps never fit what lies between the two. */
+#define LONG 30000
 static volatile int inlined, threaded;
 static int received;
 static __thread int dispatching;
