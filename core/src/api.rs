@@ -37,9 +37,9 @@ impl Context {
     fn send_any(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
         self.usable()?;
         self.check_target(target)?;
-        if data.len() as u64 <= Short::LONGEST {
+        if user_header.is_empty() && data.len() as u64 <= Short::LONGEST {
             let _held = self.guard();
-            let message = Short { user_header, ..Short::plain(target, u64::from(handler.0), data) };
+            let message = Short::plain(target, u64::from(handler.0), data);
             // SAFETY: the lock is held; the data is copied before return; handlers come from the table.
             if unsafe { self.am_short_locked(message) } {
                 return Ok(());

@@ -16,7 +16,9 @@ pub(crate) struct Blocks(Mutex<HashMap<usize, Memory>>);
 impl Blocks {
     /// Gives everything back.
     pub(crate) fn clear(&self) {
-        self.locked().clear();
+        // As in `lapis_free`.
+        let all = std::mem::take(&mut *self.locked());
+        drop(all);
     }
 
     fn locked(&self) -> impl std::ops::DerefMut<Target = HashMap<usize, Memory>> + '_ {
@@ -50,8 +52,9 @@ pub unsafe extern "C" fn lapis_alloc(hndl: lapi_handle_t, len: c_ulong, addr: *m
 pub unsafe extern "C" fn lapis_free(hndl: lapi_handle_t, addr: *mut c_void) -> c_int {
     cold("lapis_free", || {
         let instance = handles::get(hndl)?;
-        let known = addr.is_null() || instance.blocks.locked().remove(&addr.addr()).is_some();
-        if known { Ok(()) } else { Err(LAPI_ERR_TGT_ADDR_NULL) }
+        // It goes when the list is free again: that takes the context's lock, whose holder may run a handler that wants the list.
+        let memory = instance.blocks.locked().remove(&addr.addr());
+        if memory.is_some() || addr.is_null() { Ok(()) } else { Err(LAPI_ERR_TGT_ADDR_NULL) }
     })
 }
 

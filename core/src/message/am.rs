@@ -115,7 +115,9 @@ impl Context {
         if unsafe { self.send_at_once(message) } {
             return true;
         }
+        // A user header needs a lane or the general path, which looks for one again.
         if message.target >= self.shared.tasks
+            || !message.user_header.is_empty()
             || message.data.len() as u64 > Short::LONGEST
             || self.usable().is_err()
         {

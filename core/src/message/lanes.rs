@@ -189,6 +189,7 @@ impl Context {
     #[inline(never)]
     unsafe fn send_without_lane(&self, message: Short<'_>) -> bool {
         message.target < self.shared.tasks
+            && message.user_header.is_empty()
             && message.data.len() as u64 <= Short::LONGEST
             && self.usable().is_ok()
             // SAFETY: the lock is held; the rest is the caller's promise.

@@ -5,8 +5,34 @@
 #include "check.h"
 
 #include <lapis.h>
+#include <pthread.h>
 
 enum { LEN = 1 << 20, ROUNDS = 1000 };
+
+static volatile int handled;
+
+static void come_and_go(void)
+{
+    void *block;
+    OK(lapis_alloc(hndl, 64, &block));
+    OK(lapis_free(hndl, block));
+}
+
+static void *allocating(lapi_handle_t *h, void *uhdr, uint *uhdr_len, ulong *msg_len, compl_hndlr_t **done, void **info)
+{
+    (void)h, (void)uhdr, (void)uhdr_len, (void)msg_len, (void)info;
+    come_and_go();
+    handled++;
+    *done = NULL;
+    return NULL;
+}
+
+static void *beside(void *unused)
+{
+    while (handled < ROUNDS)
+        come_and_go();
+    return unused;
+}
 
 static void *at[64];
 static char data[LEN], back[LEN];
@@ -53,6 +79,17 @@ int main(void)
     OK(LAPI_Put(hndl, right, 8, (char *)at[right] + 64, data, (lapi_cntr_t *)((char *)at[right] + 128), NULL, NULL));
     OK(LAPI_Waitcntr(hndl, (lapi_cntr_t *)((char *)mine + 128), 1, &left_over));
     CHECK(left_over == 0);
+
+    /* Handlers, which run under the context's lock, and a thread allocate at the same time: nobody waits for the other for ever. */
+    pthread_t thread;
+    OK(LAPI_Addr_set(hndl, (void *)allocating, 1));
+    OK(LAPI_Gfence(hndl));
+    CHECK(pthread_create(&thread, NULL, beside, NULL) == 0);
+    for (i = 0; i < ROUNDS; i++)
+        OK(LAPI_Amsend(hndl, right, (void *)1, NULL, 0, NULL, 0, NULL, NULL, NULL));
+    while (handled < ROUNDS)
+        OK(LAPI_Probe(hndl));
+    CHECK(pthread_join(thread, NULL) == 0);
 
     OK(LAPI_Gfence(hndl));
     OK(lapis_free(hndl, NULL));
