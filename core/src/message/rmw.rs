@@ -48,8 +48,18 @@ impl Context {
     /// `remote` is what the target gave out; `previous` is writable until `origin` is told.
     #[doc(alias = "LAPI_Rmw")]
     #[doc(alias = "LAPI_Rmw64")]
-    #[inline]
+    #[inline(always)]
     pub unsafe fn rmw(&self, args: RmwArgs) -> Result<()> {
+        // SAFETY: the caller's promise.
+        if unsafe { self.rmw_mapped(&args) } {
+            args.origin.tell(self, args.target, Ok(()));
+            return Ok(());
+        }
+        self.rmw_by_message(args)
+    }
+
+    #[inline(never)]
+    fn rmw_by_message(&self, args: RmwArgs) -> Result<()> {
         self.usable()?;
         self.check_target(args.target)?;
         if args.width != 4 && args.width != 8 {
@@ -65,16 +75,31 @@ impl Context {
                 source: None,
             });
         }
-        if let Some(variable) = self.direct(args.target, args.remote, u64::from(args.width)) {
-            // SAFETY: mapped, aligned (windows are page-aligned), and the caller's promise.
-            let previous = unsafe { local_rmw(variable, args.width, args.op, args.operand, args.compare) };
-            // SAFETY: the caller's promise.
-            unsafe { store_answer(&args, previous) };
-            args.origin.tell(self, args.target, Ok(()));
-            return Ok(());
-        }
         let _held = self.guard();
         self.rmw_locked(args)
+    }
+
+    /// The shortest atomic: on a variable that is [mapped](Self::direct) here. Stores the answer, but tells nobody. False: the variable
+    /// is not mapped or not aligned, or the context can't be used; nothing has happened.
+    ///
+    /// # Safety
+    /// As for [`rmw`](Self::rmw).
+    #[inline(always)]
+    pub unsafe fn rmw_mapped(&self, args: &RmwArgs) -> bool {
+        let width = u64::from(args.width);
+        if (width != 4 && width != 8) || !args.remote.is_multiple_of(width) {
+            return false;
+        }
+        let Some(variable) = self.direct(args.target, args.remote, width).filter(|_| self.usable().is_ok())
+        else {
+            return false;
+        };
+        // SAFETY: mapped, aligned (windows are page-aligned), and the caller's promise.
+        unsafe {
+            let previous = local_rmw(variable, args.width, args.op, args.operand, args.compare);
+            store_answer(args, previous);
+        }
+        true
     }
 
     fn rmw_locked(&self, args: RmwArgs) -> Result<()> {
@@ -150,6 +175,7 @@ impl Context {
     }
 }
 
+#[inline(always)]
 fn answer(previous: u64, width: u32, compare: Option<u64>) -> u64 {
     let mask = if width == 4 { u64::from(u32::MAX) } else { u64::MAX };
     compare.map_or(previous, |expected| u64::from(previous & mask == expected & mask))
@@ -157,6 +183,7 @@ fn answer(previous: u64, width: u32, compare: Option<u64>) -> u64 {
 
 /// # Safety
 /// `args.previous` is null or writable for `args.width` bytes.
+#[inline(always)]
 unsafe fn store_answer(args: &RmwArgs, previous: u64) {
     let compare = (args.swap_answers_success && args.op == RmwOp::CompareAndSwap).then_some(args.compare);
     // SAFETY: the caller's promise.
@@ -165,6 +192,7 @@ unsafe fn store_answer(args: &RmwArgs, previous: u64) {
 
 /// # Safety
 /// `at` is null or writable for `width` bytes.
+#[inline(always)]
 unsafe fn store(at: *mut u8, width: u32, value: u64) {
     if at.is_null() {
         return;

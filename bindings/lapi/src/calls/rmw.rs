@@ -1,5 +1,6 @@
 //! LAPI_Rmw and LAPI_Rmw64.
 
+use super::transfer::count;
 use crate::abi::*;
 use crate::failure::{self, Outcome, code};
 use crate::handlers::send_notify;
@@ -22,8 +23,9 @@ pub(crate) unsafe extern "C" fn rmw(
     match handles::get(hndl) {
         // SAFETY: the caller's promise.
         Ok(instance) => code(unsafe {
-            let origin = Notify::counter(org_cntr.cast::<Counter>());
-            modify(instance, op, tgt, 4, tgt_var.addr() as u64, in_val.cast(), prev_tgt_val.cast(), origin)
+            let change =
+                understood(instance, op, tgt, 4, tgt_var.addr() as u64, in_val.cast(), prev_tgt_val.cast());
+            modify(instance, change, org_cntr)
         }),
         Err(code) => code,
     }
@@ -42,20 +44,42 @@ pub(crate) unsafe extern "C" fn rmw64(
     match handles::get(hndl) {
         // SAFETY: the caller's promise.
         Ok(instance) => code(unsafe {
-            let origin = Notify::counter(org_cntr.cast::<Counter>());
-            modify(instance, op, tgt, 8, tgt_var.addr() as u64, in_val.cast(), prev_tgt_val.cast(), origin)
+            let change =
+                understood(instance, op, tgt, 8, tgt_var.addr() as u64, in_val.cast(), prev_tgt_val.cast());
+            modify(instance, change, org_cntr)
         }),
         Err(code) => code,
     }
 }
 
+/// Makes the change; the counter counts when the answer is here.
+///
+/// # Safety
+/// As the guide demands.
+#[inline(always)]
+unsafe fn modify(instance: &Instance, change: Outcome<RmwArgs>, org_cntr: *mut lapi_cntr_t) -> Outcome {
+    let change = change?;
+    // As with a put: what is mapped here needs the processor's own atomic, and no more.
+    // SAFETY: the caller's promise.
+    unsafe {
+        if instance.context.rmw_mapped(&change) {
+            count(instance, org_cntr, change.target);
+            return Ok(());
+        }
+        let origin = Notify::counter(org_cntr.cast::<Counter>());
+        instance.context.rmw(RmwArgs { origin, ..change }).map_err(failure::of)
+    }
+}
+
+/// What the parameters ask for, if they are sound. Nobody is told of its end yet.
+///
 /// # Safety
 /// `in_val` is NULL or one operand of `width` bytes, two for COMPARE_AND_SWAP; the rest as the guide demands.
 //= LAPI Guide, LAPI_Rmw, LAPI_ERR_RMW_OP, LAPI_ERR_TGT, LAPI_ERR_TGT_VAR_NULL, LAPI_ERR_IN_VAL_NULL
 //= LAPI Guide, LAPI_Rmw, COMPARE_AND_SWAP answers TRUE or FALSE
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "the guide's parameters")]
-unsafe fn modify(
+unsafe fn understood(
     instance: &Instance,
     op: RMW_ops_t,
     tgt: c_uint,
@@ -63,8 +87,7 @@ unsafe fn modify(
     tgt_var: u64,
     in_val: *const u8,
     previous: *mut u8,
-    origin: Notify,
-) -> Outcome {
+) -> Outcome<RmwArgs> {
     if tgt >= instance.context.tasks() {
         return Err(LAPI_ERR_TGT);
     }
@@ -90,7 +113,7 @@ unsafe fn modify(
         }
     };
     let (operand, compare) = if op == RmwOp::CompareAndSwap { (value(1), value(0)) } else { (value(0), 0) };
-    let args = RmwArgs {
+    Ok(RmwArgs {
         target: tgt,
         op,
         width,
@@ -99,11 +122,9 @@ unsafe fn modify(
         compare,
         previous,
         swap_answers_success: true,
-        origin,
+        origin: Notify::None,
         checked: false,
-    };
-    // SAFETY: the caller's promise.
-    unsafe { instance.context.rmw(args) }.map_err(failure::of)
+    })
 }
 
 /// LAPI_RMW_XFER.
@@ -121,5 +142,9 @@ pub(super) unsafe fn xfer(instance: &Instance, command: *const lapi_rmw_t) -> Ou
     };
     let origin = send_notify(c.org_cntr, c.shdlr, c.sinfo);
     // SAFETY: the caller's promise.
-    unsafe { modify(instance, c.op, c.tgt, width, c.tgt_var, c.in_val.cast(), c.prev_tgt_val.cast(), origin) }
+    unsafe {
+        let previous = c.prev_tgt_val.cast();
+        let change = understood(instance, c.op, c.tgt, width, c.tgt_var, c.in_val.cast(), previous)?;
+        instance.context.rmw(RmwArgs { origin, ..change }).map_err(failure::of)
+    }
 }

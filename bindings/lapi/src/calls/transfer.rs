@@ -84,7 +84,7 @@ pub(crate) unsafe extern "C" fn amsend(
 /// # Safety
 /// NULL or a live counter, whose beginning is core's.
 #[inline(always)]
-unsafe fn count(instance: &Instance, org_cntr: *mut lapi_cntr_t, tgt: c_uint) {
+pub(super) unsafe fn count(instance: &Instance, org_cntr: *mut lapi_cntr_t, tgt: c_uint) {
     // SAFETY: the caller's promise.
     if let Some(counter) = unsafe { org_cntr.cast::<Counter>().as_ref() } {
         instance.context.count(counter, tgt);
