@@ -7,22 +7,28 @@ use super::duo::{self, Shared};
 use anyhow::Result;
 use lapis_bench::clock;
 use lapis_bench::record::Record;
+use lapis_bench::stats::Summary;
+use std::hint::spin_loop;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Tells the partner to end.
 const STOP: u64 = u64::MAX;
 
-/// One line: both sides spin on it. Half a round trip is the cheapest message that there is.
+/// One line that both sides spin on. Half a round trip is the cheapest message that there is.
+///
+/// Twice: as it is commonly written, and with a pause after each look, which leaves the line alone while the other side writes. A message
+/// whose handling takes time of its own can't keep to such a rhythm; the difference tells how much hangs on it.
 pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
-    let summary = exchange(ask.budget)?;
-    Ok(vec![Record::latency("line_lat", 8, summary).of("floor", "shm")])
+    let half = ask.budget / 2;
+    let of = |name, summary| Record::latency(name, 8, summary).of("floor", "shm");
+    Ok(vec![of("line_lat", exchange(half, || {})?), of("line_lat_paused", exchange(half, spin_loop)?)])
 }
 
-/// The same for a few milliseconds: nanoseconds one way. Far from its usual value, the two cores are badly placed or
+/// The steadier of the two for a few milliseconds: nanoseconds one way. Far from its usual value, the two cores are badly placed or
 /// shared with somebody, and what is measured now is worth nothing.
 pub(crate) fn probe() -> Result<f64> {
-    Ok(exchange(Duration::from_millis(12))?.median)
+    Ok(exchange(Duration::from_millis(12), spin_loop)?.median)
 }
 
 /// Payload written to a mailbox of the other side, then its flag; the other answers likewise.
@@ -31,7 +37,7 @@ pub(super) fn mailbox(ask: &Ask) -> Result<Vec<Record>> {
     sizes.map(|&size| mailbox_of(ask, size)).collect()
 }
 
-fn exchange(budget: Duration) -> Result<lapis_bench::stats::Summary> {
+fn exchange(budget: Duration, between_looks: impl Fn() + Copy) -> Result<Summary> {
     let shared = Shared::new(4096)?;
     let line = shared.line(0);
     let mut turn = 0;
@@ -42,7 +48,10 @@ fn exchange(budget: Duration) -> Result<lapis_bench::stats::Summary> {
                     turn += 2;
                     // SYNC: Release pairs with the partner's Acquire load; the line itself is the message.
                     line.store(turn - 1, Ordering::Release);
-                    duo::wait_for(line, turn);
+                    // SYNC: pairs with the partner's Release store.
+                    while line.load(Ordering::Acquire) != turn {
+                        between_looks();
+                    }
                 }
             });
             // SYNC: pairs with the partner's Acquire load.
@@ -52,7 +61,12 @@ fn exchange(budget: Duration) -> Result<lapis_bench::stats::Summary> {
         || {
             let mut last = 0;
             loop {
-                let seen = duo::wait_for_change(line, last);
+                // SYNC: pairs with the leader's Release store.
+                let seen = line.load(Ordering::Acquire);
+                if seen == last {
+                    between_looks();
+                    continue;
+                }
                 if seen == STOP {
                     return Ok(());
                 }

@@ -36,7 +36,7 @@ pub(crate) fn plan(transport: &str, quick: bool) -> Vec<Bench> {
         floor_records,
     };
     let message_floors: Names = &["line_lat", "mailbox_lat", "cma_read"];
-    let message_records: Names = &["line_lat", "mailbox_lat", "cma_read_lat"];
+    let message_records: Names = &["line_lat", "line_lat_paused", "mailbox_lat", "cma_read_lat"];
     let copies: Names = &["copy_own", "copy_shared", "cma_read"];
     let copy_records: Names = &["copy_own", "copy_shared", "cma_read_bw"];
     let streams: Names = &["udp_stream", "tcp_stream"];
@@ -68,7 +68,7 @@ pub(crate) fn plan(transport: &str, quick: bool) -> Vec<Bench> {
             "global fence (or barrier)",
             &[],
             pick(&["line_lat"], socket_lat),
-            pick(&["line_lat"], socket_lat),
+            pick(&["line_lat", "line_lat_paused"], socket_lat),
         ),
         bench("init_first", "start and end of the first context of two tasks", &[], none, none),
         bench("init", "start and end of a context of two tasks", &[], none, none),
