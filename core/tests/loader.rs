@@ -4,8 +4,10 @@ use lapis_core::transport::{
     Caps, Event, Link, OpenParams, Origin, Plugin, Refusal, Registry, Request, Status, TransportError,
     Verdict, load_file,
 };
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
 const SECRET: [u8; 32] = [1; 32];
 
@@ -254,6 +256,33 @@ fn a_panic_in_set_up_says_its_words() {
     assert_eq!(link.am_short(0, b"x", b""), Status::Panicked, "poisoned");
     // A panic while closing is swallowed: there is nobody to tell.
     drop(plugin.open(&params("close")).expect("opens"));
+}
+
+#[test]
+fn what_a_plugin_says_by_tracing_reaches_the_host() {
+    let (lines, plugin) = (Lines::default(), panics_plugin());
+    let writer = lines.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .without_time()
+        .with_writer(move || writer.clone())
+        .finish();
+    tracing::subscriber::with_default(subscriber, || drop(plugin.open(&params("speaks")).expect("opens")));
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).expect("text");
+    says(&text, &["WARN lapis::transport: the zoo speaks words=3", "transport=panics"]);
+}
+
+/// What was written, kept.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 #[test]

@@ -28,11 +28,14 @@ macro_rules! export_transport {
 
         #[unsafe(export_name = concat!("lapis_transport_", $name, "_v1"))]
         unsafe extern "C" fn lapis_transport_entry(
-            _host: *const $crate::transport::abi::HostTable,
+            host: *const $crate::transport::abi::HostTable,
             out: *mut *const $crate::transport::abi::TransportOps,
         ) -> i32 {
-            // SAFETY: the loader passes a valid place for the answer.
-            unsafe { *out = table() };
+            // SAFETY: the loader passes its table, which is static, and a valid place for the answer.
+            unsafe {
+                $crate::transport::forward(host, $name);
+                *out = table();
+            }
             $crate::transport::abi::status::OK
         }
     };

@@ -5,8 +5,8 @@ use std::fmt;
 
 /// The host's services, handed to [`Transport::open`](super::Transport::open).
 ///
-/// Statics are not shared between a plugin and its host, so a plugin's own `tracing` subscriber is not the host's: log
-/// through here instead ([`error`](Self::error), [`warn`](Self::warn), …).
+/// Log through here ([`error`](Self::error), [`warn`](Self::warn), …). What a Rust plugin says by `tracing` arrives, too, if no
+/// subscriber was installed in the plugin; each such event asks the host whether it wants it, so none belongs into the data path.
 #[derive(Clone, Copy)]
 pub struct Host {
     table: &'static HostTable,

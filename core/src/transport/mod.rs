@@ -24,6 +24,7 @@ mod chaos;
 pub mod copy;
 mod export;
 mod export_macro;
+mod forward;
 mod host;
 pub mod lane;
 mod link;
@@ -36,6 +37,8 @@ mod types;
 
 pub use chaos::{Chaos, ChaosError, Faults};
 pub use export::{Exported, Instance};
+#[doc(hidden)]
+pub use forward::forward;
 pub use host::Host;
 pub use link::{Link, Sleeper};
 pub use loader::{MIN_TABLE_SIZE, Origin, Plugin, Refusal, file_name, load_file, name_of_file};

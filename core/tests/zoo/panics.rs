@@ -1,4 +1,5 @@
 //! A plugin that panics in the operation which `ZOO_PANICS`, or else the job's name, says: `open`, `am_short`, `mem_alloc`, `poll`, `close`.
+//! Or one that says something by `tracing`, if that word is `speaks`.
 
 use lapis_core::transport::{
     Attributes, Caps, Event, Host, Limits, NoWaiter, OpenParams, PeerId, RegionInfo, Status, Transport,
@@ -24,6 +25,9 @@ impl Transport for Panics {
     fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {
         let panics = Self { place: host.option("ZOO_PANICS").unwrap_or_else(|| params.job.to_owned()) };
         panics.at("open");
+        if panics.place == "speaks" {
+            tracing::warn!(words = 3, "the zoo speaks");
+        }
         Ok((panics, NoWaiter))
     }
 
