@@ -273,8 +273,8 @@ impl Shm {
                 // SAFETY: the segment stays mapped as long as the `Out` is used: `forget` closes it first; the number
                 // is ours alone, hence the lane.
                 unsafe {
-                    let (slots, control, data) = layout::lane(segment.base(), member);
-                    Tx::attach(slots, control, data)
+                    let (slots, control, data) = segment.lane(member);
+                    Tx::attach(slots, control, data, segment.shape())
                 }
             } else {
                 Tx::closed()

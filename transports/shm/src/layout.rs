@@ -10,13 +10,17 @@ use std::mem::offset_of;
 /// First word of a finished segment, stored last.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"LapisShm");
 /// Version of the layout and of the greeting.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 
 /// Slots of a lane.
 pub(crate) const SLOTS: usize = 64;
-/// Bytes of a lane's data ring. Copying a long message in and out takes 36 µs for each MiB through 1 MiB, 60 µs through 512 KiB and 110 µs
-/// through 256 KiB (Zen 4, two cores that share a third cache); larger ones gain nothing.
-pub(crate) const DATA: usize = 1 << 20;
+/// Bytes of a lane's data ring at most. A message of 256 KiB takes 26 µs one way through rings of 1 MiB, 16 through 2 MiB and 10 through
+/// 4 MiB, one of 64 KiB 4.1, 3.3 and 3.0 (Zen 4 with 1 MiB of second cache, two cores that share a third); 8 MiB gain no more.
+pub(crate) const DATA: usize = 4 << 20;
+/// The same at least: through 512 KiB, and the more through 256 KiB, even a MiB takes twice as long as through this.
+const LEAST_DATA: usize = 1 << 20;
+/// What the rings of a task's lanes may come to together before they are made shorter.
+const ALL_DATA: usize = 32 << 20;
 /// Senders with a lane of their own.
 pub(crate) const LANES: usize = 64;
 /// Slots of the shared ring.
@@ -30,8 +34,8 @@ pub(crate) const MEMBERS: usize = 4096;
 /// With more lanes than this in use the receiver reads a bitmap instead of every lane.
 pub(crate) const DIRECT_LANES: usize = lapis_core::transport::lane::MAX_DIRECT;
 
-pub(crate) type Tx = LaneTx<SLOTS, DATA>;
-pub(crate) type Rx = LaneRx<SLOTS, DATA>;
+pub(crate) type Tx = LaneTx<SLOTS>;
+pub(crate) type Rx = LaneRx<SLOTS>;
 pub(crate) type ManyTx = SharedTx<SHARED_SLOTS, CHUNK>;
 pub(crate) type ManyRx = SharedRx<SHARED_SLOTS, CHUNK>;
 
@@ -51,6 +55,8 @@ pub(crate) struct Header {
     pub(crate) base: AtomicU64,
     /// A number that cross-memory attach must find at `base` + its offset.
     pub(crate) nonce: AtomicU64,
+    /// Bytes of each data ring that are used.
+    pub(crate) ring: AtomicU64,
     /// Peers write here by cross-memory attach to find out whether they may.
     pub(crate) scratch: AtomicU64,
     /// Read by every sender after every message; hardly ever written.
@@ -77,10 +83,9 @@ pub(crate) struct Lane {
     /// Also makes a lane's size an odd number of lines, so that the next slots of many lanes don't fight for one cache set.
     _apart_too: [u64; 16],
     slots: [Slot; SLOTS],
-    data: [[u64; 8]; DATA / 64],
 }
 
-/// Everything before the heap.
+/// Everything before the data rings and the heap, which follow.
 #[repr(C)]
 pub(crate) struct Fixed {
     pub(crate) header: Header,
@@ -94,23 +99,49 @@ const _: () = assert!(size_of::<Control>() == 64 && size_of::<Line>() == 64);
 const _: () = assert!((size_of::<Lane>() / 64) % 2 == 1);
 const _: () = assert!(offset_of!(Fixed, shared_data).is_multiple_of(64) && CHUNK.is_multiple_of(64));
 
-/// Where the heap begins: on a boundary of huge pages.
-pub(crate) const HEAP: usize = size_of::<Fixed>().next_multiple_of(2 << 20);
+/// Where the data rings begin.
+const RINGS: usize = size_of::<Fixed>().next_multiple_of(4096);
+
+/// From one data ring of `ring` bytes to the next: some lines more, so that the messages of many lanes don't fight for one cache set.
+const fn stride(ring: usize) -> usize {
+    ring + 17 * 64
+}
+
+/// Where the heap begins, behind data rings of `ring` bytes: on a boundary of huge pages.
+pub(crate) const fn heap_at(ring: usize) -> usize {
+    (RINGS + LANES * stride(ring)).next_multiple_of(2 << 20)
+}
+
+/// How long the data rings of a task of so many are, a power of two, where the segment may have `space` bytes.
+pub(crate) const fn ring_for(tasks: u32, space: usize) -> usize {
+    let senders = if tasks > 2 { tasks as usize - 1 } else { 1 };
+    let mut ring = DATA;
+    while ring > LEAST_DATA && (ring * senders > ALL_DATA || heap_at(ring) > space) {
+        ring /= 2;
+    }
+    ring
+}
+
+/// Whether a segment's header may say so.
+pub(crate) fn is_ring(bytes: u64) -> bool {
+    bytes.is_power_of_two() && (LEAST_DATA as u64..=DATA as u64).contains(&bytes)
+}
 
 /// What `members` holds for a sender.
 pub(crate) fn member_word(task: u32, incarnation: u32) -> u64 {
     1 << 63 | u64::from(incarnation & 0x7fff_ffff) << 32 | u64::from(task)
 }
 
-/// The pointers of lane `index` of the segment at `base`.
+/// The pointers of lane `index` of the segment at `base`, whose data rings have `ring` bytes.
 ///
 /// # Safety
 /// A segment is mapped at `base`; `index` < [`LANES`].
-pub(crate) unsafe fn lane(base: *mut u8, index: usize) -> (*const Slot, *const Control, Area) {
+pub(crate) unsafe fn lane(base: *mut u8, index: usize, ring: usize) -> (*const Slot, *const Control, Area) {
     // SAFETY: the caller's promise; only addresses are computed.
     unsafe {
         let lane = &raw mut (*base.cast::<Fixed>()).lanes[index];
-        ((&raw const (*lane).slots).cast(), &raw const (*lane).control, Area((&raw mut (*lane).data).cast()))
+        let data = base.add(RINGS + index * stride(ring));
+        ((&raw const (*lane).slots).cast(), &raw const (*lane).control, Area(data.cast()))
     }
 }
 
@@ -140,7 +171,25 @@ pub(crate) unsafe fn shared(base: *mut u8) -> Places {
     }
 }
 
+/// Offset of the word that tells how long the data rings are.
+pub(crate) const RING_AT: usize = offset_of!(Header, ring);
 /// Offset of the word that cross-memory attach reads when it is probed.
 pub(crate) const NONCE_AT: usize = offset_of!(Header, nonce);
 /// Offset of the word that it writes.
 pub(crate) const SCRATCH_AT: usize = offset_of!(Header, scratch);
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_rings_are_shorter_where_many_tasks_or_little_space_ask_for_it() {
+        const M: usize = 1 << 20;
+        let rings = [1, 2, 9, 10, 17, 18, 64, 4096].map(|tasks| ring_for(tasks, usize::MAX) / M);
+        assert_eq!(rings, [4, 4, 4, 2, 2, 1, 1, 1]);
+        let spaces = [0, 100, 160, 300].map(|space| ring_for(2, space * M) / M);
+        assert_eq!(spaces, [1, 1, 2, 4]);
+        assert!([M, 2 * M, 4 * M].iter().all(|&ring| is_ring(ring as u64)));
+        assert!([0, M / 2, 3 * M, 8 * M].iter().all(|&ring| !is_ring(ring as u64)));
+    }
+}

@@ -37,11 +37,12 @@
 //!
 //! # Limits
 //!
-//! * Messages up to 16 KiB; a lane holds 64 messages and 1 MiB of long ones. The pages of that MiB come into being with messages of
-//!   8 KiB and more, those of its first quarter with shorter ones.
+//! * Messages up to 16 KiB; a lane holds 64 messages and 4 MiB of long ones (2 MiB from 10 tasks on, 1 MiB from 18 on). The pages of
+//!   these MiB come into being with packets of longer messages, those of the first MiB with messages from 9 KiB on, and those of the
+//!   first 256 KiB with shorter ones.
 //! * 64 senders with lanes and about 4000 others per receiver. Tasks must share host, network namespace and user.
 //! * One descriptor per peer and six of our own; while connections are made, a few more.
-//! * One segment of address space per peer: 68 MiB and the heap. Where address space is limited the heap shrinks, and
+//! * One segment of address space per peer: 261 MiB (less with shorter rings) and the heap. Where address space is limited both shrink, and
 //!   where a peer's heap does not fit its memory is reached by messages and cross-memory attach only.
 //! * The wake-up descriptor stirs for arrivals after `arm` only, in interrupt mode as well.
 //! * A process number that is reused within the millisecond before a peer's death is noticed could make a zero-copy
@@ -71,6 +72,7 @@
 mod cell;
 mod pace;
 mod ring;
+mod shape;
 mod shared;
 mod wake;
 

@@ -3,6 +3,7 @@
 use crate::cell::{Area, IN_TURN, INLINE, Payload, Watched};
 use crate::pace::Pace;
 use crate::ring::{Control, LaneRx, LaneTx, Line, Slot};
+use crate::shape::Shape;
 use crate::shared::{Places, SharedRx, SharedTx};
 use crate::wake::{Attention, Sleeper, look, look_again, take_sleeper};
 use lapis_core::sync::{Arc, AtomicU32, AtomicU64, Ordering, fence, thread};
@@ -58,10 +59,11 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
         thread::spawn(move || {
             // SAFETY: the lane outlives the thread.
             let mut tx = unsafe {
-                LaneTx::<SLOTS, DATA>::attach(
+                LaneTx::<SLOTS>::attach(
                     lane.slots.as_ptr(),
                     &raw const lane.control,
                     Area(&raw const lane.data),
+                    Shape::of(DATA),
                 )
             };
             for (i, &len) in lengths.iter().enumerate() {
@@ -88,10 +90,11 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
     };
     // SAFETY: as above.
     let mut rx = unsafe {
-        LaneRx::<SLOTS, DATA>::attach(
+        LaneRx::<SLOTS>::attach(
             lane.slots.as_ptr(),
             &raw const lane.control,
             Area(&raw const lane.data),
+            Shape::of(DATA),
             DATA,
         )
     };
@@ -133,11 +136,17 @@ fn converse(to: &Lane, from: &Lane, turn: Turn, messages: u8) {
     // SAFETY: lanes and line outlive the thread.
     let (mut tx, mut rx) = unsafe {
         (
-            LaneTx::<2, 64>::attach(to.slots.as_ptr(), &raw const to.control, Area(&raw const to.data)),
-            LaneRx::<2, 64>::attach(
+            LaneTx::<2>::attach(
+                to.slots.as_ptr(),
+                &raw const to.control,
+                Area(&raw const to.data),
+                Shape::of(64),
+            ),
+            LaneRx::<2>::attach(
                 from.slots.as_ptr(),
                 &raw const from.control,
                 Area(&raw const from.data),
+                Shape::of(64),
                 64,
             ),
         )

@@ -342,8 +342,8 @@ impl Shm {
             if let (Some(dense), false) = (dense, known) {
                 // SAFETY: the segment lives as long as the inbox; one `Rx` per lane.
                 let mut rx = unsafe {
-                    let (slots, control, data) = layout::lane(inbox.segment.base(), member);
-                    Rx::attach(slots, control, data, layout::MAX_MESSAGE)
+                    let (slots, control, data) = inbox.segment.lane(member);
+                    Rx::attach(slots, control, data, inbox.segment.shape(), layout::MAX_MESSAGE)
                 };
                 let peer = self.peers[dense].address.task;
                 rx.share(peer, &raw const self.bell.progress.next[member]);

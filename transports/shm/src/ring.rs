@@ -6,16 +6,17 @@
 //! messages put their bytes, contiguously, into the lane's data ring. Both sides compute where from the lengths alone;
 //! no offset crosses.
 //!
-//! The receiver publishes how far it has read on a line of its own, and only every quarter of a lane's slots or sixteenth of its data
+//! The receiver publishes how far it has read on a line of its own, and only every quarter of a lane's slots or 64 KiB of its data
 //! ring, so that the sender's cached copy is nearly always good enough.
 //!
-//! The data ring is as large as a second cache, on purpose: in a smaller one each line would be stored while the receiver's cache
+//! The data ring is larger than two second caches where memory allows it: in a smaller one each line is stored while the receiver's cache
 //! still holds it from the last round, and taking it away from there costs more than fetching it from the cache that both share.
 //!
 //! Everything here is memory-safe against a peer that writes nonsense: positions are masked and lengths checked.
 
 use crate::cell::{Area, IN_TURN, INLINE, Payload};
 use crate::pace::Pace;
+use crate::shape::{Shape, after};
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::PeerId;
 use lapis_core::transport::lane::{self, ReceiveLane, SendLane, Turn, copy_short};
@@ -51,60 +52,36 @@ pub(crate) struct Corrupt {
     pub(crate) len: usize,
 }
 
-/// Where `len` bytes go that may not wrap: at `pos` or, if they would pass the end of their part of the ring, at the next beginning.
-///
-/// Long messages may lie anywhere in a data ring. Shorter ones keep to its first quarter, which stays in the second cache, and which is
-/// all of it that takes memory as long as nobody sends long ones.
-#[inline(always)]
-fn place<const DATA: usize>(pos: u64, len: usize) -> u64 {
-    let at = pos as usize & (DATA - 1);
-    let end = if len < long::<DATA>() { DATA / 4 } else { DATA };
-    if at + len > end { pos + (DATA - at) as u64 } else { pos }
-}
-
-/// From which length on a message is a long one.
-const fn long<const DATA: usize>() -> usize {
-    DATA / 128
-}
-
-/// Data bytes that the receiver has read but not given back, at most. A short message that steps over three quarters of the ring must
-/// find room all the same once everything before it has been read.
-const fn kept<const DATA: usize>() -> usize {
-    DATA / 16
-}
-
-/// The position after a message of `len` bytes at `start`. Every message begins on a cache line.
-#[inline(always)]
-fn after(start: u64, len: usize) -> u64 {
-    (start + len as u64).next_multiple_of(64)
-}
-
 /// The sending end.
-pub(crate) struct LaneTx<const SLOTS: usize, const DATA: usize> {
+pub(crate) struct LaneTx<const SLOTS: usize> {
     /// What core may use, too; owned, at a place that never changes.
     line: NonNull<SendLane>,
     data: Area,
+    shape: Shape,
     data_head: u64,
     data_limit: u64,
     control: *const Control,
 }
 
-impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
+impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// Takes over a lane at the place where its receiver stands.
     ///
     /// # Safety
     /// The three pointers name a lane of this shape that outlives the result, and nobody else sends in it.
-    pub(crate) unsafe fn attach(slots: *const Slot, control: *const Control, data: Area) -> Self {
-        const {
-            assert!(SLOTS.is_power_of_two() && DATA.is_power_of_two() && DATA.is_multiple_of(64));
-            assert!(kept::<DATA>() + DATA / 4 * 3 + 2 * long::<DATA>() <= DATA);
-        }
+    pub(crate) unsafe fn attach(
+        slots: *const Slot,
+        control: *const Control,
+        data: Area,
+        shape: Shape,
+    ) -> Self {
+        const { assert!(SLOTS.is_power_of_two()) }
         // SYNC: pairs with the Release stores of the receiver's `release`.
         // SAFETY: the caller's promise.
         let (head, data_head) = unsafe {
             ((*control).tail.load(Ordering::Acquire), (*control).data_tail.load(Ordering::Acquire))
         };
-        let (limit, data_limit) = (head.wrapping_add(SLOTS as u64), data_head.wrapping_add(DATA as u64));
+        let (limit, data_limit) =
+            (head.wrapping_add(SLOTS as u64), data_head.wrapping_add(shape.size() as u64));
         let line = SendLane {
             slots: slots.cast_mut().cast(),
             mask: SLOTS as u64 - 1,
@@ -113,7 +90,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
             attention: std::ptr::null(),
             turn: std::ptr::null_mut(),
         };
-        Self { line: keep(line), data, data_head, data_limit, control }
+        Self { line: keep(line), data, shape, data_head, data_limit, control }
     }
 
     /// A lane in which nothing fits.
@@ -121,6 +98,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
         Self {
             line: keep(SendLane::closed()),
             data: Area(std::ptr::null_mut()),
+            shape: Shape::of(64),
             data_head: 0,
             data_limit: 0,
             control: std::ptr::null(),
@@ -174,11 +152,11 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
     }
 
     /// Becomes `other` without changing its place: core may know it.
-    pub(crate) fn replace(&mut self, other: Self) {
+    pub(crate) fn replace(&mut self, mut other: Self) {
         // SAFETY: both are ours; core is not in the middle of using them.
         unsafe { std::ptr::swap(self.line.as_ptr(), other.line.as_ptr()) };
-        (self.data, self.data_head, self.data_limit, self.control) =
-            (other.data, other.data_head, other.data_limit, other.control);
+        std::mem::swap(&mut self.line, &mut other.line);
+        std::mem::swap(self, &mut other);
     }
 
     #[inline(always)]
@@ -228,23 +206,24 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
     /// The lane is attached.
     #[inline]
     pub(crate) unsafe fn data_room(&mut self, len: usize, pace: &mut Pace) -> Option<*mut u8> {
-        if len > DATA / 4 {
+        let shape = self.shape;
+        if len > shape.longest() {
             return None;
         }
-        let start = place::<DATA>(self.data_head, len);
+        let start = shape.place(self.data_head, len);
         let end = after(start, len);
         if end.wrapping_sub(self.data_limit) as i64 > 0 {
             // SYNC: pairs with the Release store of `release`.
             // SAFETY: the caller's promise.
             let read = || unsafe { (*self.control).data_tail.load(Ordering::Acquire) };
-            let tail = pace.watch(self.data_limit.wrapping_sub(DATA as u64), read);
-            self.data_limit = tail.wrapping_add(DATA as u64);
+            let tail = pace.watch(self.data_limit.wrapping_sub(shape.size() as u64), read);
+            self.data_limit = tail.wrapping_add(shape.size() as u64);
             if end.wrapping_sub(self.data_limit) as i64 > 0 {
                 return None;
             }
         }
         // SAFETY: `place` keeps the range inside the ring.
-        Some(unsafe { self.data.for_write(start as usize & (DATA - 1), len) })
+        Some(unsafe { self.data.for_write(shape.offset(start), len) })
     }
 
     /// Hands over the next slot, whose payload (`len` ≤ 184) or data ([`data_room`](Self::data_room) of the same
@@ -255,7 +234,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
     #[inline(always)]
     pub(crate) unsafe fn publish(&mut self, len: usize) {
         if len > INLINE {
-            self.data_head = after(place::<DATA>(self.data_head, len), len);
+            self.data_head = after(self.shape.place(self.data_head, len), len);
         }
         // SAFETY: the slot is alive; the line is ours, and core is not in the middle of using it.
         unsafe {
@@ -267,7 +246,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneTx<SLOTS, DATA> {
     }
 }
 
-impl<const SLOTS: usize, const DATA: usize> Drop for LaneTx<SLOTS, DATA> {
+impl<const SLOTS: usize> Drop for LaneTx<SLOTS> {
     fn drop(&mut self) {
         // SAFETY: made by `keep`; core forgets it before the instance closes.
         drop(unsafe { Box::from_raw(self.line.as_ptr()) });
@@ -280,11 +259,12 @@ fn keep<T>(value: T) -> NonNull<T> {
 }
 
 /// The receiving end.
-pub(crate) struct LaneRx<const SLOTS: usize, const DATA: usize> {
+pub(crate) struct LaneRx<const SLOTS: usize> {
     /// What core may use, too; owned, at a place that never changes.
     line: NonNull<ReceiveLane>,
     released: u64,
     data: Area,
+    shape: Shape,
     data_next: u64,
     data_released: u64,
     control: *const Control,
@@ -293,17 +273,23 @@ pub(crate) struct LaneRx<const SLOTS: usize, const DATA: usize> {
     copy: Box<[u64; IN_TURN / 8]>,
 }
 
-impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
+impl<const SLOTS: usize> LaneRx<SLOTS> {
     /// Takes the lane where its last receiver left it. Messages longer than `max` are refused.
     ///
     /// # Safety
     /// The pointers name a lane of this shape that outlives the result, and nobody else receives from it.
-    pub(crate) unsafe fn attach(slots: *const Slot, control: *const Control, data: Area, max: usize) -> Self {
+    pub(crate) unsafe fn attach(
+        slots: *const Slot,
+        control: *const Control,
+        data: Area,
+        shape: Shape,
+        max: usize,
+    ) -> Self {
         // SAFETY: the caller's promise. These two words are written by this side only.
         let (next, data_next) = unsafe {
             ((*control).tail.load(Ordering::Relaxed), (*control).data_tail.load(Ordering::Relaxed))
         };
-        let max = max.min(DATA / 4);
+        let max = max.min(shape.longest());
         let line = keep(ReceiveLane {
             slots: slots.cast(),
             mask: SLOTS as u64 - 1,
@@ -317,6 +303,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
             line,
             released: next,
             data,
+            shape,
             data_next,
             data_released: data_next,
             control,
@@ -423,9 +410,9 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
                 if len > self.max {
                     return Some(Err(Corrupt { len }));
                 }
-                let start = place::<DATA>(self.data_next, len);
+                let start = self.shape.place(self.data_next, len);
                 self.data_next = after(start, len);
-                self.data.for_read(start as usize & (DATA - 1), len)
+                self.data.for_read(self.shape.offset(start), len)
             }
         };
         // SAFETY: ours, and core is not in the middle of using it.
@@ -455,7 +442,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
     #[inline(always)]
     pub(crate) fn release(&mut self) {
         if self.next_position().wrapping_sub(self.released) >= (SLOTS as u64).div_ceil(4)
-            || self.data_next.wrapping_sub(self.data_released) >= kept::<DATA>() as u64
+            || self.data_next.wrapping_sub(self.data_released) >= self.shape.kept as u64
         {
             self.release_now();
         }
@@ -475,7 +462,7 @@ impl<const SLOTS: usize, const DATA: usize> LaneRx<SLOTS, DATA> {
     }
 }
 
-impl<const SLOTS: usize, const DATA: usize> Drop for LaneRx<SLOTS, DATA> {
+impl<const SLOTS: usize> Drop for LaneRx<SLOTS> {
     fn drop(&mut self) {
         // SAFETY: made by `keep`; the list of lanes that core reads no longer names it.
         drop(unsafe { Box::from_raw(self.line.as_ptr()) });
@@ -483,9 +470,9 @@ impl<const SLOTS: usize, const DATA: usize> Drop for LaneRx<SLOTS, DATA> {
 }
 
 // SAFETY: the ends are used by one thread at a time; the memory behind them is shared by design.
-unsafe impl<const S: usize, const D: usize> Send for LaneTx<S, D> {}
+unsafe impl<const S: usize> Send for LaneTx<S> {}
 // SAFETY: as above.
-unsafe impl<const S: usize, const D: usize> Send for LaneRx<S, D> {}
+unsafe impl<const S: usize> Send for LaneRx<S> {}
 
 #[cfg(all(test, not(loom)))]
 mod tests {
@@ -494,6 +481,7 @@ mod tests {
     /// Slots and bytes of the data ring: messages from 256 bytes on are long ones, and the longest have 8 KiB.
     const SLOTS: usize = 64;
     const DATA: usize = 32 << 10;
+    const SHAPE: Shape = Shape::of(DATA);
 
     #[test]
     fn whatever_lengths_come_there_is_room_once_everything_was_read() {
@@ -505,14 +493,14 @@ mod tests {
         // SAFETY: the lane outlives both ends, of which there is one each.
         let (mut tx, mut rx) = unsafe {
             (
-                LaneTx::<SLOTS, DATA>::attach(slots.as_ptr(), &raw const *control, area),
-                LaneRx::<SLOTS, DATA>::attach(slots.as_ptr(), &raw const *control, area, DATA),
+                LaneTx::<SLOTS>::attach(slots.as_ptr(), &raw const *control, area, SHAPE),
+                LaneRx::<SLOTS>::attach(slots.as_ptr(), &raw const *control, area, SHAPE, DATA),
             )
         };
         let (mut seed, mut pace) = (7u64, Pace::default());
         for i in 0..100_000u32 {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let most = if i % 3 == 0 { DATA / 4 } else { long::<DATA>() };
+            let most = if i % 3 == 0 { SHAPE.longest() } else { DATA / 128 };
             let len = INLINE + 1 + (seed >> 40) as usize % (most - INLINE);
             assert!(tx.has_room() || tx.refresh(), "no slot for message {i}");
             // SAFETY: there is a slot.
@@ -528,16 +516,6 @@ mod tests {
             let bytes = unsafe { std::slice::from_raw_parts(at, got) };
             assert!(got == len && bytes.iter().all(|b| *b == i as u8), "message {i} is damaged");
             rx.release();
-        }
-    }
-
-    #[test]
-    fn short_messages_keep_to_the_first_quarter() {
-        let mut pos = 0;
-        for len in (185..255).cycle().take(10_000) {
-            let at = place::<DATA>(pos, len);
-            assert!(at >= pos && at as usize % DATA + len <= DATA / 4, "{len} bytes at {at}");
-            pos = after(at, len);
         }
     }
 }

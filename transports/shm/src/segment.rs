@@ -1,6 +1,9 @@
 //! Segments: one anonymous file per task, mapped by its local peers.
 
-use crate::layout::{self, HEAP, Header, MAGIC, VERSION};
+use crate::cell::Area;
+use crate::layout::{self, Header, MAGIC, RING_AT, VERSION};
+use crate::ring::{Control, Slot};
+use crate::shape::Shape;
 use crate::sys;
 use lapis_core::sync::Ordering;
 use lapis_core::transport::{Host, TransportError};
@@ -12,6 +15,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 pub(crate) struct Segment {
     base: *mut u8,
     mapped: usize,
+    shape: Shape,
 }
 
 // SAFETY: a mapping may be used from any thread; what it holds is atomics and bytes guarded by the ring protocols.
@@ -32,11 +36,14 @@ impl Segment {
         heap: usize,
     ) -> Result<(Self, OwnedFd), TransportError> {
         let mut heap = heap.next_multiple_of(page());
+        let mut ring = layout::ring_for(tasks, usize::MAX);
         if let Some(limit) = sys::limit(libc::RLIMIT_AS) {
             // Every peer's segment has to fit as well; assume that theirs are as long as ours.
             let used = address_space();
             let share = limit.saturating_sub(used) / 2 / (u64::from(tasks.clamp(1, 65)) + 1);
-            let fits = usize::try_from(share).unwrap_or(usize::MAX).saturating_sub(HEAP);
+            let share = usize::try_from(share).unwrap_or(usize::MAX);
+            ring = layout::ring_for(tasks, share.saturating_sub(LEAST_HEAP));
+            let fits = share.saturating_sub(layout::heap_at(ring));
             if fits < heap {
                 let reduced = (fits & !(page() - 1)).max(LEAST_HEAP.min(heap));
                 host.warn(format_args!(
@@ -48,12 +55,12 @@ impl Segment {
         }
         let name = CString::new(name).unwrap_or_default();
         loop {
-            let total = HEAP + heap;
+            let total = layout::heap_at(ring) + heap;
             let made = sys::sealed_memfd(&name, total as u64)
                 .and_then(|fd| sys::map(fd.as_raw_fd(), total).map(|base| (fd, base)));
             match made {
                 Ok((fd, base)) => {
-                    let segment = Self { base, mapped: total };
+                    let segment = Self { base, mapped: total, shape: Shape::of(ring) };
                     segment.publish(task, total);
                     return Ok((segment, fd));
                 }
@@ -73,6 +80,7 @@ impl Segment {
         header.task.store(task, Ordering::Relaxed);
         header.total.store(total as u64, Ordering::Relaxed);
         header.base.store(self.base as u64, Ordering::Relaxed);
+        header.ring.store(self.shape.size() as u64, Ordering::Relaxed);
         header.nonce.store(sys::random() | 1, Ordering::Relaxed);
         // SYNC: pairs with the Acquire load in `attach`; the rest of the header is there.
         header.magic.store(MAGIC, Ordering::Release);
@@ -84,24 +92,33 @@ impl Segment {
         let foreign = |what: &str| TransportError::Io(format!("the segment of task {task}: {what}"));
         let len = sys::sealed_len(fd).map_err(|e| foreign(&e.to_string()))?;
         let total = usize::try_from(total).unwrap_or(usize::MAX);
-        if len != total as u64 || total < HEAP {
+        // Read, not mapped: how much is to be mapped without the heap depends on it.
+        let ring = sys::read_word(fd, RING_AT).map_err(|e| foreign(&e.to_string()))?;
+        if !layout::is_ring(ring) {
+            return Err(foreign(&format!(
+                "its header says that data rings have {ring} bytes: do the tasks run different versions of lapis-shm?"
+            )));
+        }
+        let shape = Shape::of(ring as usize);
+        let heap_at = layout::heap_at(shape.size());
+        if len != total as u64 || total < heap_at {
             return Err(foreign(&format!("has {len} bytes where {total} were announced")));
         }
         let (base, mapped) = match sys::map(fd, total) {
             Ok(base) => (base, total),
             Err(e) if e.raw_os_error() == Some(libc::ENOMEM) => {
-                let base = sys::map(fd, HEAP)
-                    .map_err(|e| refused(&format!("map the lanes of task {task}"), HEAP, &e))?;
+                let base = sys::map(fd, heap_at)
+                    .map_err(|e| refused(&format!("map the lanes of task {task}"), heap_at, &e))?;
                 host.warn(format_args!(
                     "no address space for the heap of task {task} ({} bytes, {e}): its memory is reached by messages, \
                      not directly",
-                    total - HEAP
+                    total - heap_at
                 ));
-                (base, HEAP)
+                (base, heap_at)
             }
             Err(e) => return Err(refused(&format!("map the segment of task {task}"), total, &e)),
         };
-        let segment = Self { base, mapped };
+        let segment = Self { base, mapped, shape };
         let header = segment.header();
         // SYNC: pairs with the Release store in `publish`.
         let magic = header.magic.load(Ordering::Acquire);
@@ -113,6 +130,23 @@ impl Segment {
             )));
         }
         Ok(segment)
+    }
+
+    /// How its data rings are divided.
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Where in it the heap begins.
+    pub(crate) fn heap_at(&self) -> usize {
+        layout::heap_at(self.shape.size())
+    }
+
+    /// The pointers of lane `index`, below [`LANES`](layout::LANES).
+    pub(crate) fn lane(&self, index: usize) -> (*const Slot, *const Control, Area) {
+        debug_assert!(index < layout::LANES);
+        // SAFETY: it is mapped, and the lane exists.
+        unsafe { layout::lane(self.base, index, self.shape.size()) }
     }
 
     /// Where it is mapped.
@@ -128,8 +162,9 @@ impl Segment {
 
     /// The heap as mapped here: begin and length (0 when it is not mapped).
     pub(crate) fn heap(&self) -> (*mut u8, usize) {
-        // SAFETY: HEAP ≤ the mapping's length.
-        (unsafe { self.base.add(HEAP) }, self.mapped - HEAP)
+        let at = self.heap_at();
+        // SAFETY: that is no more than the mapping's length.
+        (unsafe { self.base.add(at) }, self.mapped - at)
     }
 }
 

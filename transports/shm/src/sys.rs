@@ -43,6 +43,14 @@ pub(crate) fn sealed_len(fd: RawFd) -> io::Result<u64> {
     }
 }
 
+/// The word at an offset of a file.
+pub(crate) fn read_word(fd: RawFd, offset: usize) -> io::Result<u64> {
+    let mut word = [0; 8];
+    // SAFETY: the buffer has 8 bytes; a call on a valid descriptor.
+    let read = check(unsafe { libc::pread(fd, word.as_mut_ptr().cast(), 8, offset as libc::off_t) as _ })?;
+    if read == 8 { Ok(u64::from_ne_bytes(word)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
 /// Maps the first `len` bytes of a file, shared.
 pub(crate) fn map(fd: RawFd, len: usize) -> io::Result<*mut u8> {
     // SAFETY: a fresh mapping replaces nothing.

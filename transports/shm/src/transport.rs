@@ -5,7 +5,7 @@ use crate::cma::{self, Way};
 use crate::connect::{Peer, State, Waiting};
 use crate::heap::Heap;
 use crate::hello::{self, Key};
-use crate::layout::{self, HEAP, MAX_MESSAGE, MEMBERS};
+use crate::layout::{self, MAX_MESSAGE, MEMBERS};
 use crate::receive::Inbox;
 use crate::segment::{Segment, page};
 use crate::send::Outbox;
@@ -203,7 +203,7 @@ impl Transport for Shm {
             task: params.task,
             context: params.context,
             incarnation: params.incarnation,
-            total: (HEAP + heap) as u64,
+            total: (segment.heap_at() + heap) as u64,
             socket: name,
         };
         let shm = Self {
@@ -352,7 +352,9 @@ impl Transport for Shm {
             // SAFETY: the range lies inside the block, which nobody uses any more.
             unsafe { base.add(from).write_bytes(0, to.saturating_sub(from)) }
         };
-        if first < last && sys::punch(self.file.as_raw_fd(), HEAP + first, last - first).is_ok() {
+        if first < last
+            && sys::punch(self.file.as_raw_fd(), self.bell.segment.heap_at() + first, last - first).is_ok()
+        {
             zero(at, first);
             zero(last, at + len);
         } else {
@@ -365,7 +367,7 @@ impl Transport for Shm {
         let peer = &self.peers[self.outbox.find(peer)?];
         let segment = peer.segment.as_ref()?;
         let (local_base, len) = segment.heap();
-        let remote_base = peer.base + HEAP as u64;
+        let remote_base = peer.base + segment.heap_at() as u64;
         (len > 0).then_some(Window { remote_base, len: len as u64, local_base })
     }
 }

@@ -100,8 +100,7 @@ impl Bell {
             lanes &= lanes - 1;
             let next = progress.next[lane].load(Ordering::Relaxed);
             // SAFETY: the lane exists, and the index is masked.
-            let slot =
-                unsafe { layout::lane(self.segment.base(), lane).0.add(index(next, SLOTS as u64 - 1)) };
+            let slot = unsafe { self.segment.lane(lane).0.add(index(next, SLOTS as u64 - 1)) };
             if full(slot, next) {
                 return true;
             }

@@ -1,0 +1,109 @@
+//! Where messages lie in a data ring: both ends compute it from the lengths alone.
+
+/// How a data ring is divided, which follows from its length. Both ends reckon with the same.
+///
+/// Long messages may lie anywhere in it. Among themselves shorter ones keep to its first part, which stays in the second cache, and
+/// which is all of it that takes memory as long as nobody sends long ones.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    size: usize,
+    short: Class,
+    /// What is no packet of a longer message, and fits one.
+    medium: Class,
+    /// Data bytes that the receiver has read but not given back, at most. A short message that steps over all but the first part must
+    /// find room all the same once everything before it has been read.
+    pub(crate) kept: usize,
+}
+
+/// Messages shorter than something, and the beginning of the ring that they keep to.
+#[derive(Clone, Copy, Debug)]
+struct Class {
+    below: usize,
+    part: usize,
+}
+
+impl Shape {
+    /// That of a ring of `size` bytes, a power of two.
+    pub(crate) const fn of(size: usize) -> Self {
+        const K: usize = 1 << 10;
+        assert!(size.is_power_of_two() && size.is_multiple_of(64));
+        let short = Class { below: least(size / 128, 9 * K), part: least(size / 4, 256 * K) };
+        let medium = if size > 1024 * K { Class { below: 17 * K, part: 1024 * K } } else { short };
+        let kept = least(size / 16, 64 * K);
+        assert!(kept + 2 * short.below <= short.part && kept + 2 * medium.below <= medium.part);
+        Self { size, short, medium, kept }
+    }
+
+    /// Where `len` bytes go that may not wrap: at `pos` or, if they would pass the end of their part of the ring, at the next beginning.
+    #[inline(always)]
+    pub(crate) fn place(&self, pos: u64, len: usize) -> u64 {
+        let at = self.offset(pos);
+        let part = match len {
+            _ if len < self.short.below => self.short.part,
+            _ if len < self.medium.below => self.medium.part,
+            _ => self.size,
+        };
+        let end = if at <= part { part } else { self.size };
+        if at + len > end { pos + (self.size - at) as u64 } else { pos }
+    }
+
+    /// Where a position is in the ring.
+    #[inline(always)]
+    pub(crate) fn offset(&self, pos: u64) -> usize {
+        pos as usize & (self.size - 1)
+    }
+
+    /// Its length.
+    pub(crate) const fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The longest message.
+    pub(crate) const fn longest(&self) -> usize {
+        self.size / 4
+    }
+}
+
+const fn least(a: usize, b: usize) -> usize {
+    if a < b { a } else { b }
+}
+
+/// The position after a message of `len` bytes at `start`. Every message begins on a cache line.
+#[inline(always)]
+pub(crate) fn after(start: u64, len: usize) -> u64 {
+    (start + len as u64).next_multiple_of(64)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shorter_messages_keep_to_the_first_part_and_come_back_to_it_after_a_long_one() {
+        for shape in [Shape::of(32 << 10), Shape::of(1 << 20), Shape::of(4 << 20)] {
+            for class in [shape.short, shape.medium] {
+                let (mut pos, most) = (0, shape.longest());
+                let lengths = || [185, class.below - 1].into_iter().cycle().take(10_000);
+                for len in lengths().chain([most]) {
+                    let at = shape.place(pos, len);
+                    let end = shape.offset(at) + len;
+                    assert!(at >= pos && (end <= class.part || len == most), "{len} bytes at {at}");
+                    pos = after(at, len);
+                }
+                while shape.offset(pos) <= class.part {
+                    pos = after(shape.place(pos, most), most);
+                }
+                let mut turns = 0;
+                for len in lengths() {
+                    let at = shape.place(pos, len);
+                    let begins = shape.offset(at) == 0;
+                    assert!(turns > 0 || at == pos || begins, "no room is left out but at the end");
+                    turns += u64::from(begins);
+                    assert!(turns == 0 || shape.offset(at) + len <= class.part, "{len} bytes at {at}");
+                    pos = after(at, len);
+                }
+                assert!(turns > 1);
+            }
+        }
+    }
+}
