@@ -47,6 +47,21 @@ pub enum Notify {
 // SAFETY: whoever starts an operation promises that counter and argument stay valid until it ends, on whatever thread.
 unsafe impl Send for Notify {}
 
+/// A notification that is nothing, or a counter that counts.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain(Option<NonNull<Counter>>);
+
+impl Plain {
+    /// Tells it of an operation that has ended well.
+    #[inline(always)]
+    pub(crate) fn tell(self, context: &Context, peer: PeerId) {
+        if let Some(counter) = self.0 {
+            // SAFETY: the starter of the operation promised that the counter lives.
+            context.count(unsafe { counter.as_ref() }, peer);
+        }
+    }
+}
+
 impl Context {
     /// Adds one to a counter because of an operation with `peer`.
     #[inline(always)]
@@ -83,6 +98,17 @@ impl Notify {
     #[inline(always)]
     pub fn counter(counter: *const Counter) -> Self {
         NonNull::new(counter.cast_mut()).map_or(Self::None, Self::Counter)
+    }
+
+    /// What telling it comes to, if that is at most a counter that counts: for short ways, which look at their arguments but don't
+    /// move them.
+    #[inline(always)]
+    pub(crate) fn plain(&self) -> Option<Plain> {
+        match self {
+            Self::None => Some(Plain(None)),
+            Self::Counter(counter) => Some(Plain(Some(*counter))),
+            _ => None,
+        }
     }
 
     /// Whether anybody would be told.

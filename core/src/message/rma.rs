@@ -129,8 +129,26 @@ impl Context {
     ///
     /// # Safety
     /// As for [`put`](Self::put).
-    #[inline]
+    #[inline(always)]
     pub unsafe fn put_by(&self, args: PutArgs, bulk: Bulk) -> Result<()> {
+        if args.target_counter == 0
+            && let (Some(origin), Some(completion)) = (args.origin.plain(), args.completion.plain())
+            && let Source::Contiguous(from, len) = args.source
+            // SAFETY: the caller's promise.
+            && unsafe { self.put_mapped(args.target, args.remote, from, len) }
+        {
+            origin.tell(self, args.target);
+            completion.tell(self, args.target);
+            return Ok(());
+        }
+        // SAFETY: as above.
+        unsafe { self.put_any_way(args, bulk) }
+    }
+
+    /// # Safety
+    /// As for [`put`](Self::put).
+    #[inline(never)]
+    unsafe fn put_any_way(&self, args: PutArgs, bulk: Bulk) -> Result<()> {
         self.usable()?;
         self.check_target(args.target)?;
         if let Source::Contiguous(from, len) = args.source
@@ -298,8 +316,25 @@ impl Context {
     ///
     /// # Safety
     /// As for [`get`](Self::get).
-    #[inline]
+    #[inline(always)]
     pub unsafe fn get_by(&self, args: GetArgs, bulk: Bulk) -> Result<()> {
+        if args.target_counter == 0
+            && let Some(origin) = args.origin.plain()
+            && let Destination::Contiguous(to) = args.destination
+            // SAFETY: the caller's promise.
+            && unsafe { self.get_mapped(args.target, args.remote, to.as_ptr(), args.len) }
+        {
+            origin.tell(self, args.target);
+            return Ok(());
+        }
+        // SAFETY: as above.
+        unsafe { self.get_any_way(args, bulk) }
+    }
+
+    /// # Safety
+    /// As for [`get`](Self::get).
+    #[inline(never)]
+    unsafe fn get_any_way(&self, args: GetArgs, bulk: Bulk) -> Result<()> {
         self.usable()?;
         self.check_target(args.target)?;
         if let Destination::Contiguous(to) = args.destination
