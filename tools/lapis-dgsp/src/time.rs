@@ -201,7 +201,7 @@ impl<'s> Bench<'s> {
     ) -> Result<(Round, bool), Failure> {
         let (mem, buf) = arena.halves();
         let (far_mem, other) = far.halves();
-        let (m, b, f) = (mem.as_mut_ptr(), buf.as_mut_ptr(), far_mem.as_mut_ptr());
+        let at = Places { mem: mem.as_mut_ptr(), buf: buf.as_mut_ptr(), far: far_mem.as_mut_ptr() };
         let least = Duration::from_micros(micros);
         let before = preemptions();
         let (mut round, mut alone) = (Round::new(), !core.shared());
@@ -210,9 +210,9 @@ impl<'s> Bench<'s> {
             alone &= !core.shared();
         };
         // SAFETY: memories and buffer have the shape's sizes.
-        note("lapis", unsafe { self.engine_time(direction, least, m, b, f) });
+        note("lapis", unsafe { self.engine_time(direction, least, at) });
         // SAFETY: as above.
-        note("hand", unsafe { self.hand_time(direction, least, m, b, f) });
+        note("hand", unsafe { self.hand_time(direction, least, at) });
         note("memcpy", time(least, || black_box(&mut *other).copy_from_slice(black_box(&*buf))));
         // Peers and we wake each other, which may count as preemption: theirs is not looked at.
         let undisturbed = preemptions() == before;
@@ -226,15 +226,9 @@ impl<'s> Bench<'s> {
     /// Which way the bytes go is decided before the clock starts: to look at it in every call takes as long as copying a hundred bytes.
     ///
     /// # Safety
-    /// `mem` and `far` have the size of the shape's memory, `buf` that of its bytes; none overlaps another.
-    unsafe fn engine_time(
-        &self,
-        direction: &str,
-        least: Duration,
-        mem: *mut u8,
-        buf: *mut u8,
-        far: *mut u8,
-    ) -> f64 {
+    /// The places are alive, as [`Places`] says.
+    unsafe fn engine_time(&self, direction: &str, least: Duration, at: Places) -> f64 {
+        let Places { mem, buf, far } = at;
         let (engine, bytes) = (&self.engine, self.shape.bytes());
         // SAFETY: the caller's promise.
         let pack = || unsafe {
@@ -261,14 +255,8 @@ impl<'s> Bench<'s> {
 
     /// # Safety
     /// As `engine_time`.
-    unsafe fn hand_time(
-        &self,
-        direction: &str,
-        least: Duration,
-        mem: *mut u8,
-        buf: *mut u8,
-        far: *mut u8,
-    ) -> f64 {
+    unsafe fn hand_time(&self, direction: &str, least: Duration, at: Places) -> f64 {
+        let Places { mem, buf, far } = at;
         let (shape, hand) = (self.shape, self.shape.hand);
         // SAFETY: the caller's promise.
         let pack = || unsafe { black_box(hand.pack)(black_box(shape), black_box(mem), black_box(buf)) };
@@ -283,6 +271,14 @@ impl<'s> Bench<'s> {
             }),
         }
     }
+}
+
+/// Where bytes are moved from and to: `mem` and `far` have the size of the shape's memory, `buf` that of its bytes; none overlaps another.
+#[derive(Clone, Copy)]
+struct Places {
+    mem: *mut u8,
+    buf: *mut u8,
+    far: *mut u8,
 }
 
 /// One time of each engine.

@@ -478,29 +478,36 @@ unsafe impl<const S: usize> Send for LaneRx<S> {}
 mod tests {
     use super::*;
 
-    /// Slots and bytes of the data ring: messages from 256 bytes on are long ones, and the longest have 8 KiB.
     const SLOTS: usize = 64;
-    const DATA: usize = 32 << 10;
-    const SHAPE: Shape = Shape::of(DATA);
 
     #[test]
     fn whatever_lengths_come_there_is_room_once_everything_was_read() {
+        // A small ring, in which messages from 256 bytes on are long ones, and those that tasks use, with the longest of their messages.
+        let small = Shape::of(32 << 10);
+        exchange(small, small.longest(), 100_000);
+        for ring in [1 << 20, 2 << 20, 4 << 20] {
+            exchange(Shape::of(ring), crate::layout::MAX_MESSAGE, 10_000);
+        }
+    }
+
+    /// Messages of up to `longest` bytes, two of three short ones, each read before the next is sent.
+    fn exchange(shape: Shape, longest: usize, messages: u32) {
         // SAFETY: zeroes are slots that nobody has written and a line on which nothing was told.
         let (slots, control): (Box<[Slot; SLOTS]>, Box<Control>) =
             unsafe { (Box::new(std::mem::zeroed()), Box::new(std::mem::zeroed())) };
-        let mut data = vec![[0u64; 8]; DATA / 64];
+        let mut data = vec![[0u64; 8]; shape.size() / 64];
         let area = Area(data.as_mut_ptr().cast());
         // SAFETY: the lane outlives both ends, of which there is one each.
         let (mut tx, mut rx) = unsafe {
             (
-                LaneTx::<SLOTS>::attach(slots.as_ptr(), &raw const *control, area, SHAPE),
-                LaneRx::<SLOTS>::attach(slots.as_ptr(), &raw const *control, area, SHAPE, DATA),
+                LaneTx::<SLOTS>::attach(slots.as_ptr(), &raw const *control, area, shape),
+                LaneRx::<SLOTS>::attach(slots.as_ptr(), &raw const *control, area, shape, longest),
             )
         };
         let (mut seed, mut pace) = (7u64, Pace::default());
-        for i in 0..100_000u32 {
+        for i in 0..messages {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let most = if i % 3 == 0 { SHAPE.longest() } else { DATA / 128 };
+            let most = if i % 3 == 0 { longest } else { longest.min(shape.size() / 128) };
             let len = INLINE + 1 + (seed >> 40) as usize % (most - INLINE);
             assert!(tx.has_room() || tx.refresh(), "no slot for message {i}");
             // SAFETY: there is a slot.
