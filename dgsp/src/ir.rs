@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::descriptor::Density;
 use crate::error::Error;
-use crate::roll::roll;
+use crate::loop_rolling::roll_loops;
 
 /// A loop replaces at least this many items; shorter ones are written out. A GOSUB with its routine takes 20 words, an
 /// MCOPY block 4, and rolls of a few blocks found by chance in index lists would only slow the copy.
@@ -64,7 +64,7 @@ impl Body {
 
     /// The normal form of a list of normal items.
     pub(crate) fn new(items: Vec<Item>) -> Checked<Self> {
-        Self::from_items(roll(merge(items)?)?)
+        Self::from_items(roll_loops(merge(items)?)?)
     }
 
     /// The normal form of `count` times `body`, `stride` apart, shifted by `off`.

@@ -1,7 +1,7 @@
 //! Layouts by construction, with MPI's datatype constructors, and their compilation to programs.
 
 use crate::descriptor::Descriptor;
-use crate::emit;
+use crate::encode;
 use crate::error::Error;
 use crate::ir::{Body, Item};
 
@@ -191,12 +191,12 @@ impl Layout {
 
     /// The program for this layout.
     pub fn compile(&self) -> Result<Descriptor, Error> {
-        emit::program(&self.body.canonical()?, self.extent(), 0)
+        encode::program(&self.body.canonical()?, self.extent(), 0)
     }
 
     /// The program for this layout, whose packets carry whole atoms.
     pub fn compile_with_atom(&self, atom_size: i32) -> Result<Descriptor, Error> {
-        let desc = emit::program(&self.body.canonical()?, self.extent(), atom_size)?;
+        let desc = encode::program(&self.body.canonical()?, self.extent(), atom_size)?;
         desc.check_header()?;
         Ok(desc)
     }

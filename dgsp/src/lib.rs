@@ -20,8 +20,9 @@
 #![deny(unsafe_code)]
 
 pub mod ddm;
+mod decode;
 mod descriptor;
-mod emit;
+mod encode;
 mod engine;
 mod error;
 #[cfg(feature = "fuzzing")]
@@ -30,10 +31,9 @@ mod interp;
 mod ir;
 pub mod isa;
 mod layout;
-mod lift;
+mod loop_rolling;
 mod packing;
 mod registered;
-mod roll;
 pub mod text;
 mod transfer;
 mod verify;

@@ -2,13 +2,13 @@
 #![allow(unsafe_code, reason = "the calls here take the user's raw pointers and hand them to the engine")]
 
 use crate::ddm::Ddm;
+use crate::decode;
 use crate::descriptor::Descriptor;
 use crate::engine::kernels::{Direction, Pack, Unpack};
 use crate::engine::plan::Plan;
 use crate::engine::run;
 use crate::error::{Error, ErrorCode, Fault};
 use crate::interp::Machine;
-use crate::lift;
 use crate::verify::{self, Routines, Verified};
 
 /// A registered program (*LAPI Guide, LAPI_Util, LAPI_REGISTER_DGSP*). Immutable, so that any number of operations may use
@@ -208,7 +208,7 @@ impl Registered {
 
     fn build(desc: Descriptor, verified: bool) -> Self {
         let routines = Routines::scan(&desc).ok().filter(|r| r.main().depth <= desc.frames());
-        let body = routines.as_ref().and_then(|r| lift::lift(&desc, r).ok());
+        let body = routines.as_ref().and_then(|r| decode::decode(&desc, r).ok());
         let plan = body.and_then(|b| Plan::endless(&b, desc.extent).ok());
         let span = routines.as_ref().map(|r| {
             let main = r.main();

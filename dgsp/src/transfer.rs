@@ -2,9 +2,9 @@
 #![allow(unsafe_code, reason = "the call takes the user's raw pointers")]
 
 use crate::engine::kernels::{Pack, Unpack};
+use crate::engine::lockstep;
 use crate::engine::plan::Plan;
 use crate::engine::run;
-use crate::engine::step;
 use crate::engine::walk;
 use crate::error::{Error, ErrorCode, Fault};
 use crate::registered::Registered;
@@ -52,11 +52,11 @@ pub unsafe fn copy(
                 return Ok(n);
             }
             if s_skip == d_skip {
-                let cut = step::to_block(s, d, s_skip).min(bytes);
+                let cut = lockstep::to_block(s, d, s_skip).min(bytes);
                 if cut > 0 {
                     done = staged(src, src_base, src_pos, dst, dst_base, dst_pos, cut)?;
                 }
-                done += step::common(s, from, d, dst_base, s_skip + done, bytes - done);
+                done += lockstep::common(s, from, d, dst_base, s_skip + done, bytes - done);
             }
             let (s_block, d_block) = (mean_block(s), mean_block(d));
             if done < bytes && s_block.max(d_block) >= DIRECT_BLOCK {

@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 
+use crate::decode;
 use crate::descriptor::{Density, Descriptor};
 use crate::error::{Error, ErrorCode, Fault};
 use crate::isa::{self, Instr};
-use crate::lift;
 
 /// Mode that CONTROL leaves behind: (operation, operand), or `None` for plain copies.
 pub(crate) type Mode = Option<(i32, i32)>;
@@ -343,8 +343,8 @@ fn check_density(desc: &Descriptor, routines: &Routines) -> Result<(), Error> {
     if desc.density == Density::Sparse {
         return Ok(());
     }
-    // What is too large to lift has many gaps.
-    let actual = lift::lift(desc, routines).map_or(Density::Sparse, |body| body.density(desc.extent));
+    // What is too large to decode has many gaps.
+    let actual = decode::decode(desc, routines).map_or(Density::Sparse, |body| body.density(desc.extent));
     if (desc.density as i32) <= (actual as i32) {
         return Ok(());
     }

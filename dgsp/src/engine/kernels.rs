@@ -3,10 +3,10 @@
 //! Each kernel exists in both directions; `mem` is the user's scattered memory, `buf` the packed side.
 #![allow(unsafe_code, reason = "the copy kernels work on the user's raw memory")]
 
-use crate::engine::ahead;
-use crate::engine::comb::Comb;
 use crate::engine::lengths::{Aligned, Any, Chunks, Fixed, Length, Long, MEMCPY, Row, Twice, WIDE, Wide};
-use crate::engine::pace::{self, Pace};
+use crate::engine::permute::Permutation;
+use crate::engine::prefetch;
+use crate::engine::throttle::{self, Throttle};
 use std::marker::PhantomData;
 
 /// `(mem, mem_stride, buf, buf_stride, count, len)`: `count` blocks, both sides strided.
@@ -44,9 +44,9 @@ pub(crate) trait Direction {
     fn kernel(pair: &Kernels) -> &Kernel;
     /// # Safety
     /// All blocks of `n` structures at `mem` are valid, as is `buf` for their bytes, and none overlaps `buf`.
-    unsafe fn comb(comb: &Comb, mem: *mut u8, buf: *mut u8, n: usize) {
+    unsafe fn permute(by: &Permutation, mem: *mut u8, buf: *mut u8, n: usize) {
         // SAFETY: the caller's promise.
-        unsafe { if Self::GATHERS { comb.run::<true>(mem, buf, n) } else { comb.run::<false>(mem, buf, n) } }
+        unsafe { if Self::GATHERS { by.run::<true>(mem, buf, n) } else { by.run::<false>(mem, buf, n) } }
     }
 }
 
@@ -93,14 +93,14 @@ impl<D: Direction, L: Length> Loops<D, L> {
     #[inline(always)]
     unsafe fn strided(mem: *mut u8, ms: isize, buf: *mut u8, bs: isize, count: usize, len: usize) {
         if L::of(len) <= LINE
-            && let Some(pace) = Pace::for_stride(ms, count, D::GATHERS)
+            && let Some(throttle) = Throttle::for_stride(ms, count, D::GATHERS)
         {
             // SAFETY: the caller's promise.
             return unsafe {
-                match pace {
-                    Pace::Little => Self::paced::<2>(mem, ms, buf, bs, count, len),
-                    Pace::Some => Self::paced::<4>(mem, ms, buf, bs, count, len),
-                    Pace::Much => Self::paced::<7>(mem, ms, buf, bs, count, len),
+                match throttle {
+                    Throttle::Light => Self::throttled::<2>(mem, ms, buf, bs, count, len),
+                    Throttle::Medium => Self::throttled::<4>(mem, ms, buf, bs, count, len),
+                    Throttle::Heavy => Self::throttled::<7>(mem, ms, buf, bs, count, len),
                 }
             };
         }
@@ -115,14 +115,15 @@ impl<D: Direction, L: Length> Loops<D, L> {
             }
             count = count.min(exact);
         }
-        if L::AHEAD {
+        if L::PREFETCH {
             // SAFETY: the caller's promise.
             return unsafe { Self::rows(m, [1, count], [0, ms], b, bs, len) };
         }
-        let asks = !D::GATHERS && L::of(len) <= LINE && ms.unsigned_abs() > LINE && count >= ahead::COLUMN;
+        let prefetches =
+            !D::GATHERS && L::of(len) <= LINE && ms.unsigned_abs() > LINE && count >= prefetch::COLUMN;
         for _ in 0..count / 4 {
-            if asks {
-                (0..4).for_each(|i| ahead::ask_one(m.wrapping_offset((ahead::SCATTERED + i) * ms)));
+            if prefetches {
+                (0..4).for_each(|i| prefetch::short_block(m.wrapping_offset((prefetch::SCATTERED + i) * ms)));
             }
             // SAFETY: four of the blocks that the caller promises. Pointers in between are only computed.
             unsafe {
@@ -157,14 +158,14 @@ impl<D: Direction, L: Length> Loops<D, L> {
         bs: isize,
         len: usize,
     ) {
-        let asks = strides[1].unsigned_abs() >= L::of(len) + LINE || bs != L::of(len) as isize;
+        let prefetches = strides[1].unsigned_abs() >= L::of(len) + LINE || bs != L::of(len) as isize;
         let mut here = Place::new(mem, counts, strides);
         let mut there = here;
-        (0..ahead::BLOCKS).for_each(|_| there.step());
+        (0..prefetch::BLOCKS).for_each(|_| there.step());
         let mut b = buf;
         for left in (0..counts[0] * counts[1]).rev() {
-            if asks {
-                Self::ask(if left >= ahead::BLOCKS { there.at } else { here.at });
+            if prefetches {
+                Self::prefetch(if left >= prefetch::BLOCKS { there.at } else { here.at });
                 there.step();
             }
             // SAFETY: one of the blocks that the caller promises.
@@ -175,8 +176,8 @@ impl<D: Direction, L: Length> Loops<D, L> {
     }
 
     #[inline(always)]
-    fn ask(at: *const u8) {
-        if D::GATHERS { ahead::ask::<false>(at) } else { ahead::ask::<true>(at) }
+    fn prefetch(at: *const u8) {
+        if D::GATHERS { prefetch::block::<false>(at) } else { prefetch::block::<true>(at) }
     }
 
     /// `strided`, with stores of our own between the blocks.
@@ -184,7 +185,7 @@ impl<D: Direction, L: Length> Loops<D, L> {
     /// # Safety
     /// As `strided`.
     #[inline(never)]
-    unsafe fn paced<const STORES: u8>(
+    unsafe fn throttled<const STORES: u8>(
         mem: *mut u8,
         ms: isize,
         buf: *mut u8,
@@ -197,9 +198,9 @@ impl<D: Direction, L: Length> Loops<D, L> {
         while left > 0 {
             // SAFETY: one of the blocks that the caller promises.
             unsafe { D::copy::<L>(m, b, len) };
-            pace::wait::<STORES>(left);
+            throttle::wait::<STORES>(left);
             (m, b) = (m.wrapping_offset(ms), b.wrapping_offset(bs));
-            left = pace::opaque(left) - 1;
+            left = throttle::opaque(left) - 1;
         }
     }
 
@@ -232,7 +233,7 @@ impl<D: Direction, L: Length> Loops<D, L> {
     #[inline(always)]
     unsafe fn grid(mem: *mut u8, counts: [usize; 2], strides: [isize; 2], buf: *mut u8, len: usize) {
         let n = L::of(len);
-        if L::AHEAD {
+        if L::PREFETCH {
             // SAFETY: the caller's promise.
             return unsafe { Self::rows(mem, counts, strides, buf, n as isize, len) };
         }

@@ -7,7 +7,7 @@
 //! A number would have to be initialized, and what a pointer may access would be lost.
 #![allow(unsafe_code, reason = "copies raw memory")]
 
-use crate::engine::pace::opaque;
+use crate::engine::throttle::opaque;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
@@ -18,7 +18,7 @@ pub(crate) trait Length {
     /// Bytes that `copy_spilling` writes; 0 if there is no such copy.
     const SPILL: usize = 0;
     /// Whether a later block's first lines are worth asking for while one is copied.
-    const AHEAD: bool = false;
+    const PREFETCH: bool = false;
     /// Copies with one store, which writes undefined bytes behind the block.
     ///
     /// # Safety
@@ -132,7 +132,7 @@ impl<M: Copy> Length for Aligned<M> {
     fn of(len: usize) -> usize {
         len
     }
-    const AHEAD: bool = true;
+    const PREFETCH: bool = true;
     #[inline(always)]
     unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
         let chunk = size_of::<M>();
@@ -179,7 +179,7 @@ impl<const N: usize, M: Copy> Length for Row<N, M> {
     fn of(_: usize) -> usize {
         N
     }
-    const AHEAD: bool = true;
+    const PREFETCH: bool = true;
     #[inline(always)]
     unsafe fn copy(src: *const u8, dst: *mut u8, _: usize) {
         let chunk = size_of::<M>();

@@ -3,12 +3,12 @@
 //!
 //! All of the crate's unsafe code is here and in the calls of [`crate::registered`] that take pointers.
 
-pub(crate) mod ahead;
-pub(crate) mod comb;
 pub(crate) mod kernels;
 pub(crate) mod lengths;
-pub(crate) mod pace;
+pub(crate) mod lockstep;
+pub(crate) mod permute;
 pub(crate) mod plan;
+pub(crate) mod prefetch;
 pub(crate) mod run;
-pub(crate) mod step;
+pub(crate) mod throttle;
 pub(crate) mod walk;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::engine::comb::Comb;
 use crate::engine::kernels::{self, Kernels};
+use crate::engine::permute::Permutation;
 use crate::error::Error;
 use crate::ir::{Body, Item, Kind, Loop};
 
@@ -38,7 +38,7 @@ pub(crate) enum Plan {
         size: usize,
         fields: Box<[Field]>,
         /// For structures that go by several at a time.
-        comb: Option<Box<Comb>>,
+        permutation: Option<Box<Permutation>>,
     },
     /// Anything, repeated.
     Loop { off: isize, count: usize, stride: isize, size: usize, body: Box<Self> },
@@ -123,9 +123,9 @@ impl Plan {
         let size = l.body.size as usize;
         let mut blocks = Vec::new();
         let all_blocks = l.body.items.iter().all(|i| flatten(i, &mut blocks)) && blocks.len() <= MOST_FIELDS;
-        let comb = if all_blocks { Comb::new(&blocks, l.stride) } else { None };
+        let permutation = if all_blocks { Permutation::new(&blocks, l.stride) } else { None };
         if let [Item { off: o, kind }] = &l.body.items[..]
-            && comb.is_none()
+            && permutation.is_none()
         {
             let off = off + *o as isize;
             match kind {
@@ -143,7 +143,7 @@ impl Plan {
                 }
             }
         }
-        if all_blocks && (comb.is_some() || disjoint(&blocks, &l.body, l.stride)) {
+        if all_blocks && (permutation.is_some() || disjoint(&blocks, &l.body, l.stride)) {
             let mut at = 0;
             let fields = blocks.iter().map(|&(off, len)| {
                 let len = len as usize;
@@ -151,7 +151,7 @@ impl Plan {
                 at += len;
                 field
             });
-            return Self::Fields { off, count, stride, size, fields: fields.collect(), comb };
+            return Self::Fields { off, count, stride, size, fields: fields.collect(), permutation };
         }
         Self::Loop { off, count, stride, size, body: Box::new(Self::lower(&l.body)) }
     }

@@ -104,15 +104,15 @@ unsafe fn step<D: Direction>(plan: &Plan, mem: *mut u8, c: &mut Cursor) {
                 );
             }
             Plan::List { offs, ends, kernels } => list::<D>(kernels, offs, ends, mem, c),
-            Plan::Fields { off, count, stride, size, fields, comb } => {
+            Plan::Fields { off, count, stride, size, fields, permutation } => {
                 let mem = mem.wrapping_offset(*off);
                 repeat(
                     *count,
                     *size,
                     c,
                     |i, c| one_struct::<D>(fields, at(mem, *stride, i), c),
-                    |i, n, buf| match comb {
-                        Some(comb) => D::comb(comb, at(mem, *stride, i), buf, n),
+                    |i, n, buf| match permutation {
+                        Some(permutation) => D::permute(permutation, at(mem, *stride, i), buf, n),
                         None => structs::<D>(fields, at(mem, *stride, i), *stride, buf, *size, n),
                     },
                 );

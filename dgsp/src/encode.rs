@@ -1,4 +1,4 @@
-//! From the normal form to code.
+//! Encoding: from the normal form to code.
 
 use std::collections::HashMap;
 use std::ffi::c_long;
@@ -14,13 +14,14 @@ pub(crate) fn program(body: &Body, extent: i64, atom_size: i32) -> Result<Descri
     if c_long::try_from(lowest).is_err() || c_long::try_from(highest).is_err() {
         return Err(Error::overflow());
     }
-    let mut emit = Emit { code: Vec::new(), calls: Vec::new(), routines: HashMap::new(), todo: vec![body] };
+    let mut encoder =
+        Encoder { code: Vec::new(), calls: Vec::new(), routines: HashMap::new(), todo: vec![body] };
     let mut next = 0;
-    while let Some(&body) = emit.todo.get(next) {
-        emit.routine(next, body)?;
+    while let Some(&body) = encoder.todo.get(next) {
+        encoder.routine(next, body)?;
         next += 1;
     }
-    let Emit { mut code, calls, routines, todo } = emit;
+    let Encoder { mut code, calls, routines, todo } = encoder;
     for (at, body) in calls {
         code[at + 1] = relative(at, routines.get(body).map_or(0, |r| r.1))?;
     }
@@ -37,16 +38,16 @@ pub(crate) fn program(body: &Body, extent: i64, atom_size: i32) -> Result<Descri
     })
 }
 
-struct Emit<'b> {
+struct Encoder<'b> {
     code: Vec<i32>,
     /// GOSUBs whose jump is still open.
     calls: Vec<(usize, &'b Body)>,
-    /// Number and, once emitted, IC of each routine but the main one.
+    /// Number and, once encoded, IC of each routine but the main one.
     routines: HashMap<&'b Body, (usize, usize)>,
     todo: Vec<&'b Body>,
 }
 
-impl<'b> Emit<'b> {
+impl<'b> Encoder<'b> {
     fn routine(&mut self, number: usize, body: &'b Body) -> Result<(), Error> {
         let start = self.code.len();
         if number > 0 {

@@ -1,4 +1,4 @@
-//! Waiting a little between blocks whose lines compete for one set of the cache.
+//! Throttling: waiting a little between blocks whose lines compete for one set of the cache.
 //!
 //! At a stride of a power of two every line that a column touches belongs to the same one, two or four sets. The processor
 //! runs far ahead: it asks for more lines of the set than it has ways, and loses some before their turn comes. Stores that
@@ -13,13 +13,13 @@ const FEW: usize = 64;
 
 /// How many stores stand between two blocks.
 #[derive(Clone, Copy)]
-pub(crate) enum Pace {
-    Little,
-    Some,
-    Much,
+pub(crate) enum Throttle {
+    Light,
+    Medium,
+    Heavy,
 }
 
-impl Pace {
+impl Throttle {
     /// For `count` short blocks at a stride; `None` where the lines are spread over the cache.
     #[inline(always)]
     pub(crate) fn for_stride(stride: isize, count: usize, gathers: bool) -> Option<Self> {
@@ -27,9 +27,9 @@ impl Pace {
             return None;
         }
         Some(match (gathers, stride & (PERIOD - 1) == 0) {
-            (true, true) => Self::Much,
-            (true, false) => Self::Little,
-            (false, _) => Self::Some,
+            (true, true) => Self::Heavy,
+            (true, false) => Self::Light,
+            (false, _) => Self::Medium,
         })
     }
 }

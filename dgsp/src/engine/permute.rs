@@ -11,7 +11,7 @@ const LEAST: usize = 3;
 
 /// The permutations for one kind of structure.
 #[derive(Clone, Debug)]
-pub(crate) struct Comb {
+pub(crate) struct Permutation {
     /// Structures at a time.
     group: usize,
     stride: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Comb {
     named: u64,
 }
 
-impl Comb {
+impl Permutation {
     /// For structures of these blocks (offset, length), in their order. None where the processor lacks the instructions, or
     /// where the blocks overlap or reach into the next structure.
     pub(crate) fn new(blocks: &[(i64, u64)], stride: i64) -> Option<Box<Self>> {
@@ -50,9 +50,9 @@ impl Comb {
                 }
             }
         }
-        let comb =
+        let permutation =
             Self { group, stride, size: at / group, lo: isize::try_from(lo).ok()?, gather, scatter, named };
-        available().then(|| Box::new(comb))
+        available().then(|| Box::new(permutation))
     }
 
     /// The group's masks for its first `n` structures: of memory, and of the packed bytes.
@@ -68,7 +68,7 @@ fn low(n: usize) -> u64 {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod vectors {
-    use super::Comb;
+    use super::Permutation;
     use std::arch::x86_64::{
         __m512i, _mm512_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8, _mm512_permutexvar_epi8,
     };
@@ -79,13 +79,13 @@ mod vectors {
             && std::is_x86_feature_detected!("avx512vbmi")
     }
 
-    impl Comb {
+    impl Permutation {
         /// Moves `n` structures at `mem` to `buf`, or back if not `GATHERS`.
         ///
         /// # Safety
         /// All blocks of the structures are valid, as is `buf` for their bytes, and none overlaps `buf`.
         pub(crate) unsafe fn run<const GATHERS: bool>(&self, mem: *mut u8, buf: *mut u8, n: usize) {
-            // SAFETY: a comb is only made where the instructions are available; the rest is the caller's promise.
+            // SAFETY: a permutation is only made where the instructions are available; the rest is the caller's promise.
             unsafe { self.vectors::<GATHERS>(mem, buf, n) }
         }
 
@@ -129,15 +129,15 @@ mod vectors {
 
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 mod vectors {
-    use super::Comb;
+    use super::Permutation;
 
     pub(super) fn available() -> bool {
         false
     }
 
-    impl Comb {
+    impl Permutation {
         /// # Safety
-        /// None: no comb is made here.
+        /// None: no permutation is made here.
         pub(crate) unsafe fn run<const GATHERS: bool>(&self, _: *mut u8, _: *mut u8, _: usize) {}
     }
 }

@@ -1,4 +1,4 @@
-//! Finding loops in lists: repeated patterns at a constant stride.
+//! Loop rolling: finding loops in lists, repeated patterns at a constant stride.
 //!
 //! Greedy, from the front, the shortest pattern first, and again until nothing changes. What comes out depends on the list
 //! alone.
@@ -16,7 +16,7 @@ const MOST_TRIES: usize = 64;
 /// Comparisons for long patterns, for each item of the list. Only lists made to be difficult need as many.
 const EFFORT: usize = 64;
 /// Turns runs of a repeated pattern into loops, until nothing changes.
-pub(crate) fn roll(mut items: Vec<Item>) -> Result<Vec<Item>, Error> {
+pub(crate) fn roll_loops(mut items: Vec<Item>) -> Result<Vec<Item>, Error> {
     while let Some(rolled) = once(&mut items)? {
         items = merge(rolled)?;
     }

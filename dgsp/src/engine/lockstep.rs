@@ -1,4 +1,4 @@
-//! Two plans that are built alike, run in step: each kernel reads one side's places and writes the other's.
+//! Two plans that are built alike, run in lockstep: each kernel reads one side's places and writes the other's.
 #![allow(unsafe_code, reason = "the engine works on the user's raw memory")]
 
 use crate::engine::kernels::{Direction, Kernels, Pack};
@@ -142,7 +142,7 @@ pub(crate) unsafe fn common(
                 n * len
             }
             (
-                Plan::Fields { off, count, stride, size, fields, comb: None },
+                Plan::Fields { off, count, stride, size, fields, permutation: None },
                 Plan::Fields { off: d_off, count: d_count, stride: d_stride, fields: d_fields, .. },
             ) if same_fields(fields, d_fields) => {
                 let (first, n) = reps(*count.min(d_count), *size);
@@ -180,7 +180,7 @@ fn alike(s: &Plan, d: &Plan) -> bool {
         (Plan::Table { offs, len, .. }, Plan::Table { offs: o, len: l, .. }) => {
             (offs.len(), len) == (o.len(), l)
         }
-        (Plan::Fields { count, fields, comb: None, .. }, Plan::Fields { count: c, fields: f, .. }) => {
+        (Plan::Fields { count, fields, permutation: None, .. }, Plan::Fields { count: c, fields: f, .. }) => {
             count == c && same_fields(fields, f)
         }
         (Plan::Loop { count, body, .. }, Plan::Loop { count: c, body: b, .. }) => {

@@ -1,4 +1,4 @@
-//! Asking for the lines of a block some time before it is copied.
+//! Prefetching: asking for the lines of a block some time before it is copied.
 //!
 //! The processor's own prefetchers follow lines that lie side by side and lose the trail where a row ends: the first lines of
 //! the next row, a page away, are then waited for. Rows of 512 bytes out of pages of their own are packed and unpacked
@@ -18,14 +18,14 @@ const LINE: usize = 64;
 /// Asks for the first lines of a block of two lines or more, to be written if `WRITES`. The prefetchers find the others; to ask
 /// for all of them takes longer than it saves. Accesses nothing, so that any address will do.
 #[inline(always)]
-pub(crate) fn ask<const WRITES: bool>(at: *const u8) {
+pub(crate) fn block<const WRITES: bool>(at: *const u8) {
     line::<WRITES>(at);
     line::<WRITES>(at.wrapping_add(LINE));
 }
 
 /// Asks for the line that a short block is to be written to.
 #[inline(always)]
-pub(crate) fn ask_one(at: *const u8) {
+pub(crate) fn short_block(at: *const u8) {
     line::<true>(at);
 }
 

@@ -1,4 +1,4 @@
-//! From code back to the normal form, so that hand-written programs run as fast as compiled layouts.
+//! Decoding: from code back to the normal form, so that hand-written programs run as fast as compiled layouts.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ const DEEPEST: usize = 200;
 const MOST_ITEMS: usize = 1 << 16;
 
 /// The normal form of one application. Fails for programs that nest too deep, or grow too large, or use CONTROL.
-pub(crate) fn lift(desc: &Descriptor, routines: &Routines) -> Result<Body, Error> {
+pub(crate) fn decode(desc: &Descriptor, routines: &Routines) -> Result<Body, Error> {
     let main = routines.main();
     if main.depth > DEEPEST {
         let fault = Fault::TooDeep { need: main.depth, depth: DEEPEST as i32 };
@@ -23,15 +23,15 @@ pub(crate) fn lift(desc: &Descriptor, routines: &Routines) -> Result<Body, Error
     if main.control {
         return Err(Error::whole(ErrorCode::Ctl, Fault::ControlInGather));
     }
-    Lift { code: &desc.code, done: HashMap::new() }.routine(0)
+    Decoder { code: &desc.code, done: HashMap::new() }.routine(0)
 }
 
-struct Lift<'c> {
+struct Decoder<'c> {
     code: &'c [i32],
     done: HashMap<usize, Body>,
 }
 
-impl Lift<'_> {
+impl Decoder<'_> {
     fn routine(&mut self, entry: usize) -> Result<Body, Error> {
         if let Some(body) = self.done.get(&entry) {
             return Ok(body.clone());
