@@ -4,7 +4,9 @@ use lapis_core::transport::{
     Caps, Event, Link, OpenParams, Origin, Plugin, Refusal, Registry, Request, Status, TransportError,
     Verdict, load_file,
 };
+use std::fs::Permissions;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -198,6 +200,84 @@ fn files_that_are_no_plugins() {
     says(&load_file(&dir.0.join("libother.so")).unwrap_err(), &["not named liblapis_<name>.so"]);
     std::fs::create_dir(dir.0.join("liblapis_dir.so")).expect("a directory");
     says(&load_file(&dir.0.join("liblapis_dir.so")).unwrap_err(), &["no such file"]);
+}
+
+/// What a copy that was cut short leaves behind would end the process by SIGBUS when it is touched.
+#[test]
+fn a_truncated_plugin_is_refused() {
+    let dir = Dir::new("truncated");
+    let file = dir.build("cut", &[]);
+    let whole = std::fs::read(&file).expect("it was just built");
+    // The end of the section headers, the end of the code and data, the middle, a little of the headers.
+    for len in [whole.len() - 1, whole.len() * 3 / 4, whole.len() / 2, 8192, 4096, 100] {
+        std::fs::write(&file, &whole[..len]).expect("writing");
+        says(&load_file(&file).unwrap_err(), &[&format!("truncated: {len} bytes"), "copy it again"]);
+    }
+}
+
+#[test]
+fn a_plugin_that_others_could_have_changed_is_refused_before_its_code_runs() {
+    let dir = Dir::new("trust");
+    // An unresolved symbol would be the reason if it were loaded.
+    let file = dir.build("open", &["-DBUG_UNRESOLVED"]);
+    let mode = |path: &Path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    mode(&file, 0o757);
+    says(&load_file(&file).unwrap_err(), &["not trusted", "liblapis_open.so has mode 0757", "chmod go-w"]);
+    mode(&file, 0o755);
+    for bad in [0o777, 0o1777] {
+        mode(&dir.0, bad);
+        let place = dir.0.display().to_string();
+        says(&load_file(&file).unwrap_err(), &["not trusted", &format!("{place} has mode {bad:04o}")]);
+    }
+    mode(&dir.0, 0o755);
+    // By way of a link in a good folder, too.
+    let inner = dir.0.join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    mode(&inner, 0o777);
+    std::fs::rename(&file, inner.join("liblapis_open.so")).unwrap();
+    std::os::unix::fs::symlink(inner.join("liblapis_open.so"), &file).unwrap();
+    says(&load_file(&file).unwrap_err(), &["not trusted", "inner has mode 0777"]);
+    // A sticky folder further above, as /tmp is, changes nothing: it is what all tests of this file use.
+    mode(&inner, 0o755);
+    says(&load_file(&file).unwrap_err(), &["not loadable"]);
+}
+
+#[test]
+fn another_users_plugin_is_refused() {
+    let dir = Dir::new("foreign");
+    let file = dir.build("foreign", &[]);
+    if std::os::unix::fs::chown(&file, Some(12345), None).is_err() {
+        eprintln!("SKIPPED: only root can give files away");
+        return;
+    }
+    says(&load_file(&file).unwrap_err(), &["not trusted", "belongs to user 12345"]);
+    std::os::unix::fs::chown(&file, Some(0), None).unwrap();
+    std::os::unix::fs::chown(&dir.0, Some(12345), None).unwrap();
+    says(&load_file(&file).unwrap_err(), &["not trusted", "belongs to user 12345"]);
+}
+
+#[test]
+fn what_only_names_that_are_wished_leads_to_is_loaded_and_nothing_must_be_there() {
+    let dir = Dir::new("wish");
+    dir.build("one", &[]);
+    dir.build("two", &[]);
+    let mut registry = Registry::new();
+    let names = names(&["none", "two"]);
+    registry
+        .discover(&Request { names, optional: true, dirs: vec![dir.0.clone()], ..Request::default() })
+        .expect("a wish");
+    let found: Vec<_> = registry.transports().iter().map(Plugin::name).collect();
+    assert_eq!(found, ["two"]);
+    assert!(registry.candidates().iter().any(|c| c.name == "one" && c.verdict == Verdict::NotNamed));
+}
+
+#[test]
+fn a_plugin_file_itself_may_stand_among_the_places() {
+    let dir = Dir::new("place");
+    let file = dir.build("good", &[]);
+    let mut registry = Registry::new();
+    registry.discover(&Request { dirs: vec![file.clone()], ..Request::default() }).expect("nothing named");
+    assert_eq!(registry.get("good").map(Plugin::origin), Some(&Origin::File(file)));
 }
 
 #[test]

@@ -43,7 +43,26 @@ impl Options {
 
 /// Joins the job that this process's environment announces.
 pub fn detect(options: &Options) -> Result<Box<dyn Bootstrap>, BootstrapError> {
+    refuse_elevated()?;
     detect_in(&Environment::process(), options)
+}
+
+/// In a set-user-id program no variable counts; that a job was announced to it must not go unsaid, nor become a job of one.
+pub(crate) fn refuse_elevated() -> Result<(), BootstrapError> {
+    const NAMES: [&str; 4] = [variables::KVS, variables::TASKS, variables::MP_PROCS, variables::MP_CHILD];
+    if !crate::config::elevated() {
+        return Ok(());
+    }
+    match NAMES.iter().find(|name| std::env::var_os(name).is_some()) {
+        None => Ok(()),
+        Some(name) => Err(BootstrapError::NoService {
+            announced: format!("a job by {name}"),
+            remedy:
+                "this program has more rights than whoever started it (set-user-id, set-group-id or file \
+                     capabilities), so no variable counts; start a program without them"
+                    .into(),
+        }),
+    }
 }
 
 /// Joins the job that `environment` announces.

@@ -10,32 +10,29 @@ use super::variables;
 /// The environment in which a job is looked for: the process's own, or a list for tests and embedders.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
-    fixed: Option<HashMap<String, String>>,
+    variables: HashMap<String, String>,
 }
 
 impl From<&crate::config::Environment> for Environment {
     fn from(variables: &crate::config::Environment) -> Self {
-        Self { fixed: Some(variables.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect()) }
+        Self { variables: variables.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect() }
     }
 }
 
 impl Environment {
-    /// The variables of this process.
+    /// The variables of this process as they are now; none in a set-user-id program.
     pub fn process() -> Self {
-        Self { fixed: None }
+        (&crate::config::Environment::of_process()).into()
     }
 
     /// Exactly these variables.
     pub fn of<const N: usize>(pairs: [(&str, &str); N]) -> Self {
-        Self { fixed: Some(pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()) }
+        Self { variables: pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect() }
     }
 
     /// The value of a variable, if it is set; bytes that are not UTF-8 are replaced, which no valid value survives.
     pub fn get(&self, name: &str) -> Option<String> {
-        match &self.fixed {
-            Some(map) => map.get(name).cloned(),
-            None => std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()),
-        }
+        self.variables.get(name).cloned()
     }
 
     pub(super) fn number(

@@ -37,6 +37,7 @@ use std::time::Duration;
 
 pub use address::{Address, Listener};
 pub use auth::random_secret;
+pub(crate) use detect::refuse_elevated;
 pub use detect::{Options, detect, detect_in};
 pub use environment::Environment;
 pub use error::BootstrapError;

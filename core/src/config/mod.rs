@@ -19,6 +19,7 @@
 
 mod attributes;
 mod choices;
+mod environment;
 mod kind;
 mod man;
 mod preferred;
@@ -29,6 +30,8 @@ mod value;
 
 pub use attributes::{ACK_THRESHOLD_RANGE, TIMEOUT_RANGE};
 pub use choices::{BindMode, Choice, EuiLib, MsgApi, ShmCopy, UseShm};
+pub use environment::Environment;
+pub(crate) use environment::elevated;
 pub use kind::{Kind, Unit};
 pub use man::environment_page;
 pub use suggest::nearest;
@@ -36,40 +39,7 @@ pub use table::{Config, DEPRECATED, LAUNCHER_PREFIX, SetError, VARIABLES};
 pub use value::{CommonTasks, InetAddrs, Instances, NetworkWindows};
 
 use crate::error::LapiCode;
-use std::collections::BTreeMap;
 use std::fmt;
-
-/// A snapshot of environment variables.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Environment(BTreeMap<String, String>);
-
-impl Environment {
-    /// The environment of this process. Variables that are not UTF-8 are taken with replacement characters.
-    pub fn of_process() -> Self {
-        let text = |os: std::ffi::OsString| os.to_string_lossy().into_owned();
-        Self(std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect())
-    }
-
-    /// An environment of just these variables.
-    pub fn from_pairs<N: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (N, V)>) -> Self {
-        Self(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
-    }
-
-    /// The value of a variable.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
-    }
-
-    /// Sets a variable of the snapshot.
-    pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
-        self.0.insert(name.into(), value.into());
-    }
-
-    /// All variables, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
-    }
-}
 
 /// Where an effective value came from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

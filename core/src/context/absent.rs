@@ -22,8 +22,8 @@ pub(super) fn reasons(
     for candidate in registry.candidates().iter().filter(|c| !names.contains(&c.name)) {
         reasons.push(match (&candidate.verdict, candidate.name.as_str()) {
             (Verdict::Refused(_) | Verdict::Shadowed, _) => continue,
-            // Not named, yet passed over: only LAPI_USE_SHM does that.
-            (Verdict::Accepted, "shm") => {
+            // Nothing was named, so only LAPI_USE_SHM passed it over.
+            (_, "shm") if request.optional => {
                 "shm: there, but LAPI_USE_SHM is no; lapirun sets it to yes".to_owned()
             }
             (_, name) => format!("{name}: there, but not asked for; LAPIS_TRANSPORT={name} asks for it"),

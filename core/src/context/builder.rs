@@ -152,6 +152,9 @@ impl ContextBuilder {
                 listed(&mut config, &mut environment, &self.addresses, self.number)?
             }
             None => {
+                if self.environment.is_none() {
+                    bootstrap::refuse_elevated().map_err(boot_error)?;
+                }
                 let options = bootstrap::Options::default().context(self.number);
                 bootstrap::detect_in(&(&environment).into(), &options).map_err(boot_error)?
             }

@@ -8,7 +8,7 @@ use crate::config::{Config, Environment, Origin, UseShm};
 use crate::datagrams::{self, Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
 use crate::transport::{
-    Caps, Link, OpenParams, PeerId, Registry, Request, TransportError, Window, standard_dirs, with_options,
+    Caps, Link, OpenParams, PeerId, Registry, Request, TransportError, Window, search_dirs, with_options,
 };
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -42,12 +42,11 @@ pub(super) fn connect(
     if !names.iter().any(|n| n == "loopback") {
         names.push("loopback".into());
     }
-    let mut dirs = config.transport_path.get().clone();
-    dirs.extend(standard_dirs(None));
     let request = Request {
-        names: named.then(|| names.clone()),
+        names: Some(names.clone()),
+        optional: !named,
         explicit: plugin_paths.to_vec(),
-        dirs,
+        dirs: search_dirs(config.transport_path.get()),
         chaos: config.faults()?,
     };
     registry.discover(&request).map_err(|e| Error::TransportRefused {

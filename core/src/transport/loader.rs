@@ -6,8 +6,9 @@
 use super::abi::{self, ABI_MAJOR, EntryFn, TransportOps};
 use super::chaos::{self, Chaos};
 use super::link::Link;
+use super::trust::{self, Distrust};
 use super::types::{Caps, OpenParams};
-use super::{TransportError, host_table};
+use super::{TransportError, elf, host_table};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{CStr, c_char};
 use std::fmt;
@@ -27,6 +28,12 @@ pub enum Refusal {
     /// The file's name doesn't say which transport it is.
     #[error("{} is not named liblapis_<name>.so with a <name> of 1 to 15 lower-case letters and digits", path.display())]
     FileName { path: PathBuf },
+    /// Others could have put it there, or changed it.
+    #[error("not trusted: {0}")]
+    Untrusted(Distrust),
+    /// It ends before what it announces, so that using it would end the process.
+    #[error("truncated: {size} bytes, its headers announce {needed}: copy it again")]
+    Truncated { size: u64, needed: u64 },
     /// The dynamic linker refused.
     #[error("not loadable: {text}")]
     NotLoadable { text: String },
@@ -200,10 +207,14 @@ pub fn load_file(path: &Path) -> Result<Plugin, Refusal> {
     if !path.is_file() {
         return Err(Refusal::Missing { path: path.to_owned() });
     }
-    // A name without a slash would be searched for by the dynamic linker's rules instead of ours.
-    let path = std::path::absolute(path).map_err(|e| Refusal::NotLoadable { text: e.to_string() })?;
-    // SAFETY: loading runs the library's initialisers: whoever put the file on the search path vouches for them.
-    let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL | libc::RTLD_NODELETE) }
+    let path = std::path::absolute(path).map_err(unreadable)?;
+    // What was judged is what is loaded: this path has no symbolic links that somebody could turn meanwhile.
+    let real = trust::trusted(&path).map_err(unreadable)?.map_err(Refusal::Untrusted)?;
+    if let Err(elf::Truncated { size, needed }) = elf::check(&real).map_err(unreadable)? {
+        return Err(Refusal::Truncated { size, needed });
+    }
+    // SAFETY: loading runs the library's initialisers: only root and this user can have put the file there.
+    let library = unsafe { Library::open(Some(&real), RTLD_NOW | RTLD_LOCAL | libc::RTLD_NODELETE) }
         .map_err(|e| Refusal::NotLoadable { text: linker_text(&e) })?;
     let symbol = abi::entry_symbol(name);
     // SAFETY: a symbol of this name is an `EntryFn` by the ABI's definition.
@@ -229,6 +240,10 @@ pub fn load_file(path: &Path) -> Result<Plugin, Refusal> {
     // SAFETY: by the ABI, a successful entry function gives a static table or null, and `check` reads only as far as
     // the table says it goes.
     unsafe { check(table, Some(name), Origin::File(path)) }
+}
+
+fn unreadable(e: std::io::Error) -> Refusal {
+    Refusal::NotLoadable { text: e.to_string() }
 }
 
 /// The linker's own words, which libloading keeps as the error's source.

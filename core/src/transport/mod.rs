@@ -22,6 +22,7 @@
 pub mod abi;
 mod chaos;
 pub mod copy;
+mod elf;
 mod export;
 mod export_macro;
 mod forward;
@@ -33,6 +34,7 @@ mod registry;
 mod services;
 mod stubs;
 mod text;
+mod trust;
 mod types;
 
 pub use chaos::{Chaos, ChaosError, Faults};
@@ -42,9 +44,10 @@ pub use forward::forward;
 pub use host::Host;
 pub use link::{Link, Sleeper};
 pub use loader::{MIN_TABLE_SIZE, Origin, Plugin, Refusal, file_name, load_file, name_of_file};
-pub use registry::{Candidate, NotFound, Registry, Request, SelectError, Verdict, standard_dirs};
+pub use registry::{Candidate, NotFound, Registry, Request, SelectError, Verdict, search_dirs};
 pub use services::host_table;
 pub(crate) use services::with_options;
+pub use trust::{Distrust, Why};
 pub use types::*;
 
 /// A backend. See the [module](self) documentation for the contract and `docs/writing-a-transport.md` for a lesson.

@@ -12,11 +12,13 @@ use std::path::{Path, PathBuf};
 /// What to look for and where. Plain values: reading variables is configuration's work.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// `LAPIS_TRANSPORT`: the transports to use, all of them and no others, best first. `None`: whatever is found.
+    /// The transports to use and no others, best first. `None`: whatever is found.
     pub names: Option<Vec<String>>,
+    /// The names are a wish: what is not found is done without. Otherwise each of them must be there.
+    pub optional: bool,
     /// Plugin files or directories that the program gave: looked at before anything else.
     pub explicit: Vec<PathBuf>,
-    /// Directories to search after the linked tables; see [`standard_dirs`].
+    /// Directories (or plugin files) to search after the linked tables; see [`search_dirs`].
     pub dirs: Vec<PathBuf>,
     /// `LAPIS_CHAOS`: faults for every transport.
     pub chaos: Option<Chaos>,
@@ -151,7 +153,7 @@ impl Registry {
         }
         let Some(names) = names else { return Ok(()) };
         for name in names {
-            if !self.plugins.iter().any(|p| p.name() == name) {
+            if !request.optional && !self.plugins.iter().any(|p| p.name() == name) {
                 return Err(SelectError::NotFound(Box::new(self.not_found(name, request))));
             }
         }
@@ -301,8 +303,11 @@ fn check_names(names: &[String]) -> Result<(), SelectError> {
     Ok(())
 }
 
-/// The plugin files of a directory, by name, so that runs on two machines look alike.
+/// A plugin file itself, or those of a directory, by name, so that runs on two machines look alike.
 fn plugin_files(dir: &Path) -> Vec<PathBuf> {
+    if dir.is_file() {
+        return vec![dir.to_owned()];
+    }
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let mut files: Vec<_> =
         entries.flatten().map(|e| e.path()).filter(|p| name_of_file(p).is_some()).collect();
@@ -310,23 +315,29 @@ fn plugin_files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The directories searched after explicit paths and linked tables: those of `LAPIS_TRANSPORT_PATH` (separated by
-/// colons), then `lapis` and `transports` beside the library or executable that contains core, then `../lib/lapis`
-/// seen from the executable, then, where cargo built the program or the library, its output directories. Never the current directory:
-/// relative entries are left out.
-pub fn standard_dirs(path_variable: Option<&str>) -> Vec<PathBuf> {
+/// The places searched after explicit paths and linked tables: those of `LAPIS_TRANSPORT_PATH` (`wanted`), then
+/// `lapis` and `transports` beside the library or executable that contains core, then `../lib/lapis` seen from the
+/// executable. Never the current directory: relative entries are left out. That, and a place that is not there, is said.
+pub fn search_dirs(wanted: &[PathBuf]) -> Vec<PathBuf> {
     let mut dirs: Vec<PathBuf> = Vec::new();
-    for entry in path_variable.unwrap_or("").split(':').filter(|e| !e.is_empty()) {
-        let dir = PathBuf::from(entry);
-        if dir.is_absolute() {
-            dirs.push(dir);
-        } else {
+    for place in wanted {
+        if !place.is_absolute() {
             tracing::warn!(
                 target: "lapis::loader",
-                "LAPIS_TRANSPORT_PATH: \"{entry}\" is left out, for it is relative: plugins are never searched for \
-                 in the current directory; write the whole path"
+                "LAPIS_TRANSPORT_PATH: \"{}\" is left out, for it is relative: plugins are never searched for \
+                 in the current directory; write the whole path",
+                place.display()
+            );
+            continue;
+        }
+        if let Err(e) = place.metadata() {
+            tracing::warn!(
+                target: "lapis::loader",
+                "LAPIS_TRANSPORT_PATH: no plugins can come from {}: {e}",
+                place.display()
             );
         }
+        dirs.push(place.clone());
     }
     let exe = std::env::current_exe().ok();
     let exe_dir = exe.as_deref().and_then(Path::parent);
@@ -336,13 +347,6 @@ pub fn standard_dirs(path_variable: Option<&str>) -> Vec<PathBuf> {
     }
     if let Some(prefix) = exe_dir.and_then(Path::parent) {
         dirs.push(prefix.join("lib/lapis"));
-    }
-    // Cargo's output directory holds `.fingerprint`; its `deps` and `examples` stand below.
-    for dir in exe_dir.into_iter().chain(own_object().as_deref().and_then(Path::parent)) {
-        for dir in dir.ancestors().take(2).filter(|d| d.join(".fingerprint").is_dir()) {
-            dirs.push(dir.to_owned());
-            dirs.push(dir.join("deps"));
-        }
     }
     let mut seen = Vec::new();
     dirs.retain(|d| {
@@ -408,11 +412,11 @@ mod tests {
 
     #[test]
     fn directories_are_absolute_and_in_order() {
-        let dirs = standard_dirs(Some("/b:relative::/a:/b"));
+        let dirs = search_dirs(&["/b", "relative", "/a", "/b"].map(PathBuf::from));
         assert_eq!(&dirs[..2], [PathBuf::from("/b"), PathBuf::from("/a")]);
         assert!(dirs.iter().all(|d| d.is_absolute()));
-        // This test is a program that cargo built.
-        assert!(dirs.iter().any(|d| d.ends_with("deps")), "{dirs:?}");
+        let last = |dir: &PathBuf| dir.file_name().unwrap().to_owned();
+        assert!(dirs[2..].iter().all(|d| last(d) == "lapis" || last(d) == "transports"), "{dirs:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! that opens it; at all other times from the process environment, for the callback carries no context.
 
 use super::abi::{ABI_MAJOR, HostTable};
-use crate::config::Environment;
+use crate::config::{Environment, elevated};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -89,7 +89,11 @@ unsafe extern "C" fn option(name: *const u8, name_len: usize, buf: *mut u8, capa
             return -1;
         }
         let set = OPENING.with_borrow(|opening| opening.as_ref().map(|e| e.get(&name).map(str::to_owned)));
-        let value = set.unwrap_or_else(|| std::env::var_os(&*name).map(|v| v.to_string_lossy().into_owned()));
+        let now = || {
+            let value = if elevated() { None } else { std::env::var_os(&*name) };
+            value.map(|v| v.to_string_lossy().into_owned())
+        };
+        let value = set.unwrap_or_else(now);
         // An empty value is how shells and launchers say "not set".
         let Some(value) = value.filter(|value| !value.trim().is_empty()) else { return -1 };
         let bytes = value.as_bytes();

@@ -3,9 +3,7 @@
 use lapis_core::bootstrap;
 use lapis_core::config::{Config, Environment, Listed};
 use lapis_core::transport::abi::{ABI_MAJOR, ABI_MINOR};
-use lapis_core::transport::{
-    Caps, Chaos, Limits, Link, OpenParams, Registry, Request, Verdict, standard_dirs,
-};
+use lapis_core::transport::{Caps, Chaos, Limits, Link, OpenParams, Registry, Request, Verdict, search_dirs};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -139,13 +137,12 @@ fn variable(listed: Listed) -> Variable {
 
 /// Everything that can be found, and what is wrong with the transports that the user named, if any.
 fn look(config: &Config) -> (Transports, Option<String>) {
-    let mut dirs = config.transport_path.get().clone();
-    dirs.extend(standard_dirs(None));
+    let dirs = search_dirs(config.transport_path.get());
     let (order, named) = config.preferred_transports();
     let mut registry = Registry::new();
     registry.register(lapis_loopback::table());
     // Names are checked apart: what was not named is worth showing, too.
-    let mut request = Request { names: None, explicit: Vec::new(), dirs: dirs.clone(), chaos: None };
+    let mut request = Request { dirs: dirs.clone(), ..Request::default() };
     let mut error = registry.discover(&request).err().map(|e| e.to_string());
     let mut opened = open_all(&mut registry);
     let candidates = registry.candidates().iter().map(|c| Candidate {

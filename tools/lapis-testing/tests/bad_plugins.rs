@@ -1,7 +1,9 @@
 //! The zoo of bad plugins in whole jobs: each ends the job at once, with the reason, and with the program's own exit code.
 //! `core/tests/loader.rs` looks at every kind more closely.
 
-use lapis_testing::{Finished, Job, example};
+use lapis_testing::{Finished, Job, example, folder};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -34,7 +36,8 @@ impl Dir {
 
     fn job(&self, transport: &str) -> Job {
         let job = Job::new(2).option("--timeout=60").var("RUST_BACKTRACE", "0");
-        job.var("LAPIS_TRANSPORT", transport).var("LAPIS_TRANSPORT_PATH", &self.0.to_string_lossy())
+        let path = format!("{}:{}", self.0.display(), folder().join("deps").display());
+        job.var("LAPIS_TRANSPORT", transport).var("LAPIS_TRANSPORT_PATH", &path)
     }
 }
 
@@ -84,4 +87,66 @@ fn a_plugin_that_panics_ends_the_job_with_the_reason() {
         // A transport that breaks while it is polled takes its peers with it.
         refused(done, &[if place == "poll" { "is down: its process has ended" } else { "panicked" }]);
     }
+}
+
+#[test]
+fn a_truncated_plugin_and_one_that_others_can_write_end_the_job_with_the_reason() {
+    let dir = Dir::new("harm");
+    dir.compile("cut", "-DGOOD");
+    let file = dir.0.join("liblapis_cut.so");
+    let len = std::fs::metadata(&file).expect("it was just built").len() / 2;
+    std::fs::File::options().write(true).open(&file).unwrap().set_len(len).unwrap();
+    refused(dir.job("cut").run(TASK, &["all-to-all"]), &[&format!("truncated: {len} bytes")]);
+    dir.compile("open", "-DGOOD");
+    std::fs::set_permissions(&dir.0, Permissions::from_mode(0o1777)).unwrap();
+    refused(dir.job("open").run(TASK, &["all-to-all"]), &["not trusted", "has mode 1777", "chmod go-w"]);
+}
+
+#[test]
+fn beside_the_program_nothing_of_others_is_loaded() {
+    let dir = Dir::new("beside");
+    let program = dir.0.join("lapis-info");
+    std::fs::copy(lapis_testing::program("lapis-info", "lapis-info"), &program).expect("it was built");
+    let beside = dir.0.join("transports");
+    std::fs::create_dir(&beside).unwrap();
+    std::fs::set_permissions(&beside, Permissions::from_mode(0o1777)).unwrap();
+    std::fs::copy(example("lapis-core", "panics"), beside.join("liblapis_panics.so")).unwrap();
+    let said = || {
+        let done = lapis_testing::clean(&program).arg("--transports").output().expect("it starts");
+        // Long lines are wrapped.
+        let text = String::from_utf8_lossy(&done.stdout).into_owned();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let (open, place) = (said(), beside.display().to_string());
+    assert!(open.contains(&format!("panics refused: not trusted: {place} has mode 1777")), "{open}");
+    std::fs::set_permissions(&beside, Permissions::from_mode(0o755)).unwrap();
+    let closed = said();
+    assert!(closed.contains("panics usable"), "{closed}");
+}
+
+#[test]
+fn in_a_set_user_id_program_no_variable_counts() {
+    let dir = folder().join(format!("lapis-setuid-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a folder beside the programs");
+    let dir = Dir(dir);
+    let program = dir.0.join("task");
+    std::fs::copy(TASK, &program).expect("the program is copied");
+    let run = |name: &str, value: &str| {
+        let mut command = lapis_testing::clean(&program);
+        let done = command.arg("all-to-all").env(name, value).output().expect("the program starts");
+        (done.status.code(), String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned())
+    };
+    let plain = [("LAPIS_TRANSPORT", "nowhere"), ("LAPIS_TASKS", "2")].map(|(n, v)| run(n, v).0);
+    assert_eq!(plain, [Some(3); 2], "without other rights both count");
+    const STRANGER: u32 = 12345;
+    if std::os::unix::fs::chown(&program, Some(STRANGER), None).is_err() {
+        eprintln!("SKIPPED: only root can give programs away");
+        return;
+    }
+    std::fs::set_permissions(&program, Permissions::from_mode(0o4755)).unwrap();
+    let (code, said) = run("LAPIS_TRANSPORT", "nowhere");
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = run("LAPIS_TASKS", "2");
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("LAPIS_TASKS") && said.contains("set-user-id"), "{said}");
 }

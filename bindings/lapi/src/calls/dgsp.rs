@@ -64,8 +64,9 @@ unsafe fn read(descr: &lapi_dgsp_descr_t, verify: bool) -> Result<Registered, la
 /// LAPI_VERIFY_DGSP, from the environment as it is: programs register before they initialise.
 fn verifies() -> Outcome<bool> {
     const NAME: &str = "LAPI_VERIFY_DGSP";
-    let Some(value) = std::env::var_os(NAME) else { return Ok(false) };
-    let environment = Environment::from_pairs([(NAME, value.to_string_lossy())]);
+    let process = Environment::of_process();
+    let Some(value) = process.get(NAME) else { return Ok(false) };
+    let environment = Environment::from_pairs([(NAME, value)]);
     let (config, _) = Config::from_env(&environment).map_err(|error| failure::of(error.into()))?;
     Ok(*config.verify_dgsp.get())
 }
