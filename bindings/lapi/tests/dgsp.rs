@@ -55,12 +55,16 @@ fn random_layouts_deliver_what_a_list_of_bytes_says() {
     with_losses(2, &program, &["20", "0xfeed"]);
 }
 
-/// Datagrams are lost, doubled and overtake one another, also small ones; and a transport that has no room now and then.
+/// Datagrams are lost, doubled and overtake one another, also small ones, and paths become narrow; a transport that has no room now and then.
 fn with_losses(tasks: u32, program: &Path, args: &[&str]) {
     let losses = "drop=0.05,dup=0.05,reorder=0.2,seed=11";
-    for (transport, chaos, size) in
-        [("udp", losses, "8192"), ("udp", losses, "1024"), ("shm", "again=0.3,seed=11", "8192")]
-    {
+    let narrow = "drop=0.05,mtu=1000,again=0.05,seed=11";
+    for (transport, chaos, size) in [
+        ("udp", losses, "8192"),
+        ("udp", losses, "1024"),
+        ("udp", narrow, "8192"),
+        ("shm", "again=0.3,seed=11", "8192"),
+    ] {
         if !transports().contains(&transport) {
             eprintln!("SKIPPED over {transport}: its plugin is not built");
             continue;

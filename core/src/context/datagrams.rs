@@ -87,26 +87,12 @@ impl Context {
         }
     }
 
-    /// Tries to hand a packet to the engine of a peer's link.
-    pub(crate) fn send_datagram(
-        &self,
-        state: &mut State,
-        peer: PeerId,
-        header: &Header,
-        user: &[u8],
-        data: &[u8],
-    ) -> Status {
-        let hold = more_follows(header.kind) || state.dispatching > 0;
+    /// Tries to hand a packet that lies in two pieces to the engine of a peer's link. It need not fit a datagram, though it
+    /// should: the engine sees to it that it arrives.
+    pub(crate) fn send_datagram(&self, state: &mut State, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
+        let hold = head.first().is_some_and(|kind| more_follows(*kind)) || state.dispatching > 0;
         let Some((link, datagrams)) = state.engine_to(peer) else { return Status::PeerDown };
-        let mut head = Encoded::new();
-        let n = header.encode(&mut head);
-        let status = if user.len() <= Encoded::USER_ROOM {
-            let n = head.append(n, user);
-            datagrams.send(link, peer, head.bytes(n), data, hold)
-        } else {
-            let whole = [head.bytes(n), user].concat();
-            datagrams.send(link, peer, &whole, data, hold)
-        };
+        let status = datagrams.send(link, peer, head, data, hold);
         self.mind_timers();
         status
     }
@@ -133,38 +119,6 @@ impl Context {
         }
         self.mind_timers();
         status
-    }
-
-    /// The same with `len` bytes of data that `fill` writes.
-    pub(crate) fn fill_datagram(
-        &self,
-        state: &mut State,
-        peer: PeerId,
-        header: &Header,
-        user: &[u8],
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> Status {
-        let mut data = std::mem::take(&mut state.scratch);
-        data.resize(len, 0);
-        fill(&mut data);
-        let status = self.send_datagram(state, peer, header, user, &data);
-        state.scratch = data;
-        if status == Status::Done {
-            state.count_sent(peer, len);
-        }
-        status
-    }
-
-    /// Tries again to send a packet that met back-pressure.
-    pub(crate) fn send_deferred_datagram(&self, state: &mut State, peer: PeerId, packet: Box<[u8]>) {
-        let Some((link, datagrams)) = state.engine_to(peer) else { return };
-        match datagrams.send(link, peer, &packet, &[], true) {
-            Status::Done => state.count_sent(peer, 0),
-            Status::Again => state.deferred.push_back((peer, packet)),
-            // The peer is gone: so is the wish for an answer.
-            _ => {}
-        }
     }
 
     #[cold]

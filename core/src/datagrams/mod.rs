@@ -450,8 +450,12 @@ fn refused(why: &SubmitError) -> Status {
 
 /// Whether a packet's kind says that others of its message follow at once.
 #[inline]
-pub(crate) fn more_follows(kind: Kind) -> bool {
-    matches!(kind, Kind::AmFirst | Kind::PutFirst | Kind::Fragment | Kind::GetData)
+pub(crate) fn more_follows(kind: u8) -> bool {
+    const FIRST: u32 = 1 << Kind::AmFirst as u32
+        | 1 << Kind::PutFirst as u32
+        | 1 << Kind::Fragment as u32
+        | 1 << Kind::GetData as u32;
+    kind < 32 && FIRST >> kind & 1 == 1
 }
 
 /// Memory of external bodies: their name is their address.

@@ -2,7 +2,8 @@
 
 use super::direct::{Bulk, Way, way_of};
 use super::own::LAYOUT;
-use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Outgoing, Source, Waiting};
+use super::send::Departure;
+use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Source, Waiting};
 use crate::Context;
 use crate::completion::Notify;
 use crate::config::Origin;
@@ -209,7 +210,7 @@ impl Context {
                 let room = state.room_to(target).saturating_sub(MAX_HEADER + user) as u64;
                 if message.source.len() > room {
                     // SAFETY: the promise is handed on; the lock is held.
-                    return unsafe { self.am_send_long(message, room, bulk) };
+                    return unsafe { self.am_send_long(message, bulk) };
                 }
             }
         }
@@ -221,7 +222,7 @@ impl Context {
     /// # Safety
     /// As for [`am_send`](Self::am_send); the lock is held.
     #[inline(always)]
-    unsafe fn am_send_locked(&self, mut message: AmSend<'_>) -> Result<()> {
+    unsafe fn am_send_locked(&self, message: AmSend<'_>) -> Result<()> {
         let target = message.target;
         let len = message.source.len();
         // SAFETY: the lock is held; no reference lives across a call out.
@@ -233,35 +234,26 @@ impl Context {
         if peer.route == Route::NONE {
             return Err(peer.refusal(target));
         }
-        let number = peer.next_message;
-        let room = (state.room_to(target) - MAX_HEADER - message.user_header.len()) as u64;
+        // It need be no more than a guess: whoever sends packets cuts them anew.
+        let room = state.room_to(target).saturating_sub(MAX_HEADER + message.user_header.len()) as u64;
         if len > room {
             // SAFETY: as for this function.
-            return unsafe { self.am_send_long(message, room, Bulk::AsConfigured) };
+            return unsafe { self.am_send_long(message, Bulk::AsConfigured) };
         }
-        state.peers[target as usize].next_message = number.wrapping_add(1);
-        let mut header =
-            Header::new(Kind::Am, number, message.handler).with_target_counter(message.target_counter);
-        header.user_header = message.user_header.len() as u16;
-        if !message.completion.is_none() {
-            let completion = std::mem::take(&mut message.completion);
-            header = header.with_completion(self.expect_completion(target, completion)?);
-        }
-        match message.source {
-            Source::Contiguous(data, _) => {
-                // SAFETY: the caller's promise; a null source has length 0.
-                let data = unsafe { bytes(data, len) };
-                self.send_packet(target, &header, message.user_header, data)?;
-            }
-            Source::Gather(layout, _) => {
-                // SAFETY: as for this function.
-                unsafe { self.send_gathered(target, &header, message.user_header, layout, len)? };
-            }
-        }
-        // SAFETY: the lock is held.
-        unsafe { self.state() }.ended_sends += 1;
-        message.origin.tell(self, target, Ok(()));
-        Ok(())
+        // SAFETY: as for this function.
+        unsafe { self.am_send_packets(message) }
+    }
+
+    /// Sends a message in packets.
+    ///
+    /// # Safety
+    /// As for [`am_send`](Self::am_send); the lock is held.
+    #[inline]
+    unsafe fn am_send_packets(&self, message: AmSend<'_>) -> Result<()> {
+        let AmSend { target, handler, user_header, source, target_counter, origin, completion } = message;
+        let header = Header::new(Kind::Am, 0, handler).with_target_counter(target_counter);
+        // SAFETY: the caller's promise.
+        unsafe { self.send_message(Departure { target, header, user_header, source, origin, completion }) }
     }
 
     /// A message that does not fit one packet.
@@ -269,15 +261,13 @@ impl Context {
     /// # Safety
     /// As for [`am_send`](Self::am_send); the lock is held.
     #[cold]
-    unsafe fn am_send_long(&self, message: AmSend<'_>, room: u64, bulk: Bulk) -> Result<()> {
-        let AmSend { target, handler, user_header, mut source, target_counter, mut origin, completion } =
-            message;
-        let len = source.len();
+    unsafe fn am_send_long(&self, message: AmSend<'_>, bulk: Bulk) -> Result<()> {
+        let (target, len, user) = (message.target, message.source.len(), message.user_header.len());
         if len > MAX_MESSAGE {
             return Err(Error::DataLength { len, max: MAX_MESSAGE });
         }
         self.wait_for_operation_slot(target)?;
-        let straight = self.goes_straight(target, &source, user_header.len(), &origin);
+        let straight = self.goes_straight(target, &message.source, user, &message.origin);
         // SAFETY: the lock is held; no reference lives across a call out.
         let state = unsafe { self.state() };
         let Some(link) = state.link_to(target) else {
@@ -290,107 +280,47 @@ impl Context {
             None => EAGER + 1,
         };
         let way = way_of(link, Caps::GET_ZCOPY, len, from, bulk, config);
-        let number = self.next_message(target);
-        let mut header = Header::new(Kind::AmFirst, number, handler).with_target_counter(target_counter);
-        header.user_header = user_header.len() as u16;
-        header.total = len;
         // Who sets the length up to which messages are copied wants that more than one copy less.
         let copied = way == Way::Direct
             && config.rexmit_buf_size.origin() != Origin::Default
-            && self.may_copy(len, user_header.len(), &origin);
-        let direct = way != Way::Packets && !copied && matches!(source, Source::Contiguous(..));
-        if direct || straight {
-            header.kind = Kind::AmPull;
-            if direct && way == Way::Bulk {
-                state.statistics.bulk.count(len);
-            }
-            let (address, layout) = match source {
-                Source::Contiguous(data, _) => (data.addr() as u64, None),
-                Source::Gather(layout, _) => (LAYOUT, Some(layout)),
-            };
-            let wants_completion = !completion.is_none();
-            let sequence = self.next_operation(target);
-            let id = state.operations.insert(Operation {
-                peer: target,
-                waiting: Waiting::Pull(layout),
-                origin,
-                completion,
-                target_counter: 0,
-                sequence,
-            });
-            header.extra = [address, id, 0];
-            if wants_completion {
-                header = header.with_completion(id);
-            }
-            return self.send_packet(target, &header, user_header, &[]);
+            && self.may_copy(len, user, &message.origin);
+        let direct = way != Way::Packets && !copied && matches!(message.source, Source::Contiguous(..));
+        if !direct && !straight {
+            // SAFETY: the caller's promise.
+            return unsafe { self.am_send_packets(message) };
         }
-        let mut waited_for = 0;
-        if !completion.is_none() {
-            waited_for = self.expect_completion(target, completion)?;
-            header = header.with_completion(waited_for);
+        if direct && way == Way::Bulk {
+            state.statistics.bulk.count(len);
         }
-        // The first packet carries the user header and as much data as fits; the rest follows with progress.
-        // SAFETY: the lock is held and the reference ends here.
-        let first = unsafe { self.state() }.first_part(target, &source, room);
-        loop {
-            // SAFETY: the lock is held; the source is valid by the caller's promise.
-            let status = unsafe {
-                self.try_packet_of(self.state(), target, &header, user_header, &mut source, 0, first)
-            };
-            match status {
-                Status::Done => break,
-                // SAFETY: the lock is held.
-                Status::Again if unsafe { self.state() }.dispatching == 0 => self.wait_for_room(target)?,
-                Status::Again => {
-                    let mut data = vec![0; first as usize];
-                    // SAFETY: as above.
-                    unsafe { source.read(0, &mut data) };
-                    self.send_packet(target, &header, user_header, &data)?;
-                    break;
-                }
-                other => return Err(self.link_failed(target, other)),
-            }
-        }
-        // SAFETY: the caller's promise; the lock is held.
-        let copy = unsafe { self.keep_copy(target, &mut source, user_header.len(), &mut origin) };
-        // SAFETY: the lock is held.
-        unsafe { self.state() }.outgoing.push_back(Outgoing {
-            peer: target,
-            source,
-            position: first,
-            message: number,
-            answer_to: None,
-            completion: waited_for,
-            origin,
-            copy,
-        });
-        self.advance();
-        Ok(())
+        self.am_announce(message)
     }
 
-    /// Sends one packet whose data a layout gives.
-    ///
-    /// # Safety
-    /// The layout's memory is valid; the lock is held.
-    pub(crate) unsafe fn send_gathered(
-        &self,
-        target: PeerId,
-        header: &Header,
-        user: &[u8],
-        mut layout: Box<dyn super::Gather>,
-        len: u64,
-    ) -> Result<()> {
-        // SAFETY: the lock is held; the layout runs no call of ours.
-        let status = unsafe {
-            self.try_packet_with(self.state(), target, header, user, len as usize, |out| layout.read(0, out))
+    /// Tells the target of a message whose data it is to fetch.
+    fn am_announce(&self, message: AmSend<'_>) -> Result<()> {
+        let AmSend { target, handler, user_header, source, target_counter, origin, completion } = message;
+        let mut header = Header::new(Kind::AmPull, 0, handler).with_target_counter(target_counter);
+        header.user_header = user_header.len() as u16;
+        header.total = source.len();
+        let (address, layout) = match source {
+            Source::Contiguous(data, _) => (data.addr() as u64, None),
+            Source::Gather(layout, _) => (LAYOUT, Some(layout)),
         };
-        if status == Status::Done {
-            return Ok(());
+        let wants_completion = !completion.is_none();
+        let sequence = self.next_operation(target);
+        // SAFETY: the lock is held and the reference ends here.
+        let id = unsafe { self.state() }.operations.insert(Operation {
+            peer: target,
+            waiting: Waiting::Pull(layout),
+            origin,
+            completion,
+            target_counter: 0,
+            sequence,
+        });
+        header.extra = [address, id, 0];
+        if wants_completion {
+            header = header.with_completion(id);
         }
-        let mut data = vec![0; len as usize];
-        // SAFETY: the caller's promise.
-        unsafe { layout.read(0, &mut data) };
-        self.send_packet(target, header, user, &data)
+        self.send_request(target, header, user_header, id)
     }
 
     /// Registers that `Complete` will come, and gives the operation that it must name.

@@ -240,10 +240,10 @@ impl Context {
 
     fn send_blocks(&self, to: PeerId, epoch: u64, round: u32, bytes: &[u8]) -> Result<()> {
         let _held = self.guard();
-        // SAFETY: the lock is held and the reference ends here.
-        let room = unsafe { self.state() }.room_to(to).max(1024) - MAX_HEADER;
         let mut offset = 0;
         loop {
+            // SAFETY: the lock is held and the reference ends here.
+            let room = unsafe { self.state() }.room_to(to).saturating_sub(MAX_HEADER).max(1);
             let n = room.min(bytes.len() - offset);
             let mut header = Header::new(Kind::Gather, 0, epoch << 8 | u64::from(round));
             header.total = bytes.len() as u64;

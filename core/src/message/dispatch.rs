@@ -224,7 +224,7 @@ impl Context {
                     Run::Inline => true,
                     // A reply can be sent without waiting while nothing is held back.
                     // SAFETY: the lock is held and the reference ends here.
-                    Run::InlineReply => unsafe { self.state() }.deferred.is_empty(),
+                    Run::InlineReply => unsafe { self.state() }.holds_nothing_back(),
                 };
                 let reply = arrival.reply.map(|operation| (source, operation));
                 // SAFETY: as above.
@@ -300,6 +300,7 @@ impl Context {
             completion: 0,
             origin,
             copy: None,
+            head: None,
         });
         if header.total == 0 {
             self.reply_packet(source, &Header::new(Kind::GetData, 0, operation), &[]);

@@ -45,7 +45,7 @@ impl Context {
         let operations = state.operations.drain_peer(peer);
         let (mut ours, rest): (Vec<_>, Vec<_>) = state.outgoing.drain(..).partition(|o| o.peer == peer);
         state.outgoing.extend(rest);
-        state.copies -= ours.iter().filter(|out| out.copy.is_some()).count();
+        ours.iter().for_each(|out| state.forget(out));
         state.pulls.retain(|p| p.peer != peer);
         state.deferred.retain(|(p, _)| *p != peer);
         state.dropped.retain(|(p, _)| *p != peer);

@@ -2,7 +2,8 @@
 //!
 //! * `am`, `rma`, `rmw`: what a call sends, and which protocol it chooses;
 //! * `direct`: copies by the transport between two memories, bulk transfer among them;
-//! * `packet`: putting one packet on its way, waiting for room, deferring;
+//! * `send`: how a message is cut and numbered, and deferred where waiting is impossible;
+//! * `packet`: putting one packet on its way, waiting for room;
 //! * `stream`: messages of several packets and rendezvous pulls that advance with progress;
 //! * `own`: layouts that this task sends to itself;
 //! * `loan`: memory of the program that engines read from where it lies;
@@ -25,6 +26,7 @@ mod own;
 mod packet;
 mod rma;
 mod rmw;
+mod send;
 mod stream;
 mod tracker;
 
@@ -76,11 +78,13 @@ pub(crate) struct State {
     pub(crate) outgoing: VecDeque<Outgoing>,
     /// How many of them go out from copies.
     pub(crate) copies: usize,
+    /// How many of them wait to have their first packet sent.
+    pub(crate) heads: usize,
     /// Memory that engines may still read.
     pub(crate) loans: Loans,
     /// Rendezvous data on its way in.
     pub(crate) pulls: VecDeque<Pull>,
-    /// Packets, complete with header, that met back-pressure where waiting was impossible.
+    /// Packets without data, complete with header, that met back-pressure where waiting was impossible.
     pub(crate) deferred: VecDeque<(PeerId, Box<[u8]>)>,
     /// Packets that a header handler dropped; they come again.
     pub(crate) dropped: VecDeque<(PeerId, Box<[u8]>)>,
@@ -116,6 +120,7 @@ impl State {
             assemblies: Assemblies::default(),
             outgoing: VecDeque::new(),
             copies: 0,
+            heads: 0,
             loans: Loans::default(),
             pulls: VecDeque::new(),
             deferred: VecDeque::new(),
@@ -134,6 +139,12 @@ impl State {
         };
         state.find_lanes();
         state
+    }
+
+    /// Whether nothing waits that a handler sent.
+    #[inline(always)]
+    pub(crate) fn holds_nothing_back(&self) -> bool {
+        self.deferred.is_empty() && self.heads == 0
     }
 
     /// Whether something advances only when progress is made, arrivals or not.

@@ -19,35 +19,43 @@ impl Context {
         user: &[u8],
         data: &[u8],
     ) -> Status {
-        let index = state.peers[peer as usize].route.index();
         let mut head = Encoded::new();
         let n = header.encode(&mut head);
-        let total = n + user.len() + data.len();
-        let behind = user.len() <= Encoded::USER_ROOM;
-        let with_user = if behind { head.append(n, user) } else { n };
-        let in_lane = if behind { state.packet_in_lane(peer, head.bytes(with_user), data) } else { None };
-        let Some(link) = state.links.get_mut(index) else {
-            return Status::PeerDown;
-        };
-        let status = if let Some(status) = in_lane {
-            status
-        } else if behind && total <= link.limits().max_short as usize {
-            link.am_short(peer, head.bytes(with_user), data)
-        } else if state.datagrams[index].is_some() {
-            self.send_datagram(state, peer, header, user, data)
+        let status = if user.len() <= Encoded::USER_ROOM {
+            let n = head.append(n, user);
+            self.submit(state, peer, head.bytes(n), data)
         } else {
-            link.am_packed(peer, total, |out| {
-                let (a, rest) = out.split_at_mut(n);
-                let (b, c) = rest.split_at_mut(user.len());
-                a.copy_from_slice(head.bytes(n));
-                b.copy_from_slice(user);
-                c.copy_from_slice(data);
-            })
+            let fill = |out: &mut [u8]| out.copy_from_slice(data);
+            return self.try_packet_with(state, peer, header, user, data.len(), fill);
         };
         if status == Status::Done {
             state.count_sent(peer, data.len());
         }
         status
+    }
+
+    /// Tries to hand over a packet that lies in two pieces, the first of which is short unless there is no other.
+    #[inline(always)]
+    fn submit(&self, state: &mut State, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
+        if let Some(status) = state.packet_in_lane(peer, head, data) {
+            return status;
+        }
+        let index = state.peers[peer as usize].route.index();
+        let Some(link) = state.links.get_mut(index) else {
+            return Status::PeerDown;
+        };
+        let total = head.len() + data.len();
+        if total <= link.limits().max_short as usize {
+            link.am_short(peer, head, data)
+        } else if state.datagrams[index].is_some() {
+            self.send_datagram(state, peer, head, data)
+        } else {
+            link.am_packed(peer, total, |out| {
+                let (a, b) = out.split_at_mut(head.len());
+                a.copy_from_slice(head);
+                b.copy_from_slice(data);
+            })
+        }
     }
 
     /// Tries to send one packet whose `len` bytes of data `fill` writes in place.
@@ -64,18 +72,27 @@ impl Context {
         let Some(link) = state.links.get_mut(index) else {
             return Status::PeerDown;
         };
-        if state.datagrams[index].is_some() {
-            return self.fill_datagram(state, peer, header, user, len, fill);
-        }
         let mut head = Encoded::new();
         let n = header.encode(&mut head);
-        let status = link.am_packed(peer, n + user.len() + len, |out| {
+        let total = n + user.len() + len;
+        let write = |out: &mut [u8]| {
             let (a, rest) = out.split_at_mut(n);
             let (b, c) = rest.split_at_mut(user.len());
             a.copy_from_slice(head.bytes(n));
             b.copy_from_slice(user);
             fill(c);
-        });
+        };
+        let status = if state.datagrams[index].is_some() {
+            let mut packet = std::mem::take(&mut state.scratch);
+            packet.resize(total, 0);
+            write(&mut packet);
+            let (head, data) = packet.split_at(total - len);
+            let status = self.send_datagram(state, peer, head, data);
+            state.scratch = packet;
+            status
+        } else {
+            link.am_packed(peer, total, write)
+        };
         if status == Status::Done {
             state.count_sent(peer, len);
         }
@@ -87,6 +104,7 @@ impl Context {
     /// # Safety
     /// The source's memory is valid, and the bytes lie within its length.
     #[allow(clippy::too_many_arguments, reason = "the parts of one packet")]
+    #[inline]
     pub(crate) unsafe fn try_packet_of(
         &self,
         state: &mut State,
@@ -142,11 +160,8 @@ impl Context {
             }
             // SAFETY: the lock is held; the reference ends before progress is made.
             if unsafe { self.state() }.dispatching > 0 {
-                let mut head = Encoded::new();
-                let n = header.encode(&mut head);
-                let packet = [head.bytes(n), user, data].concat().into_boxed_slice();
                 // SAFETY: as above.
-                unsafe { self.state() }.deferred.push_back((peer, packet));
+                unsafe { self.state() }.defer(peer, header, user, data);
                 return Ok(());
             }
             self.wait_for_room(peer)?;
@@ -180,33 +195,35 @@ impl Context {
         let state = unsafe { self.state() };
         let room = state.deferred.is_empty();
         let status = if room { self.try_packet(state, peer, header, &[], data) } else { Status::Again };
-        if status == Status::Again {
-            let mut head = Encoded::new();
-            let n = header.encode(&mut head);
-            state.deferred.push_back((peer, [head.bytes(n), data].concat().into_boxed_slice()));
+        match status {
+            Status::Done | Status::InProgress => {}
+            Status::Again => state.defer(peer, header, &[], data),
+            other => self.packet_refused(peer, other),
         }
     }
 
     /// Sends what was deferred, as far as there is room.
-    pub(crate) fn send_deferred(&self, state: &mut State) {
-        for _ in 0..state.deferred.len() {
+    pub(crate) fn send_deferred(&self) {
+        // SAFETY: the lock is held; the reference is renewed after each packet.
+        for _ in 0..unsafe { self.state() }.deferred.len() {
+            // SAFETY: as above.
+            let state = unsafe { self.state() };
             let Some((peer, packet)) = state.deferred.pop_front() else { return };
-            if state.engine_to(peer).is_some() {
-                self.send_deferred_datagram(state, peer, packet);
-                continue;
-            }
-            let Some(link) = state.links.get_mut(state.peers[peer as usize].route.index()) else { continue };
-            let status = if packet.len() <= link.limits().max_short as usize {
-                link.am_short(peer, &packet, &[])
-            } else {
-                link.am_packed(peer, packet.len(), |out| out.copy_from_slice(&packet))
-            };
-            match status {
-                Status::Done => state.count_sent(peer, 0),
+            match self.submit(state, peer, &packet, &[]) {
+                Status::Done | Status::InProgress => state.count_sent(peer, 0),
                 Status::Again => state.deferred.push_back((peer, packet)),
-                // The peer is gone: so is the wish for an answer.
-                _ => {}
+                other => self.packet_refused(peer, other),
             }
+        }
+    }
+
+    /// A link does not take a packet of which no call can tell the program. If the peer is gone, so is the wish for it. If not,
+    /// what misses it would wait for ever: the peer counts as lost.
+    #[cold]
+    pub(super) fn packet_refused(&self, peer: PeerId, status: Status) {
+        if status != Status::PeerDown {
+            let error = self.link_failed(peer, status);
+            self.peer_down(peer, &format!("a packet for it could not be sent: {error}"));
         }
     }
 
@@ -235,6 +252,13 @@ impl Context {
 }
 
 impl State {
+    /// Keeps a packet until there is room.
+    pub(super) fn defer(&mut self, peer: PeerId, header: &Header, user: &[u8], data: &[u8]) {
+        let mut head = Encoded::new();
+        let n = header.encode(&mut head);
+        self.deferred.push_back((peer, [head.bytes(n), user, data].concat().into_boxed_slice()));
+    }
+
     /// The link to a peer.
     #[inline(always)]
     pub(crate) fn link_to(&mut self, peer: PeerId) -> Option<&mut Link> {

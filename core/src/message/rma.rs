@@ -4,7 +4,8 @@
 //! (cross-memory attach, RDMA); several packets.
 
 use super::direct::{Bulk, Way, way_of};
-use super::{Destination, MAX_MESSAGE, Operation, Outgoing, Source, Waiting, bytes};
+use super::send::Departure;
+use super::{Destination, MAX_MESSAGE, Operation, Source, Waiting};
 use crate::Context;
 use crate::completion::Notify;
 use crate::context::PeerState;
@@ -12,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::sync::{Ordering, fence};
 use crate::transport::copy::copy_watched;
 use crate::transport::{Caps, PeerId, Status};
-use crate::wire::{CHECKED, Header, Kind, MAX_HEADER};
+use crate::wire::{CHECKED, Header, Kind};
 
 /// Which way bytes go, seen from this task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,7 +211,7 @@ impl Context {
     /// # Safety
     /// As for [`put`](Self::put); the lock is held.
     unsafe fn put_locked(&self, args: PutArgs, bulk: Bulk) -> Result<()> {
-        let PutArgs { target, remote, mut source, target_counter, mut origin, completion, checked } = args;
+        let PutArgs { target, remote, source, target_counter, origin, completion, checked } = args;
         let len = source.len();
         if len > MAX_MESSAGE {
             return Err(Error::DataLength { len, max: MAX_MESSAGE });
@@ -221,7 +222,6 @@ impl Context {
         if peer.state != PeerState::Up {
             return Err(peer.refusal(target));
         }
-        let room = state.room_to(target).saturating_sub(MAX_HEADER) as u64;
         let Some(link) = state.link_to(target) else {
             return Err(self.link_failed(target, Status::PeerDown));
         };
@@ -234,63 +234,14 @@ impl Context {
             self.count_direct(target, Direction::Out, len);
             return self.after_direct(target, target_counter, origin, completion);
         }
-        let number = self.next_message(target);
-        let mut header = Header::new(Kind::Put, number, remote).with_target_counter(target_counter);
+        let mut header = Header::new(Kind::Put, 0, remote).with_target_counter(target_counter);
         if checked {
             header.flags |= CHECKED;
         }
-        let mut waited_for = 0;
-        if !completion.is_none() {
-            waited_for = self.expect_completion(target, completion)?;
-            header = header.with_completion(waited_for);
+        // SAFETY: the caller's promise; the lock is held.
+        unsafe {
+            self.send_message(Departure { target, header, user_header: &[], source, origin, completion })
         }
-        if len <= room {
-            match source {
-                Source::Contiguous(from, _) => {
-                    // SAFETY: the caller's promise.
-                    self.send_packet(target, &header, &[], unsafe { bytes(from, len) })?;
-                }
-                // SAFETY: the caller's promise; the lock is held.
-                Source::Gather(layout, _) => unsafe {
-                    self.send_gathered(target, &header, &[], layout, len)?
-                },
-            }
-            // SAFETY: the lock is held.
-            unsafe { self.state() }.ended_sends += 1;
-            origin.tell(self, target, Ok(()));
-            return Ok(());
-        }
-        header.kind = Kind::PutFirst;
-        header.total = len;
-        // SAFETY: the lock is held and the reference ends here.
-        let part = unsafe { self.state() }.first_part(target, &source, room);
-        let mut copied = Vec::new();
-        let first = match &mut source {
-            // SAFETY: the caller's promise.
-            Source::Contiguous(from, _) => unsafe { bytes(*from, part) },
-            Source::Gather(layout, _) => {
-                copied.resize(part as usize, 0);
-                // SAFETY: the caller's promise.
-                unsafe { layout.read(0, &mut copied) };
-                &copied
-            }
-        };
-        self.send_packet(target, &header, &[], first)?;
-        // SAFETY: the caller's promise.
-        let copy = unsafe { self.keep_copy(target, &mut source, 0, &mut origin) };
-        // SAFETY: the lock is held.
-        unsafe { self.state() }.outgoing.push_back(Outgoing {
-            peer: target,
-            source,
-            position: part,
-            message: number,
-            answer_to: None,
-            completion: waited_for,
-            origin,
-            copy,
-        });
-        self.advance();
-        Ok(())
     }
 
     /// Reads a task's memory.
@@ -381,7 +332,7 @@ impl Context {
         if checked {
             header.flags |= CHECKED;
         }
-        self.send_packet(target, &header, &[], &[])
+        self.send_request(target, header, &[], header.extra[0])
     }
 
     /// Registers that data will come, and gives the packet that asks for it.
@@ -394,7 +345,7 @@ impl Context {
         origin: Notify,
     ) -> Header {
         let sequence = self.next_operation(peer);
-        let mut header = Header::new(Kind::Get, self.next_message(peer), remote);
+        let mut header = Header::new(Kind::Get, 0, remote);
         header.total = len;
         // SAFETY: the lock is held and nothing below calls out.
         header.extra[0] = unsafe { self.state() }.operations.insert(Operation {
@@ -417,7 +368,8 @@ impl Context {
         destination: Destination,
         then: Notify,
     ) {
-        let header = self.ask_for(peer, remote, len, destination, then);
+        let mut header = self.ask_for(peer, remote, len, destination, then);
+        header.message = self.next_message(peer);
         self.reply_packet(peer, &header, &[]);
     }
 }

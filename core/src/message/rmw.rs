@@ -121,13 +121,13 @@ impl Context {
             target_counter: 0,
             sequence,
         });
-        let mut header = Header::new(Kind::Rmw, self.next_message(target), args.remote);
+        let mut header = Header::new(Kind::Rmw, 0, args.remote);
         header.user_header = args.op as u16 + 16 * args.width as u16;
         header.extra = [args.operand, args.compare, id];
         if args.checked {
             header.flags |= CHECKED;
         }
-        self.send_packet(target, &header, &[], &[])
+        self.send_request(target, header, &[], id)
     }
 
     /// A peer's atomic on a variable of ours.

@@ -1,6 +1,7 @@
 //! What advances only when somebody makes progress: messages of several packets going out, rendezvous data coming in.
 
 use super::own::LAYOUT;
+use super::send::Head;
 use super::{Destination, Source, State};
 use crate::Context;
 use crate::completion::Notify;
@@ -33,6 +34,8 @@ pub(crate) struct Outgoing {
     pub(crate) origin: Notify,
     /// What `source` reads if the program's buffer has been given back: it lives as long as this does.
     pub(crate) copy: Option<Box<[u8]>>,
+    /// What the first packet says, as long as that has not been sent.
+    pub(crate) head: Option<Box<Head>>,
 }
 
 /// How far a message's packets got.
@@ -40,7 +43,9 @@ enum Pushed {
     All,
     TurnOver,
     NoRoom,
-    Failed(Error),
+    /// The peer is gone.
+    Lost(Error),
+    Refused(Status),
 }
 
 /// Rendezvous data on its way in.
@@ -72,12 +77,12 @@ impl Context {
     /// Advances everything that waits for progress. The lock is held.
     #[cold]
     pub(crate) fn advance(&self) {
-        // SAFETY: the lock is held; `send_deferred` calls nothing of the user's.
-        let state = unsafe { self.state() };
-        if !state.deferred.is_empty() {
-            self.send_deferred(state);
+        // SAFETY: the lock is held and the reference ends here, as below.
+        if !unsafe { self.state() }.deferred.is_empty() {
+            self.send_deferred();
         }
-        if !state.outgoing.is_empty() {
+        // SAFETY: as above.
+        if !unsafe { self.state() }.outgoing.is_empty() {
             self.advance_outgoing();
         }
         // SAFETY: as above.
@@ -119,6 +124,20 @@ impl Context {
         if !self.may_copy(source.len(), user_header, origin) {
             return None;
         }
+        // SAFETY: the caller's promise.
+        Some(unsafe { self.copy_out(peer, source, origin) })
+    }
+
+    /// Copies a message that is about to go out later, and tells whoever waits for its buffer.
+    ///
+    /// # Safety
+    /// The lock is held; the source's memory is valid.
+    pub(super) unsafe fn copy_out(
+        &self,
+        peer: PeerId,
+        source: &mut Source,
+        origin: &mut Notify,
+    ) -> Box<[u8]> {
         let mut copy = vec![0; source.len() as usize].into_boxed_slice();
         // SAFETY: the caller's promise.
         unsafe { source.read(0, &mut copy) };
@@ -126,7 +145,7 @@ impl Context {
         // SAFETY: the lock is held and the reference ends before anybody is told.
         unsafe { self.state() }.copies += 1;
         std::mem::take(origin).tell(self, peer, Ok(()));
-        Some(copy)
+        copy
     }
 
     fn advance_outgoing(&self) {
@@ -160,20 +179,17 @@ impl Context {
                 Pushed::All => {
                     // SAFETY: as above.
                     let state = unsafe { self.state() };
-                    state.copies -= usize::from(out.copy.is_some());
+                    state.forget(&out);
                     if let Some(origin) = state.loans.all_out(out.peer, out.message, out.origin) {
                         state.ended_sends += 1;
                         origin.tell(self, out.peer, Ok(()));
                     }
                 }
-                Pushed::Failed(error) => {
-                    // What of it is out need not be read again, now that it comes to nothing.
-                    self.settle_loans(out.peer, |loan| loan.message == out.message);
-                    // SAFETY: as above.
-                    let state = unsafe { self.state() };
-                    state.ended_sends += 1;
-                    state.copies -= usize::from(out.copy.is_some());
-                    out.origin.tell(self, out.peer, Err(error));
+                Pushed::Lost(error) => self.message_failed(out, error),
+                Pushed::Refused(status) => {
+                    let (peer, error) = (out.peer, self.link_failed(out.peer, status));
+                    self.message_failed(out, error);
+                    self.packet_refused(peer, status);
                 }
             }
         }
@@ -184,14 +200,32 @@ impl Context {
         }
     }
 
+    /// A message that is partly out will never be all out.
+    #[cold]
+    fn message_failed(&self, out: Outgoing, error: Error) {
+        // What of it is out need not be read again, now that it comes to nothing.
+        self.settle_loans(out.peer, |loan| loan.message == out.message);
+        // SAFETY: the lock is held and the reference ends before anybody is told.
+        let state = unsafe { self.state() };
+        state.ended_sends += 1;
+        state.forget(&out);
+        out.origin.tell(self, out.peer, Err(error));
+    }
+
     /// Sends packets of a message until it is out, its turn ends or there is no room.
     fn push_packets(&self, state: &mut State, out: &mut Outgoing) -> Pushed {
         let peer = out.peer;
         if state.peers[peer as usize].state == PeerState::Down {
-            return Pushed::Failed(state.peers[peer as usize].refusal(peer));
+            return Pushed::Lost(state.peers[peer as usize].refusal(peer));
         }
         if state.link_to(peer).is_none() {
-            return Pushed::Failed(state.peers[peer as usize].refusal(peer));
+            return Pushed::Lost(state.peers[peer as usize].refusal(peer));
+        }
+        // SAFETY: whoever started the message promised that its source is valid until it is told otherwise.
+        match unsafe { self.send_head(state, out) } {
+            Status::Done => {}
+            Status::Again => return Pushed::NoRoom,
+            other => return Pushed::Refused(other),
         }
         let most = (state.room_to(peer) - MAX_HEADER) as u64;
         let total = out.source.len();
@@ -227,7 +261,7 @@ impl Context {
             match status {
                 Status::Done => out.position += n,
                 Status::Again => return Pushed::NoRoom,
-                other => return Pushed::Failed(self.link_failed(peer, other)),
+                other => return Pushed::Refused(other),
             }
         }
         if out.position == total { Pushed::All } else { Pushed::TurnOver }
@@ -319,6 +353,14 @@ impl Context {
             }
         }));
         self.request_data(peer, remote + position, total - position, destination, then);
+    }
+}
+
+impl State {
+    /// A message is no longer among those on their way.
+    pub(super) fn forget(&mut self, out: &Outgoing) {
+        self.copies -= usize::from(out.copy.is_some());
+        self.heads -= usize::from(out.head.is_some());
     }
 }
 

@@ -62,14 +62,14 @@ pub enum SubmitError {
     /// The task was never added.
     #[error("task {0} is not a peer of this engine; add it first")]
     Unknown(u32),
-    /// The unit does not fit a datagram.
-    #[error("unit of {len} bytes is larger than the {max} that fit a datagram to task {peer}")]
+    /// The unit fits no datagram, whatever the path.
+    #[error("unit of {len} bytes for task {peer} is larger than the {max} that fit the largest datagram")]
     TooLarge {
         /// Whom it was for.
         peer: u32,
         /// Its size.
         len: usize,
-        /// What [`Engine::max_payload`] returns.
+        /// What would fit.
         max: usize,
     },
 }
@@ -198,7 +198,7 @@ impl<A: Authenticator> Engine<A> {
         Ok(())
     }
 
-    /// The largest unit (head and body) that a peer can be sent now.
+    /// The largest unit (head and body) that goes to a peer in one piece at present. Larger ones travel in parts, at more cost.
     #[must_use]
     pub fn max_payload(&self, peer: u32) -> Option<usize> {
         self.peer(peer).map(max_payload)
@@ -225,9 +225,9 @@ impl<A: Authenticator> Engine<A> {
             Body::Copy(bytes) => (bytes, External::default()),
             Body::External { buffer, offset, len } => (&[][..], External { buffer, offset, len }),
         };
-        let (len, max) = (head.len() + copied.len() + external.len as usize, max_payload(state));
-        if len > max {
-            return Err(SubmitError::TooLarge { peer, len, max });
+        let len = head.len() + copied.len() + external.len as usize;
+        if len > MAX_UNIT {
+            return Err(SubmitError::TooLarge { peer, len, max: MAX_UNIT });
         }
         let config = &self.shared.config;
         // Events that nobody has fetched hold memory like the units that they tell of.
@@ -473,6 +473,9 @@ impl<A: Authenticator> Engine<A> {
         self.index.get(task).map(|index| &self.peers[index as usize])
     }
 }
+
+/// The largest unit there can be.
+const MAX_UNIT: usize = MAX_DATAGRAM - HEADER_LEN - DATA_LEN;
 
 fn max_payload(peer: &Peer) -> usize {
     let smallest = peer.paths.iter().map(|path| path.max_datagram).min().unwrap_or(MIN_DATAGRAM);

@@ -1,16 +1,17 @@
-//! Units that no longer fit a datagram because the path MTU shrank: they travel in parts of a size that every
-//! path carries. The upper layer makes new units small enough; this is only for those already submitted.
+//! Units that don't fit a datagram: they travel in parts of a size that every path carries. The upper layer makes
+//! units small enough for the path as it knows it; this is for those that the path became too narrow for since.
 
 use super::draft::Draft;
 use super::lane::SendLane;
 use super::sent::Span;
-use super::wire::{self, MAX_PARTS, PART_HEADER_LEN, PART_LEN};
+use super::wire::{self, MAX_DATAGRAM, MAX_PARTS, PART_HEADER_LEN, PART_LEN};
 
 /// Units of one peer that travel in parts at the same time; as many can be put together.
 pub(super) const MAX_SPLITS: usize = 4;
 
 type Bits = [u64; 4];
 const _: () = assert!(MAX_PARTS <= 256);
+const _: () = assert!(MAX_DATAGRAM <= MAX_PARTS * PART_LEN);
 
 fn all(parts: usize) -> Bits {
     let mut bits = [0; 4];

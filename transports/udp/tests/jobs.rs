@@ -48,7 +48,7 @@ fn small_datagrams_and_large_ones_serve_as_well() {
 fn faults_of_all_kinds_are_mended() {
     for (tasks, scenario) in [(4, "mix 4"), (2, "flood 30000")] {
         for seed in 1..4 {
-            let chaos = format!("drop=0.05,dup=0.05,reorder=0.05,corrupt=0.01,seed={seed}");
+            let chaos = format!("drop=0.05,dup=0.05,reorder=0.05,corrupt=0.01,mtu=1400,seed={seed}");
             let done = job(tasks, scenario).env("LAPIS_CHAOS", &chaos).run().expect(0);
             assert_eq!(done.lines_with("ok task").len(), tasks as usize, "{done:?}");
             assert!(done.sum_of("resent ") > 0, "nothing was sent again, so there were no faults: {done:?}");
@@ -69,11 +69,42 @@ fn datagrams_that_a_path_is_too_narrow_for_are_sent_again_in_parts() {
 }
 
 #[test]
+fn nothing_is_lost_while_paths_become_narrow_and_there_is_no_room() {
+    for (tasks, scenario) in [(2, "answer 600"), (3, "answer 400"), (2, "mix 10")] {
+        for (seed, mtu) in [(1, 1400), (2, 600), (3, 4000)] {
+            let chaos = format!("mtu={mtu},again=0.05,seed={seed}");
+            for interrupts in [false, true] {
+                let job = job(tasks, scenario).env("LAPIS_CHAOS", &chaos);
+                let job = if interrupts { job.env("UDP_JOB_INTERRUPTS", "1") } else { job };
+                let done = job.run().expect(0);
+                assert_eq!(done.lines_with("ok task").len(), tasks as usize, "{chaos}: {done:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_handlers_answer_arrives_while_the_path_shrinks() {
+    let Some(net) = Net::make("as", 1) else { return skip() };
+    net.mtu(9000);
+    let mut running = Job::across(&net, "answer 4000").start();
+    let mut turns = 0;
+    while running.alive() && turns < 100 {
+        std::thread::sleep(Duration::from_millis(20));
+        net.mtu(if turns % 2 == 0 { 4000 } else { 9000 });
+        turns += 1;
+    }
+    let done = running.wait().expect(0);
+    assert_eq!(done.lines_with("ok task").len(), 2, "after {turns} changes: {done:?}");
+    assert!(turns > 1, "the job ended before anything changed");
+}
+
+#[test]
 fn lent_memory_is_left_alone_once_the_program_has_it_back() {
     let done = job(2, "lend 9").run().expect(0);
     assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
     for seed in 1..4 {
-        let chaos = format!("drop=0.03,dup=0.03,reorder=0.03,corrupt=0.01,seed={seed}");
+        let chaos = format!("drop=0.03,dup=0.03,reorder=0.03,corrupt=0.01,mtu=1400,seed={seed}");
         let done = job(2, "lend 9").env("LAPIS_CHAOS", &chaos).run().expect(0);
         assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
         assert!(done.sum_of("resent ") > 0, "nothing was sent again, so there were no faults: {done:?}");
@@ -98,7 +129,8 @@ fn strangers_and_replays_change_nothing() {
 fn a_purged_task_can_be_resumed() {
     let done = job(2, "purge").run().expect(0);
     assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
-    let done = job(2, "purge").env("LAPIS_CHAOS", "drop=0.1,dup=0.1,reorder=0.1,seed=5").run().expect(0);
+    let done =
+        job(2, "purge").env("LAPIS_CHAOS", "drop=0.1,dup=0.1,reorder=0.1,mtu=1400,seed=5").run().expect(0);
     assert_eq!(done.lines_with("ok task").len(), 2, "{done:?}");
 }
 
@@ -106,7 +138,8 @@ fn a_purged_task_can_be_resumed() {
 fn a_task_that_died_is_started_anew_and_the_others_go_on_with_it() {
     // With two tasks the kernel keeps strangers out, and a new process is one until the old one is purged.
     for (tasks, how) in [(3, "unaware"), (3, "aware"), (2, "aware")] {
-        for (interrupts, chaos) in [(false, ""), (true, ""), (false, "drop=0.05,dup=0.1,reorder=0.1,seed=3")]
+        for (interrupts, chaos) in
+            [(false, ""), (true, ""), (false, "drop=0.05,dup=0.1,reorder=0.1,mtu=1400,seed=3")]
         {
             let n = tasks.to_string();
             let mut job = Job::new().args(&["-n", &n, "--restart", "1"]).task(&format!("reborn {how}"));
@@ -140,7 +173,7 @@ fn barriers_survive_purges_and_teams_say_that_they_are_over() {
     for seed in 0..3 {
         let mut job = job(4, "teams");
         if seed > 0 {
-            job = job.env("LAPIS_CHAOS", &format!("drop=0.1,dup=0.1,reorder=0.1,seed={seed}"));
+            job = job.env("LAPIS_CHAOS", &format!("drop=0.1,dup=0.1,reorder=0.1,mtu=1400,seed={seed}"));
         }
         let done = job.run().expect(0);
         assert_eq!(done.lines_with("ok task").len(), 4, "{done:?}");

@@ -1,5 +1,6 @@
 //! Jobs over UDP for the tests: `udp_job -n 2 udp_job task mix 50` is launcher and task in one file.
 
+mod answer;
 mod attack;
 mod lend;
 mod restart;
@@ -26,6 +27,7 @@ fn main() -> std::process::ExitCode {
         "pingpong" => pingpong(number(3, 20_000)),
         "silence" => silence(number(3, 1)),
         "lend" => lend::run(number(3, 9)),
+        "answer" => answer::run(number(3, 1000)),
         "purge" => purge(),
         "unreachable" => unreachable(),
         "die" => die(),

@@ -1,0 +1,212 @@
+//! Messages that set out: how they are cut and numbered, and what becomes of them where there is no room.
+//!
+//! How much a message's first packet takes, and which number the message has, is decided anew with each attempt to send it.
+//! Both may have changed when a call has waited for room: the path may be narrower, and others may have sent meanwhile. So a
+//! call that fails has used up no number, which a fence would wait for in vain. What can't wait, because a handler
+//! sends it, is kept as a message, not as a packet, and cut when its turn comes.
+
+use super::{Outgoing, Source, State};
+use crate::Context;
+use crate::completion::Notify;
+use crate::error::Result;
+use crate::transport::{PeerId, Status};
+use crate::wire::{Header, Kind, MAX_HEADER};
+
+/// A message with data that packets are to carry.
+pub(super) struct Departure<'a> {
+    pub(super) target: PeerId,
+    /// As if one packet carried it; number, completion and lengths are filled in when it is sent.
+    pub(super) header: Header,
+    pub(super) user_header: &'a [u8],
+    pub(super) source: Source,
+    pub(super) origin: Notify,
+    pub(super) completion: Notify,
+}
+
+/// What a message says before its data.
+pub(crate) struct Head {
+    header: Header,
+    user_header: Box<[u8]>,
+}
+
+/// Whether a packet left, or was left to whoever makes progress.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Posted {
+    Sent,
+    NoRoom,
+}
+
+impl Context {
+    /// Sends a message with data, whatever its length. Returns as soon as it is on its way.
+    ///
+    /// # Errors
+    /// The peer is gone, or can't be reached. Nothing has been sent then.
+    ///
+    /// # Safety
+    /// The lock is held; the source's memory is valid until `origin` is told.
+    #[inline]
+    pub(super) unsafe fn send_message(&self, message: Departure<'_>) -> Result<()> {
+        let Departure { target, mut header, user_header, mut source, origin, completion } = message;
+        header.user_header = user_header.len() as u16;
+        let mut waited_for = 0;
+        if !completion.is_none() {
+            waited_for = self.expect_completion(target, completion)?;
+            header = header.with_completion(waited_for);
+        }
+        let mut first = 0;
+        let posted = self.post(target, |state, number| {
+            header.message = number;
+            first = state.cut_first(target, &mut header, &source);
+            // SAFETY: the source is valid by the caller's promise, and longer than what is cut from it.
+            unsafe { self.try_packet_of(state, target, &header, user_header, &mut source, 0, first) }
+        });
+        match posted {
+            Ok(Posted::Sent) if first == source.len() => {
+                // SAFETY: the lock is held and the reference ends here.
+                unsafe { self.state() }.ended_sends += 1;
+                origin.tell(self, target, Ok(()));
+                Ok(())
+            }
+            Ok(posted) => {
+                let head = || Box::new(Head { header, user_header: user_header.into() });
+                let head = (posted == Posted::NoRoom).then(head);
+                let rest = Outgoing {
+                    peer: target,
+                    source,
+                    position: if head.is_none() { first } else { 0 },
+                    message: header.message,
+                    answer_to: None,
+                    completion: waited_for,
+                    origin,
+                    copy: None,
+                    head,
+                };
+                // SAFETY: the caller's promise.
+                unsafe { self.send_rest(rest, first, user_header.len()) };
+                Ok(())
+            }
+            Err(e) => {
+                // SAFETY: as above.
+                unsafe { self.state() }.operations.remove(waited_for);
+                Err(e)
+            }
+        }
+    }
+
+    /// Leaves to whoever makes progress what of a message could not be sent at once. `first`: how much its first packet took, or
+    /// would have taken.
+    ///
+    /// # Safety
+    /// As for [`send_message`](Self::send_message).
+    #[cold]
+    unsafe fn send_rest(&self, mut rest: Outgoing, first: u64, user_header: usize) {
+        let (peer, len) = (rest.peer, rest.source.len());
+        let mut origin = std::mem::take(&mut rest.origin);
+        rest.copy = if rest.head.is_some() && first == len {
+            // Whoever sends so little finds the buffer free when the call returns.
+            // SAFETY: the caller's promise.
+            Some(unsafe { self.copy_out(peer, &mut rest.source, &mut origin) })
+        } else {
+            // SAFETY: as above.
+            unsafe { self.keep_copy(peer, &mut rest.source, user_header, &mut origin) }
+        };
+        rest.origin = origin;
+        // SAFETY: the lock is held and the reference ends here.
+        let state = unsafe { self.state() };
+        state.heads += usize::from(rest.head.is_some());
+        state.outgoing.push_back(rest);
+        self.advance();
+    }
+
+    /// Sends a packet without data that asks for something: `operation` waits for the answer, and is forgotten if nothing is sent.
+    ///
+    /// # Errors
+    /// As for [`send_message`](Self::send_message).
+    pub(super) fn send_request(
+        &self,
+        target: PeerId,
+        mut header: Header,
+        user_header: &[u8],
+        operation: u64,
+    ) -> Result<()> {
+        let posted = self.post(target, |state, number| {
+            header.message = number;
+            self.try_packet(state, target, &header, user_header, &[])
+        });
+        // SAFETY: the lock is held and the reference ends here.
+        let state = unsafe { self.state() };
+        match posted {
+            Ok(Posted::Sent) => Ok(()),
+            Ok(Posted::NoRoom) => {
+                state.defer(target, &header, user_header, &[]);
+                Ok(())
+            }
+            Err(e) => {
+                if let Some(operation) = state.operations.remove(operation) {
+                    state.peers[target as usize].answered.done(operation.sequence);
+                }
+                Err(e)
+            }
+        }
+    }
+
+    /// Tries to send the packet that `attempt` makes of a message's number until there is room for it, or, inside a handler, where
+    /// waiting is impossible, once: then the number is the message's, but the packet is still to be sent.
+    #[inline]
+    fn post(&self, target: PeerId, mut attempt: impl FnMut(&mut State, u32) -> Status) -> Result<Posted> {
+        loop {
+            // SAFETY: the lock is held; the reference ends before progress is made.
+            let state = unsafe { self.state() };
+            let number = state.peers[target as usize].next_message;
+            let posted = match attempt(state, number) {
+                Status::Done | Status::InProgress => Posted::Sent,
+                Status::Again if state.dispatching > 0 => Posted::NoRoom,
+                Status::Again => {
+                    self.wait_for_room(target)?;
+                    continue;
+                }
+                other => return Err(self.link_failed(target, other)),
+            };
+            state.peers[target as usize].next_message = number.wrapping_add(1);
+            return Ok(posted);
+        }
+    }
+
+    /// Sends the first packet of a message that had to wait.
+    ///
+    /// # Safety
+    /// The lock is held; the source's memory is valid.
+    pub(super) unsafe fn send_head(&self, state: &mut State, out: &mut Outgoing) -> Status {
+        let Some(head) = &mut out.head else { return Status::Done };
+        let n = state.cut_first(out.peer, &mut head.header, &out.source);
+        // SAFETY: the caller's promise.
+        let status = unsafe {
+            let Head { header, user_header } = &**head;
+            self.try_packet_of(state, out.peer, header, user_header, &mut out.source, 0, n)
+        };
+        if status == Status::Done {
+            out.position = n;
+            out.head = None;
+            state.heads -= 1;
+        }
+        status
+    }
+}
+
+impl State {
+    /// How many bytes of a message its first packet takes, as the way to its target is now; the header says whether others follow.
+    #[inline]
+    fn cut_first(&self, peer: PeerId, header: &mut Header, source: &Source) -> u64 {
+        let room = self.room_to(peer).saturating_sub(MAX_HEADER + usize::from(header.user_header)) as u64;
+        let len = source.len();
+        let whole = len <= room;
+        header.total = len;
+        header.kind = match (header.kind, whole) {
+            (Kind::Am | Kind::AmFirst, true) => Kind::Am,
+            (Kind::Am | Kind::AmFirst, false) => Kind::AmFirst,
+            (_, true) => Kind::Put,
+            (_, false) => Kind::PutFirst,
+        };
+        if whole { len } else { self.first_part(peer, source, room) }
+    }
+}
