@@ -43,6 +43,12 @@ module lapi
   ! Kind. Reserved for a status that future versions return.
   integer, parameter :: LAPI_STATUS_T = 4
 
+  ! Kind. A remote context of later releases of LAPI. Opaque; no call takes one here.
+  integer, parameter :: LAPI_USER_CXT_T = 4
+
+  ! Kind. What later releases of LAPI describe a remote context with. Opaque; no call takes one here.
+  integer, parameter :: LAPI_REMOTE_CXT_T = 8
+
   ! Kind. For debugging only; set it to NULL.
   integer, parameter :: LAPI_USR_FCALL_T = 8
 
@@ -55,10 +61,10 @@ module lapi
   ! The longest message: 0x7fffffff bytes in 32-bit tasks, 0x7fffffffffffffff in 64-bit tasks.
   integer(LAPI_LONG_TYPE), parameter :: LAPI_MAX_MSG_SZ = HUGE(0_LAPI_LONG_TYPE)
   integer, parameter :: LAPI_MAX_ERR_STRING = 160 ! The size of the buffer that LAPI_Msg_string fills.
-  integer, parameter :: MAX_NODES = 2048 ! The most nodes that a job can have.
-  integer, parameter :: MAX_TASKS = 16384 ! The most tasks that a job can have.
-  integer, parameter :: MAX_SHM_TASKS = 128 ! The most tasks of a node that can share memory.
-  integer, parameter :: MAX_SLOTS_PER_TASK = 128 ! The most shared memory slots that a task can have.
+  integer, parameter :: LAPI_MAX_NODES = 2048 ! The most nodes that a job can have.
+  integer, parameter :: LAPI_MAX_TASKS = 16384 ! The most tasks that a job can have.
+  integer, parameter :: LAPI_MAX_SHM_TASKS = 128 ! The most tasks of a node that can share memory.
+  integer, parameter :: LAPI_MAX_SLOTS_PER_TASK = 128 ! The most shared memory slots that a task can have.
 
   !
   ! Return codes
@@ -534,8 +540,11 @@ module lapi
   integer, parameter :: FETCH_AND_OR = 1 ! bitwise or
   integer, parameter :: SWAP = 2 ! replace
   integer, parameter :: COMPARE_AND_SWAP = 3 ! replace the variable by in_val[1] if it equals in_val[0]
-  integer, parameter :: USE_TGT_VEC_TYPE = 1 ! Directive: tgt_vec is a lapi_vec_t *, not a lapi_lvec_t *.
-  integer, parameter :: BUFFER_BOTH_CONTIGUOUS = 2 ! Directive: the data are contiguous on both sides, whatever the DGSP says.
+
+  ! Kind. Directives of a transfer: values of the fields named flags, beside the hints below.
+  integer, parameter :: LAPI_XFER_FLAGS_T = 4
+  integer, parameter :: USE_TGT_VEC_TYPE = 1 ! tgt_vec is a lapi_vec_t *, not a lapi_lvec_t *
+  integer, parameter :: BUFFER_BOTH_CONTIGUOUS = 2 ! the data are contiguous on both sides, whatever the DGSP says
   integer, parameter :: LAPI_NOT_USE_BULK_XFER = 4 ! Hint: no bulk transfer. Wins over LAPI_USE_BULK_XFER.
   integer, parameter :: LAPI_USE_BULK_XFER = 8 ! Hint: bulk transfer.
 

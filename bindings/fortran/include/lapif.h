@@ -43,6 +43,14 @@
 ! Kind. Reserved for a status that future versions return.
       INTEGER, PARAMETER :: LAPI_STATUS_T = 4
 
+! Kind. A remote context of later releases of LAPI. Opaque; no call
+! takes one here.
+      INTEGER, PARAMETER :: LAPI_USER_CXT_T = 4
+
+! Kind. What later releases of LAPI describe a remote context with.
+! Opaque; no call takes one here.
+      INTEGER, PARAMETER :: LAPI_REMOTE_CXT_T = 8
+
 ! Kind. For debugging only; set it to NULL.
       INTEGER, PARAMETER :: LAPI_USR_FCALL_T = 8
 
@@ -64,13 +72,13 @@
 ! The size of the buffer that LAPI_Msg_string fills.
       INTEGER, PARAMETER :: LAPI_MAX_ERR_STRING = 160
 ! The most nodes that a job can have.
-      INTEGER, PARAMETER :: MAX_NODES = 2048
+      INTEGER, PARAMETER :: LAPI_MAX_NODES = 2048
 ! The most tasks that a job can have.
-      INTEGER, PARAMETER :: MAX_TASKS = 16384
+      INTEGER, PARAMETER :: LAPI_MAX_TASKS = 16384
 ! The most tasks of a node that can share memory.
-      INTEGER, PARAMETER :: MAX_SHM_TASKS = 128
+      INTEGER, PARAMETER :: LAPI_MAX_SHM_TASKS = 128
 ! The most shared memory slots that a task can have.
-      INTEGER, PARAMETER :: MAX_SLOTS_PER_TASK = 128
+      INTEGER, PARAMETER :: LAPI_MAX_SLOTS_PER_TASK = 128
 
 !
 ! Return codes
@@ -875,10 +883,13 @@
       INTEGER, PARAMETER :: SWAP = 2
 ! replace the variable by in_val[1] if it equals in_val[0]
       INTEGER, PARAMETER :: COMPARE_AND_SWAP = 3
-! Directive: tgt_vec is a lapi_vec_t *, not a lapi_lvec_t *.
+
+! Kind. Directives of a transfer: values of the fields named flags,
+! beside the hints below.
+      INTEGER, PARAMETER :: LAPI_XFER_FLAGS_T = 4
+! tgt_vec is a lapi_vec_t *, not a lapi_lvec_t *
       INTEGER, PARAMETER :: USE_TGT_VEC_TYPE = 1
-! Directive: the data are contiguous on both sides, whatever the DGSP
-! says.
+! the data are contiguous on both sides, whatever the DGSP says
       INTEGER, PARAMETER :: BUFFER_BOTH_CONTIGUOUS = 2
 ! Hint: no bulk transfer. Wins over LAPI_USE_BULK_XFER.
       INTEGER, PARAMETER :: LAPI_NOT_USE_BULK_XFER = 4

@@ -35,6 +35,13 @@ fn fortran_and_c_agree_on_every_size_offset_and_constant() {
     }
 }
 
+#[test]
+fn programs_may_use_plain_words_themselves() {
+    for style in styles() {
+        checked(&mut Command::new(compile(&source("programs/own_words.inc"), style)));
+    }
+}
+
 //= LAPI Guide, table 10
 //= type=test
 #[test]

@@ -40,6 +40,12 @@ typedef ulong lapi_msglen_t;
 /* Reserved for a status that future versions return. */
 typedef int lapi_status_t;
 
+/* A remote context of later releases of LAPI. Opaque; no call takes one here. */
+typedef uint lapi_user_cxt_t;
+
+/* What later releases of LAPI describe a remote context with. Opaque; no call takes one here. */
+typedef lapi_long_t lapi_remote_cxt_t;
+
 /* For debugging only; set it to NULL. */
 typedef void *lapi_usr_fcall_t;
 
@@ -54,26 +60,10 @@ typedef struct {
 #define LAPI_MAX_MSG_SZ (~0ul >> 1)
 #define LAPI_MAX_ERR_STRING        160 /* The size of the buffer that LAPI_Msg_string fills. */
 #define LAPI_ADDR_NULL             ((void *)0) /* What Fortran programs pass where C programs pass NULL. */
-
-/* The most nodes that a job can have. */
-#ifndef MAX_NODES
-#define MAX_NODES 2048
-#endif
-
-/* The most tasks that a job can have. */
-#ifndef MAX_TASKS
-#define MAX_TASKS 16384
-#endif
-
-/* The most tasks of a node that can share memory. */
-#ifndef MAX_SHM_TASKS
-#define MAX_SHM_TASKS 128
-#endif
-
-/* The most shared memory slots that a task can have. */
-#ifndef MAX_SLOTS_PER_TASK
-#define MAX_SLOTS_PER_TASK 128
-#endif
+#define LAPI_MAX_NODES             2048 /* The most nodes that a job can have. */
+#define LAPI_MAX_TASKS             16384 /* The most tasks that a job can have. */
+#define LAPI_MAX_SHM_TASKS         128 /* The most tasks of a node that can share memory. */
+#define LAPI_MAX_SLOTS_PER_TASK    128 /* The most shared memory slots that a task can have. */
 
 /*
  * Return codes
@@ -571,9 +561,12 @@ typedef enum {
     COMPARE_AND_SWAP = 3  /* replace the variable by in_val[1] if it equals in_val[0] */
 } RMW_ops_t, Rmw_ops_t;
 
-#define USE_TGT_VEC_TYPE           0x1 /* Directive: tgt_vec is a lapi_vec_t *, not a lapi_lvec_t *. */
-/* Directive: the data are contiguous on both sides, whatever the DGSP says. */
-#define BUFFER_BOTH_CONTIGUOUS 0x2
+/* Directives of a transfer: values of the fields named flags, beside the hints below. */
+typedef enum {
+    USE_TGT_VEC_TYPE = 1,       /* tgt_vec is a lapi_vec_t *, not a lapi_lvec_t * */
+    BUFFER_BOTH_CONTIGUOUS = 2  /* the data are contiguous on both sides, whatever the DGSP says */
+} lapi_xfer_flags_t;
+
 #define LAPI_NOT_USE_BULK_XFER     0x4 /* Hint: no bulk transfer. Wins over LAPI_USE_BULK_XFER. */
 #define LAPI_USE_BULK_XFER         0x8 /* Hint: bulk transfer. */
 

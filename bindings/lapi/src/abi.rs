@@ -19,6 +19,12 @@ pub type lapi_msglen_t = c_ulong;
 /// Reserved for a status that future versions return.
 pub type lapi_status_t = c_int;
 
+/// A remote context of later releases of LAPI. Opaque; no call takes one here.
+pub type lapi_user_cxt_t = c_uint;
+
+/// What later releases of LAPI describe a remote context with. Opaque; no call takes one here.
+pub type lapi_remote_cxt_t = lapi_long_t;
+
 /// For debugging only; set it to NULL.
 pub type lapi_usr_fcall_t = *mut c_void;
 
@@ -41,16 +47,16 @@ pub const LAPI_MAX_MSG_SZ: c_ulong = c_ulong::MAX >> 1;
 pub const LAPI_MAX_ERR_STRING: c_int = 160;
 
 /// The most nodes that a job can have.
-pub const MAX_NODES: c_int = 2048;
+pub const LAPI_MAX_NODES: c_int = 2048;
 
 /// The most tasks that a job can have.
-pub const MAX_TASKS: c_int = 16384;
+pub const LAPI_MAX_TASKS: c_int = 16384;
 
 /// The most tasks of a node that can share memory.
-pub const MAX_SHM_TASKS: c_int = 128;
+pub const LAPI_MAX_SHM_TASKS: c_int = 128;
 
 /// The most shared memory slots that a task can have.
-pub const MAX_SLOTS_PER_TASK: c_int = 128;
+pub const LAPI_MAX_SLOTS_PER_TASK: c_int = 128;
 
 /// The call completed successfully.
 pub const LAPI_SUCCESS: c_int = 0;
@@ -838,11 +844,12 @@ pub const SWAP: RMW_ops_t = 2;
 /// [`RMW_ops_t`]: replace the variable by in_val\[1\] if it equals in_val\[0\].
 pub const COMPARE_AND_SWAP: RMW_ops_t = 3;
 
-/// Directive: tgt_vec is a lapi_vec_t *, not a lapi_lvec_t *.
-pub const USE_TGT_VEC_TYPE: c_int = 0x1;
-
-/// Directive: the data are contiguous on both sides, whatever the DGSP says.
-pub const BUFFER_BOTH_CONTIGUOUS: c_int = 0x2;
+/// Directives of a transfer: values of the fields named flags, beside the hints below.
+pub type lapi_xfer_flags_t = c_int;
+/// [`lapi_xfer_flags_t`]: tgt_vec is a lapi_vec_t *, not a lapi_lvec_t *.
+pub const USE_TGT_VEC_TYPE: lapi_xfer_flags_t = 1;
+/// [`lapi_xfer_flags_t`]: the data are contiguous on both sides, whatever the DGSP says.
+pub const BUFFER_BOTH_CONTIGUOUS: lapi_xfer_flags_t = 2;
 
 /// Hint: no bulk transfer. Wins over LAPI_USE_BULK_XFER.
 pub const LAPI_NOT_USE_BULK_XFER: c_int = 0x4;

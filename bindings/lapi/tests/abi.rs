@@ -67,6 +67,21 @@ fn every_standard_of_c_and_cxx_accepts_the_header() {
 }
 
 #[test]
+fn programs_may_use_plain_words_themselves() {
+    let source = Path::new(BINDING).join("tests/c/own_words.c");
+    for own in ["-DDEFINES", "-UDEFINES"] {
+        compile("cc", &["-c", "-std=gnu89", own], &source, &scratch(&format!("words{own}.o")));
+        compile("c++", &["-c", "-x", "c++", "-std=c++98", own], &source, &scratch(&format!("words{own}.oo")));
+    }
+    let text = std::fs::read_to_string(Path::new(BINDING).join("include/lapi.h")).expect("the header");
+    let macros = text.lines().filter_map(|line| line.strip_prefix("#define ")).collect::<Vec<_>>();
+    assert!(macros.len() > 100, "{macros:?}");
+    for name in macros {
+        assert!(name.starts_with("LAPI_"), "{name} is a macro that programs may use as a word of their own");
+    }
+}
+
+#[test]
 fn programs_of_the_guides_kind_compile() {
     let source = Path::new(BINDING).join("tests/c/casts.c");
     for standard in ["-std=gnu89", "-std=gnu99", "-std=gnu17"] {

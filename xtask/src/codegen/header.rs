@@ -53,7 +53,7 @@ pub(super) fn generate(sections: &[Section]) -> Result<String> {
 }
 
 fn is_short(item: &Item) -> bool {
-    matches!(item, Item::Define(define) if !define.guard)
+    matches!(item, Item::Define(_))
 }
 
 fn declare(out: &mut String, item: &Item) -> Result<()> {
@@ -85,10 +85,6 @@ fn typedef(out: &mut String, item: &Typedef) -> std::fmt::Result {
 
 fn define(out: &mut String, item: &Define) -> std::fmt::Result {
     let value = item.c.as_deref().or(item.value.as_deref()).unwrap_or_default();
-    if item.guard {
-        comment(out, &item.doc)?;
-        return writeln!(out, "#ifndef {0}\n#define {0} {value}\n#endif", item.name);
-    }
     if item.doc.len() + item.name.len() + value.len() > 90 {
         comment(out, &item.doc)?;
         return writeln!(out, "#define {} {value}", item.name);

@@ -48,8 +48,6 @@ pub(super) struct Define {
     pub(super) c: Option<String>,
     #[serde(default = "c_int")]
     pub(super) rust: String,
-    #[serde(default)]
-    pub(super) guard: bool,
     pub(super) doc: String,
 }
 

@@ -11,6 +11,8 @@ int main(void)
     SHOW("sizeof lapi_long_t", sizeof(lapi_long_t));
     SHOW("sizeof lapi_msglen_t", sizeof(lapi_msglen_t));
     SHOW("sizeof lapi_status_t", sizeof(lapi_status_t));
+    SHOW("sizeof lapi_user_cxt_t", sizeof(lapi_user_cxt_t));
+    SHOW("sizeof lapi_remote_cxt_t", sizeof(lapi_remote_cxt_t));
     SHOW("sizeof lapi_usr_fcall_t", sizeof(lapi_usr_fcall_t));
     SHOW("sizeof lapi_cntr_t", sizeof(lapi_cntr_t));
     SHOW("alignof lapi_cntr_t", __alignof__(lapi_cntr_t));
@@ -19,10 +21,10 @@ int main(void)
     SHOW("offsetof lapi_cntr_t.reserved", offsetof(lapi_cntr_t, reserved));
     SHOW("constant LAPI_MAX_MSG_SZ", LAPI_MAX_MSG_SZ);
     SHOW("constant LAPI_MAX_ERR_STRING", LAPI_MAX_ERR_STRING);
-    SHOW("constant MAX_NODES", MAX_NODES);
-    SHOW("constant MAX_TASKS", MAX_TASKS);
-    SHOW("constant MAX_SHM_TASKS", MAX_SHM_TASKS);
-    SHOW("constant MAX_SLOTS_PER_TASK", MAX_SLOTS_PER_TASK);
+    SHOW("constant LAPI_MAX_NODES", LAPI_MAX_NODES);
+    SHOW("constant LAPI_MAX_TASKS", LAPI_MAX_TASKS);
+    SHOW("constant LAPI_MAX_SHM_TASKS", LAPI_MAX_SHM_TASKS);
+    SHOW("constant LAPI_MAX_SLOTS_PER_TASK", LAPI_MAX_SLOTS_PER_TASK);
     SHOW("constant LAPI_SUCCESS", LAPI_SUCCESS);
     SHOW("constant LAPI_ERR_UNKNOWN", LAPI_ERR_UNKNOWN);
     SHOW("constant LAPI_ERR_ALL_HNDL_IN_USE", LAPI_ERR_ALL_HNDL_IN_USE);
@@ -364,6 +366,7 @@ int main(void)
     SHOW("constant FETCH_AND_OR", FETCH_AND_OR);
     SHOW("constant SWAP", SWAP);
     SHOW("constant COMPARE_AND_SWAP", COMPARE_AND_SWAP);
+    SHOW("sizeof lapi_xfer_flags_t", sizeof(lapi_xfer_flags_t));
     SHOW("constant USE_TGT_VEC_TYPE", USE_TGT_VEC_TYPE);
     SHOW("constant BUFFER_BOTH_CONTIGUOUS", BUFFER_BOTH_CONTIGUOUS);
     SHOW("constant LAPI_NOT_USE_BULK_XFER", LAPI_NOT_USE_BULK_XFER);
