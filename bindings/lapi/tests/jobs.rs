@@ -171,6 +171,17 @@ fn initialization_gives_the_guides_codes() {
     by_hand(&program, LAPI_ERR_NO_NETSTR_SET, &[], &[&two[..], &[("MP_EUILIB", "us")]].concat());
     by_hand(&program, LAPI_ERR_NO_UDP_HNDLR, &["extend"], &two);
     by_hand(&program, LAPI_ERR_USER_UDP_HNDLR_FAIL, &["extend", "handler"], &two);
+    // A task alone is told the same, whether the environment says that it is alone or nothing at all.
+    for one in [&[][..], &[("MP_PROCS", "1"), ("MP_CHILD", "0")]] {
+        by_hand(&program, LAPI_ERR_NO_UDP_HNDLR, &["extend"], one);
+        by_hand(&program, LAPI_ERR_USER_UDP_HNDLR_FAIL, &["extend", "handler"], one);
+    }
+    // Lengths that lead out of the list: fewer than none, more than there can be instances for, no multiple of the tasks.
+    for len in ["list=-2", "list=2147483646", "list=1", "list=18"] {
+        by_hand(&program, LAPI_ERR_UDP_PORT_INFO, &["extend", len], &two);
+    }
+    by_hand(&program, LAPI_ERR_SET_VAL, &["instance=17"], &[]);
+    by_hand(&program, LAPI_SUCCESS, &["instance=16"], &[]);
     let wide = ("MP_LAPI_INET_ADDR", "@1:[::1],lo");
     by_hand(&program, LAPI_ERR_UDP_PORT_INFO, &["extend", "handler"], &[&two[..], &[wide]].concat());
     by_hand(&program, LAPI_ERR_UDP_PKT_SZ, &[], &[("MP_UDP_PACKET_SIZE", "7")]);
@@ -226,11 +237,37 @@ fn levels_of_information() {
     assert_eq!(quiet.stderr(), "");
     let version = format!("Lapis {}", env!("CARGO_PKG_VERSION"));
     assert!(Job::of(1).env("MP_INFOLEVEL", "2").run(&program).success().stderr().contains(&version));
+    let stamped = Job::of(1).env("MP_INFOLEVEL", "2").run(&program).success().stderr();
+    assert_eq!(build_time(&stamped).map(|time| time.len()), Some("2026-01-02 03:04:05".len()), "{stamped}");
     assert!(!Job::of(1).env("MP_INFOLEVEL", "1").run(&program).success().stderr().contains(&version));
     assert!(Job::of(1).env("MP_LAPI_TRACE_LEVEL", "3").run(&program).success().stderr().contains("INFO"));
     let filtered = Job::of(1).env("LAPIS_LOG", "off,lapis::loader=info").env("MP_LAPI_TRACE_LEVEL", "5");
     let text = filtered.run(&program).success().stderr();
     assert!(text.contains("lapis::loader") && !text.contains("TRACE"), "{text}");
+}
+
+/// When the library was built, by its own account.
+fn build_time(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("built ")?;
+    let (time, _) = rest.split_once(" UTC)")?;
+    time.chars().all(|c| c.is_ascii_digit() || "-: ".contains(c)).then_some(time)
+}
+
+/// Two contexts each, and one line of the job.
+//= LAPI Guide, table 39, MP_MSG_API is to be set
+//= type=test
+#[test]
+fn a_missing_message_api_is_told_once() {
+    let program = compile(&[source("programs/lifecycle.c")], &[]);
+    let said = |level: &str, api: Option<&str>| {
+        let mut command = Command::new(&program);
+        command.env("LAPIS_TRANSPORT_PATH", artifacts()).env("MP_INFOLEVEL", level).env_remove("MP_MSG_API");
+        command.envs(api.map(|api| ("MP_MSG_API", api)));
+        let output = command.output().expect("the program was just built");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).matches("MP_MSG_API is not set").count()
+    };
+    assert_eq!((said("0", None), said("1", None), said("1", Some("lapi"))), (0, 1, 0));
 }
 
 //= LAPI Guide, table 33, attention messages

@@ -137,6 +137,19 @@ pub enum Error {
         max: usize,
     },
 
+    /// The instance that is asked for can't be had, though others may be free.
+    #[error(
+        "instance {wanted} is asked for and {why}: ask for a free one of 1 to {max}, or 0 for the next free one"
+    )]
+    InstanceRefused {
+        /// The instance's number.
+        wanted: u32,
+        /// How many there may be.
+        max: usize,
+        /// What speaks against it.
+        why: &'static str,
+    },
+
     /// The handle belongs to the parent of this process.
     #[error(
         "this process ({child}) was forked from the one that initialized the context ({parent}): initialize anew"
@@ -404,6 +417,7 @@ impl Error {
             Self::UhdrMisaligned { .. } => LapiCode::ERR_HDR_LEN,
             Self::HandleInvalid { .. } | Self::ForkedChild { .. } => LapiCode::ERR_HNDL_INVALID,
             Self::AllHandlesInUse { .. } => LapiCode::ERR_ALL_HNDL_IN_USE,
+            Self::InstanceRefused { .. } => LapiCode::ERR_SET_VAL,
             Self::Config(error) => error.code(),
             Self::MissingVariable { .. } => LapiCode::ERR_NO_ENV_VAR,
             Self::TransportNotFound { .. } | Self::TransportRefused { .. } => LapiCode::ERR_CSS_LOAD_FAILED,

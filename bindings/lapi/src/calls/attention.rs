@@ -16,6 +16,7 @@ use lapis_core::{Context, error};
 use std::collections::BTreeSet;
 use std::ffi::c_int;
 use std::io::Write;
+use std::sync::Once;
 
 /// Tasks that were reported for their silence.
 pub(crate) type Silent = Mutex<BTreeSet<u32>>;
@@ -35,6 +36,7 @@ fn say(context: &Context, number: c_int, detail: &str) {
 pub(super) fn at_init(instance: &Instance, config: &Config) {
     let (context, level) = (&instance.context, *config.infolevel.get());
     if level >= 1 {
+        without_msg_api(context, config);
         without_effect(context, config);
         shared_memory(context, config);
         failover(context, config);
@@ -59,6 +61,18 @@ fn without_effect(context: &Context, config: &Config) {
     {
         let name = listed.variable.name;
         eprintln!("{name}={value} has no effect: Linux has no adapter windows; MP_LAPI_INET_ADDR leads UDP");
+    }
+}
+
+/// LAPI of old did not start without MP_MSG_API. Nothing depends on it here, so that a missing one is worth a line to those who
+/// want the program to run there, too: one for the job, however many contexts its tasks have.
+//= LAPI Guide, table 39, MP_MSG_API is to be set
+fn without_msg_api(context: &Context, config: &Config) {
+    static ONCE: Once = Once::new();
+    if context.task() == 0 && config.msg_api.get().is_none() {
+        ONCE.call_once(|| {
+            eprintln!("MP_MSG_API is not set: this LAPI starts without, others need lapi, or lapi,mpi");
+        });
     }
 }
 

@@ -61,11 +61,10 @@ impl Watches {
     }
 
     /// # Safety
-    /// `list` and `status` have `count` entries; `status` lives as long as the counter is watched.
-    unsafe fn watch(&self, counter: &Counter, list: *const c_uint, status: *mut c_int, count: usize) {
+    /// `status` has as many entries as `list` and lives as long as the counter is watched.
+    unsafe fn watch(&self, counter: &Counter, list: &[u32], status: *mut c_int) {
         let mut inner = lock(&self.inner);
-        // SAFETY: the caller's promise.
-        let tasks = unsafe { std::slice::from_raw_parts(list, count) }.to_vec();
+        let tasks = list.to_vec();
         for (at, task) in tasks.iter().enumerate() {
             //= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_INITIAL and LAPI_MSG_INVALID
             let state = if inner.purged.contains(task) { LAPI_MSG_INVALID } else { LAPI_MSG_INITIAL };
@@ -109,14 +108,39 @@ pub(crate) unsafe extern "C" fn setcntr_wstatus(
         if !dest_list.is_null() && dest_status.is_null() {
             return Err(LAPI_ERR_RET_PTR_NULL);
         }
+        let list = if dest_list.is_null() {
+            &[][..]
+        } else {
+            let count = destinations(num_dest, instance.context.tasks())?;
+            // SAFETY: not null; by the guide, it has num_dest entries.
+            unsafe { std::slice::from_raw_parts(dest_list, count) }
+        };
+        if list.iter().any(|task| *task >= instance.context.tasks()) {
+            return Err(LAPI_ERR_TGT);
+        }
         counter.set(0);
         instance.watches.forget(counter);
-        if !dest_list.is_null() && num_dest > 0 {
+        if !list.is_empty() {
             // SAFETY: by the guide, both arrays have num_dest entries.
-            unsafe { instance.watches.watch(counter, dest_list, dest_status, num_dest as usize) };
+            unsafe { instance.watches.watch(counter, list, dest_status) };
         }
         Ok(())
     })
+}
+
+/// How long a list of destinations is. No list is longer than the job: whoever says so has lost count, and reading on would lead
+/// out of the array.
+fn destinations(num_dest: c_int, tasks: u32) -> Outcome<usize> {
+    match u32::try_from(num_dest) {
+        Ok(count) if count <= tasks => Ok(count as usize),
+        _ => {
+            tracing::warn!(
+                target: "lapis::call",
+                "LAPI_Setcntr_wstatus: num_dest is {num_dest}; a list of destinations has 0 to {tasks} entries, one for each task"
+            );
+            Err(LAPI_ERR_TGT)
+        }
+    }
 }
 
 //= LAPI Guide, LAPI_Nopoll_wait, waits without polling
@@ -139,7 +163,7 @@ pub(crate) unsafe extern "C" fn nopoll_wait(
             counter.end_wait();
             return Err(LAPI_ERR_MULTIPLE_WAITERS);
         }
-        let outcome = wait(instance, counter, val);
+        let outcome = wait(&instance, counter, val);
         counter.end_wait();
         let left = match outcome {
             Ok(()) => counter.subtract(val),

@@ -7,6 +7,9 @@ use lapis_core::Error;
 use lapis_core::config::{Config, Instances, UseShm};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 
+/// Network instances that a task can have: more are not looked for.
+const MAX_PATHS: i64 = 8;
+
 /// Where each task receives datagrams, one address for each network instance; empty if the program doesn't tell.
 pub(super) type Addresses = Vec<Vec<SocketAddr>>;
 
@@ -24,11 +27,12 @@ pub(super) unsafe fn addresses(
     info: &lapi_info_t,
     config: &Config,
 ) -> Outcome<Addresses> {
-    let (Some(tasks), Some(task)) = (*config.procs.get(), *config.child.get()) else { return Ok(Vec::new()) };
+    // A task that nothing is said about is a job of its own.
+    let (tasks, task) = (config.procs.get().unwrap_or(1), config.child.get().unwrap_or(0));
     let by_hand = std::env::var_os("LAPIS_KVS").is_none();
     // SAFETY: the caller's promise.
     let Some(extend) = (unsafe { info.add_info.as_ref() }) else { return Ok(Vec::new()) };
-    if !by_hand || tasks < 2 || *config.use_shm.get() == UseShm::Only {
+    if !by_hand || task >= tasks || *config.use_shm.get() == UseShm::Only {
         return Ok(Vec::new());
     }
     let mut all: Addresses = vec![Vec::new(); tasks as usize];
@@ -63,15 +67,19 @@ pub(super) unsafe fn addresses(
             take(&list, Some(own));
         }
     } else if !extend.add_udp_addrs.is_null() {
-        let given = if extend.num_udp_addr > 0 { extend.num_udp_addr as usize } else { tasks as usize };
-        // SAFETY: the caller's promise.
-        let list = unsafe { std::slice::from_raw_parts(extend.add_udp_addrs, given) };
-        let (lists, rest) = (list.chunks_exact(tasks as usize), given % tasks as usize);
-        if rest != 0 {
-            tracing::error!(target: "lapis::init", "LAPI_Init: the list of UDP addresses has {given} entries for {tasks} tasks");
+        let given = if extend.num_udp_addr == 0 { i64::from(tasks) } else { extend.num_udp_addr.into() };
+        let whole = given % i64::from(tasks) == 0;
+        // Before the list is read: a wrong number leads out of it.
+        if given < 0 || !whole || given / i64::from(tasks) > MAX_PATHS {
+            tracing::error!(
+                target: "lapis::init",
+                "LAPI_Init: num_udp_addr is {given}; {tasks} tasks have {tasks} addresses for each of 1 to {MAX_PATHS} instances"
+            );
             return Err(LAPI_ERR_UDP_PORT_INFO);
         }
-        lists.for_each(|list| take(list, None));
+        // SAFETY: the caller's promise.
+        let list = unsafe { std::slice::from_raw_parts(extend.add_udp_addrs, given as usize) };
+        list.chunks_exact(tasks as usize).for_each(|list| take(list, None));
     } else {
         //= LAPI Guide, LAPI_Init, LAPI_ERR_NO_UDP_HNDLR
         return Err(LAPI_ERR_NO_UDP_HNDLR);
@@ -102,7 +110,7 @@ fn local_addresses(config: &Config) -> Outcome<Vec<Ipv4Addr>> {
         return list.0.iter().map(four).collect();
     }
     let count = match config.instances.get() {
-        Some(Instances::Count(count)) => (*count).clamp(1, 8) as usize,
+        Some(Instances::Count(count)) => (*count).clamp(1, MAX_PATHS as u32) as usize,
         _ => 1,
     };
     Ok(vec![outward().unwrap_or(Ipv4Addr::LOCALHOST); count])

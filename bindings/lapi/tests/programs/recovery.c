@@ -13,6 +13,7 @@
 //= LAPI Guide, LAPI_Resume_totask, takes up communication again
 //= type=test
 #include "check.h"
+#include <limits.h>
 #include <pthread.h>
 
 static lapi_cntr_t tgt, plain;
@@ -40,6 +41,18 @@ int main(void)
     }
     uint list[3] = {1, 2, 3};
     int status[3] = {-1, -1, -1}, left = -1;
+    /* Counts that lead out of the arrays, and tasks that there are none of, change nothing. */
+    OK(LAPI_Setcntr(hndl, &plain, 7));
+    GIVES(LAPI_ERR_TGT, LAPI_Setcntr_wstatus(hndl, &plain, -1, list, status));
+    GIVES(LAPI_ERR_TGT, LAPI_Setcntr_wstatus(hndl, &plain, INT_MAX, list, status));
+    GIVES(LAPI_ERR_TGT, LAPI_Setcntr_wstatus(hndl, &plain, tasks + 1, list, status));
+    list[2] = tasks;
+    GIVES(LAPI_ERR_TGT, LAPI_Setcntr_wstatus(hndl, &plain, 3, list, status));
+    list[2] = 3;
+    CHECK(value_of(&plain) == 7 && status[0] == -1 && status[1] == -1 && status[2] == -1);
+    OK(LAPI_Setcntr_wstatus(hndl, &plain, INT_MAX, NULL, NULL));
+    OK(LAPI_Setcntr_wstatus(hndl, &plain, 0, list, status));
+    CHECK(value_of(&plain) == 0 && status[0] == -1);
     if (me == 0) {
         OK(LAPI_Setcntr_wstatus(hndl, &tgt, 3, list, status));
         CHECK(status[0] == LAPI_MSG_INITIAL && status[1] == LAPI_MSG_INITIAL && status[2] == LAPI_MSG_INITIAL);

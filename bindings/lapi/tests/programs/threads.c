@@ -57,9 +57,9 @@ int main(void)
     OK(LAPI_Init(&second, &info));
     CHECK(second != hndl);
     lapi_handle_t third;
-    GIVES(LAPI_ERR_ALL_HNDL_IN_USE, LAPI_Init(&third, &info));
+    GIVES(LAPI_ERR_SET_VAL, LAPI_Init(&third, &info));
     info.instance_no = 17;
-    GIVES(LAPI_ERR_ALL_HNDL_IN_USE, LAPI_Init(&third, &info));
+    GIVES(LAPI_ERR_SET_VAL, LAPI_Init(&third, &info));
     for (int i = 0; i < THREADS; i++) {
         OK(LAPI_Setcntr(hndl, &tgt[i], 0));
         OK(LAPI_Setcntr(hndl, &org[i], 0));
