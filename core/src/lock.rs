@@ -4,6 +4,10 @@
 //! time. So the lock leans towards a thread that took it many times in a row: that thread takes it with a plain store, and only
 //! a thread that comes in between pays, with a `membarrier(2)` which makes the store visible.
 
+mod lending;
+
+pub use lending::Call;
+
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, CachePadded, Ordering, spin_loop, thread};
 use std::cell::Cell;
 use std::time::Duration;
@@ -37,6 +41,9 @@ struct Words {
     depth: Cell<u32>,
     last: Cell<usize>,
     streak: Cell<u32>,
+    /// Whether code of the program runs on the holding thread: a handler, or whoever took the lock by its own wish. Atomic because of
+    /// signal handlers, which look from the same thread.
+    lent: AtomicBool,
     /// Whether this process may lean at all.
     can_lean: bool,
 }
@@ -69,6 +76,7 @@ impl ContextLock {
                 depth: Cell::new(0),
                 last: Cell::new(0),
                 streak: Cell::new(0),
+                lent: AtomicBool::new(false),
                 can_lean: barrier::register(),
             }),
             wanted: CachePadded::new(AtomicU32::new(0)),

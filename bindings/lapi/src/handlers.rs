@@ -52,16 +52,7 @@ unsafe fn not_by_address(context: &Context, handler: u64, incoming: &Incoming<'_
 pub(crate) unsafe fn call(context: &Context, handler: u64, incoming: &Incoming<'_>, atom: u64) -> Delivery {
     // SAFETY: the caller's promise: the address of a function of this type.
     let call = unsafe { std::mem::transmute::<usize, hdr_hndlr_t>(handler as usize) };
-    let mut info = lapi_return_info_t {
-        msg_len: incoming.len as c_ulong,
-        MAGIC,
-        ret_flags: LAPI_NORMAL,
-        ctl_flags: LAPI_DELIVER_MSG,
-        dgsp_handle: null_mut(),
-        bytes: incoming.len as c_ulong,
-        src: incoming.source as c_int,
-        udata_one_pkt_ptr: incoming.data.map_or(null_mut(), |data| data.as_ptr().cast_mut().cast()),
-    };
+    let mut info = return_info(incoming.len, incoming.source, incoming.data);
     let mut user_len = incoming.user_header.len() as c_uint;
     let mut completion: Option<compl_hndlr_t> = None;
     let mut argument = null_mut();
@@ -70,9 +61,35 @@ pub(crate) unsafe fn call(context: &Context, handler: u64, incoming: &Incoming<'
     let handle = handles::for_handlers(context);
     // SAFETY: all pointers are valid during the call; msg_len is the first field of the structure that newer handlers take
     // it for.
-    let buffer =
-        unsafe { call(handle, user, &mut user_len, (&raw mut info).cast(), &mut completion, &mut argument) };
+    let buffer = context.lending(|| unsafe {
+        call(handle, user, &mut user_len, (&raw mut info).cast(), &mut completion, &mut argument)
+    });
     delivery(context, incoming, &info, buffer, completion, argument, atom)
+}
+
+/// What a header handler learns and may change.
+#[inline(always)]
+pub(crate) fn return_info(len: u64, source: u32, data: Option<&[u8]>) -> lapi_return_info_t {
+    lapi_return_info_t {
+        msg_len: len as c_ulong,
+        MAGIC,
+        ret_flags: LAPI_NORMAL,
+        ctl_flags: LAPI_DELIVER_MSG,
+        dgsp_handle: null_mut(),
+        bytes: len as c_ulong,
+        src: source as c_int,
+        udata_one_pkt_ptr: data.map_or(null_mut(), |data| data.as_ptr().cast_mut().cast()),
+    }
+}
+
+/// Where a header handler wants the completion handler to run.
+#[inline(always)]
+pub(crate) fn run_of(info: &lapi_return_info_t) -> Run {
+    match info.ret_flags {
+        LAPI_LOCAL_STATE => Run::Inline,
+        LAPI_SEND_REPLY => Run::InlineReply,
+        _ => Run::Thread,
+    }
 }
 
 /// Room for the longest user header, where any structure may lie.
@@ -119,11 +136,7 @@ fn delivery(
         into,
         drop: info.ctl_flags == LAPI_DROP_PKT,
         completion: completion.map(|function| raw(function, argument)),
-        run: match info.ret_flags {
-            LAPI_LOCAL_STATE => Run::Inline,
-            LAPI_SEND_REPLY => Run::InlineReply,
-            _ => Run::Thread,
-        },
+        run: run_of(info),
     }
 }
 
@@ -141,7 +154,7 @@ pub(crate) unsafe fn completion(context: &Context, function: usize, argument: *m
     // SAFETY: the caller's promise.
     unsafe {
         let call = std::mem::transmute::<usize, compl_hndlr_t>(function);
-        call(handles::for_handlers(context), argument);
+        context.lending(|| call(handles::for_handlers(context), argument));
     }
 }
 
@@ -173,7 +186,7 @@ unsafe fn sent(context: &Context, peer: u32, function: usize, argument: *mut c_v
     // SAFETY: `send_notify` made the word from a send completion handler.
     unsafe {
         let call = std::mem::transmute::<usize, scompl_hndlr_t>(function);
-        call(handles::for_handlers(context), argument, &mut info);
+        context.lending(|| call(handles::for_handlers(context), argument, &mut info));
     }
 }
 

@@ -4,7 +4,8 @@
 //! from one cache line and a comparison. A handle is `generation × 32 + instance`: the first one of an instance is the
 //! instance's number, and a handle that outlived its context is told apart from the one that took its place.
 
-use crate::abi::{LAPI_ERR_HNDL_INVALID, lapi_handle_t};
+use crate::abi::{LAPI_ERR_HNDL_INVALID, LAPI_ERR_UNKNOWN, lapi_handle_t};
+use lapis_core::context::Call;
 use lapis_core::sync::blocking::{Mutex, MutexGuard};
 use lapis_core::sync::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, CachePadded, Ordering};
 use lapis_core::{Context, Error};
@@ -80,9 +81,55 @@ fn slot(handle: lapi_handle_t) -> &'static Slot {
     &TABLE[(handle & ((1 << INSTANCE_BITS) - 1)) as usize]
 }
 
-/// The instance that a handle names.
+/// An instance during a call of the program's.
+pub(crate) struct Entered {
+    instance: &'static Instance,
+    call: Call,
+}
+
+impl std::ops::Deref for Entered {
+    type Target = Instance;
+
+    #[inline(always)]
+    fn deref(&self) -> &Instance {
+        self.instance
+    }
+}
+
+impl Drop for Entered {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.instance.context.end_call(self.call);
+    }
+}
+
+/// Begins a call of the program's with the instance that a handle names. Refused is a call from a signal handler that interrupted
+/// another call where it changes what both would use.
 #[inline(always)]
-pub(crate) fn get(handle: lapi_handle_t) -> Result<&'static Instance, c_int> {
+pub(crate) fn get(handle: lapi_handle_t) -> Result<Entered, c_int> {
+    let instance = live(handle)?;
+    match instance.context.begin_call() {
+        Call::Amid => Err(amid()),
+        call => Ok(Entered { instance, call }),
+    }
+}
+
+/// Refuses a call in the midst of another. Says so once, in a way that is allowed where memory is being allocated, too.
+#[cold]
+fn amid() -> c_int {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Ordering::Relaxed) {
+        let line = "lapis: a signal handler called LAPI while its thread was in the midst of another call: refused with \
+                    LAPI_ERR_UNKNOWN; let the handler set a flag, and call from the program\n";
+        // SAFETY: the line is readable for its length. Nothing is to be done about a failure.
+        unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+    }
+    LAPI_ERR_UNKNOWN
+}
+
+/// The instance that a handle names, for what needs no lock or has begun already.
+#[inline(always)]
+pub(crate) fn live(handle: lapi_handle_t) -> Result<&'static Instance, c_int> {
     let slot = slot(handle);
     // SYNC: Acquire pairs with `publish`: whoever sees the handle sees the instance.
     if handle != 0 && slot.handle.load(Ordering::Acquire) == handle {
@@ -94,7 +141,7 @@ pub(crate) fn get(handle: lapi_handle_t) -> Result<&'static Instance, c_int> {
 
 /// The instance behind a context that calls a hook. `None` while it is being set up.
 pub(crate) fn of_context(context: &Context) -> Option<&'static Instance> {
-    get(slot(context.number() + 1).handle.load(Ordering::Relaxed)).ok()
+    live(slot(context.number() + 1).handle.load(Ordering::Relaxed)).ok()
 }
 
 /// What handlers of a context are given to name it.
@@ -112,11 +159,11 @@ pub(crate) struct Reservation {
 
 /// Takes the place of instance `wanted`, 1 to 16, or with 0 the first that is free.
 pub(crate) fn reserve(wanted: c_uint) -> Result<Reservation, Error> {
-    let all = || Error::AllHandlesInUse { max: MAX_INSTANCES };
+    let refused = |why| Error::InstanceRefused { wanted, max: MAX_INSTANCES, why };
     let candidates = match wanted {
         0 => 1..=MAX_INSTANCES as u32,
         1..=16 => wanted..=wanted,
-        _ => return Err(all()),
+        _ => return Err(refused("there is no such instance")),
     };
     for number in candidates {
         let slot = slot(number);
@@ -128,7 +175,11 @@ pub(crate) fn reserve(wanted: c_uint) -> Result<Reservation, Error> {
             return Ok(Reservation { number, handle, published: false });
         }
     }
-    Err(all())
+    Err(if wanted == 0 {
+        Error::AllHandlesInUse { max: MAX_INSTANCES }
+    } else {
+        refused("this task uses it already")
+    })
 }
 
 impl Reservation {
@@ -147,7 +198,7 @@ impl Reservation {
         let slot = slot(self.number);
         let instance = Box::into_raw(Box::new(instance));
         slot.instance.store(instance, Ordering::Relaxed);
-        // SYNC: Release pairs with `get`.
+        // SYNC: Release pairs with `live`.
         slot.handle.store(self.handle, Ordering::Release);
         // SAFETY: just made; freed no sooner than `retire` says.
         unsafe { &*instance }
@@ -165,8 +216,8 @@ impl Drop for Reservation {
 
 /// Takes the handle out of use; only one caller gets the instance.
 pub(crate) fn withdraw(handle: lapi_handle_t) -> Result<&'static Instance, c_int> {
-    let instance = get(handle)?;
-    // SYNC: Acquire: as in `get`.
+    let instance = live(handle)?;
+    // SYNC: Acquire: as in `live`.
     slot(handle)
         .handle
         .compare_exchange(handle, 0, Ordering::Acquire, Ordering::Relaxed)
@@ -176,7 +227,7 @@ pub(crate) fn withdraw(handle: lapi_handle_t) -> Result<&'static Instance, c_int
 
 /// Puts a handle back into use whose context could not be ended.
 pub(crate) fn restore(instance: &Instance) {
-    // SYNC: Release pairs with `get`.
+    // SYNC: Release pairs with `live`.
     slot(instance.handle).handle.store(instance.handle, Ordering::Release);
 }
 
@@ -196,7 +247,7 @@ pub(crate) fn retire(instance: &'static Instance) {
 
 /// All live instances.
 pub(crate) fn all() -> impl Iterator<Item = &'static Instance> {
-    TABLE.iter().filter_map(|slot| get(slot.handle.load(Ordering::Relaxed)).ok())
+    TABLE.iter().filter_map(|slot| live(slot.handle.load(Ordering::Relaxed)).ok())
 }
 
 /// Locks a mutex whose data stays whole even if a holder panicked.

@@ -32,7 +32,8 @@ macro_rules! programs {
 
 programs! {
     atomics, attributes, copies, crowd, errors, exhausted, flags, flood, handlers, huge, incomplete, init_info, interrupts, itself,
-    late, leave, lifecycle, lock, memory, msgpoll, recovery, replies, runtime, signals, threads, transfers, vectors, xfer,
+    late, leave, lifecycle, lock, memory, msgpoll, recovery, replies, runtime, signal_calls, signals, threads, transfers, vector_replies, vectors,
+    xfer,
 }
 
 /// Nobody can forget to list a program.

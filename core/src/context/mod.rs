@@ -19,6 +19,7 @@ mod restart;
 mod terminate;
 mod wait;
 
+pub use crate::lock::Call;
 pub use attributes::HandlerId;
 pub use builder::{ContextBuilder, ErrorHandler, FailoverHandler, RawHooks};
 pub use memory::{Memory, RemoteMemory};
@@ -185,6 +186,40 @@ impl Context {
     /// Takes the lock if no other thread holds it.
     pub fn try_lock(&self) -> bool {
         self.shared.lock.try_acquire()
+    }
+
+    /// Begins a call of a program which shares the lock or has handlers, for interfaces whose programs may have signal handlers.
+    /// Unless the answer is [`Call::Amid`], which makes any other method unsound to call now, [`end_call`](Self::end_call) follows.
+    #[inline(always)]
+    pub fn begin_call(&self) -> Call {
+        self.shared.lock.begin_call()
+    }
+
+    /// Ends a call: if it nested, code of the program goes on with the lock.
+    #[inline(always)]
+    pub fn end_call(&self, call: Call) {
+        if call == Call::Nested {
+            self.shared.lock.lend();
+        }
+    }
+
+    /// Runs code of the program, from within the library: calls that it makes nest.
+    #[inline(always)]
+    pub fn lending<T>(&self, run: impl FnOnce() -> T) -> T {
+        self.shared.lock.lend();
+        let outcome = run();
+        self.shared.lock.unlend();
+        outcome
+    }
+
+    /// The lock that the thread has taken is the program's: its calls nest until it gives the lock back.
+    pub fn lend(&self) {
+        self.shared.lock.lend();
+    }
+
+    /// Whether the calling thread holds the lock.
+    pub fn holds_lock(&self) -> bool {
+        self.shared.lock.held_by_me()
     }
 
     /// Gives back one level of [`lock`](Self::lock). The calling thread must hold it; otherwise nothing happens and the

@@ -3,7 +3,7 @@
 use super::misc::collectively;
 use crate::abi::*;
 use crate::failure::{self, Outcome, cold};
-use crate::handles::{self, Instance};
+use crate::handles::{self, Entered, Instance};
 use std::ffi::{c_int, c_ulong, c_void};
 
 /// The index of a table entry; core refuses those outside the table.
@@ -58,7 +58,7 @@ pub(crate) unsafe extern "C" fn address_init(
 ) -> c_int {
     cold("LAPI_Address_init", || {
         let instance = usable(hndl, add_tab.is_null())?;
-        for (task, address) in exchange(instance, my_addr.addr() as u64)?.enumerate() {
+        for (task, address) in exchange(&instance, my_addr.addr() as u64)?.enumerate() {
             // SAFETY: by the guide, the table has an entry for each task.
             unsafe { *add_tab.add(task) = std::ptr::with_exposed_provenance_mut(address as usize) };
         }
@@ -74,7 +74,7 @@ pub(crate) unsafe extern "C" fn address_init64(
 ) -> c_int {
     cold("LAPI_Address_init64", || {
         let instance = usable(hndl, add_tab.is_null())?;
-        for (task, address) in exchange(instance, my_addr)?.enumerate() {
+        for (task, address) in exchange(&instance, my_addr)?.enumerate() {
             // SAFETY: by the guide, the table has an entry for each task.
             unsafe { *add_tab.add(task) = address };
         }
@@ -83,7 +83,7 @@ pub(crate) unsafe extern "C" fn address_init64(
 }
 
 //= LAPI Guide, LAPI_Address_init, LAPI_ERR_RET_PTR_NULL and LAPI_ERR_COLLECTIVE_PSS
-fn usable(hndl: lapi_handle_t, no_table: bool) -> Outcome<&'static Instance> {
+fn usable(hndl: lapi_handle_t, no_table: bool) -> Outcome<Entered> {
     let instance = handles::get(hndl)?;
     if instance.persistent {
         return Err(LAPI_ERR_COLLECTIVE_PSS);

@@ -28,7 +28,7 @@ pub(crate) unsafe extern "C" fn qenv(hndl: lapi_handle_t, query: lapi_query_t, r
             return Ok(());
         }
         // SAFETY: the caller's promise.
-        unsafe { attribute(instance, query, ret_val) }
+        unsafe { attribute(&instance, query, ret_val) }
     };
     code(query())
 }

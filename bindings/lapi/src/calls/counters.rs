@@ -23,11 +23,12 @@ pub(super) unsafe fn counter<'a>(cntr: *mut lapi_cntr_t) -> Outcome<&'a Counter>
 //= LAPI Guide, LAPI_Setcntr, sets a counter
 pub(crate) unsafe extern "C" fn setcntr(hndl: lapi_handle_t, cntr: *mut lapi_cntr_t, val: c_int) -> c_int {
     let set = || {
-        let instance = handles::get(hndl)?;
+        // A signal handler may do this whatever it interrupts, unless the counter is watched.
+        handles::live(hndl)?;
         // SAFETY: the caller's promise.
         let counter = unsafe { counter(cntr) }?;
         if counter.tag() != 0 {
-            instance.watches.forget(counter);
+            handles::get(hndl)?.watches.forget(counter);
         }
         counter.set(val);
         Ok(())

@@ -210,6 +210,7 @@ fn leave_at_exit() {
 //= LAPI Guide, LAPI_Term, terminates a context
 pub(crate) unsafe extern "C" fn term(hndl: lapi_handle_t) -> c_int {
     cold("LAPI_Term", || {
+        drop(handles::get(hndl)?);
         let instance = handles::withdraw(hndl)?;
         if let Err(error) = instance.context.terminate() {
             let code = failure::of(error);

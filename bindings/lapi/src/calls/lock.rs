@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::failure::Outcome;
-use crate::handles::{self, Instance};
+use crate::handles::{self, Entered, Instance};
 use lapis_core::sync::{AtomicU64, Ordering};
 use std::ffi::{c_int, c_ulong};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -42,29 +42,46 @@ pub(super) unsafe fn functions(_: &Instance, command: *mut lapi_thread_func_t) -
     Ok(())
 }
 
+/// Begins one of the functions, whose codes are the system's.
+fn enter(hndl: lapi_handle_t) -> Result<Entered, c_int> {
+    handles::get(hndl)
+        .map_err(|code| if code == LAPI_ERR_HNDL_INVALID { libc::EINVAL } else { libc::EDEADLK })
+}
+
 unsafe extern "C" fn mutex_lock(hndl: lapi_handle_t) -> c_int {
-    let Ok(instance) = handles::get(hndl) else { return libc::EINVAL };
-    instance.context.lock();
-    0
+    match enter(hndl) {
+        Ok(instance) => {
+            instance.context.lock();
+            instance.context.lend();
+            0
+        }
+        Err(code) => code,
+    }
 }
 
 unsafe extern "C" fn mutex_unlock(hndl: lapi_handle_t) -> c_int {
-    match handles::get(hndl) {
+    match enter(hndl) {
         Ok(instance) if instance.context.unlock() => 0,
-        _ => libc::EINVAL,
+        Ok(_) => libc::EINVAL,
+        Err(code) => code,
     }
 }
 
 unsafe extern "C" fn mutex_trylock(hndl: lapi_handle_t) -> c_int {
-    match handles::get(hndl) {
-        Ok(instance) if instance.context.try_lock() => 0,
-        Ok(_) => libc::EBUSY,
-        Err(_) => libc::EINVAL,
+    let instance = match enter(hndl) {
+        Ok(instance) => instance,
+        Err(code) => return code,
+    };
+    //= LAPI Guide, LAPI_Util, mutex_trylock, EBUSY while the lock is held, whoever holds it
+    if instance.context.holds_lock() || !instance.context.try_lock() {
+        return libc::EBUSY;
     }
+    instance.context.lend();
+    0
 }
 
 unsafe extern "C" fn mutex_getowner(hndl: lapi_handle_t, tid: *mut libc::pthread_t) -> c_int {
-    let Ok(instance) = handles::get(hndl) else { return libc::EINVAL };
+    let Ok(instance) = handles::live(hndl) else { return libc::EINVAL };
     if tid.is_null() {
         return libc::EINVAL;
     }
@@ -78,8 +95,8 @@ unsafe extern "C" fn mutex_getowner(hndl: lapi_handle_t, tid: *mut libc::pthread
 unsafe fn condition<'a>(
     hndl: lapi_handle_t,
     cond: *mut lapi_cond_t,
-) -> Result<(&'static Instance, &'a Condition), c_int> {
-    let instance = handles::get(hndl).map_err(|_| libc::EINVAL)?;
+) -> Result<(Entered, &'a Condition), c_int> {
+    let instance = enter(hndl)?;
     // SAFETY: the caller's promise; a lapi_cond_t has room for a Condition.
     let condition = unsafe { cond.cast::<Condition>().as_ref() }.ok_or(libc::EINVAL)?;
     if condition.magic.load(Ordering::Relaxed) == MAGIC {
@@ -92,7 +109,7 @@ unsafe fn condition<'a>(
 unsafe extern "C" fn cond_wait(hndl: lapi_handle_t, cond: *mut lapi_cond_t) -> c_int {
     // SAFETY: the caller's promise.
     match unsafe { condition(hndl, cond) } {
-        Ok((instance, condition)) => wait(instance, condition, None),
+        Ok((instance, condition)) => wait(&instance, condition, None),
         Err(code) => code,
     }
 }
@@ -110,7 +127,7 @@ unsafe extern "C" fn cond_timedwait(
     };
     let Some(until) = timeout.and_then(since_epoch) else { return libc::EINVAL };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    wait(instance, condition, Some(Instant::now() + until.saturating_sub(now)))
+    wait(&instance, condition, Some(Instant::now() + until.saturating_sub(now)))
 }
 
 /// An absolute time of the real-time clock, as pthread_cond_timedwait takes it.
@@ -160,7 +177,7 @@ unsafe extern "C" fn cond_signal(hndl: lapi_handle_t, cond: *mut lapi_cond_t) ->
 }
 
 unsafe extern "C" fn cond_init(hndl: lapi_handle_t, cond: *mut lapi_cond_t) -> c_int {
-    if handles::get(hndl).is_err() || cond.is_null() {
+    if handles::live(hndl).is_err() || cond.is_null() {
         return libc::EINVAL;
     }
     let fresh = Condition {

@@ -31,7 +31,7 @@ pub(super) fn collectively<T>(
 
 //= LAPI Guide, LAPI_Fence, waits for the data of all operations
 pub(crate) unsafe extern "C" fn fence(hndl: lapi_handle_t) -> c_int {
-    cold("LAPI_Fence", || complete(handles::get(hndl)?))
+    cold("LAPI_Fence", || complete(&*handles::get(hndl)?))
 }
 
 /// Core's fence, and the vector gets, whose answers are messages of their own.
@@ -47,8 +47,8 @@ pub(crate) unsafe extern "C" fn gfence(hndl: lapi_handle_t) -> c_int {
         let instance = handles::get(hndl)?;
         // Not after a fence that waits for whoever is not there any more.
         instance.context.collectives_go_on().map_err(failure::of)?;
-        complete(instance)?;
-        collectively(instance, || instance.context.gfence())
+        complete(&instance)?;
+        collectively(&instance, || instance.context.gfence())
     })
 }
 
@@ -73,7 +73,7 @@ pub(crate) unsafe extern "C" fn msgpoll(
         if info.is_null() {
             return Err(LAPI_ERR_MSG_INFO_NULL);
         }
-        let status = poll(instance, cnt)?;
+        let status = poll(&instance, cnt)?;
         // SAFETY: not null; the caller's promise.
         unsafe { (*info).status = status };
         Ok(())

@@ -24,8 +24,8 @@ pub(crate) unsafe extern "C" fn rmw(
         // SAFETY: the caller's promise.
         Ok(instance) => code(unsafe {
             let change =
-                understood(instance, op, tgt, 4, tgt_var.addr() as u64, in_val.cast(), prev_tgt_val.cast());
-            modify(instance, change, org_cntr)
+                understood(&instance, op, tgt, 4, tgt_var.addr() as u64, in_val.cast(), prev_tgt_val.cast());
+            modify(&instance, change, org_cntr)
         }),
         Err(code) => code,
     }
@@ -45,8 +45,8 @@ pub(crate) unsafe extern "C" fn rmw64(
         // SAFETY: the caller's promise.
         Ok(instance) => code(unsafe {
             let change =
-                understood(instance, op, tgt, 8, tgt_var.addr() as u64, in_val.cast(), prev_tgt_val.cast());
-            modify(instance, change, org_cntr)
+                understood(&instance, op, tgt, 8, tgt_var.addr() as u64, in_val.cast(), prev_tgt_val.cast());
+            modify(&instance, change, org_cntr)
         }),
         Err(code) => code,
     }
@@ -144,7 +144,7 @@ pub(super) unsafe fn xfer(instance: &Instance, command: *const lapi_rmw_t) -> Ou
     // SAFETY: the caller's promise.
     unsafe {
         let previous = c.prev_tgt_val.cast();
-        let change = understood(instance, c.op, c.tgt, width, c.tgt_var, c.in_val.cast(), previous)?;
+        let change = understood(&instance, c.op, c.tgt, width, c.tgt_var, c.in_val.cast(), previous)?;
         instance.context.rmw(RmwArgs { origin, ..change }).map_err(failure::of)
     }
 }

@@ -61,12 +61,12 @@ pub(crate) unsafe extern "C" fn amsend(
             if uhdr_len == 0 && tgt_cntr == 0 {
                 instance.context.try_send_short(plain)
             } else {
-                send_short(instance, plain, uhdr, uhdr_len, tgt_cntr)
+                send_short(&instance, plain, uhdr, uhdr_len, tgt_cntr)
             }
         };
         if sent {
             // SAFETY: the caller's promise.
-            unsafe { count(instance, org_cntr, tgt) };
+            unsafe { count(&instance, org_cntr, tgt) };
             return LAPI_SUCCESS;
         }
     }
@@ -74,7 +74,7 @@ pub(crate) unsafe extern "C" fn amsend(
     let message = Am { tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, origin, cmpl_cntr };
     match handles::get(hndl) {
         // SAFETY: the caller's promise.
-        Ok(instance) => code(unsafe { send(instance, message, Bulk::AsConfigured) }),
+        Ok(instance) => code(unsafe { send(&instance, message, Bulk::AsConfigured) }),
         Err(code) => code,
     }
 }
@@ -196,7 +196,7 @@ pub(crate) unsafe extern "C" fn put(
     if sound
         && tgt_cntr == 0
         && cmpl_cntr.is_null()
-        && let Ok(instance) = handles::get(hndl)
+        && let Ok(instance) = handles::live(hndl)
     {
         // SAFETY: the caller's promise.
         if unsafe { instance.context.put_mapped(tgt, tgt_addr, org_addr.cast(), len) } {
@@ -209,7 +209,7 @@ pub(crate) unsafe extern "C" fn put(
     let args = Rma { tgt, len, tgt_addr, org_addr, tgt_cntr, origin };
     match handles::get(hndl) {
         // SAFETY: the caller's promise.
-        Ok(instance) => code(unsafe { write(instance, args, cmpl_cntr, Bulk::AsConfigured) }),
+        Ok(instance) => code(unsafe { write(&instance, args, cmpl_cntr, Bulk::AsConfigured) }),
         Err(code) => code,
     }
 }
@@ -252,7 +252,7 @@ pub(crate) unsafe extern "C" fn get(
     let sound = tgt_addr != 0 && !org_addr.is_null() && len <= LAPI_MAX_MSG_SZ;
     if sound
         && tgt_cntr == 0
-        && let Ok(instance) = handles::get(hndl)
+        && let Ok(instance) = handles::live(hndl)
     {
         // SAFETY: the caller's promise.
         if unsafe { instance.context.get_mapped(tgt, tgt_addr, org_addr.cast(), len) } {
@@ -265,7 +265,7 @@ pub(crate) unsafe extern "C" fn get(
     let args = Rma { tgt, len, tgt_addr, org_addr, tgt_cntr, origin };
     match handles::get(hndl) {
         // SAFETY: the caller's promise.
-        Ok(instance) => code(unsafe { read(instance, args, Bulk::AsConfigured) }),
+        Ok(instance) => code(unsafe { read(&instance, args, Bulk::AsConfigured) }),
         Err(code) => code,
     }
 }
@@ -345,7 +345,7 @@ pub(super) unsafe fn xfer_am(instance: &Instance, command: *const lapi_am_t, lig
         cmpl_cntr,
     };
     // SAFETY: the caller's promise.
-    unsafe { send(instance, message, hint(c.flags)) }
+    unsafe { send(&instance, message, hint(c.flags)) }
 }
 
 /// LAPI_PUT_XFER.
@@ -365,7 +365,7 @@ pub(super) unsafe fn xfer_put(instance: &Instance, command: *const lapi_put_t) -
         origin,
     };
     // SAFETY: the caller's promise.
-    unsafe { write(instance, args, c.cmpl_cntr, hint(c.flags)) }
+    unsafe { write(&instance, args, c.cmpl_cntr, hint(c.flags)) }
 }
 
 /// LAPI_GET_XFER.
@@ -385,5 +385,5 @@ pub(super) unsafe fn xfer_get(instance: &Instance, command: *const lapi_get_t) -
         origin,
     };
     // SAFETY: the caller's promise.
-    unsafe { read(instance, args, hint(c.flags)) }
+    unsafe { read(&instance, args, hint(c.flags)) }
 }

@@ -21,11 +21,11 @@ pub(crate) unsafe extern "C" fn util(hndl: lapi_handle_t, util_cmd: *mut lapi_ut
                 LAPI_REGISTER_DGSP => dgsp::register(util_cmd.cast()),
                 LAPI_RESERVE_DGSP => dgsp::reserve(util_cmd.cast()),
                 LAPI_UNRESERVE_DGSP => dgsp::unreserve(util_cmd.cast()),
-                LAPI_REG_DDM_FUNC => dgsp::set_function(handles::get(hndl)?, util_cmd.cast()),
-                LAPI_DGSP_PACK => dgsp::pack(handles::get(hndl)?, util_cmd.cast()),
-                LAPI_DGSP_UNPACK => dgsp::unpack(handles::get(hndl)?, util_cmd.cast()),
-                LAPI_ADD_UDP_DEST_PORT => udp::add_port(handles::get(hndl)?, util_cmd.cast()),
-                LAPI_GET_THREAD_FUNC => lock::functions(handles::get(hndl)?, util_cmd.cast()),
+                LAPI_REG_DDM_FUNC => dgsp::set_function(&*handles::get(hndl)?, util_cmd.cast()),
+                LAPI_DGSP_PACK => dgsp::pack(&*handles::get(hndl)?, util_cmd.cast()),
+                LAPI_DGSP_UNPACK => dgsp::unpack(&*handles::get(hndl)?, util_cmd.cast()),
+                LAPI_ADD_UDP_DEST_PORT => udp::add_port(&*handles::get(hndl)?, util_cmd.cast()),
+                LAPI_GET_THREAD_FUNC => lock::functions(&*handles::get(hndl)?, util_cmd.cast()),
                 _ => {
                     handles::get(hndl)?;
                     Err(LAPI_ERR_UTIL_CMD)

@@ -36,7 +36,7 @@ pub(crate) unsafe extern "C" fn amsendv(
         cmpl_cntr,
     };
     // SAFETY: the caller's promise.
-    cold("LAPI_Amsendv", || unsafe { xfer_amv(handles::get(hndl)?, &command) })
+    cold("LAPI_Amsendv", || unsafe { xfer_amv(&*handles::get(hndl)?, &command) })
 }
 
 /// LAPI_AMV_XFER.
@@ -91,7 +91,7 @@ pub(crate) unsafe extern "C" fn putv(
         cmpl_cntr,
     };
     // SAFETY: the caller's promise.
-    cold("LAPI_Putv", || unsafe { xfer_putv(handles::get(hndl)?, &command) })
+    cold("LAPI_Putv", || unsafe { xfer_putv(&*handles::get(hndl)?, &command) })
 }
 
 /// LAPI_PUTV_XFER.
@@ -130,7 +130,7 @@ pub(crate) unsafe extern "C" fn getv(
         cinfo: std::ptr::null_mut(),
     };
     // SAFETY: the caller's promise.
-    cold("LAPI_Getv", || unsafe { xfer_getv(handles::get(hndl)?, &command) })
+    cold("LAPI_Getv", || unsafe { xfer_getv(&*handles::get(hndl)?, &command) })
 }
 
 /// LAPI_GETV_XFER.

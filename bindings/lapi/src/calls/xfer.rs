@@ -11,7 +11,8 @@ use std::ffi::c_int;
 //= LAPI Guide, LAPI_Xfer, memory outside of the identified member is not examined
 pub(crate) unsafe extern "C" fn xfer(hndl: lapi_handle_t, xfer_cmd: *mut lapi_xfer_t) -> c_int {
     let transfer = || {
-        let instance = handles::get(hndl)?;
+        let entered = handles::get(hndl)?;
+        let instance = &*entered;
         //= LAPI Guide, LAPI_Xfer, LAPI_ERR_XFER_CMD
         if xfer_cmd.is_null() {
             return Err(LAPI_ERR_XFER_CMD);

@@ -220,7 +220,7 @@ impl Target {
     fn note(&mut self, outcome: Result<(), Error>) {
         let Err(problem) = outcome else { return };
         self.bytes = 0;
-        if let Ok(instance) = handles::get(self.handle) {
+        if let Ok(instance) = handles::live(self.handle) {
             raise_later(&instance.context, self.source, problem);
         }
     }

@@ -3,7 +3,7 @@
 use super::{AMV, Layout, Side, Stream, View, described, in_bytes, plainly, shape_of, shape_word, words};
 use crate::abi::*;
 use crate::failure::{self, Outcome};
-use crate::handlers::raw;
+use crate::handlers::{raw, return_info, run_of};
 use crate::handles::{self, Instance, lock};
 use lapis_core::handlers::{HANDLER_TABLE_SIZE, Incoming};
 use lapis_core::message::{AmSend, Source};
@@ -57,9 +57,17 @@ struct Call {
     source: u32,
     vec_type: c_int,
     count: u32,
+    /// Bytes of data.
+    len: u64,
 }
 
-type Completion = Option<(compl_hndlr_t, usize)>;
+/// What the program's header handler wants beside the data.
+#[derive(Default)]
+struct Wish {
+    completion: Option<(compl_hndlr_t, usize)>,
+    run: Run,
+    drop: bool,
+}
 
 /// The target's side.
 //= LAPI Guide, LAPI_Amsendv, the header handler returns a vector
@@ -86,25 +94,31 @@ pub(super) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) 
         source: incoming.source,
         vec_type,
         count,
+        len: incoming.len - need,
     };
     if incoming.first.len() as u64 >= need {
         // The usual case: the handler runs now, so its wish is known now.
-        let (layout, completion) = call.run(&incoming.first[..need as usize]);
+        let in_packet = incoming.data.and_then(|data| data.get(need as usize..));
+        let (layout, wish) = context.lending(|| call.run(&incoming.first[..need as usize], in_packet));
         let mut delivery = plainly(described(need, incoming.first, move |_| layout));
-        delivery.completion = completion
+        delivery.completion = wish
+            .completion
             .map(|(function, argument)| raw(function, std::ptr::with_exposed_provenance_mut(argument)));
+        delivery.run = wish.run;
+        delivery.drop = wish.drop;
         return Some(delivery);
     }
-    // The list of lengths takes more than a packet: the handler runs when it is there.
-    let wish: Arc<Mutex<Completion>> = Arc::default();
+    // The list of lengths takes more than a packet: the handler runs when it is there. By then it is too late to drop a packet, and
+    // the completion handler runs on a thread of its own, whatever the handler would prefer.
+    let wish: Arc<Mutex<Wish>> = Arc::default();
     let later = Arc::clone(&wish);
     let into = described(need, incoming.first, move |bytes| {
-        let (layout, completion) = call.run(bytes);
-        *lock(&later) = completion;
+        let (layout, wish) = call.run(bytes, None);
+        *lock(&later) = wish;
         layout
     });
     let run = move |context: &Context| {
-        if let Some((function, argument)) = *lock(&wish) {
+        if let Some((function, argument)) = lock(&wish).completion.take() {
             let argument = std::ptr::with_exposed_provenance_mut::<c_void>(argument);
             // SAFETY: the header handler gave both.
             unsafe { crate::handlers::completion(context, function as usize, argument) };
@@ -117,11 +131,17 @@ pub(super) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) 
 }
 
 impl Call {
-    /// Calls the header handler with the lengths at the origin; gives where the data goes and what runs then.
-    fn run(mut self, description: &[u8]) -> (Layout, Completion) {
+    /// Calls the header handler with the lengths at the origin, and the data if it is there; gives where the data goes and what
+    /// happens then.
+    ///
+    /// The guide declares the handler's fourth argument as a pointer to the list, and says elsewhere that every header handler is
+    /// given a `lapi_return_info_t`. So it points to such a structure, whose first word points to the list.
+    //= LAPI Guide, The enhanced header handler interface, ret_flags and ctl_flags
+    fn run(mut self, description: &[u8], data: Option<&[u8]>) -> (Layout, Wish) {
         let lengths: Vec<u64> = words(description).collect();
         let mut native: Vec<c_ulong> = lengths.iter().map(|len| *len as c_ulong).collect();
-        let mut list = native.as_mut_ptr();
+        let mut info = return_info(self.len, self.source, data);
+        info.msg_len = native.as_mut_ptr().expose_provenance() as c_ulong;
         let mut user_len = self.user_header.len() as c_uint;
         let mut completion: Option<compl_hndlr_t> = None;
         let mut argument = std::ptr::null_mut();
@@ -129,18 +149,29 @@ impl Call {
         let user = self.user_header.as_mut_ptr().cast();
         // SAFETY: all pointers are valid during the call.
         let vector = unsafe {
-            (self.function)(handle, user, &mut user_len, &mut list, &mut completion, &mut argument)
+            (self.function)(
+                handle,
+                user,
+                &mut user_len,
+                (&raw mut info).cast(),
+                &mut completion,
+                &mut argument,
+            )
         };
-        let completion = completion.map(|function| (function, argument.expose_provenance()));
-        if vector.is_null() {
-            return (Layout::empty(), completion);
+        let wish = Wish {
+            completion: completion.map(|function| (function, argument.expose_provenance())),
+            run: run_of(&info),
+            drop: info.ctl_flags == LAPI_DROP_PKT,
+        };
+        if vector.is_null() || wish.drop || info.ctl_flags == LAPI_BURY_MSG {
+            return (Layout::empty(), wish);
         }
         // SAFETY: by the guide, the handler returns a vector of this task's memory.
         match unsafe { self.check(vector, &lengths) } {
-            Ok(layout) => (layout, completion),
+            Ok(layout) => (layout, wish),
             Err(code) => {
                 self.complain(code);
-                (Layout::empty(), completion)
+                (Layout::empty(), wish)
             }
         }
     }
@@ -159,7 +190,7 @@ impl Call {
     }
 
     fn complain(&self, code: c_int) {
-        let Ok(instance) = handles::get(self.handle) else { return };
+        let Ok(instance) = handles::live(self.handle) else { return };
         let code = LapiCode::from_i32(code).unwrap_or(LapiCode::ERR_UNKNOWN);
         let what = "the vector that a header handler returned does not fit the origin's";
         raise_later(&instance.context, self.source, Error::Invalid { what, code });

@@ -4,6 +4,7 @@
  */
 //= LAPI Guide, LAPI_Util, LAPI_GET_THREAD_FUNC, table 22
 //= LAPI Guide, LAPI_Util, table 14
+//= LAPI Guide, LAPI_Util, mutex_trylock, EBUSY while the lock is held, whoever holds it
 //= type=test
 #include "check.h"
 #include <errno.h>
@@ -112,6 +113,9 @@ int main(void)
     OK(LAPI_Senv(hndl, INTERRUPT_SET, 0));
     GIVES(0, lock.mutex_lock(hndl));
     CHECK(mine());
+    /* Held is held, by whomever. */
+    GIVES(EBUSY, lock.mutex_trylock(hndl));
+    CHECK(mine());
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, trier, NULL) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
@@ -123,7 +127,10 @@ int main(void)
         usleep(1000);
     GIVES(0, busy);
     CHECK(mine());
+    GIVES(EBUSY, lock.mutex_trylock(hndl));
+    /* The refusal took no level of the lock. */
     GIVES(0, lock.mutex_unlock(hndl));
+    CHECK(!mine());
     OK(LAPI_Senv(hndl, INTERRUPT_SET, 1));
     OK(LAPI_Gfence(hndl));
 
