@@ -117,8 +117,12 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         unsafe { (*self.line.as_ptr()).attention = word };
     }
 
-    /// Says which line is written in turns with the receiver; null for none.
+    /// Says which line is written in turns with the receiver; null for none. A closed lane has none: the receiver looks at the line
+    /// when it looks at the lane.
     pub(crate) fn set_turn(&mut self, turn: *mut Turn) {
+        if self.control.is_null() {
+            return;
+        }
         // SAFETY: ours, and core is not in the middle of using it.
         unsafe { (*self.line.as_ptr()).turn = turn };
     }

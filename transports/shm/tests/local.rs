@@ -441,3 +441,30 @@ fn many_senders_share_one_receiver() {
     while poll(root, &mut on) > 0 {}
     assert!(seen[1..].iter().all(|&n| n == 400), "{seen:?}");
 }
+
+/// The mailbox line of a pair lies beside the lane of one of them. The other one may have come too late for a lane.
+#[test]
+fn answers_arrive_where_one_task_of_a_pair_has_a_lane_and_the_other_has_none() {
+    const LANES: u32 = 64;
+    let name = job_name("late");
+    let last = LANES + 1;
+    let mut all: Vec<_> = (0..=last).map(|t| try_open(t, last + 1, 0, 0, &name).unwrap()).collect();
+    let addresses: Vec<_> = all.iter().map(|(t, _)| t.address()).collect();
+    // All but task 0 take the lanes of the last task; then task 0 comes.
+    for task in (1..last).chain([0]) {
+        let (t, last) = (task as usize, last as usize);
+        all[t].0.connect(last as u32, &addresses[last]).unwrap();
+        all[last].0.connect(task, &addresses[t]).unwrap();
+        let [one, two] = all.get_disjoint_mut([t, last]).unwrap();
+        settle(&mut [&mut one.0, &mut two.0]);
+    }
+    for number in 0..3u64 {
+        for (from, to) in [(last, 0), (0, last)] {
+            let [sender, receiver] = all.get_disjoint_mut([from as usize, to as usize]).unwrap();
+            assert_eq!(send(&mut sender.0, to, &message(from, number, 16), &mut silent), Status::Done);
+            let mut got = Vec::new();
+            poll(&mut receiver.0, &mut |e| got.push(parse(&bytes(e))));
+            assert_eq!(got, [(from, number)], "to task {to}");
+        }
+    }
+}
