@@ -26,16 +26,13 @@
 use super::copy::Raw;
 use super::types::PeerId;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, compiler_fence};
-pub use turn::{IN_TURN, Turn};
+pub use slot::{IN_TURN, INLINE, Line, Payload, SLOT, Slot, head, index};
+pub use turn::Turn;
 
+mod slot;
 mod turn;
 
-/// Bytes of a slot: three cache lines.
-pub const SLOT: usize = 192;
-/// Bytes of a message that fit a slot.
-pub const INLINE: usize = SLOT - 8;
 /// How far ahead of the slot being read the cache is asked for slots.
-#[cfg(all(target_arch = "x86_64", not(loom)))]
 const AHEAD: u64 = 3;
 /// Lanes that core looks at one by one; with more senders, the transport is asked to poll.
 pub const MAX_DIRECT: usize = 8;
@@ -45,7 +42,7 @@ pub const MAX_DIRECT: usize = 8;
 #[derive(Debug)]
 pub struct SendLane {
     /// The slots, aligned to 64 bytes.
-    pub slots: *mut u8,
+    pub slots: *const Slot,
     /// Number of slots, a power of two, minus one.
     pub mask: u64,
     /// Position of the next message.
@@ -63,7 +60,7 @@ impl SendLane {
     /// A lane in which nothing fits.
     pub const fn closed() -> Self {
         Self {
-            slots: std::ptr::null_mut(),
+            slots: std::ptr::null(),
             mask: 0,
             position: 0,
             limit: 0,
@@ -78,13 +75,33 @@ impl SendLane {
         self.position != self.limit
     }
 
+    /// Whether a message of `len` bytes goes into the turn.
+    ///
+    /// # Safety
+    /// The lane is alive.
+    #[inline(always)]
+    unsafe fn has_turn(&self, len: usize) -> bool {
+        // SAFETY: a turn lives as long as the lanes that name it.
+        len <= IN_TURN && !self.turn.is_null() && unsafe { (*self.turn).is_ours() }
+    }
+
+    /// Whether a message of `len` bytes can be published now.
+    ///
+    /// # Safety
+    /// The lane is alive.
+    #[inline(always)]
+    pub unsafe fn takes(&self, len: usize) -> bool {
+        // SAFETY: the lane is alive.
+        len <= INLINE && (self.has_room() || unsafe { self.has_turn(len) })
+    }
+
     /// Sends a message that has two parts. Gives what the receiver's attention word says.
     ///
     /// # Safety
-    /// [`has_room`](Self::has_room); the lane is alive and this is its only writer; the parts have at most [`INLINE`] bytes together.
+    /// [`takes`](Self::takes) their length; this is the lane's only writer.
     #[inline(always)]
-    pub(crate) unsafe fn send(&mut self, head: &[u8], body: &[u8]) -> u32 {
-        // SAFETY: the caller's promise; the message fits where it is written.
+    pub unsafe fn send(&mut self, head: &[u8], body: &[u8]) -> u32 {
+        // SAFETY: the caller's promise is that of `publish`; as much is written as is announced.
         unsafe {
             self.publish(head.len() + body.len(), |place| {
                 copy_short(head.as_ptr(), place, head.len());
@@ -98,20 +115,59 @@ impl SendLane {
     /// # Safety
     /// As for [`send`](Self::send); `write` writes `len` bytes and no more. The address that it gets is divisible by 8.
     #[inline(always)]
-    pub(crate) unsafe fn publish(&mut self, len: usize, write: impl FnOnce(*mut u8)) -> u32 {
-        debug_assert!(len <= INLINE && self.has_room());
-        // SAFETY: the index is masked; turn and slot are ours until their head is written, and the message fits.
+    pub unsafe fn publish(&mut self, len: usize, write: impl FnOnce(*mut u8)) -> u32 {
+        // SAFETY: turn and slot are ours until their head is written, and the message fits.
         unsafe {
-            let (place, head) = if !self.turn.is_null() && (*self.turn).is_ours() && len <= IN_TURN {
-                ((*self.turn).line, (*self.turn).pass(self.position, len))
+            debug_assert!(self.takes(len));
+            let (place, at, head) = if self.has_turn(len) {
+                let line = (*self.turn).line;
+                let place = Payload::for_write(&raw const (*line).payload);
+                (place, &raw const (*line).head, (*self.turn).pass(self.position, len))
             } else {
-                let at = self.position;
-                self.position = at.wrapping_add(1);
-                (self.slots.add(index(at, self.mask) * SLOT), head(at, len))
+                let (slot, head) = self.next_slot(len);
+                (Payload::for_write(&raw const (*slot).payload), &raw const (*slot).head, head)
             };
-            write(place.add(8));
-            // SYNC: pairs with the Acquire loads of `ReceiveLane::take`, and with those of the transport.
-            (*place.cast::<AtomicU64>()).store(head, Ordering::Release);
+            write(place);
+            self.commit(at, head)
+        }
+    }
+
+    /// Announces a message of more than [`INLINE`] bytes, which have been written elsewhere. Gives what the receiver's attention word says.
+    ///
+    /// # Safety
+    /// [`has_room`](Self::has_room); the lane is alive and this is its only writer.
+    #[inline(always)]
+    pub unsafe fn publish_elsewhere(&mut self, len: usize) -> u32 {
+        debug_assert!(len > INLINE && self.has_room());
+        // SAFETY: there is room for a slot.
+        unsafe {
+            let (slot, head) = self.next_slot(len);
+            self.commit(&raw const (*slot).head, head)
+        }
+    }
+
+    /// The slot of the next message, and what belongs at its head.
+    ///
+    /// # Safety
+    /// [`has_room`](Self::has_room), and the lane is alive.
+    #[inline(always)]
+    unsafe fn next_slot(&mut self, len: usize) -> (*const Slot, u64) {
+        let at = self.position;
+        self.position = at.wrapping_add(1);
+        // SAFETY: the index is masked.
+        (unsafe { self.slots.add(index(at, self.mask)) }, head(at, len))
+    }
+
+    /// Hands a message over. Gives what the receiver's attention word says.
+    ///
+    /// # Safety
+    /// `at` is the head of a slot or line that is this side's.
+    #[inline(always)]
+    unsafe fn commit(&self, at: *const AtomicU64, head: u64) -> u32 {
+        // SYNC: pairs with the Acquire loads of `ReceiveLane::look`, `Turn::look`, `Slot::holds` and `Turn::waits`.
+        // SAFETY: the caller says that the head is alive; the attention word lives as long as the lane.
+        unsafe {
+            (*at).store(head, Ordering::Release);
             // SYNC: the store above stays before the load below; the transport turns this into a real fence when it matters.
             compiler_fence(Ordering::SeqCst);
             (*self.attention).load(Ordering::Relaxed)
@@ -119,27 +175,12 @@ impl SendLane {
     }
 }
 
-/// Which slot has the message at `position`: the positions' Gray code, so that no two steps in a row are of the same length. Slots
-/// in plain order are a stride that the hardware learns; it then fetches the next slot while its writer is at it, which costs a
-/// message to and fro a tenth of its time.
-#[inline(always)]
-pub fn index(position: u64, mask: u64) -> usize {
-    let place = position & mask;
-    (place ^ place >> 1) as usize
-}
-
-/// What stands at the head of the slot of the message at `position`.
-#[inline(always)]
-pub fn head(position: u64, len: usize) -> u64 {
-    (u64::from(position.wrapping_add(1) as u32) | (len as u64) << 32).to_le()
-}
-
 /// The reading end of a lane.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ReceiveLane {
     /// The slots.
-    pub slots: *const u8,
+    pub slots: *const Slot,
     /// Number of slots minus one.
     pub mask: u64,
     /// Position of the next message.
@@ -160,68 +201,136 @@ impl ReceiveLane {
     /// # Safety
     /// The lane is alive and this is its only reader.
     #[inline(always)]
-    pub(crate) unsafe fn take(&mut self) -> Taken {
-        let (slots, mask, position) = (self.slots, self.mask, self.position);
-        let next = position.wrapping_add(1);
-        // SAFETY: the index is masked; the word lives as long as the lane.
+    pub unsafe fn take(&mut self) -> Taken {
+        // SAFETY: the caller's promise is that of `look` and of what takes the message that it found; the word where the position
+        // is told lives as long as the lane.
         unsafe {
-            let slot = slots.add(index(position, mask) * SLOT);
-            // SYNC: pairs with the Release store of `SendLane::send`: the message is there.
-            let head = u64::from_le((*slot.cast::<AtomicU64>()).load(Ordering::Acquire));
-            // After the slot: what came before it is visible by now.
-            if !self.turn.is_null()
-                && let Some(len) = (*self.turn).look(position)
-            {
-                if len > IN_TURN {
-                    return Taken::Left;
+            match self.look() {
+                Found::Nothing => Taken::Nothing,
+                Found::InTurn(len) if len <= IN_TURN => {
+                    let data = self.take_turn();
+                    (*self.turn).make_ready();
+                    Taken::Message { peer: self.peer, data, len, turn: self.turn }
                 }
-                (*self.turn).taken();
-                (*self.turn).make_ready();
-                return Taken::Message {
-                    peer: self.peer,
-                    data: (*self.turn).line.add(8),
-                    len,
-                    turn: self.turn,
-                };
+                Found::InSlot(len) if len <= INLINE && self.position != self.limit => {
+                    let data = self.take_slot();
+                    (*self.told).store(self.position, Ordering::Relaxed);
+                    Taken::Message { peer: self.peer, data, len, turn: std::ptr::null_mut() }
+                }
+                Found::InTurn(_) | Found::InSlot(_) => Taken::Left,
             }
-            let len = (head >> 32) as usize;
-            if head as u32 != next as u32 {
-                return Taken::Nothing;
-            }
-            if len > INLINE || position == self.limit {
-                return Taken::Left;
-            }
-            self.position = next;
-            (*self.told).store(next, Ordering::Relaxed);
-            Taken::Message { peer: self.peer, data: slot.add(8), len, turn: std::ptr::null_mut() }
         }
     }
 
-    /// Asks the cache for what comes after the next messages: for a reader that goes on reading.
+    /// Looks for the next message, wherever it is. Its length is what the sender wrote, and may be any.
     ///
     /// # Safety
-    /// The lane is alive.
+    /// The lane is alive and this is its only reader.
     #[inline(always)]
-    pub(crate) unsafe fn look_ahead(&self) {
-        #[cfg(all(target_arch = "x86_64", not(loom)))]
-        // SAFETY: the index is masked, and a prefetch has no effect on memory.
+    pub unsafe fn look(&self) -> Found {
+        // SAFETY: slot and turn are alive as the lane is.
         unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let slot = self.slots.add(index(self.position.wrapping_add(AHEAD), self.mask) * SLOT);
-            _mm_prefetch::<_MM_HINT_T0>(slot.cast());
+            // SYNC: pairs with the Release store of `SendLane::commit`: the message is there.
+            let head = u64::from_le((*self.slot(0)).head.load(Ordering::Acquire));
+            // After the slot: what came before it is visible by now.
+            if !self.turn.is_null()
+                && let Some(len) = (*self.turn).look(self.position)
+            {
+                return Found::InTurn(len);
+            }
+            if head as u32 != self.position.wrapping_add(1) as u32 {
+                return Found::Nothing;
+            }
+            Found::InSlot((head >> 32) as usize)
         }
     }
+
+    /// Takes what was found in the turn. The bytes stay in place until [`Turn::done`].
+    ///
+    /// # Safety
+    /// [`look`](Self::look) has just found it, with at most [`IN_TURN`] bytes.
+    #[inline(always)]
+    pub unsafe fn take_turn(&mut self) -> *mut u8 {
+        // SAFETY: a message was found there, so that the turn is alive.
+        unsafe {
+            (*self.turn).taken();
+            Payload::for_read(&raw const (*(*self.turn).line).payload)
+        }
+    }
+
+    /// Takes what was found in the slot. The bytes stay in place until the slot is given back.
+    ///
+    /// # Safety
+    /// [`look`](Self::look) has just found it, with at most [`INLINE`] bytes.
+    #[inline(always)]
+    pub unsafe fn take_slot(&mut self) -> *mut u8 {
+        let slot = self.slot(0);
+        self.step();
+        // SAFETY: a message was found there, so that the slot is alive.
+        unsafe { Payload::for_read(&raw const (*slot).payload) }
+    }
+
+    /// Goes past a slot whose message lies elsewhere.
+    #[inline(always)]
+    pub fn step(&mut self) {
+        self.position = self.position.wrapping_add(1);
+    }
+
+    /// The slot `ahead` messages behind the next one.
+    #[inline(always)]
+    fn slot(&self, ahead: u64) -> *const Slot {
+        self.slots.wrapping_add(index(self.position.wrapping_add(ahead), self.mask))
+    }
+
+    /// Asks the cache for what comes after the next messages: for a reader that goes on reading.
+    #[inline(always)]
+    pub(crate) fn look_ahead(&self) {
+        self.prefetch(AHEAD);
+    }
+
+    /// Asks the cache for the slot `ahead` messages behind the next one.
+    #[inline(always)]
+    pub fn prefetch(&self, ahead: u64) {
+        #[cfg(all(target_arch = "x86_64", not(loom)))]
+        // SAFETY: a prefetch has no effect on memory.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(self.slot(ahead).cast());
+        }
+        #[cfg(any(not(target_arch = "x86_64"), loom))]
+        let _ = ahead;
+    }
+}
+
+/// Where the next message of a lane is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It has not come.
+    Nothing,
+    /// In the turn, with so many bytes.
+    InTurn(usize),
+    /// In the slot, with so many bytes; elsewhere if they are more than [`INLINE`].
+    InSlot(usize),
 }
 
 /// What a look at a lane gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub enum Taken {
     /// Nothing is there.
     Nothing,
     /// Something is there that the transport wants to handle.
     Left,
     /// A message, whose bytes stay in place until the transport's next poll, and until [`Turn::done`] if it came in a turn.
-    Message { peer: PeerId, data: *const u8, len: usize, turn: *mut Turn },
+    Message {
+        /// Who sent it.
+        peer: PeerId,
+        /// Its bytes.
+        data: *const u8,
+        /// How many there are.
+        len: usize,
+        /// Where it came in; null if in a slot.
+        turn: *mut Turn,
+    },
 }
 
 /// The lanes that core may read at present.
@@ -276,143 +385,7 @@ pub unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+#[cfg(all(test, loom))]
+mod loom_tests;
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use std::ptr::null_mut;
-
-    #[repr(align(64))]
-    struct Slots([u8; 4 * SLOT]);
-
-    fn words(first: u64, second: u64) -> [u8; 16] {
-        zerocopy::transmute!([first, second])
-    }
-
-    #[test]
-    fn messages_arrive_in_order_until_the_limit_and_long_ones_are_left_alone() {
-        let mut slots = Box::new(Slots([0; 4 * SLOT]));
-        let (attention, told) = (AtomicU32::new(0), AtomicU64::new(0));
-        let base = slots.0.as_mut_ptr();
-        let mut tx = SendLane {
-            slots: base,
-            mask: 3,
-            position: 9,
-            limit: 12,
-            attention: &raw const attention,
-            turn: null_mut(),
-        };
-        let mut rx = ReceiveLane {
-            slots: base,
-            mask: 3,
-            position: 9,
-            limit: 11,
-            told: &raw const told,
-            peer: 1,
-            turn: null_mut(),
-        };
-        // SAFETY: one writer, one reader, and the memory outlives both.
-        unsafe {
-            assert_eq!(rx.take(), Taken::Nothing);
-            for (n, body) in
-                [&b"12345678"[..], b"", b"the third one is longer than the others"].iter().enumerate()
-            {
-                assert!(tx.has_room());
-                assert_eq!(tx.send(&words(n as u64, 77), body), 0);
-            }
-            assert!(!tx.has_room());
-            let Taken::Message { peer, data, len, .. } = rx.take() else { panic!("the first is there") };
-            assert_eq!((peer, std::slice::from_raw_parts(data.add(16), len - 16)), (1, &b"12345678"[..]));
-            assert_eq!(data.add(8).cast::<u64>().read_unaligned(), 77);
-            assert_eq!(told.load(Ordering::Relaxed), 10);
-            assert!(matches!(rx.take(), Taken::Message { len: 16, .. }));
-            assert_eq!(rx.take(), Taken::Left, "beyond the limit");
-            rx.limit = 20;
-            assert!(matches!(rx.take(), Taken::Message { len: 55, .. }));
-            // A slot that announces a long message.
-            (*base.add(index(12, 3) * SLOT).cast::<AtomicU64>())
-                .store(head(12, INLINE + 1), Ordering::Relaxed);
-            assert_eq!(rx.take(), Taken::Left);
-            rx.look_ahead();
-        }
-    }
-
-    #[test]
-    fn what_finds_the_turn_with_its_side_goes_there_and_the_rest_follows_in_order() {
-        let mut slots = Box::new(Slots([0; 4 * SLOT]));
-        let mut line = Box::new(Slots([0; 4 * SLOT]));
-        let (attention, told) = (AtomicU32::new(0), AtomicU64::new(0));
-        let (base, line) = (slots.0.as_mut_ptr(), line.0.as_mut_ptr());
-        let (mut theirs, mut ours) = (Turn::new(line, true), Turn::new(line, false));
-        let mut tx = SendLane {
-            slots: base,
-            mask: 3,
-            limit: 4,
-            attention: &raw const attention,
-            turn: &raw mut theirs,
-            ..SendLane::closed()
-        };
-        let (limit, told, turn) = (4, &raw const told, &raw mut ours);
-        let mut rx = ReceiveLane { slots: base, mask: 3, position: 0, limit, told, peer: 1, turn };
-        // SAFETY: one writer, one reader, and the memory outlives both.
-        unsafe {
-            let mut takes = |first: u64, in_turn: bool| {
-                let Taken::Message { data, turn, .. } = rx.take() else { panic!("message {first} is there") };
-                assert_eq!((data.cast::<u64>().read(), !turn.is_null()), (first, in_turn));
-            };
-            // Too long for the turn; in the turn, behind it; again in the lane.
-            tx.send(&words(0, 0), &[0; IN_TURN - 15]);
-            tx.send(&words(1, 0), b"short");
-            tx.send(&words(2, 0), b"short");
-            assert_eq!(tx.position, 2);
-            takes(0, false);
-            takes(1, true);
-            takes(2, false);
-            assert_eq!(rx.take(), Taken::Nothing);
-            // The other way the turn may be used now, and not before the message in it was done with.
-            assert!(!ours.is_ours());
-            ours.done();
-            let head = ours.pass(0, IN_TURN).wrapping_add((1u64 << 32).to_le());
-            (*line.cast::<AtomicU64>()).store(head, Ordering::Relaxed);
-            let mut back = ReceiveLane {
-                slots: base,
-                mask: 3,
-                position: 0,
-                limit: 0,
-                told,
-                peer: 0,
-                turn: &raw mut theirs,
-            };
-            assert_eq!(back.take(), Taken::Left, "a length that can't be is left to the transport");
-        }
-    }
-
-    #[test]
-    fn short_copies_copy_everything_and_nothing_else() {
-        let from: Vec<u8> = (1..=INLINE as u8).collect();
-        for len in 0..=INLINE {
-            let mut to = [0u8; INLINE + 8];
-            // SAFETY: both ranges have `len` bytes.
-            unsafe { copy_short(from.as_ptr(), to.as_mut_ptr(), len) };
-            assert_eq!(to[..len], from[..len]);
-            assert!(to[len..].iter().all(|b| *b == 0), "length {len} wrote past its end");
-        }
-    }
-
-    /// Words that point somewhere, and bytes that nobody has written. Only Miri can tell.
-    #[test]
-    fn short_copies_move_pointers_and_padding_as_they_are() {
-        static NUMBER: u64 = 314;
-        let from: [Raw<&u64>; 4] = [Raw::new(&NUMBER), Raw::uninit(), Raw::new(&NUMBER), Raw::uninit()];
-        for len in (0..=3).chain([4, 7, 8, 11, 16, 24, 27, 32]) {
-            let mut to: [Raw<&u64>; 4] = [Raw::uninit(); 4];
-            // SAFETY: both ranges have `len` bytes; only what was copied is looked at.
-            unsafe {
-                copy_short(from.as_ptr().cast(), to.as_mut_ptr().cast(), len);
-                copy_short(from[1..].as_ptr().cast(), to[1..].as_mut_ptr().cast(), len.min(8));
-                for (i, pointer) in to.iter().enumerate().step_by(2).filter(|(i, _)| 8 * i + 8 <= len) {
-                    assert_eq!(pointer.assume_init(), &NUMBER, "word {i} of {len} bytes");
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -3,41 +3,11 @@
 //! In shipped builds these types are bare memory. Under `--cfg loom` every access to them is reported to the model
 //! checker, which then fails a test when two unordered accesses meet.
 
+#[cfg(loom)]
 use lapis_core::sync::UnsafeCell;
-
-/// Bytes that ride in a slot beside its header.
-pub(crate) use lapis_core::transport::lane::{IN_TURN, INLINE};
-
-/// The payload of a slot, or of the line that two tasks write in turns.
-#[repr(C, align(8))]
-pub(crate) struct Payload<const N: usize = INLINE>(UnsafeCell<[u8; N]>);
 
 #[cfg(not(loom))]
 mod imp {
-    use super::*;
-
-    impl<const N: usize> Payload<N> {
-        /// The bytes, about to be written.
-        ///
-        /// # Safety
-        /// `this` points to a live payload.
-        #[inline(always)]
-        pub(crate) unsafe fn for_write(this: *const Self) -> *mut u8 {
-            // SAFETY: the caller's promise; no reference to the bytes is formed.
-            unsafe { UnsafeCell::raw_get(&raw const (*this).0).cast() }
-        }
-
-        /// The bytes, about to be read.
-        ///
-        /// # Safety
-        /// `this` points to a live payload.
-        #[inline(always)]
-        pub(crate) unsafe fn for_read(this: *const Self) -> *mut u8 {
-            // SAFETY: the caller's promise.
-            unsafe { Self::for_write(this) }
-        }
-    }
-
     /// A stretch of shared bytes.
     #[derive(Clone, Copy)]
     pub(crate) struct Area(pub(crate) *mut u8);
@@ -68,26 +38,6 @@ mod imp {
 #[cfg(loom)]
 mod imp {
     use super::*;
-
-    impl<const N: usize> Payload<N> {
-        pub(crate) fn new() -> Self {
-            Self(UnsafeCell::new([0; N]))
-        }
-
-        /// # Safety
-        /// `this` points to a live payload.
-        pub(crate) unsafe fn for_write(this: *const Self) -> *mut u8 {
-            // SAFETY: the caller's promise.
-            unsafe { (*this).0.with_mut(|p| p.cast()) }
-        }
-
-        /// # Safety
-        /// `this` points to a live payload.
-        pub(crate) unsafe fn for_read(this: *const Self) -> *mut u8 {
-            // SAFETY: the caller's promise.
-            unsafe { (*this).0.with(|p| p.cast_mut().cast()) }
-        }
-    }
 
     /// The bytes, and a watched cell for every 64 of them.
     pub(crate) struct Watched {

@@ -1,10 +1,11 @@
 //! Where things stand in a segment. Both sides compute this from constants; [`VERSION`] changes with any of them.
 
 use crate::cell::Area;
-use crate::ring::{Control, LaneRx, LaneTx, Line, Slot};
+use crate::ring::{Control, LaneRx, LaneTx};
 use crate::shared::{Places, SharedRx, SharedTx};
 use crate::wake::Attention;
 use lapis_core::sync::{AtomicU32, AtomicU64};
+use lapis_core::transport::lane::{Line, Slot};
 use std::mem::offset_of;
 
 /// First word of a finished segment, stored last.
@@ -94,7 +95,6 @@ pub(crate) struct Fixed {
     lanes: [Lane; LANES],
 }
 
-const _: () = assert!(size_of::<Slot>() == lapis_core::transport::lane::SLOT);
 const _: () = assert!(size_of::<Control>() == 64 && size_of::<Line>() == 64);
 const _: () = assert!((size_of::<Lane>() / 64) % 2 == 1);
 const _: () = assert!(offset_of!(Fixed, shared_data).is_multiple_of(64) && CHUNK.is_multiple_of(64));

@@ -1,13 +1,13 @@
 //! The model checker on the very code that ships: `RUSTFLAGS="--cfg loom" cargo test -p lapis-shm --release --lib`.
 
-use crate::cell::{Area, IN_TURN, INLINE, Payload, Watched};
+use crate::cell::{Area, Watched};
 use crate::pace::Pace;
-use crate::ring::{Control, LaneRx, LaneTx, Line, Slot};
+use crate::ring::{Control, LaneRx, LaneTx};
 use crate::shape::Shape;
 use crate::shared::{Places, SharedRx, SharedTx};
 use crate::wake::{Attention, Sleeper, look, look_again, take_sleeper};
 use lapis_core::sync::{Arc, AtomicU32, AtomicU64, Ordering, fence, thread};
-use lapis_core::transport::lane::{Turn, copy_short};
+use lapis_core::transport::lane::{INLINE, Line, Slot, Turn, copy_short};
 // tidy-allow(atomics): counts executions of the model, outside of it.
 use std::sync::atomic::{AtomicUsize, Ordering as Plain};
 
@@ -32,13 +32,14 @@ fn explore(
 }
 
 fn slots(n: usize) -> Vec<Slot> {
-    (0..n).map(|_| Slot { head: AtomicU64::new(0), payload: Payload::new() }).collect()
+    (0..n).map(|_| Slot::default()).collect()
 }
 
 struct Lane {
     slots: Vec<Slot>,
     control: Control,
     data: Watched,
+    attention: AtomicU32,
 }
 
 impl Lane {
@@ -47,6 +48,7 @@ impl Lane {
             slots: slots(n),
             control: Control { tail: AtomicU64::new(0), data_tail: AtomicU64::new(0) },
             data: Watched::new(data),
+            attention: AtomicU32::new(0),
         })
     }
 }
@@ -66,19 +68,19 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
                     Shape::of(DATA),
                 )
             };
+            tx.set_attention(&raw const lane.attention);
             for (i, &len) in lengths.iter().enumerate() {
                 loop {
                     // SAFETY: as the transport does it.
                     unsafe {
                         if tx.has_room() || tx.refresh() {
-                            let place = if len <= INLINE {
-                                Some(tx.payload())
-                            } else {
-                                tx.data_room(len, &mut Pace::default())
-                            };
-                            if let Some(place) = place {
+                            if len <= INLINE {
+                                tx.publish(len, |place| place.write_bytes(i as u8 + 1, len));
+                                break;
+                            }
+                            if let Some(place) = tx.data_room(len, &mut Pace::default()) {
                                 place.write_bytes(i as u8 + 1, len);
-                                tx.publish(len);
+                                tx.publish_data(len);
                                 break;
                             }
                         }
@@ -151,22 +153,16 @@ fn converse(to: &Lane, from: &Lane, turn: Turn, messages: u8) {
             ),
         )
     };
+    tx.set_attention(&raw const to.attention);
     tx.set_turn(&raw mut turn);
     rx.set_turn(&raw mut turn);
     let (mut sent, mut received) = (0, 0);
     while sent < messages || received < messages {
         // SAFETY: as the transport does it.
         unsafe {
-            if sent < messages {
-                if let Some(place) = tx.turn() {
-                    place.write_bytes(sent, 8);
-                    tx.publish_turn(8);
-                    sent += 1;
-                } else if tx.has_room() || tx.refresh() {
-                    tx.payload().write_bytes(sent, 8);
-                    tx.publish(8);
-                    sent += 1;
-                }
+            if sent < messages && (tx.takes(8) || tx.refresh()) {
+                tx.send(&[sent; 5], &[sent; 3]);
+                sent += 1;
             }
             rx.release();
             if let Some(message) = rx.next() {
@@ -184,8 +180,8 @@ fn converse(to: &Lane, from: &Lane, turn: Turn, messages: u8) {
 fn a_line_written_in_turns_keeps_the_order_of_its_lanes() {
     explore("turn and lanes", 20, Some(2), || {
         let (there, back) = (Lane::new(2, 64), Lane::new(2, 64));
-        let line = Arc::new(Line { head: AtomicU64::new(0), payload: Payload::<IN_TURN>::new() });
-        let turn = |first| Turn::new((&raw const *line).cast_mut().cast(), first);
+        let line = Arc::new(Line::default());
+        let turn = |first| Turn::new(&raw const *line, first);
         let (hers, his) = (turn(true), turn(false));
         struct Crossing(Turn);
         // SAFETY: the line outlives the thread that gets it.

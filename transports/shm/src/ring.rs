@@ -14,28 +14,13 @@
 //!
 //! Everything here is memory-safe against a peer that writes nonsense: positions are masked and lengths checked.
 
-use crate::cell::{Area, IN_TURN, INLINE, Payload};
+use crate::cell::Area;
 use crate::pace::Pace;
 use crate::shape::{Shape, after};
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::PeerId;
-use lapis_core::transport::lane::{self, ReceiveLane, SendLane, Turn, copy_short};
+use lapis_core::transport::lane::{Found, IN_TURN, INLINE, ReceiveLane, SendLane, Slot, Turn, copy_short};
 use std::ptr::NonNull;
-
-/// One message.
-#[repr(C, align(64))]
-pub(crate) struct Slot {
-    /// Position plus one (32 bits), length (32 bits).
-    pub(crate) head: AtomicU64,
-    pub(crate) payload: Payload,
-}
-
-/// The line that the two tasks of a lane write in turns ([`Turn`]).
-#[repr(C, align(64))]
-pub(crate) struct Line {
-    pub(crate) head: AtomicU64,
-    pub(crate) payload: Payload<IN_TURN>,
-}
 
 /// The line on which the receiver says how far it has read.
 #[repr(C, align(64))]
@@ -83,7 +68,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         let (limit, data_limit) =
             (head.wrapping_add(SLOTS as u64), data_head.wrapping_add(shape.size() as u64));
         let line = SendLane {
-            slots: slots.cast_mut().cast(),
+            slots,
             mask: SLOTS as u64 - 1,
             position: head,
             limit,
@@ -127,49 +112,12 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         unsafe { (*self.line.as_ptr()).turn = turn };
     }
 
-    /// The line that is written in turns, if it is this side's.
-    #[inline(always)]
-    pub(crate) fn turn(&self) -> Option<*mut u8> {
-        // SAFETY: ours, and core is not in the middle of using it; turns live as long as the instance.
-        unsafe {
-            let turn = (*self.line.as_ptr()).turn;
-            if turn.is_null() || !(*turn).is_ours() {
-                return None;
-            }
-            Some(Payload::for_write(&raw const (*(*turn).line.cast::<Line>()).payload))
-        }
-    }
-
-    /// Hands over the line that is written in turns with a message of `len` ≤ 56 bytes.
-    ///
-    /// # Safety
-    /// [`turn`](Self::turn) has given a place, and the bytes are there.
-    #[inline(always)]
-    pub(crate) unsafe fn publish_turn(&mut self, len: usize) {
-        // SAFETY: as above.
-        unsafe {
-            let line = self.line.as_ptr();
-            let head = (*(*line).turn).pass((*line).position, len);
-            // SYNC: pairs with the Acquire load of `Turn::look`.
-            (*(*(*line).turn).line.cast::<Line>()).head.store(head, Ordering::Release);
-        }
-    }
-
     /// Becomes `other` without changing its place: core may know it.
     pub(crate) fn replace(&mut self, mut other: Self) {
         // SAFETY: both are ours; core is not in the middle of using them.
         unsafe { std::ptr::swap(self.line.as_ptr(), other.line.as_ptr()) };
         std::mem::swap(&mut self.line, &mut other.line);
         std::mem::swap(self, &mut other);
-    }
-
-    #[inline(always)]
-    fn slot(&self) -> *const Slot {
-        // SAFETY: ours, and core is not in the middle of using it; the index is masked.
-        unsafe {
-            let line = &*self.line.as_ptr();
-            line.slots.cast::<Slot>().add(lane::index(line.position, SLOTS as u64 - 1))
-        }
     }
 
     /// Whether the cached positions leave room for a slot. No room does not mean that there is none: see
@@ -194,14 +142,31 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         self.has_room()
     }
 
-    /// The 184 bytes of the next slot.
+    /// Whether a message of `len` bytes can be sent at once: in the line that is written in turns, or in the next slot.
+    #[inline(always)]
+    pub(crate) fn takes(&self, len: usize) -> bool {
+        // SAFETY: ours, and core is not in the middle of using it; what it names lives as long.
+        unsafe { (*self.line.as_ptr()).takes(len) }
+    }
+
+    /// Sends a message in two parts; answers the receiver's attention word.
     ///
     /// # Safety
-    /// [`has_room`](Self::has_room).
+    /// [`takes`](Self::takes) their length.
     #[inline(always)]
-    pub(crate) unsafe fn payload(&self) -> *mut u8 {
-        // SAFETY: the index is masked; the receiver is done with the slot.
-        unsafe { Payload::for_write(&raw const (*self.slot()).payload) }
+    pub(crate) unsafe fn send(&mut self, head: &[u8], body: &[u8]) -> u32 {
+        // SAFETY: there is room for the message; the end is ours, and core is not in the middle of using it.
+        unsafe { (*self.line.as_ptr()).send(head, body) }
+    }
+
+    /// Lets `write` put a message of `len` bytes where it belongs; answers the receiver's attention word.
+    ///
+    /// # Safety
+    /// [`takes`](Self::takes) this length; `write` writes as many bytes.
+    #[inline(always)]
+    pub(crate) unsafe fn publish(&mut self, len: usize, write: impl FnOnce(*mut u8)) -> u32 {
+        // SAFETY: there is room for the message; the end is ours, and core is not in the middle of using it.
+        unsafe { (*self.line.as_ptr()).publish(len, write) }
     }
 
     /// Room for a message of `len` > 184 bytes in the data ring; `None` when it is full.
@@ -230,23 +195,15 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         Some(unsafe { self.data.for_write(shape.offset(start), len) })
     }
 
-    /// Hands over the next slot, whose payload (`len` ≤ 184) or data ([`data_room`](Self::data_room) of the same
-    /// length) has been written.
+    /// Hands over the message of `len` > 184 bytes that has been written to the data ring; answers the receiver's attention word.
     ///
     /// # Safety
-    /// [`has_room`](Self::has_room), and the bytes are there.
+    /// [`has_room`](Self::has_room), and the bytes are where [`data_room`](Self::data_room) said for this length.
     #[inline(always)]
-    pub(crate) unsafe fn publish(&mut self, len: usize) {
-        if len > INLINE {
-            self.data_head = after(self.shape.place(self.data_head, len), len);
-        }
-        // SAFETY: the slot is alive; the line is ours, and core is not in the middle of using it.
-        unsafe {
-            let line = self.line.as_ptr();
-            // SYNC: pairs with the Acquire load of `LaneRx::next`.
-            (*self.slot()).head.store(lane::head((*line).position, len), Ordering::Release);
-            (*line).position = (*line).position.wrapping_add(1);
-        }
+    pub(crate) unsafe fn publish_data(&mut self, len: usize) -> u32 {
+        self.data_head = after(self.shape.place(self.data_head, len), len);
+        // SAFETY: there is a slot; the end is ours, and core is not in the middle of using it.
+        unsafe { (*self.line.as_ptr()).publish_elsewhere(len) }
     }
 }
 
@@ -295,7 +252,7 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
         };
         let max = max.min(shape.longest());
         let line = keep(ReceiveLane {
-            slots: slots.cast(),
+            slots,
             mask: SLOTS as u64 - 1,
             position: next,
             limit: next, // Nothing for core before `share`.
@@ -330,17 +287,6 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
         unsafe { (*self.line.as_ptr()).turn = turn };
     }
 
-    /// Length of the message that waits in the turn. To be asked after a look at the lane's slot.
-    #[inline(always)]
-    fn look_at_turn(&self) -> Option<(*mut Turn, usize)> {
-        // SAFETY: ours, and core is not in the middle of using it; turns live as long as the instance.
-        unsafe {
-            let line = self.line.as_ptr();
-            let turn = (*line).turn;
-            if turn.is_null() { None } else { (*turn).look((*line).position).map(|len| (turn, len)) }
-        }
-    }
-
     /// The end as core sees it.
     pub(crate) fn line(&self) -> *mut ReceiveLane {
         self.line.as_ptr()
@@ -363,65 +309,39 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
         unsafe { (*self.line.as_ptr()).position }
     }
 
-    #[inline(always)]
-    fn slot(&self, ahead: u64) -> *const Slot {
-        // SAFETY: as above; the index is masked.
-        unsafe {
-            let line = &*self.line.as_ptr();
-            line.slots.cast::<Slot>().add(lane::index(line.position.wrapping_add(ahead), SLOTS as u64 - 1))
-        }
-    }
-
     /// Whether a message waits.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
-        // SYNC: pairs with the Release store of `publish`; Acquire for the sake of the caller that goes on to read.
-        // SAFETY: the slot is alive.
-        let head = unsafe { (*self.slot(0)).head.load(Ordering::Acquire) };
-        head as u32 == self.next_position().wrapping_add(1) as u32 || self.look_at_turn().is_some()
+        // SAFETY: ours, and core is not in the middle of using it; the lane is alive.
+        unsafe { (*self.line.as_ptr()).look() != Found::Nothing }
     }
 
     /// The next message: its bytes stay in place until [`release`](Self::release).
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<Result<(*mut u8, usize), Corrupt>> {
-        let slot = self.slot(0);
-        // SYNC: pairs with the Release store of `publish`: the payload is there.
-        // SAFETY: the slot is alive.
-        let head = unsafe { (*slot).head.load(Ordering::Acquire) };
-        if let Some((turn, len)) = self.look_at_turn() {
-            if len > IN_TURN {
-                return Some(Err(Corrupt { len }));
-            }
-            // A copy, so that the answer can go the same way before the next poll. There is no second message in the turn before that.
-            let copy = self.copy.as_mut_ptr().cast::<u8>();
-            // SAFETY: turns live as long as the instance, and their lines as long as they are named here; the length was checked.
-            unsafe {
-                copy_short(Payload::for_read(&raw const (*(*turn).line.cast::<Line>()).payload), copy, len);
-                (*turn).taken();
-                (*turn).done();
-            }
-            return Some(Ok((copy, len)));
-        }
-        if head as u32 != self.next_position().wrapping_add(1) as u32 {
-            return None;
-        }
-        let len = (head >> 32) as usize;
-        // SAFETY: the slot is alive; a data range is computed by `place` and its length checked.
-        let at = unsafe {
-            if len <= INLINE {
-                Payload::for_read(&raw const (*slot).payload)
-            } else {
-                if len > self.max {
-                    return Some(Err(Corrupt { len }));
+        // SAFETY: ours, and core is not in the middle of using it; the lane is alive. A message is taken from where it was found,
+        // lengths are checked, and `place` computes where data are.
+        unsafe {
+            let line = self.line.as_ptr();
+            match (*line).look() {
+                Found::Nothing => None,
+                Found::InTurn(len) if len <= IN_TURN => {
+                    // A copy, so that the answer can go the same way before the next poll. There is no second message in the turn before that.
+                    let copy = self.copy.as_mut_ptr().cast::<u8>();
+                    copy_short((*line).take_turn(), copy, len);
+                    (*(*line).turn).done();
+                    Some(Ok((copy, len)))
                 }
-                let start = self.shape.place(self.data_next, len);
-                self.data_next = after(start, len);
-                self.data.for_read(self.shape.offset(start), len)
+                Found::InSlot(len) if len <= INLINE => Some(Ok(((*line).take_slot(), len))),
+                Found::InSlot(len) if len <= self.max => {
+                    let start = self.shape.place(self.data_next, len);
+                    self.data_next = after(start, len);
+                    (*line).step();
+                    Some(Ok((self.data.for_read(self.shape.offset(start), len), len)))
+                }
+                Found::InTurn(len) | Found::InSlot(len) => Some(Err(Corrupt { len })),
             }
-        };
-        // SAFETY: ours, and core is not in the middle of using it.
-        unsafe { (*self.line.as_ptr()).position = self.next_position().wrapping_add(1) };
-        Some(Ok((at, len)))
+        }
     }
 
     /// Copies the position of the next message to where sleepers look.
@@ -433,13 +353,8 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
     /// Asks the cache for the slot `ahead` places further on.
     #[inline(always)]
     pub(crate) fn prefetch(&self, ahead: u64) {
-        #[cfg(all(target_arch = "x86_64", not(loom)))]
-        // SAFETY: a prefetch has no effect on memory.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(self.slot(ahead).cast());
-        }
-        #[cfg(any(not(target_arch = "x86_64"), loom))]
-        let _ = ahead;
+        // SAFETY: ours, and core is not in the middle of using it.
+        unsafe { (*self.line.as_ptr()).prefetch(ahead) };
     }
 
     /// Gives back everything that [`next`](Self::next) returned so far; tells the sender if it is worth telling.
@@ -508,6 +423,8 @@ mod tests {
                 LaneRx::<SLOTS>::attach(slots.as_ptr(), &raw const *control, area, shape, longest),
             )
         };
+        let word = AtomicU32::new(0);
+        tx.set_attention(&raw const word);
         let (mut seed, mut pace) = (7u64, Pace::default());
         for i in 0..messages {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -520,7 +437,7 @@ mod tests {
             // SAFETY: the place has `len` bytes.
             unsafe {
                 place.write_bytes(i as u8, len);
-                tx.publish(len);
+                tx.publish_data(len);
             }
             let (at, got) = rx.next().unwrap().unwrap();
             // SAFETY: the message stays until it is released.

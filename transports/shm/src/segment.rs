@@ -2,10 +2,11 @@
 
 use crate::cell::Area;
 use crate::layout::{self, Header, MAGIC, RING_AT, VERSION};
-use crate::ring::{Control, Slot};
+use crate::ring::Control;
 use crate::shape::Shape;
 use crate::sys;
 use lapis_core::sync::Ordering;
+use lapis_core::transport::lane::Slot;
 use lapis_core::transport::{Host, TransportError};
 use std::ffi::CString;
 use std::io;

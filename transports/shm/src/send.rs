@@ -1,6 +1,5 @@
 //! The sending side.
 
-use crate::cell::{IN_TURN, INLINE};
 use crate::connect::State;
 use crate::hello;
 use crate::layout::{ManyTx, Tx};
@@ -9,7 +8,7 @@ use crate::sys;
 use crate::transport::Shm;
 use crate::wake::{self, Attention, BITMAP, CLOSED, FENCE, NEEDY, SLEEP};
 use lapis_core::sync::{AtomicU64, Ordering};
-use lapis_core::transport::lane::{SendLane, copy_short};
+use lapis_core::transport::lane::{INLINE, SendLane};
 use lapis_core::transport::{PeerId, Status};
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -110,36 +109,18 @@ impl Shm {
         let Some(dense) = self.outbox.find(peer) else { return Status::Invalid };
         let out = &mut self.outbox.outs[dense];
         let len = head.len() + body.len();
-        if len <= IN_TURN
-            && let Some(into) = out.lane.turn()
-        {
-            // SAFETY: the line is ours, and `len` bytes fit.
-            let news = unsafe {
-                copy_short(head.as_ptr(), into, head.len());
-                copy_short(body.as_ptr(), into.add(head.len()), body.len());
-                out.lane.publish_turn(len);
-                wake::look(out.attention)
-            };
+        if out.lane.takes(len) {
+            // SAFETY: the lane takes as many bytes.
+            let news = unsafe { out.lane.send(head, body) };
             return if news != 0 { self.attend(dense, news) } else { Status::Done };
         }
-        if len > INLINE || !out.lane.has_room() {
-            let mut pack = |pace: &Pace, into: &mut [u8]| {
-                debug_assert_eq!(into.len(), len);
-                // SAFETY: `into` has room for both. Long bodies get places in data rings, in which messages begin at cache lines and
-                // have the last one to themselves.
-                unsafe { pace.store(head, body, into.as_mut_ptr()) };
-            };
-            return self.send_slow(dense, len, &mut pack);
-        }
-        // SAFETY: there is room for a slot, and `len` bytes fit into its payload.
-        let news = unsafe {
-            let into = out.lane.payload();
-            copy_short(head.as_ptr(), into, head.len());
-            copy_short(body.as_ptr(), into.add(head.len()), body.len());
-            out.lane.publish(len);
-            wake::look(out.attention)
+        let mut pack = |pace: &Pace, into: &mut [u8]| {
+            debug_assert_eq!(into.len(), len);
+            // SAFETY: `into` has room for both. Long bodies get places in data rings, in which messages begin at cache lines and
+            // have the last one to themselves.
+            unsafe { pace.store(head, body, into.as_mut_ptr()) };
         };
-        if news != 0 { self.attend(dense, news) } else { Status::Done }
+        self.send_slow(dense, len, &mut pack)
     }
 
     /// [`Transport::am_packed`](lapis_core::transport::Transport::am_packed).
@@ -160,32 +141,35 @@ impl Shm {
             return Status::Invalid;
         }
         let out = &mut self.outbox.outs[dense];
-        if let Some(many) = &mut out.many {
+        // The slices are references to shared memory only as far as the callback's contract demands one; the
+        // receiver does not look at the bytes before they are published.
+        let news = if let Some(many) = &mut out.many {
             let Some((pos, place)) = many.claim(len) else { return self.no_room(dense) };
-            // SAFETY: the place has `len` bytes which are ours until `publish`. The slice is a reference to shared
-            // memory only as far as the callback's contract demands one; the receiver does not look at it.
+            // SAFETY: the place has `len` bytes which are ours until `publish`; the line lives as long as the connection.
             unsafe {
                 pack(&out.pace, std::slice::from_raw_parts_mut(place, len));
                 many.publish(pos, len);
+                wake::look(out.attention)
             }
         } else {
             if !out.lane.has_room() && !out.lane.refresh() {
                 return self.no_room(dense);
             }
-            // SAFETY: there is a slot; the place has `len` bytes. As above for the slice.
-            unsafe {
-                let place = if len <= INLINE {
-                    out.lane.payload()
-                } else {
-                    let Some(place) = out.lane.data_room(len, &mut out.pace) else { return Status::Again };
-                    place
-                };
-                pack(&out.pace, std::slice::from_raw_parts_mut(place, len));
-                out.lane.publish(len);
+            let pace = &mut out.pace;
+            if len <= INLINE {
+                // SAFETY: there is a slot, and the place has `len` bytes.
+                unsafe {
+                    out.lane.publish(len, |place| pack(pace, std::slice::from_raw_parts_mut(place, len)))
+                }
+            } else {
+                // SAFETY: there is a slot; the place has `len` bytes.
+                unsafe {
+                    let Some(place) = out.lane.data_room(len, pace) else { return Status::Again };
+                    pack(pace, std::slice::from_raw_parts_mut(place, len));
+                    out.lane.publish_data(len)
+                }
             }
-        }
-        // SAFETY: the line lives as long as the connection.
-        let news = unsafe { wake::look(out.attention) };
+        };
         if news != 0 { self.attend(dense, news) } else { Status::Done }
     }
 

@@ -6,9 +6,10 @@
 //!
 //! Header: position plus one (bits 0–31), length (32–47), ready (48), the sender's member number (49–63).
 
-use crate::cell::{Area, INLINE, Payload};
-use crate::ring::{Corrupt, Slot};
+use crate::cell::Area;
+use crate::ring::Corrupt;
 use lapis_core::sync::{AtomicU64, Ordering};
+use lapis_core::transport::lane::{INLINE, Payload, Slot};
 
 const READY: u64 = 1 << 48;
 

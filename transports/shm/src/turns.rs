@@ -4,11 +4,9 @@
 //! other begins. Four places name it: both ends of our lanes, the peer, and the waiter, who looks at it without the context's lock.
 
 use crate::connect::State;
-use crate::ring::Line;
 use crate::transport::Shm;
 use lapis_core::sync::blocking::Mutex;
-use lapis_core::sync::{AtomicU64, Ordering};
-use lapis_core::transport::lane::Turn;
+use lapis_core::transport::lane::{Line, Turn};
 use std::ptr::{NonNull, null_mut};
 use std::sync::PoisonError;
 
@@ -52,20 +50,9 @@ impl Watched {
 
     /// Whether a message waits in one of them.
     pub(crate) fn unread(&self) -> bool {
-        let waits = |&turn: &*const Turn| {
-            // SAFETY: only an address is computed.
-            let number: *const AtomicU64 = unsafe { &raw const (*turn).number };
-            // SYNC: pairs with the publication of a message; ordered after SLEEP by the fence in `arm`.
-            // SAFETY: turn and line are alive while the turn is in the list; no reference to the whole turn is made, which the
-            // context's lock guards, and the line's address never changes.
-            let (head, number) = unsafe {
-                (
-                    (*(*turn).line.cast::<Line>()).head.load(Ordering::Acquire),
-                    (*number).load(Ordering::Relaxed),
-                )
-            };
-            head as u32 == number.wrapping_add(1) as u32
-        };
+        // Ordered after SLEEP by the fence in `arm`.
+        // SAFETY: turn and line are alive while the turn is in the list.
+        let waits = |&turn: &*const Turn| unsafe { Turn::waits(turn) };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(waits)
     }
 
@@ -84,7 +71,7 @@ impl Shm {
     /// Begins to write a line in turns with the peer at `dense`.
     pub(crate) fn begin_turn(&mut self, dense: usize, line: *mut Line, first: bool) {
         self.end_turn(dense);
-        let turn = self.turns.keep(Turn::new(line.cast(), first));
+        let turn = self.turns.keep(Turn::new(line, first));
         self.peers[dense].turn = turn;
         if self.peers[dense].state == State::Open {
             self.outbox.outs[dense].lane.set_turn(turn);

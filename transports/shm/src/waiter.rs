@@ -2,7 +2,6 @@
 
 use crate::hello;
 use crate::layout::{self, LANES, SHARED_SLOTS, SLOTS};
-use crate::ring::Slot;
 use crate::segment::Segment;
 use crate::sys;
 use crate::turns::Watched;
@@ -10,7 +9,7 @@ use crate::wake::{self, Attention, Sleeper};
 use lapis_core::sync::blocking::OnceLock;
 use lapis_core::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::Waiter;
-use lapis_core::transport::lane::index;
+use lapis_core::transport::lane::{Slot, index};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -88,27 +87,23 @@ impl Bell {
         if progress.claims.load(Ordering::Relaxed) != u64::from(header.claims.0.load(Ordering::Acquire)) {
             return true;
         }
-        let full = |slot: *const Slot, next: u64| {
-            // SYNC: pairs with the publication of a slot; ordered after SLEEP by the fence in `arm`.
-            // SAFETY: the slot lies in the segment, which lives as long as this.
-            let head = unsafe { (*slot).head.load(Ordering::Acquire) };
-            head as u32 == next.wrapping_add(1) as u32
-        };
         let mut lanes = progress.lanes.load(Ordering::Relaxed);
         while lanes != 0 {
             let lane = lanes.trailing_zeros() as usize;
             lanes &= lanes - 1;
             let next = progress.next[lane].load(Ordering::Relaxed);
-            // SAFETY: the lane exists, and the index is masked.
-            let slot = unsafe { self.segment.lane(lane).0.add(index(next, SLOTS as u64 - 1)) };
-            if full(slot, next) {
+            // Ordered after SLEEP by the fence in `arm`, as all looks here are.
+            // SAFETY: the lane exists as long as the segment does, and the index is masked.
+            if unsafe { Slot::holds(self.segment.lane(lane).0.add(index(next, SLOTS as u64 - 1)), next) } {
                 return true;
             }
         }
         let next = progress.shared.load(Ordering::Relaxed);
-        // SAFETY: as above.
-        let slot = unsafe { layout::shared(self.segment.base()).slots.add(next as usize % SHARED_SLOTS) };
-        next != u64::MAX && full(slot, next) || self.turns.unread()
+        // SAFETY: the ring exists as long as the segment does, and the index is masked.
+        let full = unsafe {
+            Slot::holds(layout::shared(self.segment.base()).slots.add(next as usize % SHARED_SLOTS), next)
+        };
+        next != u64::MAX && full || self.turns.unread()
     }
 
     /// The barrier that makes senders' light ones count.

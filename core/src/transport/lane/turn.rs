@@ -15,10 +15,8 @@
 //! when all before it have been read from the lane, and a reader that finds a message in the lane looks at the turn
 //! afterwards, where what came before it must then be visible.
 
+use super::slot::{IN_TURN, Line};
 use crate::sync::{AtomicU64, Ordering};
-
-/// Bytes of a message that fit the turn.
-pub const IN_TURN: usize = 64 - 8;
 
 /// Where the head has the message's length.
 const LENGTH: u64 = 0xff << 32;
@@ -27,8 +25,8 @@ const LENGTH: u64 = 0xff << 32;
 #[repr(C)]
 #[derive(Debug)]
 pub struct Turn {
-    /// The line, aligned to 64 bytes.
-    pub line: *mut u8,
+    /// The line.
+    pub line: *const Line,
     /// Number of the last message that was written or read. Sleepers read it, too.
     pub number: AtomicU64,
     /// Not 0: this side alone may write.
@@ -37,7 +35,7 @@ pub struct Turn {
 
 impl Turn {
     /// A turn at its beginning; the line's first word is 0.
-    pub fn new(line: *mut u8, begins: bool) -> Self {
+    pub fn new(line: *const Line, begins: bool) -> Self {
         Self { line, number: AtomicU64::new(0), ours: u32::from(begins) }
     }
 
@@ -65,11 +63,27 @@ impl Turn {
     #[inline(always)]
     pub unsafe fn look(&self, position: u64) -> Option<usize> {
         let wanted = head(self.number.load(Ordering::Relaxed).wrapping_add(1), position, 0);
-        // SYNC: pairs with the Release store of what `pass` gave: the message is there.
-        // SAFETY: the caller's promise.
-        let found = unsafe { (*self.line.cast::<AtomicU64>()).load(Ordering::Acquire) };
+        // SYNC: pairs with the Release store of `SendLane::commit`: the message is there.
+        // SAFETY: the caller says that the line is alive.
+        let found = unsafe { (*self.line).head.load(Ordering::Acquire) };
         let differ = u64::from_le(found ^ wanted);
         (differ & !LENGTH == 0).then_some((differ >> 32) as usize)
+    }
+
+    /// Whether a message waits: for whoever is not its reader and decides about sleeping.
+    ///
+    /// # Safety
+    /// `this` points to a live turn, and its line is alive. Others may change the turn meanwhile, but for the line's address.
+    pub unsafe fn waits(this: *const Self) -> bool {
+        // SYNC: pairs with the Release store of `SendLane::commit`.
+        // SAFETY: the caller says that both are alive. No reference to the whole turn is made, which its reader may be changing.
+        let (head, number) = unsafe {
+            (
+                (*(*this).line).head.load(Ordering::Acquire),
+                (*&raw const (*this).number).load(Ordering::Relaxed),
+            )
+        };
+        u64::from_le(head) as u32 == number.wrapping_add(1) as u32
     }
 
     /// The message that [`look`](Self::look) found has been taken.
@@ -105,17 +119,14 @@ fn head(number: u64, position: u64, len: usize) -> u64 {
 mod tests {
     use super::*;
 
-    #[repr(align(64))]
-    struct Line([AtomicU64; 8]);
-
     fn store(line: &Line, head: u64) {
-        line.0[0].store(head, Ordering::Relaxed);
+        line.head.store(head, Ordering::Relaxed);
     }
 
     #[test]
     fn sides_write_alternately_and_whoever_wrote_last_waits() {
-        let mut line = Line(Default::default());
-        let at = (&raw mut line).cast();
+        let line = Line::default();
+        let at = &raw const line;
         let (mut a, mut b) = (Turn::new(at, true), Turn::new(at, false));
         // SAFETY: the line outlives both.
         unsafe {
@@ -134,8 +145,8 @@ mod tests {
 
     #[test]
     fn a_message_waits_for_those_before_it_in_the_lane() {
-        let mut line = Line(Default::default());
-        let at = (&raw mut line).cast();
+        let line = Line::default();
+        let at = &raw const line;
         let (mut a, b) = (Turn::new(at, true), Turn::new(at, false));
         store(&line, a.pass(7, 16));
         // SAFETY: the line outlives both.

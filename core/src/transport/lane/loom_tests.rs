@@ -1,0 +1,131 @@
+//! Models of a pair's lanes and of the line that both write: the code that runs in every context.
+
+use super::*;
+use crate::sync::{Arc, thread};
+
+/// What two tasks share: a lane each way, the line, and the words beside them.
+#[derive(Default)]
+struct Pair {
+    slots: [[Slot; 2]; 2],
+    line: Line,
+    attention: [AtomicU32; 2],
+    told: [AtomicU64; 2],
+}
+
+/// How long message `number` of a task is: each second one fits a slot only.
+fn length(number: u8) -> usize {
+    if number % 2 == 1 { IN_TURN + 8 } else { 8 }
+}
+
+/// Task `me` sends so many messages and takes as many of the other's, which must be whole and come in order.
+fn converse(pair: &Pair, me: usize, messages: u8) {
+    let other = 1 - me;
+    let mut turn = Turn::new(&raw const pair.line, me == 0);
+    let mut tx = SendLane {
+        slots: pair.slots[me].as_ptr(),
+        mask: 1,
+        limit: 2,
+        attention: &raw const pair.attention[other],
+        turn: &raw mut turn,
+        ..SendLane::closed()
+    };
+    let mut rx = ReceiveLane {
+        slots: pair.slots[other].as_ptr(),
+        mask: 1,
+        position: 0,
+        limit: 2,
+        told: &raw const pair.told[me],
+        peer: other as PeerId,
+        turn: &raw mut turn,
+    };
+    let (mut sent, mut received) = (0, 0);
+    while sent < messages || received < messages {
+        // SAFETY: the pair outlives both tasks, each of which writes one lane and reads the other.
+        unsafe {
+            if sent < messages {
+                let len = length(sent);
+                assert!(tx.takes(len));
+                assert_eq!(tx.publish(len, |place| place.write_bytes(sent + 1, len)), 0);
+                sent += 1;
+            }
+            match rx.take() {
+                Taken::Nothing => {}
+                Taken::Left => panic!("message {received} is a short one"),
+                Taken::Message { data, len, turn, .. } => {
+                    assert_eq!(len, length(received));
+                    let whole = (0..len).all(|at| *data.add(at) == received + 1);
+                    assert!(whole, "message {received} is damaged");
+                    if !turn.is_null() {
+                        (*turn).done();
+                    }
+                    received += 1;
+                    continue;
+                }
+            }
+        }
+        if sent == messages && received < messages {
+            thread::yield_now();
+        }
+    }
+}
+
+/// Both send at once; the first message of task 0 goes into the turn, and what follows into the lane.
+#[test]
+fn loom_messages_in_lanes_and_in_the_turn_are_whole_and_in_order() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(|| {
+        let pair = Arc::new(Pair::default());
+        let theirs = Arc::clone(&pair);
+        let other = thread::spawn(move || converse(&theirs, 1, 2));
+        converse(&pair, 0, 2);
+        other.join().unwrap();
+    });
+}
+
+/// One task sends, the other one answers each message in the line that brought it, which so changes hands.
+#[test]
+fn loom_the_turn_goes_to_and_fro() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let pair = Arc::new(Pair::default());
+        let theirs = Arc::clone(&pair);
+        let other = thread::spawn(move || echo(&theirs, 1, 2));
+        echo(&pair, 0, 2);
+        other.join().unwrap();
+    });
+}
+
+/// Task 0 begins; each message is answered by the next one, in the turn.
+fn echo(pair: &Pair, me: usize, messages: u8) {
+    let mut turn = Turn::new(&raw const pair.line, me == 0);
+    let turn = &raw mut turn;
+    let slots = pair.slots[me].as_ptr();
+    let attention = &raw const pair.attention[me];
+    let mut tx = SendLane { slots, limit: 1, attention, turn, ..SendLane::closed() };
+    let (slots, told) = (pair.slots[1 - me].as_ptr(), &raw const pair.told[me]);
+    let mut rx = ReceiveLane { slots, mask: 0, position: 0, limit: 1, told, peer: 0, turn };
+    for number in 0..messages {
+        // SAFETY: the pair outlives both tasks; a turn that was used is this side's again after the answer.
+        unsafe {
+            let mut send = |byte: u8| tx.publish(8, |place| place.write_bytes(byte, 8));
+            if me == 0 {
+                send(2 * number);
+            }
+            let data = loop {
+                match rx.take() {
+                    Taken::Message { data, len: 8, turn, .. } if !turn.is_null() => break data,
+                    Taken::Nothing => thread::yield_now(),
+                    other => panic!("no message in the turn: {other:?}"),
+                }
+            };
+            let expected = 2 * number + u8::from(me == 0);
+            assert!((0..8).all(|at| *data.add(at) == expected), "message {number} is damaged");
+            (*turn).done();
+            if me == 1 {
+                send(expected + 1);
+            }
+        }
+    }
+}

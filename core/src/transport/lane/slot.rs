@@ -1,0 +1,121 @@
+//! What a lane consists of in memory: its slots, and the line that both tasks write.
+//!
+//! In shipped builds these types are bare memory. Under `--cfg loom` every access to a payload is
+//! reported to the model checker, which fails a test when two unordered accesses meet.
+
+use crate::sync::{AtomicU64, Ordering, UnsafeCell};
+
+/// Bytes of a slot: three cache lines.
+pub const SLOT: usize = 192;
+/// Bytes of a message that fit a slot.
+pub const INLINE: usize = SLOT - 8;
+/// Bytes of a message that fit the line that both tasks write.
+pub const IN_TURN: usize = 64 - 8;
+
+/// The place of one message in a lane.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Slot {
+    /// What [`head`] gives, stored last.
+    pub head: AtomicU64,
+    /// The message, if it is a short one.
+    pub payload: Payload<INLINE>,
+}
+
+/// The line that the two tasks of a pair write in turns (see [`Turn`](super::Turn)).
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Line {
+    /// Number, length and position of the message, stored last.
+    pub head: AtomicU64,
+    /// The message.
+    pub payload: Payload<IN_TURN>,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Slot>() == SLOT && size_of::<Line>() == 64);
+
+impl Slot {
+    /// Whether the slot holds the message at `position`: for whoever is not the reader and decides
+    /// about sleeping. What the head announces can be read afterwards.
+    ///
+    /// # Safety
+    /// `this` points to a live slot.
+    #[inline(always)]
+    pub unsafe fn holds(this: *const Self, position: u64) -> bool {
+        // SYNC: pairs with the Release store of `SendLane::commit`.
+        // SAFETY: the caller says that the slot is alive.
+        let head = unsafe { (*this).head.load(Ordering::Acquire) };
+        u64::from_le(head) as u32 == position.wrapping_add(1) as u32
+    }
+}
+
+/// Which slot has the message at `position`: the positions' Gray code, so that no two steps in a row are of the same length. Slots
+/// in plain order are a stride that the hardware learns; it then fetches the next slot while its writer is at it, which costs a
+/// message to and fro a tenth of its time.
+#[inline(always)]
+pub fn index(position: u64, mask: u64) -> usize {
+    let place = position & mask;
+    (place ^ place >> 1) as usize
+}
+
+/// What stands at the head of the slot of the message at `position`.
+#[inline(always)]
+pub fn head(position: u64, len: usize) -> u64 {
+    (u64::from(position.wrapping_add(1) as u32) | (len as u64) << 32).to_le()
+}
+
+/// The bytes behind a head.
+#[repr(C, align(8))]
+#[derive(Debug)]
+pub struct Payload<const N: usize>(UnsafeCell<[u8; N]>);
+
+impl<const N: usize> Default for Payload<N> {
+    fn default() -> Self {
+        Self(UnsafeCell::new([0; N]))
+    }
+}
+
+#[cfg(not(loom))]
+impl<const N: usize> Payload<N> {
+    /// The bytes, about to be written.
+    ///
+    /// # Safety
+    /// `this` points to a live payload.
+    #[inline(always)]
+    pub unsafe fn for_write(this: *const Self) -> *mut u8 {
+        // SAFETY: the payload is alive, and no reference to its bytes is formed.
+        unsafe { UnsafeCell::raw_get(&raw const (*this).0).cast() }
+    }
+
+    /// The bytes, about to be read.
+    ///
+    /// # Safety
+    /// `this` points to a live payload.
+    #[inline(always)]
+    pub unsafe fn for_read(this: *const Self) -> *mut u8 {
+        // SAFETY: the payload is alive, which is all that `for_write` asks for.
+        unsafe { Self::for_write(this) }
+    }
+}
+
+#[cfg(loom)]
+impl<const N: usize> Payload<N> {
+    /// The bytes, about to be written.
+    ///
+    /// # Safety
+    /// `this` points to a live payload.
+    pub unsafe fn for_write(this: *const Self) -> *mut u8 {
+        // SAFETY: the payload is alive.
+        unsafe { (*this).0.with_mut(|p| p.cast()) }
+    }
+
+    /// The bytes, about to be read.
+    ///
+    /// # Safety
+    /// `this` points to a live payload.
+    pub unsafe fn for_read(this: *const Self) -> *mut u8 {
+        // SAFETY: the payload is alive.
+        unsafe { (*this).0.with(|p| p.cast_mut().cast()) }
+    }
+}
