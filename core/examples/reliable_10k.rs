@@ -5,14 +5,14 @@
 use std::time::Instant;
 
 use lapis_core::reliable::sim::{Fault, Random, Traffic, World, WorldSpec};
-use lapis_core::reliable::{Lane, NoAuth};
+use lapis_core::reliable::{Channel, NoAuth};
 
 fn argument(at: usize, default: u64) -> u64 {
     std::env::args().nth(at).map_or(default, |arg| arg.parse().expect("a number"))
 }
 
 fn unit(to: u32, count: u64) -> Traffic {
-    Traffic { to, lane: Lane::Request, size: 64, count, external: false }
+    Traffic { to, channel: Channel::Request, size: 64, count, external: false }
 }
 
 /// A dissemination barrier: in round `i` every task tells the one `2^i` further, once it was told in round

@@ -4,7 +4,7 @@
 //! `cargo run --release -p lapis-core --example reliable_speed [seconds]`
 
 use lapis_core::reliable::{
-    Authenticator, Body, Engine, EngineConfig, JobAuth, Lane, NO_TOKEN, NoAuth, NoMemory, PathInfo,
+    Authenticator, Body, Channel, Engine, EngineConfig, JobAuth, NO_TOKEN, NoAuth, NoMemory, PathInfo,
     SubmitError, Transmit, Verdict,
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -76,7 +76,7 @@ impl<A: Authenticator + Clone> Pair<A> {
         while begin.elapsed() < seconds * 1e9 {
             loop {
                 let now = 0;
-                match self.engines[0].submit(now, 1, Lane::Request, &[], Body::Copy(&body), NO_TOKEN) {
+                match self.engines[0].submit(now, 1, Channel::Request, &[], Body::Copy(&body), NO_TOKEN) {
                     Ok(()) => {}
                     Err(SubmitError::Again) => break,
                     Err(error) => panic!("{error}"),
@@ -100,7 +100,7 @@ impl<A: Authenticator + Clone> Pair<A> {
                     now += 5_000;
                     let to = 1 - side as u32;
                     self.engines[side]
-                        .submit(now, to, Lane::Request, &[], Body::Copy(&[0; 8]), NO_TOKEN)
+                        .submit(now, to, Channel::Request, &[], Body::Copy(&[0; 8]), NO_TOKEN)
                         .expect("one unit in flight");
                     self.carry(side, now);
                 }

@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use lapis_core::reliable::{
-    Body, Engine, EngineConfig, JobAuth, Lane, Memory, PathInfo, SubmitError, Transmit, Verdict,
+    Body, Channel, Engine, EngineConfig, JobAuth, Memory, PathInfo, SubmitError, Transmit, Verdict,
 };
 
 thread_local! {
@@ -59,13 +59,13 @@ fn the_steady_state_does_not_allocate() {
         let before = received;
         for round in 0..rounds {
             now += 20_000;
-            for (from, lane) in [(0, Lane::Request), (1, Lane::Reply)] {
+            for (from, channel) in [(0, Channel::Request), (1, Channel::Reply)] {
                 for n in 0..64 {
                     let body = match (round + n) % 3 {
                         0 => Body::External { buffer: 1, offset: 0, len: 1200 },
                         _ => Body::Copy(&[7; 24]),
                     };
-                    match engines[from].submit(now, 1 - from as u32, lane, b"head", body, n) {
+                    match engines[from].submit(now, 1 - from as u32, channel, b"head", body, n) {
                         Ok(()) => {}
                         Err(SubmitError::Again) => break,
                         Err(error) => panic!("{error}"),

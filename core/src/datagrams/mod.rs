@@ -34,8 +34,8 @@ pub(crate) use setup::{Parties, Timing, epoch};
 use self::clock::Clock;
 use crate::reliable::wire::{DATA_LEN, HEADER_LEN, MIN_DATAGRAM};
 use crate::reliable::{
-    Body, Engine, Event as EngineEvent, JobAuth, Lane, Lone, Memory, NO_TOKEN, Nanos, PathInfo, PathState,
-    Segment, SubmitError, Transmit,
+    Body, Channel, Engine, Event as EngineEvent, FastUnit, JobAuth, Memory, NO_TOKEN, Nanos, PathInfo,
+    PathState, Segment, SubmitError, Transmit,
 };
 use crate::transport::{Caps, DatagramBatch, Event, FailoverTrouble, Link, PeerId, RawSlice, Status};
 use crate::wire::Kind;
@@ -46,7 +46,7 @@ use std::time::Duration;
 const BATCH: usize = 64;
 
 /// A packet leaves at once if no more than this many are unacknowledged, itself included.
-const LONE: usize = 4;
+const FAST_PATH_UNITS: usize = 4;
 
 /// So many bytes of short packets leave even if their datagram is larger: beyond it nothing is saved.
 const ENOUGH: usize = 8 << 10;
@@ -190,12 +190,12 @@ impl Datagrams {
         hold: bool,
     ) -> Status {
         let now = self.now();
-        let lane = lane_of(head.first().copied().unwrap_or(0));
+        let channel = channel_of(head.first().copied().unwrap_or(0));
         if let Body::Copy(body) = body
             && !hold
             && !self.unsent
         {
-            let unit = Lone { peer, lane, head, body, token, few: LONE };
+            let unit = FastUnit { peer, channel, head, body, token, few: FAST_PATH_UNITS };
             let (slices, unsent) = (&mut self.slices, &mut self.unsent);
             let send = |out: &mut Transmit| {
                 *unsent = !push(link, out, slices, Some(body));
@@ -203,7 +203,7 @@ impl Datagrams {
                     out.copy_in(&mut { unit });
                 }
             };
-            if self.engine.submit_alone(now, unit, &mut self.out, send) {
+            if self.engine.submit_fast(now, unit, &mut self.out, send) {
                 self.waiting = 0;
                 self.flushed = now;
                 return Status::Done;
@@ -213,7 +213,7 @@ impl Datagrams {
             Body::Copy(bytes) => bytes.len(),
             Body::External { len, .. } => len as usize,
         };
-        match self.engine.submit(now, peer, lane, head, body, token) {
+        match self.engine.submit(now, peer, channel, head, body, token) {
             Ok(()) => {}
             Err(SubmitError::Again) => {
                 self.flush(link, now);
@@ -230,7 +230,7 @@ impl Datagrams {
             self.datagram.min(ENOUGH)
         };
         let lone = || {
-            self.engine.outstanding(peer).is_none_or(|n| n <= LONE)
+            self.engine.outstanding(peer).is_none_or(|n| n <= FAST_PATH_UNITS)
                 || now.saturating_sub(self.flushed) > CLOSE
         };
         if self.waiting >= full || (!hold && lone()) {
@@ -430,16 +430,16 @@ fn push(link: &mut Link, out: &Transmit, slices: &mut Vec<RawSlice>, lone: Optio
     sent != Ok(0)
 }
 
-/// The lane of a packet by its kind: what ends a peer's waiting never waits behind what makes it wait.
+/// The channel of a packet by its kind: what ends a peer's waiting never waits behind what makes it wait.
 #[inline]
-fn lane_of(kind: u8) -> Lane {
+fn channel_of(kind: u8) -> Channel {
     const REPLIES: u32 = 1 << Kind::GetData as u32
         | 1 << Kind::RmwReply as u32
         | 1 << Kind::Complete as u32
         | 1 << Kind::Pulled as u32
         | 1 << Kind::FenceReply as u32
         | 1 << Kind::Goodbye as u32;
-    if kind < 32 && REPLIES >> kind & 1 == 1 { Lane::Reply } else { Lane::Request }
+    if kind < 32 && REPLIES >> kind & 1 == 1 { Channel::Reply } else { Channel::Request }
 }
 
 #[cold]

@@ -1,7 +1,7 @@
 //! The receiving side of a path: which numbers arrived, and when to say so.
 
 use super::config::{EngineConfig, Nanos};
-use super::draft::Draft;
+use super::datagram_builder::DatagramBuilder;
 use super::window::{Seen, Window};
 use super::wire::{self, ACK_LEN, MAX_ACK_WORDS};
 
@@ -106,12 +106,12 @@ impl Arrivals {
     }
 
     /// Appends the acknowledgement to a datagram that has room for it.
-    pub(super) fn write(&mut self, now: Nanos, path: u8, draft: &mut Draft<'_>) {
-        let words = self.words().min((draft.room() - ACK_LEN) / 8);
+    pub(super) fn write(&mut self, now: Nanos, path: u8, builder: &mut DatagramBuilder<'_>) {
+        let words = self.words().min((builder.room() - ACK_LEN) / 8);
         let delay = u32::try_from(now.saturating_sub(self.highest_at)).unwrap_or(u32::MAX);
-        draft.push(&wire::ack_header(path, words as u8, delay, self.seen.base()));
+        builder.push(&wire::ack_header(path, words as u8, delay, self.seen.base()));
         for word in 0..words {
-            draft.push(&self.seen.bitmap(word as u64).to_le_bytes());
+            builder.push(&self.seen.bitmap(word as u64).to_le_bytes());
         }
         self.waiting = 0;
         self.urgent = false;

@@ -1,4 +1,4 @@
-//! The bytes of a lane's units, in the order of submission.
+//! The bytes of a channel's units, in the order of submission.
 
 /// A ring in which every allocation is contiguous, so that neighbours can be copied together. It starts empty
 /// and doubles up to its bound.

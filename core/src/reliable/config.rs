@@ -13,11 +13,11 @@ pub(super) const MS: Nanos = 1_000_000;
 /// Limits and timings of an engine. [`EngineConfig::default`] suits a local network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineConfig {
-    /// Units that one lane to one peer may hold unacknowledged (1..=4096).
-    pub lane_units: usize,
-    /// Bytes of heads and copied bodies that one lane to one peer may hold.
-    pub lane_bytes: usize,
-    /// Units that all lanes together may hold. Replies may exceed it by a quarter, so that they are never
+    /// Units that one channel to one peer may hold unacknowledged (1..=4096).
+    pub channel_units: usize,
+    /// Bytes of heads and copied bodies that one channel to one peer may hold.
+    pub channel_bytes: usize,
+    /// Units that all channels together may hold. Replies may exceed it by a quarter, so that they are never
     /// locked out by requests.
     pub total_units: usize,
     /// Packets of a path after which an acknowledgement is sent (1..=31, LAPI's `ACK_THRESHOLD`).
@@ -55,8 +55,8 @@ pub struct EngineConfig {
 impl Default for EngineConfig {
     fn default() -> Self {
         Self {
-            lane_units: 2048,
-            lane_bytes: 1 << 20,
+            channel_units: 2048,
+            channel_bytes: 1 << 20,
             total_units: 1 << 16,
             ack_threshold: 16,
             max_ack_delay: 100 * US,
@@ -82,8 +82,8 @@ impl EngineConfig {
         let range = |name: &'static str, value: u64, low: u64, high: u64| {
             if (low..=high).contains(&value) { Ok(()) } else { Err(ConfigError { name, value, low, high }) }
         };
-        range("lane_units", self.lane_units as u64, 1, super::UNIT_WINDOW)?;
-        range("lane_bytes", self.lane_bytes as u64, MAX_DATAGRAM as u64, 1 << 30)?;
+        range("channel_units", self.channel_units as u64, 1, super::UNIT_WINDOW)?;
+        range("channel_bytes", self.channel_bytes as u64, MAX_DATAGRAM as u64, 1 << 30)?;
         range("total_units", self.total_units as u64, 1, 1 << 30)?;
         range("ack_threshold", self.ack_threshold.into(), 1, 31)?;
         range("max_ack_delay", self.max_ack_delay, 0, 1000 * MS)?;

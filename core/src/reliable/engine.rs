@@ -6,26 +6,26 @@ use super::auth::Authenticator;
 use super::config::{ConfigError, EngineConfig, Nanos};
 use super::credit::Credits;
 use super::events::{EngineStats, Event, PeerStats};
-use super::lane::External;
 use super::path::{Path, PathInfo, PathState};
 use super::peer::Peer;
 use super::peers::Index;
+use super::send_queue::External;
 use super::sent::Span;
 use super::timers::Timers;
 use super::wire::{DATA_LEN, HEADER_LEN, MAX_DATAGRAM, MAX_PATHS, MIN_DATAGRAM};
 
-/// The two lanes of a peer. Replies and whatever else frees resources go on the second, which requests never
+/// The two channels of a peer. Replies and whatever else frees resources go on the second, which requests never
 /// hold up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Lane {
+pub enum Channel {
     /// Requests.
     Request = 0,
     /// Replies and acknowledgements of the upper layer.
     Reply = 1,
 }
 
-impl Lane {
+impl Channel {
     /// The parser lets only 0 and 1 through.
     pub(super) fn of(number: u8) -> Self {
         if number == 0 { Self::Request } else { Self::Reply }
@@ -53,7 +53,7 @@ pub enum Body<'a> {
 /// Why a unit was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// The lane, or the engine, holds as much as it may: make progress and submit again.
+    /// The channel, or the engine, holds as much as it may: make progress and submit again.
     #[error("the window is full; make progress and try again")]
     Again,
     /// The peer is purged.
@@ -113,7 +113,7 @@ pub(super) struct Shared {
     pub(super) job: u32,
     pub(super) local: u32,
     pub(super) events: VecDeque<Event>,
-    /// Units held by all lanes.
+    /// Units held by all channels.
     pub(super) units: usize,
     pub(super) credits: Credits,
     pub(super) stats: EngineStats,
@@ -211,7 +211,7 @@ impl<A: Authenticator> Engine<A> {
         &mut self,
         now: Nanos,
         peer: u32,
-        lane: Lane,
+        channel: Channel,
         head: &[u8],
         body: Body<'_>,
         token: u64,
@@ -232,9 +232,9 @@ impl<A: Authenticator> Engine<A> {
         let config = &self.shared.config;
         // Events that nobody has fetched hold memory like the units that they tell of.
         let held = self.shared.units + self.shared.events.len();
-        let bound = match lane {
-            Lane::Request => config.total_units,
-            Lane::Reply => config.total_units + config.total_units / 4,
+        let bound = match channel {
+            Channel::Request => config.total_units,
+            Channel::Reply => config.total_units + config.total_units / 4,
         };
         if held >= bound {
             return Err(SubmitError::Again);
@@ -242,8 +242,8 @@ impl<A: Authenticator> Engine<A> {
         if state.outstanding() == 0 {
             state.owing_since = now;
         }
-        let limits = (config.lane_units, config.lane_bytes);
-        if !state.lanes[lane as usize].submit(limits, head, copied, external, token) {
+        let limits = (config.channel_units, config.channel_bytes);
+        if !state.queues[channel as usize].submit(limits, head, copied, external, token) {
             return Err(SubmitError::Again);
         }
         self.shared.units += 1;
@@ -263,9 +263,9 @@ impl<A: Authenticator> Engine<A> {
     pub fn settle(&mut self, peer: u32, token: u64) {
         let Some(index) = self.index.get(peer) else { return };
         let state = &mut self.peers[index as usize];
-        for lane in [Lane::Request, Lane::Reply] {
-            for unit in state.lanes[lane as usize].sent_with(token) {
-                state.units_acked(Span::whole(lane as u8, unit), &mut self.shared);
+        for channel in [Channel::Request, Channel::Reply] {
+            for unit in state.queues[channel as usize].sent_with(token) {
+                state.units_acked(Span::whole(channel as u8, unit), &mut self.shared);
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use super::wire::{ACK_LEN, Frame, Frames, HEADER_LEN, Header, MAX_NUMBER, SIGNED_LEN, WireError};
 use super::{
-    Authenticator, Body, Engine, EngineConfig, JobAuth, Lane, NoAuth, NoMemory, PathInfo, Transmit, Verdict,
+    Authenticator, Body, Channel, Engine, EngineConfig, JobAuth, NoAuth, NoMemory, PathInfo, Transmit,
+    Verdict,
 };
 
 /// The parser: total, and what it accepts is what would be written.
@@ -69,10 +70,10 @@ pub fn member(data: &[u8]) -> (u64, u64) {
             0 => now += 50_000,
             1 => now += 10_000_000,
             2 => {
-                let lane = if control & 8 == 0 { Lane::Request } else { Lane::Reply };
+                let channel = if control & 8 == 0 { Channel::Request } else { Channel::Reply };
                 let body = [*control; 700];
                 let size = engine.max_payload(1).map_or(0, |max| max.min(usize::from(*control) * 2));
-                let full = engine.submit(now, 1, lane, &[], Body::Copy(&body[..size]), 5);
+                let full = engine.submit(now, 1, channel, &[], Body::Copy(&body[..size]), 5);
                 assert!(full.is_ok() || engine.outstanding(1).is_some_and(|held| held > 0));
             }
             3 => {
@@ -100,7 +101,7 @@ pub fn member(data: &[u8]) -> (u64, u64) {
 }
 
 fn engine<A: Authenticator>(auth: A) -> Engine<A> {
-    let config = EngineConfig { lane_units: 64, ..EngineConfig::default() };
+    let config = EngineConfig { channel_units: 64, ..EngineConfig::default() };
     let paths = [0, 1].map(|path_id| PathInfo { path_id, max_datagram: 1472 });
     let mut engine = Engine::new(config, 0, 3, auth).expect("a valid configuration");
     engine.add_peer(0, 1, 1, Some(1), &paths).expect("a new peer");
@@ -147,8 +148,8 @@ mod tests {
         let mut world = World::new(1, &spec, &NoAuth, true);
         world.overhear = 200;
         for (size, count) in [(20, 40), (700, 20), (1400, 5)] {
-            world.send(1, Traffic { to: 0, lane: Lane::Request, size, count, external: false });
-            world.send(0, Traffic { to: 1, lane: Lane::Reply, size, count, external: false });
+            world.send(1, Traffic { to: 0, channel: Channel::Request, size, count, external: false });
+            world.send(0, Traffic { to: 1, channel: Channel::Reply, size, count, external: false });
         }
         world.run_until(100_000);
         world.engine(1).set_max_datagram(0, 0, 600).expect("in range");

@@ -21,14 +21,16 @@
 //! | `auth.rs` | authentication of datagrams, and why this one |
 //! | `engine.rs` | the interface |
 //! | `peer.rs`, `peers.rs` | a peer's state, epochs; finding it |
-//! | `lane.rs`, `bytes.rs` | units waiting and in flight, their bytes |
+//! | `send_queue.rs`, `bytes.rs` | units waiting and in flight, their bytes |
 //! | `split.rs` | units larger than a datagram after the path MTU shrank |
 //! | `path.rs`, `sent.rs` | a rail and its open datagrams |
-//! | `transmit.rs`, `draft.rs` | what goes into the next datagrams |
-//! | `alone.rs` | a unit that finds nothing in its way |
+//! | `transmit.rs`, `datagram_builder.rs` | what goes into the next datagrams |
+//! | `fast_path.rs` | a unit that finds nothing in its way |
+//! | `deferred_work.rs` | timers, and acknowledgements that were put off |
 //! | `receive.rs`, `window.rs` | what arrives, removal of duplicates |
 //! | `ack.rs` | when and what to acknowledge |
-//! | `recover.rs`, `loss.rs` | acknowledgements, losses, probes, failover |
+//! | `loss_detection.rs` | round-trip times, the probe timeout, when a datagram counts as lost |
+//! | `loss_recovery.rs` | acknowledgements, retransmission, probes, failover |
 //! | `congestion.rs`, `credit.rs` | how much may be in flight |
 //! | `timers.rs` | which peer is due when |
 //! | `fuzz_entry.rs` | bodies of fuzz targets |
@@ -38,25 +40,25 @@
 #![forbid(unsafe_code)]
 
 mod ack;
-mod alone;
 mod auth;
 mod bytes;
 mod config;
 mod congestion;
 mod credit;
-mod draft;
+mod datagram_builder;
+mod deferred_work;
 mod engine;
 mod events;
+mod fast_path;
 #[cfg(any(test, fuzzing, feature = "sim"))]
 pub mod fuzz_entry;
-mod lane;
-mod leisure;
-mod loss;
+mod loss_detection;
+mod loss_recovery;
 mod path;
 mod peer;
 mod peers;
 mod receive;
-mod recover;
+mod send_queue;
 mod sent;
 mod split;
 mod timers;
@@ -64,18 +66,18 @@ mod transmit;
 mod window;
 pub mod wire;
 
-pub use alone::Lone;
 pub use auth::{Authenticator, JobAuth, JobState, NoAuth, Tag};
 pub use config::{ConfigError, EngineConfig, Nanos};
-pub use draft::{Memory, NoMemory, Segment, Transmit};
+pub use datagram_builder::{Memory, NoMemory, Segment, Transmit};
 use engine::Shared;
-pub use engine::{Body, Engine, Lane, PeerError, SubmitError};
+pub use engine::{Body, Channel, Engine, PeerError, SubmitError};
 pub use events::{EngineStats, Event, PeerStats};
-pub use lane::NO_TOKEN;
+pub use fast_path::FastUnit;
 pub use path::{PathInfo, PathState};
 pub use receive::{Delivery, Verdict};
+pub use send_queue::NO_TOKEN;
 
-/// Units beyond the oldest missing one that a receiver remembers, and so the most that a lane can have open.
+/// Units beyond the oldest missing one that a receiver remembers, and so the most that a channel can have open.
 pub const UNIT_WINDOW: u64 = 4096;
 
 #[cfg(any(test, feature = "sim"))]

@@ -3,7 +3,7 @@
 use super::ack::Arrivals;
 use super::config::{EngineConfig, Nanos};
 use super::congestion::Congestion;
-use super::loss::{LossDetector, Rtt};
+use super::loss_detection::{LossDetector, Rtt};
 use super::sent::{Fate, MAX_SENT, Sent, SentRing};
 
 /// A rail as the caller names it.
@@ -123,21 +123,21 @@ impl Path {
     /// Forgets what no longer matters.
     pub(super) fn retire(&mut self, now: Nanos, config: &EngineConfig) {
         let crowded = self.sent.len() > MAX_SENT / 2;
-        let age = 4 * self.rtt.probe_after(config);
+        let age = 4 * self.rtt.pto(config);
         // While nothing comes back, the peer may just be busy, and what counts as lost may have arrived.
         let quiet = self.timeouts > 0;
         self.sent.retire(|lost| crowded || (!quiet && lost.time + age < now));
     }
 
-    /// When to ask again.
-    pub(super) fn probe_at(&self, config: &EngineConfig) -> Option<Nanos> {
+    /// When the probe timeout (PTO) ends: the retransmission timer of this path. It doubles from the second time on.
+    pub(super) fn pto_deadline(&self, config: &EngineConfig) -> Option<Nanos> {
         if self.open == 0 || self.probes > 0 {
             return None;
         }
         let bound =
             if self.is_up() { config.retransmit_max } else { config.probe_max.min(config.retransmit_max) };
         // The second one as soon as the first: what is lost twice shall not wait for long.
-        let wait = self.rtt.probe_after(config).saturating_mul(1 << self.timeouts.saturating_sub(1).min(20));
+        let wait = self.rtt.pto(config).saturating_mul(1 << self.timeouts.saturating_sub(1).min(20));
         Some(self.last_asked.max(self.progress) + wait.min(bound.max(config.retransmit_floor)))
     }
 
@@ -161,14 +161,14 @@ impl Path {
         if self.open == 0 || self.probes > 0 {
             return None;
         }
-        Some(self.last_asked.max(self.progress) + self.rtt.probe_after(config))
+        Some(self.last_asked.max(self.progress) + self.rtt.pto(config))
     }
 
     /// The next time at which something is to be done.
     pub(super) fn deadline(&self, config: &EngineConfig) -> Nanos {
         let mut at = Nanos::MAX;
         let timers =
-            [self.arrivals.due(), self.loss.timer, self.probe_at(config), self.doubted_until(config)];
+            [self.arrivals.due(), self.loss.timer, self.pto_deadline(config), self.doubted_until(config)];
         for timer in timers.into_iter().flatten() {
             at = at.min(timer);
         }

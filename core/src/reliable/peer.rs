@@ -6,11 +6,11 @@
 //! one means that the peer was purged and resumed, or restarted, and replaces all state; a smaller one is an old
 //! datagram. No pair of epochs comes back, so nothing from before can be taken for new.
 
-use super::Lane;
+use super::Channel;
 use super::config::{EngineConfig, Nanos};
 use super::events::{Event, PeerStats};
-use super::lane::{NO_TOKEN, SendLane};
 use super::path::{Path, PathInfo};
+use super::send_queue::{NO_TOKEN, SendQueue};
 use super::split::{Joins, Splits};
 use super::window::Window;
 use super::wire::Ack;
@@ -26,7 +26,7 @@ pub(super) struct Peer {
     /// The peer is known to know our epoch (or was said to): data may be sent.
     pub(super) confirmed: bool,
     pub(super) purged: bool,
-    pub(super) lanes: [SendLane; 2],
+    pub(super) queues: [SendQueue; 2],
     pub(super) units: [Window; 2],
     pub(super) splits: Splits,
     pub(super) joins: Joins,
@@ -85,7 +85,7 @@ impl Peer {
             remote_epoch: remote_epoch.unwrap_or(0),
             confirmed: remote_epoch.is_some(),
             purged: false,
-            lanes: [SendLane::new(0), SendLane::new(1)],
+            queues: [SendQueue::new(0), SendQueue::new(1)],
             units: [Window::new(UNIT_WINDOW), Window::new(UNIT_WINDOW)],
             splits: Splits::default(),
             joins: Joins::default(),
@@ -108,26 +108,26 @@ impl Peer {
         }
     }
 
-    /// Units of both lanes that are not acknowledged.
+    /// Units of both channels that are not acknowledged.
     pub(super) fn outstanding(&self) -> usize {
-        self.lanes[0].len() + self.lanes[1].len()
+        self.queues[0].len() + self.queues[1].len()
     }
 
     pub(super) fn has_unsent(&self) -> bool {
-        self.has_unsent_in(Lane::Reply) || self.has_unsent_in(Lane::Request)
+        self.has_unsent_in(Channel::Reply) || self.has_unsent_in(Channel::Request)
     }
 
-    pub(super) fn has_unsent_in(&self, lane: Lane) -> bool {
-        self.lanes[lane as usize].has_unsent()
-            || (!self.splits.is_empty() && self.splits.has_unsent(lane as u8))
+    pub(super) fn has_unsent_in(&self, channel: Channel) -> bool {
+        self.queues[channel as usize].has_unsent()
+            || (!self.splits.is_empty() && self.splits.has_unsent(channel as u8))
     }
 
     pub(super) fn heap(&self) -> usize {
-        let lanes: usize = self.lanes.iter().map(SendLane::heap).sum();
+        let channels: usize = self.queues.iter().map(SendQueue::heap).sum();
         let units: usize = self.units.iter().map(Window::heap).sum();
         let paths: usize = self.paths.iter().map(Path::heap).sum();
         let own = size_of::<Self>() + self.paths.capacity() * size_of::<Path>();
-        own + lanes + units + paths + self.splits.heap() + self.joins.heap()
+        own + channels + units + paths + self.splits.heap() + self.joins.heap()
     }
 
     /// What it waits for, in words, for when a simulation hangs.
@@ -195,8 +195,8 @@ impl Peer {
     /// Drops everything of the present pair of epochs.
     pub(super) fn reset(&mut self, shared: &mut Shared) {
         let task = self.task;
-        for lane in &mut self.lanes {
-            lane.purge(|token| {
+        for channel in &mut self.queues {
+            channel.purge(|token| {
                 shared.units -= 1;
                 if token != NO_TOKEN {
                     shared.events.push_back(Event::Purged { peer: task, token });

@@ -6,15 +6,15 @@ use super::peer::{Peer, Standing};
 use super::split::Joined;
 use super::window::Seen;
 use super::wire::{ACK_NOW, Ack, Frame, Frames, HEADER_LEN, Header, SIGNED_LEN, TAG_LEN, WireError};
-use super::{Engine, Lane, Shared};
+use super::{Channel, Engine, Shared};
 
 /// A unit handed to the upper layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery<'a> {
     /// Who sent it.
     pub peer: u32,
-    /// On which lane.
-    pub lane: Lane,
+    /// On which channel.
+    pub channel: Channel,
     /// Head and body, one after the other.
     pub packet: &'a [u8],
 }
@@ -148,13 +148,13 @@ impl Peer {
         let mut taken = Taken { asks: false, refused: false };
         for frame in Frames::new(frames) {
             match frame? {
-                Frame::Data { lane, unit, payload } => {
+                Frame::Data { channel, unit, payload } => {
                     taken.asks = true;
-                    taken.refused |= !self.data(lane, unit, payload, sink);
+                    taken.refused |= !self.data(channel, unit, payload, sink);
                 }
-                Frame::Part { lane, unit, total, index, payload } => {
+                Frame::Part { channel, unit, total, index, payload } => {
                     taken.asks = true;
-                    taken.refused |= !self.part(lane, unit, total, index, payload, sink);
+                    taken.refused |= !self.part(channel, unit, total, index, payload, sink);
                 }
                 Frame::Ack(ack) => self.take_ack(now, &ack, shared),
                 Frame::Probe => taken.asks = true,
@@ -188,13 +188,13 @@ impl Peer {
     #[inline]
     fn data(
         &mut self,
-        lane: u8,
+        channel: u8,
         unit: u32,
         payload: &[u8],
         sink: &mut impl FnMut(Delivery<'_>) -> Verdict,
     ) -> bool {
-        let units = &mut self.units[usize::from(lane)];
-        let id = super::lane::expand(units.base(), unit);
+        let units = &mut self.units[usize::from(channel)];
+        let id = super::send_queue::expand(units.base(), unit);
         match units.check(id) {
             Seen::Old => {
                 self.stats.duplicate_units += 1;
@@ -206,14 +206,14 @@ impl Peer {
             }
             Seen::New => {}
         }
-        let delivery = Delivery { peer: self.task, lane: Lane::of(lane), packet: payload };
+        let delivery = Delivery { peer: self.task, channel: Channel::of(channel), packet: payload };
         if sink(delivery) == Verdict::Drop {
             self.stats.units_refused += 1;
             return false;
         }
         units.insert(id);
         if !self.joins.is_empty() {
-            self.joins.finish(lane, id);
+            self.joins.finish(channel, id);
         }
         self.stats.units_delivered += 1;
         true
@@ -222,15 +222,15 @@ impl Peer {
     /// Returns false if the part was not taken.
     fn part(
         &mut self,
-        lane: u8,
+        channel: u8,
         unit: u32,
         total: u32,
         index: u8,
         payload: &[u8],
         sink: &mut impl FnMut(Delivery<'_>) -> Verdict,
     ) -> bool {
-        let units = &mut self.units[usize::from(lane)];
-        let id = super::lane::expand(units.base(), unit);
+        let units = &mut self.units[usize::from(channel)];
+        let id = super::send_queue::expand(units.base(), unit);
         match units.check(id) {
             Seen::Old => {
                 self.stats.duplicate_units += 1;
@@ -242,7 +242,7 @@ impl Peer {
             }
             Seen::New => {}
         }
-        let packet = match self.joins.part(lane, id, total, index, payload) {
+        let packet = match self.joins.part(channel, id, total, index, payload) {
             Joined::Kept => return true,
             Joined::Refused => {
                 self.stats.units_refused += 1;
@@ -250,13 +250,13 @@ impl Peer {
             }
             Joined::Whole(packet) => packet,
         };
-        if sink(Delivery { peer: self.task, lane: Lane::of(lane), packet }) == Verdict::Drop {
+        if sink(Delivery { peer: self.task, channel: Channel::of(channel), packet }) == Verdict::Drop {
             self.stats.units_refused += 1;
-            self.joins.unfinish(lane, id, index);
+            self.joins.unfinish(channel, id, index);
             return false;
         }
         units.insert(id);
-        self.joins.finish(lane, id);
+        self.joins.finish(channel, id);
         self.stats.units_delivered += 1;
         true
     }

@@ -9,19 +9,19 @@ pub(super) const WHOLE: u8 = u8::MAX;
 /// The most numbers that a path keeps track of.
 pub(super) const MAX_SENT: usize = 2048;
 
-/// A run of units of one lane, or one part of one unit.
+/// A run of units of one channel, or one part of one unit.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Span {
     pub(super) unit: u32,
     pub(super) count: u16,
-    pub(super) lane: u8,
+    pub(super) channel: u8,
     pub(super) part: u8,
 }
 
 impl Span {
     /// One whole unit.
-    pub(super) fn whole(lane: u8, unit: u32) -> Self {
-        Self { unit, count: 1, lane, part: WHOLE }
+    pub(super) fn whole(channel: u8, unit: u32) -> Self {
+        Self { unit, count: 1, channel, part: WHOLE }
     }
 }
 
@@ -54,16 +54,16 @@ impl Sent {
 
     /// Notes the first unit, a whole one.
     #[inline]
-    pub(super) fn begin(&mut self, lane: u8, unit: u32) {
-        self.spans[0] = Span::whole(lane, unit);
+    pub(super) fn begin(&mut self, channel: u8, unit: u32) {
+        self.spans[0] = Span::whole(channel, unit);
         self.spans_used = 1;
     }
 
     /// Notes a whole unit; false when there is no place left.
     #[inline]
-    pub(super) fn add(&mut self, lane: u8, unit: u32) -> bool {
+    pub(super) fn add(&mut self, channel: u8, unit: u32) -> bool {
         if let Some(last) = self.spans[..usize::from(self.spans_used)].last_mut()
-            && last.lane == lane
+            && last.channel == channel
             && last.part == WHOLE
             && last.unit.wrapping_add(last.count.into()) == unit
             && last.count < u16::MAX
@@ -71,7 +71,7 @@ impl Sent {
             last.count += 1;
             return true;
         }
-        self.push(Span::whole(lane, unit))
+        self.push(Span::whole(channel, unit))
     }
 
     /// Notes a span; false when there is no place left.

@@ -1,8 +1,8 @@
 //! Units that don't fit a datagram: they travel in parts of a size that every path carries. The upper layer makes
 //! units small enough for the path as it knows it; this is for those that the path became too narrow for since.
 
-use super::draft::Draft;
-use super::lane::SendLane;
+use super::datagram_builder::DatagramBuilder;
+use super::send_queue::SendQueue;
 use super::sent::Span;
 use super::wire::{self, MAX_DATAGRAM, MAX_PARTS, PART_HEADER_LEN, PART_LEN};
 
@@ -39,7 +39,7 @@ fn first(bits: &Bits) -> Option<usize> {
 
 #[derive(Debug)]
 struct Split {
-    lane: u8,
+    channel: u8,
     id: u64,
     total: u32,
     /// Parts to be sent.
@@ -73,33 +73,39 @@ impl Splits {
         self.splits.clear();
     }
 
-    pub(super) fn start(&mut self, lane: u8, id: u64, total: u32) {
+    pub(super) fn start(&mut self, channel: u8, id: u64, total: u32) {
         let bits = all((total as usize).div_ceil(PART_LEN));
-        self.splits.push(Split { lane, id, total, pending: bits, missing: bits });
+        self.splits.push(Split { channel, id, total, pending: bits, missing: bits });
     }
 
-    pub(super) fn has_unsent(&self, lane: u8) -> bool {
-        self.splits.iter().any(|split| split.lane == lane && split.pending != [0; 4])
+    pub(super) fn has_unsent(&self, channel: u8) -> bool {
+        self.splits.iter().any(|split| split.channel == channel && split.pending != [0; 4])
     }
 
-    /// Puts waiting parts of units of `lane` into the datagram. False when it is full.
-    pub(super) fn fill(&mut self, draft: &mut Draft<'_>, lane: &SendLane, lane_number: u8) -> bool {
-        for split in self.splits.iter_mut().filter(|split| split.lane == lane_number) {
+    /// Puts waiting parts of units of `channel` into the datagram. False when it is full.
+    pub(super) fn fill(
+        &mut self,
+        builder: &mut DatagramBuilder<'_>,
+        channel: &SendQueue,
+        channel_number: u8,
+    ) -> bool {
+        for split in self.splits.iter_mut().filter(|split| split.channel == channel_number) {
             while let Some(part) = first(&split.pending) {
                 let offset = part * PART_LEN;
                 let len = PART_LEN.min(split.total as usize - offset);
-                let span = Span { unit: split.id as u32, count: 1, lane: lane_number, part: part as u8 };
-                if draft.room() < PART_HEADER_LEN + len || !draft.sent.push(span) {
+                let span =
+                    Span { unit: split.id as u32, count: 1, channel: channel_number, part: part as u8 };
+                if builder.room() < PART_HEADER_LEN + len || !builder.sent.push(span) {
                     return false;
                 }
-                draft.push(&wire::part_header(
-                    lane_number,
+                builder.push(&wire::part_header(
+                    channel_number,
                     len as u16,
                     split.id as u32,
                     split.total,
                     offset as u32,
                 ));
-                lane.put_part(draft, split.id, offset, len);
+                channel.put_part(builder, split.id, offset, len);
                 clear(&mut split.pending, part);
             }
         }
@@ -132,7 +138,7 @@ impl Splits {
     /// The unit was acknowledged as a whole after all.
     pub(super) fn whole_acked(&mut self, span: Span) {
         self.splits.retain(|split| {
-            split.lane != span.lane || (split.id as u32).wrapping_sub(span.unit) >= span.count.into()
+            split.channel != span.channel || (split.id as u32).wrapping_sub(span.unit) >= span.count.into()
         });
     }
 
@@ -141,13 +147,13 @@ impl Splits {
     }
 
     fn find(&self, span: Span) -> Option<usize> {
-        self.splits.iter().position(|split| split.lane == span.lane && split.id as u32 == span.unit)
+        self.splits.iter().position(|split| split.channel == span.channel && split.id as u32 == span.unit)
     }
 }
 
 #[derive(Debug)]
 struct Join {
-    lane: u8,
+    channel: u8,
     id: u64,
     missing: Bits,
     bytes: Vec<u8>,
@@ -179,14 +185,14 @@ impl Joins {
         self.joins.clear();
     }
 
-    pub(super) fn part(&mut self, lane: u8, id: u64, total: u32, index: u8, payload: &[u8]) -> Joined<'_> {
-        let found = self.joins.iter().position(|join| join.lane == lane && join.id == id);
+    pub(super) fn part(&mut self, channel: u8, id: u64, total: u32, index: u8, payload: &[u8]) -> Joined<'_> {
+        let found = self.joins.iter().position(|join| join.channel == channel && join.id == id);
         let at = match found {
             Some(at) => at,
             None if self.joins.len() >= MAX_SPLITS => return Joined::Refused,
             None => {
                 let missing = all((total as usize).div_ceil(PART_LEN));
-                self.joins.push(Join { lane, id, missing, bytes: vec![0; total as usize] });
+                self.joins.push(Join { channel, id, missing, bytes: vec![0; total as usize] });
                 self.joins.len() - 1
             }
         };
@@ -203,15 +209,15 @@ impl Joins {
     }
 
     /// The upper layer refused the unit: the last part is wanted again.
-    pub(super) fn unfinish(&mut self, lane: u8, id: u64, index: u8) {
-        if let Some(join) = self.joins.iter_mut().find(|join| join.lane == lane && join.id == id) {
+    pub(super) fn unfinish(&mut self, channel: u8, id: u64, index: u8) {
+        if let Some(join) = self.joins.iter_mut().find(|join| join.channel == channel && join.id == id) {
             set(&mut join.missing, index.into());
         }
     }
 
     /// The unit was taken (from parts or whole).
-    pub(super) fn finish(&mut self, lane: u8, id: u64) {
-        self.joins.retain(|join| join.lane != lane || join.id != id);
+    pub(super) fn finish(&mut self, channel: u8, id: u64) {
+        self.joins.retain(|join| join.channel != channel || join.id != id);
     }
 
     pub(super) fn is_empty(&self) -> bool {

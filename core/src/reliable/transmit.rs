@@ -2,12 +2,12 @@
 
 use super::auth::Authenticator;
 use super::config::{EngineConfig, Nanos};
-use super::draft::{Draft, Memory, Transmit};
-use super::lane::Filled;
+use super::datagram_builder::{DatagramBuilder, Memory, Transmit};
 use super::path::Path;
 use super::peer::Peer;
+use super::send_queue::Filled;
 use super::wire::{self, ACK_NOW, HEADER_LEN, Header, MIN_DATAGRAM};
-use super::{Engine, Lane, Shared};
+use super::{Channel, Engine, Shared};
 
 /// Datagrams that replies may have in flight beyond the window, so that requests can't lock them out.
 const REPLY_RESERVE: u64 = 4;
@@ -51,7 +51,7 @@ struct Output<'a, A, M> {
     out: &'a mut Transmit,
 }
 
-/// Which lanes a datagram may carry.
+/// Which channels a datagram may carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Allowed {
     requests: bool,
@@ -82,8 +82,8 @@ impl Peer {
         if self.answer {
             let at = self.any_up().unwrap_or(0);
             output.out.clear(self.task, self.paths[at].id);
-            let draft = Draft::new(output.out, HEADER_LEN);
-            finish(self, at, draft, 0, false, &mut output.tools);
+            let builder = DatagramBuilder::new(output.out, HEADER_LEN);
+            finish(self, at, builder, 0, false, &mut output.tools);
             return true;
         }
         false
@@ -106,12 +106,12 @@ impl Peer {
             self.greet_now = false;
         }
         output.out.clear(self.task, self.paths[at].id);
-        let mut draft = Draft::new(output.out, MIN_DATAGRAM);
+        let mut builder = DatagramBuilder::new(output.out, MIN_DATAGRAM);
         if asks {
             // In case the peer knows us already and has nothing to say.
-            draft.push(&wire::probe());
+            builder.push(&wire::probe());
         }
-        finish(self, at, draft, if asks { ACK_NOW } else { 0 }, false, &mut output.tools);
+        finish(self, at, builder, if asks { ACK_NOW } else { 0 }, false, &mut output.tools);
         true
     }
 
@@ -133,7 +133,7 @@ impl Peer {
 
     /// The path that brings the next datagrams across soonest.
     fn best_path(&self, config: &EngineConfig) -> Option<usize> {
-        let replies = self.has_unsent_in(Lane::Reply);
+        let replies = self.has_unsent_in(Channel::Reply);
         if let [path] = &self.paths[..] {
             let allowed = self.allowed(path);
             return (path.is_up() && (allowed.requests || (replies && allowed.replies))).then_some(0);
@@ -176,34 +176,35 @@ impl Peer {
             if probing && !path.has_place() {
                 self.make_place(at, output.tools.shared);
             }
-            let mut draft = Draft::new(output.out, cap);
-            self.fill(at, allowed, &mut draft);
-            let data = draft.len() > HEADER_LEN;
+            let mut builder = DatagramBuilder::new(output.out, cap);
+            self.fill(at, allowed, &mut builder);
+            let data = builder.len() > HEADER_LEN;
             if !data && !probing {
-                draft.abandon();
+                builder.abandon();
                 break;
             }
             if !data {
-                draft.push(&wire::probe());
+                builder.push(&wire::probe());
             }
             let more = self.has_unsent();
-            let charge = (draft.len() + output.tools.shared.config.datagram_overhead as usize) as u64;
+            let charge = (builder.len() + output.tools.shared.config.datagram_overhead as usize) as u64;
             let path = &mut self.paths[at];
-            let window_full = path.in_flight + draft.len() as u64 >= path.congestion.window();
+            let window_full = path.in_flight + builder.len() as u64 >= path.congestion.window();
             if window_full {
                 path.congestion.note_limited();
             }
             let blocked = window_full || self.charged + charge >= self.credit;
-            let starved = self.lanes.iter().any(|lane| lane.starved);
-            let at_once = probing || draft.resent > 0 || if more { blocked } else { starved || draft.lent };
+            let starved = self.queues.iter().any(|channel| channel.starved);
+            let at_once =
+                probing || builder.resent > 0 || if more { blocked } else { starved || builder.lent };
             if !more {
-                self.write_acks(output.tools.now, &mut draft);
+                self.write_acks(output.tools.now, &mut builder);
             }
             if probing {
                 self.paths[at].probes -= 1;
             }
-            self.charged += charge_of(&draft, output.tools.shared);
-            let len = finish(self, at, draft, if at_once { ACK_NOW } else { 0 }, true, &mut output.tools);
+            self.charged += charge_of(&builder, output.tools.shared);
+            let len = finish(self, at, builder, if at_once { ACK_NOW } else { 0 }, true, &mut output.tools);
             ended = len < output.out.segment_size || !more;
         }
         let written = output.out.datagrams();
@@ -219,24 +220,24 @@ impl Peer {
     }
 
     /// Puts units into a datagram, replies first.
-    fn fill(&mut self, at: usize, allowed: Allowed, draft: &mut Draft<'_>) {
+    fn fill(&mut self, at: usize, allowed: Allowed, builder: &mut DatagramBuilder<'_>) {
         let path = &self.paths[at];
         let (id, number, limit) = (path.id, path.next_number, path.max_datagram - HEADER_LEN);
-        for (lane, allowed) in [(Lane::Reply, allowed.replies), (Lane::Request, allowed.requests)] {
-            if !allowed || draft.sent.full() {
+        for (channel, allowed) in [(Channel::Reply, allowed.replies), (Channel::Request, allowed.requests)] {
+            if !allowed || builder.sent.full() {
                 continue;
             }
-            let lane = lane as usize;
-            if !self.splits.is_empty() && !self.splits.fill(draft, &self.lanes[lane], lane as u8) {
+            let channel = channel as usize;
+            if !self.splits.is_empty() && !self.splits.fill(builder, &self.queues[channel], channel as u8) {
                 continue;
             }
-            while let Filled::TooBig(unit) = self.lanes[lane].fill(draft, limit, id, number) {
+            while let Filled::TooBig(unit) = self.queues[channel].fill(builder, limit, id, number) {
                 if self.splits.full() {
                     break;
                 }
-                let total = self.lanes[lane].start_split(unit);
-                self.splits.start(lane as u8, unit, total);
-                if !self.splits.fill(draft, &self.lanes[lane], lane as u8) {
+                let total = self.queues[channel].start_split(unit);
+                self.splits.start(channel as u8, unit, total);
+                if !self.splits.fill(builder, &self.queues[channel], channel as u8) {
                     break;
                 }
             }
@@ -244,10 +245,10 @@ impl Peer {
     }
 
     /// Appends the acknowledgements that wait, as far as there is room.
-    fn write_acks(&mut self, now: Nanos, draft: &mut Draft<'_>) {
+    fn write_acks(&mut self, now: Nanos, builder: &mut DatagramBuilder<'_>) {
         for path in &mut self.paths {
-            if path.arrivals.waiting() && draft.room() >= path.arrivals.frame_len() {
-                path.arrivals.write(now, path.id, draft);
+            if path.arrivals.waiting() && builder.room() >= path.arrivals.frame_len() {
+                path.arrivals.write(now, path.id, builder);
                 self.stats.acks_sent += 1;
             }
         }
@@ -263,13 +264,13 @@ impl Peer {
         if !self.paths[at].has_place() {
             self.make_place(at, output.tools.shared);
         }
-        let mut draft = Draft::new(output.out, cap.min(self.paths[at].max_datagram));
-        self.write_acks(output.tools.now, &mut draft);
-        if draft.len() == HEADER_LEN {
-            draft.abandon();
+        let mut builder = DatagramBuilder::new(output.out, cap.min(self.paths[at].max_datagram));
+        self.write_acks(output.tools.now, &mut builder);
+        if builder.len() == HEADER_LEN {
+            builder.abandon();
             return false;
         }
-        finish(self, at, draft, 0, false, &mut output.tools);
+        finish(self, at, builder, 0, false, &mut output.tools);
         true
     }
 
@@ -283,15 +284,15 @@ impl Peer {
     }
 }
 
-pub(super) fn charge_of(draft: &Draft<'_>, shared: &Shared) -> u64 {
-    draft.len() as u64 + u64::from(shared.config.datagram_overhead)
+pub(super) fn charge_of(builder: &DatagramBuilder<'_>, shared: &Shared) -> u64 {
+    builder.len() as u64 + u64::from(shared.config.datagram_overhead)
 }
 
 /// Gives the datagram its number, header and authenticator. Returns its length.
 pub(super) fn finish<A: Authenticator, M: Memory>(
     peer: &mut Peer,
     at: usize,
-    draft: Draft<'_>,
+    builder: DatagramBuilder<'_>,
     flags: u8,
     asks: bool,
     tools: &mut Tools<'_, A, M>,
@@ -309,7 +310,7 @@ pub(super) fn finish<A: Authenticator, M: Memory>(
         credit: tools.shared.credits.offer(tools.now),
         span: path.span(),
     };
-    let (len, sent) = draft.finish(&header, tools.auth, tools.memory);
+    let (len, sent) = builder.finish(&header, tools.auth, tools.memory);
     path.on_sent(tools.now, sent, len, asks);
     peer.answer = false;
     peer.stats.datagrams_sent += 1;

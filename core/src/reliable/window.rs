@@ -1,4 +1,4 @@
-//! A sliding set of sequence numbers that have been seen: packet numbers of a path, or units of a lane.
+//! A sliding set of sequence numbers that have been seen: packet numbers of a path, or units of a channel.
 
 /// What a [`Window`] knows of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

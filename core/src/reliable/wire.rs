@@ -34,13 +34,13 @@
 //! Frames (the first byte is the kind):
 //!
 //! ```text
-//! DATA  0x01 | lane u8 | len u16 | unit u32 | len bytes                                      (8 + len)
-//! PART  0x02 | lane u8 | len u16 | unit u32 | total u32 | offset u32 | len bytes            (16 + len)
+//! DATA  0x01 | channel u8 | len u16 | unit u32 | len bytes                                      (8 + len)
+//! PART  0x02 | channel u8 | len u16 | unit u32 | total u32 | offset u32 | len bytes            (16 + len)
 //! ACK   0x03 | path u8 | words u8 | 0 | delay u32, ns | settled u64 | words * u64      (16 + 8 * words)
 //! PROBE 0x04 | 0 x 7                                                                               (8)
 //! ```
 //!
-//! * `DATA` carries one whole unit. `lane` is 0 for requests, 1 for replies. `unit` counts per lane and
+//! * `DATA` carries one whole unit. `channel` is 0 for requests, 1 for replies. `unit` counts per channel and
 //!   identifies the unit for removal of duplicates; a retransmission has the same unit and a new packet number.
 //! * `PART` carries [`PART_LEN`] bytes (the last part: the rest) of a unit that no longer fits a datagram since
 //!   the path MTU shrank. `offset` is a multiple of [`PART_LEN`].
@@ -113,7 +113,7 @@ pub enum WireError {
         /// What is there.
         actual: usize,
     },
-    /// A field that must be zero is not, or a path or lane number is out of range.
+    /// A field that must be zero is not, or a path or channel number is out of range.
     #[error("reserved or out-of-range field at byte {0}")]
     Field(usize),
     /// A frame kind that version 1 does not have.
@@ -219,8 +219,8 @@ pub enum Frame<'a> {
     /// A whole unit.
     Data {
         /// 0 requests, 1 replies.
-        lane: u8,
-        /// The unit's number in its lane, low 32 bits.
+        channel: u8,
+        /// The unit's number in its channel, low 32 bits.
         unit: u32,
         /// The unit.
         payload: &'a [u8],
@@ -228,8 +228,8 @@ pub enum Frame<'a> {
     /// A part of a unit.
     Part {
         /// 0 requests, 1 replies.
-        lane: u8,
-        /// The unit's number in its lane, low 32 bits.
+        channel: u8,
+        /// The unit's number in its channel, low 32 bits.
         unit: u32,
         /// Size of the whole unit in bytes.
         total: u32,
@@ -312,13 +312,13 @@ impl<'a> Frames<'a> {
         match self.rest[0] {
             DATA => {
                 let head = self.head::<DATA_LEN>(at)?;
-                let lane = lane_at(head, at)?;
+                let channel = channel_at(head, at)?;
                 let payload = self.take(usize::from(u16_at(head, 2)), at)?;
-                Ok(Frame::Data { lane, unit: u32_at(head, 4), payload })
+                Ok(Frame::Data { channel, unit: u32_at(head, 4), payload })
             }
             PART => {
                 let head = self.head::<PART_HEADER_LEN>(at)?;
-                let lane = lane_at(head, at)?;
+                let channel = channel_at(head, at)?;
                 let payload = self.take(usize::from(u16_at(head, 2)), at)?;
                 let (total, offset) = (u32_at(head, 8), u32_at(head, 12));
                 // The length of a part follows from its place, so that parts can't overlap or leave holes.
@@ -330,7 +330,7 @@ impl<'a> Frames<'a> {
                     return Err(WireError::Field(at + 2));
                 }
                 let index = u8::try_from(start / PART_LEN).map_err(|_| WireError::Field(at + 12))?;
-                Ok(Frame::Part { lane, unit: u32_at(head, 4), total, index, payload })
+                Ok(Frame::Part { channel, unit: u32_at(head, 4), total, index, payload })
             }
             ACK => {
                 let head = self.head::<ACK_LEN>(at)?;
@@ -371,16 +371,22 @@ impl<'a> Iterator for Frames<'a> {
 
 /// The header of a `DATA` frame.
 #[inline]
-pub(super) fn data_header(lane: u8, len: u16, unit: u32) -> [u8; DATA_LEN] {
+pub(super) fn data_header(channel: u8, len: u16, unit: u32) -> [u8; DATA_LEN] {
     let [l0, l1] = len.to_le_bytes();
     let [u0, u1, u2, u3] = unit.to_le_bytes();
-    [DATA, lane, l0, l1, u0, u1, u2, u3]
+    [DATA, channel, l0, l1, u0, u1, u2, u3]
 }
 
 /// The header of a `PART` frame.
-pub(super) fn part_header(lane: u8, len: u16, unit: u32, total: u32, offset: u32) -> [u8; PART_HEADER_LEN] {
+pub(super) fn part_header(
+    channel: u8,
+    len: u16,
+    unit: u32,
+    total: u32,
+    offset: u32,
+) -> [u8; PART_HEADER_LEN] {
     let mut out = [0; PART_HEADER_LEN];
-    out[..DATA_LEN].copy_from_slice(&data_header(lane, len, unit));
+    out[..DATA_LEN].copy_from_slice(&data_header(channel, len, unit));
     out[0] = PART;
     out[8..12].copy_from_slice(&total.to_le_bytes());
     out[12..16].copy_from_slice(&offset.to_le_bytes());
@@ -403,7 +409,7 @@ pub(super) fn probe() -> [u8; PROBE_LEN] {
     [PROBE, 0, 0, 0, 0, 0, 0, 0]
 }
 
-fn lane_at(head: &[u8], at: usize) -> Result<u8, WireError> {
+fn channel_at(head: &[u8], at: usize) -> Result<u8, WireError> {
     if head[1] > 1 { Err(WireError::Field(at + 1)) } else { Ok(head[1]) }
 }
 

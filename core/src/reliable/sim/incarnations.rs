@@ -1,7 +1,7 @@
 //! Purged, resumed and restarted peers on a bad network, with an eavesdropper who replays what he heard.
 
 use super::{Fault, Random, Traffic, World, WorldSpec, for_seeds};
-use crate::reliable::{JobAuth, Lane};
+use crate::reliable::{Channel, JobAuth};
 
 const MS: u64 = 1_000_000;
 
@@ -33,10 +33,10 @@ fn no_incarnation_is_taken_for_another() {
         let traffic = |world: &mut World<JobAuth>, random: &mut Random| {
             for from in 0..3 {
                 for to in (0..3).filter(|&to| to != from) {
-                    let lane = if random.below(2) == 0 { Lane::Request } else { Lane::Reply };
+                    let channel = if random.below(2) == 0 { Channel::Request } else { Channel::Reply };
                     let (size, count) = (random.range(20..1500) as usize, random.range(1..60));
                     let external = random.below(2) == 0;
-                    world.send(from, Traffic { to, lane, size, count, external });
+                    world.send(from, Traffic { to, channel, size, count, external });
                 }
             }
         };

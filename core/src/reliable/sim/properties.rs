@@ -1,7 +1,7 @@
 //! What has to hold whatever the network does.
 
 use super::{Fault, Random, Traffic, World, WorldSpec, for_seeds};
-use crate::reliable::{EngineConfig, Event, JobAuth, Lane, NoAuth};
+use crate::reliable::{Channel, EngineConfig, Event, JobAuth, NoAuth};
 
 const MS: u64 = 1_000_000;
 
@@ -30,7 +30,7 @@ fn random_traffic(random: &mut Random, to: u32, most: u64) -> Traffic {
     let size = if random.below(2) == 0 { random.range(20..64) } else { random.range(20..2000) };
     Traffic {
         to,
-        lane: if random.below(3) == 0 { Lane::Reply } else { Lane::Request },
+        channel: if random.below(3) == 0 { Channel::Reply } else { Channel::Request },
         size: size as usize,
         count: random.range(1..most),
         external: random.below(3) == 0,
@@ -49,7 +49,7 @@ fn exactly_once() {
             max_datagram: random.range(548..3000) as usize,
             epochs_known: random.below(2) == 0,
             config: EngineConfig {
-                lane_units: random.range(4..2048) as usize,
+                channel_units: random.range(4..2048) as usize,
                 ack_threshold: random.range(1..32) as u8,
                 ..EngineConfig::default()
             },
@@ -113,10 +113,10 @@ fn lone_units_arrive_exactly_once() {
         }
         // Of two that find nothing under way one is sent so.
         for _ in 0..2 {
-            world.send(0, Traffic { to: 1, lane: Lane::Request, size: 100, count: 1, external: false });
+            world.send(0, Traffic { to: 1, channel: Channel::Request, size: 100, count: 1, external: false });
             world.finish(60_000 * MS);
         }
-        assert!(world.alone > 0, "none left alone");
+        assert!(world.fast > 0, "none took the fast path");
         for _ in 0..200 {
             let (from, count) = (random.below(2) as u32, random.range(1..4));
             let size = random.range(20..9000) as usize;
@@ -139,7 +139,8 @@ fn progress_after_partitions() {
             ..WorldSpec::default()
         };
         let mut world = World::new(random.word(), &spec, &NoAuth, true);
-        let traffic = Traffic { to: 1, lane: Lane::Request, size: 1000, count: 100_000, external: false };
+        let traffic =
+            Traffic { to: 1, channel: Channel::Request, size: 1000, count: 100_000, external: false };
         world.send(0, traffic);
         for round in 0..5 {
             let cut = random.below(500 * MS);
@@ -165,7 +166,7 @@ fn loss_matrix() {
                 World::new(u64::from(loss), &WorldSpec { fault, ..WorldSpec::default() }, &NoAuth, true);
             world.notes = Some(Vec::new());
             let (count, size) = (5_000, 1000);
-            world.send(0, Traffic { to: 1, lane: Lane::Request, size, count, external: false });
+            world.send(0, Traffic { to: 1, channel: Channel::Request, size, count, external: false });
             world.finish(60_000 * MS);
             let took = world.now;
             let stats = world.engine(0).stats(1).expect("a peer");
@@ -195,7 +196,7 @@ fn goodput(seed: u64, spec: &WorldSpec, megabytes: u64) -> f64 {
     let mut world = World::new(seed, spec, &NoAuth, true);
     let size = spec.max_datagram - 64;
     let count = (megabytes << 20) / size as u64;
-    world.send(0, Traffic { to: 1, lane: Lane::Request, size, count, external: true });
+    world.send(0, Traffic { to: 1, channel: Channel::Request, size, count, external: true });
     world.finish(60_000 * MS);
     (count * size as u64) as f64 * 1e9 / world.now as f64
 }
@@ -230,7 +231,8 @@ fn fair_shares() {
         let spec = WorldSpec { tasks: 4, fault, config, ..WorldSpec::default() };
         let mut world = World::new(random.word(), &spec, &NoAuth, true);
         world.set_route(|_, _, to, _| if to >= 2 { 2 } else { to as usize });
-        let traffic = |to| Traffic { to, lane: Lane::Request, size: 1400, count: 1 << 40, external: false };
+        let traffic =
+            |to| Traffic { to, channel: Channel::Request, size: 1400, count: 1 << 40, external: false };
         world.send(0, traffic(2));
         // The second one comes late.
         world.run_until(random.below(50) * MS);
@@ -260,7 +262,10 @@ fn failover_and_recovery() {
         let fault = Fault { bandwidth: 125_000_000, ..Fault::default() };
         let spec = WorldSpec { paths: 2, fault, ..WorldSpec::default() };
         let mut world = World::new(random.word(), &spec, &NoAuth, true);
-        world.send(0, Traffic { to: 1, lane: Lane::Request, size: 1400, count: 1 << 40, external: false });
+        world.send(
+            0,
+            Traffic { to: 1, channel: Channel::Request, size: 1400, count: 1 << 40, external: false },
+        );
         let pause = random.range(20 * MS..40 * MS);
         world.run_until(pause);
         let rate = |world: &mut World<NoAuth>, time: u64| {
@@ -317,7 +322,7 @@ fn asymmetric_rails() {
             total += bandwidth as f64 / 2.0;
         }
     }
-    world.send(0, Traffic { to: 1, lane: Lane::Request, size: 1400, count: 1 << 40, external: false });
+    world.send(0, Traffic { to: 1, channel: Channel::Request, size: 1400, count: 1 << 40, external: false });
     world.run_until(50 * MS);
     let before = world.ledger.arrived;
     world.run_until(250 * MS);
@@ -337,8 +342,8 @@ fn latency_tail_under_loss() {
         for _ in 0..5_000 {
             let start = world.now;
             for task in 0..2u32 {
-                let lane = if task == 0 { Lane::Request } else { Lane::Reply };
-                world.send(task, Traffic { to: 1 - task, lane, size: 1000, count: 1, external: false });
+                let channel = if task == 0 { Channel::Request } else { Channel::Reply };
+                world.send(task, Traffic { to: 1 - task, channel, size: 1000, count: 1, external: false });
                 while world.ledger.missing > 0 {
                     assert!(world.step());
                 }
@@ -358,7 +363,7 @@ fn memory_is_bounded() {
     let spec = WorldSpec { tasks: 5, ..WorldSpec::default() };
     let mut world = World::new(3, &spec, &NoAuth, true);
     for to in 1..5 {
-        world.send(0, Traffic { to, lane: Lane::Request, size: 32, count: 250_000, external: false });
+        world.send(0, Traffic { to, channel: Channel::Request, size: 32, count: 250_000, external: false });
     }
     world.finish(60_000 * MS);
     println!("most memory of one engine: {} bytes", world.most_memory);
@@ -377,7 +382,10 @@ fn busy_receivers() {
         let mut world = World::new(random.word(), &spec, &NoAuth, true);
         let size = random.range(20..1400) as usize;
         for from in 1..=senders {
-            world.send(from, Traffic { to: 0, lane: Lane::Request, size, count: 20_000, external: false });
+            world.send(
+                from,
+                Traffic { to: 0, channel: Channel::Request, size, count: 20_000, external: false },
+            );
         }
         // Once every sender was heard of.
         world.run_until(2 * MS);
@@ -406,7 +414,10 @@ fn incast() {
     let spec = WorldSpec { tasks: 33, ..WorldSpec::default() };
     let mut world = World::new(7, &spec, &NoAuth, true);
     for from in 1..33 {
-        world.send(from, Traffic { to: 0, lane: Lane::Request, size: 1400, count: 500, external: false });
+        world.send(
+            from,
+            Traffic { to: 0, channel: Channel::Request, size: 1400, count: 500, external: false },
+        );
     }
     while !world.done() {
         world.keep_busy(0, 200_000);

@@ -1,7 +1,7 @@
 //! What is simulated: the tasks, their network at the start, what they send.
 
 use super::Fault;
-use crate::reliable::{EngineConfig, Lane};
+use crate::reliable::{Channel, EngineConfig};
 
 /// What a world consists of.
 #[derive(Debug, Clone)]
@@ -38,8 +38,8 @@ impl Default for WorldSpec {
 pub struct Traffic {
     /// To whom.
     pub to: u32,
-    /// On which lane.
-    pub lane: Lane,
+    /// On which channel.
+    pub channel: Channel,
     /// Bytes each, at least 20.
     pub size: usize,
     /// How many.

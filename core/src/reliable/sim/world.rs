@@ -7,14 +7,14 @@ use super::ledger::{HEAD, Key};
 use super::{Ledger, Note, Pipe, Random, Traffic, WorldSpec};
 use crate::reliable::wire::Header;
 use crate::reliable::{
-    Authenticator, Body, Delivery, Engine, Event, Lone, Memory, Nanos, PathInfo, SubmitError, Transmit,
+    Authenticator, Body, Delivery, Engine, Event, FastUnit, Memory, Nanos, PathInfo, SubmitError, Transmit,
     Verdict,
 };
 
 /// The job that all tasks belong to. Not text, so that recorded datagrams don't pass for text files.
 const JOB: u32 = 0x80ff_ee01;
 
-/// As many units under way as let another leave alone.
+/// As many units under way as let another take the fast path.
 const FEW: usize = 4;
 
 struct Task<A> {
@@ -77,8 +77,8 @@ pub struct World<A> {
     pub datagrams: u64,
     /// Datagrams for which a busy task's receive buffer had no room.
     pub overflows: u64,
-    /// Units that left alone, without waiting for a turn.
-    pub alone: u64,
+    /// Units that took the fast path.
+    pub fast: u64,
     tasks: Vec<Task<A>>,
     spec: WorldSpec,
     random: Random,
@@ -123,7 +123,7 @@ impl<A: Authenticator + Clone> World<A> {
             overhear: 0,
             datagrams: 0,
             overflows: 0,
-            alone: 0,
+            fast: 0,
             tasks: tasks.collect(),
             spec: spec.clone(),
             random: Random::new(seed),
@@ -349,11 +349,11 @@ impl<A: Authenticator + Clone> World<A> {
         let (now, refuse) = (self.now, self.refuse);
         let (ledger, random, notes) = (&mut self.ledger, &mut self.random, &mut self.notes);
         let state = &mut self.tasks[task as usize];
-        state.engine.on_datagram(now, datagram, |Delivery { peer, lane, packet }| {
+        state.engine.on_datagram(now, datagram, |Delivery { peer, channel, packet }| {
             if random.chance(refuse) {
                 return Verdict::Drop;
             }
-            let note = ledger.check_off(now, task, peer, lane, packet);
+            let note = ledger.check_off(now, task, peer, channel, packet);
             if let Some(notes) = notes {
                 notes.push(note);
             }
@@ -411,12 +411,12 @@ impl<A: Authenticator + Clone> World<A> {
             let state = &mut self.tasks[task as usize];
             let Some(traffic) = state.traffic.get_mut(stuck) else { return any };
             let Some(max) = state.engine.max_payload(traffic.to) else { panic!("not a peer") };
-            let (to, lane) = (traffic.to, traffic.lane);
+            let (to, channel) = (traffic.to, traffic.channel);
             let token = state.next_token;
             // Some were made for a path that was wider before.
             let most = if token.is_multiple_of(7) { max.max(self.spec.max_datagram) } else { max };
             let size = traffic.size.min(most).max(HEAD);
-            let (key, head) = self.ledger.enter(self.now, task, to, lane, size);
+            let (key, head) = self.ledger.enter(self.now, task, to, channel, size);
             if state.head != head || state.body.len() != size - HEAD {
                 state.head = head;
                 state.body.resize(size - HEAD, 0);
@@ -429,13 +429,13 @@ impl<A: Authenticator + Clone> World<A> {
                 Body::Copy(body)
             };
             // Every other one as a caller does who has nothing else to send.
-            let unit = Lone { peer: to, lane, head: &head, body, token, few: FEW };
+            let unit = FastUnit { peer: to, channel, head: &head, body, token, few: FEW };
             let send = |out: &mut Transmit| out.copy_in(&mut { unit });
-            let alone = !traffic.external
+            let fast = !traffic.external
                 && token.is_multiple_of(2)
-                && state.engine.submit_alone(self.now, unit, &mut self.out, send);
+                && state.engine.submit_fast(self.now, unit, &mut self.out, send);
             let outcome =
-                if alone { Ok(()) } else { state.engine.submit(self.now, to, lane, &head, given, token) };
+                if fast { Ok(()) } else { state.engine.submit(self.now, to, channel, &head, given, token) };
             match outcome {
                 Ok(()) => {
                     let held = if traffic.external { [&[0; 3], body].concat() } else { Vec::new() };
@@ -446,8 +446,8 @@ impl<A: Authenticator + Clone> World<A> {
                     if traffic.count == 0 {
                         state.traffic.remove(stuck);
                     }
-                    if alone {
-                        self.alone += 1;
+                    if fast {
+                        self.fast += 1;
                         self.carry(task);
                     }
                 }

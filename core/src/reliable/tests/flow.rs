@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_lone_unit_leaves_at_once_and_is_acknowledged_after_the_delay() {
     let mut pair = Pair::new();
-    pair.submit(0, Lane::Request, b"hello", 42).unwrap();
+    pair.submit(0, Channel::Request, b"hello", 42).unwrap();
     assert_eq!(pair.send(0), 1);
     pair.receive(1);
     assert_eq!(pair.got[1], [b"h:hello"]);
@@ -22,10 +22,10 @@ fn a_lone_unit_leaves_at_once_and_is_acknowledged_after_the_delay() {
 #[test]
 fn an_answer_carries_the_acknowledgement() {
     let mut pair = Pair::new();
-    pair.submit(0, Lane::Request, b"question", 1).unwrap();
+    pair.submit(0, Channel::Request, b"question", 1).unwrap();
     pair.send(0);
     pair.receive(1);
-    pair.submit(1, Lane::Reply, b"answer", 2).unwrap();
+    pair.submit(1, Channel::Reply, b"answer", 2).unwrap();
     assert_eq!(pair.send(1), 1);
     pair.receive(0);
     assert_eq!(pair.events(0), [Event::Acked { peer: 1, token: 1 }]);
@@ -36,11 +36,11 @@ fn an_answer_carries_the_acknowledgement() {
 fn an_acknowledgement_that_was_put_off_counts_from_when_it_came() {
     let mut pair = Pair::new();
     pair.engines[0].postpone_acks(true);
-    pair.submit(0, Lane::Request, b"question", 1).unwrap();
+    pair.submit(0, Channel::Request, b"question", 1).unwrap();
     pair.send(0);
     pair.now += 20 * US;
     pair.receive(1);
-    pair.submit(1, Lane::Reply, b"answer", 2).unwrap();
+    pair.submit(1, Channel::Reply, b"answer", 2).unwrap();
     pair.send(1);
     pair.now += 20 * US;
     pair.receive(0);
@@ -52,7 +52,7 @@ fn an_acknowledgement_that_was_put_off_counts_from_when_it_came() {
     assert!(!pair.engines[0].is_behind());
     assert_eq!(pair.events(0), [Event::Acked { peer: 1, token: 1 }]);
     // Of 40 us, not of 100: the next probe comes that early.
-    pair.submit(0, Lane::Request, b"again", 3).unwrap();
+    pair.submit(0, Channel::Request, b"again", 3).unwrap();
     pair.send(0);
     assert!(pair.engines[0].next_timeout().unwrap() <= pair.now + 300 * US);
 }
@@ -62,7 +62,7 @@ fn nothing_is_put_off_while_much_is_under_way_nor_beyond_a_timer() {
     let mut pair = Pair::new();
     pair.engines[0].postpone_acks(true);
     for token in 0..40 {
-        pair.submit(0, Lane::Request, &[1; 600], token).unwrap();
+        pair.submit(0, Channel::Request, &[1; 600], token).unwrap();
     }
     pair.send(0);
     pair.receive(1);
@@ -71,7 +71,7 @@ fn nothing_is_put_off_while_much_is_under_way_nor_beyond_a_timer() {
     assert!(!pair.engines[0].is_behind());
     pair.run(10 * MS);
     assert_eq!(pair.events(0).len(), 40);
-    pair.submit(0, Lane::Request, b"last", 40).unwrap();
+    pair.submit(0, Channel::Request, b"last", 40).unwrap();
     pair.run(10 * MS);
     assert_eq!(pair.events(0), [Event::Acked { peer: 1, token: 40 }]);
     assert_eq!(pair.engines[0].stats(1).unwrap().units_resent, 0, "what came in time was not sent again");
@@ -84,7 +84,7 @@ fn acknowledgements_are_batched_by_the_threshold() {
             EngineConfig { ack_threshold: threshold, receive_buffer: 8 << 20, ..EngineConfig::default() };
         let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
         for round in 0..62u64 {
-            pair.submit(0, Lane::Request, &[1; 64], round).unwrap();
+            pair.submit(0, Channel::Request, &[1; 64], round).unwrap();
             pair.send(0);
             pair.receive(1);
             pair.send(1);
@@ -99,7 +99,7 @@ fn acknowledgements_are_batched_by_the_threshold() {
 fn small_units_share_datagrams_when_more_wait() {
     let mut pair = Pair::new();
     for n in 0..500 {
-        pair.submit(0, Lane::Request, &[n as u8; 8], NO_TOKEN).unwrap();
+        pair.submit(0, Channel::Request, &[n as u8; 8], NO_TOKEN).unwrap();
     }
     let datagrams = pair.send(0);
     let per_datagram = (1472 - HEADER_LEN) / 18;
@@ -115,7 +115,7 @@ fn a_check_sends_again_what_is_late_without_waiting_for_the_timer_that_has_grown
         let config =
             EngineConfig { retransmit_max: longest, suspect_after: 60_000 * MS, ..EngineConfig::default() };
         let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
-        pair.submit(0, Lane::Request, b"lost for a second", 1).unwrap();
+        pair.submit(0, Channel::Request, b"lost for a second", 1).unwrap();
         while pair.now < 1000 * MS {
             if checks_every.is_some_and(|every| pair.now.is_multiple_of(every)) {
                 pair.engines[0].check_unanswered(pair.now);
@@ -148,7 +148,7 @@ fn a_check_asks_nobody_who_owes_nothing() {
     let mut pair = Pair::new();
     pair.engines[0].check_unanswered(pair.now);
     assert_eq!(pair.send(0), 0);
-    pair.submit(0, Lane::Request, b"x", 1).unwrap();
+    pair.submit(0, Channel::Request, b"x", 1).unwrap();
     pair.send(0);
     pair.engines[0].check_unanswered(pair.now + 50 * US);
     assert_eq!(pair.send(0), 0, "a round trip has not passed");
@@ -159,20 +159,20 @@ fn a_check_asks_nobody_who_owes_nothing() {
 }
 
 #[test]
-fn a_full_lane_says_again_and_goes_on_after_acknowledgements() {
-    let config = EngineConfig { lane_units: 8, ..EngineConfig::default() };
+fn a_full_channel_says_again_and_goes_on_after_acknowledgements() {
+    let config = EngineConfig { channel_units: 8, ..EngineConfig::default() };
     let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
     for n in 0..8 {
-        pair.submit(0, Lane::Request, b"x", n).unwrap();
+        pair.submit(0, Channel::Request, b"x", n).unwrap();
     }
-    assert_eq!(pair.submit(0, Lane::Request, b"x", 8), Err(SubmitError::Again));
-    pair.submit(0, Lane::Reply, b"x", 9).expect("the other lane has room");
+    assert_eq!(pair.submit(0, Channel::Request, b"x", 8), Err(SubmitError::Again));
+    pair.submit(0, Channel::Reply, b"x", 9).expect("the other channel has room");
     pair.send(0);
     pair.receive(1);
     assert_eq!(pair.send(1), 1, "the starved sender asked for an acknowledgement without delay");
     pair.receive(0);
     assert_eq!(pair.events(0).len(), 9);
-    pair.submit(0, Lane::Request, b"x", 8).unwrap();
+    pair.submit(0, Channel::Request, b"x", 8).unwrap();
 }
 
 #[test]
@@ -180,22 +180,22 @@ fn the_total_bound_counts_events_that_nobody_fetched() {
     let config = EngineConfig { total_units: 10, ..EngineConfig::default() };
     let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
     for n in 0..10 {
-        pair.submit(0, Lane::Request, b"x", n).unwrap();
+        pair.submit(0, Channel::Request, b"x", n).unwrap();
     }
-    assert_eq!(pair.submit(0, Lane::Request, b"x", 10), Err(SubmitError::Again));
-    pair.submit(0, Lane::Reply, b"x", 11).expect("replies have a reserve");
+    assert_eq!(pair.submit(0, Channel::Request, b"x", 10), Err(SubmitError::Again));
+    pair.submit(0, Channel::Reply, b"x", 11).expect("replies have a reserve");
     pair.run(10 * MS);
-    assert_eq!(pair.submit(0, Lane::Request, b"x", 10), Err(SubmitError::Again), "11 events wait");
+    assert_eq!(pair.submit(0, Channel::Request, b"x", 10), Err(SubmitError::Again), "11 events wait");
     assert_eq!(pair.events(0).len(), 11);
-    pair.submit(0, Lane::Request, b"x", 10).unwrap();
+    pair.submit(0, Channel::Request, b"x", 10).unwrap();
 }
 
 #[test]
 fn a_lost_tail_is_sent_again_soon_under_a_new_number() {
     let mut pair = Pair::new();
-    pair.submit(0, Lane::Request, b"warm up", 0).unwrap();
+    pair.submit(0, Channel::Request, b"warm up", 0).unwrap();
     pair.run(10 * MS);
-    pair.submit(0, Lane::Request, b"tail", 1).unwrap();
+    pair.submit(0, Channel::Request, b"tail", 1).unwrap();
     pair.send(0);
     let lost = pair.wires[1].pop().unwrap();
     let start = pair.now;
@@ -215,10 +215,10 @@ fn a_lost_tail_is_sent_again_soon_under_a_new_number() {
 #[test]
 fn a_peer_that_stays_silent_is_asked_without_data_and_its_answer_says_what_was_lost() {
     let mut pair = Pair::new();
-    pair.submit(0, Lane::Request, b"warm up", 0).unwrap();
+    pair.submit(0, Channel::Request, b"warm up", 0).unwrap();
     pair.run(10 * MS);
     for token in 1..=3 {
-        pair.submit(0, Lane::Request, &[7; 1400], token).unwrap();
+        pair.submit(0, Channel::Request, &[7; 1400], token).unwrap();
     }
     pair.send(0);
     let data: Vec<_> = std::mem::take(&mut pair.wires[1]);
@@ -246,7 +246,7 @@ fn a_peer_that_stays_silent_is_asked_without_data_and_its_answer_says_what_was_l
     assert_eq!((pair.got[1].len(), resent(&pair)), (4, 1));
     // Everything was lost: what goes again waits for the answer to a question.
     for token in 4..=6 {
-        pair.submit(0, Lane::Request, &[7; 1400], token).unwrap();
+        pair.submit(0, Channel::Request, &[7; 1400], token).unwrap();
     }
     pair.send(0);
     pair.wires[1].clear();
@@ -259,7 +259,7 @@ fn a_peer_that_stays_silent_is_asked_without_data_and_its_answer_says_what_was_l
 #[test]
 fn a_refused_unit_comes_again() {
     let mut pair = Pair::new();
-    pair.submit(0, Lane::Request, b"twice", 1).unwrap();
+    pair.submit(0, Channel::Request, b"twice", 1).unwrap();
     pair.send(0);
     let first = pair.wires[1].remove(0);
     pair.deliver(1, &first, Verdict::Drop);
@@ -274,12 +274,12 @@ fn replies_pass_requests_that_fill_the_window() {
     let config = EngineConfig { initial_window: 2, ..EngineConfig::default() };
     let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
     for n in 0..100 {
-        pair.submit(0, Lane::Request, &[0; 1400], n).unwrap();
+        pair.submit(0, Channel::Request, &[0; 1400], n).unwrap();
     }
     let requests = pair.send(0);
     assert!(requests < 100);
     assert_eq!(pair.send(0), 0, "the window is full");
-    pair.submit(0, Lane::Reply, b"urgent", 100).unwrap();
+    pair.submit(0, Channel::Reply, b"urgent", 100).unwrap();
     assert_eq!(pair.send(0), 1);
     let last = pair.wires[1].last().unwrap().clone();
     pair.deliver(1, &last, Verdict::Accept);
@@ -290,7 +290,7 @@ fn replies_pass_requests_that_fill_the_window() {
 fn external_bodies_are_named_not_copied() {
     let mut pair = Pair::new();
     let body = Body::External { buffer: 9, offset: 1000, len: 1200 };
-    pair.engines[0].submit(0, 1, Lane::Request, b"head", body, 7).unwrap();
+    pair.engines[0].submit(0, 1, Channel::Request, b"head", body, 7).unwrap();
     let mut out = Transmit::default();
     assert!(pair.engines[0].poll_transmit(0, &mut pair.memory, &mut out));
     assert_eq!(out.datagram(0)[1], Segment::External { buffer: 9, offset: 1000, len: 1200 });
@@ -306,14 +306,14 @@ fn a_batch_has_datagrams_of_one_size_and_acknowledgements_behind_them() {
     let config = EngineConfig { receive_buffer: 8 << 20, ..EngineConfig::default() };
     let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
     for n in 0..16 {
-        pair.submit(1, Lane::Request, &[1; 1400], n).unwrap();
+        pair.submit(1, Channel::Request, &[1; 1400], n).unwrap();
     }
     pair.send(1);
     pair.receive(0);
     let max = pair.engines[0].max_payload(1).unwrap();
     for _ in 0..40 {
         let body = Body::External { buffer: 9, offset: 0, len: max as u32 };
-        pair.engines[0].submit(0, 1, Lane::Request, &[], body, 1).unwrap();
+        pair.engines[0].submit(0, 1, Channel::Request, &[], body, 1).unwrap();
     }
     let mut out = Transmit::default();
     assert!(pair.engines[0].poll_transmit(0, &mut pair.memory, &mut out));
@@ -335,9 +335,9 @@ fn what_is_known_to_have_arrived_is_left_alone() {
     let mut pair = Pair::new();
     for n in 0..2 {
         let body = Body::External { buffer: 9, offset: n * 1000, len: 1000 };
-        pair.engines[0].submit(0, 1, Lane::Request, b"h:", body, 7).expect("room");
+        pair.engines[0].submit(0, 1, Channel::Request, b"h:", body, 7).expect("room");
     }
-    pair.submit(0, Lane::Request, b"of the engine", 8).expect("room");
+    pair.submit(0, Channel::Request, b"of the engine", 8).expect("room");
     assert!(pair.send(0) > 0);
     pair.wires[1].clear();
     pair.engines[0].settle(1, 7);

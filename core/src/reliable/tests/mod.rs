@@ -1,6 +1,6 @@
 //! Two engines, and a hand on every datagram between them.
 
-mod alone;
+mod fast_path;
 mod flow;
 mod peers;
 mod trust;
@@ -54,8 +54,8 @@ impl Pair {
         Self::with(&EngineConfig::default(), &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1))
     }
 
-    fn submit(&mut self, from: usize, lane: Lane, body: &[u8], token: u64) -> Result<(), SubmitError> {
-        self.engines[from].submit(self.now, 1 - from as u32, lane, b"h:", Body::Copy(body), token)
+    fn submit(&mut self, from: usize, channel: Channel, body: &[u8], token: u64) -> Result<(), SubmitError> {
+        self.engines[from].submit(self.now, 1 - from as u32, channel, b"h:", Body::Copy(body), token)
     }
 
     /// Puts what a task has to send on its wire; returns how many datagrams.

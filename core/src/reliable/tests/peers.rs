@@ -11,7 +11,7 @@ fn units_larger_than_the_new_path_mtu_get_through() {
     );
     for n in 0..10u64 {
         let body = Body::External { buffer: 9, offset: n * 17, len: 8000 };
-        pair.engines[0].submit(0, 1, Lane::Request, &n.to_le_bytes(), body, n).unwrap();
+        pair.engines[0].submit(0, 1, Channel::Request, &n.to_le_bytes(), body, n).unwrap();
     }
     pair.send(0);
     // None of them passes any more.
@@ -19,9 +19,9 @@ fn units_larger_than_the_new_path_mtu_get_through() {
     pair.engines[0].set_max_datagram(1, 0, 1000).unwrap();
     assert_eq!(pair.events(0), [Event::MaxPayload { peer: 1, bytes: 1000 - 64 }]);
     // Whoever made a unit for the path as it was need not make it again.
-    pair.submit(0, Lane::Reply, &[7; 2000], 10).unwrap();
+    pair.submit(0, Channel::Reply, &[7; 2000], 10).unwrap();
     assert!(matches!(
-        pair.submit(0, Lane::Request, &[0; 65_442], 0),
+        pair.submit(0, Channel::Request, &[0; 65_442], 0),
         Err(SubmitError::TooLarge { peer: 1, len: 65_444, max: 65_443 })
     ));
     pair.send(0);
@@ -42,7 +42,7 @@ fn units_larger_than_the_new_path_mtu_get_through() {
 fn a_silent_peer_is_reported_after_the_timeout_and_again() {
     let config = EngineConfig { peer_timeout: Some(200 * MS), ..EngineConfig::default() };
     let mut pair = Pair::with(&config, &[PathInfo { path_id: 0, max_datagram: 1472 }], Some(1));
-    pair.submit(0, Lane::Request, b"anybody?", 1).unwrap();
+    pair.submit(0, Channel::Request, b"anybody?", 1).unwrap();
     let mut reports = Vec::new();
     while pair.now < 500 * MS {
         pair.send(0);
@@ -61,7 +61,7 @@ fn a_silent_peer_is_reported_after_the_timeout_and_again() {
 #[test]
 fn an_idle_engine_has_no_timer() {
     let mut pair = Pair::new();
-    pair.submit(0, Lane::Request, b"once", 1).unwrap();
+    pair.submit(0, Channel::Request, b"once", 1).unwrap();
     pair.run(1000 * MS);
     pair.now += 10_000 * MS;
     for engine in &mut pair.engines {
@@ -80,7 +80,7 @@ fn credits_are_shared_among_the_senders() {
         let mut source = engine(task, &config);
         source.add_peer(0, 0, 1, Some(1), &path).unwrap();
         sink.add_peer(0, task, 1, Some(1), &path).unwrap();
-        source.submit(0, 0, Lane::Request, &[], Body::Copy(&[1; 100]), 1).unwrap();
+        source.submit(0, 0, Channel::Request, &[], Body::Copy(&[1; 100]), 1).unwrap();
         assert!(source.poll_transmit(0, &mut NoMemory, &mut out));
         let mut datagram = Vec::new();
         out.copy_datagram(0, &mut NoMemory, &mut datagram);
@@ -99,7 +99,7 @@ fn a_rail_that_is_reported_down_is_left_at_once() {
     let paths = [0, 1].map(|path_id| PathInfo { path_id, max_datagram: 1472 });
     let mut pair = Pair::with(&EngineConfig::default(), &paths, Some(1));
     for n in 0..4 {
-        pair.submit(0, Lane::Request, &[n; 1000], n.into()).unwrap();
+        pair.submit(0, Channel::Request, &[n; 1000], n.into()).unwrap();
     }
     pair.send(0);
     let victim = header(&pair.wires[1][0]).path;
@@ -126,7 +126,7 @@ fn wrong_arguments_are_explained() {
     engine.add_peer(0, 1, 1, None, &[path(0, 1472)]).unwrap();
     assert_eq!(engine.add_peer(0, 1, 1, None, &[path(0, 1472)]), Err(PeerError::Exists(1)));
     assert_eq!(engine.purge(2), Err(PeerError::Unknown(2)));
-    let unknown = engine.submit(0, 2, Lane::Request, &[], Body::Copy(&[]), 0);
+    let unknown = engine.submit(0, 2, Channel::Request, &[], Body::Copy(&[]), 0);
     assert_eq!(unknown, Err(SubmitError::Unknown(2)));
     let config = EngineConfig { ack_threshold: 32, ..EngineConfig::default() };
     let error = Engine::new(config, 0, 0, NoAuth).unwrap_err();
@@ -141,10 +141,10 @@ fn a_sender_keeps_to_the_credit() {
     let path = [PathInfo { path_id: 0, max_datagram: 1472 }];
     pair.engines[1].add_peer(0, 0, 1, Some(1), &path).unwrap();
     // The sender learns of it with the first acknowledgement.
-    pair.submit(0, Lane::Request, b"first", 0).unwrap();
+    pair.submit(0, Channel::Request, b"first", 0).unwrap();
     pair.run(MS);
     for n in 1..500 {
-        pair.submit(0, Lane::Request, &[0; 1400], n).unwrap();
+        pair.submit(0, Channel::Request, &[0; 1400], n).unwrap();
     }
     // Each datagram counts with its overhead; the one that reaches the credit is still sent.
     let sent = pair.send(0);

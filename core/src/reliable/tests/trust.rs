@@ -7,8 +7,8 @@ fn a_replayed_datagram_has_no_effect() {
     let mut pair = Pair::new();
     let mut overheard = Vec::new();
     for n in 0..50u64 {
-        pair.submit(0, Lane::Request, &n.to_le_bytes(), n).unwrap();
-        pair.submit(1, Lane::Request, &n.to_le_bytes(), n).unwrap();
+        pair.submit(0, Channel::Request, &n.to_le_bytes(), n).unwrap();
+        pair.submit(1, Channel::Request, &n.to_le_bytes(), n).unwrap();
         for task in 0..2 {
             pair.send(task);
             overheard.extend(pair.wires[1 - task].iter().map(|datagram| (1 - task, datagram.clone())));
@@ -33,7 +33,7 @@ fn a_replayed_datagram_has_no_effect() {
 #[test]
 fn forged_foreign_and_damaged_datagrams_are_counted_and_dropped() {
     let mut pair = Pair::new();
-    pair.submit(0, Lane::Request, b"genuine", 1).unwrap();
+    pair.submit(0, Channel::Request, b"genuine", 1).unwrap();
     pair.send(0);
     let genuine = pair.wires[1][0].clone();
     for bit in 0..genuine.len() * 8 {
@@ -55,7 +55,7 @@ fn forged_foreign_and_damaged_datagrams_are_counted_and_dropped() {
 #[test]
 fn a_greeting_precedes_data_when_epochs_are_unknown() {
     let mut pair = Pair::with(&EngineConfig::default(), &[PathInfo { path_id: 0, max_datagram: 1472 }], None);
-    pair.submit(0, Lane::Request, b"secret", 1).unwrap();
+    pair.submit(0, Channel::Request, b"secret", 1).unwrap();
     assert_eq!(pair.send(0), 1);
     assert_eq!(header(&pair.wires[1][0]).destination_epoch, 0);
     assert!(pair.wires[1][0].len() < 80, "no data in a greeting");
@@ -73,7 +73,7 @@ fn packets_that_come_before_the_peer_is_added_are_not_lost() {
         let mut pair = Pair::with(&EngineConfig::default(), &path, known);
         pair.engines[1] = engine(1, &EngineConfig::default());
         for n in 0..100 {
-            pair.submit(0, Lane::Request, &[7; 500], n).unwrap();
+            pair.submit(0, Channel::Request, &[7; 500], n).unwrap();
         }
         pair.run(50 * MS);
         assert!(pair.got[1].is_empty());
@@ -88,8 +88,8 @@ fn packets_that_come_before_the_peer_is_added_are_not_lost() {
 fn nothing_from_before_a_purge_is_taken_after_it() {
     let mut pair = Pair::new();
     for n in 0..3 {
-        pair.submit(0, Lane::Request, b"old", n).unwrap();
-        pair.submit(1, Lane::Request, b"old too", n).unwrap();
+        pair.submit(0, Channel::Request, b"old", n).unwrap();
+        pair.submit(1, Channel::Request, b"old too", n).unwrap();
     }
     pair.send(0);
     pair.send(1);
@@ -98,13 +98,13 @@ fn nothing_from_before_a_purge_is_taken_after_it() {
     pair.engines[0].purge(1).unwrap();
     let purged: Vec<_> = (0..3).map(|token| Event::Purged { peer: 1, token }).collect();
     assert_eq!(pair.events(0), purged);
-    assert_eq!(pair.submit(0, Lane::Request, b"x", 9), Err(SubmitError::PeerDown(1)));
+    assert_eq!(pair.submit(0, Channel::Request, b"x", 9), Err(SubmitError::PeerDown(1)));
     for datagram in &held[0] {
         pair.deliver(0, datagram, Verdict::Accept);
     }
     assert!(pair.got[0].is_empty(), "a purged peer is not heard");
     pair.engines[0].resume(pair.now, 1).unwrap();
-    pair.submit(0, Lane::Request, b"new", 10).unwrap();
+    pair.submit(0, Channel::Request, b"new", 10).unwrap();
     pair.run(50 * MS);
     // The other side has learnt of it: what it had outstanding is void.
     let events = pair.events(1);
@@ -118,7 +118,7 @@ fn nothing_from_before_a_purge_is_taken_after_it() {
     pair.run(50 * MS);
     assert_eq!(pair.got[1], [b"h:new"]);
     assert!(pair.got[0].is_empty());
-    pair.submit(1, Lane::Request, b"back", 11).unwrap();
+    pair.submit(1, Channel::Request, b"back", 11).unwrap();
     pair.run(50 * MS);
     assert_eq!(pair.got[0], [b"h:back"]);
 }

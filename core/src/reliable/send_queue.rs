@@ -1,9 +1,9 @@
-//! The sending side of one lane to one peer: units waiting, in flight, lost.
+//! The sending side of one channel to one peer: units waiting, in flight, lost.
 
 use std::collections::VecDeque;
 
 use super::bytes::ByteRing;
-use super::draft::Draft;
+use super::datagram_builder::DatagramBuilder;
 use super::sent::{Span, WHOLE};
 use super::wire::{self, DATA_LEN};
 
@@ -50,7 +50,7 @@ impl Unit {
     }
 }
 
-/// What stopped [`SendLane::fill`].
+/// What stopped [`SendQueue::fill`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filled {
     /// Nothing is left to send.
@@ -61,23 +61,23 @@ pub(super) enum Filled {
     TooBig(u64),
 }
 
-/// A lane's units by number: `base..fresh` were sent, `fresh..next` wait.
+/// A channel's units by number: `base..fresh` were sent, `fresh..next` wait.
 #[derive(Debug, Default)]
-pub(super) struct SendLane {
+pub(super) struct SendQueue {
     units: Vec<Unit>,
     base: u64,
     fresh: u64,
     next: u64,
     retry: VecDeque<u32>,
     bytes: ByteRing,
-    lane: u8,
+    channel: u8,
     /// The last submission was refused: acknowledgements are urgent.
     pub(super) starved: bool,
 }
 
-impl SendLane {
-    pub(super) fn new(lane: u8) -> Self {
-        Self { lane, ..Self::default() }
+impl SendQueue {
+    pub(super) fn new(channel: u8) -> Self {
+        Self { channel, ..Self::default() }
     }
 
     /// Units submitted and not yet known to be delivered in order.
@@ -94,7 +94,7 @@ impl SendLane {
         self.units.capacity() * size_of::<Unit>() + self.retry.capacity() * 4 + self.bytes.heap()
     }
 
-    /// Takes a unit. False: the lane's window or memory is full.
+    /// Takes a unit. False: the channel's window or memory is full.
     #[inline]
     pub(super) fn submit(
         &mut self,
@@ -113,7 +113,7 @@ impl SendLane {
         true
     }
 
-    /// Room for a unit's frame, which is to be kept at once. None: the lane's window or memory is full.
+    /// Room for a unit's frame, which is to be kept at once. None: the channel's window or memory is full.
     #[inline]
     pub(super) fn reserve(&mut self, limits: (usize, usize), held: usize) -> Option<usize> {
         let place = if self.len() < limits.0 {
@@ -134,10 +134,10 @@ impl SendLane {
     /// The frame header of the next unit.
     #[inline]
     pub(super) fn header(&self, payload: usize) -> [u8; DATA_LEN] {
-        wire::data_header(self.lane, payload as u16, self.next as u32)
+        wire::data_header(self.channel, payload as u16, self.next as u32)
     }
 
-    /// Keeps a unit that has left already, alone in the datagram `number` of `path`.
+    /// Keeps a unit that has left already, by the fast path, in the datagram `number` of `path`.
     #[inline]
     pub(super) fn keep_sent(
         &mut self,
@@ -177,37 +177,49 @@ impl SendLane {
 
     /// Puts as many units into the datagram as fit: lost ones first, then fresh ones. `limit` is the room of
     /// an empty datagram of this path.
-    pub(super) fn fill(&mut self, draft: &mut Draft<'_>, limit: usize, path: u8, number: u64) -> Filled {
+    pub(super) fn fill(
+        &mut self,
+        builder: &mut DatagramBuilder<'_>,
+        limit: usize,
+        path: u8,
+        number: u64,
+    ) -> Filled {
         while let Some(&unit) = self.retry.front() {
             let id = self.expand(unit);
             if id < self.base || self.units[self.at(id)].state != State::Lost {
                 self.retry.pop_front();
                 continue;
             }
-            match self.put(draft, limit, path, number, id) {
+            match self.put(builder, limit, path, number, id) {
                 Filled::All => self.retry.pop_front(),
                 stopped => return stopped,
             };
-            draft.resent += 1;
+            builder.resent += 1;
         }
         if self.fresh < self.next {
-            return self.fill_fresh(draft, limit, path, number);
+            return self.fill_fresh(builder, limit, path, number);
         }
         Filled::All
     }
 
     #[inline]
-    fn fill_fresh(&mut self, draft: &mut Draft<'_>, limit: usize, path: u8, number: u64) -> Filled {
+    fn fill_fresh(
+        &mut self,
+        builder: &mut DatagramBuilder<'_>,
+        limit: usize,
+        path: u8,
+        number: u64,
+    ) -> Filled {
         // Neighbours in the byte ring are copied in one go.
         let (mut run, mut run_len) = (0, 0);
         let mut stopped = Filled::All;
         while self.fresh < self.next {
             let at = self.at(self.fresh);
             let (unit, place) = (&self.units[at], self.units[at].place as usize);
-            if unit.external.len != 0 || unit.held as usize > draft.room() - run_len {
-                draft.push(self.bytes.get(run, run_len));
+            if unit.external.len != 0 || unit.held as usize > builder.room() - run_len {
+                builder.push(self.bytes.get(run, run_len));
                 run_len = 0;
-                match self.put(draft, limit, path, number, self.fresh) {
+                match self.put(builder, limit, path, number, self.fresh) {
                     Filled::All => {
                         self.fresh += 1;
                         continue;
@@ -218,14 +230,14 @@ impl SendLane {
                     }
                 }
             }
-            if !draft.sent.add(self.lane, self.fresh as u32) {
+            if !builder.sent.add(self.channel, self.fresh as u32) {
                 stopped = Filled::Full;
                 break;
             }
             if run_len == 0 {
                 run = place;
             } else if run + run_len != place {
-                draft.push(self.bytes.get(run, run_len));
+                builder.push(self.bytes.get(run, run_len));
                 (run, run_len) = (place, 0);
             }
             let unit = &mut self.units[at];
@@ -235,21 +247,28 @@ impl SendLane {
             unit.number = number as u32;
             self.fresh += 1;
         }
-        draft.push(self.bytes.get(run, run_len));
+        builder.push(self.bytes.get(run, run_len));
         stopped
     }
 
-    fn put(&mut self, draft: &mut Draft<'_>, limit: usize, path: u8, number: u64, id: u64) -> Filled {
+    fn put(
+        &mut self,
+        builder: &mut DatagramBuilder<'_>,
+        limit: usize,
+        path: u8,
+        number: u64,
+        id: u64,
+    ) -> Filled {
         let at = self.at(id);
         let unit = &mut self.units[at];
-        if unit.frame_len() > draft.room() {
+        if unit.frame_len() > builder.room() {
             return if unit.frame_len() > limit { Filled::TooBig(id) } else { Filled::Full };
         }
-        if !draft.sent.add(self.lane, id as u32) {
+        if !builder.sent.add(self.channel, id as u32) {
             return Filled::Full;
         }
-        draft.push(self.bytes.get(unit.place as usize, unit.held as usize));
-        draft.push_external(unit.external);
+        builder.push(self.bytes.get(unit.place as usize, unit.held as usize));
+        builder.push_external(unit.external);
         unit.state = State::InFlight;
         unit.path = path;
         unit.number = number as u32;
@@ -269,16 +288,16 @@ impl SendLane {
     }
 
     /// Puts bytes `offset..offset + len` of a unit's payload into the datagram.
-    pub(super) fn put_part(&self, draft: &mut Draft<'_>, id: u64, offset: usize, len: usize) {
+    pub(super) fn put_part(&self, builder: &mut DatagramBuilder<'_>, id: u64, offset: usize, len: usize) {
         let unit = &self.units[self.at(id)];
         let held = unit.held as usize - DATA_LEN;
         let end = offset + len;
         if offset < held {
-            draft.push(self.bytes.get(unit.place as usize + DATA_LEN + offset, len.min(held - offset)));
+            builder.push(self.bytes.get(unit.place as usize + DATA_LEN + offset, len.min(held - offset)));
         }
         if end > held {
             let from = offset.max(held) - held;
-            draft.push_external(External {
+            builder.push_external(External {
                 buffer: unit.external.buffer,
                 offset: unit.external.offset + from as u64,
                 len: (end - held - from) as u32,
@@ -343,7 +362,7 @@ impl SendLane {
         count
     }
 
-    /// Empties the lane, calling `purged` with the token of every unit that was not acknowledged.
+    /// Empties the channel, calling `purged` with the token of every unit that was not acknowledged.
     pub(super) fn purge(&mut self, mut purged: impl FnMut(u64)) {
         for id in self.base..self.next {
             let unit = &self.units[self.at(id)];
@@ -351,7 +370,7 @@ impl SendLane {
                 purged(unit.token);
             }
         }
-        *self = Self::new(self.lane);
+        *self = Self::new(self.channel);
     }
 
     /// The full number of which `unit` is the low half.

@@ -5,9 +5,10 @@ use super::*;
 const FEW: usize = 4;
 
 impl Pair {
-    /// Sends a unit alone if that is possible: its datagram is on the wire then.
-    fn send_alone(&mut self, from: usize, body: &[u8], token: u64) -> bool {
-        let unit = Lone { peer: 1 - from as u32, lane: Lane::Request, head: b"h:", body, token, few: FEW };
+    /// Sends a unit on the fast path if it may take it: its datagram is on the wire then.
+    fn send_fast(&mut self, from: usize, body: &[u8], token: u64) -> bool {
+        let unit =
+            FastUnit { peer: 1 - from as u32, channel: Channel::Request, head: b"h:", body, token, few: FEW };
         let wire = &mut self.wires[1 - from];
         let send = |out: &mut Transmit| {
             assert_eq!(out.datagrams(), 1);
@@ -17,7 +18,7 @@ impl Pair {
             assert_eq!((&out.bytes, out.segments().len()), (&datagram, 1));
             wire.push(datagram);
         };
-        self.engines[from].submit_alone(self.now, unit, &mut Transmit::default(), send)
+        self.engines[from].submit_fast(self.now, unit, &mut Transmit::default(), send)
     }
 }
 
@@ -28,11 +29,11 @@ fn paths(count: u8) -> Vec<PathInfo> {
 #[test]
 fn an_answer_that_leaves_alone_carries_the_acknowledgement() {
     let mut pair = Pair::new();
-    assert!(pair.send_alone(0, b"question", 1));
+    assert!(pair.send_fast(0, b"question", 1));
     assert!(!pair.engines[0].has_ready(), "nothing is left to send");
     assert_eq!(pair.engines[0].outstanding(1), Some(1));
     pair.receive(1);
-    assert!(pair.send_alone(1, b"answer", 2));
+    assert!(pair.send_fast(1, b"answer", 2));
     assert!(!pair.engines[1].owes_acks());
     pair.receive(0);
     assert_eq!(
@@ -50,7 +51,7 @@ fn what_was_sent_alone_and_lost_is_sent_again_from_what_was_kept() {
     let mut pair = Pair::with(&EngineConfig::default(), &paths(1), Some(1));
     let mut bodies: Vec<Vec<u8>> = (1..4u8).map(|n| vec![n; 2500 * usize::from(n)]).collect();
     for (token, body) in (0..).zip(&mut bodies) {
-        assert!(pair.send_alone(0, body, token));
+        assert!(pair.send_fast(0, body, token));
         body.fill(0);
     }
     pair.wires[1].clear();
@@ -67,12 +68,12 @@ fn a_unit_that_finds_something_in_its_way_is_left_to_the_usual_one() {
     let ways: [Way; 6] = [
         ("another that waits", || {
             let mut pair = Pair::with(&EngineConfig::default(), &paths(1), Some(1));
-            pair.submit(0, Lane::Reply, b"first", 9).unwrap();
+            pair.submit(0, Channel::Reply, b"first", 9).unwrap();
             pair
         }),
         ("as many under way as let it wait", || {
             let mut pair = Pair::with(&EngineConfig::default(), &paths(1), Some(1));
-            (0..FEW as u64).for_each(|token| assert!(pair.send_alone(0, b"first", token)));
+            (0..FEW as u64).for_each(|token| assert!(pair.send_fast(0, b"first", token)));
             pair
         }),
         ("a choice of paths", || Pair::with(&EngineConfig::default(), &paths(2), Some(1))),
@@ -80,29 +81,29 @@ fn a_unit_that_finds_something_in_its_way_is_left_to_the_usual_one() {
         ("a full window", || {
             let config = EngineConfig { initial_window: 2, ..EngineConfig::default() };
             let mut pair = Pair::with(&config, &paths(1), Some(1));
-            (0..2).for_each(|token| assert!(pair.send_alone(0, &[1; 8000], token)));
+            (0..2).for_each(|token| assert!(pair.send_fast(0, &[1; 8000], token)));
             pair
         }),
-        ("a full lane", || {
-            let config = EngineConfig { lane_units: 1, ..EngineConfig::default() };
+        ("a full channel", || {
+            let config = EngineConfig { channel_units: 1, ..EngineConfig::default() };
             let mut pair = Pair::with(&config, &paths(1), Some(1));
-            assert!(pair.send_alone(0, b"first", 1));
+            assert!(pair.send_fast(0, b"first", 1));
             pair
         }),
     ];
     for (what, make) in ways {
         let mut pair = make();
         let outstanding = pair.engines[0].outstanding(1);
-        assert!(!pair.send_alone(0, &[7; 6000], 77), "{what}");
+        assert!(!pair.send_fast(0, &[7; 6000], 77), "{what}");
         assert_eq!(pair.engines[0].outstanding(1), outstanding, "{what}");
         pair.run(20 * MS);
         assert!(!pair.got[1].iter().any(|unit| unit.len() == 6002), "{what}");
-        pair.submit(0, Lane::Request, &[7; 6000], 77).unwrap();
+        pair.submit(0, Channel::Request, &[7; 6000], 77).unwrap();
         pair.run(20 * MS);
         assert_eq!(pair.got[1].iter().filter(|unit| unit.len() == 6002).count(), 1, "{what}");
     }
     let mut pair = Pair::new();
-    assert!(!pair.send_alone(0, &[7; 6000], 77), "too large a unit");
+    assert!(!pair.send_fast(0, &[7; 6000], 77), "too large a unit");
     pair.engines[0].purge(1).unwrap();
-    assert!(!pair.send_alone(0, b"anything", 78), "a purged peer");
+    assert!(!pair.send_fast(0, b"anything", 78), "a purged peer");
 }

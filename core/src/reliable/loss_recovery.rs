@@ -1,11 +1,14 @@
-//! Acknowledgements that arrive, and what is done when they don't.
+//! Loss recovery: acknowledgements that arrive, and what is done when they don't.
+//!
+//! Retransmission is driven by two timers of each path: that of loss detection (`loss_detection.rs`), and the probe timeout
+//! (PTO, which other protocols call retransmission timeout, RTO), which doubles each time ([`Path::pto_deadline`](super::path::Path)).
 
 use super::Shared;
 use super::config::Nanos;
 use super::events::Event;
-use super::lane::NO_TOKEN;
 use super::path::{Doubt, PathState};
 use super::peer::Peer;
+use super::send_queue::NO_TOKEN;
 use super::sent::{Fate, Span, WHOLE};
 use super::wire::Ack;
 
@@ -102,7 +105,7 @@ impl Peer {
             span
         };
         let (task, stats) = (self.task, &mut self.stats);
-        self.lanes[usize::from(span.lane)].acked(span, |token| {
+        self.queues[usize::from(span.channel)].acked(span, |token| {
             shared.units -= 1;
             stats.units_acked += 1;
             if token != NO_TOKEN {
@@ -178,7 +181,7 @@ impl Peer {
         }
         for &span in entry.spans() {
             self.stats.units_resent += u64::from(if span.part == WHOLE {
-                self.lanes[usize::from(span.lane)].lost(span, path.id, number)
+                self.queues[usize::from(span.channel)].lost(span, path.id, number)
             } else {
                 self.splits.lost(span)
             });
@@ -216,7 +219,7 @@ impl Peer {
             if self.paths[at].doubted_until(&shared.config).is_some_and(|until| until <= now) {
                 self.suspect(at, shared);
             }
-            if self.paths[at].probe_at(&shared.config).is_some_and(|timer| timer <= now) {
+            if self.paths[at].pto_deadline(&shared.config).is_some_and(|timer| timer <= now) {
                 self.probe(now, at, shared);
             }
         }

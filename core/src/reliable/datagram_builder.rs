@@ -1,7 +1,7 @@
 //! Datagrams on their way to the caller.
 
 use super::auth::Authenticator;
-use super::lane::External;
+use super::send_queue::External;
 use super::sent::Sent;
 use super::wire::{HEADER_LEN, Header, SIGNED_LEN};
 
@@ -122,7 +122,7 @@ impl Memory for NoMemory {
 
 /// A datagram being written at the end of a [`Transmit`].
 #[derive(Debug)]
-pub(super) struct Draft<'a> {
+pub(super) struct DatagramBuilder<'a> {
     out: &'a mut Transmit,
     start: usize,
     /// Where the open owned segment starts.
@@ -137,7 +137,7 @@ pub(super) struct Draft<'a> {
     pub(super) sent: Sent,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> DatagramBuilder<'a> {
     pub(super) fn new(out: &'a mut Transmit, cap: usize) -> Self {
         let start = out.bytes.len();
         out.bytes.extend_from_slice(&[0; HEADER_LEN]);

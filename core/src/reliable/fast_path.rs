@@ -1,28 +1,28 @@
-//! A unit that finds nothing in its way: it leaves at once, in a datagram of its own.
+//! The fast path: a unit that finds nothing in its way. It leaves at once, in a datagram of its own.
 //!
 //! What [`submit`](Engine::submit) and [`poll_transmit`](Engine::poll_transmit) do for such a unit comes to the same. But they first
-//! ask which peer, which path, which lane and how much, and copy the unit to where it waits for its acknowledgement; here a lone
+//! ask which peer, which path, which channel and how much, and copy the unit to where it waits for its acknowledgement; here a lone
 //! message leaves before that, and from where it lies.
 
 use super::auth::Authenticator;
 use super::config::{EngineConfig, Nanos};
-use super::draft::{Draft, Memory, Transmit};
-use super::lane::External;
+use super::datagram_builder::{DatagramBuilder, Memory, Transmit};
 use super::peer::Peer;
+use super::send_queue::External;
 use super::transmit::{Tools, charge_of, finish};
 use super::wire::{ACK_LEN, DATA_LEN, HEADER_LEN};
-use super::{Engine, Lane};
+use super::{Channel, Engine};
 
 /// A shorter body is copied into the datagram in less time than it takes to refer to it.
 const WORTH_REFERRING: usize = 4 << 10;
 
-/// A unit to be sent alone.
+/// A unit to be sent in a datagram of its own.
 #[derive(Debug, Clone, Copy)]
-pub struct Lone<'a> {
+pub struct FastUnit<'a> {
     /// Whom it is for.
     pub peer: u32,
-    /// On which lane.
-    pub lane: Lane,
+    /// On which channel.
+    pub channel: Channel,
     /// Its first bytes, few.
     pub head: &'a [u8],
     /// The others.
@@ -33,8 +33,8 @@ pub struct Lone<'a> {
     pub few: usize,
 }
 
-/// The one external segment of a lone unit's datagram is its body.
-impl Memory for Lone<'_> {
+/// The one external segment of a unit's datagram is its body.
+impl Memory for FastUnit<'_> {
     fn read(&mut self, _: u64, offset: u64, len: u32, read: &mut dyn FnMut(&[u8])) {
         let (_, rest) = self.body.split_at(offset as usize);
         read(&rest[..len as usize]);
@@ -48,14 +48,14 @@ impl<A: Authenticator> Engine<A> {
     ///
     /// False: nothing has happened; [`submit`](Self::submit) takes the unit, or says why not.
     #[inline]
-    pub fn submit_alone(
+    pub fn submit_fast(
         &mut self,
         now: Nanos,
-        unit: Lone<'_>,
+        unit: FastUnit<'_>,
         out: &mut Transmit,
         send: impl FnOnce(&mut Transmit),
     ) -> bool {
-        let Lone { peer, lane, head, body, token, few } = unit;
+        let FastUnit { peer, channel, head, body, token, few } = unit;
         let Some(index) = self.index.get(peer) else { return false };
         let Some(state) = self.peers.get_mut(index as usize) else { return false };
         let config = &self.shared.config;
@@ -68,31 +68,31 @@ impl<A: Authenticator> Engine<A> {
         {
             return false;
         }
-        let limits = (config.lane_units, config.lane_bytes);
-        let (path, waits) = (&mut state.paths[0], &mut state.lanes[lane as usize]);
+        let limits = (config.channel_units, config.channel_bytes);
+        let (path, waits) = (&mut state.paths[0], &mut state.queues[channel as usize]);
         let Some(place) = waits.reserve(limits, DATA_LEN + payload) else { return false };
         let (id, number) = (path.id, path.next_number);
         out.clear(peer, id);
-        let mut draft = Draft::new(out, path.max_datagram);
-        draft.sent.begin(lane as u8, waits.next_unit());
-        draft.push(&waits.header(payload));
-        draft.push(head);
+        let mut builder = DatagramBuilder::new(out, path.max_datagram);
+        builder.sent.begin(channel as u8, waits.next_unit());
+        builder.push(&waits.header(payload));
+        builder.push(head);
         if body.len() < WORTH_REFERRING {
-            draft.push(body);
+            builder.push(body);
         } else {
-            draft.push_external(External { buffer: 0, offset: 0, len: body.len() as u32 });
+            builder.push_external(External { buffer: 0, offset: 0, len: body.len() as u32 });
         }
-        if path.arrivals.waiting() && draft.room() >= path.arrivals.frame_len() {
-            path.arrivals.write(now, id, &mut draft);
+        if path.arrivals.waiting() && builder.room() >= path.arrivals.frame_len() {
+            path.arrivals.write(now, id, &mut builder);
             state.stats.acks_sent += 1;
         }
-        state.charged += charge_of(&draft, &self.shared);
+        state.charged += charge_of(&builder, &self.shared);
         let mut memory = unit;
         let mut tools = Tools { now, auth: &self.auth, shared: &mut self.shared, memory: &mut memory };
-        finish(state, 0, draft, 0, true, &mut tools);
+        finish(state, 0, builder, 0, true, &mut tools);
         send(out);
         // What it takes to send it again has time until it is on its way.
-        state.lanes[lane as usize].keep_sent(place, head, body, token, id, number);
+        state.queues[channel as usize].keep_sent(place, head, body, token, id, number);
         if outstanding == 0 {
             state.owing_since = now;
         }
@@ -122,6 +122,6 @@ impl Peer {
             && path.in_flight + most < path.congestion.window()
             && self.charged + most + overhead < self.credit
             && !self.has_unsent()
-            && !self.lanes.iter().any(|lane| lane.starved)
+            && !self.queues.iter().any(|channel| channel.starved)
     }
 }

@@ -1,4 +1,4 @@
-//! What has time until nothing is in a hurry: timers, and acknowledgements that were put off.
+//! Deferred work: what has time until nothing is in a hurry: timers, and acknowledgements that were put off.
 
 use super::Engine;
 use super::auth::Authenticator;

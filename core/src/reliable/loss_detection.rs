@@ -1,4 +1,4 @@
-//! When a datagram counts as lost: round-trip times, the reordering that is tolerated, the probe timer.
+//! When a datagram counts as lost: round-trip times, the reordering that is tolerated, the probe timeout (PTO, or retransmission timeout).
 
 use super::config::{EngineConfig, Nanos, US};
 use super::sent::{Fate, SentRing};
@@ -49,8 +49,8 @@ impl Rtt {
         rtt
     }
 
-    /// How long to wait for an answer before asking again, the first time.
-    pub(super) fn probe_after(&self, config: &EngineConfig) -> Nanos {
+    /// The probe timeout (PTO): how long to wait for an answer before asking again, the first time.
+    pub(super) fn pto(&self, config: &EngineConfig) -> Nanos {
         (self.smoothed + (4 * self.variation).max(50 * US) + config.max_ack_delay)
             .max(config.retransmit_floor)
     }
