@@ -1,10 +1,10 @@
 //! Initialisation: join the job, open the transports, reach every task.
 
+use super::adaptive_spin::AdaptiveSpin;
 use super::connect::{Connected, connect, listed};
-use super::patience::Patience;
-use super::refused::boot_error;
+use super::init_errors::boot_error;
 use super::restart::PeerWindow;
-use super::{Attributes, Context, Shared, Sleepers, local::ForkGuard};
+use super::{Attributes, Context, Shared, Sleepers, fork_guard::ForkGuard};
 use crate::bootstrap::{self, Bootstrap};
 use crate::config::{Config, Environment, Origin};
 use crate::error::{Error, Result};
@@ -199,7 +199,7 @@ impl ContextBuilder {
                 interrupts: AtomicBool::new(interrupts),
                 checks: AtomicBool::new(*config.error_chk.get()),
                 timeout_s: AtomicU32::new(config.timeout.get().as_secs() as u32),
-                patience: Patience::new(spin),
+                adaptive_spin: AdaptiveSpin::new(spin),
             },
             hooks: self.hooks,
             config,

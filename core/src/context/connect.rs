@@ -1,8 +1,8 @@
 //! Opening the transports and reaching every task.
 
-use super::refused::{boot_error, link_error, not_opened};
+use super::init_errors::{boot_error, link_error, not_opened};
 use super::restart::plain_address;
-use super::{Peer, PeerState, Route, absent, machine};
+use super::{Peer, PeerState, Route, host_topology, init_errors};
 use crate::bootstrap::{self, Bootstrap, Entry};
 use crate::config::{Config, Environment, Origin, UseShm};
 use crate::datagrams::{self, Datagrams, Parties, Timing};
@@ -56,15 +56,15 @@ pub(super) fn connect(
     let (mut links, absent) = with_options(environment, || {
         open(registry, config, &names, named, job, number).map(|links| {
             let open: Vec<_> = links.iter().map(Link::name).collect();
-            let absent = absent::reasons(registry, &request, &names, &open);
+            let absent = init_errors::why_unreachable(registry, &request, &names, &open);
             (links, absent)
         })
     })?;
     let mut card = Vec::new();
     put_field(&mut card, b"host");
-    put_field(&mut card, &machine::identity());
+    put_field(&mut card, &host_topology::identity());
     put_field(&mut card, b"cores");
-    put_field(&mut card, &machine::cores());
+    put_field(&mut card, &host_topology::cores());
     let epoch = datagrams::epoch();
     put_field(&mut card, b"epoch");
     put_field(&mut card, &epoch.to_le_bytes());
@@ -341,9 +341,9 @@ fn incarnation() -> u32 {
 fn crowded(cards: &[Vec<u8>], addresses: &[Vec<SocketAddr>], me: PeerId) -> bool {
     if let Some(own) = addresses.get(me as usize).and_then(|paths| paths.first()) {
         let local = addresses.iter().flat_map(|paths| paths.first()).filter(|a| a.ip() == own.ip()).count();
-        return local > machine::cores().iter().map(|byte| byte.count_ones() as usize).sum();
+        return local > host_topology::cores().iter().map(|byte| byte.count_ones() as usize).sum();
     }
-    let here = machine::identity();
+    let here = host_topology::identity();
     let local: Vec<_> = cards.iter().filter(|c| address_in(c, "host") == Some(&here)).collect();
     let mut union = Vec::new();
     for mask in local.iter().filter_map(|c| address_in(c, "cores")) {

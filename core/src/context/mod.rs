@@ -1,19 +1,18 @@
 //! A context: one task's membership in a job, with its transports, peers, operations and threads.
 
-mod absent;
+mod adaptive_spin;
 mod attributes;
 mod builder;
 mod connect;
 mod datagrams;
+mod fork_guard;
+mod host_topology;
+mod init_errors;
 mod interface;
-mod local;
-mod machine;
 mod memory;
-mod patience;
 mod peers;
 mod poll;
 mod progress;
-mod refused;
 mod region;
 mod restart;
 mod terminate;
@@ -29,7 +28,7 @@ pub(crate) use progress::Sleepers;
 pub use region::{Attached, MemoryRegion};
 pub(crate) use wait::{Checked, Idle};
 
-use self::patience::Patience;
+use self::adaptive_spin::AdaptiveSpin;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::handlers::{CompletionQueue, HandlerTable};
@@ -59,7 +58,7 @@ pub(crate) struct Shared {
     pub(crate) tasks: u32,
     pub(crate) number: u32,
     /// 1 while this process owns the context; the kernel zeroes it in a forked child.
-    pub(crate) alive: local::ForkGuard,
+    pub(crate) alive: fork_guard::ForkGuard,
     pub(crate) terminated: AtomicBool,
     /// The tasks of this machine outnumber the cores that they may run on.
     crowded: bool,
@@ -99,7 +98,7 @@ pub(crate) struct Attributes {
     pub(crate) interrupts: AtomicBool,
     pub(crate) checks: AtomicBool,
     pub(crate) timeout_s: AtomicU32,
-    pub(crate) patience: Patience,
+    pub(crate) adaptive_spin: AdaptiveSpin,
 }
 
 // SAFETY: `state` is touched under `lock` only; everything else is Sync by itself. Raw pointers inside the state belong to

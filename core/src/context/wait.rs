@@ -118,7 +118,7 @@ impl Context {
                 }
                 let asleep = Instant::now();
                 self.sleep(super::progress::SLEEP_IN_PIECES);
-                self.shared.attributes.patience.learn(asleep.elapsed());
+                self.shared.attributes.adaptive_spin.learn(asleep.elapsed());
             }
         }
     }
@@ -206,7 +206,7 @@ impl Idle {
     #[inline(never)]
     fn has_lasted(&mut self, context: &Context) -> bool {
         self.looks = 0;
-        let limit = context.shared.attributes.patience.spin();
+        let limit = context.shared.attributes.adaptive_spin.spin();
         let now = Instant::now();
         now.duration_since(*self.since.get_or_insert(now)) >= limit
     }

@@ -1,10 +1,45 @@
-//! Why no transport reaches a task: the part of the story that the transports which opened can't tell.
+//! What can stand in the way of initialisation, as errors with the guide's codes and with reasons.
 
-use crate::transport::{Registry, Request, Verdict, file_name};
+use crate::bootstrap;
+use crate::error::Error;
+use crate::transport::{Caps, Refusal, Registry, Request, TransportError, Verdict, file_name};
 
-/// What was sought (`names`) and not found or refused, what is there and was not asked for, and where all that was sought.
+/// What is wrong when the tasks of a job can't find each other.
+pub(super) fn boot_error(e: bootstrap::BootstrapError) -> Error {
+    if let bootstrap::BootstrapError::MissingVariable { missing, remedy, .. } = e {
+        return Error::MissingVariable { name: missing, remedy };
+    }
+    Error::Bootstrap {
+        what: e.to_string(),
+        source: std::error::Error::source(&e).map(|s| s.to_string().into()),
+    }
+}
+
+/// What it means for the job that a transport which must be there doesn't open.
+pub(super) fn not_opened(name: &str, caps: Caps, why: &Refusal) -> Error {
+    let Refusal::Open(cause) = why else {
+        return Error::TransportRefused { name: name.into(), reasons: vec![why.to_string()] };
+    };
+    if caps.contains(Caps::LOCAL_ONLY) {
+        return Error::SharedMemory { what: format!("transport `{name}`: {cause}"), source: None };
+    }
+    match cause {
+        TransportError::Unreachable(what) => Error::AdaptersDown { what: what.clone() },
+        TransportError::Io(what) if caps.contains(Caps::DATAGRAM) => {
+            Error::UdpSocket { what: what.clone(), source: None }
+        }
+        _ => Error::TransportRefused { name: name.into(), reasons: vec![why.to_string()] },
+    }
+}
+
+/// What a transport that is open says.
+pub(super) fn link_error(name: &str, e: &TransportError) -> Error {
+    Error::Transport { transport: name.into(), what: e.to_string(), source: None }
+}
+
+/// Why no transport reaches a task, as far as those that opened can't tell: what was sought (`names`) and not found or refused, what is there and was not asked for, and where all that was sought.
 /// `open` are the names of those that opened.
-pub(super) fn reasons(
+pub(super) fn why_unreachable(
     registry: &Registry,
     request: &Request,
     names: &[String],
@@ -52,7 +87,7 @@ mod tests {
         let request = Request { names: Some(names.clone()), dirs: vec![dir.clone()], ..Request::default() };
         let mut registry = Registry::new();
         registry.discover(&request).unwrap_err();
-        let text = reasons(&registry, &request, &names, &["open"]).join("; ");
+        let text = why_unreachable(&registry, &request, &names, &["open"]).join("; ");
         std::fs::remove_dir_all(&dir).unwrap();
         let torn = format!("torn ({}): refused: not loadable", dir.join("liblapis_torn.so").display());
         assert!(text.starts_with(&torn), "{text}");
@@ -61,6 +96,10 @@ mod tests {
             "{text}"
         );
         assert!(text.contains(&format!("sought in {}", dir.display())), "{text}");
-        assert_eq!(reasons(&registry, &request, &[], &[]).len(), 3, "the other one, the places, the advice");
+        assert_eq!(
+            why_unreachable(&registry, &request, &[], &[]).len(),
+            3,
+            "the other one, the places, the advice"
+        );
     }
 }

@@ -23,7 +23,7 @@ const TEST_EVERY: u32 = 16;
 const MOST: u32 = 32;
 
 /// Changed under the context's lock only.
-pub(crate) struct Patience {
+pub(crate) struct AdaptiveSpin {
     configured: Duration,
     present_ns: AtomicU64,
     /// Sleeps neither short nor long.
@@ -32,7 +32,7 @@ pub(crate) struct Patience {
     testing: AtomicBool,
 }
 
-impl Patience {
+impl AdaptiveSpin {
     pub(super) fn new(configured: Duration) -> Self {
         let present_ns = AtomicU64::new(configured.as_nanos() as u64);
         Self { configured, present_ns, middling: AtomicU32::new(0), testing: AtomicBool::new(false) }
@@ -69,12 +69,12 @@ mod tests {
     const SPIN: Duration = Duration::from_micros(50);
 
     /// Waits for something that comes after `after`; says how long that took, and for how much of it the task was awake.
-    fn wait(patience: &Patience, after: Duration, wake_up: Duration) -> (Duration, Duration) {
-        let spin = patience.spin();
+    fn wait(adaptive: &AdaptiveSpin, after: Duration, wake_up: Duration) -> (Duration, Duration) {
+        let spin = adaptive.spin();
         if after <= spin {
             return (after, after);
         }
-        patience.learn(after + wake_up - spin);
+        adaptive.learn(after + wake_up - spin);
         (after + wake_up, spin)
     }
 
@@ -82,7 +82,7 @@ mod tests {
     fn tasks_that_answer_each_other_do_not_keep_each_other_asleep() {
         let message = Duration::from_micros(4);
         for wake_up in [60, 200, 300, 463, 900].map(Duration::from_micros) {
-            let tasks = [Patience::new(SPIN), Patience::new(SPIN)];
+            let tasks = [AdaptiveSpin::new(SPIN), AdaptiveSpin::new(SPIN)];
             // The first message comes so late that its receiver sleeps, and so late is its answer that the sender does.
             let (mut sent, mut since) =
                 (Duration::from_millis(20), [Duration::from_millis(20), Duration::ZERO]);
@@ -101,8 +101,8 @@ mod tests {
     #[test]
     fn who_waits_for_what_comes_seldom_sleeps() {
         for gap in [600, 1000, 1900, 5000].map(Duration::from_micros) {
-            let patience = Patience::new(SPIN);
-            let waits = (0..1000).map(|_| wait(&patience, gap, Duration::from_micros(30)));
+            let adaptive = AdaptiveSpin::new(SPIN);
+            let waits = (0..1000).map(|_| wait(&adaptive, gap, Duration::from_micros(30)));
             let (whole, awake) = waits.fold((Duration::ZERO, Duration::ZERO), |a, b| (a.0 + b.0, a.1 + b.1));
             assert!(awake * 6 < whole, "{gap:?}: awake for {awake:?} of {whole:?}");
         }
@@ -110,10 +110,10 @@ mod tests {
 
     #[test]
     fn where_nobody_may_spin_nobody_does() {
-        let patience = Patience::new(Duration::ZERO);
+        let adaptive = AdaptiveSpin::new(Duration::ZERO);
         for slept in [10, 100, 600, 900, 5000].repeat(20) {
-            patience.learn(Duration::from_micros(slept));
-            assert_eq!(patience.spin(), Duration::ZERO);
+            adaptive.learn(Duration::from_micros(slept));
+            assert_eq!(adaptive.spin(), Duration::ZERO);
         }
     }
 }
