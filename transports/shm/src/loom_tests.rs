@@ -118,7 +118,7 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
 
 #[test]
 fn a_lane_of_two_slots_wraps() {
-    explore("lane, inline", 20, None, || lane::<2, 256>(&[8, INLINE, 0, 24]));
+    explore("lane, inline", 20, Some(4), || lane::<2, 256>(&[8, INLINE, 0, 24]));
 }
 
 #[test]
