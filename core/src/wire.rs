@@ -41,6 +41,7 @@
 //! | `FenceReply` | last message | | they are |
 //! | `Barrier` | epoch, round | | dissemination barrier; round 255: collective calls are over because of task `epoch` |
 //! | `Gather` | epoch, round | D, E = offset | data of the internal allgather |
+//! | `Epoch` | receiver's epoch + 1, 0 if unknown | | what follows belongs to this pair of epochs; in place of `message` the sender's |
 //! | `Goodbye` | | | the sender terminates its context; its silence is no failure |
 //!
 //! `message` numbers the messages from one task to another, from 0, wrapping; kinds that are answers carry 0.
@@ -71,6 +72,7 @@ pub enum Kind {
     Barrier = 16,
     Gather = 17,
     Goodbye = 18,
+    Epoch = 19,
 }
 
 /// Word B is present.
@@ -108,6 +110,7 @@ impl Kind {
             16 => Barrier,
             17 => Gather,
             18 => Goodbye,
+            19 => Epoch,
             _ => return None,
         })
     }
@@ -116,7 +119,9 @@ impl Kind {
     const fn shape(self) -> (bool, bool, usize) {
         use Kind::*;
         match self {
-            Am | Put | Fragment | Complete | Pulled | Fence | FenceReply | Barrier => (true, false, 0),
+            Am | Put | Fragment | Complete | Pulled | Fence | FenceReply | Barrier | Epoch => {
+                (true, false, 0)
+            }
             AmFirst | PutFirst => (true, true, 0),
             AmPull => (true, true, 2),
             Get | Gather => (true, true, 1),
@@ -366,7 +371,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_header() -> impl Strategy<Value = Header> {
-        (1u8..=18, 0u8..8, prop_oneof![0..64u16, any::<u16>()], any::<u32>(), any::<[u64; 7]>()).prop_map(
+        (1u8..=19, 0u8..8, prop_oneof![0..64u16, any::<u16>()], any::<u32>(), any::<[u64; 7]>()).prop_map(
             |(k, flags, uh, message, w)| {
                 let kind = Kind::from_raw(k).unwrap();
                 let (subject, total, extra) = kind.shape();

@@ -1,6 +1,7 @@
 //! What a context knows of each other task.
 
 use crate::error::Error;
+use crate::message::Epochs;
 use crate::message::Tracker;
 use crate::transport::PeerId;
 use crate::transport::lane::SendLane;
@@ -46,6 +47,8 @@ pub(crate) struct Peer {
     pub(crate) lane: Option<NonNull<SendLane>>,
     /// How often everything began anew with it: it was purged, purged us, or was started anew.
     pub(crate) life: u32,
+    /// Which purges of either side the packets of both belong to.
+    pub(crate) epochs: Epochs,
     /// The epoch of its process, as far as the bootstrap told.
     pub(crate) process: Option<u32>,
     /// Its process is known to have ended without a farewell.
@@ -73,6 +76,7 @@ impl Peer {
             state: PeerState::Up,
             lane: None,
             life: 0,
+            epochs: Epochs::FIRST,
             process: None,
             dead: false,
             farewell: false,

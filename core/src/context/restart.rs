@@ -45,7 +45,7 @@ impl Context {
                 (p.process, p.dead, p.farewell) = (Some(epoch), false, false);
                 self.end_collectives(peer);
                 // What the former process has mapped here is no longer its successor's.
-                self.shared.windows[peer as usize].close();
+                self.shared.windows[peer as usize].close_for_good();
                 tracing::info!(peer, "another process has taken the place of the task's former one");
                 true
             }
@@ -111,6 +111,7 @@ impl Context {
                     datagrams.purge(peer);
                 }
             }
+            state.forget_epochs(peer);
             let p = &mut state.peers[peer as usize];
             (p.route, p.lane) = (Route::over(index), None);
             return Ok(());
@@ -212,6 +213,8 @@ pub(super) fn plain_address(paths: &[SocketAddr]) -> Vec<u8> {
 pub(crate) struct PeerWindow {
     pub(crate) remote_base: u64,
     len: crate::sync::AtomicU64,
+    /// How long it is when it is open; 0 for good if the process that mapped it has been replaced.
+    full: crate::sync::AtomicU64,
     pub(crate) local_base: *mut u8,
 }
 
@@ -220,6 +223,7 @@ impl PeerWindow {
         Self {
             remote_base: window.remote_base,
             len: crate::sync::AtomicU64::new(window.len),
+            full: crate::sync::AtomicU64::new(window.len),
             local_base: window.local_base,
         }
     }
@@ -230,7 +234,18 @@ impl PeerWindow {
     }
 
     /// Nobody new writes to it. It stays mapped, for whoever does at this moment.
-    fn close(&self) {
+    pub(crate) fn close(&self) {
         self.len.store(0, Ordering::Relaxed);
+    }
+
+    /// Reaches the peer again.
+    pub(crate) fn open(&self) {
+        self.len.store(self.full.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// What is mapped is no longer the peer's.
+    fn close_for_good(&self) {
+        self.full.store(0, Ordering::Relaxed);
+        self.close();
     }
 }

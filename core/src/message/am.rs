@@ -157,7 +157,7 @@ impl Context {
         let index = peer.route.index();
         let Some(link) = state.links.get_mut(index) else { return false };
         // With a user header there is more to look at.
-        if peer.state != PeerState::Up || !user_header.is_empty() {
+        if peer.state != PeerState::Up || peer.epochs.hold() || !user_header.is_empty() {
             return false;
         }
         let head = [short_head(peer.next_message, 0, target_counter != 0), handler, target_counter];

@@ -9,7 +9,7 @@ use super::{Direction, Operation, Waiting};
 use crate::Context;
 use crate::completion::Notify;
 use crate::config::Config;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status};
 
 /// The largest piece of a bulk transfer.
@@ -73,6 +73,8 @@ impl Context {
         len: u64,
         way: Way,
     ) -> Result<bool> {
+        // SAFETY: the lock is held and the reference ends here.
+        let life = unsafe { self.state() }.peers[target as usize].life;
         let mut done = 0u64;
         while done < len {
             let n = (len - done).min(SLICE as u64) as usize;
@@ -109,6 +111,10 @@ impl Context {
                 }
             }
             self.breathe();
+            // SAFETY: as above.
+            if unsafe { self.state() }.peers[target as usize].life != life {
+                return Err(Error::Purged { task: target });
+            }
         }
         if way == Way::Bulk {
             // SAFETY: the lock is held and the reference ends here.

@@ -41,6 +41,11 @@ impl Context {
     /// Handles one packet. The lock is held and `dispatching` is set.
     #[inline(always)]
     pub(crate) fn packet_arrived(&self, path: Path, source: PeerId, packet: &[u8]) {
+        // SAFETY: the lock is held and the reference ends here.
+        let state = unsafe { self.state() };
+        if state.unsettled > 0 && !state.may_take(source, packet) {
+            return;
+        }
         match ShortMessage::parse::<false>(packet) {
             // By far the most frequent packet.
             Some(short) if source < self.shared.tasks => self.short_arrived(path, source, short, packet),
@@ -110,6 +115,7 @@ impl Context {
             Kind::Barrier => self.barrier_arrived(source, header.subject),
             Kind::Gather => self.gather_arrived(source, header, rest),
             Kind::Goodbye => self.peer_ended(source),
+            Kind::Epoch => self.epoch_arrived(source, header.message, header.subject),
         }
     }
 

@@ -25,6 +25,7 @@ impl Context {
         if let Some((_, datagrams)) = state.engine_to(peer) {
             datagrams.purge(peer);
         }
+        state.unsettle(peer);
         let interrupted = state.assemblies.forget_peer(peer);
         let pending = self.give_up(peer);
         if ended && pending == 0 && interrupted == 0 {
@@ -48,6 +49,7 @@ impl Context {
         ours.iter().for_each(|out| state.forget(out));
         state.pulls.retain(|p| p.peer != peer);
         state.deferred.retain(|(p, _)| *p != peer);
+        state.held.retain(|(p, _)| *p != peer);
         state.dropped.retain(|(p, _)| *p != peer);
         // The engine has been told to forget the peer, so it does not read their memory any more.
         let lent = state.loans.forget_peer(peer);
@@ -88,16 +90,19 @@ impl Context {
         self.wake_sleepers();
     }
 
-    /// Everything begins anew with what seems to be the same process. Where nobody can tell, it counts as another one. The lock is held.
+    /// Everything begins anew with what seems to be the same process, and is over a link that no other one could use. Where nobody can
+    /// tell, it counts as another one. The lock is held.
     fn same_or_unknown(&self, peer: PeerId) {
-        if self.replacements_show() {
+        // SAFETY: the lock is held and the reference ends here.
+        let over_an_engine = unsafe { self.state() }.engine_to(peer).is_some();
+        if !over_an_engine || self.replacements_show() {
             self.renew_barriers(peer);
         } else {
             self.end_collectives(peer);
         }
     }
 
-    /// Nothing before this moment is waited for, and both sides number from 0: the packet engine takes nothing from before.
+    /// Nothing before this moment is waited for, and both sides number from 0: nothing from before is taken.
     fn start_afresh(&self, peer: PeerId) {
         // SAFETY: the lock is held and the reference ends here.
         let p = unsafe { &mut self.state().peers[peer as usize] };
@@ -171,6 +176,8 @@ impl Context {
         if let Some((_, datagrams)) = state.engine_to(target) {
             datagrams.purge(target);
         }
+        state.end_epoch(target);
+        self.shared.windows[target as usize].close();
         state.unacknowledged.retain(|p| *p != target);
         state.assemblies.forget_peer(target);
         self.give_up(target);
@@ -200,7 +207,7 @@ impl Context {
         if unsafe { self.state() }.peers[target as usize].state != PeerState::Purged {
             return Ok(());
         }
-        self.look_for(target);
+        let replaced = self.look_for(target);
         // SAFETY: as above.
         let state = unsafe { self.state() };
         let p = &mut state.peers[target as usize];
@@ -214,12 +221,18 @@ impl Context {
             return Err(Error::TargetDown { task: target, reason: reason.into() });
         }
         p.state = PeerState::Up;
+        if !replaced {
+            self.shared.windows[target as usize].open();
+        }
         if let Some((_, datagrams)) = state.engine_to(target) {
             datagrams.resume(target);
-            self.start_afresh(target);
-            self.same_or_unknown(target);
-            self.flush_datagrams();
         }
+        self.start_afresh(target);
+        // SAFETY: as above.
+        unsafe { self.state() }.begin_epoch(target);
+        self.advance();
+        self.same_or_unknown(target);
+        self.flush_datagrams();
         Ok(())
     }
 }

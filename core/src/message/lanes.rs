@@ -60,13 +60,15 @@ impl Inbound {
 impl State {
     /// Asks the transports for their lanes. To be called when the peers are connected.
     pub(super) fn find_lanes(&mut self) {
-        for (task, peer) in self.peers.iter_mut().enumerate() {
-            peer.lane =
-                self.links.get_mut(peer.route.index()).and_then(|link| link.send_lane(task as PeerId));
-        }
+        (0..self.peers.len()).for_each(|task| self.find_lane(task as PeerId));
         let found =
             |link: &mut Link| link.caps().contains(Caps::LANES).then(|| link.receive_lanes()).flatten();
         self.inbound = Inbound { lanes: self.links.iter_mut().find_map(found), ..Inbound::default() };
+    }
+
+    /// Asks for the lane to one peer.
+    pub(super) fn find_lane(&mut self, peer: PeerId) {
+        self.peers[peer as usize].lane = self.link_to(peer).and_then(|link| link.send_lane(peer));
     }
 
     /// Forgets the lanes: the links are about to be closed.

@@ -10,6 +10,7 @@
 //! * `dispatch`: what an arriving packet does;
 //! * `assembly`: messages of several packets on the receiving side;
 //! * `fence`, `collective`: fences, the barrier and the allgather of addresses;
+//! * `epochs`: telling packets from before a purge from those after it, over links without an engine;
 //! * `failure`: what the loss of a peer does to everything above.
 
 mod am;
@@ -17,6 +18,7 @@ mod assembly;
 mod collective;
 mod direct;
 mod dispatch;
+mod epochs;
 mod failure;
 mod fence;
 mod lanes;
@@ -33,6 +35,7 @@ mod tracker;
 pub use am::{AmSend, Short, bytes};
 pub(crate) use collective::{Barrier, Exchanges};
 pub use direct::{BULK_PIECE, Bulk};
+pub(crate) use epochs::Epochs;
 use loan::Loans;
 pub use operation::{Destination, Gather, Scatter, Source};
 pub(crate) use operation::{Operation, Operations, Waiting};
@@ -86,6 +89,8 @@ pub(crate) struct State {
     pub(crate) pulls: VecDeque<Pull>,
     /// Packets without data, complete with header, that met back-pressure where waiting was impossible.
     pub(crate) deferred: VecDeque<(PeerId, Box<[u8]>)>,
+    /// The same for peers whose epoch is not known yet.
+    pub(crate) held: VecDeque<(PeerId, Box<[u8]>)>,
     /// Packets that a header handler dropped; they come again.
     pub(crate) dropped: VecDeque<(PeerId, Box<[u8]>)>,
     pub(crate) barrier: Barrier,
@@ -94,6 +99,8 @@ pub(crate) struct State {
     pub(crate) unacknowledged: Vec<PeerId>,
     /// Regions that peers of the safe interface may reach: (first address, length).
     pub(crate) regions: Vec<(u64, u64)>,
+    /// Peers with which no pair of epochs is agreed: most of what comes from them is dropped.
+    pub(crate) unsettled: u32,
     /// The lanes that this task reads.
     pub(crate) inbound: lanes::Inbound,
     /// Packets to ourselves that have not come back yet: the self transport is polled only for them.
@@ -124,11 +131,13 @@ impl State {
             loans: Loans::default(),
             pulls: VecDeque::new(),
             deferred: VecDeque::new(),
+            held: VecDeque::new(),
             dropped: VecDeque::new(),
             barrier: Barrier::default(),
             exchanges: Exchanges::default(),
             unacknowledged: Vec::new(),
             regions: Vec::new(),
+            unsettled: 0,
             inbound: lanes::Inbound::default(),
             self_pending: 0,
             dispatching: 0,

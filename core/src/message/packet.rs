@@ -1,5 +1,6 @@
 //! One packet on its way: the right flavour, and what to do when there is no room.
 
+use super::epochs::is_of_any_epoch;
 use super::{Source, State, bytes};
 use crate::Context;
 use crate::context::PeerState;
@@ -40,7 +41,11 @@ impl Context {
         if let Some(status) = state.packet_in_lane(peer, head, data) {
             return status;
         }
-        let index = state.peers[peer as usize].route.index();
+        let p = &state.peers[peer as usize];
+        if p.epochs.hold() && !is_of_any_epoch(head) {
+            return Status::Again;
+        }
+        let index = p.route.index();
         let Some(link) = state.links.get_mut(index) else {
             return Status::PeerDown;
         };
@@ -68,7 +73,11 @@ impl Context {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Status {
-        let index = state.peers[peer as usize].route.index();
+        let p = &state.peers[peer as usize];
+        if p.epochs.hold() {
+            return Status::Again;
+        }
+        let index = p.route.index();
         let Some(link) = state.links.get_mut(index) else {
             return Status::PeerDown;
         };
@@ -159,9 +168,9 @@ impl Context {
                 other => return Err(self.link_failed(peer, other)),
             }
             // SAFETY: the lock is held; the reference ends before progress is made.
-            if unsafe { self.state() }.dispatching > 0 {
-                // SAFETY: as above.
-                unsafe { self.state() }.defer(peer, header, user, data);
+            let state = unsafe { self.state() };
+            if state.dispatching > 0 || state.may_hold(peer) {
+                state.defer(peer, header, user, data);
                 return Ok(());
             }
             self.wait_for_room(peer)?;
@@ -209,8 +218,15 @@ impl Context {
             // SAFETY: as above.
             let state = unsafe { self.state() };
             let Some((peer, packet)) = state.deferred.pop_front() else { return };
+            if state.peers[peer as usize].epochs.hold() && !is_of_any_epoch(&packet) {
+                state.held.push_back((peer, packet));
+                continue;
+            }
             match self.submit(state, peer, &packet, &[]) {
-                Status::Done | Status::InProgress => state.count_sent(peer, 0),
+                Status::Done | Status::InProgress => {
+                    state.count_sent(peer, 0);
+                    state.deferred_sent(peer, &packet);
+                }
                 Status::Again => state.deferred.push_back((peer, packet)),
                 other => self.packet_refused(peer, other),
             }
@@ -252,11 +268,14 @@ impl Context {
 }
 
 impl State {
-    /// Keeps a packet until there is room.
+    /// Keeps a packet until there is room, or until its peer's epoch is known.
     pub(super) fn defer(&mut self, peer: PeerId, header: &Header, user: &[u8], data: &[u8]) {
         let mut head = Encoded::new();
         let n = header.encode(&mut head);
-        self.deferred.push_back((peer, [head.bytes(n), user, data].concat().into_boxed_slice()));
+        let packet = [head.bytes(n), user, data].concat().into_boxed_slice();
+        let hold = self.peers[peer as usize].epochs.hold() && !is_of_any_epoch(&packet);
+        let later = if hold { &mut self.held } else { &mut self.deferred };
+        later.push_back((peer, packet));
     }
 
     /// The link to a peer.

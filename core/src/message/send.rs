@@ -150,8 +150,8 @@ impl Context {
         }
     }
 
-    /// Tries to send the packet that `attempt` makes of a message's number until there is room for it, or, inside a handler, where
-    /// waiting is impossible, once: then the number is the message's, but the packet is still to be sent.
+    /// Tries to send the packet that `attempt` makes of a message's number until there is room for it or, where waiting is impossible
+    /// inside a handler, or may last until the peer resumes this task, once: then the number is the message's, but the packet is still to be sent.
     #[inline]
     fn post(&self, target: PeerId, mut attempt: impl FnMut(&mut State, u32) -> Status) -> Result<Posted> {
         loop {
@@ -160,7 +160,7 @@ impl Context {
             let number = state.peers[target as usize].next_message;
             let posted = match attempt(state, number) {
                 Status::Done | Status::InProgress => Posted::Sent,
-                Status::Again if state.dispatching > 0 => Posted::NoRoom,
+                Status::Again if state.dispatching > 0 || state.may_hold(target) => Posted::NoRoom,
                 Status::Again => {
                     self.wait_for_room(target)?;
                     continue;
