@@ -32,8 +32,8 @@ macro_rules! programs {
 
 programs! {
     atomics, attributes, copies, crowd, errors, exhausted, flags, flood, handlers, huge, incomplete, init_info, interrupts, itself,
-    late, leave, lifecycle, lock, memory, msgpoll, purged, recovery, replies, runtime, signal_calls, signals, threads, transfers, vector_replies, vectors,
-    xfer,
+    late, leave, lifecycle, lock, memory, msgpoll, purged, recovery, replies, runtime, signal_calls, signals, threads, transfers, vector_replies,
+    vectors, xfer,
 }
 
 /// Nobody can forget to list a program.

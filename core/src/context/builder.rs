@@ -163,7 +163,7 @@ impl ContextBuilder {
         for table in &self.linked {
             registry.register(table);
         }
-        let Connected { links, datagrams, peers, windows, crowded } = connect(
+        let Connected { links, datagrams, peers, windows, tallies, crowded } = connect(
             &mut registry,
             &config,
             &environment,
@@ -212,7 +212,7 @@ impl ContextBuilder {
             bootstrap: Mutex::new(job),
             users: AtomicUsize::new(1),
             beginnings: AtomicU32::new(0),
-            copied: Default::default(),
+            tallies,
         };
         let context = Context { shared: Arc::new(shared) };
         if again {

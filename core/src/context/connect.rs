@@ -2,6 +2,7 @@
 
 use super::init_errors::{boot_error, link_error, not_opened};
 use super::restart::plain_address;
+use super::tally::{self, Tallies};
 use super::{Peer, PeerState, Route, host_topology, init_errors};
 use crate::bootstrap::{self, Bootstrap, Entry};
 use crate::config::{Config, Environment, Origin, UseShm};
@@ -20,6 +21,7 @@ pub(super) struct Connected {
     pub(super) datagrams: Vec<Option<Box<Datagrams>>>,
     pub(super) peers: Vec<Peer>,
     pub(super) windows: Vec<Window>,
+    pub(super) tallies: Tallies,
     /// More tasks on this machine than cores for them.
     pub(super) crowded: bool,
 }
@@ -68,6 +70,9 @@ pub(super) fn connect(
     let epoch = datagrams::epoch();
     put_field(&mut card, b"epoch");
     put_field(&mut card, &epoch.to_le_bytes());
+    let place = tally::place(&mut links, job.tasks());
+    put_field(&mut card, b"tally");
+    put_field(&mut card, &place.to_le_bytes());
     for link in &mut links {
         let address = link.address().map_err(|e| link_error(link.name(), &e))?;
         put_field(&mut card, link.name().as_bytes());
@@ -98,7 +103,15 @@ pub(super) fn connect(
     for (task, peer) in peers.iter().enumerate() {
         windows.push(window(&mut links, task as PeerId, job.task(), peer));
     }
-    Ok(Connected { links, datagrams, peers, windows, crowded: crowded(&cards, addresses, job.task()) })
+    let tallies = Tallies::new(job.task(), place, &cards, &windows);
+    Ok(Connected {
+        links,
+        datagrams,
+        peers,
+        windows,
+        tallies,
+        crowded: crowded(&cards, addresses, job.task()),
+    })
 }
 
 /// An engine for every link that needs one.

@@ -15,6 +15,7 @@ mod poll;
 mod progress;
 mod region;
 mod restart;
+mod tally;
 mod terminate;
 mod wait;
 
@@ -89,8 +90,8 @@ pub(crate) struct Shared {
     users: AtomicUsize,
     /// How often everything began anew with a peer, whichever.
     pub(crate) beginnings: AtomicU32,
-    /// Bytes that went to and came from other tasks, and this task itself, without any packet.
-    pub(crate) copied: [[AtomicU64; 2]; 2],
+    /// Bytes that went to and came from tasks without any packet.
+    pub(crate) tallies: tally::Tallies,
 }
 
 /// Runtime attributes that change while the context lives.
@@ -158,12 +159,8 @@ impl Context {
         // SAFETY: the lock is held and nothing below calls out.
         let state = unsafe { self.state() };
         let mut statistics = state.statistics;
-        for (own, path) in [Path::SharedMemory, Path::Local].into_iter().enumerate() {
-            let [out, into] = self.shared.copied[own].each_ref().map(|c| c.load(Ordering::Relaxed));
-            let counts = statistics.path_mut(path);
-            // What goes to oneself is received by oneself.
-            counts.data_sent += out + into * own as u64;
-            counts.data_received += into + out * own as u64;
+        if !self.shared.terminated.load(Ordering::Relaxed) {
+            self.shared.tallies.add_to(&mut statistics, self.shared.task);
         }
         for (_, datagrams) in state.engines() {
             let (duplicates, retransmissions) = datagrams.repetitions(self.shared.tasks);

@@ -165,15 +165,6 @@ impl Context {
         unsafe { self.put_locked(args, bulk) }
     }
 
-    /// Counts bytes that no packet carried. Threads that copy at the same time may lose each other's counts: an exact count
-    /// would cost as much as a small put.
-    #[inline(always)]
-    pub fn count_direct(&self, target: PeerId, direction: Direction, len: u64) {
-        let own = usize::from(target == self.shared.task);
-        let counter = &self.shared.copied[own][direction as usize];
-        counter.store(counter.load(Ordering::Relaxed).wrapping_add(len), Ordering::Relaxed);
-    }
-
     /// The data has been copied by this task's own stores.
     #[inline(always)]
     fn after_direct(

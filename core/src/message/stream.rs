@@ -2,7 +2,7 @@
 
 use super::own::LAYOUT;
 use super::send::Head;
-use super::{Destination, Source, State};
+use super::{Destination, Direction, Source, State};
 use crate::Context;
 use crate::completion::Notify;
 use crate::context::PeerState;
@@ -319,6 +319,9 @@ impl Context {
                     unsafe { layout.write(pull.position, &pull.bounce[..n]) };
                 }
                 pull.position += n as u64;
+                if !into.is_null() {
+                    self.count_direct(pull.peer, Direction::In, n as u64);
+                }
                 if pull.position < pull.total && !matches!(pull.destination, Destination::Discard) {
                     state.pulls.push_back(pull);
                     return;

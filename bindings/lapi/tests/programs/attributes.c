@@ -28,6 +28,37 @@ static void sets(lapi_query_t attribute, int value)
 static char box[1000], data[1000];
 static lapi_cntr_t cmpl;
 
+/* What a neighbour puts here counts as received, and what one gets from here as sent, whichever way the bytes go. */
+static void both_sides_count(ulong len, const lapi_query_t *paths, const int *list)
+{
+    int to = (me + 1) % tasks, path = tasks == 1 ? 2 : list[to] >= 0;
+    char *mine = calloc(2, len);
+    void **theirs = exchange(mine);
+    lapi_statistics_t before, between, after;
+    OK(LAPI_Gfence(hndl));
+    OK(LAPI_Qenv(hndl, paths[path], (int *)&before));
+    OK(LAPI_Gfence(hndl));
+    OK(LAPI_Put(hndl, to, len, theirs[to], mine + len, NULL, NULL, &cmpl));
+    OK(LAPI_Waitcntr(hndl, &cmpl, 1, NULL));
+    OK(LAPI_Gfence(hndl));
+    OK(LAPI_Qenv(hndl, paths[path], (int *)&between));
+    OK(LAPI_Gfence(hndl));
+    OK(LAPI_Get(hndl, to, len, theirs[to], mine + len, NULL, &cmpl));
+    OK(LAPI_Waitcntr(hndl, &cmpl, 1, NULL));
+    OK(LAPI_Gfence(hndl));
+    OK(LAPI_Qenv(hndl, paths[path], (int *)&after));
+    CHECK(between.Tot_data_sent >= before.Tot_data_sent + (lapi_long_t)len);
+    CHECK(between.Tot_data_rcv >= before.Tot_data_rcv + (lapi_long_t)len);
+    CHECK(after.Tot_data_sent >= between.Tot_data_sent + (lapi_long_t)len);
+    CHECK(after.Tot_data_rcv >= between.Tot_data_rcv + (lapi_long_t)len);
+    /* Once, not twice. */
+    CHECK(between.Tot_data_rcv < before.Tot_data_rcv + (lapi_long_t)len + 5000);
+    CHECK(after.Tot_data_sent < between.Tot_data_sent + (lapi_long_t)len + 5000);
+    OK(LAPI_Gfence(hndl));
+    free(theirs);
+    free(mine);
+}
+
 int main(void)
 {
     start();
@@ -93,6 +124,8 @@ int main(void)
     } else {
         CHECK(after[2].Tot_data_sent >= before[2].Tot_data_sent + sizeof data);
     }
+    both_sides_count(50000, paths, list);
+    both_sides_count(3000000, paths, list);
     int untouched = 77;
     OK(LAPI_Qenv(hndl, PRINT_STATISTICS, &untouched));
     CHECK(untouched == 77);
