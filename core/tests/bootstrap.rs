@@ -129,7 +129,7 @@ fn a_server_that_cannot_prove_itself_is_refused() {
         let (mut stream, _) = listener.accept().unwrap();
         let mut challenge = vec![1u8];
         challenge.extend_from_slice(b"LAPISKVS");
-        challenge.extend_from_slice(&2u16.to_le_bytes());
+        challenge.extend_from_slice(&3u16.to_le_bytes());
         challenge.push(0);
         challenge.extend_from_slice(&[5; 32]);
         stream.write_all(&(challenge.len() as u32).to_le_bytes()).unwrap();

@@ -63,17 +63,44 @@ fn a_task_that_dies_is_told_to_error_handlers() {
 #[test]
 fn a_task_that_stays_silent_times_out_unless_a_debugger_is_announced() {
     let program = job_program("stopped");
-    let udp = Job::of(2).env("LAPIS_TRANSPORT", "udp");
-    if !transports().contains(&"udp") {
-        eprintln!("SKIPPED: the udp transport is not built");
-        return;
-    }
-    let patient = udp.clone().env("MP_DEBUG_NOTIMEOUT", "gdb").arg("never");
     std::thread::scope(|scope| {
-        let never = scope.spawn(|| patient.run(&program).success());
-        udp.run(&program).success();
-        never.join().expect("the other job succeeds, too");
+        let mut jobs = Vec::new();
+        for transport in transports() {
+            let job = Job::of(2).env("LAPIS_TRANSPORT", transport);
+            let patient = job.clone().env("MP_DEBUG_NOTIMEOUT", "gdb").arg("never");
+            let heard =
+                ["counter", "fence", "room", "get", "poll", "barrier"].map(|how| job.clone().arg(how));
+            for job in heard.into_iter().chain([patient]) {
+                jobs.push(scope.spawn({
+                    let program = &program;
+                    move || job.run(program).success()
+                }));
+            }
+        }
+        jobs.into_iter().for_each(|job| drop(job.join().expect("the job succeeds")));
     });
+}
+
+#[test]
+fn a_task_that_stays_silent_ends_a_job_that_has_no_error_handler() {
+    let program = job_program("stopped");
+    for transport in transports() {
+        let end = Job::of(2).env("LAPIS_TRANSPORT", transport).arg("alone").run(&program);
+        assert_eq!(end.code(), Some(1), "{}", end.stderr());
+        assert!(end.stderr().contains("LAPI_ERR_TIMEOUT (413)"), "{}", end.stderr());
+    }
+}
+
+/// TIMEOUT is a quarter of an hour, of which nobody waits for the end.
+#[test]
+fn survivors_hear_at_once_of_a_death_that_the_launcher_knows_of() {
+    let program = job_program("death");
+    for transport in transports() {
+        let job = Job::of(3).env("LAPIS_TRANSPORT", transport).option("--keep-going").arg("handler");
+        let end = job.run(&program);
+        assert_eq!(end.code(), Some(128 + 9), "{}", end.stderr());
+        assert!(end.stderr().contains("exited with status 42"), "{}", end.stderr());
+    }
 }
 
 #[test]

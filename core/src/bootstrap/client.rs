@@ -37,6 +37,8 @@ pub(crate) struct Client {
     next_id: u32,
     epoch: u32,
     pid: u32,
+    /// What the server has said unasked about tasks' ends.
+    ended: Vec<(u32, String)>,
     /// Why no further operation is possible.
     closed: Option<String>,
     finalised: bool,
@@ -176,6 +178,7 @@ impl Client {
             next_id: 1,
             epoch: over,
             pid,
+            ended: Vec::new(),
             closed: None,
             finalised: false,
         })
@@ -213,6 +216,7 @@ impl Client {
                 }
             };
             match answer {
+                Message::Ended { task, how } => self.ended.push((task, how)),
                 Message::Failed { id: of, failure } if of == id => {
                     return Err(translate(failure, during, timeout));
                 }
@@ -364,6 +368,19 @@ impl Bootstrap for Client {
             Message::Done { .. } => Ok(()),
             other => Err(self.unexpected("abort", &other)),
         }
+    }
+
+    fn ended(&mut self) -> Vec<(u32, String)> {
+        if self.check_usable("hearing of tasks' ends").is_ok() {
+            // What is wrong with the connection shows in the next request.
+            let _ = self.link.fill();
+            while let Ok(Some(message)) = self.link.next() {
+                if let Message::Ended { task, how } = message {
+                    self.ended.push((task, how));
+                }
+            }
+        }
+        std::mem::take(&mut self.ended)
     }
 
     fn finalize(&mut self) -> Result<(), BootstrapError> {

@@ -180,6 +180,12 @@ pub trait Bootstrap: Send {
         Entry::Once
     }
 
+    /// Tasks of which the launcher has said since the last call that their processes have ended for good, and how, in words that
+    /// complete "its process …". Does not wait.
+    fn ended(&mut self) -> Vec<(u32, String)> {
+        Vec::new()
+    }
+
     /// Leaves the context in good order. Others may still read what this task put. A second call does nothing.
     fn finalize(&mut self) -> Result<(), BootstrapError>;
 }

@@ -13,6 +13,7 @@
 //!    |  <-------------- Welcome or Refused  |   proof of the server, generation, rounds, job
 //!    |  Put Get Fence Exchange …  ------->  |   every request carries an id, its answer the same id
 //!    |  <---- Done Value Values or Failed   |
+//!    |  <---------------------------- Ended |   unasked, at any time: a task's process has ended
 //! ```
 //!
 //! Parsing is total: any byte string gives a message or a [`ProtocolError`], and no length field is believed before the
@@ -23,7 +24,7 @@ use super::auth::{KEY_LEN, Key};
 /// First bytes of both greetings.
 pub(crate) const MAGIC: [u8; 8] = *b"LAPISKVS";
 /// Version of this file's layout.
-pub(crate) const VERSION: u16 = 2;
+pub(crate) const VERSION: u16 = 3;
 /// Longest frame before the peer has proved itself.
 pub(crate) const MAX_GREETING: usize = 1024;
 /// Longest frame of a member of the job.
@@ -187,6 +188,10 @@ pub(crate) enum Message {
         id: u32,
         failure: Failure,
     },
+    Ended {
+        task: u32,
+        how: String,
+    },
 }
 
 impl Message {
@@ -207,6 +212,7 @@ impl Message {
             Self::Value { .. } => "Value",
             Self::Values { .. } => "Values",
             Self::Failed { .. } => "Failed",
+            Self::Ended { .. } => "Ended",
         }
     }
 
@@ -275,6 +281,9 @@ impl Message {
                     Failure::Mismatch { detail } => w.u8(4).text(detail),
                     Failure::Limit { detail } => w.u8(5).text(detail),
                 };
+            }
+            Self::Ended { task, how } => {
+                w.u8(0x24).u32(*task).text(how);
             }
         }
         w.0
@@ -356,6 +365,7 @@ impl Message {
                 };
                 Self::Failed { id, failure }
             }
+            0x24 => Self::Ended { task: r.u32()?, how: r.text(MAX_TEXT)? },
             other => return Err(ProtocolError::UnknownKind(other)),
         };
         match r.rest.len() {

@@ -263,11 +263,24 @@ impl Loop {
         let _ = rustix::io::read(&*self.wake, &mut counter);
         loop {
             match self.inbox.try_recv() {
-                Ok(Command::TaskExited { task, how }) => self.store.exited(task, how, now),
+                Ok(Command::TaskExited { task, how }) => self.exited(task, how, now),
                 Ok(Command::Stop) | Err(mpsc::TryRecvError::Disconnected) => return false,
                 Err(mpsc::TryRecvError::Empty) => return true,
             }
         }
+    }
+
+    /// Everybody hears of it who has a context that the task has not left in order.
+    fn exited(&mut self, task: u32, how: String, now: Instant) {
+        let store = &self.store;
+        let concerned = self.members.iter().filter(|(_, m)| m.task != task && !store.has_left(m.space, task));
+        for (id, _) in concerned {
+            let Some(conn) = self.conns.get_mut(id) else { continue };
+            // A failure to send shows as a closed connection in the next round.
+            let _ = conn.link.push(&Message::Ended { task, how: how.clone() });
+            let _ = conn.link.flush();
+        }
+        self.store.exited(task, how, now);
     }
 
     /// The last answers leave before the sockets close.

@@ -178,6 +178,10 @@ impl Bootstrap for Rendezvous {
         self.client.abort(code, message)
     }
 
+    fn ended(&mut self) -> Vec<(u32, String)> {
+        self.client.ended()
+    }
+
     fn finalize(&mut self) -> Result<(), BootstrapError> {
         // A partner that fails or is late must not keep this task from leaving in order.
         if let Err(error) = self.client.fence(PARTING) {

@@ -230,6 +230,12 @@ impl Store {
         }
     }
 
+    /// Whether a task has finalised a context.
+    pub(crate) fn has_left(&self, space: SpaceId, task: u32) -> bool {
+        let members = self.spaces.get(&space).map_or(&[][..], |space| &space.members);
+        matches!(members.get(task as usize), Some(Presence::Finalised { .. }))
+    }
+
     /// A task's process has ended; `how` completes the sentence "task 3 …".
     pub(crate) fn exited(&mut self, task: u32, how: String, now: Instant) {
         self.exited.entry(task).or_insert(how);

@@ -2,7 +2,6 @@
 
 use super::{Context, PeerState};
 use crate::datagrams::{Datagrams, more_follows};
-use crate::error::Error;
 use crate::message::State;
 use crate::reliable::Event;
 use crate::sync::Ordering;
@@ -126,7 +125,7 @@ impl Context {
         match event {
             Event::PeerTimeout { peer, silence } => {
                 let seconds = silence / 1_000_000_000;
-                self.fell_silent(peer, seconds);
+                self.fell_silent(peer, seconds, "waiting for acknowledgements");
             }
             Event::PeerRestarted { peer, epoch, .. } => {
                 tracing::debug!(peer, epoch, "a new life of the peer is heard");
@@ -152,22 +151,6 @@ impl Context {
             Event::MaxPayload { peer, bytes } => tracing::debug!(peer, bytes, "largest packet changed"),
             // Whoever purges ends all loans.
             Event::Acked { .. } | Event::Purged { .. } => {}
-        }
-    }
-
-    /// A peer has acknowledged nothing for as long as TIMEOUT allows. If the program's error handler says so, the
-    /// wait goes on; else the peer counts as lost.
-    ///
-    /// *LAPI Guide, "Registering an error handler"; LAPI_Senv, TIMEOUT.*
-    #[cold]
-    fn fell_silent(&self, peer: PeerId, seconds: u64) {
-        // SAFETY: the lock is held and the reference ends here.
-        if unsafe { self.state() }.peers[peer as usize].state != PeerState::Up {
-            return;
-        }
-        let error = Error::Timeout { task: peer, seconds, doing: "waiting for acknowledgements" };
-        if !self.tell(&error, peer) {
-            self.peer_down(peer, &format!("it has not answered for {seconds} s"));
         }
     }
 

@@ -15,6 +15,7 @@ mod poll;
 mod progress;
 mod region;
 mod restart;
+mod silence;
 mod tally;
 mod terminate;
 mod wait;
@@ -27,6 +28,7 @@ pub(crate) use peers::{Peer, PeerState, Route};
 pub use progress::Polled;
 pub(crate) use progress::Sleepers;
 pub use region::{Attached, MemoryRegion};
+pub(crate) use silence::Vigil;
 pub(crate) use wait::{Checked, Idle};
 
 use self::adaptive_spin::AdaptiveSpin;

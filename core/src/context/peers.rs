@@ -1,5 +1,6 @@
 //! What a context knows of each other task.
 
+use super::silence::Silence;
 use crate::error::Error;
 use crate::message::Epochs;
 use crate::message::Tracker;
@@ -49,6 +50,10 @@ pub(crate) struct Peer {
     pub(crate) life: u32,
     /// Which purges of either side the packets of both belong to.
     pub(crate) epochs: Epochs,
+    /// Since when it gives no sign of life.
+    pub(crate) silence: Silence,
+    /// Calls that wait for something that it alone can send.
+    pub(crate) awaited: u32,
     /// The epoch of its process, as far as the bootstrap told.
     pub(crate) process: Option<u32>,
     /// Its process is known to have ended without a farewell.
@@ -77,6 +82,8 @@ impl Peer {
             lane: None,
             life: 0,
             epochs: Epochs::FIRST,
+            silence: Silence::default(),
+            awaited: 0,
             process: None,
             dead: false,
             farewell: false,

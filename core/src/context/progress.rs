@@ -70,6 +70,7 @@ impl Context {
         if handled > 0 {
             self.wake_sleepers();
         }
+        self.mind_silence_seldom();
         handled
     }
 
@@ -349,6 +350,7 @@ impl Context {
             }
             let found = self.progress_locked();
             if found == 0 && self.shared.polling.load(Ordering::Relaxed) == 0 {
+                self.mind_silence();
                 if self.arm()
                     && let Some(limit) = self.until_timers(SLEEP_IN_PIECES)
                 {

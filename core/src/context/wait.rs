@@ -118,6 +118,7 @@ impl Context {
                 }
                 let asleep = Instant::now();
                 self.sleep(super::progress::SLEEP_IN_PIECES);
+                self.mind_silence();
                 self.shared.attributes.adaptive_spin.learn(asleep.elapsed());
             }
         }

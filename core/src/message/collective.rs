@@ -8,7 +8,7 @@
 //! still makes one is told so. Barriers survive purges: their packets may come twice, so that both sides send the last ones again.
 
 use crate::Context;
-use crate::context::PeerState;
+use crate::context::{Checked, PeerState};
 use crate::error::{Error, Result};
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind, MAX_HEADER};
@@ -82,7 +82,7 @@ impl Context {
             unsafe { self.state() }.barrier.sent[round as usize] = epoch;
             self.send_packet(to, &Header::new(Kind::Barrier, 0, epoch << 8 | u64::from(round)), &[], &[])?;
             drop(held);
-            self.wait_for("a barrier", |c| {
+            let arrived = |c: &Self| -> Checked<()> {
                 // SAFETY: the lock is held during the check and the reference ends with it.
                 let state = unsafe { c.state() };
                 if state.barrier.seen[round as usize] >= epoch {
@@ -91,7 +91,8 @@ impl Context {
                 state.barrier.not_over()?;
                 let peer = &state.peers[from as usize];
                 if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from).into()) }
-            })?;
+            };
+            self.await_peer(from, || self.wait_for("a barrier", arrived))?;
         }
         Ok(())
     }
@@ -212,7 +213,7 @@ impl Context {
             let to = (me + n - distance) % n;
             let from = (me + distance) % n;
             self.send_blocks(to, epoch, round, &known[..blocks * value.len()])?;
-            let arrived = self.wait_for("an exchange of addresses", |c| {
+            let all_there = |c: &Self| -> Checked<Blocks> {
                 // SAFETY: the lock is held during the check and the reference ends with it.
                 let state = unsafe { c.state() };
                 let key = (epoch, round);
@@ -222,7 +223,8 @@ impl Context {
                 state.barrier.not_over()?;
                 let peer = &state.peers[from as usize];
                 if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from).into()) }
-            })?;
+            };
+            let arrived = self.await_peer(from, || self.wait_for("an exchange of addresses", all_there))?;
             if arrived.bytes.len() != blocks * value.len() {
                 return Err(Error::Internal {
                     what: format!(

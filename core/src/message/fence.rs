@@ -102,6 +102,7 @@ impl Context {
     }
 
     pub(crate) fn fence_reply_arrived(&self, source: PeerId, upto: u32) {
+        self.gave_sign_of_life(source);
         // SAFETY: the lock is held and the reference ends here.
         let peer = unsafe { &mut self.state().peers[source as usize] };
         if upto.wrapping_sub(peer.confirmed) < 1 << 31 {

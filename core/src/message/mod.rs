@@ -45,7 +45,7 @@ pub(crate) use rmw::local_rmw;
 pub(crate) use stream::{Outgoing, Pull};
 pub(crate) use tracker::Tracker;
 
-use crate::context::Peer;
+use crate::context::{Peer, Vigil};
 use crate::datagrams::Datagrams;
 use crate::stats::{Path, Statistics};
 use crate::transport::{Link, PeerId};
@@ -109,6 +109,8 @@ pub(crate) struct State {
     pub(crate) dispatching: u32,
     /// Room to write a packet's data before an engine copies it.
     pub(crate) scratch: Vec<u8>,
+    /// When silent peers are looked for next.
+    pub(crate) vigil: Vigil,
     pub(crate) statistics: Statistics,
     /// Messages whose sending or receiving has ended, for LAPI_Msgpoll.
     pub(crate) ended_sends: u64,
@@ -142,6 +144,7 @@ impl State {
             self_pending: 0,
             dispatching: 0,
             scratch: Vec::new(),
+            vigil: Vigil::default(),
             statistics: Statistics::default(),
             ended_sends: 0,
             ended_receives: 0,

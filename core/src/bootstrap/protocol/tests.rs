@@ -56,6 +56,7 @@ fn any_message() -> impl Strategy<Value = Message> {
         (any::<u32>(), proptest::collection::vec(bytes(), 0..8))
             .prop_map(|(id, values)| Message::Values { id, values }),
         (any::<u32>(), failure).prop_map(|(id, failure)| Message::Failed { id, failure }),
+        (any::<u32>(), text()).prop_map(|(task, how)| Message::Ended { task, how }),
     ]
 }
 

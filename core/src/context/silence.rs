@@ -1,0 +1,166 @@
+//! Peers that fall silent, and deaths that the launcher knows of.
+//!
+//! A packet engine notices by itself that a peer acknowledges nothing. Over other links nobody acknowledges: there a task that waits,
+//! polls or has no room asks each peer that owes it something for a sign of life, now and then, and a peer that gives none for as
+//! long as TIMEOUT says counts as lost. Who runs the library, in a call or in interrupt mode, gives one.
+//!
+//! *LAPI Guide, LAPI_Senv, TIMEOUT.*
+
+use super::{Context, PeerState};
+use crate::error::Error;
+use crate::message::State;
+use crate::transport::PeerId;
+use crate::wire::{Header, Kind};
+use std::time::Duration;
+
+/// From one look at the peers to the next.
+const BETWEEN: Duration = Duration::from_millis(100);
+
+/// Looks at the links from one glance at the clock to the next, in loops that never sleep.
+const LOOKS: u32 = 4096;
+
+/// A sign of life is asked for after this part of TIMEOUT.
+const ASK_AFTER: u32 = 4;
+
+/// What a task knows of a peer's silence.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Silence {
+    /// Since when it owes something, or when it last gave a sign of life after that.
+    since: Option<Duration>,
+    /// It has been asked for one since.
+    asked: bool,
+}
+
+/// When silence is looked at next.
+#[derive(Debug, Default)]
+pub(crate) struct Vigil {
+    next: Duration,
+    looks: u32,
+}
+
+impl Context {
+    /// Looks at the peers if some thousand looks at the links were made since the last time: they may take place in a loop that never
+    /// sleeps. The lock is held.
+    #[inline(always)]
+    pub(super) fn mind_silence_seldom(&self) {
+        // SAFETY: the lock is held and the reference ends here.
+        let vigil = unsafe { &mut self.state().vigil };
+        vigil.looks += 1;
+        if vigil.looks >= LOOKS {
+            vigil.looks = 0;
+            self.mind_silence();
+        }
+    }
+
+    /// Asks silent peers for a sign of life, and gives up those that have given none for too long. The lock is held.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn mind_silence(&self) {
+        let now = self.shared.clock.elapsed();
+        // SAFETY: the lock is held; the reference ends before anybody is told.
+        let state = unsafe { self.state() };
+        if state.dispatching > 0 || now < state.vigil.next {
+            return;
+        }
+        state.vigil.next = now + BETWEEN;
+        self.hear_of_deaths();
+        if *self.shared.config.notimeout.get() {
+            return;
+        }
+        let limit = self.timeout();
+        for peer in (0..self.shared.tasks).filter(|peer| *peer != self.shared.task) {
+            // SAFETY: as above, renewed for each peer.
+            let state = unsafe { self.state() };
+            if !state.owes(peer) {
+                state.peers[peer as usize].silence = Silence::default();
+                continue;
+            }
+            let p = &mut state.peers[peer as usize];
+            let silent = now.saturating_sub(*p.silence.since.get_or_insert(now));
+            if !p.silence.asked && silent >= limit / ASK_AFTER {
+                p.silence.asked = true;
+                // It is answered at once: everything up to there is done.
+                let question = Header::new(Kind::Fence, 0, u64::from(p.confirmed));
+                self.reply_packet(peer, &question, &[]);
+            } else if p.silence.asked && silent >= limit {
+                // If the program's error handler wants to go on, the wait begins anew.
+                p.silence.since = Some(now);
+                self.fell_silent(peer, limit.as_secs(), "waiting for a sign of life");
+            }
+        }
+    }
+
+    /// A peer has given a sign of life. The lock is held.
+    pub(crate) fn gave_sign_of_life(&self, peer: PeerId) {
+        // SAFETY: the lock is held and the reference ends here.
+        let silence = unsafe { &mut self.state().peers[peer as usize].silence };
+        if silence.asked {
+            *silence = Silence { since: Some(self.shared.clock.elapsed()), asked: false };
+        }
+    }
+
+    /// The launcher knows which tasks have ended, whatever transport leads to them. The lock is held.
+    fn hear_of_deaths(&self) {
+        // Somebody asks the store for something: there will be another time.
+        let Ok(mut job) = self.shared.bootstrap.try_lock() else { return };
+        let ended = job.ended();
+        drop(job);
+        for (task, how) in ended {
+            // SAFETY: the lock is held and the reference ends here.
+            let Some(p) = (unsafe { self.state() }).peers.get_mut(task as usize) else { continue };
+            if task == self.shared.task || p.farewell {
+                continue;
+            }
+            p.dead = true;
+            if p.state == PeerState::Up {
+                self.peer_down(task, &format!("its process {how}"));
+            }
+        }
+    }
+
+    /// A peer has given no sign of life for as long as TIMEOUT allows. If the program's error handler says so, the wait goes on; else
+    /// the peer counts as lost.
+    ///
+    /// *LAPI Guide, "Registering an error handler"; LAPI_Senv, TIMEOUT.*
+    #[cold]
+    pub(super) fn fell_silent(&self, peer: PeerId, seconds: u64, doing: &'static str) {
+        // SAFETY: the lock is held and the reference ends here.
+        if unsafe { self.state() }.peers[peer as usize].state != PeerState::Up {
+            return;
+        }
+        let error = Error::Timeout { task: peer, seconds, doing };
+        if !self.tell(&error, peer) {
+            self.peer_down(peer, &format!("it has not answered for {seconds} s"));
+        }
+    }
+
+    /// A call waits for something that one task alone can send. The lock is not held.
+    pub(crate) fn await_peer<R>(&self, peer: PeerId, wait: impl FnOnce() -> R) -> R {
+        let count = |change: u32| {
+            let _held = self.guard();
+            // SAFETY: the lock is held and the reference ends here.
+            let p = unsafe { &mut self.state().peers[peer as usize] };
+            p.awaited = p.awaited.wrapping_add(change);
+        };
+        count(1);
+        let result = wait();
+        count(u32::MAX);
+        result
+    }
+}
+
+impl State {
+    /// Whether something is under way with a peer that only it can end, and that no engine looks after.
+    fn owes(&mut self, peer: PeerId) -> bool {
+        if self.engine_to(peer).is_some() {
+            return false;
+        }
+        let p = &self.peers[peer as usize];
+        p.state == PeerState::Up
+            && (p.awaited > 0
+                || p.confirmed != p.next_message
+                || !p.answered.reached(p.next_operation)
+                || self.outgoing.iter().any(|out| out.peer == peer)
+                || [&self.deferred, &self.held].iter().any(|q| q.iter().any(|(to, _)| *to == peer)))
+    }
+}
