@@ -2,7 +2,7 @@
 
 use crate::address::Address;
 use crate::cma::{self, Way};
-use crate::hello::{self, Caller, Credentials, Greeted, Hello, Said};
+use crate::hello::{self, Accepted, Caller, Credentials, Greeted, Hello, Said};
 use crate::layout::{self, LANES, ManyTx, NONCE_AT, SCRATCH_AT, Tx, member_word};
 use crate::pace::Pace;
 use crate::segment::Segment;
@@ -14,8 +14,10 @@ use crate::wake::{CLOSED, NEEDY};
 use lapis_core::sync::Ordering;
 use lapis_core::transport::lane::Turn;
 use lapis_core::transport::{PeerId, TransportError};
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
 
 /// How far a peer's connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +58,22 @@ unsafe impl Send for Peer {}
 /// Connections on the way in.
 #[derive(Default)]
 pub(crate) struct Waiting {
-    callers: Vec<Caller>,
+    /// In the order in which they came.
+    callers: VecDeque<Caller>,
+    /// Those who were sent away.
+    strangers: u32,
     /// Greetings from tasks that core has not told us of yet.
     early: Vec<(Hello, Segment, Credentials)>,
 }
+
+/// Callers let in per turn; between two turns the deadline of the start is looked at.
+const ACCEPTED_PER_TURN: usize = 64;
+/// Callers whose greeting has not come yet.
+const MOST_CALLERS: usize = 128;
+/// A caller that has said nothing for so long may lose its place. Peers greet in the call after the one that connects.
+const SILENT_FOR: Duration = Duration::from_millis(500);
+/// Lines about strangers.
+const STRANGERS_TOLD: u32 = 8;
 
 /// Looks at the peers, a millisecond apart, after which interrupts count as turned off for good.
 const LASTING: u32 = 5;
@@ -169,16 +183,43 @@ impl Shm {
                 self.greet(dense)?;
             }
         }
-        while let Some(caller) = hello::accept(self.listener.as_raw_fd(), self.me.host.uid)
-            .map_err(|e| io_error("accept a peer's connection", &e))?
-        {
-            self.waiting.callers.push(caller);
-            self.hear()?;
-        }
+        // Those who are inside first: most have their greeting with them.
+        self.hear()?;
+        self.accept_some()?;
         self.hear()?;
         self.match_early()?;
         self.check_peers();
         Ok(!self.peers.iter().any(|p| matches!(p.state, State::Greeting | State::Greeted)))
+    }
+
+    /// Lets callers in, a bounded number per turn: strangers may come without end. One that has said nothing for a while gives its
+    /// place to the next; a peer that meets this greets again.
+    fn accept_some(&mut self) -> Result<(), TransportError> {
+        for _ in 0..ACCEPTED_PER_TURN {
+            if self.waiting.callers.len() >= MOST_CALLERS {
+                if self.waiting.callers.front().is_some_and(|c| c.since.elapsed() < SILENT_FOR) {
+                    return Ok(());
+                }
+                self.waiting.callers.pop_front();
+            }
+            match hello::accept(self.listener.as_raw_fd(), self.me.host.uid) {
+                Ok(Accepted::Caller(caller)) => self.waiting.callers.push_back(caller),
+                Ok(Accepted::Stranger) => {}
+                Ok(Accepted::Nobody) => return Ok(()),
+                // Out of descriptors: somebody who says nothing has one to give up.
+                Err(e) if hello::is_full(&e) && self.waiting.callers.pop_front().is_some() => return Ok(()),
+                Err(e) => return Err(io_error("accept a peer's connection", &e)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a caller was sent away; says so for the first few.
+    fn send_away(&mut self, why: std::fmt::Arguments<'_>) {
+        self.waiting.strangers += 1;
+        if self.waiting.strangers <= STRANGERS_TOLD {
+            self.host.warn(format_args!("{} sent a caller away: {why}", self.name()));
+        }
     }
 
     /// Reads the greetings that are there.
@@ -190,7 +231,7 @@ impl Shm {
                 i += 1;
                 continue;
             }
-            self.waiting.callers.swap_remove(i);
+            self.waiting.callers.remove(i);
             match said {
                 Ok(Said::Hello(hello, fd, who)) => self.heard(&hello, &fd, who)?,
                 Ok(Said::NoDescriptor) => {
@@ -198,10 +239,10 @@ impl Shm {
                     return Err(io_error("receive a peer's segment", &e));
                 }
                 Ok(Said::Nonsense(why)) => {
-                    self.host.warn(format_args!("{} sent a caller away: {why}", self.name()));
+                    self.send_away(format_args!("{why}"));
                 }
                 Ok(Said::Wait) => {}
-                Err(e) => self.host.warn(format_args!("{}: a caller hung up: {e}", self.name())),
+                Err(e) => self.send_away(format_args!("it hung up: {e}")),
             }
         }
         Ok(())

@@ -10,6 +10,7 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 use std::hash::Hasher;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Instant;
 
 /// Length of an encoded greeting.
 const LEN: usize = 8 + 4 * 5 + 8 + 32;
@@ -236,7 +237,13 @@ pub(crate) fn greet(name: &str, uid: u32, hello: &Hello, key: &Key, segment: Raw
     };
     match sent {
         Ok(_) => Ok(Greeted::Yes(who, peer_pidfd(fd.as_raw_fd(), who.pid))),
-        Err(e) if matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::ETOOMANYREFS | libc::ENOBUFS)) => {
+        // The listener may have taken us for a stranger who says nothing, if we were slow.
+        Err(e)
+            if matches!(
+                e.raw_os_error(),
+                Some(libc::EAGAIN | libc::ETOOMANYREFS | libc::ENOBUFS | libc::EPIPE | libc::ECONNRESET)
+            ) =>
+        {
             Ok(Greeted::Later)
         }
         Err(e) => Err(e),
@@ -247,10 +254,25 @@ pub(crate) fn greet(name: &str, uid: u32, hello: &Hello, key: &Key, segment: Raw
 pub(crate) struct Caller {
     fd: OwnedFd,
     who: Credentials,
+    /// When it came in.
+    pub(crate) since: Instant,
 }
 
-/// The next caller of this user, if there is one. Others are sent away.
-pub(crate) fn accept(listener: RawFd, uid: u32) -> io::Result<Option<Caller>> {
+/// Who stood at the door.
+pub(crate) enum Accepted {
+    Caller(Caller),
+    /// Another user, or somebody who has left again.
+    Stranger,
+    Nobody,
+}
+
+/// Whether no descriptor is left.
+pub(crate) fn is_full(e: &io::Error) -> bool {
+    matches!(e.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
+/// The next caller, if there is one. One of another user is sent away.
+pub(crate) fn accept(listener: RawFd, uid: u32) -> io::Result<Accepted> {
     loop {
         let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: a call without addresses; the descriptor is fresh.
@@ -260,15 +282,15 @@ pub(crate) fn accept(listener: RawFd, uid: u32) -> io::Result<Option<Caller>> {
             // SAFETY: as above.
             Ok(fd) => unsafe { OwnedFd::from_raw_fd(fd as RawFd) },
             Err(e) => match e.raw_os_error() {
-                Some(libc::EAGAIN) => return Ok(None),
-                Some(libc::EINTR | libc::ECONNABORTED) => continue,
+                Some(libc::EAGAIN) => return Ok(Accepted::Nobody),
+                Some(libc::EINTR) => continue,
+                Some(libc::ECONNABORTED) => return Ok(Accepted::Stranger),
                 _ => return Err(e),
             },
         };
         let who = credentials(fd.as_raw_fd())?;
-        if who.uid == uid {
-            return Ok(Some(Caller { fd, who }));
-        }
+        let caller = Caller { fd, who, since: Instant::now() };
+        return Ok(if who.uid == uid { Accepted::Caller(caller) } else { Accepted::Stranger });
     }
 }
 
