@@ -220,6 +220,28 @@ fn tasks_without_a_launcher_meet_in_any_order() {
     assert_eq!(results[0].2, Some(vec![0, 1, 2, 3]));
 }
 
+/// Whoever binds a name and never listens stands for a stranger: a user of another number can't be had in a test.
+#[test]
+fn tasks_without_a_launcher_meet_although_a_stranger_has_taken_the_partitions_name() {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+    let partition = format!("s{}", std::process::id());
+    let name = format!("lapis-partition-{}-{partition}", rustix::process::geteuid().as_raw());
+    let stranger = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&stranger, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
+    each_task(3, move |task| {
+        let environment = Environment::of([
+            ("MP_CHILD", &*task.to_string()),
+            ("MP_PROCS", "3"),
+            ("MP_PARTITION", &*partition),
+            ("LAPIS_BOOT_TIMEOUT", "60"),
+        ]);
+        let mut me = detect_in(&environment, &Options::default()).unwrap();
+        assert_eq!(me.exchange("k", &[task as u8], WAIT).unwrap(), vec![vec![0], vec![1], vec![2]]);
+        me.finalize().unwrap();
+    });
+    drop(stranger);
+}
+
 #[test]
 fn missing_partners_are_an_error_after_the_deadline() {
     let environment = Environment::of([

@@ -3,6 +3,9 @@
 //! The store listens on an abstract unix socket named from the user and MP_PARTITION. Binding it is the election: the kernel
 //! lets exactly one process have the name. All are processes of one user on one machine, which the kernel attests
 //! (SO_PEERCRED, checked by both sides), so the server may hand the random job secret to those who ask.
+//!
+//! Abstract names are first come, first served for every user of the machine. Where a stranger has taken the partition's, the tasks
+//! go on to the next of a few names; all look in the same order, and at all names before they take one.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,6 +23,12 @@ use super::{Address, Bootstrap, Entry, JobInfo, Listener, Origin, address};
 /// partition finds them again, and the other tasks never see a store vanish between two contexts.
 // tidy-allow(statics): a second copy of the library in the process finds the address taken and connects to it instead.
 static SERVED: Mutex<Option<HashMap<String, Server>>> = Mutex::new(None);
+
+/// Names that a partition may have.
+const NAMES: u32 = 8;
+
+/// A name that is taken, but under which nobody has listened for so long, is a stranger's. Who is about to serve takes microseconds.
+const MUTE: Duration = Duration::from_secs(1);
 
 /// Longest wait at the end for tasks that are still busy: the server's process must not leave before them.
 const PARTING: Duration = Duration::from_secs(10);
@@ -48,7 +57,7 @@ pub(crate) fn join(mut membership: Membership, context: u32) -> Result<Box<dyn B
     loop {
         attempts += 1;
         let left = membership.patience.saturating_sub(start.elapsed());
-        let mut client = match meet(&membership, context, left)? {
+        let mut client = match meet(&membership, context, left, start.elapsed() > MUTE)? {
             Some(client) => client,
             None if left.is_zero() => {
                 return Err(BootstrapError::PartnersMissing {
@@ -85,25 +94,49 @@ fn partition_of(membership: &Membership) -> String {
     name.splitn(4, '-').nth(3).unwrap_or_default().to_owned()
 }
 
-/// One attempt to connect to the partition's store or to become it.
-fn meet(membership: &Membership, context: u32, left: Duration) -> Result<Option<Client>, BootstrapError> {
-    match Client::try_join(membership, context, left) {
-        Ok(client) => return Ok(Some(client)),
-        Err(JoinError::Final(error)) => return Err(error),
-        Err(JoinError::Again(_)) => {}
-    }
-    match Listener::bind(&membership.address) {
-        Ok(listener) => serve(membership, listener)?,
-        // Somebody was faster: connect to them in the next round.
-        Err(e) if e.kind() == io::ErrorKind::AddrInUse => {}
-        Err(source) => {
-            return Err(BootstrapError::System {
-                what: format!("listening at {}", membership.address),
-                source,
-            });
+/// The membership under each name that the partition may have.
+fn under_each_name(membership: &Membership) -> impl Iterator<Item = Membership> {
+    (0..NAMES).map(|number| {
+        let mut next = membership.clone();
+        if let (Address::Unix(name), true) = (&mut next.address, number > 0) {
+            name.push_str(&format!("~{number}"));
+        }
+        next
+    })
+}
+
+/// One attempt to connect to the partition's store or to become it. `long`: whoever was about to serve does by now.
+fn meet(
+    membership: &Membership,
+    context: u32,
+    left: Duration,
+    long: bool,
+) -> Result<Option<Client>, BootstrapError> {
+    let (mut silent, mut taken) = (Vec::new(), None);
+    for membership in under_each_name(membership) {
+        match Client::try_join(&membership, context, left) {
+            Ok(client) => return Ok(Some(client)),
+            Err(JoinError::Final(error @ BootstrapError::Impostor { .. })) => {
+                tracing::warn!(address = %membership.address, "another user serves the partition's name");
+                taken = Some(error);
+            }
+            Err(JoinError::Final(error)) => return Err(error),
+            Err(JoinError::Again(_)) => silent.push(membership),
         }
     }
-    Ok(None)
+    for membership in silent {
+        match Listener::bind(&membership.address) {
+            Ok(listener) => return serve(&membership, listener).map(|()| None),
+            Err(e) if e.kind() == io::ErrorKind::AddrInUse && long => {}
+            // Somebody was faster: connect to them in the next round.
+            Err(e) if e.kind() == io::ErrorKind::AddrInUse => return Ok(None),
+            Err(source) => {
+                let what = format!("listening at {}", membership.address);
+                return Err(BootstrapError::System { what, source });
+            }
+        }
+    }
+    taken.map_or(Ok(None), Err)
 }
 
 fn serve(membership: &Membership, listener: Listener) -> Result<(), BootstrapError> {
