@@ -29,13 +29,32 @@ pub fn spawn<R: Send + 'static>(
         libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, &raw mut before);
         let thread = builder.spawn(body);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
-        thread
+        thread.map_err(with_limits)
     }
+}
+
+/// What stands behind the system's bare word for "no more threads".
+fn with_limits(error: io::Error) -> io::Error {
+    if error.raw_os_error() != Some(libc::EAGAIN) {
+        return error;
+    }
+    let what = format!(
+        "{error}: the user has as many processes and threads as RLIMIT_NPROC (`ulimit -u`) or the control group \
+         (pids.max) allows, or RLIMIT_AS (`ulimit -v`) leaves no room for a stack"
+    );
+    io::Error::new(error.kind(), what)
 }
 
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lack_of_threads_names_the_limits() {
+        let text = with_limits(io::Error::from_raw_os_error(libc::EAGAIN)).to_string();
+        assert!(text.contains("RLIMIT_NPROC (`ulimit -u`)"), "{text}");
+        assert_eq!(with_limits(io::Error::from_raw_os_error(libc::EPERM)).raw_os_error(), Some(libc::EPERM));
+    }
 
     fn blocked() -> Vec<libc::c_int> {
         // SAFETY: zeroes are a set, which is filled with this thread's mask.

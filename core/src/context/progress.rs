@@ -312,10 +312,8 @@ impl Context {
             drop(context);
             body();
         };
-        let thread = crate::threads::spawn(builder, start).map_err(|source| crate::Error::System {
-            what: "starting a thread of the context (limits: RLIMIT_AS for its stack, RLIMIT_NPROC)",
-            source,
-        })?;
+        let thread = crate::threads::spawn(builder, start)
+            .map_err(|source| crate::Error::System { what: "starting a thread of the context", source })?;
         let mut threads = self.shared.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         threads.retain(|thread| !thread.is_finished());
         threads.push(thread);

@@ -55,6 +55,19 @@ fn fail(what: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// What `--help` prints; the compiler's own help is the compiler's to print.
+fn help(compiler: &str, variable: &str) -> String {
+    format!(
+        "Runs {compiler} with what LAPI programs need added: where the header and the library are.\n\
+         \n\
+         \x20 -show   print the command instead of running it\n\
+         \x20 --help  this text\n\
+         \n\
+         All other words are handed on to the compiler as they are; `{compiler} --help` lists them.\n\
+         {variable} names another compiler, with options if need be.\n"
+    )
+}
+
 fn run(tree: &Tree, language: Language, variable: &str, default: &str) -> ExitCode {
     let compiler = std::env::var(variable).ok().filter(|c| !c.trim().is_empty());
     let (mut show, mut user) = (false, Vec::new());
@@ -65,7 +78,12 @@ fn run(tree: &Tree, language: Language, variable: &str, default: &str) -> ExitCo
             user.push(argument);
         }
     }
-    let words = tree.command(language, compiler.as_deref().unwrap_or(default), &user);
+    let known = compiler.as_deref().unwrap_or(default);
+    if user.iter().any(|word| word == "--help") {
+        print!("{}", help(known, variable));
+        return ExitCode::SUCCESS;
+    }
+    let words = tree.command(language, known, &user);
     if show {
         println!(
             "{}",

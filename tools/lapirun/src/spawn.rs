@@ -124,6 +124,13 @@ impl Spawner<'_> {
                 path,
                 reason: "the interpreter or loader that it names does not exist".into(),
             },
+            Some(libc::EAGAIN) => {
+                let what = format!(
+                    "{source}: the user has as many processes and threads as RLIMIT_NPROC (`ulimit -u`) or the \
+                     control group (pids.max) allows"
+                );
+                Fault::Spawn { task, source: io::Error::new(source.kind(), what) }
+            }
             _ => Fault::Spawn { task, source },
         }
     }
@@ -197,7 +204,12 @@ impl std::fmt::Display for Outcome {
             Self::Exited(code) => write!(f, "exited with status {code}"),
             Self::Killed { signal, dumped } => {
                 let core = if dumped { ", core dumped" } else { "" };
-                write!(f, "was killed by signal {signal} ({}{core})", signals::name(signal))
+                write!(f, "was killed by signal {signal} ({}{core})", signals::name(signal))?;
+                f.write_str(match signal {
+                    libc::SIGXFSZ => ": a file would have grown beyond RLIMIT_FSIZE (`ulimit -f`)",
+                    libc::SIGXCPU => ": it had used the processor time of RLIMIT_CPU (`ulimit -t`)",
+                    _ => "",
+                })
             }
         }
     }
@@ -219,6 +231,14 @@ mod tests {
         }
         assert_eq!(Outcome::from_bytes(&[1, 0, 0, 0, 0]), None);
         assert_eq!(Outcome::from_bytes(&[0; 4]), None);
+    }
+
+    #[test]
+    fn limits_that_end_a_task_are_named() {
+        let killed = |signal| Outcome::Killed { signal, dumped: false }.to_string();
+        assert!(killed(libc::SIGXFSZ).contains("(SIGXFSZ): a file would have grown beyond RLIMIT_FSIZE"));
+        assert!(killed(libc::SIGXCPU).contains("`ulimit -t`"));
+        assert!(killed(libc::SIGSEGV).ends_with("(SIGSEGV)"));
     }
 
     #[test]

@@ -66,7 +66,10 @@ pub(crate) struct Opened {
     pub(crate) capabilities: Vec<&'static str>,
     /// What its code has and this machine does not allow.
     pub(crate) missing: Vec<&'static str>,
-    pub(crate) limits: Vec<(&'static str, u64)>,
+    /// What its code has, and what depends on the peers that it is connected to.
+    pub(crate) undecided: Vec<&'static str>,
+    /// `None`: depends on the peers that it is connected to.
+    pub(crate) limits: Vec<(&'static str, Option<u64>)>,
     pub(crate) note: String,
 }
 
@@ -222,18 +225,23 @@ fn open_all(registry: &mut Registry) -> Vec<(String, Opened)> {
 
 fn describe(link: &Link, code: Caps, minor: u32) -> Opened {
     let names = |caps: Caps| caps.iter_names().map(|(name, _)| name).collect();
+    let absent = code.difference(link.caps());
+    // A datagram transport without a path has not been connected to anybody: its figures are those of its paths.
+    let alone = link.caps().contains(Caps::DATAGRAM) && link.limits().paths == 0;
+    let of_paths = if alone { Caps::LENT_PAGES } else { Caps::empty() };
     Opened {
         version: link.version(),
         abi: format!("{ABI_MAJOR}.{minor}"),
         capabilities: names(link.caps()),
-        missing: names(code.difference(link.caps())),
-        limits: limits(link.limits(), link.caps()),
+        missing: names(absent - of_paths),
+        undecided: names(absent & of_paths),
+        limits: limits(link.limits(), link.caps(), alone),
         note: link.note().to_owned(),
     }
 }
 
-/// Only what means something for the transport's capabilities.
-fn limits(limits: &Limits, caps: Caps) -> Vec<(&'static str, u64)> {
+/// Only what means something for the transport's capabilities; `alone`: without peers yet.
+fn limits(limits: &Limits, caps: Caps, alone: bool) -> Vec<(&'static str, Option<u64>)> {
     let zero_copy = Caps::AM_ZCOPY | Caps::PUT_ZCOPY | Caps::GET_ZCOPY;
     let rows = [
         ("max_short", u64::from(limits.max_short), Caps::AM_SHORT | Caps::PUT_SHORT | Caps::GET_SHORT),
@@ -245,5 +253,8 @@ fn limits(limits: &Limits, caps: Caps) -> Vec<(&'static str, u64)> {
         ("paths", limits.paths.into(), Caps::DATAGRAM),
         ("max_peers", limits.max_peers.into(), Caps::all()),
     ];
-    rows.into_iter().filter(|(_, _, of)| caps.intersects(*of)).map(|(name, value, _)| (name, value)).collect()
+    const OF_PATHS: [&str; 4] = ["max_packed", "receive_buffer", "paths", "max_peers"];
+    let known = |name| !(alone && OF_PATHS.contains(&name));
+    let rows = rows.into_iter().filter(|(_, _, of)| caps.intersects(*of));
+    rows.map(|(name, value, _)| (name, known(name).then_some(value))).collect()
 }

@@ -44,15 +44,27 @@ fn one(out: &mut String, candidate: &Candidate) {
     let verdict = reason.as_deref().unwrap_or("usable");
     let _ = writeln!(out, "  {name:<9} {verdict}");
     field(out, "from", origin);
-    let Some(Opened { version, abi, capabilities, missing, limits, note }) = opened else { return };
+    let Some(Opened { version, abi, capabilities, missing, undecided, limits, note }) = opened else {
+        return;
+    };
     field(out, "version", &format!("{version}, for ABI {abi}"));
     field(out, "can", &capabilities.join(" "));
     if !missing.is_empty() {
         field(out, "cannot", &format!("{} (it could on other machines)", missing.join(" ")));
     }
-    let limits: Vec<String> =
-        limits.iter().map(|&(name, value)| format!("{name} {}", amount(name, value))).collect();
-    field(out, "limits", &limits.join(", "));
+    if !undecided.is_empty() {
+        field(out, "perhaps", &format!("{} (known after connecting)", undecided.join(" ")));
+    }
+    let (known, unknown): (Vec<_>, Vec<_>) = limits.iter().partition(|(_, value)| value.is_some());
+    let mut texts: Vec<String> = known
+        .iter()
+        .map(|(name, value)| format!("{name} {}", amount(name, value.unwrap_or_default())))
+        .collect();
+    if !unknown.is_empty() {
+        let names: Vec<_> = unknown.iter().map(|(name, _)| *name).collect();
+        texts.push(format!("{} known after connecting", names.join(", ")));
+    }
+    field(out, "limits", &texts.join(", "));
     if !note.is_empty() {
         field(out, "note", note);
     }

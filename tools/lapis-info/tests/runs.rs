@@ -61,6 +61,30 @@ fn the_json_names_transports_reasons_and_values() {
 }
 
 #[test]
+fn what_udp_knows_only_after_connecting_is_not_shown_as_zero() {
+    let (code, out, _) = info(&["--transports"], &[]);
+    assert_eq!(code, Some(0));
+    let udp: String = out.split("  udp  ").nth(1).expect("udp is found").lines().take(9).collect();
+    let words = udp.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("max_packed, receive_buffer, paths, max_peers known after connecting"), "{words}");
+    assert!(!words.contains("paths 0") && words.contains("perhaps LENT_PAGES"), "{words}");
+    let (_, json, _) = info(&["--json", "--transports"], &[]);
+    let facts: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let candidates = facts["transports"]["candidates"].as_array().unwrap();
+    let udp = candidates.iter().find(|c| c["name"] == "udp" && c["usable"] == true).expect("udp");
+    let limits = udp["opened"]["limits"].as_array().unwrap();
+    assert!(limits.iter().any(|l| l[0] == "paths" && l[1].is_null()), "{limits:?}");
+}
+
+#[test]
+fn a_place_that_is_not_there_is_warned_of() {
+    let (code, _, err) = info(&["--transports"], &[("LAPIS_TRANSPORT_PATH", "/nowhere/at/all:relative")]);
+    assert_eq!(code, Some(0));
+    assert!(err.contains("no plugins can come from /nowhere/at/all"), "{err}");
+    assert!(err.contains("\"relative\" is left out"), "{err}");
+}
+
+#[test]
 fn values_that_programs_would_refuse_are_errors() {
     for (name, value, word) in [
         ("LAPIS_SPIN_US", "banana", "takes microseconds from 0"),

@@ -1,4 +1,5 @@
-//! Jobs under limits on address space of every size: each ends well or says what it lacks, and none hangs.
+//! Jobs under limits on address space of every size, and on the length of files: each ends well or says what it lacks, and none
+//! hangs.
 
 use lapis_testing::Job;
 
@@ -31,4 +32,17 @@ fn every_limit_ends_well_or_with_a_reason() {
         }
     }
     assert!(good > 5 && refused > 5, "{good} ended well, {refused} were refused: the limits miss the border");
+}
+
+/// What tasks share is a file, though in no file system: beyond the limit the system would end the task by a signal.
+#[test]
+fn a_limit_on_files_ends_well_or_with_a_reason() {
+    let under = |kilobytes: &str| {
+        let limited = format!("ulimit -f {kilobytes}; exec \"$0\" all-to-all");
+        Job::new(2).option("--timeout=60").run("bash", &["-c", &limited, TASK])
+    };
+    let done = under("1000000").expect(0);
+    assert_eq!(done.sorted(), ["all-to-all: 48 messages"; 2]);
+    let done = under("100").expect(3);
+    assert!(done.out.contains("RLIMIT_FSIZE") && done.out.contains("`ulimit -f`"), "{done:?}");
 }

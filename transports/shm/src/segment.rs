@@ -54,6 +54,9 @@ impl Segment {
                 heap = reduced;
             }
         }
+        if let Some(limit) = sys::limit(libc::RLIMIT_FSIZE) {
+            heap = heap_within(limit, layout::heap_at(ring), heap, host)?;
+        }
         let name = CString::new(name).unwrap_or_default();
         loop {
             let total = layout::heap_at(ring) + heap;
@@ -174,6 +177,26 @@ impl Drop for Segment {
         // SAFETY: the range was mapped by us, and everything that points into it has gone or is never used again.
         unsafe { libc::munmap(self.base.cast(), self.mapped) };
     }
+}
+
+/// A heap that leaves the segment within the limit on the length of files: beyond it, making the segment would end the
+/// process by SIGXFSZ.
+fn heap_within(limit: u64, before: usize, heap: usize, host: &Host) -> Result<usize, TransportError> {
+    let fits = usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(before) & !(page() - 1);
+    if fits < LEAST_HEAP.min(heap) {
+        return Err(TransportError::Exhausted(format!(
+            "files are limited to {limit} bytes (RLIMIT_FSIZE), and the memory that tasks share is a file of at least {} \
+             bytes: raise the limit (`ulimit -f`)",
+            before + LEAST_HEAP.min(heap)
+        )));
+    }
+    if fits < heap {
+        host.warn(format_args!(
+            "files are limited to {limit} bytes (RLIMIT_FSIZE, `ulimit -f`): the heap for direct access shrinks from \
+             {heap} to {fits} bytes"
+        ));
+    }
+    Ok(fits.min(heap))
 }
 
 /// Size of a page.
