@@ -214,6 +214,10 @@ fn initialization_gives_the_guides_codes() {
     by_hand(&program, LAPI_ERR_UDP_PKT_SZ, &[], &[("MP_UDP_PACKET_SIZE", "7")]);
     by_hand(&program, LAPI_ERR_CSS_LOAD_FAILED, &[], &[("LAPIS_TRANSPORT", "nosuchthing")]);
     by_hand(&program, LAPI_ERR_SET_VAL, &[], &[("MP_ACK_THRESH", "32")]);
+    let only = ("LAPI_USE_SHM", "only");
+    by_hand(&program, LAPI_ERR_SHM_SETUP, &[], &[only, ("LAPIS_TRANSPORT", "udp")]);
+    by_hand(&program, LAPI_ERR_SHM_SETUP, &[], &[only, ("LAPIS_TRANSPORT", "shm,udp")]);
+    by_hand(&program, LAPI_SUCCESS, &[], &[only, ("LAPIS_TRANSPORT", "shm")]);
     // What the environment announces can't be found: nobody serves there.
     let mut lost: Vec<_> = [("LAPIS_KVS", "unix:@lapis-nobody"), ("LAPIS_JOB_ID", "lost")].into();
     let secret = "5".repeat(64);

@@ -130,6 +130,23 @@ fn the_program_may_tell_the_addresses_by_a_list_or_a_handler() {
     }
 }
 
+/// No datagram passes: only the way that the guide promises to tasks of one node can carry the messages.
+//= LAPI Guide, table 42, LAPI_USE_SHM of yes
+//= type=test
+#[test]
+fn tasks_of_one_node_use_shared_memory_beside_told_addresses() {
+    let source = sample("standalone/udp/init.c");
+    let binary = compile(&source);
+    for how in ["list", "handler"] {
+        let mut sh = Command::new("timeout");
+        sh.args(["60", "sh"]).arg(sample("standalone/by_hand.sh")).arg("3").arg(&binary).arg(how);
+        sh.env("LAPIS_TRANSPORT_PATH", artifacts()).env("LAPI_USE_SHM", "yes").env("SAMPLE_PORTS", ports(3));
+        sh.env("LAPIS_CHAOS", "seed=1,drop=100%");
+        // What the sample prints of the protocol is the first task's way to the second.
+        judge(&source, &checked(&mut sh).replace("something else", "UDP"));
+    }
+}
+
 //= LAPI Guide, LAPI_Util, LAPI_ADD_UDP_DEST_PORT, table 21
 //= LAPI Guide, LAPI_Purge_totask, cancels messages to a task
 //= LAPI Guide, LAPI_Resume_totask, takes up communication again
@@ -153,6 +170,10 @@ fn wrapper_compilers_show_what_they_would_do() {
     assert!(line.starts_with("cc -I") && line.contains("-llapi_r") && line.contains("-Wl,-rpath,"), "{line}");
     assert!(!show("lapicc", &["-c", "a.c"]).contains("-llapi_r"));
     assert!(show("lapicxx", &["a.C"]).starts_with("c++ "));
+    for (program, compiler) in [("lapicc", "Runs cc "), ("lapicxx", "Runs c++ ")] {
+        let help = checked(Command::new(artifacts().join(program)).arg("--help"));
+        assert!(help.starts_with(compiler) && help.contains("-show "), "{help}");
+    }
     let other = checked(
         Command::new(artifacts().join("lapicc")).args(["-show", "a.c"]).env("LAPIS_CC", "ccache gcc"),
     );

@@ -106,7 +106,7 @@ impl Environment {
     }
 
     /// The tasks on this node, `task` included, from the guide's `count:other:other…`.
-    pub(super) fn common_tasks(&self, task: u32, tasks: u32) -> Result<Option<Vec<u32>>, BootstrapError> {
+    pub(crate) fn common_tasks(&self, task: u32, tasks: u32) -> Result<Option<Vec<u32>>, BootstrapError> {
         let name = variables::MP_COMMON_TASKS;
         let Some(value) = self.get(name) else {
             return Ok(None);

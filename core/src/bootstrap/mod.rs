@@ -32,6 +32,7 @@ mod server;
 mod singleton;
 mod standalone;
 mod store;
+mod user_secret;
 
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ pub(crate) use detect::refuse_elevated;
 pub use detect::{Options, detect, detect_in};
 pub use environment::Environment;
 pub use error::BootstrapError;
-pub use listed::listed;
+pub use listed::{Told, listed};
 pub use protocol::{MAX_KEY, MAX_TASKS, MAX_VALUE, ProtocolError};
 pub use server::{Server, ServerConfig, ServerEvent};
 

@@ -55,6 +55,7 @@ pub(super) fn connect(
         name: if named { asked } else { "loopback".into() },
         reasons: vec![e.to_string()],
     })?;
+    contradiction(config, registry)?;
     let (mut links, absent) = with_options(environment, || {
         open(registry, config, &names, named, job, number).map(|links| {
             let open: Vec<_> = links.iter().map(Link::name).collect();
@@ -111,6 +112,23 @@ pub(super) fn connect(
         windows,
         tallies,
         crowded: crowded(&cards, addresses, job.task()),
+    })
+}
+
+/// Shared memory alone was asked for, and by name a transport that reaches other machines.
+fn contradiction(config: &Config, registry: &Registry) -> Result<()> {
+    if *config.use_shm.get() != UseShm::Only || config.transport.get().is_none() {
+        return Ok(());
+    }
+    let near = Caps::LOCAL_ONLY | Caps::SELF_ONLY;
+    let Some(far) = registry.transports().iter().find(|p| !p.caps().intersects(near)) else { return Ok(()) };
+    Err(Error::SharedMemory {
+        what: format!(
+            "LAPI_USE_SHM=only allows nothing but shared memory, and LAPIS_TRANSPORT names `{}`, which reaches other \
+             machines: unset one of them",
+            far.name()
+        ),
+        source: None,
     })
 }
 
@@ -227,8 +245,39 @@ pub(super) fn listed(
     config.set("LAPIS_UDP_BIND", &list.join(","), Origin::Builder)?;
     settings.set("LAPIS_UDP_BIND", list.join(","));
     let partition = config.partition.get().clone().unwrap_or_else(|| "0".into());
-    bootstrap::listed(&(&*settings).into(), &partition, task, addresses.len() as u32, context)
-        .map_err(boot_error)
+    let variables = (&*settings).into();
+    let tasks = addresses.len() as u32;
+    let told = bootstrap::Told {
+        partition: &partition,
+        task,
+        tasks,
+        loopback: addresses.iter().flatten().all(|at| at.ip().is_loopback()),
+        meet: meets(config).then(|| common(&variables, addresses, task)).transpose()?,
+        patience: *config.init_timeout.get(),
+    };
+    bootstrap::listed(&variables, &told, context).map_err(boot_error)
+}
+
+/// Whether tasks of one machine are to use more than the addresses that the program tells: they must meet for that.
+fn meets(config: &Config) -> bool {
+    match config.transport.get() {
+        Some(names) => names.len() > 1,
+        None => *config.use_shm.get() != UseShm::No,
+    }
+}
+
+/// The tasks of this machine: those that MP_COMMON_TASKS lists, or else those at this one's address.
+fn common(
+    variables: &bootstrap::Environment,
+    addresses: &[Vec<SocketAddr>],
+    task: PeerId,
+) -> Result<Vec<PeerId>> {
+    if let Some(common) = variables.common_tasks(task, addresses.len() as u32).map_err(boot_error)? {
+        return Ok(common);
+    }
+    let host = |paths: &[SocketAddr]| paths.first().map(SocketAddr::ip);
+    let own = host(&addresses[task as usize]);
+    Ok((0..).zip(addresses).filter(|(_, paths)| host(paths) == own).map(|(task, _)| task).collect())
 }
 
 /// Where a task publishes its card.
@@ -271,8 +320,10 @@ fn reach(
             continue;
         }
         let datagrams = link.caps().contains(Caps::DATAGRAM) && !link.caps().contains(Caps::AM_SHORT);
-        if task != me && !datagrams && (entry == Entry::Again || plain.is_some()) {
-            let why = if plain.is_some() {
+        // A task that was met has a card, whatever the program told.
+        let only_told = plain.is_some() && card.is_empty();
+        if task != me && !datagrams && (entry == Entry::Again || only_told) {
+            let why = if only_told {
                 "the program told no address for it"
             } else {
                 "it can't take up a task that was started anew"

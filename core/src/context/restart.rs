@@ -5,7 +5,7 @@
 //! engine, and nothing of the old process is mapped.
 
 use super::connect::{address_in, card_key, epoch_of};
-use super::{Context, Route};
+use super::{Context, PeerState, Route};
 use crate::bootstrap::Entry;
 use crate::datagrams::{Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
@@ -155,7 +155,21 @@ impl Context {
         }
         let card = plain_address(&listed[target as usize]);
         // SAFETY: the lock is held and nothing below calls out.
-        let Some(link) = unsafe { self.state() }.link_to(target) else { return Ok(()) };
+        let state = unsafe { self.state() };
+        let index = state.peers[target as usize].route.index();
+        if state.datagrams.get(index).is_some_and(Option::is_none) {
+            // The tasks of one machine have met, and a successor of one can't meet the others.
+            let p = &state.peers[target as usize];
+            return match p.dead || p.state == PeerState::Down {
+                false => Ok(()),
+                true => Err(Error::NotAllowed {
+                    call: "LAPI_ADD_UDP_DEST_PORT",
+                    place: "for a task that was reached over shared memory and has ended",
+                    remedy: "set LAPI_USE_SHM=no in all tasks of a job that is to take up tasks started anew",
+                }),
+            };
+        }
+        let Some(link) = state.link_to(target) else { return Ok(()) };
         link.disconnect(target);
         let name = link.name();
         link.connect(target, &card).map_err(|e| Error::Transport {
