@@ -1,0 +1,190 @@
+//! The safe layer: operations own their buffers until they have ended.
+
+use crate::abi::SEND_MAX;
+use crate::contexts::Assignment;
+use crate::error::{Error, Result};
+use crate::memory::Segment;
+use crate::names::{self, Name};
+use crate::node::Node;
+use crate::post::{Form, segment_of};
+use std::mem::ManuallyDrop;
+
+/// This process as a part of its application.
+pub struct Process {
+    node: Node,
+    ended: bool,
+}
+
+/// A message on its way. Dropped before [`wait`](Self::wait), it keeps its buffer for ever.
+#[must_use = "a message that nobody waits for keeps its context"]
+pub struct Sending<'a> {
+    node: &'a Node,
+    at: usize,
+    data: ManuallyDrop<Vec<u8>>,
+}
+
+/// A buffer that waits for a message. Dropped before [`wait`](Self::wait), it keeps its buffer for ever.
+#[must_use = "a buffer that nobody waits for keeps its context"]
+pub struct Receiving<'a> {
+    node: &'a Node,
+    at: usize,
+    buffer: ManuallyDrop<Vec<u8>>,
+}
+
+impl Process {
+    /// Joins the job that the environment announces. Returns when all of its processes have done so.
+    ///
+    /// # Errors
+    /// Names and sizes that contradict each other; a job that can't be joined.
+    pub fn join(name: Name, application_size: i32) -> Result<Self> {
+        Ok(Self { node: Node::join(name, application_size)?, ended: false })
+    }
+
+    /// The name that the environment gives this process, and the size of its application.
+    ///
+    /// # Errors
+    /// QX_APPLICATIONS has no sense.
+    pub fn name_of_environment() -> Result<(Name, i32)> {
+        names::of_environment()
+    }
+
+    /// This process's name.
+    pub fn name(&self) -> Name {
+        self.node.name
+    }
+
+    /// Sends at most 2 MiB.
+    ///
+    /// # Errors
+    /// No such process, or it has ended; no context is free; too much data.
+    pub fn send(&self, to: Name, tag: i32, data: Vec<u8>) -> Result<Sending<'_>> {
+        self.sending(Some(to), tag, data, |at| self.node.send(at, Form::Pages))
+    }
+
+    /// Sends to all other members of a group; an application's number is the group of its processes.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send); a group that is not known here.
+    pub fn broadcast(&self, group: i32, tag: i32, data: Vec<u8>) -> Result<Sending<'_>> {
+        self.sending(None, tag, data, |at| self.node.broadcast(at, group, Form::Pages))
+    }
+
+    /// Sends to several processes.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send); a process that is named twice.
+    pub fn multicast(&self, to: &[Name], tag: i32, data: Vec<u8>) -> Result<Sending<'_>> {
+        self.sending(None, tag, data, |at| self.node.multicast(at, to, Form::Pages))
+    }
+
+    fn sending(
+        &self,
+        peer: Option<Name>,
+        tag: i32,
+        data: Vec<u8>,
+        post: impl FnOnce(usize) -> Result,
+    ) -> Result<Sending<'_>> {
+        let segments = segments(data.as_slice())?;
+        let wanted =
+            Assignment { peer, tag, doorbell: true, len: data.len(), segments, ..Assignment::default() };
+        let at = self.node.set_send(wanted)?;
+        match post(at) {
+            Ok(()) => Ok(Sending { node: &self.node, at, data: ManuallyDrop::new(data) }),
+            Err(error) => {
+                self.node.shared.lock().sends.release(at);
+                Err(error)
+            }
+        }
+    }
+
+    /// Receives the next message of a process with a tag.
+    ///
+    /// # Errors
+    /// No such process; no context is free; a buffer of more than 2 MiB.
+    pub fn receive(&self, from: Name, tag: i32, mut buffer: Vec<u8>) -> Result<Receiving<'_>> {
+        self.node.names.task(from)?;
+        let segments = segments(buffer.as_mut_slice())?;
+        let (peer, len) = (Some(from), buffer.len());
+        let at = self.node.set_receive(Assignment {
+            peer,
+            tag,
+            doorbell: true,
+            len,
+            segments,
+            ..Assignment::default()
+        })?;
+        self.node.receive(at)?;
+        Ok(Receiving { node: &self.node, at, buffer: ManuallyDrop::new(buffer) })
+    }
+
+    /// Joins a group of so many processes, of any applications. Returns when all have joined.
+    ///
+    /// # Errors
+    /// A group of that name exists; others said another size.
+    pub fn join_group(&self, group: i32, size: i32) -> Result {
+        self.command(|at| self.node.join_group(at, group, size))
+    }
+
+    /// Waits until all members of a group are here.
+    ///
+    /// # Errors
+    /// No such group, or this process is no member; a member has ended.
+    pub fn barrier(&self, group: i32) -> Result {
+        let size = self.node.shared.lock().groups.get(group)?.members.len() as i32;
+        self.command(|at| self.node.barrier(at, group, size))
+    }
+
+    fn command(&self, post: impl FnOnce(usize) -> Result) -> Result {
+        self.sending(None, 0, Vec::new(), post)?.wait().map(|_| ())
+    }
+
+    /// Leaves the job once what was sent is on its way.
+    ///
+    /// # Errors
+    /// Called from a handler.
+    pub fn end(mut self) -> Result {
+        self.ended = true;
+        self.node.end()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !self.ended {
+            // There is nobody to tell.
+            let _ = self.node.end();
+        }
+    }
+}
+
+fn segments(bytes: *const [u8]) -> Result<Vec<Segment>> {
+    match bytes.len() {
+        0 => Ok(Vec::new()),
+        1..=SEND_MAX => Ok(vec![segment_of(bytes)]),
+        _ => Err(Error::Length),
+    }
+}
+
+impl Sending<'_> {
+    /// Waits until the buffer is free again, and gives it back.
+    ///
+    /// # Errors
+    /// The receiver has ended.
+    pub fn wait(self) -> Result<Vec<u8>> {
+        let outcome = self.node.poll(self.at, true);
+        let data = ManuallyDrop::into_inner(self.data);
+        outcome.map(|_| data)
+    }
+}
+
+impl Receiving<'_> {
+    /// Waits for the message; gives the buffer back and says how many bytes came.
+    ///
+    /// # Errors
+    /// The message was longer than the buffer; the sender has ended.
+    pub fn wait(self) -> Result<(Vec<u8>, usize)> {
+        let outcome = self.node.poll(self.at, false);
+        let buffer = ManuallyDrop::into_inner(self.buffer);
+        outcome.map(|received| (buffer, received))
+    }
+}

@@ -1,0 +1,483 @@
+//! The C calls.
+
+use crate::abi::{PACKET_SIZE, SEND_MAX, SHORT_MAX};
+use crate::contexts::Assignment;
+use crate::diagnostics;
+use crate::error::{Error, Result};
+use crate::memory::Segment;
+use crate::names::{self, Name};
+use crate::node::Node;
+use crate::post::Form;
+use lapis_core::sync::{AtomicPtr, Ordering};
+use std::cell::Cell;
+use std::ffi::{c_char, c_int, c_long, c_ulong, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use std::sync::Mutex;
+
+/// This process, from qx_init to qx_end. It is never freed: other threads may be in a call, and the program keeps looking at its Host
+/// Parameter Structure.
+static NODE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
+
+/// One at a time begins or ends.
+static CHANGING: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    static LAST: Cell<c_int> = const { Cell::new(0) };
+}
+
+fn node() -> Result<&'static Node> {
+    // SYNC: Acquire pairs with qx_init's Release.
+    let node = NODE.load(Ordering::Acquire);
+    // SAFETY: qx_init stored it, and nobody frees it.
+    unsafe { node.as_ref() }.ok_or(Error::NotInitialized)
+}
+
+fn call(f: impl FnOnce() -> Result<usize>) -> c_int {
+    let error = match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(Ok(value)) => return value as c_int,
+        Ok(Err(error)) => error,
+        Err(_) => Error::Internal,
+    };
+    LAST.set(error.number());
+    error.number()
+}
+
+fn command(f: impl FnOnce(&'static Node) -> Result) -> c_int {
+    call(|| f(node()?).map(|()| 0))
+}
+
+/// An index that the program gives; one that is negative is no context's.
+fn index(context_index: c_int) -> usize {
+    usize::try_from(context_index).unwrap_or(usize::MAX)
+}
+
+/// # Safety
+/// NULL or two integers.
+unsafe fn name(proc_name: *const c_int) -> Result<Name> {
+    // SAFETY: the caller's promise.
+    let pair = unsafe { proc_name.cast::<[c_int; 2]>().as_ref() }.ok_or(Error::Null)?;
+    Ok(Name { application: pair[0], process: pair[1] })
+}
+
+fn buffer(address: *const c_char, size: c_long) -> Result<Segment> {
+    if address.is_null() {
+        return Err(Error::Null);
+    }
+    let len = usize::try_from(size).ok().filter(|len| *len > 0).ok_or(Error::Length)?;
+    Ok(Segment { address: address.expose_provenance(), len })
+}
+
+/// Registers the process under its name; gives the Host Parameter Structure.
+///
+/// # Safety
+/// `proc_name` is NULL or two integers.
+//= QNIX API, qx_init
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qx_init(
+    proc_name: *const c_int,
+    group_name: c_int,
+    group_size: c_int,
+) -> *mut c_void {
+    let mut hps = null_mut();
+    let init = || {
+        let _changing = CHANGING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if node().is_ok() {
+            return Err(Error::Initialized);
+        }
+        // SAFETY: the caller's promise.
+        let name = unsafe { name(proc_name) }?;
+        let sound = name.application == group_name
+            && name.application >= 0
+            && (0..group_size).contains(&name.process);
+        if !sound {
+            return Err(Error::Name);
+        }
+        let node = Box::leak(Box::new(Node::join(name, group_size)?));
+        hps = std::sync::Arc::as_ptr(&node.shared.hps).cast_mut().cast();
+        // SYNC: Release pairs with `node`.
+        NODE.store(node, Ordering::Release);
+        Ok(0)
+    };
+    call(init);
+    hps
+}
+
+/// Locks memory.
+///
+/// # Safety
+/// None: the kernel judges the range.
+//= QNIX API, qx_buffer_lock
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qx_buffer_lock(address: *mut c_char, buffer_size: c_long) -> c_int {
+    command(|node| {
+        let buffer = buffer(address, buffer_size)?;
+        node.with_memory(|memory| memory.lock(buffer))
+    })
+}
+
+/// Unlocks memory.
+///
+/// # Safety
+/// None.
+//= QNIX API, qx_buffer_unlock
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qx_buffer_unlock(address: *mut c_char, buffer_size: c_long) -> c_int {
+    command(|node| {
+        let buffer = buffer(address, buffer_size)?;
+        node.with_memory(|memory| memory.unlock(buffer))
+    })
+}
+
+/// Makes the buffer pool.
+///
+/// # Safety
+/// None.
+//= QNIX API, qx_buffer_pool
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qx_buffer_pool(pool_size: c_int) -> c_int {
+    command(|node| {
+        let pages = usize::try_from(pool_size).map_err(|_| Error::Length)?;
+        let pool = node.with_memory(|memory| memory.make_pool(pages))?;
+        let hps = &node.shared.hps;
+        hps.pool.store(std::ptr::with_exposed_provenance_mut(pool.address), Ordering::Relaxed);
+        hps.pool_pages.store(pool_size, Ordering::Relaxed);
+        Ok(())
+    })
+}
+
+/// Writes the physical addresses of a locked buffer's pages, and its numbers of bytes in the first and the last one.
+///
+/// # Safety
+/// `phys_addr` is NULL or has room for one element more than the buffer has pages.
+//= QNIX API, qx_buffer_translate
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qx_buffer_translate(
+    address: *mut c_char,
+    buffer_size: c_long,
+    phys_addr: *mut c_ulong,
+) -> c_int {
+    command(|node| {
+        let buffer = buffer(address, buffer_size)?;
+        if phys_addr.is_null() {
+            return Err(Error::Null);
+        }
+        let (tokens, ends) = node.with_memory(|memory| memory.translate(buffer))?;
+        for (at, token) in tokens.iter().chain([&ends]).enumerate() {
+            // SAFETY: not null; the caller's promise.
+            unsafe { phys_addr.add(at).write(*token as c_ulong) };
+        }
+        Ok(())
+    })
+}
+
+/// What a program says of a message's data.
+struct Where {
+    size: c_int,
+    len: c_long,
+    pool_index: c_int,
+    register: *const c_ulong,
+}
+
+impl Where {
+    fn len(&self) -> Result<usize> {
+        usize::try_from(self.len).ok().filter(|len| *len <= SEND_MAX).ok_or(Error::Length)
+    }
+
+    /// The memory behind the pool's index or the table of pages.
+    ///
+    /// # Safety
+    /// `register` is NULL or has as many elements as `len` bytes take pages.
+    unsafe fn segments(&self, node: &Node, len: usize) -> Result<Vec<Segment>> {
+        if len == 0 {
+            return Ok(Vec::new());
+        }
+        if self.pool_index >= 0 {
+            let index = self.pool_index as usize;
+            return node.with_memory(|memory| Ok(vec![memory.in_pool(index, len)?]));
+        }
+        if self.pool_index != -1 {
+            return Err(Error::Pool);
+        }
+        // SAFETY: the caller's promise.
+        let first = *unsafe { self.register.as_ref() }.ok_or(Error::Null)?;
+        node.with_memory(|memory| {
+            let pages = memory.pages_of(first as u64, len);
+            // SAFETY: the caller's promise.
+            let table = unsafe { std::slice::from_raw_parts(self.register, pages) };
+            memory.resolve(&table.iter().map(|entry| *entry as u64).collect::<Vec<_>>(), len)
+        })
+    }
+}
+
+/// Assigns a Send Context.
+///
+/// # Safety
+/// `receiver_proc_name` is NULL or two integers; `context_reg` is NULL, a table that qx_buffer_translate wrote, or, with a size of 0, `len`
+/// bytes.
+//= QNIX API, qx_send_context
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qx_send_context(
+    receiver_proc_name: *const c_int,
+    context_tag: c_int,
+    doorbell_flag: c_int,
+    size: c_int,
+    len: c_long,
+    buffer_pool_index: c_int,
+    context_reg: *const c_ulong,
+) -> c_int {
+    call(|| {
+        let node = node()?;
+        let place = Where { size, len, pool_index: buffer_pool_index, register: context_reg };
+        let len = place.len()?;
+        let in_registers = size == 0 && buffer_pool_index == -1;
+        let packets = len.div_ceil(PACKET_SIZE);
+        if !in_registers && place.size != packets as c_int && !(place.size == 0 && len <= SHORT_MAX) {
+            return Err(Error::Size);
+        }
+        let mut wanted = Assignment {
+            // SAFETY: the caller's promise. Commands that name their processes themselves need no receiver.
+            peer: if receiver_proc_name.is_null() {
+                None
+            } else {
+                Some(unsafe { name(receiver_proc_name) }?)
+            },
+            tag: context_tag,
+            doorbell: doorbell_flag != 0,
+            len,
+            size,
+            pool_index: buffer_pool_index,
+            ..Assignment::default()
+        };
+        if !in_registers {
+            // SAFETY: the caller's promise.
+            wanted.segments = unsafe { place.segments(node, len) }?;
+        } else if len > SHORT_MAX {
+            return Err(Error::Length);
+        } else if len == 0 {
+            wanted.registers = Some(&[]);
+        } else {
+            let data = context_reg.cast::<u8>();
+            if data.is_null() {
+                return Err(Error::Null);
+            }
+            // SAFETY: not null; the caller's promise.
+            wanted.registers = Some(unsafe { std::slice::from_raw_parts(data, len) });
+        }
+        node.set_send(wanted)
+    })
+}
+
+/// Assigns a Receive Context.
+///
+/// # Safety
+/// `sender_proc_name` is NULL or two integers; `context_reg` is NULL or a table that qx_buffer_translate wrote.
+//= QNIX API, qx_recv_context
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qx_recv_context(
+    sender_proc_name: *const c_int,
+    context_tag: c_int,
+    doorbell_flag: c_int,
+    size: c_int,
+    len: c_long,
+    buffer_pool_index: c_int,
+    context_reg: *const c_ulong,
+) -> c_int {
+    call(|| {
+        let node = node()?;
+        // SAFETY: the caller's promise.
+        let sender = unsafe { name(sender_proc_name) }?;
+        node.names.task(sender)?;
+        let place = Where { size, len, pool_index: buffer_pool_index, register: context_reg };
+        let len = place.len()?;
+        // SAFETY: the caller's promise.
+        let segments = unsafe { place.segments(node, len) }?;
+        let page = crate::memory::page_size();
+        let pages = segments.first().map_or(0, |first| (first.address % page + len).div_ceil(page));
+        if usize::try_from(place.size).is_ok_and(|size| size >= pages) {
+            node.set_receive(Assignment {
+                peer: Some(sender),
+                tag: context_tag,
+                doorbell: doorbell_flag != 0,
+                len,
+                segments,
+                size,
+                pool_index: buffer_pool_index,
+                registers: None,
+            })
+        } else {
+            Err(Error::Size)
+        }
+    })
+}
+
+/// Sends pages.
+//= QNIX API, qx_send
+#[unsafe(no_mangle)]
+pub extern "C" fn qx_send(context_index: c_int) -> c_int {
+    command(|node| node.send(index(context_index), Form::Pages))
+}
+
+/// Sends what the context's registers hold.
+//= QNIX API, qx_send_short
+#[unsafe(no_mangle)]
+pub extern "C" fn qx_send_short(context_index: c_int) -> c_int {
+    command(|node| node.send(index(context_index), Form::Short))
+}
+
+/// Sends pages to a group.
+//= QNIX API, qx_broadcast
+#[unsafe(no_mangle)]
+pub extern "C" fn qx_broadcast(context_index: c_int, group_name: c_int) -> c_int {
+    command(|node| node.broadcast(index(context_index), group_name, Form::Pages))
+}
+
+/// Sends what the context's registers hold to a group.
+//= QNIX API, qx_broadcast_short
+#[unsafe(no_mangle)]
+pub extern "C" fn qx_broadcast_short(context_index: c_int, group_name: c_int) -> c_int {
+    command(|node| node.broadcast(index(context_index), group_name, Form::Short))
+}
+
+/// # Safety
+/// `list` is NULL or has `size` elements, each NULL or two integers.
+unsafe fn multicast(context_index: c_int, size: c_int, list: *const *const c_int, form: Form) -> c_int {
+    command(|node| {
+        let count = usize::try_from(size).map_err(|_| Error::Count)?;
+        if count > node.context.tasks() as usize {
+            return Err(Error::Count);
+        }
+        if list.is_null() && count > 0 {
+            return Err(Error::Null);
+        }
+        // SAFETY: not null; the caller's promise.
+        let names = (0..count).map(|at| unsafe { name(*list.add(at)) }).collect::<Result<Vec<_>>>()?;
+        node.multicast(index(context_index), &names, form)
+    })
+}
+
+/// Sends pages to a list of processes.
+///
+/// # Safety
+/// `recv_proc_name_list` is NULL or has `size` elements, each NULL or two integers.
+//= QNIX API, qx_multicast
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qx_multicast(
+    context_index: c_int,
+    size: c_int,
+    recv_proc_name_list: *const *const c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { multicast(context_index, size, recv_proc_name_list, Form::Pages) }
+}
+
+/// Sends what the context's registers hold to a list of processes.
+///
+/// # Safety
+/// As for [`qx_multicast`].
+//= QNIX API, qx_multicast_short
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qx_multicast_short(
+    context_index: c_int,
+    size: c_int,
+    recv_proc_name_list: *const *const c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { multicast(context_index, size, recv_proc_name_list, Form::Short) }
+}
+
+/// Receives a message.
+//= QNIX API, qx_receive
+#[unsafe(no_mangle)]
+pub extern "C" fn qx_receive(context_index: c_int) -> c_int {
+    command(|node| node.receive(index(context_index)))
+}
+
+/// Joins a group.
+//= QNIX API, qx_join_group
+#[unsafe(no_mangle)]
+pub extern "C" fn qx_join_group(context_index: c_int, group_name: c_int, group_size: c_int) -> c_int {
+    command(|node| node.join_group(index(context_index), group_name, group_size))
+}
+
+/// Synchronises with a group.
+//= QNIX API, qx_barrier
+#[unsafe(no_mangle)]
+pub extern "C" fn qx_barrier(context_index: c_int, group_name: c_int, group_size: c_int) -> c_int {
+    command(|node| node.barrier(index(context_index), group_name, group_size))
+}
+
+/// Waits for a Send Context's doorbell.
+//= QNIX API, qx_poll_for_send
+#[unsafe(no_mangle)]
+pub extern "C" fn qx_poll_for_send(context_index: c_int) -> c_int {
+    call(|| node()?.poll(index(context_index), true))
+}
+
+/// Waits for a Receive Context's doorbell; gives the bytes received.
+//= QNIX API, qx_poll_for_receive
+#[unsafe(no_mangle)]
+pub extern "C" fn qx_poll_for_receive(context_index: c_int) -> c_int {
+    call(|| node()?.poll(index(context_index), false))
+}
+
+/// Leaves.
+///
+/// # Safety
+/// `proc_name` is NULL or two integers.
+//= QNIX API, qx_end
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qx_end(proc_name: *const c_int) -> c_int {
+    command(|node| {
+        let _changing = CHANGING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // SAFETY: the caller's promise.
+        if unsafe { name(proc_name) }? != node.name {
+            return Err(Error::Name);
+        }
+        node.end()?;
+        // SYNC: Release as in qx_init; nothing follows.
+        NODE.store(null_mut(), Ordering::Release);
+        Ok(())
+    })
+}
+
+/// What an error number means.
+//= QNIX API, beside it
+#[unsafe(no_mangle)]
+pub extern "C" fn qx_strerror(error: c_int) -> *const c_char {
+    let text = match Error::of_number(error) {
+        Some(error) => error.c_text(),
+        None if error >= 0 => c"no error",
+        None => c"no error number of QNIX",
+    };
+    text.as_ptr()
+}
+
+/// The last error of a call of this thread.
+//= QNIX API, beside it
+#[unsafe(no_mangle)]
+pub extern "C" fn qx_last_error() -> c_int {
+    LAST.get()
+}
+
+/// The name that the environment gives this process.
+///
+/// # Safety
+/// `proc_name` is NULL or room for two integers, `group_size` NULL or room for one.
+//= QNIX API, beside it
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qx_whoami(proc_name: *mut c_int, group_size: *mut c_int) -> c_int {
+    call(|| {
+        diagnostics::install();
+        if proc_name.is_null() || group_size.is_null() {
+            return Err(Error::Null);
+        }
+        let (name, size) = names::of_environment()?;
+        // SAFETY: not null; the caller's promise.
+        unsafe {
+            proc_name.cast::<[c_int; 2]>().write([name.application, name.process]);
+            group_size.write(size);
+        }
+        Ok(0)
+    })
+}

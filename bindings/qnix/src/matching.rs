@@ -1,0 +1,192 @@
+//! Which message meets which Receive Context.
+//!
+//! Messages of one process are taken in the order in which it sent them, whatever order they arrive in: each carries a number that counts the
+//! messages from its sender to this receiver. A message goes to the oldest Receive Context of its sender and tag; one that finds none
+//! waits.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+/// Bytes that several may hold.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bytes {
+    pub(crate) all: Arc<Vec<u8>>,
+    /// Where they begin.
+    pub(crate) from: usize,
+}
+
+impl Bytes {
+    pub(crate) fn get(&self) -> &[u8] {
+        self.all.get(self.from..).unwrap_or_default()
+    }
+}
+
+/// A message, or the offer of one.
+#[derive(Debug)]
+pub(crate) enum Arrival {
+    Whole(Bytes),
+    /// Bytes that the sender keeps, for this command of its own, until it is told where they go.
+    Offered {
+        send: u32,
+    },
+}
+
+/// A meeting: a Receive Context, and what goes there.
+pub(crate) type Met = (usize, Arrival);
+
+#[derive(Default)]
+struct From {
+    /// The number of the next message.
+    next: u32,
+    /// What overtook it.
+    early: BTreeMap<u32, (i32, Arrival)>,
+    /// How many messages there will be, if the process has ended; `Some(None)`: nobody knows how many are lost.
+    ended: Option<Option<u32>>,
+}
+
+#[derive(Default)]
+pub(crate) struct Matching {
+    from: HashMap<u32, From>,
+    /// Numbers of the next messages to others.
+    to: HashMap<u32, u32>,
+    posted: HashMap<(u32, i32), VecDeque<usize>>,
+    waiting: HashMap<(u32, i32), VecDeque<Arrival>>,
+}
+
+impl Matching {
+    /// The number of the next message to a task.
+    pub(crate) fn number_to(&mut self, task: u32) -> u32 {
+        let next = self.to.entry(task).or_default();
+        let number = *next;
+        *next = next.wrapping_add(1);
+        number
+    }
+
+    /// How many messages a task was sent.
+    pub(crate) fn sent_to(&self, task: u32) -> u32 {
+        self.to.get(&task).copied().unwrap_or_default()
+    }
+
+    /// The context that the message of this number would meet if it came now, without a detour.
+    pub(crate) fn meets_at_once(&mut self, source: u32, number: u32, tag: i32) -> Option<usize> {
+        let from = self.from.entry(source).or_default();
+        if from.next != number {
+            return None;
+        }
+        let at = self.posted.get_mut(&(source, tag))?.pop_front()?;
+        from.next = number.wrapping_add(1);
+        Some(at)
+    }
+
+    /// A message arrives. What meets its context because of that, in order.
+    pub(crate) fn arrived(&mut self, source: u32, number: u32, tag: i32, arrival: Arrival) -> Vec<Met> {
+        self.from.entry(source).or_default().early.insert(number, (tag, arrival));
+        self.next_in_order(source)
+    }
+
+    /// Takes what has come and is next.
+    pub(crate) fn next_in_order(&mut self, source: u32) -> Vec<Met> {
+        let mut met = Vec::new();
+        let Some(from) = self.from.get_mut(&source) else { return met };
+        while let Some((tag, arrival)) = from.early.remove(&from.next) {
+            from.next = from.next.wrapping_add(1);
+            let key = (source, tag);
+            match self.posted.get_mut(&key).and_then(VecDeque::pop_front) {
+                Some(at) => met.push((at, arrival)),
+                None => self.waiting.entry(key).or_default().push_back(arrival),
+            }
+        }
+        met
+    }
+
+    /// A Receive Context waits for a message. `Err`: none will come.
+    pub(crate) fn post(&mut self, at: usize, source: u32, tag: i32) -> Result<Option<Arrival>, ()> {
+        let key = (source, tag);
+        if let Some(arrival) = self.waiting.get_mut(&key).and_then(VecDeque::pop_front) {
+            return Ok(Some(arrival));
+        }
+        if self.from.get(&source).is_some_and(From::is_over) {
+            return Err(());
+        }
+        self.posted.entry(key).or_default().push_back(at);
+        Ok(None)
+    }
+
+    /// A process has ended: well, after so many messages to this one, or otherwise.
+    pub(crate) fn ended(&mut self, source: u32, messages: Option<u32>) {
+        self.from.entry(source).or_default().ended.get_or_insert(messages);
+    }
+
+    /// The contexts that wait in vain, because their process has ended and all that it sent is here.
+    pub(crate) fn in_vain(&mut self, source: u32) -> Vec<usize> {
+        if !self.from.get(&source).is_some_and(From::is_over) {
+            return Vec::new();
+        }
+        let of_source = self.posted.iter_mut().filter(|((from, _), _)| *from == source);
+        of_source.flat_map(|(_, queue)| queue.drain(..)).collect()
+    }
+}
+
+impl From {
+    fn is_over(&self) -> bool {
+        match self.ended {
+            None => false,
+            Some(None) => true,
+            Some(Some(messages)) => self.next == messages,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &[u8]) -> Arrival {
+        Arrival::Whole(Bytes { all: Arc::new(text.to_vec()), from: 0 })
+    }
+
+    fn text((at, arrival): Met) -> (usize, Vec<u8>) {
+        match arrival {
+            Arrival::Whole(bytes) => (at, bytes.get().to_vec()),
+            Arrival::Offered { .. } => panic!("nothing was offered"),
+        }
+    }
+
+    #[test]
+    fn messages_that_overtake_each_other_are_taken_in_order() {
+        let mut matching = Matching::default();
+        for at in 0..3 {
+            assert!(matches!(matching.post(at, 5, 1), Ok(None)));
+        }
+        assert_eq!(matching.arrived(5, 2, 1, message(b"c")).len(), 0);
+        assert_eq!(matching.meets_at_once(5, 1, 1), None);
+        assert_eq!(matching.arrived(5, 1, 1, message(b"b")).len(), 0);
+        let met: Vec<_> = matching.arrived(5, 0, 1, message(b"a")).into_iter().map(text).collect();
+        assert_eq!(met, [(0, b"a".to_vec()), (1, b"b".to_vec()), (2, b"c".to_vec())]);
+    }
+
+    #[test]
+    fn a_message_without_context_waits_for_its_tag() {
+        let mut matching = Matching::default();
+        assert!(matching.arrived(0, 0, 7, message(b"seven")).is_empty());
+        assert!(matching.arrived(0, 1, 8, message(b"eight")).is_empty());
+        assert!(matches!(matching.post(3, 0, 9), Ok(None)));
+        let got = matching.post(4, 0, 8).unwrap_or_else(|()| panic!("it is here"));
+        assert_eq!(got.map(|arrival| text((4, arrival))), Some((4, b"eight".to_vec())));
+        assert_eq!(matching.meets_at_once(0, 2, 9), Some(3));
+    }
+
+    #[test]
+    fn an_end_is_no_end_before_the_last_message() {
+        let mut matching = Matching::default();
+        assert!(matches!(matching.post(0, 2, 1), Ok(None)));
+        matching.ended(2, Some(1));
+        assert_eq!(matching.in_vain(2), []);
+        assert_eq!(matching.arrived(2, 0, 5, message(b"last")).len(), 0);
+        assert_eq!(matching.in_vain(2), [0]);
+        assert!(matching.post(1, 2, 1).is_err());
+        assert!(matches!(matching.post(1, 2, 5), Ok(Some(_))));
+        matching.ended(3, None);
+        assert!(matching.post(1, 3, 1).is_err());
+    }
+}

@@ -1,0 +1,258 @@
+//! Locked memory, the tokens that stand for physical addresses, and the buffer pool.
+//!
+//! A token is a random page number with the address's offset in the page below it, as a physical address has it. It names a page only
+//! as long as the page is locked; anything else is refused.
+
+use crate::abi::{POOL_MAX, SEND_MAX};
+use crate::error::{Error, Result};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+/// Consecutive bytes of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) address: usize,
+    pub(crate) len: usize,
+}
+
+struct Page {
+    /// How often it is locked.
+    locks: u32,
+    token: u64,
+}
+
+/// What is locked.
+pub(crate) struct Memory {
+    page: usize,
+    /// By page number.
+    pages: HashMap<usize, Page>,
+    /// Page numbers by tokens.
+    tokens: HashMap<u64, usize>,
+    random: RandomState,
+    drawn: u64,
+    pool: Option<Segment>,
+}
+
+/// The size of a page.
+pub(crate) fn page_size() -> usize {
+    // SAFETY: has no preconditions.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+impl Memory {
+    pub(crate) fn new() -> Self {
+        Self {
+            page: page_size(),
+            pages: HashMap::new(),
+            tokens: HashMap::new(),
+            random: RandomState::new(),
+            drawn: 0,
+            pool: None,
+        }
+    }
+
+    /// Page numbers of a buffer.
+    fn numbers(&self, buffer: Segment) -> Result<std::ops::Range<usize>> {
+        let end = buffer.address.checked_add(buffer.len).ok_or(Error::Length)?;
+        Ok(buffer.address / self.page..end.div_ceil(self.page))
+    }
+
+    /// Locks the pages of a buffer.
+    pub(crate) fn lock(&mut self, buffer: Segment) -> Result {
+        let numbers = self.numbers(buffer)?;
+        // SAFETY: locking changes nothing in memory; the kernel judges the range.
+        if unsafe { libc::mlock(std::ptr::without_provenance(buffer.address), buffer.len) } != 0 {
+            return Err(Error::Lock);
+        }
+        for number in numbers {
+            if !self.pages.contains_key(&number) {
+                let token = self.draw();
+                self.tokens.insert(token, number);
+                self.pages.insert(number, Page { locks: 0, token });
+            }
+            if let Some(page) = self.pages.get_mut(&number) {
+                page.locks += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// A token that is not in use, with its low bits free for an offset. Nobody guesses one: the generator is keyed.
+    fn draw(&mut self) -> u64 {
+        loop {
+            self.drawn += 1;
+            let token = self.random.hash_one(self.drawn) & !(self.page as u64 - 1);
+            if token != 0 && !self.tokens.contains_key(&token) {
+                return token;
+            }
+        }
+    }
+
+    /// Unlocks the pages of a buffer that nobody else has locked.
+    pub(crate) fn unlock(&mut self, buffer: Segment) -> Result {
+        let numbers = self.numbers(buffer)?;
+        if numbers.clone().any(|number| !self.pages.contains_key(&number)) {
+            return Err(Error::Lock);
+        }
+        for number in numbers {
+            let Some(page) = self.pages.get_mut(&number) else { continue };
+            page.locks -= 1;
+            if page.locks == 0 {
+                let token = page.token;
+                self.pages.remove(&number);
+                self.tokens.remove(&token);
+                // SAFETY: unlocking changes nothing in memory; that the page is gone is no error of ours.
+                unsafe { libc::munlock(std::ptr::without_provenance(number * self.page), self.page) };
+            }
+        }
+        Ok(())
+    }
+
+    /// The tokens of a buffer's pages, and the numbers of its bytes in the first and the last page.
+    pub(crate) fn translate(&self, buffer: Segment) -> Result<(Vec<u64>, u64)> {
+        if buffer.len == 0 || buffer.len > SEND_MAX {
+            return Err(Error::Length);
+        }
+        let offset = buffer.address % self.page;
+        let mut tokens = Vec::new();
+        for number in self.numbers(buffer)? {
+            tokens.push(self.pages.get(&number).ok_or(Error::Lock)?.token);
+        }
+        tokens[0] += offset as u64;
+        let first = buffer.len.min(self.page - offset);
+        let last = if tokens.len() == 1 { first } else { (offset + buffer.len - 1) % self.page + 1 };
+        Ok((tokens, (first as u64) << 32 | last as u64))
+    }
+
+    /// How many pages `len` bytes take that begin at a token.
+    pub(crate) fn pages_of(&self, first: u64, len: usize) -> usize {
+        (first as usize % self.page + len).div_ceil(self.page).max(1)
+    }
+
+    /// The memory behind a table of tokens.
+    pub(crate) fn resolve(&self, table: &[u64], mut len: usize) -> Result<Vec<Segment>> {
+        let mut segments: Vec<Segment> = Vec::new();
+        for (at, entry) in table.iter().enumerate() {
+            let offset = *entry as usize % self.page;
+            if at > 0 && offset != 0 {
+                return Err(Error::Address);
+            }
+            let number = self.tokens.get(&(*entry - offset as u64)).ok_or(Error::Address)?;
+            let here = Segment { address: number * self.page + offset, len: len.min(self.page - offset) };
+            len -= here.len;
+            match segments.last_mut() {
+                Some(last) if last.address + last.len == here.address => last.len += here.len,
+                _ => segments.push(here),
+            }
+        }
+        if len == 0 { Ok(segments) } else { Err(Error::Size) }
+    }
+
+    /// Makes the buffer pool.
+    pub(crate) fn make_pool(&mut self, pages: usize) -> Result<Segment> {
+        let len =
+            pages.checked_mul(self.page).filter(|len| *len <= POOL_MAX && *len > 0).ok_or(Error::Length)?;
+        if self.pool.is_some() {
+            return Err(Error::Pool);
+        }
+        // SAFETY: a new mapping.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(Error::Memory);
+        }
+        // SAFETY: the mapping was just made.
+        if unsafe { libc::mlock(memory, len) } != 0 {
+            // SAFETY: nobody knows of it yet.
+            unsafe { libc::munmap(memory, len) };
+            return Err(Error::Lock);
+        }
+        let pool = Segment { address: memory.expose_provenance(), len };
+        self.pool = Some(pool);
+        Ok(pool)
+    }
+
+    /// `len` bytes of the pool from a page on.
+    pub(crate) fn in_pool(&self, index: usize, len: usize) -> Result<Segment> {
+        let pool = self.pool.ok_or(Error::Pool)?;
+        let from = index.checked_mul(self.page).filter(|from| *from < pool.len).ok_or(Error::Pool)?;
+        if len > pool.len - from {
+            return Err(Error::Pool);
+        }
+        Ok(Segment { address: pool.address + from, len })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn locked(len: usize) -> (Memory, Vec<u8>, Segment) {
+        let mut memory = Memory::new();
+        let bytes = vec![0u8; len];
+        let buffer = Segment { address: bytes.as_ptr().expose_provenance(), len };
+        memory.lock(buffer).unwrap_or_else(|e| panic!("{e}"));
+        (memory, bytes, buffer)
+    }
+
+    #[test]
+    fn a_table_leads_back_to_the_buffer() {
+        let (memory, _bytes, buffer) = locked(20_000);
+        let inner = Segment { address: buffer.address + 5, len: 15_000 };
+        let (table, ends) = memory.translate(inner).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(memory.resolve(&table, inner.len), Ok(vec![inner]));
+        assert_eq!(memory.pages_of(table[0], inner.len), table.len());
+        let (first, last) = ((ends >> 32) as usize, ends as u32 as usize);
+        assert_eq!(first + last + (table.len() - 2) * page_size(), inner.len);
+    }
+
+    #[test]
+    fn forged_shifted_and_stale_addresses_are_refused() {
+        let (mut memory, _bytes, buffer) = locked(3 * page_size());
+        let (mut table, _) = memory.translate(buffer).unwrap_or_else(|e| panic!("{e}"));
+        let good = table.clone();
+        for forged in [0, 4096, u64::MAX, table[1] ^ 1 << 40, buffer.address as u64] {
+            table[1] = forged;
+            assert_eq!(memory.resolve(&table, buffer.len), Err(Error::Address), "{forged:x}");
+        }
+        table[1] = good[1] + 8;
+        assert_eq!(memory.resolve(&table, buffer.len), Err(Error::Address));
+        assert_eq!(memory.resolve(&good[..1], buffer.len), Err(Error::Size));
+        assert_eq!(memory.unlock(buffer), Ok(()));
+        assert_eq!(memory.resolve(&good, buffer.len), Err(Error::Address));
+        assert_eq!(memory.unlock(buffer), Err(Error::Lock));
+        assert_eq!(memory.translate(buffer), Err(Error::Lock));
+    }
+
+    #[test]
+    fn a_page_stays_locked_until_its_last_buffer_is_unlocked() {
+        let (mut memory, _bytes, buffer) = locked(100);
+        memory.lock(buffer).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(memory.unlock(buffer), Ok(()));
+        assert!(memory.translate(buffer).is_ok());
+        assert_eq!(memory.unlock(buffer), Ok(()));
+        assert!(memory.translate(buffer).is_err());
+    }
+
+    #[test]
+    fn the_pool_has_limits() {
+        let mut memory = Memory::new();
+        assert_eq!(memory.in_pool(0, 1), Err(Error::Pool));
+        assert_eq!(memory.make_pool(0), Err(Error::Length));
+        assert_eq!(memory.make_pool(POOL_MAX / page_size() + 1), Err(Error::Length));
+        let pool = memory.make_pool(4).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(memory.make_pool(1), Err(Error::Pool));
+        assert_eq!(memory.in_pool(3, page_size()).map(|s| s.address), Ok(pool.address + 3 * page_size()));
+        for (index, len) in [(3, page_size() + 1), (4, 0), (usize::MAX, 1)] {
+            assert_eq!(memory.in_pool(index, len), Err(Error::Pool));
+        }
+    }
+}

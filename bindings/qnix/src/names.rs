@@ -1,0 +1,171 @@
+//! Processes are named by pairs; tasks of the job by number. Who is who.
+
+use crate::error::{Error, Result};
+use std::collections::HashMap;
+
+/// The name of a process: its application and its place in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name {
+    /// AI, the application's number, not negative. It is the name of the group of all its processes, too.
+    pub application: i32,
+    /// PI, the number of the process in it, from 0.
+    pub process: i32,
+}
+
+/// Bytes that a process tells of itself.
+pub(crate) const CARD: usize = 12;
+
+/// What a process tells the others: its name and the size of its application.
+pub(crate) fn card(name: Name, size: i32) -> [u8; CARD] {
+    let words = [name.application, name.process, size].map(i32::to_le_bytes);
+    std::array::from_fn(|at| words[at / 4][at % 4])
+}
+
+/// All processes of the job.
+pub(crate) struct Names {
+    by_task: Vec<Name>,
+    tasks: HashMap<Name, u32>,
+}
+
+impl Names {
+    /// From everybody's cards, in the order of the tasks.
+    pub(crate) fn of_cards(cards: &[u8]) -> Result<Self> {
+        let word =
+            |card: &[u8], at: usize| i32::from_le_bytes(std::array::from_fn(|byte| card[at * 4 + byte]));
+        let mut by_task = Vec::new();
+        let mut tasks = HashMap::new();
+        let mut sizes: HashMap<i32, (i32, i32)> = HashMap::new();
+        for card in cards.chunks_exact(CARD) {
+            let (name, size) = (Name { application: word(card, 0), process: word(card, 1) }, word(card, 2));
+            let sound = name.application >= 0 && (0..size).contains(&name.process);
+            let (agreed, count) = sizes.entry(name.application).or_insert((size, 0));
+            *count += 1;
+            if !sound || *agreed != size || tasks.insert(name, by_task.len() as u32).is_some() {
+                tracing::error!(
+                    target: "lapis::qnix",
+                    "qx_init: process ({}, {}) of an application of {size}: names are pairs of an application (0 or more) and a number \
+                     below its size, each once, and all processes of an application tell the same size",
+                    name.application, name.process,
+                );
+                return Err(Error::Name);
+            }
+            by_task.push(name);
+        }
+        if let Some((application, (size, count))) = sizes.iter().find(|(_, (size, count))| size != count) {
+            tracing::error!(
+                target: "lapis::qnix",
+                "qx_init: application {application} is to have {size} processes; the job has {count} of them"
+            );
+            return Err(Error::Name);
+        }
+        Ok(Self { by_task, tasks })
+    }
+
+    /// The task behind a name.
+    pub(crate) fn task(&self, name: Name) -> Result<u32> {
+        self.tasks.get(&name).copied().ok_or(Error::Process)
+    }
+
+    pub(crate) fn of_task(&self, task: u32) -> Name {
+        self.by_task.get(task as usize).copied().unwrap_or_default()
+    }
+
+    /// The processes of an application, in their order; empty if there is no such application.
+    pub(crate) fn of_application(&self, application: i32) -> Vec<u32> {
+        let mut tasks: Vec<u32> = (0..self.by_task.len() as u32)
+            .filter(|task| self.by_task[*task as usize].application == application)
+            .collect();
+        self.sort(&mut tasks);
+        tasks
+    }
+
+    /// Sorts tasks by their names.
+    pub(crate) fn sort(&self, tasks: &mut [u32]) {
+        tasks.sort_unstable_by_key(|task| self.of_task(*task));
+    }
+}
+
+/// The name that the environment gives this process, and the size of its application.
+///
+/// QX_APPLICATIONS deals the job's tasks out: `1:3,2:2` makes tasks 0 to 2 application 1 and tasks 3 and 4 application 2.
+pub(crate) fn of_environment() -> Result<(Name, i32)> {
+    let number =
+        |names: [&str; 2]| names.iter().find_map(|name| std::env::var(name).ok()?.trim().parse::<i32>().ok());
+    let task = number(["LAPIS_TASK", "MP_CHILD"]).unwrap_or(0);
+    let tasks = number(["LAPIS_TASKS", "MP_PROCS"]).unwrap_or(1);
+    let Ok(list) = std::env::var("QX_APPLICATIONS") else {
+        return Ok((Name { application: 1, process: task }, tasks));
+    };
+    let name = of_list(&list, task, tasks);
+    if name.is_err() {
+        tracing::error!(
+            target: "lapis::qnix",
+            "QX_APPLICATIONS=`{list}`: pairs as in 1:3,2:2 are expected, application and number of processes, {tasks} processes in all"
+        );
+    }
+    name
+}
+
+fn of_list(list: &str, task: i32, tasks: i32) -> Result<(Name, i32)> {
+    let mut before = 0i32;
+    let mut found = None;
+    for pair in list.split(',') {
+        let (application, size) = pair.split_once(':').ok_or(Error::Name)?;
+        let parse = |text: &str| text.trim().parse::<i32>().ok().filter(|n| *n >= 0).ok_or(Error::Name);
+        let (application, size) = (parse(application)?, parse(size)?);
+        let end = before.checked_add(size).ok_or(Error::Name)?;
+        if (before..end).contains(&task) {
+            found = Some((Name { application, process: task - before }, size));
+        }
+        before = end;
+    }
+    if before == tasks { found.ok_or(Error::Name) } else { Err(Error::Name) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(of: &[(i32, i32, i32)]) -> Result<Names> {
+        let cards: Vec<u8> = of
+            .iter()
+            .flat_map(|(application, process, size)| {
+                card(Name { application: *application, process: *process }, *size)
+            })
+            .collect();
+        Names::of_cards(&cards)
+    }
+
+    #[test]
+    fn applications_may_be_mixed_in_any_order() {
+        let names = names(&[(2, 1, 2), (7, 0, 1), (2, 0, 2)]).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(names.task(Name { application: 2, process: 0 }), Ok(2));
+        assert_eq!(names.task(Name { application: 2, process: 2 }), Err(Error::Process));
+        assert_eq!(names.of_application(2), [2, 0]);
+        assert_eq!(names.of_application(3), []);
+    }
+
+    #[test]
+    fn names_that_contradict_each_other_are_refused() {
+        for bad in [
+            &[(1, 0, 2), (1, 0, 2)][..],
+            &[(1, 0, 2), (1, 1, 3)],
+            &[(1, 0, 2)],
+            &[(1, 1, 1)],
+            &[(1, -1, 1)],
+            &[(-1, 0, 1)],
+        ] {
+            assert_eq!(names(bad).err(), Some(Error::Name), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_list_deals_tasks_out() {
+        let name = |application, process| Name { application, process };
+        assert_eq!(of_list("1:3,2:2", 2, 5), Ok((name(1, 2), 3)));
+        assert_eq!(of_list("1:3,2:2", 3, 5), Ok((name(2, 0), 2)));
+        for bad in ["1:3,2:3", "1:3", "", "x", "1:-3,2:8"] {
+            assert_eq!(of_list(bad, 0, 5), Err(Error::Name), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! Messages between the libraries of two processes.
+//!
+//! | message | user header | data |
+//! |---|---|---|
+//! | whole | number, tag | the message |
+//! | offer | number, tag, the sender's command | |
+//! | clear | the sender's command, the receiver's | |
+//! | data | the receiver's command | the message |
+//! | tree | tag, root, receivers | receivers, then the message |
+//! | join | group, size | |
+//! | formed | group, error or 0 | members |
+//! | notice | group, round | |
+//! | end | messages to this process | |
+
+use crate::contexts::Key;
+use crate::error::{Error, Result, of_core};
+use crate::groups;
+use crate::matching::{Arrival, Bytes, Met};
+use crate::memory::Segment;
+use crate::node::{Shared, State};
+use crate::tree;
+use lapis_core::message::{AmSend, Destination, Gather};
+use lapis_core::{CompletionHandler, Context, Delivery, HandlerId, Incoming, Notify, Run, Source};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+pub(crate) const WHOLE: HandlerId = HandlerId(1);
+pub(crate) const OFFER: HandlerId = HandlerId(2);
+pub(crate) const CLEAR: HandlerId = HandlerId(3);
+pub(crate) const DATA: HandlerId = HandlerId(4);
+pub(crate) const TREE: HandlerId = HandlerId(5);
+pub(crate) const JOIN: HandlerId = HandlerId(6);
+pub(crate) const FORMED: HandlerId = HandlerId(7);
+pub(crate) const NOTICE: HandlerId = HandlerId(8);
+pub(crate) const END: HandlerId = HandlerId(9);
+
+/// Longer messages are offered first, so that they wait at their sender for a Receive Context.
+pub(crate) const WHOLE_MAX: usize = 16 << 10;
+
+/// The words of a header. `None`: there are fewer.
+pub(crate) fn words_of<const N: usize>(header: &[u8]) -> Option<[u32; N]> {
+    let word = |at: usize| Some(u32::from_le_bytes(header.get(at * 4..at * 4 + 4)?.try_into().ok()?));
+    let mut words = [0; N];
+    for (at, place) in words.iter_mut().enumerate() {
+        *place = word(at)?;
+    }
+    Some(words)
+}
+
+/// A header of some words.
+pub(crate) fn header<const N: usize>(words: [u32; N]) -> [[u8; 4]; N] {
+    words.map(u32::to_le_bytes)
+}
+
+/// Sends words alone. May be called from completion handlers.
+pub(crate) fn send_words<const N: usize>(
+    context: &Context,
+    task: u32,
+    handler: HandlerId,
+    words: [u32; N],
+) -> Result {
+    let words = header(words);
+    let message = AmSend {
+        target: task,
+        handler: u64::from(handler.0),
+        user_header: words.as_flattened(),
+        source: Source::Contiguous(std::ptr::null(), 0),
+        target_counter: 0,
+        origin: Notify::None,
+        completion: Notify::None,
+    };
+    // SAFETY: there is no data, and handlers come from the table.
+    unsafe { context.am_send(message) }.map_err(of_core)
+}
+
+/// Sends bytes that the message owns. May be called from completion handlers.
+pub(crate) fn send_owned(
+    context: &Context,
+    task: u32,
+    handler: HandlerId,
+    words: &[u32],
+    head: Vec<u8>,
+    body: Bytes,
+) -> Result {
+    let words: Vec<[u8; 4]> = words.iter().map(|word| word.to_le_bytes()).collect();
+    let len = (head.len() + body.get().len()) as u64;
+    let message = AmSend {
+        target: task,
+        handler: u64::from(handler.0),
+        user_header: words.as_flattened(),
+        source: Source::Gather(Box::new(Owned { head, body }), len),
+        target_counter: 0,
+        origin: Notify::None,
+        completion: Notify::None,
+    };
+    // SAFETY: the source owns its bytes, and handlers come from the table.
+    unsafe { context.am_send(message) }.map_err(of_core)
+}
+
+/// Bytes in two pieces.
+struct Owned {
+    head: Vec<u8>,
+    body: Bytes,
+}
+
+impl Gather for Owned {
+    unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
+        let position = position as usize;
+        let head = self.head.get(position..).unwrap_or_default();
+        let split = head.len().min(out.len());
+        let (first, second) = out.split_at_mut(split);
+        first.copy_from_slice(&head[..split]);
+        let from = position + split - self.head.len().min(position + split);
+        if !second.is_empty() {
+            second.copy_from_slice(&self.body.get()[from..from + second.len()]);
+        }
+    }
+}
+
+/// Registers what happens when messages arrive. Header handlers only note; what has to be sent is sent by completion handlers.
+pub(crate) fn install(context: &Context, shared: &Arc<Shared>) -> lapis_core::Result<()> {
+    let on = |id: HandlerId, f: fn(&Arc<Shared>, &Incoming<'_>) -> Option<Delivery>| {
+        let shared = Arc::clone(shared);
+        context.set_handler(id, move |_, message| {
+            f(&shared, message).unwrap_or_else(|| {
+                tracing::warn!(target: "lapis::qnix", source = message.source, handler = id.0, "malformed message buried");
+                Delivery::bury()
+            })
+        })
+    };
+    on(WHOLE, whole)?;
+    on(OFFER, offered)?;
+    on(CLEAR, cleared)?;
+    on(DATA, data)?;
+    on(TREE, handed_on)?;
+    on(JOIN, groups::join_arrived)?;
+    on(FORMED, groups::formed_arrived)?;
+    on(NOTICE, groups::notice_arrived)?;
+    on(END, ended)
+}
+
+/// Runs `then` when the message is here: at once if it may send something, else on a handler thread.
+pub(crate) fn then(f: impl FnOnce(&Context) + Send + 'static) -> Delivery {
+    let completion = Some(CompletionHandler::Closure(Box::new(f)));
+    Delivery { completion, run: Run::InlineReply, ..Delivery::bury() }
+}
+
+/// The same with all of the message's data.
+pub(crate) fn with_data(
+    message: &Incoming<'_>,
+    f: impl FnOnce(&Context, Vec<u8>) + Send + 'static,
+) -> Delivery {
+    if let Some(data) = message.data {
+        let data = data.to_vec();
+        return then(move |context| f(context, data));
+    }
+    let mut data = vec![0; message.len as usize];
+    // The bytes of a vector stay where they are when the vector moves into the closure.
+    let into = Destination::Contiguous(NonNull::from(data.as_mut_slice()).cast());
+    Delivery { into, ..then(move |context| f(context, data)) }
+}
+
+fn whole(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+    let [number, tag] = words_of(message.user_header)?;
+    let (source, tag) = (message.source, tag as i32);
+    let Some(data) = message.data else {
+        let shared = Arc::clone(shared);
+        return Some(with_data(message, move |context, data| {
+            let arrival = Arrival::Whole(Bytes { all: Arc::new(data), from: 0 });
+            shared.arrived(context, source, number, tag, arrival);
+        }));
+    };
+    let mut state = shared.lock();
+    let met = match state.matching.meets_at_once(source, number, tag) {
+        Some(at) => {
+            state.fill(at, data);
+            state.matching.next_in_order(source)
+        }
+        None => {
+            let arrival = Arrival::Whole(Bytes { all: Arc::new(data.to_vec()), from: 0 });
+            state.matching.arrived(source, number, tag, arrival)
+        }
+    };
+    let clear = state.meet(source, met);
+    drop(state);
+    Some(if clear.is_empty() {
+        Delivery::bury()
+    } else {
+        then(move |context| send_clear(context, source, &clear))
+    })
+}
+
+fn offered(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+    let [number, tag, send] = words_of(message.user_header)?;
+    let (source, shared) = (message.source, Arc::clone(shared));
+    Some(then(move |context| {
+        shared.arrived(context, source, number, tag as i32, Arrival::Offered { send });
+    }))
+}
+
+/// Commands of a sender that may go on, with those of this process that wait for them.
+pub(crate) type Clear = Vec<(u32, Key)>;
+
+pub(crate) fn send_clear(context: &Context, source: u32, clear: &Clear) {
+    for (send, receive) in clear {
+        // Whoever is gone needs no answer: that its offer is void is told elsewhere.
+        let _ = send_words(context, source, CLEAR, [*send, receive.0]);
+    }
+}
+
+impl Shared {
+    /// A message or an offer is here.
+    pub(crate) fn arrived(&self, context: &Context, source: u32, number: u32, tag: i32, arrival: Arrival) {
+        let mut state = self.lock();
+        let met = state.matching.arrived(source, number, tag, arrival);
+        let clear = state.meet(source, met);
+        drop(state);
+        send_clear(context, source, &clear);
+    }
+}
+
+impl State {
+    /// Fills Receive Contexts; what was offered to them is asked for.
+    pub(crate) fn meet(&mut self, source: u32, met: Vec<Met>) -> Clear {
+        let mut clear = Clear::new();
+        for (at, arrival) in met {
+            clear.extend(self.meet_one(at, arrival));
+        }
+        for at in self.matching.in_vain(source) {
+            self.receives.end(at, Err(Error::Peer));
+        }
+        clear
+    }
+
+    pub(crate) fn meet_one(&mut self, at: usize, arrival: Arrival) -> Option<(u32, Key)> {
+        match arrival {
+            Arrival::Whole(bytes) => {
+                self.fill(at, bytes.get());
+                None
+            }
+            Arrival::Offered { send } => Some((send, self.receives.key(at)?)),
+        }
+    }
+
+    /// Ends a Receive with these bytes.
+    pub(crate) fn fill(&mut self, at: usize, data: &[u8]) {
+        let Ok(slot) = self.receives.get(at) else { return };
+        let fits = data.len() <= slot.len;
+        let mut rest = &data[..data.len().min(slot.len)];
+        for segment in &slot.segments {
+            let (here, later) = rest.split_at(rest.len().min(segment.len));
+            // SAFETY: the segments are memory that the program has lent to the command until it ends.
+            unsafe {
+                std::ptr::copy_nonoverlapping(
+                    here.as_ptr(),
+                    std::ptr::with_exposed_provenance_mut(segment.address),
+                    here.len(),
+                );
+            }
+            rest = later;
+        }
+        self.receives.end(at, if fits { Ok(data.len()) } else { Err(Error::Truncated) });
+    }
+}
+
+/// The receiver of an offer has a context for it.
+fn cleared(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+    let [send, receive] = words_of(message.user_header)?;
+    let (task, shared) = (message.source, Arc::clone(shared));
+    Some(then(move |context| {
+        let key = Key(send);
+        let segments = match shared.lock().sends.of_key(key) {
+            Some((_, slot)) => slot.segments.clone(),
+            None => return,
+        };
+        if let Err(error) = send_data(context, &shared, task, key, receive, &segments) {
+            shared.lock().sends.end_key(key, Err(error));
+        }
+    }))
+}
+
+fn send_data(
+    context: &Context,
+    shared: &Arc<Shared>,
+    task: u32,
+    key: Key,
+    receive: u32,
+    segments: &[Segment],
+) -> Result {
+    let words = header([receive]);
+    let source = match segments {
+        [one] => Source::Contiguous(std::ptr::with_exposed_provenance(one.address), one.len as u64),
+        several => {
+            let all = gathered(several);
+            let len = all.len() as u64;
+            let body = Bytes { all: Arc::new(all), from: 0 };
+            Source::Gather(Box::new(Owned { head: Vec::new(), body }), len)
+        }
+    };
+    let shared = Arc::clone(shared);
+    let done = move |_, outcome: std::result::Result<(), lapis_core::Error>| {
+        shared.lock().sends.end_key(key, outcome.map(|()| 0).map_err(of_core));
+    };
+    let message = AmSend {
+        target: task,
+        handler: u64::from(DATA.0),
+        user_header: words.as_flattened(),
+        source,
+        target_counter: 0,
+        origin: Notify::Dyn(Box::new(done)),
+        completion: Notify::None,
+    };
+    // SAFETY: the program has lent the segments to the command until `done` ends it; handlers come from the table.
+    unsafe { context.am_send(message) }.map_err(of_core)
+}
+
+/// The bytes of segments in one piece.
+pub(crate) fn gathered(segments: &[Segment]) -> Vec<u8> {
+    let mut all = Vec::with_capacity(segments.iter().map(|segment| segment.len).sum());
+    for segment in segments {
+        // SAFETY: the program has lent the memory to the command that is under way.
+        all.extend_from_slice(unsafe {
+            std::slice::from_raw_parts(std::ptr::with_exposed_provenance(segment.address), segment.len)
+        });
+    }
+    all
+}
+
+/// What was offered and asked for.
+fn data(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+    let [receive] = words_of(message.user_header)?;
+    let (key, len) = (Key(receive), message.len as usize);
+    let mut state = shared.lock();
+    let Some((_, slot)) = state.receives.of_key(key) else { return Some(Delivery::bury()) };
+    let whole = match &slot.segments[..] {
+        [one] if one.len >= len => NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(one.address)),
+        _ => None,
+    };
+    drop(state);
+    let shared = Arc::clone(shared);
+    let Some(place) = whole else {
+        return Some(with_data(message, move |_, data| {
+            let mut state = shared.lock();
+            if let Some((at, _)) = state.receives.of_key(key) {
+                state.fill(at, &data);
+            }
+        }));
+    };
+    let end = move |_: &Context| shared.lock().receives.end_key(key, Ok(len));
+    let completion = Some(CompletionHandler::Closure(Box::new(end)));
+    Some(Delivery { into: Destination::Contiguous(place), completion, run: Run::Inline, ..Delivery::bury() })
+}
+
+fn handed_on(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+    let shared = Arc::clone(shared);
+    let user_header = message.user_header.to_vec();
+    Some(with_data(message, move |context, data| {
+        let Some(part) = tree::parse(&user_header, data) else {
+            tracing::warn!(target: "lapis::qnix", "malformed list of receivers");
+            return;
+        };
+        // Who is gone is left out: those behind it are served all the same.
+        let _ = tree::spread(context, part.root, part.tag, &part.rest, &part.data);
+        shared.arrived(context, part.root, part.number, part.tag, Arrival::Whole(part.data));
+    }))
+}
+
+/// A process has called qx_end.
+fn ended(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+    let [messages] = words_of(message.user_header)?;
+    shared.lock().peer_ended(message.source, Some(messages));
+    Some(Delivery::bury())
+}

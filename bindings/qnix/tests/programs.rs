@@ -1,0 +1,241 @@
+//! Every C program of `tests/programs`, as a job of its own, over each transport there is, with losses where there can be some; and the
+//! examples, which print what the file beside them says.
+
+#[path = "../../lapi/tests/support/mod.rs"]
+mod jobs;
+
+use jobs::{Job, artifacts, checked, scratch, setting, transports};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+const BINDING: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The directory with the library, which is built if need be.
+fn library() -> &'static Path {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    let dir = artifacts();
+    BUILT.get_or_init(|| {
+        let profile = match dir.file_name().and_then(std::ffi::OsStr::to_str) {
+            Some("debug") | None => "dev",
+            Some(name) => name,
+        };
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.args(["build", "--quiet", "--profile", profile, "-p", "lapis-qnix", "--target-dir"]);
+        checked(
+            build.arg(dir.parent().expect("the profile lies in the target directory")).current_dir(BINDING),
+        );
+    });
+    dir
+}
+
+fn compile(source: &Path) -> PathBuf {
+    let dir = library();
+    let output = scratch(&source.file_stem().expect("sources have names").to_string_lossy());
+    let mut cc = Command::new("cc");
+    cc.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]).arg(source).arg("-o").arg(&output);
+    cc.arg(format!("-I{BINDING}/include")).arg("-L").arg(dir).args(["-lqnix", "-lm"]);
+    checked(cc.arg(format!("-Wl,-rpath,{}", dir.display())));
+    output
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(BINDING).join("tests/programs").join(format!("{name}.c"))
+}
+
+/// A job as the program's leading comment wants it.
+fn job(source: &Path) -> Job {
+    let mut job = Job::of(setting(source, "tasks:").map_or(2, |n| n.parse().expect("a number of tasks")));
+    for pair in setting(source, "env:").iter().flat_map(|pairs| pairs.split(' ')) {
+        let (name, value) = pair.split_once('=').expect("NAME=value");
+        job = job.env(name, value);
+    }
+    job
+}
+
+fn succeeds(name: &str) {
+    let source = source(name);
+    let (program, job) = (compile(&source), job(&source));
+    job.succeeds(&program);
+    if transports().contains(&"udp") {
+        let faults = "drop=3%,dup=2%,reorder=5%,seed=7";
+        job.env("LAPIS_TRANSPORT", "udp").env("LAPIS_CHAOS", faults).run(&program).success();
+    }
+}
+
+#[test]
+fn messages_between_two() {
+    succeeds("pair");
+}
+
+#[test]
+fn messages_to_oneself() {
+    Job::of(1).run(&compile(&source("pair"))).success();
+}
+
+#[test]
+fn every_error_has_its_number() {
+    succeeds("errors");
+}
+
+#[test]
+fn groups_across_two_applications() {
+    succeeds("groups");
+}
+
+#[test]
+fn random_programs_do_what_the_model_says() {
+    succeeds("random");
+}
+
+#[test]
+fn an_end_is_told_to_who_waits_and_to_nobody_else() {
+    let source = source("died");
+    let (program, job) = (compile(&source), job(&source).option("--keep-going"));
+    for transport in transports() {
+        let end = job.clone().env("LAPIS_TRANSPORT", transport).run(&program);
+        // One of them was killed: the launcher says so. The others must have found everything as it should be.
+        assert!(!end.stderr().contains("died.c:"), "{transport}: {}", end.stderr());
+        assert_ne!(end.code(), Some(124), "{transport}: it hung: {}", end.stderr());
+    }
+}
+
+/// Two processes without a launcher.
+#[test]
+fn started_by_hand() {
+    let program = compile(&source("pair"));
+    let start = |child: &str| {
+        let mut command = Command::new(&program);
+        command.env("LAPIS_TRANSPORT_PATH", artifacts()).env("LAPI_USE_SHM", "yes");
+        command
+            .env("MP_PROCS", "2")
+            .env("MP_CHILD", child)
+            .env("MP_PARTITION", format!("qnix-{}", std::process::id()));
+        command.spawn().expect("the program was just built")
+    };
+    let both = [start("0"), start("1")];
+    for mut process in both {
+        assert!(process.wait().expect("it was started").success());
+    }
+}
+
+fn example(name: &str, tasks: u32, env: &[(&str, &str)]) {
+    let source = Path::new(BINDING).join("../../examples/qnix").join(format!("{name}.c"));
+    let program = compile(&source);
+    let expected = std::fs::read_to_string(source.with_extension("out")).expect("the expected output");
+    for transport in transports() {
+        let mut job = Job::of(tasks).env("LAPIS_TRANSPORT", transport);
+        for (name, value) in env {
+            job = job.env(name, value);
+        }
+        let printed = job.run(&program).success().stdout();
+        let text = |line: &str| line.split_once("] ").map_or(line, |(_, text)| text).to_owned();
+        let mut lines: Vec<String> = printed.lines().map(text).collect();
+        lines.sort();
+        assert_eq!(lines, expected.lines().collect::<Vec<_>>(), "{name} over {transport}");
+    }
+}
+
+#[test]
+fn examples_print_what_they_should() {
+    example("pingpong", 2, &[]);
+    example("alltoall", 4, &[]);
+    example("pi", 5, &[("QX_APPLICATIONS", "1:2,2:3")]);
+    example("pipeline", 4, &[]);
+}
+
+#[test]
+fn the_header_says_what_the_library_means() {
+    let dir = scratch("constants");
+    std::fs::create_dir_all(&dir).expect("the target directory can be written");
+    let names = qnix::Error::ALL.iter().map(|error| (error.c_name(), i64::from(error.number())));
+    let limits = [
+        ("QX_CONTEXTS", qnix::CONTEXTS),
+        ("QX_PACKET_SIZE", qnix::PACKET_SIZE),
+        ("QX_SHORT_MAX", qnix::SHORT_MAX),
+        ("QX_SEND_MAX", qnix::SEND_MAX),
+        ("QX_POOL_MAX", qnix::POOL_MAX),
+    ];
+    let all: Vec<(&str, i64)> = names.chain(limits.map(|(name, value)| (name, value as i64))).collect();
+    let header = std::fs::read_to_string(Path::new(BINDING).join("include/qx.h")).expect("the header");
+    assert_eq!(header.matches("QX_ERR_").count() - 2, qnix::Error::ALL.len(), "errors of the header");
+    let mut text = String::from(
+        "#include <qx.h>\n#define MEANS(name, value) typedef char means_##name[(name) == (value) ? 1 : -1];\n",
+    );
+    for (name, value) in all {
+        text += &format!("MEANS({name}, {value})\n");
+    }
+    // Offsets of the visible structures, as the library lays them out.
+    text += "#include <stddef.h>\n";
+    for (field, offset) in
+        [("page_size", 16), ("buffer_pool", 24), ("send_doorbell", 32), ("receive_doorbell", 288)]
+    {
+        text += &format!("typedef char at_{field}[offsetof(qx_hps_t, {field}) == {offset} ? 1 : -1];\n");
+    }
+    text += "typedef char context_size[sizeof(qx_context_t) == 40 ? 1 : -1];\n";
+    std::fs::write(dir.join("constants.c"), text).expect("the file can be written");
+    for (compiler, standard) in
+        [("cc", "-std=c89"), ("cc", "-std=gnu17"), ("c++", "-std=c++98"), ("c++", "-std=c++17")]
+    {
+        let mut command = Command::new(compiler);
+        command
+            .args([standard, "-fsyntax-only", "-Wall", "-Wextra", "-Werror"])
+            .arg(format!("-I{BINDING}/include"));
+        if compiler == "c++" {
+            command.args(["-x", "c++"]);
+        }
+        checked(command.arg(dir.join("constants.c")));
+    }
+}
+
+/// The table of docs/qnix.md names each call of the API, and the header and the library have it.
+#[test]
+fn the_coverage_table_is_whole() {
+    let header = std::fs::read_to_string(Path::new(BINDING).join("include/qx.h")).expect("the header");
+    let page = std::fs::read_to_string(Path::new(BINDING).join("../../docs/qnix.md")).expect("the page");
+    let symbols =
+        checked(Command::new("nm").args(["-D", "--defined-only"]).arg(library().join("libqnix.so")));
+    let exported: Vec<&str> = symbols.lines().filter_map(|line| line.rsplit(' ').next()).collect();
+    let calls = [
+        "init",
+        "buffer_lock",
+        "buffer_unlock",
+        "buffer_pool",
+        "buffer_translate",
+        "send_context",
+        "recv_context",
+        "send",
+        "send_short",
+        "broadcast",
+        "broadcast_short",
+        "multicast",
+        "multicast_short",
+        "receive",
+        "join_group",
+        "barrier",
+        "poll_for_send",
+        "poll_for_receive",
+        "end",
+    ];
+    for call in calls {
+        let name = format!("qx_{call}");
+        assert!(header.contains(&format!("{name}(")), "{name} is not declared");
+        assert!(exported.contains(&name.as_str()), "{name} is not exported");
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{name}` |")))
+            .unwrap_or_else(|| panic!("no row for {name}"));
+        for test in row.rsplit('|').nth(1).expect("the last column").split(',').map(str::trim) {
+            let file = source(test.trim_matches('`').trim_end_matches(".c"));
+            let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+            let helpers =
+                std::fs::read_to_string(source("x").with_file_name("qcheck.h")).expect("the helpers");
+            assert!(
+                text.contains(&format!("{name}(")) || helpers.contains(&format!("{name}(")),
+                "{name}: {test} does not call it"
+            );
+        }
+    }
+    assert!(exported.iter().all(|name| name.starts_with("qx_")), "{exported:?}");
+}
