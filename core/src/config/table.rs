@@ -220,11 +220,11 @@ variables! {
         more: "What fits one packet is copied anyway, what goes by direct copy is not, unless this variable is set. The attributes BUF_CP_SIZE and REX_BUF_SZ report it.",
         source: "LAPI Guide, table 40",
     }
-    udp_packet_size: usize = "MP_UDP_PACKET_SIZE", "8192" {
+    udp_packet_size: Option<usize> = "MP_UDP_PACKET_SIZE", unset {
         group: Tuning,
         kind: number(Unit::Bytes, 1024, 65536),
         help: "Size of LAPI's packets over UDP",
-        more: "Best as large as the network's MTU. A UDP datagram holds at most 65507 bytes, to which larger values are cut.",
+        more: "Best as large as the network's MTU, as it is unless this variable is set, up to 57416 bytes on the loopback interface and 8908 elsewhere (the guide has 65536 for switches and 8192 elsewhere). A UDP datagram holds at most 65507 bytes, to which larger values are cut.",
         source: "LAPI Guide, table 40",
         code: ERR_UDP_PKT_SZ,
     }

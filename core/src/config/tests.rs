@@ -23,7 +23,7 @@ fn the_guides_defaults() {
     assert_eq!(*config.retransmit_interval, 1_000_000);
     assert_eq!(*config.rexmit_buf_cnt, 128);
     assert_eq!(*config.rexmit_buf_size, 16384);
-    assert_eq!(*config.udp_packet_size, 8192);
+    assert_eq!(*config.udp_packet_size, None);
     assert_eq!(*config.euilib, EuiLib::Ip);
     assert_eq!(*config.use_shm, UseShm::No);
     assert_eq!(*config.timeout, Duration::from_secs(900));
