@@ -68,7 +68,8 @@ pub(super) fn connect(
     put_field(&mut card, &host_topology::identity());
     put_field(&mut card, b"cores");
     put_field(&mut card, &host_topology::cores());
-    let epoch = datagrams::epoch();
+    let entry = job.entry();
+    let epoch = datagrams::epoch(former_epoch(job, entry));
     put_field(&mut card, b"epoch");
     put_field(&mut card, &epoch.to_le_bytes());
     let place = tally::place(&mut links, job.tasks());
@@ -79,7 +80,6 @@ pub(super) fn connect(
         put_field(&mut card, link.name().as_bytes());
         put_field(&mut card, &address);
     }
-    let entry = job.entry();
     if entry != Entry::Once && job.tasks() > 1 {
         job.put(&card_key(job.task()), &card).map_err(boot_error)?;
     }
@@ -288,6 +288,17 @@ pub(super) fn card_key(task: PeerId) -> String {
 /// The epoch of the process that wrote a card.
 pub(super) fn epoch_of(card: &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(address_in(card, "epoch")?.try_into().ok()?))
+}
+
+/// The epoch of this task's former process, if it was started anew. Its clock may have been another one's.
+fn former_epoch(job: &mut dyn Bootstrap, entry: Entry) -> Option<u32> {
+    if entry != Entry::Again {
+        return None;
+    }
+    let card = job.get(&card_key(job.task()), Duration::from_secs(2));
+    let card =
+        card.map_err(|e| tracing::debug!("the store does not have the former process's card: {e}")).ok()?;
+    epoch_of(&card)
 }
 
 /// Everybody's card as it is now, for a task that was started anew.

@@ -93,7 +93,7 @@ impl Context {
                     job: &info.id,
                     context: self.shared.number,
                     secret: &info.secret,
-                    epoch: crate::datagrams::epoch(),
+                    epoch: crate::datagrams::epoch(None),
                     alone: false,
                     peers: Vec::new(),
                 };

@@ -38,11 +38,23 @@ impl Timing {
     }
 }
 
-/// This life of a task's context: greater in each later life. Counts four milliseconds each, so that it goes round in
-/// half a year.
-pub(crate) fn epoch() -> u32 {
+/// This life of a task's context: later than the `former` one, whatever the clock says. Counts four milliseconds each, so that
+/// it goes round in half a year.
+pub(crate) fn epoch(former: Option<u32>) -> u32 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    ((since.as_millis() / 4) as u32).max(1)
+    epoch_at(since, former)
+}
+
+/// Epochs that a life may go on to: one for each time that it purges a peer and resumes it.
+const RESUMPTIONS: u32 = 1 << 12;
+
+fn epoch_at(now: Duration, former: Option<u32>) -> u32 {
+    let now = ((now.as_millis() / 4) as u32).max(1);
+    match former.map(|former| former.wrapping_add(RESUMPTIONS).max(1)) {
+        // The clock is behind, or was ahead before. Epochs are compared as the packet engine does it.
+        Some(least) if now.wrapping_sub(least).cast_signed() < 0 => least,
+        _ => now,
+    }
 }
 
 /// Who takes part.
@@ -173,6 +185,26 @@ fn job_key(job: &str, context: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_later_life_has_a_later_epoch_whatever_the_clock_says() {
+        let then = Duration::from_secs(1_790_000_000);
+        let hour = Duration::from_secs(3600);
+        let second = Duration::from_secs(1);
+        let first = epoch_at(then, None);
+        for now in [then, then - second, then - hour, then + hour, then + second, Duration::ZERO] {
+            let later = epoch_at(now, Some(first));
+            assert!(later.wrapping_sub(first).cast_signed() >= RESUMPTIONS.cast_signed(), "{now:?}");
+            // And the life after that, whose clock is right again.
+            assert!(epoch_at(then, Some(later)).wrapping_sub(later).cast_signed() > 0, "{now:?}");
+        }
+        assert_eq!(
+            epoch_at(then + hour, Some(first)),
+            epoch_at(then + hour, None),
+            "the clock leads if it can"
+        );
+        assert_eq!(epoch_at(Duration::ZERO, Some(u32::MAX - RESUMPTIONS + 1)), 1, "0 means unknown");
+    }
 
     #[test]
     fn the_longest_pause_is_what_the_user_set_or_the_engines_own() {

@@ -82,3 +82,14 @@ impl Job {
         self.start().wait()
     }
 }
+
+/// A library that shifts the clock of each task's second process by `CLOCK_SHIFT` seconds, and the folder in which it is; it notes
+/// first processes in the folder `CLOCK_LIVES`. `None` where there is no C compiler.
+pub(crate) fn shifted_clock() -> Option<(PathBuf, PathBuf)> {
+    let folder = std::env::temp_dir().join(format!("lapis-clock-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).ok()?;
+    let library = folder.join("clock.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/common/clock.c");
+    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).status();
+    built.is_ok_and(|status| status.success()).then_some((library, folder))
+}
