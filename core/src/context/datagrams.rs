@@ -2,8 +2,10 @@
 
 use super::{Context, PeerState};
 use crate::datagrams::{Datagrams, more_follows};
+use crate::error::Error;
 use crate::message::State;
 use crate::reliable::Event;
+use crate::reliable::wire::MIN_DATAGRAM;
 use crate::sync::Ordering;
 use crate::transport::{FailoverTrouble, Link, PeerId, RawSlice, Status};
 use crate::wire::{Encoded, Header};
@@ -148,9 +150,35 @@ impl Context {
                     tracing::debug!(peer, path, "the path answers again");
                 }
             }
+            Event::PathNarrow { peer, path, told, bytes } => tracing::warn!(
+                peer,
+                path,
+                "path {path} to task {peer} loses datagrams of more than {bytes} bytes without a word, though it is said to \
+                 carry {told}: they are kept that small. Do all interfaces on the way have one MTU, and do \
+                 routers' messages come through?"
+            ),
+            Event::PathTooNarrow { peer, path } => self.path_too_narrow(peer, path),
             Event::MaxPayload { peer, bytes } => tracing::debug!(peer, bytes, "largest packet changed"),
             // Whoever purges ends all loans.
             Event::Acked { .. } | Event::Purged { .. } => {}
+        }
+    }
+
+    /// A path carries no data. If it is the only one, the program's error handler says whether to go on trying.
+    #[cold]
+    fn path_too_narrow(&self, peer: PeerId, path: u8) {
+        let what = format!(
+            "path {path} to task {peer} loses datagrams of {MIN_DATAGRAM} bytes, the least that a path must carry, while \
+             smaller ones arrive: its MTU must be 576 at least"
+        );
+        if self.paths_to(peer).len() > 1 {
+            return tracing::warn!(peer, path, "{what}");
+        }
+        // SAFETY: the lock is held and the reference ends here.
+        let name = unsafe { self.state() }.link_to(peer).map_or("none", |l| l.name()).to_owned();
+        let error = Error::Transport { transport: name, what: what.clone(), source: None };
+        if !self.tell(&error, peer) {
+            self.peer_down(peer, &what);
         }
     }
 

@@ -7,6 +7,7 @@ use super::config::{ConfigError, EngineConfig, Nanos};
 use super::credit::Credits;
 use super::events::{EngineStats, Event, PeerStats};
 use super::path::{Path, PathInfo, PathState};
+use super::path_mtu::PathMtu;
 use super::peer::Peer;
 use super::peers::Index;
 use super::send_queue::External;
@@ -345,17 +346,21 @@ impl<A: Authenticator> Engine<A> {
         Ok(())
     }
 
-    /// The path MTU has changed: datagrams of at most `max_datagram` bytes pass from now on. Units already
-    /// submitted get through whatever their size.
+    /// The path MTU has changed: datagrams of at most `max_datagram` bytes are said to pass from now on. Units already
+    /// submitted get through whatever their size. If less passes, the engine finds out.
     pub fn set_max_datagram(&mut self, peer: u32, path: u8, max_datagram: usize) -> Result<(), PeerError> {
         check_datagram(peer, path, max_datagram)?;
         let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
         let state = &mut self.peers[index as usize];
         let at = state.path_at(path).ok_or(PeerError::Paths { peer, count: state.paths.len() })?;
         let before = max_payload(state);
+        if max_datagram == state.paths[at].mtu.told {
+            // What has been found out since counts for more.
+            return Ok(());
+        }
         let smaller = max_datagram < state.paths[at].max_datagram;
-        state.paths[at].max_datagram = max_datagram;
-        state.paths[at].congestion.set_datagram(max_datagram);
+        state.paths[at].mtu = PathMtu::new(max_datagram);
+        state.paths[at].set_max_datagram(max_datagram);
         if smaller {
             // What is on its way in larger datagrams is dropped by whoever told.
             state.give_up_larger(at, max_datagram, &self.shared);
@@ -477,7 +482,7 @@ impl<A: Authenticator> Engine<A> {
 /// The largest unit there can be.
 const MAX_UNIT: usize = MAX_DATAGRAM - HEADER_LEN - DATA_LEN;
 
-fn max_payload(peer: &Peer) -> usize {
+pub(super) fn max_payload(peer: &Peer) -> usize {
     let smallest = peer.paths.iter().map(|path| path.max_datagram).min().unwrap_or(MIN_DATAGRAM);
     smallest - HEADER_LEN - DATA_LEN
 }

@@ -59,6 +59,25 @@ pub enum Event {
         /// Which it is.
         path: u8,
     },
+    /// Datagrams larger than some size get lost on a path although the caller says that they pass. They are kept smaller now. Said
+    /// once, until the caller says something else of the path.
+    PathNarrow {
+        /// Where it leads.
+        peer: u32,
+        /// Which it is.
+        path: u8,
+        /// What the caller says.
+        told: usize,
+        /// The largest datagram that is sent.
+        bytes: usize,
+    },
+    /// Even datagrams of the smallest size that a path must carry get lost on it, while smaller ones arrive.
+    PathTooNarrow {
+        /// Where it leads.
+        peer: u32,
+        /// Which it is.
+        path: u8,
+    },
     /// The largest unit that the peer can be sent has changed.
     MaxPayload {
         /// Which peer.

@@ -77,6 +77,11 @@ impl LossDetector {
         }
     }
 
+    /// Whether one that was sent later is known to have arrived.
+    pub(super) fn overtaken(&self, number: u64) -> bool {
+        self.newest.is_some_and(|(newest, _)| newest > number)
+    }
+
     /// A datagram that counted as lost was acknowledged.
     pub(super) fn was_early(&mut self) {
         self.reordered = (self.reordered + 1).min(16);

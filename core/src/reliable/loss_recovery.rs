@@ -77,6 +77,11 @@ impl Peer {
         }
         let entry = *entry;
         path.loss.arrived(number, entry.time);
+        if fate == Fate::Sizing {
+            self.size_passes(now, at, shared);
+            return true;
+        }
+        path.mtu.on_acked(entry.size as usize);
         if fate == Fate::InFlight {
             path.open -= 1;
             path.in_flight -= u64::from(entry.size);
@@ -151,11 +156,16 @@ impl Peer {
         }
     }
 
-    fn detect_losses(&mut self, now: Nanos, at: usize, shared: &Shared) {
+    fn detect_losses(&mut self, now: Nanos, at: usize, shared: &mut Shared) {
         loop {
             let path = &mut self.paths[at];
             let Some(number) = path.loss.next_lost(now, &path.rtt, &path.sent) else { return };
+            let size = path.sent.get(number).map_or(0, |sent| sent.size as usize);
             self.give_up(at, number, true, shared);
+            let path = &mut self.paths[at];
+            if let Some(size) = path.mtu.on_lost(number, size, path.next_number) {
+                self.fall_back(at, size, shared);
+            }
         }
     }
 
@@ -218,6 +228,9 @@ impl Peer {
             }
             if self.paths[at].doubted_until(&shared.config).is_some_and(|until| until <= now) {
                 self.suspect(at, shared);
+            }
+            if self.paths[at].mtu.due().is_some_and(|timer| timer <= now) {
+                self.size_is_due(now, at, shared);
             }
             if self.paths[at].pto_deadline(&shared.config).is_some_and(|timer| timer <= now) {
                 self.probe(now, at, shared);

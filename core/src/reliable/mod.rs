@@ -24,6 +24,7 @@
 //! | `send_queue.rs`, `bytes.rs` | units waiting and in flight, their bytes |
 //! | `split.rs` | units larger than a datagram after the path MTU shrank |
 //! | `path.rs`, `sent.rs` | a rail and its open datagrams |
+//! | `path_mtu.rs` | how large a rail's datagrams may be |
 //! | `transmit.rs`, `datagram_builder.rs` | what goes into the next datagrams |
 //! | `fast_path.rs` | a unit that finds nothing in its way |
 //! | `deferred_work.rs` | timers, and acknowledgements that were put off |
@@ -55,6 +56,7 @@ pub mod fuzz_entry;
 mod loss_detection;
 mod loss_recovery;
 mod path;
+mod path_mtu;
 mod peer;
 mod peers;
 mod receive;

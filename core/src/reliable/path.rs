@@ -4,6 +4,7 @@ use super::ack::Arrivals;
 use super::config::{EngineConfig, Nanos};
 use super::congestion::Congestion;
 use super::loss_detection::{LossDetector, Rtt};
+use super::path_mtu::PathMtu;
 use super::sent::{Fate, MAX_SENT, Sent, SentRing};
 
 /// A rail as the caller names it.
@@ -39,7 +40,9 @@ pub(super) struct Path {
     pub(super) id: u8,
     pub(super) state: PathState,
     pub(super) doubt: Doubt,
+    /// The largest datagram that is sent.
     pub(super) max_datagram: usize,
+    pub(super) mtu: PathMtu,
     pub(super) next_number: u64,
     pub(super) sent: SentRing,
     pub(super) arrivals: Arrivals,
@@ -66,6 +69,7 @@ impl Path {
             state: PathState::Up,
             doubt: Doubt::None,
             max_datagram: info.max_datagram,
+            mtu: PathMtu::new(info.max_datagram),
             next_number: 0,
             sent: SentRing::default(),
             arrivals: Arrivals::new(),
@@ -82,7 +86,7 @@ impl Path {
     }
 
     pub(super) fn info(&self) -> PathInfo {
-        PathInfo { path_id: self.id, max_datagram: self.max_datagram }
+        PathInfo { path_id: self.id, max_datagram: self.mtu.told }
     }
 
     pub(super) fn is_up(&self) -> bool {
@@ -91,6 +95,12 @@ impl Path {
 
     pub(super) fn heap(&self) -> usize {
         self.sent.heap() + self.arrivals.heap()
+    }
+
+    /// Changes the size of the largest datagram.
+    pub(super) fn set_max_datagram(&mut self, bytes: usize) {
+        self.max_datagram = bytes;
+        self.congestion.set_datagram(bytes);
     }
 
     /// The distance that the next datagram's header announces.
@@ -167,8 +177,13 @@ impl Path {
     /// The next time at which something is to be done.
     pub(super) fn deadline(&self, config: &EngineConfig) -> Nanos {
         let mut at = Nanos::MAX;
-        let timers =
-            [self.arrivals.due(), self.loss.timer, self.pto_deadline(config), self.doubted_until(config)];
+        let timers = [
+            self.arrivals.due(),
+            self.loss.timer,
+            self.pto_deadline(config),
+            self.doubted_until(config),
+            self.mtu.due(),
+        ];
         for timer in timers.into_iter().flatten() {
             at = at.min(timer);
         }

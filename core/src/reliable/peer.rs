@@ -36,6 +36,8 @@ pub(super) struct Peer {
     pub(super) charged: u64,
     /// The peer has to be shown our epoch.
     pub(super) answer: bool,
+    /// Before this time it is not shown again: what asks for it may be a replay.
+    pub(super) answer_from: Nanos,
     pub(super) greet_now: bool,
     pub(super) greet_at: Option<Nanos>,
     pub(super) greetings: u32,
@@ -94,6 +96,7 @@ impl Peer {
             credit: u64::from(config.receive_buffer) / 4,
             charged: 0,
             answer: false,
+            answer_from: 0,
             greet_now: false,
             greet_at: None,
             greetings: 0,
@@ -215,6 +218,7 @@ impl Peer {
         self.charged = 0;
         self.credit = u64::from(shared.config.receive_buffer) / 4;
         self.answer = false;
+        self.answer_from = 0;
         self.greet_now = false;
         self.greet_at = None;
         self.greetings = 0;

@@ -1,7 +1,7 @@
 //! Datagrams that arrive.
 
 use super::auth::Authenticator;
-use super::config::Nanos;
+use super::config::{MS, Nanos};
 use super::peer::{Peer, Standing};
 use super::split::Joined;
 use super::window::Seen;
@@ -27,6 +27,9 @@ pub enum Verdict {
     /// As if it never arrived: it is not acknowledged and will come again.
     Drop,
 }
+
+/// At most one answer to greetings that may have been heard before in this time.
+const ANSWER_PAUSE: Nanos = MS;
 
 /// Units under way that are few enough for their acknowledgement to wait.
 const LITTLE: usize = 4;
@@ -68,10 +71,15 @@ impl<A: Authenticator> Engine<A> {
             shared.stats.unknown_path += 1;
             return;
         };
+        let known = peer.remote_epoch == header.source_epoch;
         match peer.judge(header.source_epoch, header.destination_epoch, shared) {
             Standing::Current => peer.receive(now, at, &header, frames, shared, &mut sink),
             Standing::Answer => {
-                peer.answer = true;
+                // Who repeats itself may be a recording.
+                if !known || now >= peer.answer_from {
+                    peer.answer = true;
+                    peer.answer_from = now + ANSWER_PAUSE;
+                }
                 if header.destination_epoch != 0 {
                     peer.stats.stale_epoch += 1;
                 }
@@ -103,7 +111,10 @@ impl Peer {
     pub(super) fn wants_to_send(&self) -> bool {
         self.answer
             || self.greet_now
-            || self.paths.iter().any(|path| path.arrivals.urgent() || path.probes > 0)
+            || self
+                .paths
+                .iter()
+                .any(|path| path.arrivals.urgent() || path.probes > 0 || path.mtu.wanted().is_some())
             || self.has_unsent()
     }
 

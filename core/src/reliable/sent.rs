@@ -33,6 +33,8 @@ pub(super) enum Fate {
     InFlight,
     /// Given up; a late acknowledgement still counts.
     Lost,
+    /// Filled up to find out whether its size passes: whether it is lost tells about nothing else.
+    Sizing,
 }
 
 /// One datagram.
@@ -161,12 +163,12 @@ impl SentRing {
         self.end += 1;
     }
 
-    /// Drops settled datagrams from the front, and lost ones for which `forget` says so.
+    /// Drops settled datagrams from the front, and those of no weight for which `forget` says so.
     pub(super) fn retire(&mut self, forget: impl Fn(&Sent) -> bool) {
         while let Some(front) = self.get(self.base) {
             match front.fate {
                 Fate::Settled => self.base += 1,
-                Fate::Lost if forget(front) => self.base += 1,
+                Fate::Lost | Fate::Sizing if forget(front) => self.base += 1,
                 _ => return,
             }
         }

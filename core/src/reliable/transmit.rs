@@ -6,7 +6,8 @@ use super::datagram_builder::{DatagramBuilder, Memory, Transmit};
 use super::path::Path;
 use super::peer::Peer;
 use super::send_queue::Filled;
-use super::wire::{self, ACK_NOW, HEADER_LEN, Header, MIN_DATAGRAM};
+use super::sent::Fate;
+use super::wire::{self, ACK_NOW, HEADER_LEN, Header, MIN_DATAGRAM, PROBE_LEN};
 use super::{Channel, Engine, Shared};
 
 /// Datagrams that replies may have in flight beyond the window, so that requests can't lock them out.
@@ -66,6 +67,11 @@ impl Peer {
         for at in 0..self.paths.len() {
             if self.paths[at].probes > 0 && self.batch(at, output) {
                 return true;
+            }
+        }
+        for at in 0..self.paths.len() {
+            if let Some(size) = self.paths[at].mtu.wanted() {
+                return self.probe_size(at, size, output);
             }
         }
         if self.has_unsent()
@@ -155,6 +161,8 @@ impl Peer {
     /// Writes as many datagrams as the path takes and one send can carry. False if there were none.
     fn batch<A: Authenticator, M: Memory>(&mut self, at: usize, output: &mut Output<'_, A, M>) -> bool {
         output.out.clear(self.task, self.paths[at].id);
+        let max_datagram = self.paths[at].max_datagram;
+        self.paths[at].mtu.raise(output.tools.now, max_datagram);
         let none_up = self.any_up().is_none();
         let (most, most_bytes) =
             (output.tools.shared.config.batch_datagrams, output.tools.shared.config.batch_bytes);
@@ -271,6 +279,32 @@ impl Peer {
             return false;
         }
         finish(self, at, builder, 0, false, &mut output.tools);
+        true
+    }
+
+    /// Finds out whether a datagram of `size` bytes passes. A small one goes behind it: if that arrives and the large one does
+    /// not, it was too large.
+    #[cold]
+    fn probe_size<A: Authenticator, M: Memory>(
+        &mut self,
+        at: usize,
+        size: usize,
+        output: &mut Output<'_, A, M>,
+    ) -> bool {
+        if !self.paths[at].has_place() {
+            self.make_place(at, output.tools.shared);
+        }
+        let path = &mut self.paths[at];
+        let due = output.tools.now + 2 * path.rtt.pto(&output.tools.shared.config);
+        path.mtu.on_probe_sent(path.next_number, due);
+        path.probes = path.probes.max(1);
+        output.out.clear(self.task, path.id);
+        let mut draft = DatagramBuilder::new(output.out, size);
+        draft.sent.fate = Fate::Sizing;
+        while draft.room() >= PROBE_LEN {
+            draft.push(&wire::probe());
+        }
+        finish(self, at, draft, ACK_NOW, false, &mut output.tools);
         true
     }
 

@@ -140,6 +140,18 @@ impl Net {
         })
     }
 
+    /// Sets the MTU of every rail on one side. From now on each side drops in silence what is larger than its MTU, as networks do
+    /// whose routers' messages get lost.
+    pub fn mtu_at(&self, host: usize, mtu: u32) {
+        for rail in 0..self.rails {
+            // Batches that the kernel has not cut yet pass whatever their size.
+            for host in &self.hosts {
+                assert!(ip(&format!("-n {host} link set r{rail} gso_max_segs 1")));
+            }
+            assert!(ip(&format!("-n {} link set r{rail} mtu {mtu}", self.hosts[host])));
+        }
+    }
+
     /// Sets the MTU of every rail, on all sides.
     pub fn mtu(&self, mtu: u32) {
         for host in &self.hosts {

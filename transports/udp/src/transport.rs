@@ -4,7 +4,7 @@ use crate::address::{self, Card, Entry};
 use crate::inbox::Inbox;
 use crate::interfaces;
 use crate::links::Links;
-use crate::options::{MAX_DATAGRAM, MIN_DATAGRAM, Options};
+use crate::options::{MAX_DATAGRAM, MIN_DATAGRAM, NARROWEST, Options};
 use crate::pairing::{Pair, pairs};
 use crate::rail::{Rail, Sent, WORTH_LENDING};
 use crate::sys::{self, RawAddr};
@@ -70,7 +70,7 @@ impl Udp {
     fn room(&self, rail: &Rail, to: SocketAddr) -> std::io::Result<usize> {
         let usual = if rail.entry.loopback { ON_LOOPBACK } else { ON_NETWORK };
         let wanted = self.options.datagram.unwrap_or(usual);
-        Ok(rail.path_room(to)?.min(wanted).clamp(MIN_DATAGRAM, MAX_DATAGRAM))
+        Ok(rail.path_room(to)?.min(wanted).clamp(NARROWEST, MAX_DATAGRAM))
     }
 
     fn path_event(peer: PeerId, path: usize, way: &Way) -> Event {
@@ -371,7 +371,7 @@ impl Transport for Udp {
                 self.rails[here].connected = true;
             }
             let room = self.room(&self.rails[here], addr);
-            let (down, room) = (room.is_err(), room.unwrap_or(MIN_DATAGRAM));
+            let (down, room) = (room.is_err(), room.unwrap_or(NARROWEST));
             ways.push(Way { rail: here, to: RawAddr::new(addr), addr, room, down });
         }
         for (path, way) in ways.iter().enumerate() {

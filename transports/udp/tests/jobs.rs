@@ -157,6 +157,28 @@ fn a_task_that_died_is_started_anew_and_the_others_go_on_with_it() {
 }
 
 #[test]
+fn a_task_is_started_anew_whatever_its_clock_says() {
+    let Some((shim, folder)) = shifted_clock() else { return skip() };
+    for seconds in ["-1", "-3600", "3600"] {
+        let lives = folder.join(seconds);
+        std::fs::create_dir_all(&lives).expect("a folder");
+        let mut job = Job::new().args(&["-n", "3", "--restart", "1"]).task("reborn aware");
+        for (name, value) in [
+            ("LD_PRELOAD", shim.to_str().expect("plain")),
+            ("CLOCK_SHIFT", seconds),
+            ("CLOCK_LIVES", lives.to_str().expect("plain")),
+        ] {
+            job = job.env(name, value);
+        }
+        let done = job.run().expect(0);
+        assert_eq!(done.lines_with("ok task").len(), 3, "{seconds} s: {done:?}");
+        assert_eq!(done.lines_with("life 1").len(), 1, "{seconds} s: {done:?}");
+        assert_eq!(std::fs::read_dir(&lives).expect("a folder").count(), 3, "the clocks were not looked at");
+    }
+    std::fs::remove_dir_all(folder).expect("ours");
+}
+
+#[test]
 fn a_fence_of_all_fails_everywhere_when_a_task_in_it_is_started_anew() {
     for (tasks, interrupts) in [("2", false), ("3", false), ("5", true)] {
         let mut job = Job::new().args(&["-n", tasks, "--restart", "1"]).task("reborn-fenced");
@@ -379,6 +401,27 @@ fn small_and_large_mtus_are_respected() {
         assert_eq!(done.lines_with("ok task").len(), 2, "MTU {mtu}: {done:?}");
     }
     assert_eq!(net.fragments(), 0, "no packet was cut");
+}
+
+#[test]
+fn a_path_that_drops_what_is_too_large_without_a_word_is_found_out() {
+    for (near, far) in [(9000, 1500), (9000, 1000), (1500, 700)] {
+        let Some(net) = Net::make("bh", 1) else { return skip() };
+        net.mtu_at(0, near);
+        net.mtu_at(1, far);
+        for scenario in ["mix 5", "answer 300", "lend 6"] {
+            let done = Job::across(&net, scenario).run().expect(0);
+            assert_eq!(done.lines_with("ok task").len(), 2, "MTU {near} and {far}, {scenario}: {done:?}");
+        }
+    }
+}
+
+#[test]
+fn a_path_that_is_too_narrow_for_any_data_ends_the_wait() {
+    let Some(net) = Net::make("tn", 1) else { return skip() };
+    net.mtu_at(1, 500);
+    let done = Job::across(&net, "mix 1").run().expect(1);
+    assert!(done.err.contains("is down"), "{done:?}");
 }
 
 #[test]

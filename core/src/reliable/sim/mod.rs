@@ -13,6 +13,8 @@ mod incarnations;
 mod ledger;
 mod network;
 #[cfg(test)]
+mod path_mtu;
+#[cfg(test)]
 mod properties;
 mod random;
 mod spec;
