@@ -171,12 +171,15 @@ pub unsafe extern "C" fn qx_buffer_translate(
     })
 }
 
+/// Tables hold 64-bit words: the library is for machines whose `long` has as many.
+const _: () = assert!(size_of::<c_ulong>() == size_of::<u64>());
+
 /// What a program says of a message's data.
 struct Where {
     size: c_int,
     len: c_long,
     pool_index: c_int,
-    register: *const c_ulong,
+    register: *const u64,
 }
 
 impl Where {
@@ -202,10 +205,10 @@ impl Where {
         // SAFETY: the caller's promise.
         let first = *unsafe { self.register.as_ref() }.ok_or(Error::Null)?;
         node.with_memory(|memory| {
-            let pages = memory.pages_of(first as u64, len);
+            let pages = memory.pages_of(first, len);
             // SAFETY: the caller's promise.
             let table = unsafe { std::slice::from_raw_parts(self.register, pages) };
-            memory.resolve(&table.iter().map(|entry| *entry as u64).collect::<Vec<_>>(), len)
+            memory.resolve(table, len)
         })
     }
 }
@@ -228,20 +231,22 @@ pub unsafe extern "C" fn qx_send_context(
 ) -> c_int {
     call(|| {
         let node = node()?;
-        let place = Where { size, len, pool_index: buffer_pool_index, register: context_reg };
+        let place = Where { size, len, pool_index: buffer_pool_index, register: context_reg.cast() };
         let len = place.len()?;
         let in_registers = size == 0 && buffer_pool_index == -1;
         let packets = len.div_ceil(PACKET_SIZE);
         if !in_registers && place.size != packets as c_int && !(place.size == 0 && len <= SHORT_MAX) {
             return Err(Error::Size);
         }
+        // Commands that name their processes themselves need no receiver.
+        let receiver = if receiver_proc_name.is_null() {
+            None
+        } else {
+            // SAFETY: the caller's promise.
+            Some(unsafe { name(receiver_proc_name) }?)
+        };
         let mut wanted = Assignment {
-            // SAFETY: the caller's promise. Commands that name their processes themselves need no receiver.
-            peer: if receiver_proc_name.is_null() {
-                None
-            } else {
-                Some(unsafe { name(receiver_proc_name) }?)
-            },
+            peer: receiver,
             tag: context_tag,
             doorbell: doorbell_flag != 0,
             len,
@@ -288,7 +293,7 @@ pub unsafe extern "C" fn qx_recv_context(
         // SAFETY: the caller's promise.
         let sender = unsafe { name(sender_proc_name) }?;
         node.names.task(sender)?;
-        let place = Where { size, len, pool_index: buffer_pool_index, register: context_reg };
+        let place = Where { size, len, pool_index: buffer_pool_index, register: context_reg.cast() };
         let len = place.len()?;
         // SAFETY: the caller's promise.
         let segments = unsafe { place.segments(node, len) }?;

@@ -144,7 +144,7 @@ pub(super) unsafe fn xfer(instance: &Instance, command: *const lapi_rmw_t) -> Ou
     // SAFETY: the caller's promise.
     unsafe {
         let previous = c.prev_tgt_val.cast();
-        let change = understood(&instance, c.op, c.tgt, width, c.tgt_var, c.in_val.cast(), previous)?;
+        let change = understood(instance, c.op, c.tgt, width, c.tgt_var, c.in_val.cast(), previous)?;
         instance.context.rmw(RmwArgs { origin, ..change }).map_err(failure::of)
     }
 }

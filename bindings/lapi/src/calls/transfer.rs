@@ -345,7 +345,7 @@ pub(super) unsafe fn xfer_am(instance: &Instance, command: *const lapi_am_t, lig
         cmpl_cntr,
     };
     // SAFETY: the caller's promise.
-    unsafe { send(&instance, message, hint(c.flags)) }
+    unsafe { send(instance, message, hint(c.flags)) }
 }
 
 /// LAPI_PUT_XFER.
@@ -365,7 +365,7 @@ pub(super) unsafe fn xfer_put(instance: &Instance, command: *const lapi_put_t) -
         origin,
     };
     // SAFETY: the caller's promise.
-    unsafe { write(&instance, args, c.cmpl_cntr, hint(c.flags)) }
+    unsafe { write(instance, args, c.cmpl_cntr, hint(c.flags)) }
 }
 
 /// LAPI_GET_XFER.
@@ -385,5 +385,5 @@ pub(super) unsafe fn xfer_get(instance: &Instance, command: *const lapi_get_t) -
         origin,
     };
     // SAFETY: the caller's promise.
-    unsafe { read(&instance, args, hint(c.flags)) }
+    unsafe { read(instance, args, hint(c.flags)) }
 }
