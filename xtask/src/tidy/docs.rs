@@ -53,6 +53,31 @@ pub(super) fn links(file: &File) -> Vec<Finding> {
     findings
 }
 
+/// Where prose ends its lines.
+const COLUMNS: usize = 100;
+
+/// Markdown that people write. Tables, code and lines of a single long word may be wider.
+pub(super) fn columns(file: &File) -> Vec<Finding> {
+    let written = file.path.ends_with(".md") && !GENERATED.iter().any(|g| file.path.starts_with(g));
+    if !written {
+        return Vec::new();
+    }
+    let mut fenced = false;
+    each_line(file)
+        .filter_map(|(line, text)| {
+            let begins = text.trim_start();
+            fenced ^= begins.starts_with("```");
+            let prose = !fenced && !begins.starts_with(['|', '`']) && begins.split_whitespace().count() > 2;
+            let long = text.chars().count();
+            (prose && long > COLUMNS)
+                .then(|| Finding { line, message: format!("{long} columns: prose ends at {COLUMNS}") })
+        })
+        .collect()
+}
+
+/// Pages that programs write.
+const GENERATED: &[&str] = &["docs/bench/", "docs/spec-coverage.md"];
+
 pub(super) fn whitespace(file: &File) -> Vec<Finding> {
     let mut findings: Vec<Finding> = each_line(file)
         .filter(|(_, l)| l.ends_with([' ', '\t']) && !(file.path.ends_with(".md") && l.ends_with("  ")))
@@ -96,6 +121,15 @@ mod tests {
         assert_eq!(links(&page("[a](nowhere-at-all.md)")).len(), 1);
         assert_eq!(links(&page("[a](../Cargo.toml#members) [b](https://example.org/x)")).len(), 0);
         assert_eq!(links(&page("```\n[a](nowhere.md)\n```")).len(), 0);
+    }
+
+    #[test]
+    fn prose_is_held_to_its_columns_and_tables_and_code_are_not() {
+        let long = "word ".repeat(21);
+        let found = |text: String| columns(&page(&text)).len();
+        assert_eq!((found(long.clone()), found(format!("{}end", "word ".repeat(19)))), (1, 0));
+        assert_eq!((found(format!("| {long} |")), found(format!("```\n{long}\n```"))), (0, 0));
+        assert_eq!(found(format!("```\ncode\n```\n{long}")), 1, "behind code");
     }
 
     #[test]

@@ -54,6 +54,7 @@ const RULES: &[Rule] = &[
     },
     Rule { name: "places", what: "no path of somebody's machine", check: docs::places },
     Rule { name: "links", what: "relative links in documentation lead somewhere", check: docs::links },
+    Rule { name: "columns", what: "prose in Markdown ends its lines at 100 columns", check: docs::columns },
     Rule {
         name: "whitespace",
         what: "no tabs in Rust, no trailing blanks, a newline at the end",
