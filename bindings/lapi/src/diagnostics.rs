@@ -1,6 +1,7 @@
 //! Where diagnostics go: standard error, as much of them as MP_LAPI_TRACE_LEVEL or LAPIS_LOG says.
 
 use lapis_core::config::Config;
+use std::io::Write;
 use std::sync::Once;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
@@ -21,7 +22,9 @@ pub(crate) fn install(config: Option<&Config>) {
         let usual = Targets::new().with_default(level);
         let filter = match config.and_then(|c| c.log.get().as_deref()) {
             Some(text) => text.parse().unwrap_or_else(|error| {
-                eprintln!("LAPIS_LOG=`{text}`: {error}; it takes a filter as in info or lapis_core::reliable=trace,warn");
+                say(&format!(
+                    "LAPIS_LOG=`{text}`: {error}; it takes a filter as in info or lapis_core::reliable=trace,warn"
+                ));
                 usual
             }),
             None => usual,
@@ -31,6 +34,11 @@ pub(crate) fn install(config: Option<&Config>) {
         // An error says that there is one already: that is the program's wish.
         let _ = tracing::subscriber::set_global_default(subscriber);
     });
+}
+
+/// Writes one line at once, so that lines of several tasks do not mix.
+pub(crate) fn say(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// The version line.

@@ -92,7 +92,7 @@ fn kind(error: &Error) -> lapi_err_t {
 //= LAPI Guide, Registering an error handler, without a handler the job is terminated
 fn end_job(context: &Context, code: LapiCode, text: &str) -> ! {
     let line = format!("{} ({}): {text}", code.name(), code.value());
-    eprintln!("lapis: task {}: {line}; the job ends", context.task());
+    crate::diagnostics::say(&format!("lapis: task {}: {line}; the job ends", context.task()));
     context.abort(EXIT_STATUS, &line);
     // Not `exit`: exit handlers of the program would run in the middle of the dispatcher.
     // SAFETY: ends the process.

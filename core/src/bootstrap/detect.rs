@@ -239,8 +239,8 @@ mod tests {
             &["MP_CHILD", "4", "0 to 3"],
         );
         names(&fails([("MP_CHILD", "-1"), ("MP_PROCS", "4")]), &["MP_CHILD", "-1", "0 to 65535"]);
-        names(&fails([("MP_CHILD", "0"), ("MP_PROCS", "0")]), &["MP_PROCS", "\"0\"", "1 to 65536"]);
-        names(&fails([("MP_CHILD", "0"), ("MP_PROCS", "many")]), &["MP_PROCS", "many", "1 to 65536"]);
+        names(&fails([("MP_CHILD", "0"), ("MP_PROCS", "0")]), &["MP_PROCS", "\"0\"", "1 to 16384"]);
+        names(&fails([("MP_CHILD", "0"), ("MP_PROCS", "many")]), &["MP_PROCS", "many", "1 to 16384"]);
         names(&fails([("MP_PROCS", "4")]), &["MP_PROCS=4", "MP_CHILD", "lapirun"]);
         names(&fails([("MP_CHILD", "1")]), &["MP_CHILD=1", "MP_PROCS"]);
         names(&fails([("MP_CHILD", "1"), ("MP_PROCS", "2")]), &["MP_PARTITION", "lapirun"]);

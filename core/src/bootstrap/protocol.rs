@@ -33,8 +33,8 @@ pub(crate) const MAX_FRAME: usize = 64 << 20;
 pub const MAX_KEY: usize = 255;
 /// Longest value, in bytes.
 pub const MAX_VALUE: usize = 64 << 10;
-/// Most tasks in a job.
-pub const MAX_TASKS: u32 = 1 << 16;
+/// Most tasks in a job: MAX_TASKS of LAPI Guide, appendix F.
+pub const MAX_TASKS: u32 = 16384;
 /// Longest message text; longer ones are cut.
 pub(crate) const MAX_TEXT: usize = 4096;
 

@@ -31,8 +31,7 @@ pub const DEPRECATED: &[(&str, &str)] =
 const OUR_PREFIXES: [&str; 3] = ["LAPIS_", "LAPI_", "MP_LAPI_"];
 
 const INT_MAX: u64 = i32::MAX as u64;
-/// MAX_TASKS of LAPI Guide, appendix F.
-const MAX_TASKS: u64 = 16384;
+const MAX_TASKS: u64 = crate::bootstrap::MAX_TASKS as u64;
 
 const fn number(unit: Unit, min: u64, max: u64) -> Kind {
     Kind::Number { unit, min, max, raise: false }

@@ -15,6 +15,7 @@ use rustix::process::Resource;
 use crate::bind;
 use crate::guard::Guard;
 use crate::job::{Fault, resolve};
+use crate::output::tell;
 use crate::signals::{self, Signals};
 use crate::spawn::{Local, Outcome, Spawner};
 use crate::wire::{self, Frame, Inbox, Order};
@@ -28,7 +29,7 @@ pub(crate) fn main() -> ExitCode {
             if wire::send(&mut io::stdout(), wire::FAULT, u32::from(code), fault.to_string().as_bytes())
                 .is_err()
             {
-                eprintln!("lapirun agent: {fault}");
+                tell("lapirun agent", &fault.to_string());
             }
             ExitCode::from(code)
         }
@@ -66,7 +67,7 @@ fn serve() -> Result<(), Fault> {
         mask: signals.original,
         files,
         cpus: &cpus,
-        piped: true,
+        piped: [true; 2],
         guard: guard.line(),
     };
     let mut agent = Agent { tasks: Vec::new(), streams: Vec::new(), signals, _guard: guard, inbox };

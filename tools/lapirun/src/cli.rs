@@ -10,6 +10,7 @@ use lapis_core::bootstrap::MAX_TASKS;
 
 use crate::hosts;
 use crate::job::{Binding, Fault, JobSpec, variable};
+use crate::output::tell;
 
 const AFTER: &str = "\
 Environment of the tasks: LAPIS_KVS, LAPIS_JOB_ID, LAPIS_JOB_SECRET, LAPIS_TASK and LAPIS_TASKS describe the job; MP_CHILD, \
@@ -29,7 +30,7 @@ Signals INT, TERM, HUP, QUIT, USR1 and USR2 go to all tasks and what they have s
 #[command(name = "lapirun", version, after_help = AFTER, disable_help_subcommand = true)]
 struct Cli {
     /// Number of tasks; with hosts, as many as they take unless given.
-    #[arg(short = 'n', long = "tasks", value_name = "N", required_unless_present_any = ["hosts", "hostfile", "agent"], value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_TASKS)))]
+    #[arg(short = 'n', long = "tasks", value_name = "N", required_unless_present_any = ["hosts", "hostfile", "agent"], value_parser = number_of_tasks)]
     tasks: Option<u32>,
 
     /// Sets a variable for the tasks, or names one that must be set and passed on.
@@ -90,13 +91,15 @@ struct Cli {
     agent: bool,
 
     /// The program and its arguments.
-    #[arg(
-        required_unless_present = "agent",
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM [ARGS]"
-    )]
+    #[arg(required_unless_present = "agent", trailing_var_arg = true, value_name = "PROGRAM [ARGS]")]
     program: Vec<OsString>,
+}
+
+fn number_of_tasks(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(n) if (1..=MAX_TASKS).contains(&n) => Ok(n),
+        _ => Err(format!("an integer from 1 to {MAX_TASKS} (MAX_TASKS) is expected")),
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -125,7 +128,7 @@ fn spec(cli: Cli) -> Result<JobSpec, Fault> {
     let offered = u32::try_from(hosts::places(&hosts)).unwrap_or(u32::MAX);
     let tasks = cli.tasks.unwrap_or(offered);
     if tasks > MAX_TASKS {
-        let reason = format!("they take {tasks} tasks, a job has at most {MAX_TASKS}");
+        let reason = format!("they take {tasks} tasks, a job has at most {MAX_TASKS} (MAX_TASKS)");
         return Err(Fault::Hosts { text: cli.hosts.unwrap_or_default(), reason });
     }
     Ok(JobSpec {
@@ -153,7 +156,7 @@ pub(crate) fn finish(command: &str, result: Result<u8, Fault>) -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(fault) => {
-            eprintln!("{command}: {fault}");
+            tell(command, &fault.to_string());
             ExitCode::from(fault.exit_code())
         }
     }
@@ -178,14 +181,31 @@ mod tests {
     }
 
     #[test]
+    fn unknown_options_before_the_program_are_named() {
+        for (line, name) in [
+            (&["--bogus", "-n", "2", "true"][..], "--bogus"),
+            (&["-n", "2", "--bogus", "true"], "--bogus"),
+            (&["-n", "2", "--tag", "true"], "--tag"),
+            (&["-n", "2", "-q", "true"], "-q"),
+        ] {
+            let words = ["lapirun"].iter().chain(line);
+            let error = Cli::try_parse_from(words).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains(&format!("'{name}'")), "{error}");
+        }
+        let cli = Cli::try_parse_from(["lapirun", "-n", "2", "--", "--odd", "-x"]).unwrap();
+        assert_eq!(cli.program, ["--odd", "-x"]);
+    }
+
+    #[test]
     fn wrong_numbers_are_refused_with_the_range() {
-        for wrong in ["0", "-1", "65537", "99999999999999999999", "two", ""] {
+        for wrong in ["0", "-1", "16385", "20000", "99999999999999999999", "two", ""] {
             let arg = format!("-n={wrong}");
             let error = Cli::try_parse_from(["lapirun", &arg, "prog"]).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{wrong}");
         }
         let error = Cli::try_parse_from(["lapirun", "-n", "0", "prog"]).unwrap_err().to_string();
-        assert!(error.contains("1..=65536"), "{error}");
+        assert!(error.contains("from 1 to 16384 (MAX_TASKS)"), "{error}");
         assert!(Cli::try_parse_from(["lapirun", "prog"]).is_err());
         assert!(Cli::try_parse_from(["lapirun", "-n", "2"]).is_err());
         assert!(Cli::try_parse_from(["lapirun", "-n", "2", "--timeout", "-3", "x"]).is_err());

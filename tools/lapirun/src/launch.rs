@@ -15,7 +15,8 @@ use crate::bind;
 use crate::guard::Guard;
 use crate::hosts;
 use crate::job::{Binding, Fault, JobSpec, resolve};
-use crate::running::{Born, Running, say};
+use crate::output::Outlets;
+use crate::running::{Born, Running};
 use crate::signals::Signals;
 use crate::spawn::Spawner;
 use crate::wire::Order;
@@ -29,7 +30,7 @@ pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
     let placed = hosts::place(&spec.hosts, if spec.hosts.is_empty() { 0 } else { spec.tasks })?;
     // Without hosts the program is looked for before anything is started; other machines look for themselves.
     let program = if placed.is_empty() { Some(resolve(&spec.program)?) } else { None };
-    let files = raise_descriptor_limit(spec)?;
+    let (files, piped) = raise_descriptor_limit(spec)?;
     // The guard is forked while there is one thread, and after the signals are taken, so that it has them blocked.
     let signals = Signals::take().map_err(system("taking over the signals"))?;
     let guard = Guard::start().map_err(system("starting the guard process"))?;
@@ -44,16 +45,18 @@ pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
     let mut config = ServerConfig::new(spec.tasks, secret);
     config.job_id.clone_from(&job.id);
     config.linger = LINGER;
+    let outlets = Outlets::start(&wake).map_err(system("starting the threads that write"))?;
     let bell = Arc::clone(&wake);
     let server = Server::start(listener, config, move |event| {
-        if matches!(event, ServerEvent::Aborted { .. }) && news.send(event).is_ok() {
+        let urgent = matches!(event, ServerEvent::Aborted { .. });
+        if news.send(event).is_ok() && urgent {
             let _ = rustix::io::write(&*bell, &1u64.to_ne_bytes());
         }
     })
     .map_err(system("starting the key-value server"))?;
 
     let env = variables_of(spec, &job, &address, &secret);
-    let mut running = Running::new(spec, server, signals, guard, events, wake);
+    let mut running = Running::new(spec, server, signals, guard, events, wake, outlets);
     let code = match program {
         Some(program) => {
             let here: Vec<u32> = (0..spec.tasks).collect();
@@ -61,7 +64,8 @@ pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
                 Binding::None => Vec::new(),
                 Binding::Core => bind::assign(spec.tasks).unwrap_or_else(|cores| {
                     let need = spec.tasks;
-                    say(spec, &format!("--bind core needs {need} cores and {cores} are usable: not binding"));
+                    running
+                        .say(&format!("--bind core needs {need} cores and {cores} are usable: not binding"));
                     Vec::new()
                 }),
             };
@@ -74,7 +78,7 @@ pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
                 mask: running.original_mask(),
                 files,
                 cpus: &cpus,
-                piped: spec.tag_output,
+                piped,
                 guard: running.guard_line(),
             };
             start_here(spec, &spawner, &mut running)?;
@@ -88,7 +92,7 @@ pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
             for (host, tasks) in &placed {
                 running.add_remote(agents.start(host, tasks, tasks, 0)?);
             }
-            say_started(spec);
+            say_started(&running, spec);
             running.until_the_end(&|task, before| {
                 let place = placed.iter().find(|(_, tasks)| tasks.contains(&task));
                 let (host, here) = place.expect("every task has a place");
@@ -113,13 +117,13 @@ fn start_here(spec: &JobSpec, spawner: &Spawner<'_>, running: &mut Running<'_>) 
         }
         running.add_local(task, local);
     }
-    say_started(spec);
+    say_started(running, spec);
     Ok(())
 }
 
-fn say_started(spec: &JobSpec) {
+fn say_started(running: &Running<'_>, spec: &JobSpec) {
     if spec.verbose {
-        say(spec, &format!("started {} tasks of {:?}", spec.tasks, spec.program));
+        running.say(&format!("started {} tasks of {:?}", spec.tasks, spec.program));
     }
 }
 
@@ -236,20 +240,29 @@ impl JobName {
     }
 }
 
-/// Lets the launcher open as much as the system allows; the tasks get the limit that the user has.
-fn raise_descriptor_limit(spec: &JobSpec) -> Result<Rlimit, Fault> {
+/// Lets the launcher open as much as the system allows; the tasks get the limit that the user has. Says as well which of the
+/// tasks' standard output and standard error the launcher reads.
+fn raise_descriptor_limit(spec: &JobSpec) -> Result<(Rlimit, [bool; 2]), Fault> {
     let given = rustix::process::getrlimit(Resource::Nofile);
     let mut raised = given;
     raised.current = given.maximum;
     let _ = rustix::process::setrlimit(Resource::Nofile, raised);
     let limit = rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    // A connection each, two streams each if tagged, two pipes per host; beside them the launcher's own and a few strangers.
-    let each = if spec.tag_output && spec.hosts.is_empty() { 3 } else { 1 };
-    let need = u64::from(spec.tasks) * each + 2 * spec.hosts.len() as u64 + 24;
+    // A connection each, two pipes per host; beside them the launcher's own and a few strangers.
+    let streams = if spec.hosts.is_empty() { 2 * u64::from(spec.tasks) } else { 0 };
+    let need = u64::from(spec.tasks) + 2 * spec.hosts.len() as u64 + 24;
+    if spec.tag_output {
+        return match need + streams {
+            need if need > limit => Err(Fault::Descriptors { tasks: spec.tasks, need, limit }),
+            _ => Ok((given, [true; 2])),
+        };
+    }
     if need > limit {
         return Err(Fault::Descriptors { tasks: spec.tasks, need, limit });
     }
-    Ok(given)
+    // Lines of several tasks stay whole when the launcher joins them. At a terminal tasks write line by line, if it is theirs.
+    let wanted = spec.tasks > 1 && need + streams <= limit;
+    Ok((given, [io::stdout().is_terminal(), io::stderr().is_terminal()].map(|terminal| wanted && !terminal)))
 }
 
 /// Copies the terminal's input to task 0 until one of them ends.

@@ -18,6 +18,7 @@ pub mod poe;
 
 mod agent;
 mod bind;
+mod causes;
 mod guard;
 mod hosts;
 mod job;

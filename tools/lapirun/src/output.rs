@@ -1,55 +1,191 @@
-//! Output of tasks with their number before each line.
+//! What the launcher writes: the output of tasks, whole lines of it, and its own lines.
+//!
+//! Threads do the writing. Whoever reads may stop doing so for as long as he likes: signals, time-outs and the ends of tasks are
+//! heard all the same. What waits to be written is bounded, as a pipe's content is: a full outlet's tasks are not read.
 
-use std::os::fd::OwnedFd;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 /// Longest line held back while its end is missing.
 const LONGEST: usize = 1 << 20;
+/// An outlet with so many bytes waiting takes no more from tasks.
+const FULL: usize = 1 << 20;
+
+/// Writes a line to standard error at once, by one call: lines of several processes don't mix.
+pub(crate) fn tell(command: &str, text: &str) {
+    write_all(rustix::stdio::stderr(), format!("{command}: {text}\n").as_bytes());
+}
+
+/// Standard output and standard error, as the tasks' lines and the launcher's own reach them.
+#[derive(Clone)]
+pub(crate) struct Outlets {
+    out: Arc<Outlet>,
+    error: Arc<Outlet>,
+}
+
+impl Outlets {
+    /// Starts the writing threads; `bell` is rung when there is room again, and when all is written.
+    pub(crate) fn start(bell: &Arc<OwnedFd>) -> io::Result<Self> {
+        let out = Outlet::start(rustix::stdio::stdout(), bell)?;
+        // Two writers to one pipe would mix their lines.
+        let error =
+            if same_file() { Arc::clone(&out) } else { Outlet::start(rustix::stdio::stderr(), bell)? };
+        Ok(Self { out, error })
+    }
+
+    /// One line to the user.
+    pub(crate) fn say(&self, command: &str, text: &str) {
+        self.error.push(format!("{command}: {text}\n").into_bytes());
+    }
+
+    /// Whether the tasks' output or error output may be read.
+    pub(crate) fn has_room(&self, error: bool) -> bool {
+        let queue = self.of(error).queue();
+        queue.bytes < FULL || queue.broken
+    }
+
+    /// Whether everything has been written.
+    pub(crate) fn idle(&self) -> bool {
+        [&self.out, &self.error].iter().all(|outlet| {
+            let queue = outlet.queue();
+            queue.bytes == 0 || queue.broken
+        })
+    }
+
+    /// Gives up what nobody reads.
+    pub(crate) fn close(&self) {
+        for outlet in [&self.out, &self.error] {
+            outlet.queue().broken = true;
+        }
+    }
+
+    fn of(&self, error: bool) -> &Outlet {
+        if error { &self.error } else { &self.out }
+    }
+}
+
+fn same_file() -> bool {
+    let identity = |fd| rustix::fs::fstat(fd).ok().map(|s| (s.st_dev, s.st_ino));
+    let (out, error) = (identity(rustix::stdio::stdout()), identity(rustix::stdio::stderr()));
+    out.is_some() && out == error
+}
+
+/// One of the two descriptors, with what is still to be written to it.
+struct Outlet {
+    queue: Mutex<Queue>,
+    filled: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    chunks: VecDeque<Vec<u8>>,
+    /// In `chunks` and in the hands of the thread.
+    bytes: usize,
+    /// Nobody reads any more.
+    broken: bool,
+}
+
+impl Outlet {
+    fn start(to: BorrowedFd<'static>, bell: &Arc<OwnedFd>) -> io::Result<Arc<Self>> {
+        let outlet = Arc::new(Self { queue: Mutex::default(), filled: Condvar::new() });
+        let (mine, bell) = (Arc::clone(&outlet), Arc::clone(bell));
+        // Never joined: it may be in a write that nobody ends.
+        std::thread::Builder::new().name("lapirun-output".into()).spawn(move || mine.write(to, &bell))?;
+        Ok(outlet)
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes bytes; `false` when nobody reads them.
+    fn push(&self, bytes: Vec<u8>) -> bool {
+        let mut queue = self.queue();
+        if !queue.broken && !bytes.is_empty() {
+            queue.bytes += bytes.len();
+            queue.chunks.push_back(bytes);
+            self.filled.notify_one();
+        }
+        !queue.broken
+    }
+
+    fn write(&self, to: BorrowedFd<'_>, bell: &OwnedFd) {
+        loop {
+            let mut queue = self.queue();
+            while queue.chunks.is_empty() {
+                queue = self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            }
+            let chunk = queue.chunks.pop_front().unwrap_or_default();
+            drop(queue);
+            let broken = !write_all(to, &chunk);
+            let mut queue = self.queue();
+            let was_full = queue.bytes >= FULL;
+            queue.bytes -= chunk.len();
+            queue.broken |= broken;
+            if queue.bytes == 0 || queue.broken || (was_full && queue.bytes < FULL) {
+                let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+            }
+        }
+    }
+}
+
+fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> bool {
+    while !bytes.is_empty() {
+        match rustix::io::write(to, bytes) {
+            Ok(n) => bytes = &bytes[n..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::AGAIN) => {
+                let _ = rustix::event::poll(&mut [PollFd::new(&to, PollFlags::OUT)], None);
+            }
+            Err(_) => return false,
+        }
+    }
+    true
+}
 
 /// Where one stream of one task goes.
 pub(crate) struct Sink {
+    outlets: Outlets,
     /// Whether that is standard error.
-    error: bool,
-    /// Absent: the bytes go on as they are.
-    lines: Option<Lines>,
+    pub(crate) error: bool,
+    lines: Lines,
 }
 
 impl Sink {
-    pub(crate) fn new(task: u32, error: bool, tagged: bool) -> Self {
-        Self { error, lines: tagged.then(|| Lines::new(format!("[{task}] "))) }
+    pub(crate) fn new(outlets: &Outlets, task: u32, error: bool, tagged: bool) -> Self {
+        let prefix = tagged.then(|| format!("[{task}] "));
+        Self { outlets: outlets.clone(), error, lines: Lines::new(prefix) }
     }
 
     /// Passes bytes on; `false` when nobody reads them.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
-        let Some(lines) = &mut self.lines else {
-            return write(self.error, bytes);
-        };
         let mut out = Vec::new();
-        lines.push(bytes, &mut out);
-        write(self.error, &out)
+        self.lines.push(bytes, &mut out);
+        self.outlets.of(self.error).push(out)
     }
 
-    /// Ends a line that has no end of its own.
+    /// Passes on a line that has no end of its own.
     pub(crate) fn finish(&mut self) {
         let mut out = Vec::new();
-        if let Some(lines) = &mut self.lines {
-            lines.finish(&mut out);
-        }
-        write(self.error, &out);
+        self.lines.finish(&mut out);
+        self.outlets.of(self.error).push(out);
     }
 }
 
 /// One stream of one task on this machine.
 pub(crate) struct Stream {
     pub(crate) from: OwnedFd,
-    sink: Sink,
+    pub(crate) sink: Sink,
 }
 
 impl Stream {
-    pub(crate) fn new(task: u32, from: OwnedFd, error: bool) -> Self {
+    pub(crate) fn new(from: OwnedFd, sink: Sink) -> Self {
         let _ = rustix::io::ioctl_fionbio(&from, true);
-        Self { from, sink: Sink::new(task, error, true) }
+        Self { from, sink }
     }
 
     /// Passes on what can be read now; `false` when the stream is over.
@@ -92,50 +228,40 @@ impl Stream {
     }
 }
 
-fn write(error: bool, mut bytes: &[u8]) -> bool {
-    let to = if error { rustix::stdio::stderr() } else { rustix::stdio::stdout() };
-    while !bytes.is_empty() {
-        match rustix::io::write(to, bytes) {
-            Ok(n) => bytes = &bytes[n..],
-            Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::AGAIN) => {
-                let _ = rustix::event::poll(&mut [PollFd::new(&to, PollFlags::OUT)], None);
-            }
-            Err(_) => return false,
-        }
-    }
-    true
-}
-
-/// Cuts a byte stream into lines and prefixes them.
+/// Cuts a byte stream into lines, and begins them with the task's number if asked to. Without that the bytes stay what they were.
 struct Lines {
-    prefix: Vec<u8>,
+    prefix: Option<String>,
     held: Vec<u8>,
 }
 
 impl Lines {
-    fn new(prefix: String) -> Self {
-        Self { prefix: prefix.into_bytes(), held: Vec::new() }
+    fn new(prefix: Option<String>) -> Self {
+        Self { prefix, held: Vec::new() }
     }
 
     fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         for piece in bytes.split_inclusive(|&b| b == b'\n') {
             self.held.extend_from_slice(piece);
             if piece.ends_with(b"\n") {
-                out.extend_from_slice(&self.prefix);
-                out.append(&mut self.held);
+                self.pass(out);
             } else if self.held.len() >= LONGEST {
                 self.finish(out);
             }
         }
     }
 
-    /// Ends the line that is held back.
+    fn pass(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.prefix.as_deref().unwrap_or_default().as_bytes());
+        out.append(&mut self.held);
+    }
+
+    /// Passes on the line that is held back.
     fn finish(&mut self, out: &mut Vec<u8>) {
         if !self.held.is_empty() {
-            out.extend_from_slice(&self.prefix);
-            out.append(&mut self.held);
-            out.push(b'\n');
+            self.pass(out);
+            if self.prefix.is_some() {
+                out.push(b'\n');
+            }
         }
     }
 }
@@ -144,8 +270,8 @@ impl Lines {
 mod tests {
     use super::*;
 
-    fn cut(pieces: &[&str]) -> String {
-        let mut lines = Lines::new("[7] ".into());
+    fn cut(prefix: Option<&str>, pieces: &[&str]) -> String {
+        let mut lines = Lines::new(prefix.map(str::to_owned));
         let mut out = Vec::new();
         pieces.iter().for_each(|p| lines.push(p.as_bytes(), &mut out));
         lines.finish(&mut out);
@@ -154,14 +280,24 @@ mod tests {
 
     #[test]
     fn lines_are_whole_whatever_the_pieces() {
-        assert_eq!(cut(&["a\nb\n"]), "[7] a\n[7] b\n");
-        assert_eq!(cut(&["a", "", "b", "\n\n", "c"]), "[7] ab\n[7] \n[7] c\n");
-        assert_eq!(cut(&[]), "");
+        let tag = Some("[7] ");
+        assert_eq!(cut(tag, &["a\nb\n"]), "[7] a\n[7] b\n");
+        assert_eq!(cut(tag, &["a", "", "b", "\n\n", "c"]), "[7] ab\n[7] \n[7] c\n");
+        assert_eq!(cut(tag, &[]), "");
+    }
+
+    #[test]
+    fn without_a_number_no_byte_is_added() {
+        assert_eq!(cut(None, &["a", "b\n\n", "c"]), "ab\n\nc");
+        let mut lines = Lines::new(None);
+        let mut out = Vec::new();
+        lines.push(b"half", &mut out);
+        assert!(out.is_empty(), "half a line is held back");
     }
 
     #[test]
     fn a_line_without_end_is_cut_not_kept() {
-        let mut lines = Lines::new("x".into());
+        let mut lines = Lines::new(Some("x".into()));
         let mut out = Vec::new();
         for _ in 0..64 {
             lines.push(&[b'.'; 32 << 10], &mut out);

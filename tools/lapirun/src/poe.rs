@@ -12,6 +12,7 @@ use lapis_core::bootstrap::MAX_TASKS;
 
 use crate::cli::finish;
 use crate::job::{Binding, JobSpec};
+use crate::output::tell;
 
 const USAGE: &str = "\
 Usage: poe PROGRAM [ARGS] [OPTIONS]
@@ -99,7 +100,7 @@ pub fn main() -> ExitCode {
     match translate(words, &|name| std::env::var(name).ok()) {
         Ok(spec) => finish("poe", crate::run(&spec)),
         Err(error) => {
-            eprintln!("poe: {error}");
+            tell("poe", &error.to_string());
             ExitCode::from(2)
         }
     }
@@ -260,7 +261,7 @@ mod tests {
             ("-procs 4", vec!["program is missing"]),
             ("-frobnicate prog", vec!["-frobnicate", "--help"]),
             ("prog -procs", vec!["-procs", "value"]),
-            ("prog -procs 0", vec!["-procs", "\"0\"", "1 to 65536"]),
+            ("prog -procs 0", vec!["-procs", "\"0\"", "1 to 16384"]),
             ("prog -procs many", vec!["-procs", "many"]),
             ("prog -labelio maybe", vec!["-labelio", "maybe", "yes or no"]),
             ("prog -hostfile hosts", vec!["-hostfile", "this machine"]),

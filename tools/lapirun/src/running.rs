@@ -1,7 +1,8 @@
 //! A running job: waits, passes on, ends.
 
+mod parting;
+
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -11,9 +12,10 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::agent::{News, Remote};
+use crate::causes::{Abort, Cause, Causes};
 use crate::guard::Guard;
 use crate::job::{Fault, JobSpec};
-use crate::output::{Sink, Stream};
+use crate::output::{Outlets, Sink, Stream};
 use crate::signals::{self, Signals};
 use crate::spawn::{Local, Outcome};
 
@@ -21,11 +23,6 @@ use crate::spawn::{Local, Outcome};
 const TIMED_OUT: u8 = 124;
 /// How long a killed task on another machine may take to be reported before its host is given up.
 const LAST_WORD: Duration = Duration::from_secs(10);
-
-/// One line to the user.
-pub(crate) fn say(spec: &JobSpec, text: &str) {
-    let _ = writeln!(io::stderr(), "{}: {text}", spec.command);
-}
 
 /// A task that was started anew.
 pub(crate) enum Born {
@@ -58,6 +55,9 @@ pub(crate) struct Running<'a> {
     streams: Vec<Stream>,
     remotes: Vec<Remote>,
     sinks: BTreeMap<(u32, bool), Sink>,
+    outlets: Outlets,
+    /// What has gone wrong and is not judged yet.
+    causes: Causes,
     /// The launcher's exit code, once something has gone wrong.
     verdict: Option<u8>,
     /// The exit code of the first task that failed while the others went on.
@@ -82,6 +82,7 @@ impl<'a> Running<'a> {
         guard: Guard,
         events: mpsc::Receiver<ServerEvent>,
         wake: Arc<OwnedFd>,
+        outlets: Outlets,
     ) -> Self {
         Self {
             spec,
@@ -94,6 +95,8 @@ impl<'a> Running<'a> {
             streams: Vec::new(),
             remotes: Vec::new(),
             sinks: BTreeMap::new(),
+            outlets,
+            causes: Causes::default(),
             verdict: None,
             failed: None,
             restarts: spec.restarts,
@@ -115,10 +118,16 @@ impl<'a> Running<'a> {
         self.guard.line()
     }
 
+    /// One line to the user.
+    pub(crate) fn say(&self, text: &str) {
+        self.outlets.say(self.spec.command, text);
+    }
+
     /// Takes charge of a task on this machine.
     pub(crate) fn add_local(&mut self, task: u32, mut local: Local) {
         for (from, error) in local.take_output() {
-            self.streams.push(Stream::new(task, from, error));
+            let sink = Sink::new(&self.outlets, task, error, self.spec.tag_output);
+            self.streams.push(Stream::new(from, sink));
         }
         let shown = format!("process {}", local.pid.as_raw_nonzero());
         let before = self.tasks.get(&task).map_or(0, |former| former.before + 1);
@@ -137,31 +146,48 @@ impl<'a> Running<'a> {
 
     /// Runs until every task has ended; the result is the launcher's exit code.
     pub(crate) fn until_the_end(mut self, again: &Again<'_>) -> u8 {
-        while self.tasks.values().any(|t| t.outcome.is_none()) {
+        while !self.all_ended() {
             self.wait();
-            self.hear_aborts();
+            self.hear_server();
             for signal in self.signals.read() {
                 self.obey(signal);
             }
+            let ended = self.look();
+            self.record(&ended);
+            self.judge();
+            self.start_anew(again);
+            self.keep_time();
+        }
+        self.judge();
+        self.part();
+        self.verdict.or(self.failed).unwrap_or(0)
+    }
+
+    /// The tasks of this machine that have ended since the last look.
+    fn look(&self) -> Vec<(u32, Outcome)> {
+        let mut ended: Vec<(u32, Outcome)> = Vec::new();
+        loop {
+            let before = ended.len();
             // Looking costs one system call per task; a lost SIGCHLD would cost the job.
-            let mut ended = Vec::new();
             for (number, task) in &self.tasks {
                 if task.outcome.is_none()
+                    && !ended.iter().any(|(n, _)| n == number)
                     && let Some(outcome) = task.local.as_ref().and_then(Local::outcome)
                 {
                     ended.push((*number, outcome));
                 }
             }
-            self.record(&ended);
-            self.start_anew(again);
-            self.keep_time();
+            // A task may have ended behind the look, and one ahead of it because of that: both are to be seen together.
+            if ended.len() == before {
+                return ended;
+            }
         }
-        self.verdict.or(self.failed).unwrap_or(0)
     }
 
     /// Sleeps until a signal, an abort, output or a deadline; deals with output and agents.
     fn wait(&mut self) {
-        let next = self.kill_at.into_iter().chain(self.deadline).chain(self.leave_at).min();
+        let due = self.causes.due(Instant::now());
+        let next = self.kill_at.into_iter().chain(self.deadline).chain(self.leave_at).chain(due).min();
         let timeout = next.map(|at| {
             let left = at.saturating_duration_since(Instant::now()).as_millis() as i64 + 1;
             Timespec { tv_sec: left / 1000, tv_nsec: left % 1000 * 1_000_000 }
@@ -169,8 +195,15 @@ impl<'a> Running<'a> {
         let borrowed = PollFd::from_borrowed_fd;
         let mut fds =
             vec![borrowed(self.signals.as_fd(), PollFlags::IN), borrowed(self.wake.as_fd(), PollFlags::IN)];
-        fds.extend(self.streams.iter().map(|s| borrowed(s.from.as_fd(), PollFlags::IN)));
-        fds.extend(self.remotes.iter().map(|r| borrowed(r.as_fd(), PollFlags::IN)));
+        // Who writes faster than the launcher's reader reads has to wait, as at a pipe of his own. Not so at the job's end:
+        // an agent that can't get rid of output is deaf.
+        let room = [false, true].map(|error| self.outlets.has_room(error));
+        let ending = self.verdict.is_some() || self.interrupts > 0;
+        let read = |may: bool| if may { PollFlags::IN } else { PollFlags::empty() };
+        // A descriptor of which nothing is asked still tells of its other end's, again and again.
+        let unless_full = |fd, may: bool| borrowed(if may { fd } else { self.wake.as_fd() }, read(may));
+        fds.extend(self.streams.iter().map(|s| unless_full(s.from.as_fd(), room[usize::from(s.sink.error)])));
+        fds.extend(self.remotes.iter().map(|r| unless_full(r.as_fd(), ending || room == [true; 2])));
         // Interrupted or failed: the loop looks at everything anyway.
         let _ = rustix::event::poll(&mut fds, timeout.as_ref());
         let mut ready = fds[2..].iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>().into_iter();
@@ -195,10 +228,10 @@ impl<'a> Running<'a> {
                     }
                 }
                 News::Output { task, error, bytes } => {
-                    let tagged = self.spec.tag_output;
+                    let (outlets, tagged) = (&self.outlets, self.spec.tag_output);
                     self.sinks
                         .entry((task, error))
-                        .or_insert_with(|| Sink::new(task, error, tagged))
+                        .or_insert_with(|| Sink::new(outlets, task, error, tagged))
                         .push(&bytes);
                 }
                 News::Exited { task, outcome } => ended.push((task, outcome)),
@@ -222,17 +255,51 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn hear_aborts(&mut self) {
+    fn hear_server(&mut self) {
         let mut counter = [0u8; 8];
         let _ = rustix::io::read(&*self.wake, &mut counter);
         while let Ok(event) = self.events.try_recv() {
-            if let ServerEvent::Aborted { task, code, message } = event {
-                // A code of 0 would hide the abort from whoever started the job.
-                let code = (code as u8).max(1);
-                let message: String = message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-                self.give_up(code, &format!("task {task} aborted the job with code {code}: {message}"));
+            match event {
+                ServerEvent::Connected { task, .. } => self.causes.connected(task),
+                ServerEvent::Lost { task } => self.causes.lost(task),
+                ServerEvent::Aborted { task, code, message } if self.verdict.is_none() => {
+                    self.causes.aborted(Abort { task, code, message }, Instant::now());
+                }
+                _ => {}
             }
         }
+    }
+
+    /// Ends the job for what went wrong first, once that is known.
+    fn judge(&mut self) {
+        let now = if self.all_ended() { Instant::now() + Duration::from_secs(3600) } else { Instant::now() };
+        let runs = |task| self.tasks.get(&task).is_some_and(|t| t.outcome.is_none());
+        match self.causes.judge(now, runs) {
+            Some(Cause::Failed(task, outcome)) => {
+                let line = self.describe(task, outcome);
+                self.give_up(outcome.exit_code(), &line);
+            }
+            Some(Cause::Aborted(Abort { task, code, message })) => {
+                // A code of 0 would hide the abort from whoever started the job.
+                let ends_with = self.failed.unwrap_or((code as u8).max(1));
+                let message: String = message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+                self.give_up(ends_with, &format!("task {task} aborted the job with code {code}: {message}"));
+            }
+            None => {}
+        }
+    }
+
+    /// A failed task, and what becomes of the others.
+    fn describe(&self, task: u32, outcome: Outcome) -> String {
+        let others = self.tasks.values().filter(|t| t.outcome.is_none()).count();
+        let rest = match others {
+            n if n > 0 && self.spec.keep_going => "; the others go on".to_owned(),
+            0 => String::new(),
+            1 => "; ending the other task".to_owned(),
+            n => format!("; ending the other {n} tasks"),
+        };
+        let shown = self.tasks.get(&task).map_or("", |t| t.shown.as_str());
+        format!("task {task} ({shown}) {outcome}{rest}")
     }
 
     fn obey(&mut self, signal: i32) {
@@ -290,7 +357,7 @@ impl<'a> Running<'a> {
         self.reborn.push(number);
         let shown = self.tasks.get(&number).map_or("", |t| t.shown.as_str());
         let left = self.restarts;
-        say(self.spec, &format!("task {number} ({shown}) {outcome}; starting it anew ({left} more times)"));
+        self.say(&format!("task {number} ({shown}) {outcome}; starting it anew ({left} more times)"));
         true
     }
 
@@ -304,24 +371,15 @@ impl<'a> Running<'a> {
             }
             self.server.task_exited(*number, &outcome.to_string());
         }
-        // Several at once: a signal is rather the cause, an exit code rather the consequence.
-        let failed = ended.iter().filter(|(_, outcome)| outcome.failed());
-        if let Some((number, outcome)) = failed.min_by_key(|(_, o)| matches!(o, Outcome::Exited(_))) {
-            let others = self.tasks.values().filter(|t| t.outcome.is_none()).count();
-            let rest = match others {
-                n if n > 0 && self.spec.keep_going => "; the others go on".to_owned(),
-                0 => String::new(),
-                1 => "; ending the other task".to_owned(),
-                n => format!("; ending the other {n} tasks"),
-            };
-            let shown = self.tasks.get(number).map_or("", |t| t.shown.as_str());
-            let line = format!("task {number} ({shown}) {outcome}{rest}");
+        for &(number, outcome) in ended.iter().filter(|(_, outcome)| outcome.failed()) {
+            if self.verdict.is_some() {
+                return;
+            }
             if !self.spec.keep_going {
-                return self.give_up(outcome.exit_code(), &line);
+                self.causes.failed(number, outcome, Instant::now());
+                continue;
             }
-            if self.verdict.is_none() {
-                say(self.spec, &line);
-            }
+            self.say(&self.describe(number, outcome));
             self.failed.get_or_insert(outcome.exit_code());
         }
     }
@@ -350,10 +408,11 @@ impl<'a> Running<'a> {
             self.leave_at = None;
             while let Some(remote) = self.remotes.pop() {
                 let silent = remote.left();
-                say(
-                    self.spec,
-                    &format!("host {} does not answer; leaving {} tasks to it", remote.host, silent.len()),
-                );
+                self.say(&format!(
+                    "host {} does not answer; leaving {} tasks to it",
+                    remote.host,
+                    silent.len()
+                ));
                 let outcome = Outcome::Killed { signal: libc::SIGKILL, dumped: false };
                 self.record(&silent.iter().map(|&t| (t, outcome)).collect::<Vec<_>>());
                 remote.finish();
@@ -367,7 +426,7 @@ impl<'a> Running<'a> {
             return;
         }
         self.verdict = Some(code);
-        say(self.spec, why);
+        self.say(why);
         self.send(libc::SIGTERM);
         // A stopped task could not react.
         self.send(libc::SIGCONT);
@@ -385,39 +444,14 @@ impl<'a> Running<'a> {
             remote.signal(signal);
         }
     }
-}
 
-impl Drop for Running<'_> {
-    /// Leaves nothing behind: neither tasks nor what they started, nor unread output.
-    fn drop(&mut self) {
-        for local in self.tasks.values_mut().filter_map(|t| t.local.as_mut()) {
-            local.finish();
-        }
-        for stream in self.streams.drain(..) {
-            stream.drain();
-        }
-        // An agent that has reported all its tasks may still have output on the way.
-        let start = Instant::now();
-        while !self.remotes.is_empty() && start.elapsed() < Duration::from_secs(5) && self.all_ended() {
-            let mut fds: Vec<PollFd<'_>> =
-                self.remotes.iter().map(|r| PollFd::new(r, PollFlags::IN)).collect();
-            let timeout = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-            let _ = rustix::event::poll(&mut fds, Some(&timeout));
-            drop(fds);
-            for at in (0..self.remotes.len()).rev() {
-                self.hear_agent(at);
-            }
-        }
-        for remote in self.remotes.drain(..) {
-            remote.finish();
-        }
-        self.sinks.values_mut().for_each(Sink::finish);
-        // The guard is sent away after this, by its own drop.
+    fn all_ended(&self) -> bool {
+        self.tasks.values().all(|t| t.outcome.is_some())
     }
 }
 
-impl Running<'_> {
-    fn all_ended(&self) -> bool {
-        self.tasks.values().all(|t| t.outcome.is_some())
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.part();
     }
 }

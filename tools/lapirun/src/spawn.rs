@@ -28,8 +28,8 @@ pub(crate) struct Spawner<'a> {
     pub(crate) files: Rlimit,
     /// Processors of each task, in the order of `here`; empty without binding.
     pub(crate) cpus: &'a [CpuSet],
-    /// Whether the launcher reads the tasks' output.
-    pub(crate) piped: bool,
+    /// Whether the launcher reads the tasks' standard output and standard error.
+    pub(crate) piped: [bool; 2],
     /// Where a task announces itself to the guard.
     pub(crate) guard: RawFd,
 }
@@ -78,8 +78,11 @@ impl Spawner<'_> {
             None => command.env_remove(variables::MP_COMMON_TASKS),
         };
         command.process_group(0).stdin(stdin);
-        if self.piped {
-            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        if self.piped[0] {
+            command.stdout(Stdio::piped());
+        }
+        if self.piped[1] {
+            command.stderr(Stdio::piped());
         }
         let (launcher, guard) = (rustix::process::getpid(), self.guard);
         let (mask, files, cpus) = (self.mask, self.files, self.cpus.get(place).copied());

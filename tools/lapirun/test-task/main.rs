@@ -75,6 +75,23 @@ fn main() {
             println!("{error}");
             std::process::exit(9);
         }
+        // One task is killed; another one, which sees its process go, complains about that.
+        "complain" => {
+            job.put(&format!("pid{me}"), &std::process::id().to_le_bytes()).expect("put");
+            let victim = job.get(&format!("pid{}", number(1)), WAIT).expect("get");
+            let victim = u32::from_le_bytes(victim.try_into().expect("a process number"));
+            job.fence(WAIT).expect("fence");
+            if me == number(1) {
+                let me = rustix::process::getpid();
+                rustix::process::kill_process(me, rustix::process::Signal::KILL).expect("kill");
+            }
+            // Its parent has not heard of its end, and may take its time.
+            while std::path::Path::new(&format!("/proc/{victim}/fd/0")).exists() {
+                std::thread::yield_now();
+            }
+            job.abort(1, &format!("task {} does not answer", word(1))).expect("abort");
+            std::thread::sleep(WAIT);
+        }
         // One task dies when all have met, and comes back.
         "rejoin" => {
             if job.entry() == Entry::First {

@@ -65,6 +65,73 @@ fn an_abort_ends_the_job_with_its_code() {
 }
 
 #[test]
+fn the_death_of_a_task_is_the_cause_and_not_what_others_say_of_it() {
+    // A shell reports the end a little later than the kernel closes the connection.
+    let script = r#""$@"; code=$?; sleep 0.1; exit $code"#;
+    for victim in ["0", "2"] {
+        let done = job(3, &[], &["sh", "-c", script, "sh", TASK, "complain", victim]).expect(137);
+        let lines: Vec<&str> = done.err.lines().filter(|l| l.starts_with("lapirun: ")).collect();
+        assert!(lines.len() == 1 && lines[0].contains(&format!("task {victim} ")), "{done:?}");
+    }
+    let done = job(3, &["--keep-going"], &["sh", "-c", script, "sh", TASK, "complain", "1"]).expect(137);
+    assert!(done.err.contains("task 1") && done.err.contains("does not answer"), "{done:?}");
+}
+
+/// A job whose output nobody reads.
+fn unread(options: &[&str], script: &str) -> Unread {
+    let mut command = lapirun();
+    command.args(["-n", "2", "--tag-output"]).args(options).args(["sh", "-c", script]);
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn();
+    Unread(child.expect("lapirun starts"))
+}
+
+struct Unread(std::process::Child);
+
+impl Unread {
+    fn signal(&self, signal: Signal) {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    fn code(&mut self) -> Option<i32> {
+        let start = std::time::Instant::now();
+        loop {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(start.elapsed() < WATCHDOG, "lapirun waits for its reader");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Unread {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_reader_that_does_not_read_keeps_neither_timeout_nor_signal_back() {
+    let endless = "exec yes 'a line that nobody reads'";
+    assert_eq!(unread(&["--timeout", "0.5"], endless).code(), Some(124));
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let mut job = unread(&[], endless);
+        std::thread::sleep(Duration::from_millis(300));
+        job.signal(signal);
+        assert_eq!(job.code(), Some(code));
+    }
+    // The tasks have ended, what they have written has not been read.
+    let long = "head -c 300000 /dev/zero | tr '\\0' x; echo";
+    assert_eq!(unread(&["--timeout", "0.5"], long).code(), Some(124));
+    let mut job = unread(&[], long);
+    std::thread::sleep(Duration::from_millis(300));
+    job.signal(Signal::TERM);
+    assert_eq!(job.code(), Some(143));
+}
+
+#[test]
 fn a_timeout_ends_the_job_with_124() {
     let done = job(2, &["--timeout", "0.3"], &["sleep", "300"]).expect(124);
     assert!(done.err.contains("0.3 s") && done.err.contains("task 0, 1"), "{done:?}");

@@ -76,6 +76,48 @@ fn tagged_lines_are_whole() {
 }
 
 #[test]
+fn lines_of_tasks_and_of_the_launcher_never_mix() {
+    // Each printf is a write of its own.
+    let script = "i=0; while [ $i -lt 300 ]; do printf 'task %s ' $MP_CHILD; printf 'line '; printf 'end\\n'; \
+                  [ $((i % 7)) = 0 ] && { printf 'task %s error ' $MP_CHILD; echo end; } >&2; i=$((i+1)); done; exit 3";
+    let mut command = clean("sh");
+    command.args(["-c", "exec \"$@\" 2>&1", "sh", env!("CARGO_BIN_EXE_lapirun"), "-n", "6", "--keep-going"]);
+    command.args(["sh", "-c", script]);
+    let done = run(command).expect(3);
+    let mut counts = [0; 3];
+    for line in done.out.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["task", _, "line", "end"] => counts[0] += 1,
+            ["task", _, "error", "end"] => counts[1] += 1,
+            ["lapirun:", "task", ..] => counts[2] += 1,
+            _ => panic!("{line:?}"),
+        }
+    }
+    assert_eq!(counts, [6 * 300, 6 * 43, 6]);
+}
+
+#[test]
+fn output_without_line_ends_stays_byte_for_byte() {
+    let done = job(2, &[], &["sh", "-c", "[ $MP_CHILD = 0 ] || exit 0; printf 'a\\r\\n\\nb'"]).expect(0);
+    assert_eq!(done.out, "a\r\n\nb");
+}
+
+#[test]
+fn unknown_options_and_too_many_tasks_are_named_before_anything_starts() {
+    for (words, part) in [
+        (&["--bogus", "-n", "2", "true"][..], "'--bogus'"),
+        (&["-n", "2", "--tag", "true"], "'--tag'"),
+        (&["-n", "20000", "touch", "/nonexistent/x"], "MAX_TASKS"),
+    ] {
+        let mut command = lapirun();
+        command.args(words);
+        let done = run(command).expect(2);
+        assert!(done.err.contains(part) && done.out.is_empty(), "{done:?}");
+    }
+}
+
+#[test]
 fn standard_input_goes_to_task_0() {
     let mut echo = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn().unwrap();
     let mut command = lapirun();

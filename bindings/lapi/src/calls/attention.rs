@@ -15,7 +15,6 @@ use lapis_core::transport::{FailoverTrouble, Verdict};
 use lapis_core::{Context, error};
 use std::collections::BTreeSet;
 use std::ffi::c_int;
-use std::io::Write;
 use std::sync::Once;
 
 /// Tasks that were reported for their silence.
@@ -25,9 +24,7 @@ pub(crate) type Silent = Mutex<BTreeSet<u32>>;
 fn say(context: &Context, number: c_int, detail: &str) {
     let entry = error::CODES.iter().find(|entry| entry.code.value() == number);
     let text = entry.map_or("", |entry| entry.text);
-    let line = format!("{number}: task {} of {}: {text} {detail}\n", context.task(), context.tasks());
-    // At once, so that lines of several tasks do not mix.
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    diagnostics::say(&format!("{number}: task {} of {}: {text} {detail}", context.task(), context.tasks()));
 }
 
 /// What initialisation has to say.
@@ -60,7 +57,9 @@ fn without_effect(context: &Context, config: &Config) {
         && let Some(value) = &listed.value
     {
         let name = listed.variable.name;
-        eprintln!("{name}={value} has no effect: Linux has no adapter windows; MP_LAPI_INET_ADDR leads UDP");
+        diagnostics::say(&format!(
+            "{name}={value} has no effect: Linux has no adapter windows; MP_LAPI_INET_ADDR leads UDP"
+        ));
     }
 }
 
