@@ -8,10 +8,12 @@
 
 mod mirror;
 mod net;
+mod patience;
 mod run;
 
 pub use mirror::table as mirror;
 pub use net::Net;
+pub use patience::Patience;
 pub use run::{Finished, Running, alive, run};
 
 use lapis_shm as _;
@@ -21,7 +23,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Longest life of any command of a test; far more than any needs.
+/// Longest silence of any command of a test, in the command's own time (see [`Patience`]); far more than any needs.
 pub const WATCHDOG: Duration = Duration::from_secs(120);
 
 /// A job to start.

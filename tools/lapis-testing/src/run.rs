@@ -1,11 +1,14 @@
 //! Running a command to its end, or to the watchdog's.
 
-use crate::WATCHDOG;
+use crate::{Patience, WATCHDOG};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+/// How often a running command is looked at.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// What a command left.
 #[derive(Debug)]
@@ -75,7 +78,7 @@ pub fn run(command: Command) -> Finished {
 pub struct Running {
     line: String,
     child: Child,
-    start: Instant,
+    patience: Patience,
     lines: Receiver<String>,
     read: String,
     err: Option<JoinHandle<String>>,
@@ -90,6 +93,7 @@ impl Running {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let line = format!("{command:?}");
         let mut child = command.spawn().unwrap_or_else(|e| panic!("{line}: {e}"));
+        let patience = Patience::new(child.id(), WATCHDOG);
         let lines = lines(child.stdout.take());
         let err = child.stderr.take();
         let err = std::thread::spawn(move || {
@@ -97,7 +101,7 @@ impl Running {
             let _ = err.map(|mut err| err.read_to_end(&mut bytes));
             String::from_utf8_lossy(&bytes).into_owned()
         });
-        Self { line, child, start: Instant::now(), lines, read: String::new(), err: Some(err) }
+        Self { line, child, patience, lines, read: String::new(), err: Some(err) }
     }
 
     /// The process.
@@ -127,17 +131,21 @@ impl Running {
     }
 
     fn next_line(&mut self, what: &str) -> String {
-        match self.lines.recv_timeout(WATCHDOG) {
-            Ok(line) => {
-                self.read.push_str(&line);
-                line
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                panic!("{}: the output ended before {what}:\n{}", self.line, self.read)
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                let waiting = who_waits_where(self.child.id());
-                panic!("watchdog: {} gave no {what}:\n{waiting}\n{}", self.line, self.read)
+        loop {
+            match self.lines.recv_timeout(LOOK) {
+                Ok(line) => {
+                    self.patience.heard();
+                    self.read.push_str(&line);
+                    return line;
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    panic!("{}: the output ended before {what}:\n{}", self.line, self.read)
+                }
+                Err(RecvTimeoutError::Timeout) if self.patience.is_over() => {
+                    let waiting = who_waits_where(self.child.id());
+                    panic!("watchdog: {} gave no {what}:\n{waiting}\n{}", self.line, self.read)
+                }
+                Err(RecvTimeoutError::Timeout) => {}
             }
         }
     }
@@ -153,15 +161,21 @@ impl Running {
                     let (out, err) = self.output();
                     return Finished { code: status.code(), out, err };
                 }
-                Ok(None) if self.start.elapsed() > WATCHDOG => {
+                Ok(None) if self.patience.is_over() => {
                     let waiting = who_waits_where(self.child.id());
                     // The launcher's tasks end with it.
                     let _ = self.child.kill();
                     let _ = self.child.wait();
                     let (out, err) = self.output();
-                    panic!("watchdog: {} still ran after {WATCHDOG:?}:\n{waiting}\n{out}\n{err}", self.line);
+                    panic!("watchdog: {} was silent for {WATCHDOG:?}:\n{waiting}\n{out}\n{err}", self.line);
                 }
-                Ok(None) => std::thread::sleep(Duration::from_millis(5)),
+                Ok(None) => {
+                    while let Ok(line) = self.lines.try_recv() {
+                        self.patience.heard();
+                        self.read.push_str(&line);
+                    }
+                    std::thread::sleep(LOOK);
+                }
                 Err(e) => panic!("waiting for {}: {e}", self.line),
             }
         }
@@ -201,29 +215,38 @@ fn lines(from: Option<ChildStdout>) -> Receiver<String> {
 /// Every thread of a process's descendants, and the place in the kernel where it sleeps.
 fn who_waits_where(root: u32) -> String {
     let mut report = String::new();
-    let mut family = vec![root.to_string()];
-    let mut at = 0;
-    while at < family.len() {
-        let parent = family[at].clone();
-        at += 1;
-        for thread in entries(&format!("/proc/{parent}/task")) {
+    for process in family(root) {
+        for thread in entries(&format!("/proc/{process}/task")) {
             let read = |what: &str| {
-                let text = std::fs::read_to_string(format!("/proc/{parent}/task/{thread}/{what}"));
+                let text = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/{what}"));
                 text.unwrap_or_default().trim().to_owned()
             };
             let state = read("stat").rsplit(')').next().and_then(|s| s.chars().nth(1)).unwrap_or('?');
-            report.push_str(&format!("{parent}/{thread} {} {state} in {}\n", read("comm"), read("wchan")));
+            report.push_str(&format!("{process}/{thread} {} {state} in {}\n", read("comm"), read("wchan")));
         }
-        family.extend(entries("/proc").filter(|pid| {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            stat.rsplit(')').next().and_then(|s| s.split_whitespace().nth(1)) == Some(&parent)
-        }));
     }
     report
 }
 
+/// A process and all that it has started.
+pub(crate) fn family(root: u32) -> Vec<String> {
+    let parent_of = |pid: String| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let parent = stat.rsplit(')').next().and_then(|s| s.split_whitespace().nth(1)).map(str::to_owned);
+        parent.map(|parent| (pid, parent))
+    };
+    let all: Vec<(String, String)> = entries("/proc").filter_map(parent_of).collect();
+    let mut family = vec![root.to_string()];
+    let mut at = 0;
+    while let Some(parent) = family.get(at).cloned() {
+        at += 1;
+        family.extend(all.iter().filter(|(_, p)| *p == parent).map(|(pid, _)| pid.clone()));
+    }
+    family
+}
+
 /// Names of numbered entries.
-fn entries(dir: &str) -> impl Iterator<Item = String> {
+pub(crate) fn entries(dir: &str) -> impl Iterator<Item = String> + use<> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries.filter_map(|e| e.file_name().into_string().ok()).filter(|n| n.bytes().all(|b| b.is_ascii_digit()))
 }

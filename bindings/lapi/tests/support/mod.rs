@@ -4,14 +4,10 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 pub const BINDING: &str = env!("CARGO_MANIFEST_DIR");
-
-/// A job that takes longer hangs: it is ended and what it wrote is shown. Machines may be slow and busy.
-const PATIENCE: Duration = Duration::from_secs(150);
 
 /// The directory with the library, the launcher and the plugins, built if need be.
 pub fn artifacts() -> &'static Path {
@@ -120,16 +116,14 @@ impl Job {
 
     /// Runs it; the caller judges the outcome.
     pub fn run(&self, program: &Path) -> Finished {
-        let limit = PATIENCE.as_secs().to_string();
         let mut command = Command::new(artifacts().join("lapirun"));
-        command.args(["-n", &self.tasks.to_string(), "--timeout", &limit, "--tag-output"]);
+        command.args(["-n", &self.tasks.to_string(), "--tag-output"]);
         command.args(&self.options).arg(program).args(&self.args).stdin(Stdio::null());
         command.env("LAPIS_TRANSPORT_PATH", artifacts());
         for (name, value) in &self.env {
             command.env(name, value);
         }
-        let output = command.output().expect("lapirun starts");
-        Finished { program: program.to_owned(), output }
+        Finished { program: program.to_owned(), done: lapis_testing::run(command) }
     }
 
     /// Runs it over every transport that suits it; all must succeed.
@@ -147,30 +141,29 @@ impl Job {
 /// What became of a job.
 pub struct Finished {
     program: PathBuf,
-    output: Output,
+    done: lapis_testing::Finished,
 }
 
 impl Finished {
     pub fn stdout(&self) -> String {
-        String::from_utf8_lossy(&self.output.stdout).into_owned()
+        self.done.out.clone()
     }
 
     pub fn stderr(&self) -> String {
-        String::from_utf8_lossy(&self.output.stderr).into_owned()
+        self.done.err.clone()
     }
 
     pub fn code(&self) -> Option<i32> {
-        self.output.status.code()
+        self.done.code
     }
 
     #[track_caller]
     pub fn success(self) -> Self {
         assert!(
-            self.output.status.success(),
-            "{} ended with {}{}\n--- stdout\n{}\n--- stderr\n{}",
+            self.code() == Some(0),
+            "{} ended with {:?}\n--- stdout\n{}\n--- stderr\n{}",
             self.program.display(),
-            self.output.status,
-            if self.code() == Some(124) { ": it hung and was ended" } else { "" },
+            self.code(),
             self.stdout(),
             self.stderr()
         );
