@@ -70,7 +70,9 @@ fn without_msg_api(context: &Context, config: &Config) {
     static ONCE: Once = Once::new();
     if context.task() == 0 && config.msg_api.get().is_none() {
         ONCE.call_once(|| {
-            eprintln!("MP_MSG_API is not set: this LAPI starts without, others need lapi, or lapi,mpi");
+            diagnostics::say(
+                "MP_MSG_API is not set: this LAPI starts without, others need lapi, or lapi,mpi",
+            );
         });
     }
 }
