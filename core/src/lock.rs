@@ -3,14 +3,20 @@
 //! Most contexts are used by one thread, for which even an uncontended compare-and-swap is a fair part of a short message's
 //! time. So the lock leans towards a thread that took it many times in a row: that thread takes it with a plain store, and only
 //! a thread that comes in between pays, with a `membarrier(2)` which makes the store visible.
+//!
+//! Whoever holds it while it polls hands it over to those who wait: [`ContextLock::hand_over`].
 
+mod barrier;
 mod lending;
+mod waiting;
 
 pub use lending::Call;
 
-use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, CachePadded, Ordering, spin_loop, thread};
+#[cfg(loom)]
+use crate::sync::thread;
+use crate::sync::{AtomicBool, AtomicUsize, CachePadded, Ordering};
 use std::cell::Cell;
-use std::time::Duration;
+use waiting::Waiters;
 
 /// Times that a thread takes the lock, nobody else in between, before the lock leans towards it.
 const STREAK: u32 = if cfg!(loom) { 1 } else { 100 };
@@ -21,12 +27,11 @@ const SEATS: usize = if cfg!(loom) { 2 } else { 4 };
 /// A recursive lock.
 ///
 /// The owner is known by a word that differs between threads, so a nested acquisition costs one load. Unlocking is a
-/// plain store: waiters that give up spinning sleep in short slices, so no wake-up can be lost for longer than a slice.
+/// plain store and a look whether a waiter sleeps.
 #[derive(Debug)]
 pub(crate) struct ContextLock {
     words: CachePadded<Words>,
-    /// Threads that want the lock; the holder of a polling loop looks here to be polite.
-    wanted: CachePadded<AtomicU32>,
+    waiters: CachePadded<Waiters>,
 }
 
 #[derive(Debug)]
@@ -79,7 +84,7 @@ impl ContextLock {
                 lent: AtomicBool::new(false),
                 can_lean: barrier::register(),
             }),
-            wanted: CachePadded::new(AtomicU32::new(0)),
+            waiters: CachePadded::new(Waiters::new()),
         }
     }
 
@@ -145,7 +150,8 @@ impl ContextLock {
         self.words.seats.iter().any(|seat| seat.held.load(Ordering::Acquire))
     }
 
-    /// Ends what [`enter_favoured`](Self::enter_favoured) began.
+    /// Ends what [`enter_favoured`](Self::enter_favoured) began. It wakes nobody: whoever went to sleep meanwhile, because this thread
+    /// was stopped in the section, looks again soon.
     #[inline(always)]
     pub(crate) fn leave_favoured(&self, section: Section) {
         if !section.nested {
@@ -220,30 +226,21 @@ impl ContextLock {
             w.depth.set(w.depth.get() + 1);
             return;
         }
-        if !self.take_ownership(me) {
-            self.wait_while(|| !self.take_ownership(me));
-        }
-        self.disfavour();
-        if self.is_seated() {
-            self.wait_while(|| self.is_seated());
-        }
-        self.begin(me);
-    }
-
-    /// Waits, first actively, then in short sleeps.
-    #[cold]
-    fn wait_while(&self, mut busy: impl FnMut() -> bool) {
-        self.wanted.fetch_add(1, Ordering::Relaxed);
-        let mut round = 0u32;
-        while busy() {
-            round += 1;
-            match round {
-                0..64 => spin_loop(),
-                64..72 => thread::yield_now(),
-                _ => nap(Duration::from_micros(20)),
+        let owned = self.take_ownership(me);
+        if owned {
+            self.disfavour();
+            if !self.is_seated() {
+                return self.begin(me);
             }
         }
-        self.wanted.fetch_sub(1, Ordering::Relaxed);
+        self.waiters.come();
+        if !owned {
+            self.waiters.wait_while(|| !self.take_ownership(me));
+            self.disfavour();
+        }
+        self.waiters.wait_while(|| self.is_seated());
+        self.begin(me);
+        self.waiters.have_it();
     }
 
     /// Gives the lock back (one level of it).
@@ -258,7 +255,31 @@ impl ContextLock {
             } else {
                 self.unseat();
             }
+            self.waiters.wake();
         }
+    }
+
+    /// Gives all levels of it back; says how many there were.
+    fn release_fully(&self) -> u32 {
+        let depth = if self.held_by_me() { self.words.depth.get() } else { 0 };
+        (0..depth).for_each(|_| self.release());
+        depth
+    }
+
+    /// Lets go of the lock, however deep the calling thread is in it, while `meanwhile` runs.
+    pub(crate) fn without<R>(&self, meanwhile: impl FnOnce() -> R) -> R {
+        let depth = self.release_fully();
+        let result = meanwhile();
+        (0..depth).for_each(|_| self.acquire());
+        result
+    }
+
+    /// Hands the lock to a thread that waits for it, if one does, and takes it again when that thread has had it. For holders that
+    /// poll: they don't compete with those who wait.
+    #[cold]
+    pub(crate) fn hand_over(&self) {
+        let turn = self.waiters.turn();
+        self.without(|| self.waiters.let_pass(turn));
     }
 
     #[inline]
@@ -296,10 +317,25 @@ impl ContextLock {
         seated.map_or(&self.words.owner, |seat| &seat.thread).load(Ordering::Relaxed)
     }
 
-    /// Whether somebody waits for the lock.
+    /// Whether somebody waits for the lock, or a thread of the context for a core: whoever polls looks here to be polite.
     #[inline(always)]
     pub(crate) fn is_wanted(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed) != 0
+        self.waiters.any()
+    }
+
+    /// Whether somebody waits for the lock.
+    pub(crate) fn has_waiters(&self) -> bool {
+        self.waiters.for_lock()
+    }
+
+    /// There is work for a thread of the context that has not begun yet: whoever polls lets it run.
+    pub(crate) fn announce_work(&self) {
+        self.waiters.announce_work();
+    }
+
+    /// That work has begun.
+    pub(crate) fn work_begins(&self) {
+        self.waiters.work_begins();
     }
 
     /// Holds the lock for a scope.
@@ -307,53 +343,6 @@ impl ContextLock {
     pub(crate) fn guard(&self) -> LockGuard<'_> {
         self.acquire();
         LockGuard(self)
-    }
-}
-
-/// The two halves of an asymmetric barrier: what costs the favourite nothing costs the others a system call.
-mod barrier {
-    /// Half of the favourite.
-    #[inline(always)]
-    pub(super) fn light() {
-        #[cfg(not(loom))]
-        // SYNC: a membarrier by the other side turns this into a full fence when it matters.
-        crate::sync::compiler_fence(crate::sync::Ordering::SeqCst);
-        #[cfg(loom)]
-        // SYNC: the model of the above: a membarrier behaves as if this were a full fence.
-        crate::sync::fence(crate::sync::Ordering::SeqCst);
-    }
-
-    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
-    const PRIVATE_EXPEDITED: i32 = 1 << 3;
-    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
-    const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
-
-    /// Whether the kernel has what it takes.
-    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
-    pub(super) fn register() -> bool {
-        // SAFETY: a call without pointers.
-        unsafe { libc::syscall(libc::SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 }
-    }
-
-    /// Half of everybody else.
-    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
-    #[cold]
-    pub(super) fn heavy() {
-        // SAFETY: a call without pointers. It can't fail where `register` succeeded.
-        unsafe { libc::syscall(libc::SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) };
-        // SYNC: the calling thread's own part.
-        crate::sync::fence(crate::sync::Ordering::SeqCst);
-    }
-
-    #[cfg(any(not(target_os = "linux"), loom, miri))]
-    pub(super) fn register() -> bool {
-        cfg!(loom)
-    }
-
-    #[cfg(any(not(target_os = "linux"), loom, miri))]
-    pub(super) fn heavy() {
-        // SYNC: pairs with `light`.
-        crate::sync::fence(crate::sync::Ordering::SeqCst);
     }
 }
 
@@ -400,106 +389,8 @@ fn thread_word() -> usize {
     }
 }
 
-#[cfg(not(loom))]
-fn nap(d: Duration) {
-    thread::sleep(d);
-}
-
-#[cfg(loom)]
-fn nap(_: Duration) {
-    thread::yield_now();
-}
-
 #[cfg(all(test, loom))]
 mod loom_tests;
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::sync::Arc;
-
-    #[test]
-    fn nested_acquisition_by_the_owner_does_not_block() {
-        let lock = ContextLock::new();
-        let _a = lock.guard();
-        let _b = lock.guard();
-        assert!(lock.held_by_me());
-    }
-
-    #[test]
-    fn another_thread_is_kept_out_until_the_last_release() {
-        let lock = Arc::new(ContextLock::new());
-        lock.acquire();
-        lock.acquire();
-        lock.release();
-        let other = Arc::clone(&lock);
-        let refused = thread::spawn(move || !other.try_acquire()).join().unwrap();
-        assert!(refused);
-        lock.release();
-        let other = Arc::clone(&lock);
-        let taken = thread::spawn(move || {
-            let taken = other.try_acquire();
-            if taken {
-                other.release();
-            }
-            taken
-        })
-        .join()
-        .unwrap();
-        assert!(taken);
-    }
-
-    #[test]
-    fn it_leans_towards_who_takes_it_often_until_another_comes() {
-        let lock = Arc::new(ContextLock::new());
-        for _ in 0..STREAK + 2 {
-            let _once = lock.guard();
-            let _twice = lock.guard();
-            assert!(lock.held_by_me());
-        }
-        let leans = lock.words.favourite.load(Ordering::Relaxed) != 0;
-        assert_eq!(leans, lock.words.can_lean);
-        let held = lock.guard();
-        assert!(lock.held_by_me() && lock.owner() != 0);
-        let other = Arc::clone(&lock);
-        assert!(thread::spawn(move || !other.try_acquire()).join().unwrap());
-        // The lean is gone, the lock is not.
-        assert_eq!(lock.words.favourite.load(Ordering::Relaxed), 0);
-        lock.acquire();
-        lock.release();
-        assert!(lock.held_by_me());
-        drop(held);
-        assert!(!lock.held_by_me());
-    }
-
-    #[test]
-    fn increments_under_the_lock_are_not_lost() {
-        struct Guarded(ContextLock, std::cell::UnsafeCell<u64>);
-        // SAFETY: the cell is touched under the lock only.
-        unsafe impl Sync for Guarded {}
-        impl Guarded {
-            fn increment(&self) {
-                let _held = self.0.guard();
-                // SAFETY: under the lock.
-                unsafe { *self.1.get() += 1 };
-            }
-        }
-        let lock = Arc::new(Guarded(ContextLock::new(), std::cell::UnsafeCell::new(0)));
-        let threads: Vec<_> = (0..4)
-            .map(|_| {
-                let lock = Arc::clone(&lock);
-                thread::spawn(move || {
-                    for _ in 0..20 {
-                        (0..500).for_each(|_| lock.increment());
-                        thread::sleep(Duration::from_micros(50)); // Long enough for the lock to lean now and then.
-                    }
-                })
-            })
-            .collect();
-        for t in threads {
-            t.join().unwrap();
-        }
-        // SAFETY: all threads have ended.
-        assert_eq!(unsafe { *lock.1.get() }, 40_000);
-    }
-}
+mod tests;

@@ -245,7 +245,7 @@ variables! {
         group: Tuning,
         kind: number(Unit::Microseconds, 0, 1_000_000),
         help: "How long a wait polls before it sleeps",
-        more: "No wait polls while more tasks are runnable than there are cores.",
+        more: "Where more tasks are runnable than there are cores, a wait gives its core away after each look.",
         source: "Lapis",
     }
     handler_threads: usize = "LAPIS_HANDLER_THREADS", "1" {

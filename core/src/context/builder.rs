@@ -1,6 +1,7 @@
 //! Initialisation: join the job, open the transports, reach every task.
 
 use super::adaptive_spin::AdaptiveSpin;
+use super::adaptive_wait::Crowding;
 use super::connect::{Connected, connect, listed};
 use super::init_errors::boot_error;
 use super::restart::PeerWindow;
@@ -19,7 +20,7 @@ use std::ffi::c_void;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What an interface above core plugs into a context: how to call the handlers whose addresses it passes around, and whom
 /// to tell of errors that belong to no call.
@@ -172,8 +173,6 @@ impl ContextBuilder {
             self.number,
             &self.addresses,
         )?;
-        // Where tasks outnumber cores, whoever spins keeps another from working.
-        let spin = if crowded { Duration::ZERO } else { *config.spin.get() };
         let interrupts = *config.interrupt.get();
         let again = job.entry() == bootstrap::Entry::Again;
         let shared = Shared {
@@ -182,7 +181,7 @@ impl ContextBuilder {
             number: self.number,
             alive: ForkGuard::new()?,
             terminated: AtomicBool::new(false),
-            crowded,
+            crowding: Crowding::new(crowded),
             lock: ContextLock::new(),
             link_sleepers: links
                 .iter()
@@ -199,7 +198,7 @@ impl ContextBuilder {
                 interrupts: AtomicBool::new(interrupts),
                 checks: AtomicBool::new(*config.error_chk.get()),
                 timeout_s: AtomicU32::new(config.timeout.get().as_secs() as u32),
-                adaptive_spin: AdaptiveSpin::new(spin),
+                adaptive_spin: AdaptiveSpin::new(*config.spin.get()),
             },
             hooks: self.hooks,
             config,

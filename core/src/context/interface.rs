@@ -1,7 +1,6 @@
 //! What the interfaces above core need beyond what programs do.
 
 use super::Context;
-use super::progress::SLEEP_IN_PIECES;
 use crate::error::Result;
 use crate::handlers::{CompletionHandler, Job};
 use crate::sync::Ordering;
@@ -39,25 +38,12 @@ impl Context {
         self.usable()?;
         self.may_wait("wait")?;
         let _held = self.guard();
-        loop {
-            if done() {
-                return Ok(true);
-            }
-            if self.progress_locked() > 0 {
-                self.breathe();
-                continue;
-            }
-            let left = match deadline {
-                Some(deadline) => match deadline.checked_duration_since(Instant::now()) {
-                    Some(left) if !left.is_zero() => left.min(SLEEP_IN_PIECES),
-                    _ => return Ok(false),
-                },
-                None => SLEEP_IN_PIECES,
-            };
-            self.breathe();
-            self.sleep(left);
-            self.usable()?;
-        }
+        let mut ended = Ok(());
+        let done = self.wait_before(deadline, |context| {
+            ended = context.usable();
+            ended.is_err() || done()
+        });
+        ended.map(|()| done)
     }
 
     /// Hands an error that belongs to no call to whoever registered for them.
@@ -84,14 +70,11 @@ impl Context {
             return;
         }
         let deadline = Instant::now() + PARTING;
-        // SAFETY: the lock is held and the reference ends here.
-        while unsafe { self.state() }.has_work() && Instant::now() < deadline {
-            self.progress_locked();
-            // SAFETY: as above.
-            if unsafe { self.state() }.dispatching > 0 {
-                break;
-            }
-        }
+        self.wait_before(Some(deadline), |context| {
+            // SAFETY: the lock is held and the reference ends here.
+            let state = unsafe { context.state() };
+            !state.has_work() || state.dispatching > 0
+        });
         self.linger(deadline.saturating_duration_since(Instant::now()));
         self.say_goodbye();
         self.linger(PARTING / 4);

@@ -1,6 +1,7 @@
 //! A context: one task's membership in a job, with its transports, peers, operations and threads.
 
 mod adaptive_spin;
+mod adaptive_wait;
 mod attributes;
 mod builder;
 mod connect;
@@ -21,6 +22,7 @@ mod terminate;
 mod wait;
 
 pub use crate::lock::Call;
+pub(crate) use adaptive_wait::AdaptiveWait;
 pub use attributes::HandlerId;
 pub use builder::{ContextBuilder, ErrorHandler, FailoverHandler, RawHooks};
 pub use memory::{Memory, RemoteMemory};
@@ -29,7 +31,7 @@ pub use progress::Polled;
 pub(crate) use progress::Sleepers;
 pub use region::{Attached, MemoryRegion};
 pub(crate) use silence::Vigil;
-pub(crate) use wait::{Checked, Idle};
+pub(crate) use wait::Checked;
 
 use self::adaptive_spin::AdaptiveSpin;
 use crate::config::Config;
@@ -63,8 +65,7 @@ pub(crate) struct Shared {
     /// 1 while this process owns the context; the kernel zeroes it in a forked child.
     pub(crate) alive: fork_guard::ForkGuard,
     pub(crate) terminated: AtomicBool,
-    /// The tasks of this machine outnumber the cores that they may run on.
-    crowded: bool,
+    pub(crate) crowding: adaptive_wait::Crowding,
     pub(crate) lock: ContextLock,
     state: UnsafeCell<State>,
     /// How threads sleep on each link, in the order of the links.

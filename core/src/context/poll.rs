@@ -1,8 +1,8 @@
 //! Looking for arrivals without waiting: the lanes first, which are near and usually have what comes next, then everything.
 
-use super::Context;
 use super::progress::Polled;
-use super::wait::{Checked, Idle};
+use super::wait::Checked;
+use super::{AdaptiveWait, Context};
 use crate::error::Result;
 
 /// Messages whose sending and whose receiving has ended.
@@ -12,12 +12,15 @@ impl Context {
     /// Looks once for arrivals and handles what is there: what has come in lanes or, if nothing has, whatever there is on any transport.
     ///
     /// A call that handles nothing has looked at everything. With messages in the lanes at each call, everything is looked at after
-    /// some tens of them. Inside a handler that runs inline this does nothing: the packet being handled would be lost. Where tasks
-    /// outnumber cores, a call that handles nothing [gives way](Self::give_way).
+    /// some tens of them. Inside a handler that runs inline this does nothing: the packet being handled would be lost.
+    ///
+    /// Threads that wait for the context's lock have it meanwhile, even if the program holds it. A call that handles nothing lets
+    /// others have the core if they want it.
+    //= LAPI Guide, Lock sharing, Long critical sections
     #[doc(alias = "LAPI_Probe")]
     pub fn progress(&self) -> Result<Polled> {
         self.usable()?;
-        let held = self.guard();
+        let _held = self.guard();
         let before = self.ended();
         let mut last = before;
         // SAFETY: the lock is held and the reference ends here.
@@ -32,40 +35,44 @@ impl Context {
         if events == 0 {
             events = self.progress_locked();
         }
-        drop(held);
-        if events == 0 {
-            self.give_way();
-        }
+        self.rest_between_polls(events > 0);
         Ok(Polled { events })
     }
 
-    /// Lets another process have the core, if the tasks of this machine outnumber the cores that they may run on: what a task that
-    /// polls waits for is a message of one that can't run meanwhile. Nothing elsewhere, nor for a thread that holds the lock.
-    pub fn give_way(&self) {
-        if self.shared.crowded && !self.shared.lock.held_by_me() {
-            std::thread::yield_now();
+    /// At the end of a call that polls: those who want the lock or the core have it if nothing has come. The lock is held.
+    #[inline(always)]
+    fn rest_between_polls(&self, came: bool) {
+        // SAFETY: the lock is held and the references end here.
+        let state = unsafe { self.state() };
+        if came {
+            state.between_polls.reset();
+            self.breathe();
+        } else if state.dispatching == 0 {
+            let mut wait = std::mem::replace(&mut state.between_polls, AdaptiveWait::new());
+            // The program decides when it has waited long enough.
+            wait.pause_after(self.polls_by_system_calls(), self);
+            // SAFETY: as above.
+            unsafe { self.state() }.between_polls = wait;
         }
     }
 
     /// Looks for arrivals until the sending or the receiving of a message has ended, at most `looks` times; the last look is one at
     /// everything. Says whether a sending and whether a receiving has ended.
     ///
-    /// Where tasks outnumber cores, a call in which nothing has ended [gives way](Self::give_way). *LAPI Guide, LAPI_Msgpoll.*
+    /// Others have lock and core as in [`progress`](Self::progress). *LAPI Guide, LAPI_Msgpoll.*
     ///
     /// # Errors
     /// The context can't be used.
     #[doc(alias = "LAPI_Msgpoll")]
     pub fn poll_for_messages(&self, looks: u32) -> Result<(bool, bool)> {
         self.usable()?;
+        let _held = self.guard();
         let ended = self.poll_locked(looks);
-        if ended == (false, false) {
-            self.give_way();
-        }
+        self.rest_between_polls(ended != (false, false));
         Ok(ended)
     }
 
     fn poll_locked(&self, looks: u32) -> (bool, bool) {
-        let _held = self.guard();
         let before = self.ended();
         let mut left = looks.max(1);
         // In interrupt mode the progress thread would have to be stopped and started.
@@ -86,6 +93,7 @@ impl Context {
                 }
                 self.progress_locked();
                 left = left.saturating_sub(1);
+                self.breathe();
             }
             let now = self.ended();
             if now != before || left == 0 {
@@ -103,7 +111,7 @@ impl Context {
     fn watch(&self, mut enough: impl FnMut(Ended) -> bool) {
         let mut check = |context: &Self| -> Checked<()> { Ok(enough(context.ended()).then_some(())) };
         // There are no errors but those of `check`, which gives none.
-        let _ = self.watch_lanes(&mut check, &mut Idle::new());
+        let _ = self.watch_lanes(&mut check, &mut AdaptiveWait::new());
     }
 
     /// The lock is held.

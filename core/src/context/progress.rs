@@ -2,9 +2,9 @@
 
 use super::Context;
 use crate::error::Result;
-use crate::handlers::{CompletionHandler, Job};
+use crate::handlers::{CompletionHandler, Job, Queued};
 use crate::sync::blocking::{Condvar, Mutex};
-use crate::sync::{AtomicU32, Ordering, spin_loop};
+use crate::sync::{AtomicU32, Ordering};
 use crate::transport::{Caps, Event, Status};
 use crate::wire::{Header, Kind};
 use std::time::Duration;
@@ -122,25 +122,6 @@ impl Context {
         self.shared.lock.is_wanted()
     }
 
-    /// Lets others have the lock, or the core rest, between two rounds of a loop that polls. The lock is held.
-    #[inline(always)]
-    pub(crate) fn breathe(&self) {
-        if self.is_wanted() {
-            self.step_aside();
-        }
-    }
-
-    /// The program may hold the lock itself, around the call that waits: it is let go all the same (LAPI Guide, "Lock
-    /// preemption").
-    #[cold]
-    fn step_aside(&self) {
-        let depth = self.release_fully();
-        for _ in 0..32 {
-            spin_loop();
-        }
-        self.acquire_fully(depth);
-    }
-
     /// Wakes everybody who sleeps in the context, because something may have changed for them.
     #[inline(always)]
     pub(crate) fn wake_sleepers(&self) {
@@ -162,29 +143,40 @@ impl Context {
     ///
     /// One thread sleeps in the transport; others wait for it to find something.
     pub(crate) fn sleep(&self, limit: Duration) {
+        // SAFETY: the lock is held and the reference ends here.
+        if unsafe { self.state() }.dispatching > 0 {
+            // Others' polling would take away the packet that is being handled.
+            return self.give_core_away();
+        }
         let s = &self.shared.sleepers;
         // SYNC: counted under the lock, before `arm` looks once more: whoever changes a condition afterwards sees us.
         s.count.fetch_add(1, Ordering::Relaxed);
         let armed = self.arm();
         let limit = self.until_timers(limit);
         if let (true, Some(limit)) = (armed, limit) {
-            let depth = self.release_fully();
-            let mut taken = s.turn.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            if *taken {
-                drop(s.changed.wait_timeout(taken, limit.min(Duration::from_millis(1))));
-            } else {
-                *taken = true;
-                drop(taken);
-                self.sleep_in_transport(limit);
-                *s.turn.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = false;
-                s.changed.notify_all();
-            }
-            self.acquire_fully(depth);
+            self.shared.lock.without(|| self.sleep_unlocked(limit));
+        } else {
+            // Something is to be done, but nothing comes of doing it: whoever could change that may need the core.
+            self.give_core_away();
         }
         s.count.fetch_sub(1, Ordering::Relaxed);
         if !self.shared.attributes.interrupts.load(Ordering::Relaxed) {
             self.disarm();
         }
+    }
+
+    fn sleep_unlocked(&self, limit: Duration) {
+        let s = &self.shared.sleepers;
+        let mut taken = s.turn.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if *taken {
+            drop(s.changed.wait_timeout(taken, limit.min(Duration::from_millis(1))));
+            return;
+        }
+        *taken = true;
+        drop(taken);
+        self.sleep_in_transport(limit);
+        *s.turn.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = false;
+        s.changed.notify_all();
     }
 
     /// Prepares every link to wake us. False when something is there already.
@@ -239,21 +231,6 @@ impl Context {
                     s.wait(0);
                 }
             }
-        }
-    }
-
-    fn release_fully(&self) -> u32 {
-        let mut depth = 0;
-        while self.shared.lock.held_by_me() {
-            self.shared.lock.release();
-            depth += 1;
-        }
-        depth
-    }
-
-    fn acquire_fully(&self, depth: u32) {
-        for _ in 0..depth {
-            self.shared.lock.acquire();
         }
     }
 
@@ -388,15 +365,23 @@ impl Context {
 
     /// Hands a completion handler to the handler threads.
     pub(crate) fn queue_completion(&self, job: Job) {
-        if self.shared.completions.push(job) {
-            let context = self.internal();
-            let body = move || {
-                while let Some(job) = context.shared.completions.pop() {
-                    context.run_completion(job);
+        match self.shared.completions.push(job) {
+            Queued::Waits => {}
+            // Whoever polls on its core lets it.
+            Queued::BeginsSoon => self.shared.lock.announce_work(),
+            Queued::WantsThread => {
+                let context = self.internal();
+                let body = move || {
+                    while let Some((job, announced)) = context.shared.completions.pop() {
+                        if announced {
+                            context.shared.lock.work_begins();
+                        }
+                        context.run_completion(job);
+                    }
+                };
+                if let Err(e) = self.start_thread("lapis-handler", body) {
+                    self.run_without_threads(&e);
                 }
-            };
-            if let Err(e) = self.start_thread("lapis-handler", body) {
-                self.run_without_threads(&e);
             }
         }
     }

@@ -54,28 +54,18 @@ impl Context {
 
     /// Waits until nothing of ours is under way any more, or it is clear that peers don't take it.
     fn drain(&self) {
-        let deadline = Instant::now() + LINGER;
-        loop {
-            let held = self.guard();
-            self.progress_locked();
+        let _held = self.guard();
+        self.wait_before(Some(Instant::now() + LINGER), |context| {
             // SAFETY: the lock is held and the reference ends here.
-            let state = unsafe { self.state() };
-            let busy =
-                state.has_work() || state.operations.holds_buffers() || !self.shared.completions.is_idle();
-            drop(held);
-            if !busy || Instant::now() > deadline {
-                return;
-            }
-            std::thread::yield_now();
-        }
+            let state = unsafe { context.state() };
+            !(state.has_work() || state.operations.holds_buffers()) && context.shared.completions.is_idle()
+        });
     }
 
     pub(super) fn flush_deferred(&self) {
-        let deadline = Instant::now() + Duration::from_millis(200);
-        // SAFETY: the lock is held; the reference is renewed each time.
-        while !unsafe { self.state() }.deferred.is_empty() && Instant::now() < deadline {
-            self.progress_locked();
-        }
+        // SAFETY: the lock is held and the reference ends here.
+        let done = |context: &Self| unsafe { context.state() }.deferred.is_empty();
+        self.wait_before(Some(Instant::now() + Duration::from_millis(200)), done);
         self.flush_datagrams();
         // SAFETY: as above.
         for link in &mut unsafe { self.state() }.links {

@@ -1,6 +1,8 @@
-//! Waiting: spin briefly, then sleep.
+//! Waiting for a condition, making progress.
 
 use super::Context;
+use super::adaptive_wait::AdaptiveWait;
+use super::progress::SLEEP_IN_PIECES;
 use crate::counter::Counter;
 use crate::error::{Error, Result};
 use crate::sync::Ordering;
@@ -8,12 +10,6 @@ use std::time::Instant;
 
 /// What a check of a wait answers. The error is boxed so that the usual answers travel in registers.
 pub(crate) type Checked<R> = Result<Option<R>, Box<Error>>;
-
-/// Looks between two glances at the clock.
-const LOOKS_PER_CLOCK: u32 = 1024;
-
-/// What a look at everything counts for.
-const LOOKS_PER_ROUND: u32 = 4;
 
 impl Context {
     /// Waits until `counter` has reached `value`, then takes `value` off it; returns what is left.
@@ -95,7 +91,7 @@ impl Context {
         what: &'static str,
         check: &mut impl FnMut(&Self) -> Checked<R>,
     ) -> Result<R, Box<Error>> {
-        let mut idle = Idle::new();
+        let mut idle = AdaptiveWait::new();
         loop {
             if let Some(result) = check(self)? {
                 return Ok(result);
@@ -109,17 +105,42 @@ impl Context {
                 continue;
             }
             self.fail_if_hopeless()?;
-            self.breathe();
-            if idle.should_sleep(self) {
+            if idle.pause_after(self.polls_by_system_calls(), self) {
                 tracing::trace!("sleeping in {what}");
                 // What progress found before the thread was counted as a sleeper woke nobody.
                 if let Some(result) = check(self)? {
                     return Ok(result);
                 }
                 let asleep = Instant::now();
-                self.sleep(super::progress::SLEEP_IN_PIECES);
+                self.sleep(SLEEP_IN_PIECES);
                 self.mind_silence();
                 self.shared.attributes.adaptive_spin.learn(asleep.elapsed());
+            }
+        }
+    }
+
+    /// Waits until `done` says so, or the deadline has passed (false). The lock is held; it is let go now and then.
+    pub(super) fn wait_before(&self, deadline: Option<Instant>, mut done: impl FnMut(&Self) -> bool) -> bool {
+        let mut idle = AdaptiveWait::new();
+        loop {
+            if done(self) {
+                return true;
+            }
+            if self.progress_locked() > 0 {
+                idle.reset();
+                self.breathe();
+                continue;
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return false;
+            }
+            if idle.pause_after(self.polls_by_system_calls(), self) {
+                // What progress found before the thread was counted as a sleeper woke nobody.
+                if done(self) {
+                    return true;
+                }
+                self.sleep(left.map_or(SLEEP_IN_PIECES, |left| left.min(SLEEP_IN_PIECES)));
             }
         }
     }
@@ -159,6 +180,13 @@ impl Context {
         }
     }
 
+    /// Whether a look at everything asks the system.
+    #[inline(always)]
+    pub(super) fn polls_by_system_calls(&self) -> bool {
+        // SAFETY: the lock is held and the reference ends here.
+        unsafe { self.state() }.has_engines()
+    }
+
     /// A wait that needs a dead task would never end: say so instead.
     #[inline]
     fn fail_if_hopeless(&self) -> Result<(), Box<Error>> {
@@ -168,47 +196,5 @@ impl Context {
             None => Ok(()),
             Some(&dead) => Err(state.peers[dead as usize].refusal(dead).into()),
         }
-    }
-}
-
-/// When a wait stops spinning.
-pub(crate) struct Idle {
-    /// Looks since the clock was last read.
-    looks: u32,
-    since: Option<Instant>,
-}
-
-impl Idle {
-    #[inline(always)]
-    pub(super) fn new() -> Self {
-        Self { looks: 0, since: None }
-    }
-
-    /// Something came.
-    #[inline(always)]
-    pub(crate) fn reset(&mut self) {
-        *self = Self::new();
-    }
-
-    /// So many looks found nothing.
-    #[inline(always)]
-    pub(crate) fn passed(&mut self, looks: u32) {
-        self.looks += looks;
-    }
-
-    /// Whether spinning has lasted long enough. Looks at the clock now and then only.
-    #[inline(always)]
-    fn should_sleep(&mut self, context: &Context) -> bool {
-        self.looks += LOOKS_PER_ROUND;
-        self.looks >= LOOKS_PER_CLOCK && self.has_lasted(context)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn has_lasted(&mut self, context: &Context) -> bool {
-        self.looks = 0;
-        let limit = context.shared.attributes.adaptive_spin.spin();
-        let now = Instant::now();
-        now.duration_since(*self.since.get_or_insert(now)) >= limit
     }
 }

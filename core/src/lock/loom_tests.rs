@@ -1,7 +1,7 @@
 //! Models of the lock.
 
 use super::*;
-use crate::sync::{Arc, UnsafeCell};
+use crate::sync::{Arc, UnsafeCell, thread};
 
 struct Guarded(ContextLock, UnsafeCell<u32>);
 // SAFETY: the cell is touched under the lock only.
@@ -48,4 +48,30 @@ fn loom_the_favourite_and_another_exclude_each_other() {
 #[test]
 fn loom_a_former_favourite_does_not_disturb_the_next_one() {
     explore(2, 2, 3, 1);
+}
+
+/// A holder that polls sees a waiter and hands over: the waiter has had the lock before the holder has it again, whether it spun or slept.
+#[test]
+fn loom_who_waits_has_the_lock_before_the_one_who_handed_it_over() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(|| {
+        let shared = Arc::new(Guarded(ContextLock::new(), UnsafeCell::new(0)));
+        shared.0.acquire();
+        let there = Arc::clone(&shared);
+        let thread = thread::spawn(move || there.increment(1));
+        let mut polls = 0;
+        while !shared.0.has_waiters() && polls < 2 {
+            polls += 1;
+            thread::yield_now();
+        }
+        if shared.0.has_waiters() {
+            shared.0.hand_over();
+            // SAFETY: under the lock.
+            assert_eq!(shared.1.with(|n| unsafe { *n }), 1);
+        }
+        shared.0.release();
+        thread.join().unwrap();
+        assert!(!shared.0.is_wanted());
+    });
 }

@@ -2,17 +2,13 @@
 
 use super::{Short, State};
 use crate::Context;
-use crate::context::{Checked, Idle, PeerState};
+use crate::context::{AdaptiveWait, Checked, PeerState};
 use crate::stats::Path;
 use crate::sync::spin_loop;
 use crate::transport::lane::{INLINE, ReceiveLanes, Taken, copy_short};
 use crate::transport::{Caps, Link, PeerId, Status};
 use crate::wire::short_head;
 use std::ptr::NonNull;
-
-/// Looks at the lanes alone between two at everything, which takes as long as a message needs to come: a microsecond or two later at most
-/// is noticed what lanes don't carry.
-const LOOKS: u32 = 512;
 
 /// Pauses before the first look for an answer; there is one after each look. A look fetches a line from the task that is about to
 /// write it and must then take it back, so that an answer looked for too early, or too often, comes a third later. Whoever has sent
@@ -213,12 +209,13 @@ impl Context {
     pub(crate) fn watch_lanes<R>(
         &self,
         check: &mut impl FnMut(&Self) -> Checked<R>,
-        idle: &mut Idle,
+        idle: &mut AdaptiveWait,
     ) -> Checked<R> {
         // SAFETY: the lock is held; the references end before anything is dispatched.
         let alone = || unsafe { self.state() }.lanes_alone();
         let Some(mut lanes) = alone() else { return Ok(None) };
         let mut looks = 0;
+        let most = self.shared.crowding.lane_looks();
         // SAFETY: the lock is held, and the reference ends here.
         let inbound = unsafe { &mut self.state().inbound };
         let mut for_answer = inbound.answer_due > 0;
@@ -226,7 +223,7 @@ impl Context {
         if std::mem::take(&mut inbound.rest_due) {
             (0..REST).for_each(|_| spin_loop());
         }
-        while looks < LOOKS && !self.is_wanted() {
+        while looks < most && !self.is_wanted() {
             let mut index = 0;
             // SAFETY: the list and the lanes it names live as long as the link; they change within calls of the transport only,
             // which a handler may cause: hence the list is read anew each time.

@@ -45,7 +45,7 @@ pub(crate) use rmw::local_rmw;
 pub(crate) use stream::{Outgoing, Pull};
 pub(crate) use tracker::Tracker;
 
-use crate::context::{Peer, Vigil};
+use crate::context::{AdaptiveWait, Peer, Vigil};
 use crate::datagrams::Datagrams;
 use crate::stats::{Path, Statistics};
 use crate::transport::{Link, PeerId};
@@ -115,6 +115,10 @@ pub(crate) struct State {
     /// Messages whose sending or receiving has ended, for LAPI_Msgpoll.
     pub(crate) ended_sends: u64,
     pub(crate) ended_receives: u64,
+    /// Since when calls that poll once have found nothing.
+    pub(crate) between_polls: AdaptiveWait,
+    /// Since when there has been no room for what is to be sent.
+    pub(crate) for_room: AdaptiveWait,
 }
 
 impl State {
@@ -148,6 +152,8 @@ impl State {
             statistics: Statistics::default(),
             ended_sends: 0,
             ended_receives: 0,
+            between_polls: AdaptiveWait::new(),
+            for_room: AdaptiveWait::new(),
         };
         state.find_lanes();
         state
@@ -157,6 +163,12 @@ impl State {
     #[inline(always)]
     pub(crate) fn holds_nothing_back(&self) -> bool {
         self.deferred.is_empty() && self.heads == 0
+    }
+
+    /// Packets sent so far.
+    pub(crate) fn packets_sent(&self) -> u64 {
+        let paths = [Path::Local, Path::SharedMemory, Path::Network];
+        paths.iter().map(|path| self.statistics.path(*path).packets_sent).sum()
     }
 
     /// Whether something advances only when progress is made, arrivals or not.

@@ -3,11 +3,15 @@
 use super::epochs::is_of_any_epoch;
 use super::{Source, State, bytes};
 use crate::Context;
-use crate::context::PeerState;
+use crate::context::{AdaptiveWait, PeerState};
 use crate::error::{Error, Result};
 use crate::stats::Path;
 use crate::transport::{Caps, Link, PeerId, Status};
 use crate::wire::{Encoded, Header};
+use std::time::Duration;
+
+/// How long a wait for room sleeps, once nothing has moved for long: nobody wakes it when there is room.
+const NAP: Duration = Duration::from_micros(100);
 
 impl Context {
     /// Tries to send one packet. `data` is copied before return.
@@ -183,8 +187,7 @@ impl Context {
     pub(crate) fn wait_for_room(&self, peer: PeerId) -> Result<()> {
         // SAFETY: the lock is held and the reference ends here.
         let life = unsafe { self.state() }.peers[peer as usize].life;
-        self.progress_locked();
-        self.breathe();
+        self.wait_for_progress();
         // SAFETY: as above.
         let p = unsafe { &self.state().peers[peer as usize] };
         if p.state != PeerState::Up {
@@ -195,6 +198,21 @@ impl Context {
             return Err(Error::Purged { task: peer });
         }
         Ok(())
+    }
+
+    /// One round of a wait for something that no arrival need announce. The lock is held, outside handlers.
+    fn wait_for_progress(&self) {
+        let handled = self.progress_locked();
+        // SAFETY: the lock is held and the references end before others have it.
+        let mut wait = std::mem::replace(unsafe { &mut self.state().for_room }, AdaptiveWait::new());
+        if handled > 0 {
+            wait.reset();
+            self.breathe();
+        } else if wait.pause_for_room(self) {
+            self.shared.lock.without(|| std::thread::sleep(NAP));
+        }
+        // SAFETY: as above.
+        unsafe { self.state() }.for_room = wait;
     }
 
     /// Answers a peer: never waits, never fails (a peer that can't be reached is a peer that needs no answer).

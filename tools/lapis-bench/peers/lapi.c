@@ -4,12 +4,12 @@
 #include <lapi.h>
 #include <stdint.h>
 
-enum { MAX_SIZE = 4 << 20, AGREE = 1, MESSAGE, STREAM };
+enum { MAX_SIZE = 4 << 20, AGREE = 1, MESSAGE, STREAM, REQUEST };
 
 static lapi_handle_t handle;
 static int me;
 static char *buffer, *sink;
-static volatile long arrived, streamed, word, words;
+static volatile long arrived, streamed, served, word, words;
 
 static void check(int code, const char *what) {
     char text[LAPI_MAX_ERR_STRING];
@@ -64,6 +64,18 @@ static void wait_for(volatile long *counter, long value) {
         LAPI_Msgpoll(handle, 100, &info);
 }
 
+static void serve(lapi_handle_t *h, void *size) {
+    send_message(MESSAGE, (long)(intptr_t)size);
+    served++;
+}
+
+/* The answer comes from a completion handler on a handler thread. */
+static void *on_request(lapi_handle_t *h, void *header, uint *length, ulong *size, compl_hndlr_t **done, void **with) {
+    *done = serve;
+    *with = (void *)(intptr_t)((lapi_return_info_t *)size)->msg_len;
+    return sink;
+}
+
 static long agree(int rank, long value) {
     static long agreed;
     agreed++;
@@ -103,8 +115,20 @@ static void am_stream(int rank, long count, long size) {
     }
 }
 
+static void am_serve(int rank, long count, long size) {
+    static long total;
+    total += count;
+    if (rank == 1)
+        wait_for(&served, total);
+    for (; rank == 0 && count > 0; count--) {
+        send_message(REQUEST, size);
+        wait_for(&arrived, ++expected);
+    }
+}
+
 static const struct bench benches[] = {
     {"am_lat", HALF_NS, am_lat, 0, MAX_SIZE, "LAPI_Amsend"},
+    {"am_serve", NS, am_serve, 0, MAX_SIZE, "request, completion handler, reply"},
     {"am_rate", MILLIONS, am_stream, 0, MAX_SIZE, "LAPI_Amsend"},
 };
 
@@ -121,6 +145,7 @@ int main(int argc, char **argv) {
     check(LAPI_Addr_set(handle, (void *)on_agree, AGREE), "Addr_set");
     check(LAPI_Addr_set(handle, (void *)on_message, MESSAGE), "Addr_set");
     check(LAPI_Addr_set(handle, (void *)on_stream, STREAM), "Addr_set");
+    check(LAPI_Addr_set(handle, (void *)on_request, REQUEST), "Addr_set");
     check(LAPI_Gfence(handle), "Gfence");
     measure_all(&a, benches, sizeof benches / sizeof *benches, me);
     check(LAPI_Gfence(handle), "Gfence");

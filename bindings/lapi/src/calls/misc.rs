@@ -91,10 +91,7 @@ fn poll(instance: &Instance, cnt: c_uint) -> Outcome<lapi_msg_state_t> {
     let ended = context.poll_for_messages(cnt);
     context.unlock();
     Ok(match ended.map_err(failure::of)? {
-        (false, false) => {
-            context.give_way();
-            LAPI_DISP_CNTR
-        }
+        (false, false) => LAPI_DISP_CNTR,
         (true, false) => LAPI_SEND_COMPLETE,
         (false, true) => LAPI_RECV_COMPLETE,
         (true, true) => LAPI_SEND_COMPLETE | LAPI_RECV_COMPLETE | LAPI_BOTH_COMPLETE,

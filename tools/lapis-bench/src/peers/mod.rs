@@ -16,6 +16,9 @@ pub(crate) use find::{Absent, c_calls, lapis, lapis_from_c, packers, peers};
 /// The bench that [`How::Calls`] has, and nobody else.
 pub(crate) const C_CALL: &str = "c_call";
 
+/// A bench that only programs in C have: answers of completion handlers, which run on threads of the library.
+pub(crate) const SERVE: &str = "am_serve";
+
 /// One party.
 pub(crate) struct Party {
     /// With its version: `ucx-1.22`, `lapis`.
@@ -54,7 +57,8 @@ impl Party {
 
     /// Measures. No record is a normal answer: not every party has every bench.
     pub(crate) fn measure(&self, wish: &Wish<'_>) -> Result<Vec<Record>> {
-        if (wish.bench == C_CALL) != matches!(self.how, How::Calls(_)) {
+        let from_c_only = wish.bench == SERVE && matches!(self.how, How::Lapis(_));
+        if from_c_only || (wish.bench == C_CALL) != matches!(self.how, How::Calls(_)) {
             return Ok(Vec::new());
         }
         let sizes = wish.sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",");

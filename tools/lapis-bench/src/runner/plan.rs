@@ -1,6 +1,6 @@
 //! Which benches there are, at which sizes, and which floors each is held against.
 
-use crate::peers::C_CALL;
+use crate::peers::{C_CALL, SERVE};
 
 /// One bench.
 pub(crate) struct Bench {
@@ -24,6 +24,7 @@ pub(crate) fn plan(transport: &str, quick: bool) -> Vec<Bench> {
     let bandwidth: &[u64] =
         if quick { &[4 * K, 64 * K, M] } else { &[K, 4 * K, 16 * K, 64 * K, 256 * K, M, 4 * M] };
     let few: &[u64] = &[8];
+    let serving: &[u64] = if quick { &[K] } else { &[8, K, 16 * K, 64 * K] };
     type Names = &'static [&'static str];
     let none: Names = &[];
     let shm = transport == "shm";
@@ -55,6 +56,7 @@ pub(crate) fn plan(transport: &str, quick: bool) -> Vec<Bench> {
             pick(&["ring_rate"], none),
             pick(&["ring_rate"], none),
         ),
+        bench(SERVE, "request, completion handler, reply", serving, none, none),
         bench("am_bw", "stream of messages", bandwidth, stream, stream_records),
         bench("put_lat", "put until the origin knows that it is done", few, none, none),
         bench("put_rate", "stream of small puts", few, none, none),

@@ -1,0 +1,139 @@
+//! The lock with real threads.
+
+use super::*;
+use crate::sync::{Arc, thread};
+use std::time::Duration;
+
+#[test]
+fn nested_acquisition_by_the_owner_does_not_block() {
+    let lock = ContextLock::new();
+    let _a = lock.guard();
+    let _b = lock.guard();
+    assert!(lock.held_by_me());
+}
+
+#[test]
+fn another_thread_is_kept_out_until_the_last_release() {
+    let lock = Arc::new(ContextLock::new());
+    lock.acquire();
+    lock.acquire();
+    lock.release();
+    let other = Arc::clone(&lock);
+    let refused = thread::spawn(move || !other.try_acquire()).join().unwrap();
+    assert!(refused);
+    lock.release();
+    let other = Arc::clone(&lock);
+    let taken = thread::spawn(move || {
+        let taken = other.try_acquire();
+        if taken {
+            other.release();
+        }
+        taken
+    })
+    .join()
+    .unwrap();
+    assert!(taken);
+}
+
+#[test]
+fn it_leans_towards_who_takes_it_often_until_another_comes() {
+    let lock = Arc::new(ContextLock::new());
+    for _ in 0..STREAK + 2 {
+        let _once = lock.guard();
+        let _twice = lock.guard();
+        assert!(lock.held_by_me());
+    }
+    let leans = lock.words.favourite.load(Ordering::Relaxed) != 0;
+    assert_eq!(leans, lock.words.can_lean);
+    let held = lock.guard();
+    assert!(lock.held_by_me() && lock.owner() != 0);
+    let other = Arc::clone(&lock);
+    assert!(thread::spawn(move || !other.try_acquire()).join().unwrap());
+    // The lean is gone, the lock is not.
+    assert_eq!(lock.words.favourite.load(Ordering::Relaxed), 0);
+    lock.acquire();
+    lock.release();
+    assert!(lock.held_by_me());
+    drop(held);
+    assert!(!lock.held_by_me());
+}
+
+#[test]
+fn increments_under_the_lock_are_not_lost() {
+    struct Guarded(ContextLock, std::cell::UnsafeCell<u64>);
+    // SAFETY: the cell is touched under the lock only.
+    unsafe impl Sync for Guarded {}
+    impl Guarded {
+        fn increment(&self) {
+            let _held = self.0.guard();
+            // SAFETY: under the lock.
+            unsafe { *self.1.get() += 1 };
+        }
+    }
+    let lock = Arc::new(Guarded(ContextLock::new(), std::cell::UnsafeCell::new(0)));
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let lock = Arc::clone(&lock);
+            thread::spawn(move || {
+                for _ in 0..20 {
+                    (0..500).for_each(|_| lock.increment());
+                    thread::sleep(Duration::from_micros(50)); // Long enough for the lock to lean now and then.
+                }
+            })
+        })
+        .collect();
+    for t in threads {
+        t.join().unwrap();
+    }
+    // SAFETY: all threads have ended.
+    assert_eq!(unsafe { *lock.1.get() }, 40_000);
+}
+
+/// Whoever polls with the lock held, and takes it again at once, lets those who wait have it: each turn of theirs takes one offer.
+#[test]
+fn a_holder_that_polls_hands_it_over_to_whoever_waits() {
+    const TURNS: u32 = 1000;
+    let lock = Arc::new(ContextLock::new());
+    lock.acquire();
+    lock.acquire();
+    let other = Arc::clone(&lock);
+    let waiter = thread::spawn(move || {
+        for _ in 0..TURNS {
+            other.acquire();
+            other.release();
+        }
+    });
+    let mut offers = 0;
+    while !waiter.is_finished() {
+        // Between two of its turns the waiter wants nothing.
+        if lock.has_waiters() {
+            lock.hand_over();
+            offers += 1;
+            assert!(lock.held_by_me() && lock.words.depth.get() == 2);
+        }
+    }
+    waiter.join().unwrap();
+    // A waiter that is stopped for long while the lock is offered takes more than one offer.
+    assert!(offers <= 2 * TURNS, "{offers} offers for {TURNS} turns");
+}
+
+#[test]
+fn a_waiter_that_sleeps_is_woken_and_work_does_not_count_as_one() {
+    let lock = Arc::new(ContextLock::new());
+    lock.announce_work();
+    assert!(lock.is_wanted() && !lock.has_waiters());
+    lock.work_begins();
+    assert!(!lock.is_wanted());
+    for _ in 0..20 {
+        lock.acquire();
+        let other = Arc::clone(&lock);
+        let waiter = thread::spawn(move || drop(other.guard()));
+        while !lock.has_waiters() {
+            thread::yield_now();
+        }
+        thread::sleep(Duration::from_millis(2)); // Long enough for it to sleep.
+        lock.release();
+        waiter.join().unwrap();
+        assert!(!lock.is_wanted());
+    }
+}

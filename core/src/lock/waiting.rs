@@ -1,0 +1,201 @@
+//! How threads wait for the lock, and how a holder that polls lets them pass.
+//!
+//! A waiter spins as long as a short section takes, then gives its core away, and sleeps when the lock is held for long. Before it
+//! sleeps it makes every other thread see that it does, with a `membarrier(2)`; so unlocking needs no fence to look for sleepers.
+
+use super::barrier;
+use crate::sync::{AtomicU32, Ordering, spin_loop, thread};
+#[cfg(not(loom))]
+use std::time::Duration;
+
+/// Looks before a waiter gives its core away.
+const SPINS: u32 = if cfg!(loom) { 1 } else { 64 };
+
+/// How often it does so before it sleeps.
+const YIELDS: u32 = if cfg!(loom) { 0 } else { 64 };
+
+/// Longest sleep in one piece: a bound where there is no membarrier, or where the holder wakes nobody.
+#[cfg(not(loom))]
+const SLEEP: Duration = Duration::from_millis(1);
+
+/// Looks of a holder that lets others pass: who waits on another core takes the lock meanwhile.
+const PASSING_SPINS: u32 = if cfg!(loom) { 0 } else { 32 };
+
+/// Looks, spins included, of which each gives the core away.
+const PASSING_YIELDS: u32 = if cfg!(loom) { u32::MAX } else { 512 };
+
+/// After these the holder goes on: the waiter has no core, and others may wait for what the holder does.
+const PASSING_NAPS: u32 = if cfg!(loom) { 0 } else { 16 };
+
+/// One piece of work for a thread of the context; what is below counts threads that wait for the lock.
+const WORK: u32 = 1 << 16;
+
+/// Who wants the lock or a core.
+#[derive(Debug)]
+pub(super) struct Waiters {
+    /// Threads that wait for the lock, and pieces of [`WORK`] that wait for a core.
+    wanted: AtomicU32,
+    /// Times that a thread which had to wait has got the lock. Changed by the lock's holder.
+    turns: AtomicU32,
+    sleep: Sleep,
+}
+
+impl Waiters {
+    pub(super) fn new() -> Self {
+        Self { wanted: AtomicU32::new(0), turns: AtomicU32::new(0), sleep: Sleep::new() }
+    }
+
+    #[inline(always)]
+    pub(super) fn any(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) != 0
+    }
+
+    pub(super) fn for_lock(&self) -> bool {
+        !self.wanted.load(Ordering::Relaxed).is_multiple_of(WORK)
+    }
+
+    pub(super) fn turn(&self) -> u32 {
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn announce_work(&self) {
+        self.wanted.fetch_add(WORK, Ordering::Relaxed);
+    }
+
+    pub(super) fn work_begins(&self) {
+        self.wanted.fetch_sub(WORK, Ordering::Relaxed);
+    }
+
+    /// The calling thread begins to wait for the lock.
+    pub(super) fn come(&self) {
+        self.wanted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The calling thread has got it.
+    pub(super) fn have_it(&self) {
+        self.turns.store(self.turn().wrapping_add(1), Ordering::Relaxed);
+        self.wanted.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Waits; once `busy` says no it is not asked again.
+    #[cold]
+    pub(super) fn wait_while(&self, mut busy: impl FnMut() -> bool) {
+        let mut round = 0;
+        while busy() {
+            round += 1;
+            if round <= SPINS {
+                spin_loop();
+            } else if round <= SPINS + YIELDS {
+                thread::yield_now();
+            } else {
+                self.sleep.announce();
+                if !busy() {
+                    return;
+                }
+                self.sleep.sleep();
+                round = 0;
+            }
+        }
+    }
+
+    /// Wakes those who sleep. The lock has just been released.
+    #[inline(always)]
+    pub(super) fn wake(&self) {
+        // Pairs with the heavy barrier of whoever goes to sleep: either it sees the lock free, or this thread sees the sleeper.
+        barrier::light();
+        if self.sleep.is_announced() {
+            self.sleep.wake();
+        }
+    }
+
+    /// Waits until somebody who waits has had the lock after `turn`. The calling thread does not hold it.
+    pub(super) fn let_pass(&self, turn: u32) {
+        let mut round = 0;
+        while self.for_lock() && self.turn() == turn {
+            round += 1;
+            if round <= PASSING_SPINS {
+                spin_loop();
+            } else if round <= PASSING_YIELDS {
+                thread::yield_now();
+            } else if round - PASSING_YIELDS <= PASSING_NAPS {
+                nap();
+            } else {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(not(loom))]
+fn nap() {
+    thread::sleep(SLEEP / 8);
+}
+
+#[cfg(loom)]
+fn nap() {}
+
+/// Where waiters sleep.
+#[derive(Debug)]
+struct Sleep {
+    /// 1 if somebody sleeps or is about to.
+    sleepers: AtomicU32,
+    #[cfg(loom)]
+    bed: (crate::sync::Mutex<()>, crate::sync::Condvar),
+}
+
+impl Sleep {
+    fn new() -> Self {
+        Self {
+            sleepers: AtomicU32::new(0),
+            #[cfg(loom)]
+            bed: (crate::sync::Mutex::new(()), crate::sync::Condvar::new()),
+        }
+    }
+
+    /// The calling thread is going to sleep unless the lock is free.
+    fn announce(&self) {
+        self.sleepers.store(1, Ordering::Relaxed);
+        barrier::heavy();
+    }
+
+    #[inline(always)]
+    fn is_announced(&self) -> bool {
+        self.sleepers.load(Ordering::Relaxed) != 0
+    }
+
+    /// Sleeps unless somebody has been woken since [`announce`](Self::announce).
+    #[cfg(not(loom))]
+    fn sleep(&self) {
+        let time = libc::timespec { tv_sec: 0, tv_nsec: SLEEP.as_nanos() as libc::c_long };
+        let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: the word and the time are valid for the call.
+        unsafe { libc::syscall(libc::SYS_futex, self.sleepers.as_ptr(), operation, 1, &raw const time) };
+    }
+
+    /// Wakes all: they are few, and who finds the lock taken again says anew that it sleeps.
+    #[cfg(not(loom))]
+    #[cold]
+    fn wake(&self) {
+        if self.sleepers.swap(0, Ordering::Relaxed) != 0 {
+            let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+            // SAFETY: the word is valid for the call.
+            unsafe { libc::syscall(libc::SYS_futex, self.sleepers.as_ptr(), operation, i32::MAX) };
+        }
+    }
+
+    /// The model's sleep never ends by itself: a wake-up that is lost is a deadlock.
+    #[cfg(loom)]
+    fn sleep(&self) {
+        let mut held = self.bed.0.lock().unwrap();
+        while self.is_announced() {
+            held = self.bed.1.wait(held).unwrap();
+        }
+    }
+
+    #[cfg(loom)]
+    fn wake(&self) {
+        let _held = self.bed.0.lock().unwrap();
+        self.sleepers.store(0, Ordering::Relaxed);
+        self.bed.1.notify_all();
+    }
+}
