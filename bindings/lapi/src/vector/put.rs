@@ -4,7 +4,8 @@ use super::{Layout, PUT, Stream, described, plainly, shape_of, shape_word, words
 use crate::failure::{self, Outcome};
 use crate::handles::Instance;
 use lapis_core::handlers::Incoming;
-use lapis_core::message::{AmSend, Direction, Gather, PutArgs, Source};
+use lapis_core::message::{AmSend, Direction, PutArgs, Source};
+use lapis_core::transport::copy::copy_watched;
 use lapis_core::{Context, Delivery, Notify};
 use std::ffi::c_int;
 
@@ -67,8 +68,15 @@ unsafe fn copy_directly(context: &Context, tgt: u32, origin: &mut Layout, target
     let mut position = 0;
     target.each_block(|addr, n| {
         if let Some(to) = context.direct(tgt, addr, n as u64) {
-            // SAFETY: the window is mapped as long as the context lives; the rest is the caller's promise.
-            unsafe { origin.read(position, std::slice::from_raw_parts_mut(to, n)) };
+            let mut to = to;
+            origin.pieces(position, n as u64, |from, len| {
+                // SAFETY: the window is mapped as long as the context lives, and has room for the block's `n` bytes; the rest is the
+                // caller's promise. The target may look at them meanwhile: no reference.
+                unsafe {
+                    copy_watched(from as usize as *const u8, to, len);
+                    to = to.add(len);
+                }
+            });
         }
         position += n as u64;
     });
