@@ -21,6 +21,9 @@ use waiting::Waiters;
 /// Times that a thread takes the lock, nobody else in between, before the lock leans towards it.
 const STREAK: u32 = if cfg!(loom) { 1 } else { 100 };
 
+/// A level that the program took. Only these can it give back: a handler never lets go of the lock under the library's hands.
+const PROGRAM: u64 = 1 << 32;
+
 /// Threads that the lock may lean towards in its life.
 const SEATS: usize = if cfg!(loom) { 2 } else { 4 };
 
@@ -43,7 +46,8 @@ struct Words {
     /// The first one is as good as always the favourite's.
     seats: [Seat; SEATS],
     // What follows is the holder's.
-    depth: Cell<u32>,
+    /// How deep the holder is in it: levels of the library, and levels of the program as [`PROGRAM`].
+    depth: Cell<u64>,
     last: Cell<usize>,
     streak: Cell<u32>,
     /// Whether code of the program runs on the holding thread: a handler, or whoever took the lock by its own wish. Atomic because of
@@ -159,6 +163,14 @@ impl ContextLock {
         }
     }
 
+    /// Goes on with the lock held in the ordinary way, for what may call others.
+    #[inline]
+    pub(crate) fn keep(&self, section: Section) -> LockGuard<'_> {
+        let depth = &self.words.depth;
+        depth.set(if section.nested { depth.get() + 1 } else { 1 });
+        LockGuard(self)
+    }
+
     /// The calling thread's hold from its seat ends.
     #[inline(always)]
     fn unseat(&self) {
@@ -259,18 +271,49 @@ impl ContextLock {
         }
     }
 
-    /// Gives all levels of it back; says how many there were.
-    fn release_fully(&self) -> u32 {
-        let depth = if self.held_by_me() { self.words.depth.get() } else { 0 };
-        (0..depth).for_each(|_| self.release());
-        depth
+    /// Takes the lock for the program.
+    pub(crate) fn acquire_for_program(&self) {
+        self.acquire();
+        self.level_is_the_programs();
+    }
+
+    /// Takes the lock for the program if nobody else holds it.
+    pub(crate) fn try_acquire_for_program(&self) -> bool {
+        let taken = self.try_acquire();
+        if taken {
+            self.level_is_the_programs();
+        }
+        taken
+    }
+
+    fn level_is_the_programs(&self) {
+        let depth = &self.words.depth;
+        depth.set(depth.get() + (PROGRAM - 1));
+    }
+
+    /// Gives back a level that the program took. False if the calling thread has none.
+    pub(crate) fn release_for_program(&self) -> bool {
+        let depth = &self.words.depth;
+        let held = self.held_by_me() && depth.get() >= PROGRAM;
+        if held {
+            depth.set(depth.get() - (PROGRAM - 1));
+            self.release();
+        }
+        held
     }
 
     /// Lets go of the lock, however deep the calling thread is in it, while `meanwhile` runs.
     pub(crate) fn without<R>(&self, meanwhile: impl FnOnce() -> R) -> R {
-        let depth = self.release_fully();
+        if !self.held_by_me() {
+            return meanwhile();
+        }
+        let depth = self.words.depth.replace(1);
+        self.release();
         let result = meanwhile();
-        (0..depth).for_each(|_| self.acquire());
+        self.acquire();
+        self.words.depth.set(depth);
+        // Others may have lent it; this thread goes on with its call.
+        self.unlend();
         result
     }
 

@@ -189,3 +189,30 @@ fn bad_targets_and_user_headers_are_refused_with_the_numbers() {
     assert!(context.set_handler(HandlerId(0), |_, _| Delivery::bury()).is_err());
     assert!(context.set_handler(HandlerId(256), |_, _| Delivery::bury()).is_err());
 }
+
+#[test]
+fn a_header_handler_gives_back_its_own_levels_of_the_lock_and_none_of_the_librarys() {
+    let context = alone(false);
+    let (tell, told) = mpsc::channel();
+    context
+        .set_handler(HandlerId(1), move |context, _| {
+            let librarys = [context.unlock(), context.unlock()];
+            context.lock();
+            assert!(context.try_lock());
+            let own = [context.unlock(), context.unlock(), context.unlock()];
+            tell.send((librarys, own, context.lock_owner() != 0)).unwrap();
+            Delivery::bury()
+        })
+        .unwrap();
+    context.send(0, HandlerId(1), &[], b"hello").unwrap();
+    let got = loop {
+        context.progress().unwrap();
+        if let Ok(got) = told.try_recv() {
+            break got;
+        }
+    };
+    assert_eq!(got, ([false; 2], [true, true, false], true));
+    assert_eq!(context.lock_owner(), 0);
+    context.lock();
+    assert!(context.unlock() && !context.unlock());
+}

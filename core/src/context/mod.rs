@@ -179,12 +179,12 @@ impl Context {
     ///
     /// Every call takes the lock itself; whoever holds it already nests.
     pub fn lock(&self) {
-        self.shared.lock.acquire();
+        self.shared.lock.acquire_for_program();
     }
 
     /// Takes the lock if no other thread holds it.
     pub fn try_lock(&self) -> bool {
-        self.shared.lock.try_acquire()
+        self.shared.lock.try_acquire_for_program()
     }
 
     /// Begins a call of a program which shares the lock or has handlers, for interfaces whose programs may have signal handlers.
@@ -221,14 +221,10 @@ impl Context {
         self.shared.lock.held_by_me()
     }
 
-    /// Gives back one level of [`lock`](Self::lock). The calling thread must hold it; otherwise nothing happens and the
-    /// answer is false.
+    /// Gives back one level of [`lock`](Self::lock). The calling thread must have taken it so; otherwise nothing happens and the
+    /// answer is false: handlers that run while the library holds the lock can't take it away.
     pub fn unlock(&self) -> bool {
-        let held = self.shared.lock.held_by_me();
-        if held {
-            self.shared.lock.release();
-        }
-        held
+        self.shared.lock.release_for_program()
     }
 
     /// Refuses the call in a forked child and after termination.

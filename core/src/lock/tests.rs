@@ -137,3 +137,26 @@ fn a_waiter_that_sleeps_is_woken_and_work_does_not_count_as_one() {
         assert!(!lock.is_wanted());
     }
 }
+
+#[test]
+fn a_short_section_that_calls_others_after_all_keeps_the_lock_when_they_nest() {
+    let lock = ContextLock::new();
+    for _ in 0..STREAK + 2 {
+        let _once = lock.guard();
+    }
+    let Some(section) = lock.enter_favoured() else {
+        assert!(!lock.words.can_lean);
+        return;
+    };
+    let kept = lock.keep(section);
+    drop(lock.guard());
+    assert!(lock.held_by_me());
+    // The program's levels are its own.
+    assert!(!lock.release_for_program());
+    lock.acquire_for_program();
+    lock.without(|| assert!(!lock.held_by_me()));
+    assert!(lock.release_for_program() && !lock.release_for_program());
+    assert!(lock.held_by_me());
+    drop(kept);
+    assert!(!lock.held_by_me());
+}

@@ -170,14 +170,13 @@ impl Context {
         let Some(section) = self.shared.lock.enter_favoured() else { return false };
         // SAFETY: the lock is held and nothing below calls out; the rest is the caller's promise.
         let sent = unsafe { self.state().send_in_lane(message) };
-        // SAFETY: as above.
-        let otherwise = sent.is_none() && unsafe { self.send_without_lane(message) };
+        let Some(news) = sent else {
+            let _held = self.shared.lock.keep(section);
+            // SAFETY: the lock is held; the rest is the caller's promise.
+            return unsafe { self.send_without_lane(message) };
+        };
         self.shared.lock.leave_favoured(section);
-        match sent {
-            Some(0) => true,
-            Some(news) => self.attend(message.target, news),
-            None => otherwise,
-        }
+        news == 0 || self.attend(message.target, news)
     }
 
     /// The rest of it where no lane leads to the target. The lock is held.
@@ -233,8 +232,8 @@ impl Context {
                     Taken::Nothing => {}
                     Taken::Left => return Ok(None),
                     Taken::Message { peer, data, len, turn } => {
-                        // SAFETY: the lock is held; the message stays in place until the transport is polled, or the turn is
-                        // given back; turns and lanes live as long as the link.
+                        // SAFETY: the lock is held; the message stays in place, and its sender leaves it alone, until the transport is
+                        // polled, or the turn is given back; turns and lanes live as long as the link.
                         unsafe {
                             if turn.is_null() {
                                 (*(*lanes).lanes[index]).look_ahead();
