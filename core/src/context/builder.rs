@@ -188,6 +188,7 @@ impl ContextBuilder {
                 .filter(|l| l.caps().contains(Caps::WAIT))
                 .map(Link::sleeper)
                 .collect(),
+            references: super::one_reference::Ledger::default(),
             state: UnsafeCell::new(State::new(links, datagrams, peers)),
             windows: windows.iter().map(PeerWindow::new).collect(),
             listed: Mutex::new(self.addresses),

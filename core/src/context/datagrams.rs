@@ -94,7 +94,7 @@ impl Context {
         let hold = head.first().is_some_and(|kind| more_follows(*kind)) || state.dispatching > 0;
         let Some((link, datagrams)) = state.engine_to(peer) else { return Status::PeerDown };
         let status = datagrams.send(link, peer, head, data, hold);
-        self.mind_timers();
+        self.mind_timers(state);
         status
     }
 
@@ -110,6 +110,7 @@ impl Context {
         body: RawSlice,
         token: u64,
     ) -> Status {
+        let _in_use = self.state_in_use();
         let Some((link, datagrams)) = state.engine_to(peer) else { return Status::PeerDown };
         let mut head = Encoded::new();
         let n = header.encode(&mut head);
@@ -118,7 +119,7 @@ impl Context {
         if status == Status::Done {
             state.count_sent(peer, body.len);
         }
-        self.mind_timers();
+        self.mind_timers(state);
         status
     }
 
@@ -248,16 +249,14 @@ impl Context {
 
     /// In interrupt mode: ends the progress thread's sleep if an engine's timer comes before its end. The lock is held.
     #[inline]
-    pub(crate) fn mind_timers(&self) {
+    pub(crate) fn mind_timers(&self, state: &mut State) {
         if self.interrupts() && self.shared.polling.load(Ordering::Relaxed) == 0 {
-            self.mind_timers_slow();
+            self.mind_timers_slow(state);
         }
     }
 
     #[cold]
-    fn mind_timers_slow(&self) {
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
+    fn mind_timers_slow(&self, state: &mut State) {
         let Some(patience) = state.engines().filter_map(|(_, d)| d.patience()).min() else { return };
         let (now, until) = (self.shared.clock.elapsed(), self.shared.sleeping_until.load(Ordering::Relaxed));
         if (now + patience).as_nanos() < u128::from(until) {

@@ -10,7 +10,9 @@ mod fork_guard;
 mod host_topology;
 mod init_errors;
 mod interface;
+
 mod memory;
+mod one_reference;
 mod peers;
 mod poll;
 mod progress;
@@ -68,6 +70,7 @@ pub(crate) struct Shared {
     pub(crate) crowding: adaptive_wait::Crowding,
     pub(crate) lock: ContextLock,
     state: UnsafeCell<State>,
+    references: one_reference::Ledger,
     /// How threads sleep on each link, in the order of the links.
     pub(crate) link_sleepers: Box<[Sleeper]>,
     /// Peers' memory that is mapped here, by task; read without the lock.
@@ -269,8 +272,15 @@ impl Context {
     #[allow(clippy::mut_from_ref, reason = "the lock makes the reference unique; the contract is above")]
     pub(crate) unsafe fn state(&self) -> &mut State {
         debug_assert!(self.shared.lock.held_by_me());
+        self.shared.references.assert_not();
         // SAFETY: the caller's promise.
         unsafe { &mut *self.shared.state.get() }
+    }
+
+    /// To be held by whoever works with a `&mut State` of its caller's: until it is dropped, debug builds refuse a second one.
+    #[inline(always)]
+    pub(crate) fn state_in_use(&self) -> one_reference::InUse<'_> {
+        self.shared.references.begin()
     }
 
     /// The same context, not counted as a user: for the context's own threads.

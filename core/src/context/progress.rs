@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::handlers::{CompletionHandler, Job, Queued};
 use crate::sync::blocking::{Condvar, Mutex};
 use crate::sync::{AtomicU32, Ordering};
-use crate::transport::{Caps, Event, Status};
+use crate::transport::{Caps, Status};
 use crate::wire::{Header, Kind};
 use std::time::Duration;
 
@@ -14,9 +14,6 @@ pub(super) const SLEEP_IN_PIECES: Duration = Duration::from_millis(50);
 
 /// How long the progress thread stays in polling mode.
 const RETIRES_AFTER: Duration = Duration::from_millis(20);
-
-/// Events taken from a link at once.
-const BATCH: usize = 16;
 
 /// What one look at the links found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,7 +73,6 @@ impl Context {
 
     #[inline(always)]
     fn poll_link(&self, index: usize) -> usize {
-        let mut events = [const { std::mem::MaybeUninit::<Event>::uninit() }; BATCH];
         // SAFETY: the lock is held; the reference ends before anything is dispatched.
         let state = unsafe { self.state() };
         let path = state.paths[index];
@@ -84,10 +80,7 @@ impl Context {
         if local && state.self_pending == 0 {
             return 0;
         }
-        // SAFETY: `Event` has no invalid bit patterns, so reading what poll did not write is harmless; core looks only at
-        // the first n.
-        let slots = unsafe { std::slice::from_raw_parts_mut(events.as_mut_ptr().cast::<Event>(), BATCH) };
-        let n = match state.links[index].poll(slots) {
+        let n = match state.links[index].poll(&mut state.polled) {
             Ok(0) => return 0,
             Ok(n) => n,
             Err(status) => return self.link_broken(index, status),
@@ -96,8 +89,11 @@ impl Context {
             state.self_pending = state.self_pending.saturating_sub(n as u32);
         }
         state.dispatching += 1;
-        for event in &slots[..n] {
-            self.dispatch(path, event);
+        for at in 0..n {
+            // While packets are dispatched nobody polls: the array stays as it is.
+            // SAFETY: the lock is held and the reference ends here.
+            let event = unsafe { self.state() }.polled[at];
+            self.dispatch(path, &event);
         }
         // SAFETY: as above.
         unsafe { self.state() }.dispatching -= 1;

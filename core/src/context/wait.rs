@@ -163,7 +163,8 @@ impl Context {
         polling.store(left, Ordering::Relaxed);
         if left == 0 && self.interrupts() {
             self.rearm();
-            self.mind_timers();
+            // SAFETY: the lock is held and nothing of it calls out.
+            self.mind_timers(unsafe { self.state() });
         }
     }
 

@@ -184,7 +184,7 @@ impl Context {
         let counts = state.statistics.path_mut(path);
         counts.packets_sent += 1;
         counts.data_sent += data.len() as u64;
-        self.mind_timers();
+        self.mind_timers(state);
         true
     }
 

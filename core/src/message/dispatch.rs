@@ -19,7 +19,8 @@ impl Context {
     #[inline(always)]
     pub(crate) fn dispatch(&self, path: Path, event: &Event) {
         if event.kind == EventKind::Message as u32 {
-            // SAFETY: the transport keeps the bytes valid until its next poll, which can't come before we are done.
+            // SAFETY: the transport keeps the bytes valid until its next poll, which can't come before we are done; whoever sent them
+            // has handed them over and does not write there until the transport gives the place back.
             let packet = unsafe { std::slice::from_raw_parts(event.data, event.len as usize) };
             self.packet_arrived(path, event.peer, packet);
         } else {

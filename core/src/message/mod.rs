@@ -48,7 +48,7 @@ pub(crate) use tracker::Tracker;
 use crate::context::{AdaptiveWait, Peer, Vigil};
 use crate::datagrams::Datagrams;
 use crate::stats::{Path, Statistics};
-use crate::transport::{Link, PeerId};
+use crate::transport::{Event, Link, PeerId};
 use assembly::Assemblies;
 use std::collections::VecDeque;
 
@@ -63,6 +63,9 @@ pub const MAX_MESSAGE: u64 = i64::MAX as u64;
 /// Operations with answers that may be outstanding to all peers together; more wait inside the call. Bounds memory here
 /// and, since each has at most one answer queued, at the targets.
 pub(crate) const MAX_OPERATIONS: usize = 8192;
+
+/// Events taken from a link at once.
+const BATCH: usize = 16;
 
 /// What the lock protects.
 pub(crate) struct State {
@@ -103,6 +106,8 @@ pub(crate) struct State {
     pub(crate) unsettled: u32,
     /// The lanes that this task reads.
     pub(crate) inbound: lanes::Inbound,
+    /// What a link's last poll found.
+    pub(crate) polled: [Event; BATCH],
     /// Packets to ourselves that have not come back yet: the self transport is polled only for them.
     pub(crate) self_pending: u32,
     /// Non-zero while a packet is being dispatched: no waiting, no polling.
@@ -145,6 +150,7 @@ impl State {
             regions: Vec::new(),
             unsettled: 0,
             inbound: lanes::Inbound::default(),
+            polled: [Event::EMPTY; BATCH],
             self_pending: 0,
             dispatching: 0,
             scratch: Vec::new(),

@@ -24,6 +24,7 @@ impl Context {
         user: &[u8],
         data: &[u8],
     ) -> Status {
+        let _in_use = self.state_in_use();
         let mut head = Encoded::new();
         let n = header.encode(&mut head);
         let status = if user.len() <= Encoded::USER_ROOM {
@@ -77,6 +78,7 @@ impl Context {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Status {
+        let _in_use = self.state_in_use();
         let p = &state.peers[peer as usize];
         if p.epochs.hold() {
             return Status::Again;

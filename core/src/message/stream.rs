@@ -214,6 +214,7 @@ impl Context {
 
     /// Sends packets of a message until it is out, its turn ends or there is no room.
     fn push_packets(&self, state: &mut State, out: &mut Outgoing) -> Pushed {
+        let _in_use = self.state_in_use();
         let peer = out.peer;
         if state.peers[peer as usize].state == PeerState::Down {
             return Pushed::Lost(state.peers[peer as usize].refusal(peer));
