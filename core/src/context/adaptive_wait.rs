@@ -203,8 +203,9 @@ impl Context {
         }
     }
 
-    /// The program may hold the lock itself, around the call that waits: it is let go all the same (LAPI Guide, "Lock
-    /// preemption"). Not while a packet is handled, which others' polling would take away.
+    /// The program may hold the lock itself, around the call that waits: it is let go all the same. Not while a packet is handled,
+    /// which others' polling would take away.
+    //= LAPI Guide, Lock sharing, Lock preemption
     #[cold]
     fn step_aside(&self) {
         // SAFETY: the lock is held and the reference ends here.
