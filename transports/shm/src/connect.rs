@@ -2,11 +2,11 @@
 
 use crate::address::Address;
 use crate::cma::{self, Way};
-use crate::hello::{self, Accepted, Caller, Credentials, Greeted, Hello, Said};
+use crate::handshake::{self, Accepted, Caller, Credentials, Greeted, Hello, Said};
 use crate::layout::{self, LANES, ManyTx, NONCE_AT, SCRATCH_AT, Tx, member_word};
-use crate::pace::Pace;
 use crate::segment::Segment;
 use crate::send::Out;
+use crate::store_policy::StorePolicy;
 use crate::sys;
 use crate::transport::{Copying, Shm, io_error};
 use crate::waiter::SOCKET_MARK;
@@ -147,7 +147,7 @@ impl Shm {
             total: self.me.total,
         };
         let socket = &peer.address.socket;
-        match hello::greet(socket, self.me.host.uid, &hello, &self.key, self.file.as_raw_fd()) {
+        match handshake::greet(socket, self.me.host.uid, &hello, &self.key, self.file.as_raw_fd()) {
             Ok(Greeted::Later) => Ok(()),
             Ok(Greeted::Yes(who, pidfd)) => {
                 peer.pid = who.pid;
@@ -202,12 +202,14 @@ impl Shm {
                 }
                 self.waiting.callers.pop_front();
             }
-            match hello::accept(self.listener.as_raw_fd(), self.me.host.uid) {
+            match handshake::accept(self.listener.as_raw_fd(), self.me.host.uid) {
                 Ok(Accepted::Caller(caller)) => self.waiting.callers.push_back(caller),
                 Ok(Accepted::Stranger) => {}
                 Ok(Accepted::Nobody) => return Ok(()),
                 // Out of descriptors: somebody who says nothing has one to give up.
-                Err(e) if hello::is_full(&e) && self.waiting.callers.pop_front().is_some() => return Ok(()),
+                Err(e) if handshake::is_full(&e) && self.waiting.callers.pop_front().is_some() => {
+                    return Ok(());
+                }
                 Err(e) => return Err(io_error("accept a peer's connection", &e)),
             }
         }
@@ -327,7 +329,7 @@ impl Shm {
             attention: &raw const header.attention.0,
             bitmap: &raw const header.bitmap.0,
             bit: if member < LANES { 1 << member } else { 0 },
-            pace: Pace::default(),
+            pace: StorePolicy::default(),
         };
         if !self.membarrier {
             // SYNC: seen by ourselves, who need it, in program order.

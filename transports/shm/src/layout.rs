@@ -1,8 +1,8 @@
 //! Where things stand in a segment. Both sides compute this from constants; [`VERSION`] changes with any of them.
 
-use crate::cell::Area;
-use crate::ring::{Control, LaneRx, LaneTx};
-use crate::shared::{Places, SharedRx, SharedTx};
+use crate::mpsc_ring::{MpscRx, MpscTx, Places};
+use crate::shared_bytes::Area;
+use crate::spsc_ring::{Control, LaneRx, LaneTx};
 use crate::wake::Attention;
 use lapis_core::sync::{AtomicU32, AtomicU64};
 use lapis_core::transport::lane::{Line, Slot};
@@ -37,8 +37,8 @@ pub(crate) const DIRECT_LANES: usize = lapis_core::transport::lane::MAX_DIRECT;
 
 pub(crate) type Tx = LaneTx<SLOTS>;
 pub(crate) type Rx = LaneRx<SLOTS>;
-pub(crate) type ManyTx = SharedTx<SHARED_SLOTS, CHUNK>;
-pub(crate) type ManyRx = SharedRx<SHARED_SLOTS, CHUNK>;
+pub(crate) type ManyTx = MpscTx<SHARED_SLOTS, CHUNK>;
+pub(crate) type ManyRx = MpscRx<SHARED_SLOTS, CHUNK>;
 
 /// A word with a cache line, and its neighbour, to itself.
 #[repr(C, align(128))]

@@ -69,11 +69,11 @@
 )]
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
-mod cell;
-mod pace;
-mod ring;
-mod shape;
-mod shared;
+mod mpsc_ring;
+mod ring_layout;
+mod shared_bytes;
+mod spsc_ring;
+mod store_policy;
 mod wake;
 
 #[cfg(not(loom))]
@@ -83,11 +83,13 @@ mod cma;
 #[cfg(not(loom))]
 mod connect;
 #[cfg(not(loom))]
+mod handshake;
+#[cfg(not(loom))]
 mod heap;
 #[cfg(not(loom))]
-mod hello;
-#[cfg(not(loom))]
 mod layout;
+#[cfg(not(loom))]
+mod mailbox_lines;
 #[cfg(not(loom))]
 mod receive;
 #[cfg(not(loom))]
@@ -98,8 +100,6 @@ mod send;
 mod sys;
 #[cfg(not(loom))]
 mod transport;
-#[cfg(not(loom))]
-mod turns;
 #[cfg(not(loom))]
 mod waiter;
 

@@ -1,10 +1,10 @@
 //! The model checker on the very code that ships: `RUSTFLAGS="--cfg loom" cargo test -p lapis-shm --release --lib`.
 
-use crate::cell::{Area, Watched};
-use crate::pace::Pace;
-use crate::ring::{Control, LaneRx, LaneTx};
-use crate::shape::Shape;
-use crate::shared::{Places, SharedRx, SharedTx};
+use crate::mpsc_ring::{MpscRx, MpscTx, Places};
+use crate::ring_layout::RingLayout;
+use crate::shared_bytes::{Area, Watched};
+use crate::spsc_ring::{Control, LaneRx, LaneTx};
+use crate::store_policy::StorePolicy;
 use crate::wake::{Attention, Sleeper, look, look_again, take_sleeper};
 use lapis_core::sync::{Arc, AtomicU32, AtomicU64, Ordering, fence, thread};
 use lapis_core::transport::lane::{INLINE, Line, Slot, Turn, copy_short};
@@ -65,7 +65,7 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
                     lane.slots.as_ptr(),
                     &raw const lane.control,
                     Area(&raw const lane.data),
-                    Shape::of(DATA),
+                    RingLayout::of(DATA),
                 )
             };
             tx.set_attention(&raw const lane.attention);
@@ -78,7 +78,7 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
                                 tx.publish(len, |place| place.write_bytes(i as u8 + 1, len));
                                 break;
                             }
-                            if let Some(place) = tx.data_room(len, &mut Pace::default()) {
+                            if let Some(place) = tx.data_room(len, &mut StorePolicy::default()) {
                                 place.write_bytes(i as u8 + 1, len);
                                 tx.publish_data(len);
                                 break;
@@ -96,7 +96,7 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
             lane.slots.as_ptr(),
             &raw const lane.control,
             Area(&raw const lane.data),
-            Shape::of(DATA),
+            RingLayout::of(DATA),
             DATA,
         )
     };
@@ -142,13 +142,13 @@ fn converse(to: &Lane, from: &Lane, turn: Turn, messages: u8) {
                 to.slots.as_ptr(),
                 &raw const to.control,
                 Area(&raw const to.data),
-                Shape::of(64),
+                RingLayout::of(64),
             ),
             LaneRx::<2>::attach(
                 from.slots.as_ptr(),
                 &raw const from.control,
                 Area(&raw const from.data),
-                Shape::of(64),
+                RingLayout::of(64),
                 64,
             ),
         )
@@ -225,7 +225,7 @@ impl Ring {
     }
 }
 
-fn send<const SLOTS: usize>(tx: &mut SharedTx<SLOTS, CHUNK>, number: u8, len: usize) {
+fn send<const SLOTS: usize>(tx: &mut MpscTx<SLOTS, CHUNK>, number: u8, len: usize) {
     let (pos, place) = loop {
         if let Some(claimed) = tx.claim(len) {
             break claimed;
@@ -248,7 +248,7 @@ fn a_hole_left_by_a_dead_sender_is_stepped_over() {
             let (ring, dead) = (Arc::clone(&ring), Arc::clone(&dead));
             thread::spawn(move || {
                 // SAFETY: the ring outlives the thread.
-                let mut tx = unsafe { SharedTx::<2, CHUNK>::attach(ring.places(), 1) };
+                let mut tx = unsafe { MpscTx::<2, CHUNK>::attach(ring.places(), 1) };
                 while tx.claim(8).is_none() {
                     thread::yield_now();
                 }
@@ -260,12 +260,12 @@ fn a_hole_left_by_a_dead_sender_is_stepped_over() {
             let ring = Arc::clone(&ring);
             thread::spawn(move || {
                 // SAFETY: as above.
-                let mut tx = unsafe { SharedTx::<2, CHUNK>::attach(ring.places(), 0) };
+                let mut tx = unsafe { MpscTx::<2, CHUNK>::attach(ring.places(), 0) };
                 send(&mut tx, 5, 8);
             })
         };
         // SAFETY: as above.
-        let mut rx = unsafe { SharedRx::<2, CHUNK>::attach(ring.places()) };
+        let mut rx = unsafe { MpscRx::<2, CHUNK>::attach(ring.places()) };
         loop {
             // SYNC: pairs with the Release store above.
             match rx.next(|m| m == 1 && dead.load(Ordering::Acquire) == 1) {
@@ -285,7 +285,7 @@ fn a_hole_left_by_a_dead_sender_is_stepped_over() {
 ///
 /// # Safety
 /// The ring is alive.
-unsafe fn received(rx: &mut SharedRx<2, CHUNK>) -> Option<(u16, usize, u8)> {
+unsafe fn received(rx: &mut MpscRx<2, CHUNK>) -> Option<(u16, usize, u8)> {
     let message = rx.next(|_| false)?.unwrap();
     // SAFETY: the message stays in place until it is released.
     let bytes: Vec<u8> = (0..message.len).map(|at| unsafe { *message.data.add(at) }).collect();
@@ -300,9 +300,9 @@ fn two_senders_wrap_the_shared_ring() {
     explore("shared ring, two senders, wrapping", 20, Some(2), || {
         let ring = Ring::new(2);
         // SAFETY: the ring outlives both ends.
-        let mut rx = unsafe { SharedRx::<2, CHUNK>::attach(ring.places()) };
+        let mut rx = unsafe { MpscRx::<2, CHUNK>::attach(ring.places()) };
         // SAFETY: as above.
-        send(&mut unsafe { SharedTx::<2, CHUNK>::attach(ring.places(), 0) }, 9, 8);
+        send(&mut unsafe { MpscTx::<2, CHUNK>::attach(ring.places(), 0) }, 9, 8);
         // SAFETY: the message stays in place until it is released.
         assert!(unsafe { received(&mut rx) } == Some((0, 8, 9)));
         let senders: Vec<_> = [(1u16, 8), (2, 64)]
@@ -310,7 +310,7 @@ fn two_senders_wrap_the_shared_ring() {
                 let ring = Arc::clone(&ring);
                 thread::spawn(move || {
                     // SAFETY: the ring outlives the thread.
-                    let mut tx = unsafe { SharedTx::<2, CHUNK>::attach(ring.places(), member) };
+                    let mut tx = unsafe { MpscTx::<2, CHUNK>::attach(ring.places(), member) };
                     send(&mut tx, member as u8, len);
                 })
             })

@@ -1,12 +1,12 @@
 //! The receiving side.
 
 use crate::connect::State;
-use crate::hello;
+use crate::handshake;
 use crate::layout::{self, DIRECT_LANES, LANES, ManyRx, Rx, member_word};
-use crate::ring::Corrupt;
 use crate::segment::Segment;
+use crate::spsc_ring::Corrupt;
 use crate::transport::Shm;
-use crate::waiter::Bell;
+use crate::waiter::Notifier;
 use crate::wake::{BITMAP, SLEEP};
 use lapis_core::sync::{Arc, Ordering};
 use lapis_core::transport::lane::{ReceiveLanes, Turn};
@@ -32,7 +32,7 @@ struct InLane {
     peer: PeerId,
     dense: usize,
     number: u8,
-    bell: Arc<Bell>,
+    bell: Arc<Notifier>,
 }
 
 /// The list for core, at a place of its own.
@@ -105,11 +105,11 @@ pub(crate) struct Inbox {
     polls: u32,
     next_check: Instant,
     segment: Arc<Segment>,
-    bell: Arc<Bell>,
+    bell: Arc<Notifier>,
 }
 
 impl Inbox {
-    pub(crate) fn new(segment: Arc<Segment>, bell: Arc<Bell>) -> Self {
+    pub(crate) fn new(segment: Arc<Segment>, bell: Arc<Notifier>) -> Self {
         Self {
             lanes: Vec::new(),
             turn: 0,
@@ -389,7 +389,7 @@ impl Shm {
             return Status::Again;
         }
         if let Some(socket) = bell.socket() {
-            hello::drain(socket.as_raw_fd());
+            handshake::drain(socket.as_raw_fd());
         }
         let wakes = bell.sleeper.arm(|| bell.barrier());
         // SYNC: pairs with the Acquire load in `wait`.

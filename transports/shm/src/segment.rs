@@ -1,9 +1,9 @@
 //! Segments: one anonymous file per task, mapped by its local peers.
 
-use crate::cell::Area;
 use crate::layout::{self, Header, MAGIC, RING_AT, VERSION};
-use crate::ring::Control;
-use crate::shape::Shape;
+use crate::ring_layout::RingLayout;
+use crate::shared_bytes::Area;
+use crate::spsc_ring::Control;
 use crate::sys;
 use lapis_core::sync::Ordering;
 use lapis_core::transport::lane::Slot;
@@ -16,7 +16,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 pub(crate) struct Segment {
     base: *mut u8,
     mapped: usize,
-    shape: Shape,
+    shape: RingLayout,
 }
 
 // SAFETY: a mapping may be used from any thread; what it holds is atomics and bytes guarded by the ring protocols.
@@ -64,7 +64,7 @@ impl Segment {
                 .and_then(|fd| sys::map(fd.as_raw_fd(), total).map(|base| (fd, base)));
             match made {
                 Ok((fd, base)) => {
-                    let segment = Self { base, mapped: total, shape: Shape::of(ring) };
+                    let segment = Self { base, mapped: total, shape: RingLayout::of(ring) };
                     segment.publish(task, total);
                     return Ok((segment, fd));
                 }
@@ -103,7 +103,7 @@ impl Segment {
                 "its header says that data rings have {ring} bytes: do the tasks run different versions of lapis-shm?"
             )));
         }
-        let shape = Shape::of(ring as usize);
+        let shape = RingLayout::of(ring as usize);
         let heap_at = layout::heap_at(shape.size());
         if len != total as u64 || total < heap_at {
             return Err(foreign(&format!("has {len} bytes where {total} were announced")));
@@ -137,7 +137,7 @@ impl Segment {
     }
 
     /// How its data rings are divided.
-    pub(crate) fn shape(&self) -> Shape {
+    pub(crate) fn shape(&self) -> RingLayout {
         self.shape
     }
 

@@ -1,9 +1,9 @@
 //! The sending side.
 
 use crate::connect::State;
-use crate::hello;
+use crate::handshake;
 use crate::layout::{ManyTx, Tx};
-use crate::pace::Pace;
+use crate::store_policy::StorePolicy;
 use crate::sys;
 use crate::transport::Shm;
 use crate::wake::{self, Attention, BITMAP, CLOSED, FENCE, NEEDY, SLEEP};
@@ -23,7 +23,7 @@ pub(crate) struct Out {
     pub(crate) bit: u64,
     /// In place of a lane.
     pub(crate) many: Option<ManyTx>,
-    pub(crate) pace: Pace,
+    pub(crate) pace: StorePolicy,
 }
 
 // SAFETY: the pointers name shared memory made for many threads.
@@ -37,7 +37,7 @@ impl Out {
             bitmap: std::ptr::null(),
             bit: 0,
             many: None,
-            pace: Pace::default(),
+            pace: StorePolicy::default(),
         }
     }
 }
@@ -114,7 +114,7 @@ impl Shm {
             let news = unsafe { out.lane.send(head, body) };
             return if news != 0 { self.attend(dense, news) } else { Status::Done };
         }
-        let mut pack = |pace: &Pace, into: &mut [u8]| {
+        let mut pack = |pace: &StorePolicy, into: &mut [u8]| {
             debug_assert_eq!(into.len(), len);
             // SAFETY: `into` has room for both. Long bodies get places in data rings, in which messages begin at cache lines and
             // have the last one to themselves.
@@ -136,7 +136,12 @@ impl Shm {
     }
 
     /// Everything but the short message in a lane with room.
-    fn send_slow(&mut self, dense: usize, len: usize, pack: &mut dyn FnMut(&Pace, &mut [u8])) -> Status {
+    fn send_slow(
+        &mut self,
+        dense: usize,
+        len: usize,
+        pack: &mut dyn FnMut(&StorePolicy, &mut [u8]),
+    ) -> Status {
         if len > crate::layout::MAX_MESSAGE {
             return Status::Invalid;
         }
@@ -201,10 +206,10 @@ impl Shm {
                 // SYNC: pairs with the Release store in the waiter's `fd`.
                 if (*out.attention).on_descriptor.load(Ordering::Acquire) != 0 {
                     if self.outbox.ringer.is_none() {
-                        self.outbox.ringer = hello::ringer().ok();
+                        self.outbox.ringer = handshake::ringer().ok();
                     }
                     if let Some(ringer) = &self.outbox.ringer {
-                        hello::ring(ringer.as_raw_fd(), &self.peers[dense].address.socket);
+                        handshake::ring(ringer.as_raw_fd(), &self.peers[dense].address.socket);
                     }
                 }
             }

@@ -3,15 +3,15 @@
 use crate::address::{Address, HostId};
 use crate::cma::{self, Way};
 use crate::connect::{Peer, State, Waiting};
+use crate::handshake::{self, Key};
 use crate::heap::Heap;
-use crate::hello::{self, Key};
 use crate::layout::{self, MAX_MESSAGE, MEMBERS};
+use crate::mailbox_lines::{Turns, Watched};
 use crate::receive::Inbox;
 use crate::segment::{Segment, page};
 use crate::send::Outbox;
 use crate::sys;
-use crate::turns::{Turns, Watched};
-use crate::waiter::{Bell, Progress, ShmWaiter};
+use crate::waiter::{Notifier, Progress, ShmWaiter};
 use crate::wake::{CLOSED, Sleeper};
 use lapis_core::sync::blocking::OnceLock;
 use lapis_core::sync::{Arc, AtomicBool, AtomicU32, Ordering};
@@ -35,7 +35,7 @@ pub struct Shm {
     pub(crate) outbox: Outbox,
     pub(crate) inbox: Inbox,
     pub(crate) peers: Vec<Peer>,
-    pub(crate) bell: Arc<Bell>,
+    pub(crate) bell: Arc<Notifier>,
     pub(crate) host: Host,
     pub(crate) me: Address,
     pub(crate) tasks: u32,
@@ -181,9 +181,9 @@ impl Transport for Shm {
         // SAFETY: the line lives as long as the segment, which `bell` keeps; nobody has been told of it yet.
         let sleeper = unsafe { Sleeper::new(&raw const segment.header().attention.0, membarrier) };
         sleeper.set_fence(params.interrupts, !membarrier);
-        let listener = hello::listen(&name)
+        let listener = handshake::listen(&name)
             .map_err(|e| io_error(&format!("listen on the abstract socket {name}"), &e))?;
-        let bell = Arc::new(Bell {
+        let bell = Arc::new(Notifier {
             segment: Arc::clone(&segment),
             sleeper,
             interrupts: AtomicBool::new(params.interrupts),

@@ -1,10 +1,10 @@
 //! Sleeping until something arrives.
 
-use crate::hello;
+use crate::handshake;
 use crate::layout::{self, LANES, SHARED_SLOTS, SLOTS};
+use crate::mailbox_lines::Watched;
 use crate::segment::Segment;
 use crate::sys;
-use crate::turns::Watched;
 use crate::wake::{self, Attention, Sleeper};
 use lapis_core::sync::blocking::OnceLock;
 use lapis_core::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -44,7 +44,7 @@ impl Default for Progress {
 }
 
 /// What the transport and its waiter share.
-pub(crate) struct Bell {
+pub(crate) struct Notifier {
     pub(crate) segment: Arc<Segment>,
     pub(crate) sleeper: Sleeper,
     /// Somebody may sleep without [`arm`](lapis_core::transport::Transport::arm).
@@ -65,7 +65,7 @@ pub(crate) struct Bell {
     pub(crate) socket: OnceLock<Option<OwnedFd>>,
 }
 
-impl Bell {
+impl Notifier {
     fn line(&self) -> *const Attention {
         &raw const self.segment.header().attention.0
     }
@@ -120,7 +120,7 @@ impl Bell {
 }
 
 /// The sleeping half of [`Shm`](crate::Shm).
-pub struct ShmWaiter(pub(crate) Arc<Bell>);
+pub struct ShmWaiter(pub(crate) Arc<Notifier>);
 
 impl std::fmt::Debug for ShmWaiter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -176,19 +176,19 @@ impl Waiter for ShmWaiter {
             sys::futex_wake(bell.futex());
         }
         if let Some(socket) = bell.socket() {
-            hello::ring(socket.as_raw_fd(), &bell.name);
+            handshake::ring(socket.as_raw_fd(), &bell.name);
         }
     }
 
     fn fd(&self) -> i32 {
         let bell = &*self.0;
         let socket = bell.socket.get_or_init(|| {
-            let socket = hello::wake_socket(&bell.name).ok()?;
+            let socket = handshake::wake_socket(&bell.name).ok()?;
             sys::epoll_add(bell.watch.as_raw_fd(), socket.as_raw_fd(), SOCKET_MARK).ok()?;
             // SYNC: pairs with the Acquire load of a sender that takes on the duty of waking.
             bell.segment.header().attention.0.on_descriptor.store(1, Ordering::Release);
             // A sender that has just taken that duty did not know of the socket yet.
-            hello::ring(socket.as_raw_fd(), &bell.name);
+            handshake::ring(socket.as_raw_fd(), &bell.name);
             Some(socket)
         });
         if socket.is_some() { bell.watch.as_raw_fd() } else { -1 }

@@ -5,7 +5,7 @@
 /// Long messages may lie anywhere in it. Among themselves shorter ones keep to its first part, which stays in the second cache, and
 /// which is all of it that takes memory as long as nobody sends long ones.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct RingLayout {
     size: usize,
     short: Class,
     /// What is no packet of a longer message, and fits one.
@@ -22,7 +22,7 @@ struct Class {
     part: usize,
 }
 
-impl Shape {
+impl RingLayout {
     /// That of a ring of `size` bytes, a power of two.
     pub(crate) const fn of(size: usize) -> Self {
         const K: usize = 1 << 10;
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn shorter_messages_keep_to_the_first_part_and_come_back_to_it_after_a_long_one() {
-        for shape in [Shape::of(32 << 10), Shape::of(1 << 20), Shape::of(4 << 20)] {
+        for shape in [RingLayout::of(32 << 10), RingLayout::of(1 << 20), RingLayout::of(4 << 20)] {
             for class in [shape.short, shape.medium] {
                 let (mut pos, most) = (0, shape.longest());
                 let lengths = || [185, class.below - 1].into_iter().cycle().take(10_000);

@@ -1,4 +1,4 @@
-//! The shared ring: many producers, for the senders who came too late for a lane of their own.
+//! The MPSC ring, shared by many producers: for the senders who came too late for a lane of their own.
 //!
 //! A sender claims a slot by a compare-and-swap on the *slot's* header, which then names the sender: if it dies before
 //! its message is complete, the receiver knows whose hole it is and steps over it. The head counter is only a hint that
@@ -6,8 +6,8 @@
 //!
 //! Header: position plus one (bits 0–31), length (32–47), ready (48), the sender's member number (49–63).
 
-use crate::cell::Area;
-use crate::ring::Corrupt;
+use crate::shared_bytes::Area;
+use crate::spsc_ring::Corrupt;
 use lapis_core::sync::{AtomicU64, Ordering};
 use lapis_core::transport::lane::{INLINE, Payload, Slot};
 
@@ -38,13 +38,13 @@ pub(crate) struct Places {
 }
 
 /// A sending end.
-pub(crate) struct SharedTx<const SLOTS: usize, const CHUNK: usize> {
+pub(crate) struct MpscTx<const SLOTS: usize, const CHUNK: usize> {
     at: Places,
     tail: u64,
     member: u16,
 }
 
-impl<const SLOTS: usize, const CHUNK: usize> SharedTx<SLOTS, CHUNK> {
+impl<const SLOTS: usize, const CHUNK: usize> MpscTx<SLOTS, CHUNK> {
     /// A sending end for the sender with number `member` (15 bits).
     ///
     /// # Safety
@@ -78,7 +78,7 @@ impl<const SLOTS: usize, const CHUNK: usize> SharedTx<SLOTS, CHUNK> {
                     continue;
                 }
                 if pos.wrapping_sub(self.tail) >= SLOTS as u64 {
-                    // SYNC: pairs with the Release store of `SharedRx::release`: the slot's old bytes were read.
+                    // SYNC: pairs with the Release store of `MpscRx::release`: the slot's old bytes were read.
                     self.tail = (*self.at.tail).load(Ordering::Acquire);
                     if pos.wrapping_sub(self.tail) >= SLOTS as u64 {
                         return None;
@@ -114,7 +114,7 @@ impl<const SLOTS: usize, const CHUNK: usize> SharedTx<SLOTS, CHUNK> {
     /// # Safety
     /// `pos` came from [`claim`](Self::claim) with the same `len`, and the bytes are there.
     pub(crate) unsafe fn publish(&mut self, pos: u64, len: usize) {
-        // SYNC: pairs with the Acquire load of `SharedRx::next`.
+        // SYNC: pairs with the Acquire load of `MpscRx::next`.
         // SAFETY: the index is masked; the slot is ours.
         unsafe {
             let slot = self.at.slots.add(pos as usize & (SLOTS - 1));
@@ -132,13 +132,13 @@ pub(crate) struct Shared {
 }
 
 /// The receiving end.
-pub(crate) struct SharedRx<const SLOTS: usize, const CHUNK: usize> {
+pub(crate) struct MpscRx<const SLOTS: usize, const CHUNK: usize> {
     at: Places,
     next: u64,
     released: u64,
 }
 
-impl<const SLOTS: usize, const CHUNK: usize> SharedRx<SLOTS, CHUNK> {
+impl<const SLOTS: usize, const CHUNK: usize> MpscRx<SLOTS, CHUNK> {
     /// The receiving end.
     ///
     /// # Safety
@@ -231,6 +231,6 @@ impl<const SLOTS: usize, const CHUNK: usize> SharedRx<SLOTS, CHUNK> {
 }
 
 // SAFETY: the ends are used by one thread at a time; the memory behind them is shared by design.
-unsafe impl<const S: usize, const C: usize> Send for SharedTx<S, C> {}
+unsafe impl<const S: usize, const C: usize> Send for MpscTx<S, C> {}
 // SAFETY: as above.
-unsafe impl<const S: usize, const C: usize> Send for SharedRx<S, C> {}
+unsafe impl<const S: usize, const C: usize> Send for MpscRx<S, C> {}

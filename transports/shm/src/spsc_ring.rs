@@ -1,4 +1,4 @@
-//! The single-producer lane: one slot per message.
+//! The SPSC ring: the lane of one sender, with one slot for each message.
 //!
 //! A slot is three cache lines, of which most messages need one: an 8-byte header, written last, and 184 bytes of payload. The header carries the low half
 //! of the message's position plus one, so a slot is full exactly when its header names the position that the receiver
@@ -14,9 +14,9 @@
 //!
 //! Everything here is memory-safe against a peer that writes nonsense: positions are masked and lengths checked.
 
-use crate::cell::Area;
-use crate::pace::Pace;
-use crate::shape::{Shape, after};
+use crate::ring_layout::{RingLayout, after};
+use crate::shared_bytes::Area;
+use crate::store_policy::StorePolicy;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::PeerId;
 use lapis_core::transport::lane::{Found, IN_TURN, INLINE, ReceiveLane, SendLane, Slot, Turn, copy_short};
@@ -42,7 +42,7 @@ pub(crate) struct LaneTx<const SLOTS: usize> {
     /// What core may use, too; owned, at a place that never changes.
     line: NonNull<SendLane>,
     data: Area,
-    shape: Shape,
+    shape: RingLayout,
     data_head: u64,
     data_limit: u64,
     control: *const Control,
@@ -57,7 +57,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         slots: *const Slot,
         control: *const Control,
         data: Area,
-        shape: Shape,
+        shape: RingLayout,
     ) -> Self {
         const { assert!(SLOTS.is_power_of_two()) }
         // SYNC: pairs with the Release stores of the receiver's `release`.
@@ -83,7 +83,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         Self {
             line: keep(SendLane::closed()),
             data: Area(std::ptr::null_mut()),
-            shape: Shape::of(64),
+            shape: RingLayout::of(64),
             data_head: 0,
             data_limit: 0,
             control: std::ptr::null(),
@@ -174,7 +174,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// # Safety
     /// The lane is attached.
     #[inline]
-    pub(crate) unsafe fn data_room(&mut self, len: usize, pace: &mut Pace) -> Option<*mut u8> {
+    pub(crate) unsafe fn data_room(&mut self, len: usize, pace: &mut StorePolicy) -> Option<*mut u8> {
         let shape = self.shape;
         if len > shape.longest() {
             return None;
@@ -225,7 +225,7 @@ pub(crate) struct LaneRx<const SLOTS: usize> {
     line: NonNull<ReceiveLane>,
     released: u64,
     data: Area,
-    shape: Shape,
+    shape: RingLayout,
     data_next: u64,
     data_released: u64,
     control: *const Control,
@@ -243,7 +243,7 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
         slots: *const Slot,
         control: *const Control,
         data: Area,
-        shape: Shape,
+        shape: RingLayout,
         max: usize,
     ) -> Self {
         // SAFETY: the caller's promise. These two words are written by this side only.
@@ -402,15 +402,15 @@ mod tests {
     #[test]
     fn whatever_lengths_come_there_is_room_once_everything_was_read() {
         // A small ring, in which messages from 256 bytes on are long ones, and those that tasks use, with the longest of their messages.
-        let small = Shape::of(32 << 10);
+        let small = RingLayout::of(32 << 10);
         exchange(small, small.longest(), 100_000);
         for ring in [1 << 20, 2 << 20, 4 << 20] {
-            exchange(Shape::of(ring), crate::layout::MAX_MESSAGE, 10_000);
+            exchange(RingLayout::of(ring), crate::layout::MAX_MESSAGE, 10_000);
         }
     }
 
     /// Messages of up to `longest` bytes, two of three short ones, each read before the next is sent.
-    fn exchange(shape: Shape, longest: usize, messages: u32) {
+    fn exchange(shape: RingLayout, longest: usize, messages: u32) {
         // SAFETY: zeroes are slots that nobody has written and a line on which nothing was told.
         let (slots, control): (Box<[Slot; SLOTS]>, Box<Control>) =
             unsafe { (Box::new(std::mem::zeroed()), Box::new(std::mem::zeroed())) };
@@ -425,7 +425,7 @@ mod tests {
         };
         let word = AtomicU32::new(0);
         tx.set_attention(&raw const word);
-        let (mut seed, mut pace) = (7u64, Pace::default());
+        let (mut seed, mut pace) = (7u64, StorePolicy::default());
         for i in 0..messages {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let most = if i % 3 == 0 { longest } else { longest.min(shape.size() / 128) };

@@ -15,13 +15,13 @@ const LEAST: usize = 1 << 10;
 const FAR: u128 = 100;
 /// What is known of the way to one peer.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct StorePolicy {
     /// Whether the latest reads took long, the last one in bit 0.
     slow: u8,
     far: bool,
 }
 
-impl Pace {
+impl StorePolicy {
     /// Reads how far the receiver has read; `known` is what it said before.
     #[inline]
     pub(crate) fn watch(&mut self, known: u64, read: impl FnOnce() -> u64) -> u64 {
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_receiver_is_far_when_most_reads_of_its_line_take_long() {
-        let mut pace = Pace::default();
+        let mut pace = StorePolicy::default();
         assert!(!pace.far);
         for (took, far) in
             [300, 40, 160, 9000, 30, 150].into_iter().zip([false, false, false, false, false, true])
