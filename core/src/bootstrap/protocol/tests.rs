@@ -93,7 +93,7 @@ proptest! {
 #[test]
 fn a_huge_count_without_bytes_is_refused_without_memory() {
     let mut body = vec![0x22, 0, 0, 0, 0];
-    body.extend_from_slice(&65_536u32.to_le_bytes());
+    body.extend_from_slice(&MAX_TASKS.to_le_bytes());
     assert!(matches!(Message::decode(&body), Err(ProtocolError::Short { .. })));
     body[5..9].copy_from_slice(&u32::MAX.to_le_bytes());
     assert!(matches!(Message::decode(&body), Err(ProtocolError::BadField { .. })));
