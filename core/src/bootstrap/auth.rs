@@ -115,6 +115,13 @@ impl Channel {
     }
 }
 
+/// An authenticator of some parts, the first of which says what for.
+pub(crate) fn mac_of(key: &Key, parts: &[&[u8]]) -> Key {
+    let mut mac = keyed(key);
+    parts.iter().for_each(|part| mac.update(part));
+    mac.finalize().into_bytes().into()
+}
+
 fn keyed(key: &Key) -> Hmac<Sha256> {
     // A 32-byte key is below the block size: the constructor has no failing case for it.
     <Hmac<Sha256> as KeyInit>::new_from_slice(key).expect("HMAC takes keys of any length")

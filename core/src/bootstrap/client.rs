@@ -11,7 +11,7 @@ use super::auth::{Channel, Key, ROLE_CLIENT, ROLE_SERVER, Transcript, random_sec
 use super::error::BootstrapError;
 use super::frame::{FrameError, Framed};
 use super::protocol::{Failure, MAX_FRAME, MAX_KEY, MAX_VALUE, Message, ProtocolError, Scheme, clip};
-use super::{Bootstrap, Entry, JobInfo, Origin};
+use super::{Bootstrap, Entry, JobInfo};
 
 /// How much longer than a deadline a client waits for the server to say that the deadline has passed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -184,6 +184,11 @@ impl Client {
         })
     }
 
+    /// What it has joined.
+    pub(crate) fn membership(&self) -> &Membership {
+        &self.membership
+    }
+
     /// Sends a request and waits for its answer.
     fn ask(
         &mut self,
@@ -292,9 +297,6 @@ impl Bootstrap for Client {
     }
 
     fn context(&self, number: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
-        if self.membership.job.origin == Origin::Standalone {
-            return super::standalone::join(self.membership.clone(), number);
-        }
         Ok(Box::new(Self::join(self.membership.clone(), number)?))
     }
 
@@ -394,10 +396,6 @@ impl Bootstrap for Client {
         let result = match self.ask("finalize", Duration::from_secs(30), |id| Message::Finalize { id }) {
             Ok(Message::Done { .. }) => Ok(()),
             Ok(other) => Err(self.unexpected("finalize", &other)),
-            // In a standalone job the server lives in one of the tasks, and that task may be gone already.
-            Err(BootstrapError::ServerLost { .. }) if self.membership.job.origin == Origin::Standalone => {
-                Ok(())
-            }
             Err(error) => Err(error),
         };
         self.finalised = true;

@@ -7,7 +7,7 @@ use super::environment::{Environment, bad};
 use super::error::BootstrapError;
 use super::protocol::{MAX_TASKS, Scheme};
 use super::singleton::Singleton;
-use super::{Address, Bootstrap, JobInfo, Origin, standalone, variables};
+use super::{Address, Bootstrap, JobInfo, Origin, foreign, standalone, variables};
 
 /// How to join.
 #[derive(Debug, Clone)]
@@ -49,7 +49,15 @@ pub fn detect(options: &Options) -> Result<Box<dyn Bootstrap>, BootstrapError> {
 
 /// In a set-user-id program no variable counts; that a job was announced to it must not go unsaid, nor become a job of one.
 pub(crate) fn refuse_elevated() -> Result<(), BootstrapError> {
-    const NAMES: [&str; 4] = [variables::KVS, variables::TASKS, variables::MP_PROCS, variables::MP_CHILD];
+    const NAMES: [&str; 7] = [
+        variables::KVS,
+        variables::TASKS,
+        "PMIX_NAMESPACE",
+        "PMI_FD",
+        "PMI_PORT",
+        variables::MP_PROCS,
+        variables::MP_CHILD,
+    ];
     if !crate::config::elevated() {
         return Ok(());
     }
@@ -88,18 +96,83 @@ pub fn detect_in(environment: &Environment, options: &Options) -> Result<Box<dyn
 
 type Joined = Result<Option<Box<dyn Bootstrap>>, BootstrapError>;
 
-/// One way to learn about a job: `None` if the environment does not speak of it.
+/// One way to learn about a job: `None` if the environment does not speak of it. Both look at variables first, which costs nothing.
 struct Source {
     name: &'static str,
+    look: fn(&Environment) -> Result<Option<Seen>, BootstrapError>,
     join: fn(&Environment, &Options) -> Joined,
 }
 
-/// The order of detection. New ways (PMIx, PMI wire) go between the launcher and the hand-set variables.
+/// Number of this task and of all tasks, as far as the variables say.
+type Seen = (Option<u32>, Option<u32>);
+
+/// What the environment says about the job of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Announcement {
+    /// Who started the tasks, or how they are joined.
+    pub source: &'static str,
+    /// Number of this task, if a variable says it.
+    pub task: Option<u32>,
+    /// Number of tasks, if a variable says it.
+    pub tasks: Option<u32>,
+}
+
+/// Names of the ways in which a job is looked for, in that order.
+pub fn sources() -> impl Iterator<Item = &'static str> {
+    SOURCES.iter().map(|source| source.name)
+}
+
+/// The job that `environment` announces, as [`detect_in`] would join it; nothing is joined. `None`: a job of one task.
+///
+/// # Errors
+/// Variables that contradict each other, or that announce several tasks which can't be joined.
+pub fn announcement(environment: &Environment) -> Result<Option<Announcement>, BootstrapError> {
+    for source in SOURCES {
+        if let Some((task, tasks)) = (source.look)(environment)? {
+            return Ok(Some(Announcement { source: source.name, task, tasks }));
+        }
+    }
+    Ok(None)
+}
+
+/// The order of detection.
 const SOURCES: &[Source] = &[
-    Source { name: "lapirun", join: from_launcher },
-    Source { name: "standalone", join: from_standalone },
-    Source { name: "foreign launcher", join: refuse_foreign },
+    Source { name: "lapirun", look: see_launcher, join: from_launcher },
+    Source { name: "PMIx", look: |e| see(foreign::announced_by_pmix(e)), join: foreign::from_pmix },
+    Source { name: "PMI", look: |e| see(foreign::announced_by_pmi(e)), join: foreign::from_pmi },
+    Source {
+        name: "a launcher without PMI",
+        look: |e| refuse_foreign(e).map(|()| None),
+        join: |e, _| refuse_foreign(e).map(|()| None),
+    },
+    Source { name: "tasks started by hand", look: see_standalone, join: from_standalone },
 ];
+
+fn see(
+    announced: Result<Option<foreign::Announced>, BootstrapError>,
+) -> Result<Option<Seen>, BootstrapError> {
+    Ok(announced?.filter(|found| found.tasks != Some(1)).map(|found| (found.task, found.tasks)))
+}
+
+fn see_launcher(environment: &Environment) -> Result<Option<Seen>, BootstrapError> {
+    if environment.get(variables::KVS).is_none() {
+        return Ok(None);
+    }
+    let found = environment.task_of(variables::TASK, variables::TASKS)?;
+    Ok(Some(found.map_or((None, None), |(task, tasks)| (Some(task), Some(tasks)))))
+}
+
+fn see_standalone(environment: &Environment) -> Result<Option<Seen>, BootstrapError> {
+    if environment.get(variables::MP_CHILD).is_none()
+        && environment.number(variables::MP_PROCS, 1, MAX_TASKS)? == Some(1)
+    {
+        // MP_PROCS=1 alone is a habit of people who start programs through poe: a job of one task needs no number.
+        return Ok(None);
+    }
+    let found = environment.task_of(variables::MP_CHILD, variables::MP_PROCS)?;
+    Ok(found.filter(|(_, tasks)| *tasks > 1).map(|(task, tasks)| (Some(task), Some(tasks))))
+}
 
 fn from_launcher(environment: &Environment, options: &Options) -> Joined {
     let Some(address) = environment.get(variables::KVS) else {
@@ -138,18 +211,9 @@ fn from_launcher(environment: &Environment, options: &Options) -> Joined {
 }
 
 fn from_standalone(environment: &Environment, options: &Options) -> Joined {
-    if environment.get(variables::MP_CHILD).is_none()
-        && environment.number(variables::MP_PROCS, 1, MAX_TASKS)? == Some(1)
-    {
-        // MP_PROCS=1 alone is a habit of people who start programs through poe: a job of one task needs no number.
-        return Ok(None);
-    }
-    let Some((task, tasks)) = environment.task_of(variables::MP_CHILD, variables::MP_PROCS)? else {
+    let Some((Some(task), Some(tasks))) = see_standalone(environment)? else {
         return Ok(None);
     };
-    if tasks == 1 {
-        return Ok(None);
-    }
     let partition =
         environment.get(variables::MP_PARTITION).ok_or_else(|| BootstrapError::MissingVariable {
             present: format!("{}={tasks}", variables::MP_PROCS),
@@ -169,28 +233,52 @@ fn from_standalone(environment: &Environment, options: &Options) -> Joined {
     Ok(Some(standalone::join(membership, options.context)?))
 }
 
-/// Launchers whose job is known from one variable but whose protocol is not spoken (yet).
-const FOREIGN: &[(&str, &str)] = &[
-    ("PMI_SIZE", "a PMI launcher"),
-    ("OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun"),
-    ("PMIX_SIZE", "a PMIx launcher"),
-    ("SLURM_STEP_NUM_TASKS", "Slurm's srun"),
+/// Variables that tell of several tasks, from launchers that offer this process no way to join them.
+const FOREIGN: &[(&str, &str, &str)] = &[
+    (
+        "PMI_SIZE",
+        "a PMI launcher",
+        "it left neither PMI_FD nor PMI_PORT: pass the whole environment and the open descriptors on to the program",
+    ),
+    (
+        "OMPI_COMM_WORLD_SIZE",
+        "Open MPI's mpirun",
+        "it left no PMIX_NAMESPACE: pass the whole environment on to the program",
+    ),
+    (
+        "PMIX_SIZE",
+        "a PMIx launcher",
+        "it left no PMIX_NAMESPACE: pass the whole environment on to the program",
+    ),
+    (
+        "SLURM_STEP_NUM_TASKS",
+        "Slurm's srun",
+        "srun offers them no way to meet: start them with srun --mpi=pmix or srun --mpi=pmi2 (srun --mpi=list shows what there is), \
+         or with lapirun inside the allocation",
+    ),
+    ("FLUX_JOB_SIZE", "Flux", "it left no PMI_FD: start them with flux run -o pmi=simple"),
 ];
 
-fn refuse_foreign(environment: &Environment, _options: &Options) -> Joined {
-    for (name, who) in FOREIGN {
+fn refuse_foreign(environment: &Environment) -> Result<(), BootstrapError> {
+    for (name, who, remedy) in FOREIGN {
         let Some(value) = environment.get(name) else { continue };
-        if value.trim().parse::<u32>().is_ok_and(|n| n > 1) {
+        if value.trim().parse::<u32>().is_ok_and(|n| n > 1) && !by_hand(environment) {
             return Err(BootstrapError::NoService {
                 announced: format!("{value} tasks started by {who} ({name}={value})"),
                 remedy: format!(
-                    "this version of Lapis does not speak to {who}; start the tasks with lapirun, or unset {name} if \
-                     each process is a job of its own"
+                    "{remedy}; or start them with lapirun; or unset {name} if each process is a job of its own"
                 ),
             });
         }
     }
-    Ok(None)
+    Ok(())
+}
+
+/// Somebody has said himself what the tasks are, whoever has started them.
+fn by_hand(environment: &Environment) -> bool {
+    [variables::MP_CHILD, variables::MP_PROCS, variables::MP_PARTITION]
+        .iter()
+        .all(|name| environment.get(name).is_some())
 }
 
 #[cfg(test)]
@@ -238,7 +326,7 @@ mod tests {
             &fails([("MP_CHILD", "4"), ("MP_PROCS", "4"), ("MP_PARTITION", "1")]),
             &["MP_CHILD", "4", "0 to 3"],
         );
-        names(&fails([("MP_CHILD", "-1"), ("MP_PROCS", "4")]), &["MP_CHILD", "-1", "0 to 65535"]);
+        names(&fails([("MP_CHILD", "-1"), ("MP_PROCS", "4")]), &["MP_CHILD", "-1", "0 to 16383"]);
         names(&fails([("MP_CHILD", "0"), ("MP_PROCS", "0")]), &["MP_PROCS", "\"0\"", "1 to 16384"]);
         names(&fails([("MP_CHILD", "0"), ("MP_PROCS", "many")]), &["MP_PROCS", "many", "1 to 16384"]);
         names(&fails([("MP_PROCS", "4")]), &["MP_PROCS=4", "MP_CHILD", "lapirun"]);

@@ -135,7 +135,7 @@ pub(super) fn bad(variable: &'static str, value: String, expected: String) -> Bo
     BootstrapError::BadVariable { variable, value, expected }
 }
 
-fn from_hex(text: &str) -> Option<[u8; 32]> {
+pub(super) fn from_hex(text: &str) -> Option<[u8; 32]> {
     let mut out = [0u8; 32];
     if text.len() != 64 {
         return None;

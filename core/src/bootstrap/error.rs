@@ -37,6 +37,14 @@ pub enum BootstrapError {
         /// What to do.
         remedy: String,
     },
+    /// A launcher that is not ours refused something, or said what can't be.
+    #[error("the launcher failed {during}: {reason}")]
+    Manager {
+        /// What was asked of it.
+        during: String,
+        /// What it answered.
+        reason: String,
+    },
     /// The text of an address does not follow the syntax.
     #[error("bootstrap address {text:?}: {reason}; write unix:@name or tcp:host:port")]
     BadAddress {

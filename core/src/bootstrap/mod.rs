@@ -1,8 +1,9 @@
 //! How the tasks of a job find each other before any transport exists.
 //!
 //! A job has a small key-value store with two collective operations, [`Bootstrap::fence`] and [`Bootstrap::exchange`]. The
-//! launcher `lapirun` serves it; tasks started by hand with the guide's standalone variables (LAPI Guide, Chapter 16) serve it
-//! among themselves; a program started alone is a job of one task.
+//! launcher `lapirun` serves it; tasks that another launcher has started (PMIx, PMI-1, PMI-2), or that were started by hand with
+//! the guide's standalone variables (LAPI Guide, Chapter 16), serve it among themselves; a program started alone is a job of
+//! one task.
 //!
 //! [`detect()`] looks at the environment and joins what it announces. An environment that announces several tasks which
 //! cannot be reached is an error that names the remedy, never a job of one.
@@ -25,7 +26,9 @@ mod client;
 mod detect;
 mod environment;
 mod error;
+mod foreign;
 mod frame;
+mod hosted;
 mod listed;
 mod protocol;
 mod server;
@@ -39,7 +42,7 @@ use std::time::Duration;
 pub use address::{Address, Listener};
 pub use auth::random_secret;
 pub(crate) use detect::refuse_elevated;
-pub use detect::{Options, detect, detect_in};
+pub use detect::{Announcement, Options, announcement, detect, detect_in, sources};
 pub use environment::Environment;
 pub use error::BootstrapError;
 pub use listed::{Told, listed};
@@ -88,6 +91,10 @@ pub enum Origin {
     Launcher,
     /// The guide's standalone variables, set by hand.
     Standalone,
+    /// A launcher that speaks PMI-1 or PMI-2 (hydra, Slurm).
+    Pmi,
+    /// A launcher that speaks PMIx (Open MPI, PRRTE, Slurm).
+    Pmix,
     /// The program itself, which knows where everybody is.
     Listed,
     /// Nobody: a job of one task.

@@ -7,31 +7,22 @@
 //! Abstract names are first come, first served for every user of the machine. Where a stranger has taken the partition's, the tasks
 //! go on to the next of a few names; all look in the same order, and at all names before they take one.
 
-use std::collections::HashMap;
 use std::io;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::auth::random_secret;
 use super::client::{Client, JoinError, Membership, pause};
 use super::error::BootstrapError;
+use super::hosted::{Rendezvous, serve_here};
 use super::protocol::Scheme;
-use super::server::{Server, ServerConfig};
+use super::server::ServerConfig;
 use super::{Address, Bootstrap, Entry, JobInfo, Listener, Origin, address};
-
-/// Stores that this process serves, by address. They live as long as the process: a later context of the same
-/// partition finds them again, and the other tasks never see a store vanish between two contexts.
-// tidy-allow(statics): a second copy of the library in the process finds the address taken and connects to it instead.
-static SERVED: Mutex<Option<HashMap<String, Server>>> = Mutex::new(None);
 
 /// Names that a partition may have.
 const NAMES: u32 = 8;
 
 /// A name that is taken, but under which nobody has listened for so long, is a stranger's. Who is about to serve takes microseconds.
 const MUTE: Duration = Duration::from_secs(1);
-
-/// Longest wait at the end for tasks that are still busy: the server's process must not leave before them.
-const PARTING: Duration = Duration::from_secs(10);
 
 pub(crate) fn membership(
     partition: &str,
@@ -73,10 +64,10 @@ pub(crate) fn join(mut membership: Membership, context: u32) -> Result<Box<dyn B
         };
         // Those who were started anew find the others past the meeting.
         if client.entry() == Entry::Again {
-            return Ok(Box::new(Rendezvous { client }));
+            return Ok(Box::new(Rendezvous::of_partition(client)));
         }
         match client.fence(left.max(Duration::from_millis(100))) {
-            Ok(()) => return Ok(Box::new(Rendezvous { client })),
+            Ok(()) => return Ok(Box::new(Rendezvous::of_partition(client))),
             // The server was the last breath of an earlier job of this partition: meet again.
             Err(BootstrapError::ServerLost { .. }) if !left.is_zero() => std::thread::sleep(pause(attempts)),
             Err(BootstrapError::Timeout { detail, .. }) => {
@@ -145,81 +136,5 @@ fn serve(membership: &Membership, listener: Listener) -> Result<(), BootstrapErr
     let mut config = ServerConfig::new(membership.tasks, secret);
     config.job_id = format!("partition-{}-{serial:016x}", partition_of(membership));
     config.same_user = true;
-    let name = membership.address.to_string();
-    let server = Server::start(listener, config, |_| {})
-        .map_err(|source| BootstrapError::System { what: format!("serving {name}"), source })?;
-    let mut served = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
-    // An entry under the same name can only be a fork parent's, whose thread does not exist here; dropping it would join that thread.
-    if let Some(stale) = served.get_or_insert_default().insert(name, server) {
-        std::mem::forget(stale);
-    }
-    Ok(())
-}
-
-/// A client whose farewell is collective, because the server lives in one of the tasks.
-struct Rendezvous {
-    client: Client,
-}
-
-impl Bootstrap for Rendezvous {
-    fn task(&self) -> u32 {
-        self.client.task()
-    }
-
-    fn tasks(&self) -> u32 {
-        self.client.tasks()
-    }
-
-    fn job(&self) -> &JobInfo {
-        self.client.job()
-    }
-
-    fn context_number(&self) -> u32 {
-        self.client.context_number()
-    }
-
-    fn context(&self, number: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
-        self.client.context(number)
-    }
-
-    fn entry(&self) -> Entry {
-        self.client.entry()
-    }
-
-    fn put(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {
-        self.client.put(key, value)
-    }
-
-    fn get(&mut self, key: &str, timeout: Duration) -> Result<Vec<u8>, BootstrapError> {
-        self.client.get(key, timeout)
-    }
-
-    fn fence(&mut self, timeout: Duration) -> Result<(), BootstrapError> {
-        self.client.fence(timeout)
-    }
-
-    fn exchange(
-        &mut self,
-        key: &str,
-        value: &[u8],
-        timeout: Duration,
-    ) -> Result<Vec<Vec<u8>>, BootstrapError> {
-        self.client.exchange(key, value, timeout)
-    }
-
-    fn abort(&mut self, code: i32, message: &str) -> Result<(), BootstrapError> {
-        self.client.abort(code, message)
-    }
-
-    fn ended(&mut self) -> Vec<(u32, String)> {
-        self.client.ended()
-    }
-
-    fn finalize(&mut self) -> Result<(), BootstrapError> {
-        // A partner that fails or is late must not keep this task from leaving in order.
-        if let Err(error) = self.client.fence(PARTING) {
-            tracing::debug!(%error, "the tasks did not leave together");
-        }
-        self.client.finalize()
-    }
+    serve_here(listener, config)
 }

@@ -19,9 +19,32 @@ pub(crate) struct Facts {
     /// A value that programs would refuse.
     pub(crate) error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bootstrap: Option<Boot>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) transports: Option<Transports>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) configuration: Option<Vec<Variable>>,
+}
+
+/// How a program started here would find the other tasks of its job.
+#[derive(Debug, Serialize)]
+pub(crate) struct Boot {
+    /// Who has started the tasks, or `alone`.
+    pub(crate) source: &'static str,
+    /// Number of this task, if the environment says it.
+    pub(crate) task: Option<u32>,
+    /// Number of tasks, if the environment says it.
+    pub(crate) tasks: Option<u32>,
+    /// What is looked for, in this order.
+    pub(crate) order: Vec<&'static str>,
+}
+
+/// What to look at.
+#[derive(Clone, Copy)]
+pub(crate) struct Parts {
+    pub(crate) bootstrap: bool,
+    pub(crate) transports: bool,
+    pub(crate) configuration: bool,
 }
 
 /// Transports, where they were looked for, and which a job would use.
@@ -89,12 +112,13 @@ pub(crate) struct Variable {
 
 impl Facts {
     /// Looks at the environment, and at what is asked for.
-    pub(crate) fn gather(transports: bool, configuration: bool) -> Self {
+    pub(crate) fn gather(parts: Parts) -> Self {
         let mut facts = Self {
             version: env!("CARGO_PKG_VERSION"),
             transport_abi: format!("{ABI_MAJOR}.{ABI_MINOR}"),
             warnings: Vec::new(),
             error: None,
+            bootstrap: None,
             transports: None,
             configuration: None,
         };
@@ -112,16 +136,30 @@ impl Facts {
         if let Some(Err(error)) = config.chaos.get().as_ref().map(|text| text.parse::<Chaos>()) {
             facts.error = Some(format!("LAPIS_CHAOS: {error}"));
         }
-        if transports {
+        if parts.bootstrap {
+            match boot() {
+                Ok(found) => facts.bootstrap = Some(found),
+                Err(error) => facts.error = facts.error.or(Some(error.to_string())),
+            }
+        }
+        if parts.transports {
             let (found, error) = look(&config);
             facts.transports = Some(found);
             facts.error = facts.error.or(error);
         }
-        if configuration {
+        if parts.configuration {
             facts.configuration = Some(config.listing().into_iter().map(variable).collect());
         }
         facts
     }
+}
+
+fn boot() -> Result<Boot, bootstrap::BootstrapError> {
+    let order = bootstrap::sources().collect();
+    Ok(match bootstrap::announcement(&bootstrap::Environment::process())? {
+        Some(found) => Boot { source: found.source, task: found.task, tasks: found.tasks, order },
+        None => Boot { source: "alone", task: Some(0), tasks: Some(1), order },
+    })
 }
 
 fn variable(listed: Listed) -> Variable {

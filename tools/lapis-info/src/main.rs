@@ -4,18 +4,22 @@ mod facts;
 mod text;
 
 use clap::Parser;
-use facts::Facts;
+use facts::{Facts, Parts};
 use std::io::Write;
 use std::process::ExitCode;
 
 const AFTER: &str = "\
-Without --transports or --config it shows both. The exit code is 0, or 2 if a variable of the environment has a value that \
+Without --bootstrap, --transports or --config it shows all three. The exit code is 0, or 2 if a variable of the environment has a value that \
 programs would refuse. LAPIS_LOG=info shows how the plugins are looked for, step by step.";
 
-/// Shows the transports that Lapis finds here, what they can do, and the effective configuration.
+/// Shows how a program started here would find its job, the transports and what they can do, and the effective configuration.
 #[derive(Debug, Parser)]
 #[command(name = "lapis-info", version, after_help = AFTER, max_term_width = 100)]
 struct Cli {
+    /// Only how a program started here would find the other tasks of its job
+    #[arg(long)]
+    bootstrap: bool,
+
     /// Only the transports
     #[arg(long)]
     transports: bool,
@@ -32,8 +36,17 @@ struct Cli {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     lapis_log::install();
-    let facts = Facts::gather(cli.transports || !cli.config, cli.config || !cli.transports);
-    let text = if cli.json { json(&facts) } else { text::write(&facts, cli.config && !cli.transports) };
+    let all = !(cli.bootstrap || cli.transports || cli.config);
+    let facts = Facts::gather(Parts {
+        bootstrap: all || cli.bootstrap,
+        transports: all || cli.transports,
+        configuration: all || cli.config,
+    });
+    let text = if cli.json {
+        json(&facts)
+    } else {
+        text::write(&facts, cli.config && !cli.transports && !cli.bootstrap)
+    };
     // A closed pipe (`lapis-info | head`) is no reason to complain.
     let _ = std::io::stdout().write_all(text.as_bytes());
     for warning in &facts.warnings {
@@ -59,6 +72,11 @@ fn json(facts: &Facts) -> String {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+
+    #[test]
+    fn the_manual_says_what_the_help_says() {
+        lapis_testing::manual(Cli::command());
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

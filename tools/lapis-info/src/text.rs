@@ -1,6 +1,6 @@
 //! The listing for people.
 
-use crate::facts::{Candidate, Facts, Opened, Transports, Variable};
+use crate::facts::{Boot, Candidate, Facts, Opened, Transports, Variable};
 use std::fmt::Write;
 
 /// Columns of text lines are wrapped to.
@@ -9,6 +9,9 @@ const WIDTH: usize = 100;
 /// Everything that was gathered; with `help`, what each variable means.
 pub(crate) fn write(facts: &Facts, help: bool) -> String {
     let mut out = format!("Lapis {}, transport ABI {}\n", facts.version, facts.transport_abi);
+    if let Some(found) = &facts.bootstrap {
+        bootstrap(&mut out, found);
+    }
     if let Some(found) = &facts.transports {
         transports(&mut out, found);
     }
@@ -16,6 +19,17 @@ pub(crate) fn write(facts: &Facts, help: bool) -> String {
         configuration(&mut out, variables, help);
     }
     out
+}
+
+fn bootstrap(out: &mut String, found: &Boot) {
+    out.push_str("\nBootstrap\n");
+    let number = |n: Option<u32>| n.map_or("?".to_owned(), |n| n.to_string());
+    let what = match found.source {
+        "alone" => "alone: the environment announces no job".to_owned(),
+        by => format!("by {by}: task {} of {}", number(found.task), number(found.tasks)),
+    };
+    let _ = writeln!(out, "  {what}");
+    let _ = writeln!(out, "  Looked for in this order: {}.", found.order.join(", "));
 }
 
 fn transports(out: &mut String, found: &Transports) {

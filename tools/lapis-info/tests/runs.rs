@@ -30,6 +30,25 @@ fn a_clean_environment_is_shown_whole() {
 }
 
 #[test]
+fn the_way_to_the_job_is_named_and_no_job_is_joined() {
+    let all = ["Bootstrap", "lapirun, PMIx, PMI"];
+    let see = |environment: &[(&str, &str)], parts: &[&str], code| {
+        let (found, out, err) = info(&["--bootstrap"], environment);
+        assert_eq!(found, Some(code), "{out}{err}");
+        let text = format!("{out}{err}");
+        parts.iter().for_each(|part| assert!(text.contains(part), "{part}: {text}"));
+        assert!(!out.contains("Transports") && !out.contains("LAPIS_SPIN_US"), "{out}");
+    };
+    see(&[], &[all[0], all[1], "alone"], 0);
+    see(&[("PMI_FD", "3"), ("PMI_RANK", "1"), ("PMI_SIZE", "4")], &["by PMI: task 1 of 4"], 0);
+    see(&[("PMIX_NAMESPACE", "n"), ("PMIX_RANK", "2")], &["by PMIx: task 2 of ?"], 0);
+    let by_hand = [("MP_CHILD", "0"), ("MP_PROCS", "2"), ("MP_PARTITION", "7")];
+    see(&by_hand, &["by tasks started by hand: task 0 of 2"], 0);
+    see(&[("SLURM_STEP_NUM_TASKS", "4"), ("SLURM_PROCID", "1")], &["srun --mpi=pmi2"], 2);
+    see(&[("OMPI_COMM_WORLD_SIZE", "4")], &["Open MPI", "PMIX_NAMESPACE"], 2);
+}
+
+#[test]
 fn parts_can_be_asked_for() {
     let (_, transports, _) = info(&["--transports"], &[]);
     assert!(transports.contains("shm ") && !transports.contains("LAPIS_SPIN_US"), "{transports}");

@@ -76,8 +76,7 @@ fn threads(root: u32) -> HashMap<u32, Times> {
             let text = text.unwrap_or_default();
             let mut numbers = text.split_whitespace().map(|n| n.parse().unwrap_or(0));
             // A kernel that does not count tells nothing: then the clock is what there is.
-            let times =
-                Times { ran: numbers.next().unwrap_or(0), waited: numbers.next().unwrap_or(0) };
+            let times = Times { ran: numbers.next().unwrap_or(0), waited: numbers.next().unwrap_or(0) };
             found.insert(thread.parse().unwrap_or(0), times);
         }
     }

@@ -65,6 +65,12 @@ pub(crate) const PACKAGES: &[Package] = &[
         reason: "lets the launcher's tests go through ssh, which they skip without it",
         peer: false,
     },
+    // The launchers of others that the tests start jobs with. Not for `test` either: they bring daemons and other people's compilers.
+    library("mpich", "ci", "hydra's mpiexec: jobs by PMI-1"),
+    library("openmpi-bin", "ci", "Open MPI's mpirun: jobs by PMIx"),
+    library("libpmix-dev", "ci", "PMIx's header, against which its layouts are checked"),
+    library("slurm-wlm", "ci", "srun: jobs by PMI-2 and PMIx on a cluster of two nodes"),
+    library("munge", "ci", "authenticates that cluster's daemons"),
     tool("python3-venv", "python3", "bench --peers", "holds the peers that come as Python wheels"),
     peer("ucx-utils", "ucx_perftest"),
     peer("libucx-dev", "headers of UCX for our own measuring programs"),

@@ -1,0 +1,132 @@
+//! Stores that one of the job's tasks serves, and taking leave of them.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::client::Client;
+use super::error::BootstrapError;
+use super::server::{Server, ServerConfig};
+use super::{Bootstrap, Entry, JobInfo, Listener, foreign, standalone};
+
+/// Stores that this process serves, by address. They live as long as the process: a later context of the same
+/// partition finds them again, and the other tasks never see a store vanish between two contexts.
+// tidy-allow(statics): a second copy of the library in the process finds the address taken and connects to it instead.
+static SERVED: Mutex<Option<HashMap<String, Server>>> = Mutex::new(None);
+
+/// Longest wait at the end for tasks that are still busy: the server's process must not leave before them.
+const PARTING: Duration = Duration::from_secs(10);
+
+/// Serves a store as long as this process lives.
+pub(super) fn serve_here(listener: Listener, config: ServerConfig) -> Result<(), BootstrapError> {
+    let name = listener.address().to_string();
+    let server = Server::start(listener, config, |_| {})
+        .map_err(|source| BootstrapError::System { what: format!("serving {name}"), source })?;
+    let mut served = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
+    // An entry under the same name can only be a fork parent's, whose thread does not exist here; dropping it would join that thread.
+    if let Some(stale) = served.get_or_insert_default().insert(name, server) {
+        std::mem::forget(stale);
+    }
+    Ok(())
+}
+
+/// A client whose farewell is collective, because the server lives in one of the tasks.
+pub(super) struct Rendezvous {
+    client: Client,
+    /// Whether a launcher has to hear of aborts and of the end.
+    board: bool,
+    finalised: bool,
+}
+
+impl Rendezvous {
+    /// Of tasks that were started by hand.
+    pub(super) fn of_partition(client: Client) -> Self {
+        Self { client, board: false, finalised: false }
+    }
+
+    /// Of tasks that somebody else's launcher has started.
+    pub(super) fn of_board(client: Client) -> Self {
+        Self { client, board: true, finalised: false }
+    }
+}
+
+impl Bootstrap for Rendezvous {
+    fn task(&self) -> u32 {
+        self.client.task()
+    }
+
+    fn tasks(&self) -> u32 {
+        self.client.tasks()
+    }
+
+    fn job(&self) -> &JobInfo {
+        self.client.job()
+    }
+
+    fn context_number(&self) -> u32 {
+        self.client.context_number()
+    }
+
+    fn context(&self, number: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
+        match self.board {
+            true => foreign::again(number),
+            false => standalone::join(self.client.membership().clone(), number),
+        }
+    }
+
+    fn entry(&self) -> Entry {
+        self.client.entry()
+    }
+
+    fn put(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError> {
+        self.client.put(key, value)
+    }
+
+    fn get(&mut self, key: &str, timeout: Duration) -> Result<Vec<u8>, BootstrapError> {
+        self.client.get(key, timeout)
+    }
+
+    fn fence(&mut self, timeout: Duration) -> Result<(), BootstrapError> {
+        self.client.fence(timeout)
+    }
+
+    fn exchange(
+        &mut self,
+        key: &str,
+        value: &[u8],
+        timeout: Duration,
+    ) -> Result<Vec<Vec<u8>>, BootstrapError> {
+        self.client.exchange(key, value, timeout)
+    }
+
+    fn abort(&mut self, code: i32, message: &str) -> Result<(), BootstrapError> {
+        let told = self.client.abort(code, message);
+        if self.board {
+            foreign::abort(code, message);
+        }
+        told
+    }
+
+    fn ended(&mut self) -> Vec<(u32, String)> {
+        self.client.ended()
+    }
+
+    fn finalize(&mut self) -> Result<(), BootstrapError> {
+        if std::mem::replace(&mut self.finalised, true) {
+            return Ok(());
+        }
+        // A partner that fails or is late must not keep this task from leaving in order.
+        if let Err(error) = self.client.fence(PARTING) {
+            tracing::debug!(%error, "the tasks did not leave together");
+        }
+        let left = match self.client.finalize() {
+            // The task that served has gone before this one.
+            Err(BootstrapError::ServerLost { .. }) => Ok(()),
+            other => other,
+        };
+        if self.board {
+            foreign::one_less();
+        }
+        left
+    }
+}
