@@ -36,6 +36,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
     programs(&build, &tree)?;
     plugins(&build, &tree)?;
+    samples(&tree)?;
     let libraries = libraries(&build, &tree)?;
     headers_and_manuals(&packages, &tree)?;
     fortran_module(&tree);
@@ -184,6 +185,29 @@ fn headers_and_manuals(packages: &[Package], tree: &Path) -> Result<()> {
         for entry in std::fs::read_dir(source).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|t| t.is_file()) {
                 copy(&entry.path(), &destination.join(entry.file_name()), 0o644)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The examples in C and Fortran, to be compiled with lapicc and lapifc, and those of QNIX.
+fn samples(tree: &Path) -> Result<()> {
+    for language in ["c", "fortran", "qnix"] {
+        let source = workspace::root().join("examples").join(language);
+        copy_all(&source, &tree.join("share/lapis/examples").join(language))?;
+    }
+    Ok(())
+}
+
+fn copy_all(from: &Path, to: &Path) -> Result<()> {
+    let entries = std::fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))?;
+    for entry in entries.flatten() {
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        match entry.file_type()?.is_dir() {
+            true => copy_all(&path, &target)?,
+            false => {
+                copy(&path, &target, if path.extension().is_some_and(|e| e == "sh") { 0o755 } else { 0o644 })?
             }
         }
     }

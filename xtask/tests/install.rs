@@ -109,10 +109,19 @@ fn programs_build_against_an_installed_tree_and_run_anywhere() {
         "include/lapi.h",
         "include/lapif.h",
         "lib/lapis/liblapis_shm.so",
+        "share/man/man1/lapirun.1",
+        "share/man/man1/lapicc.1",
         "share/man/man3/LAPI_Put.3",
+        "share/lapis/examples/c/hello.c",
+        "share/lapis/examples/fortran/README.md",
         "bin/lapis-perf",
     ] {
         assert!(tree.path(file).is_file(), "{file}");
+    }
+
+    for program in std::fs::read_dir(tree.path("bin")).expect("programs").flatten() {
+        let page = format!("share/man/man1/{}.1", program.file_name().to_string_lossy());
+        assert!(tree.path(&page).is_file(), "{page}");
     }
 
     let program = dir.0.join("by-lapicc");

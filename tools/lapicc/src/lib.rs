@@ -185,6 +185,11 @@ mod tests {
     }
 
     #[test]
+    fn the_manual_names_the_options_of_the_help() {
+        lapis_testing::manual_by_hand("lapicc", &help("cc", "LAPIS_CC"));
+    }
+
+    #[test]
     fn quotes_survive_the_shell() {
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");

@@ -93,3 +93,14 @@ fn run(command: Command) -> Result<(), file::Failure> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_manual_says_what_the_help_says() {
+        lapis_testing::manual(Args::command());
+    }
+}

@@ -102,6 +102,11 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
+    fn the_manual_says_what_the_help_says() {
+        lapis_testing::manual(Cli::command());
+    }
+
+    #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
     }

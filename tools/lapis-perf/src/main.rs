@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            return refuse(&error.render().ansi().to_string(), error.exit_code(), error.use_stderr());
+            return refuse(&error.to_string(), error.exit_code(), error.use_stderr());
         }
     };
     let plan = match plan::Plan::of(&cli) {

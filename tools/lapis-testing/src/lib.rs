@@ -6,11 +6,13 @@
 //! done.expect(0);
 //! ```
 
+mod manual;
 mod mirror;
 mod net;
 mod patience;
 mod run;
 
+pub use manual::{manual, manual_by_hand};
 pub use mirror::table as mirror;
 pub use net::Net;
 pub use patience::Patience;
