@@ -86,5 +86,9 @@ choices! {
         None = "none",
         /// One core for each task.
         Core = "core",
+        /// The cores that share the last cache.
+        Cache = "cache",
+        /// The cores of one memory.
+        Numa = "numa",
     }
 }

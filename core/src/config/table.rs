@@ -300,7 +300,7 @@ variables! {
     bind: BindMode = "LAPIS_BIND", "none" {
         group: Launcher,
         kind: choice::<BindMode>(),
-        help: "Whether lapirun binds each task to a core",
+        help: "Whether lapirun binds each task to a core, or to the cores that share a cache or a memory",
         more: "",
         source: "Lapis",
     }

@@ -14,10 +14,10 @@ use rustix::process::Resource;
 
 use crate::bind;
 use crate::guard::Guard;
-use crate::job::{Fault, resolve};
+use crate::job::{Binding, Fault};
 use crate::output::tell;
 use crate::signals::{self, Signals};
-use crate::spawn::{Local, Outcome, Spawner};
+use crate::spawn::{Local, Outcome, Program, Spawner};
 use crate::wire::{self, Frame, Inbox, Order};
 
 /// Entry of `lapirun --agent`.
@@ -52,22 +52,24 @@ fn serve() -> Result<(), Fault> {
     };
     std::env::set_current_dir(&order.folder)
         .map_err(|e| Fault::Folder { path: order.folder.clone(), source: e })?;
-    let name = OsString::from(&order.program);
-    let program = resolve(&name)?;
-    let args: Vec<OsString> = order.args.iter().map(OsString::from).collect();
+    let find = |(name, args): &(String, Vec<String>)| {
+        Program::find(name.into(), args.iter().map(OsString::from).collect())
+    };
+    let programs = order.programs.iter().map(find).collect::<Result<Vec<_>, _>>()?;
     let env: Vec<(OsString, OsString)> = order.env.iter().map(|(k, v)| (k.into(), v.into())).collect();
-    let cpus =
-        if order.bind { bind::assign(order.here.len() as u32).unwrap_or_default() } else { Vec::new() };
+    let binding = Binding::from_word(&order.bind).unwrap_or(Binding::None);
+    let cpus = bind::assign(binding, order.here.len() as u32).unwrap_or_default();
     let spawner = Spawner {
-        program: &program,
-        name: &name,
-        args: &args,
+        programs: &programs,
+        which: &order.which,
+        folder: None,
+        files: order.files.as_deref(),
         env: &env,
         here: &order.here,
         mask: signals.original,
-        files,
+        limits: files,
         cpus: &cpus,
-        piped: [true; 2],
+        piped: [order.files.is_none(); 2],
         guard: guard.line(),
     };
     let mut agent = Agent { tasks: Vec::new(), streams: Vec::new(), signals, _guard: guard, inbox };

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use lapis_core::bootstrap::MAX_TASKS;
 
+use crate::allocation;
 use crate::hosts;
-use crate::job::{Binding, Fault, JobSpec, variable};
+use crate::job::{Binding, Fault, Input, JobSpec, Output, Part, variable};
 use crate::output::tell;
 
 const AFTER: &str = "\
@@ -29,17 +30,30 @@ Signals INT, TERM, HUP, QUIT, USR1 and USR2 go to all tasks and what they have s
 #[derive(Debug, Parser)]
 #[command(name = "lapirun", version, after_help = AFTER, disable_help_subcommand = true)]
 struct Cli {
-    /// Number of tasks; with hosts, as many as they take unless given.
-    #[arg(short = 'n', long = "tasks", value_name = "N", required_unless_present_any = ["hosts", "hostfile", "agent"], value_parser = number_of_tasks)]
+    /// Number of tasks; with hosts or in a batch system's allocation, as many as they take unless given.
+    #[arg(short = 'n', long = "tasks", value_name = "N", value_parser = number_of_tasks)]
     tasks: Option<u32>,
 
     /// Sets a variable for the tasks, or names one that must be set and passed on.
     #[arg(short = 'x', long = "export", value_name = "VAR[=VALUE]")]
     export: Vec<String>,
 
-    /// Where tasks may run; without it, what LAPIS_BIND says, or none.
+    /// Where tasks may run: on a core each, on the cores that share a cache or a memory, or anywhere; without it, what LAPIS_BIND
+    /// says, or none.
     #[arg(long, value_enum)]
     bind: Option<Binding>,
+
+    /// Folder of the tasks [default: that of lapirun].
+    #[arg(long, value_name = "FOLDER")]
+    wdir: Option<PathBuf>,
+
+    /// Who reads the standard input: a task's number, all, or none.
+    #[arg(long, value_name = "TASK", value_parser = input, default_value = "0")]
+    stdin: Input,
+
+    /// File that gets all that a task writes, instead of lapirun's own output; %t stands for the task's number.
+    #[arg(short = 'o', long, value_name = "FILE", conflicts_with = "tag_output")]
+    output: Option<String>,
 
     /// Begins each line of output with the task's number.
     #[arg(long)]
@@ -61,6 +75,10 @@ struct Cli {
     #[arg(long)]
     keep_going: bool,
 
+    /// Says which task would be started where, and starts nothing.
+    #[arg(long)]
+    dry_run: bool,
+
     /// Says what is started.
     #[arg(short, long)]
     verbose: bool,
@@ -73,14 +91,18 @@ struct Cli {
     #[arg(long, value_name = "FILE")]
     hostfile: Option<PathBuf>,
 
-    /// Command that runs something on a machine; {host} stands for its name. Words are split at blanks.
-    #[arg(
-        long,
-        value_name = "COMMAND",
-        default_value = "ssh -x -o BatchMode=yes {host}",
-        env = "LAPIS_REMOTE"
-    )]
-    remote: String,
+    /// Tasks on each machine, whatever the list says.
+    #[arg(long, value_name = "N", value_parser = number_of_tasks)]
+    ppn: Option<u32>,
+
+    /// Whether tasks fill one machine after the other, or go to each in turn.
+    #[arg(long, value_enum, default_value = "slot")]
+    map_by: MapBy,
+
+    /// Command that runs something on a machine; {host} stands for its name. Words are split at blanks [default: ssh -x -o
+    /// BatchMode=yes {host}, in an allocation the batch system's].
+    #[arg(long, value_name = "COMMAND", env = "LAPIS_REMOTE")]
+    remote: Option<String>,
 
     /// Name or number under which the other machines reach this one [default: its host name].
     #[arg(long, value_name = "HOST")]
@@ -90,9 +112,55 @@ struct Cli {
     #[arg(long, hide = true)]
     agent: bool,
 
-    /// The program and its arguments.
+    /// The program and its arguments. Several programs are one job: `-n 2 ocean in.nml : -n 6 air`.
     #[arg(required_unless_present = "agent", trailing_var_arg = true, value_name = "PROGRAM [ARGS]")]
     program: Vec<OsString>,
+}
+
+/// How tasks are spread over machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum MapBy {
+    /// One machine after the other is filled.
+    Slot,
+    /// Each machine gets a task in turn.
+    Node,
+}
+
+/// How something is run on another machine, unless somebody says otherwise.
+pub(crate) const SSH: &str = "ssh -x -o BatchMode=yes {host}";
+
+fn input(text: &str) -> Result<Input, String> {
+    match text {
+        "all" => Ok(Input::All),
+        "none" => Ok(Input::None),
+        number => {
+            number.parse().map(Input::Task).map_err(|_| "a task's number, all or none is expected".into())
+        }
+    }
+}
+
+/// Cuts the command line at each `:` that begins another program of the job: `: -n N PROGRAM ARGS`.
+fn parts(words: Vec<OsString>, first: Option<u32>) -> Result<Vec<Part>, Fault> {
+    let begins =
+        |at: usize| words[at] == ":" && words.get(at + 1).is_some_and(|w| w == "-n" || w == "--tasks");
+    let cuts: Vec<usize> = (0..words.len()).filter(|at| begins(*at)).collect();
+    let part = |words: &[OsString], tasks| {
+        let mut words = words.iter().cloned();
+        Part { program: words.next().unwrap_or_default(), args: words.collect(), tasks }
+    };
+    let Some(&end) = cuts.first() else { return Ok(vec![part(&words, first.unwrap_or(0))]) };
+    let tasks = first.ok_or_else(|| Fault::Usage("several programs need -n N before each".into()))?;
+    let mut all = vec![part(&words[..end], tasks)];
+    for (&cut, end) in cuts.iter().zip(cuts[1..].iter().copied().chain([words.len()])) {
+        let number = words.get(cut + 2).map(|w| w.to_string_lossy().into_owned()).unwrap_or_default();
+        let tasks = number_of_tasks(&number)
+            .map_err(|e| Fault::Usage(format!("-n {number:?} after a colon: {e}")))?;
+        if cut + 3 >= end {
+            return Err(Fault::Usage(format!("the program after `: -n {number}` is missing")));
+        }
+        all.push(part(&words[cut + 3..end], tasks));
+    }
+    Ok(all)
 }
 
 fn number_of_tasks(text: &str) -> Result<u32, String> {
@@ -119,34 +187,60 @@ pub fn main() -> ExitCode {
 }
 
 fn spec(cli: Cli) -> Result<JobSpec, Fault> {
-    let mut words = cli.program.into_iter();
-    let hosts = match (&cli.hosts, &cli.hostfile) {
+    let mut remote = None;
+    let mut hosts = match (&cli.hosts, &cli.hostfile) {
         (Some(list), _) => hosts::from_list(list)?,
         (None, Some(path)) => hosts::from_file(path)?,
-        (None, None) => Vec::new(),
+        (None, None) => match allocation::current(&|name| std::env::var(name).ok())? {
+            Some(found) => {
+                remote = found.remote;
+                found.hosts
+            }
+            None => Vec::new(),
+        },
     };
+    match (cli.ppn, hosts.is_empty()) {
+        (Some(_), true) => {
+            return Err(Fault::Usage("--ppn needs machines: -H, --hostfile, or an allocation".into()));
+        }
+        (Some(each), false) => hosts.iter_mut().for_each(|host| host.slots = each),
+        (None, _) => {}
+    }
     let offered = u32::try_from(hosts::places(&hosts)).unwrap_or(u32::MAX);
-    let tasks = cli.tasks.unwrap_or(offered);
+    if cli.tasks.is_none() && hosts.is_empty() {
+        let kind = clap::error::ErrorKind::MissingRequiredArgument;
+        Cli::command().error(kind, "the number of tasks is missing: -n N").exit();
+    }
+    let mut parts = parts(cli.program, cli.tasks)?;
+    if let ([only], None) = (&mut parts[..], cli.tasks) {
+        only.tasks = offered;
+    }
+    let tasks = parts.iter().map(|part| part.tasks).fold(0, u32::saturating_add);
     if tasks > MAX_TASKS {
-        let reason = format!("they take {tasks} tasks, a job has at most {MAX_TASKS} (MAX_TASKS)");
+        let reason = format!("the job would have {tasks} tasks, it has at most {MAX_TASKS} (MAX_TASKS)");
         return Err(Fault::Hosts { text: cli.hosts.unwrap_or_default(), reason });
     }
     Ok(JobSpec {
         command: "lapirun",
         tasks,
-        program: words.next().unwrap_or_default(),
-        args: words.collect(),
+        parts,
         env: cli.export.iter().map(|text| variable(text)).collect::<Result<_, _>>()?,
         binding: cli.bind.map_or_else(Binding::of_environment, Ok)?,
         tag_output: cli.tag_output,
-        stdin: true,
+        input: cli.stdin,
+        output: Output::Unordered,
+        files: cli.output,
+        folder: cli.wdir,
+        dry_run: cli.dry_run,
+        save_hosts: None,
         timeout: cli.timeout,
         grace: cli.grace,
         restarts: cli.restart,
         keep_going: cli.keep_going,
         verbose: cli.verbose,
         hosts,
-        remote: cli.remote,
+        by_node: cli.map_by == MapBy::Node,
+        remote: cli.remote.unwrap_or_else(|| remote.unwrap_or(SSH).to_owned()),
         address: cli.address,
     })
 }
@@ -164,13 +258,16 @@ pub(crate) fn finish(command: &str, result: Result<u8, Fault>) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_manual_says_what_the_help_says() {
+        lapis_testing::manual(Cli::command());
     }
 
     #[test]
@@ -198,6 +295,25 @@ mod tests {
     }
 
     #[test]
+    fn several_programs_are_one_job() {
+        let cut = |line: &str, first| parts(line.split_whitespace().map(OsString::from).collect(), first);
+        let shown = |line: &str, first| {
+            let all = cut(line, first).unwrap();
+            all.iter()
+                .map(|p| format!("{}x{:?}{:?}", p.tasks, p.program, p.args))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(shown("a b : c", Some(2)), r#"2x"a"["b", ":", "c"]"#);
+        assert_eq!(shown("a b : -n 3 c -d : --tasks 1 e", Some(2)), r#"2x"a"["b"] 3x"c"["-d"] 1x"e"[]"#);
+        for (wrong, first) in
+            [("a : -n 0 b", Some(1)), ("a : -n 2", Some(1)), ("a : -n", Some(1)), ("a : -n 2 b", None)]
+        {
+            assert!(matches!(cut(wrong, first), Err(Fault::Usage(_))), "{wrong}");
+        }
+    }
+
+    #[test]
     fn wrong_numbers_are_refused_with_the_range() {
         for wrong in ["0", "-1", "16385", "20000", "99999999999999999999", "two", ""] {
             let arg = format!("-n={wrong}");
@@ -206,7 +322,6 @@ mod tests {
         }
         let error = Cli::try_parse_from(["lapirun", "-n", "0", "prog"]).unwrap_err().to_string();
         assert!(error.contains("from 1 to 16384 (MAX_TASKS)"), "{error}");
-        assert!(Cli::try_parse_from(["lapirun", "prog"]).is_err());
         assert!(Cli::try_parse_from(["lapirun", "-n", "2"]).is_err());
         assert!(Cli::try_parse_from(["lapirun", "-n", "2", "--timeout", "-3", "x"]).is_err());
     }

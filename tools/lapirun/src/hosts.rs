@@ -75,26 +75,30 @@ pub(crate) fn places(hosts: &[Host]) -> u64 {
 }
 
 /// The tasks of each host, in order.
-pub(crate) fn place(hosts: &[Host], tasks: u32) -> Result<Vec<(String, Vec<u32>)>, Fault> {
+///
+/// They fill one host after the other, or go to each in turn.
+pub(crate) fn place(hosts: &[Host], tasks: u32, by_node: bool) -> Result<Vec<(String, Vec<u32>)>, Fault> {
     if places(hosts) < u64::from(tasks) {
         let offer = places(hosts);
         let reason = format!("they take {offer} tasks and the job has {tasks}; write host:tasks");
         let names: Vec<&str> = hosts.iter().map(|h| h.name.as_str()).collect();
         return Err(fault(&names.join(","), &reason));
     }
-    let mut next = 0;
     let mut placed: Vec<(String, Vec<u32>)> = Vec::new();
-    for host in hosts {
-        let end = tasks.min(next + host.slots);
-        if end > next {
-            // A host that is named twice gets one agent: its tasks are neighbours.
-            match placed.iter_mut().find(|(name, _)| *name == host.name) {
-                Some((_, list)) => list.extend(next..end),
-                None => placed.push((host.name.clone(), (next..end).collect())),
-            }
+    let mut put = |host: &Host, task| {
+        // A host that is named twice gets one agent: its tasks are neighbours.
+        match placed.iter_mut().find(|(name, _)| *name == host.name) {
+            Some((_, list)) => list.push(task),
+            None => placed.push((host.name.clone(), vec![task])),
         }
-        next = end;
+    };
+    // The places in the order in which they are filled: by rounds, or host after host.
+    let mut places: Vec<(u32, &Host)> =
+        hosts.iter().flat_map(|host| (0..host.slots).map(move |round| (round, host))).collect();
+    if by_node {
+        places.sort_by_key(|(round, _)| *round);
     }
+    (0..tasks).zip(places).for_each(|(task, (_, host))| put(host, task));
     Ok(placed)
 }
 
@@ -110,10 +114,17 @@ mod tests {
     #[test]
     fn tasks_fill_the_hosts_in_order() {
         let hosts = from_list("a:2, b,a:1").unwrap();
-        assert_eq!(place(&hosts, 4).unwrap(), [("a".into(), vec![0, 1, 3]), ("b".into(), vec![2])]);
-        assert_eq!(place(&hosts, 1).unwrap(), [("a".into(), vec![0])]);
-        let error = place(&hosts, 5).unwrap_err().to_string();
+        assert_eq!(place(&hosts, 4, false).unwrap(), [("a".into(), vec![0, 1, 3]), ("b".into(), vec![2])]);
+        assert_eq!(place(&hosts, 1, false).unwrap(), [("a".into(), vec![0])]);
+        let error = place(&hosts, 5, false).unwrap_err().to_string();
         assert!(error.contains("4 tasks") && error.contains('5'), "{error}");
+    }
+
+    #[test]
+    fn tasks_go_to_each_host_in_turn_if_asked_to() {
+        let hosts = from_list("a:2,b:1,c:3").unwrap();
+        let placed = place(&hosts, 6, true).unwrap();
+        assert_eq!(placed, [("a".into(), vec![0, 3]), ("b".into(), vec![1]), ("c".into(), vec![2, 4, 5])]);
     }
 
     #[test]

@@ -15,6 +15,10 @@ use crate::hosts::Host;
 pub enum Binding {
     /// Each task on a core of its own, in order.
     Core,
+    /// Each task on the cores that share its last cache, neighbours together.
+    Cache,
+    /// Each task on the cores of its memory's node, neighbours together.
+    Numa,
     /// Wherever the system puts them.
     None,
 }
@@ -24,12 +28,65 @@ impl Binding {
     pub(crate) fn of_environment() -> Result<Self, Fault> {
         let text = std::env::var_os("LAPIS_BIND").unwrap_or_default();
         let text = text.to_string_lossy();
-        match text.trim().to_ascii_lowercase().as_str() {
-            "" | "none" => Ok(Self::None),
-            "core" => Ok(Self::Core),
-            _ => Err(Fault::Environment { setting: format!("LAPIS_BIND={text}"), takes: "core or none" }),
+        Self::from_word(text.trim()).ok_or_else(|| Fault::Environment {
+            setting: format!("LAPIS_BIND={text}"),
+            takes: "core, cache, numa or none",
+        })
+    }
+
+    /// What a word means; the empty one is none.
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        match word.to_ascii_lowercase().as_str() {
+            "" | "none" => Some(Self::None),
+            "core" => Some(Self::Core),
+            "cache" => Some(Self::Cache),
+            "numa" => Some(Self::Numa),
+            _ => None,
         }
     }
+
+    /// The word for it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::Cache => "cache",
+            Self::Numa => "numa",
+            Self::None => "none",
+        }
+    }
+}
+
+/// One program of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// As the user wrote it.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// How many tasks run it.
+    pub tasks: u32,
+}
+
+/// Who reads the launcher's standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// Nobody.
+    None,
+    /// This task.
+    Task(u32),
+    /// Each task, all of it.
+    All,
+}
+
+/// What becomes of the tasks' standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// It is passed on as it comes.
+    Unordered,
+    /// All of task 0, then all of task 1, and so on, when the job has ended.
+    Ordered,
+    /// That of one task is passed on, the others' is dropped.
+    Only(u32),
 }
 
 /// A job to run.
@@ -39,18 +96,26 @@ pub struct JobSpec {
     pub command: &'static str,
     /// Number of tasks.
     pub tasks: u32,
-    /// Program as the user wrote it.
-    pub program: OsString,
-    /// The program's arguments.
-    pub args: Vec<OsString>,
+    /// Its programs: the first tasks run the first, and so on.
+    pub parts: Vec<Part>,
     /// Variables for the tasks, beside the launcher's own environment.
     pub env: Vec<(OsString, OsString)>,
     /// Where tasks may run.
     pub binding: Binding,
     /// Whether lines of output carry the task's number.
     pub tag_output: bool,
-    /// Whether task 0 reads the launcher's standard input.
-    pub stdin: bool,
+    /// Who reads the launcher's standard input.
+    pub input: Input,
+    /// What becomes of the tasks' standard output.
+    pub output: Output,
+    /// File that gets what a task writes, instead of the launcher; `%t` stands for the task's number.
+    pub files: Option<String>,
+    /// Folder of the tasks; the launcher's own if absent.
+    pub folder: Option<PathBuf>,
+    /// Says what would be started, and starts nothing.
+    pub dry_run: bool,
+    /// Gets the machine of each task, a line each.
+    pub save_hosts: Option<PathBuf>,
     /// Longest life of the job.
     pub timeout: Option<Duration>,
     /// Time between SIGTERM and SIGKILL when the job is ended.
@@ -63,10 +128,24 @@ pub struct JobSpec {
     pub verbose: bool,
     /// Machines to run on; empty for this one.
     pub hosts: Vec<Host>,
+    /// Whether neighbouring tasks go to different machines, in turn.
+    pub by_node: bool,
     /// The command that runs something on a machine, with `{host}` for its name.
     pub remote: String,
     /// Name or number under which the other machines reach this one.
     pub address: Option<String>,
+}
+
+impl JobSpec {
+    /// The place in `parts` of what a task runs.
+    pub(crate) fn part_of(&self, task: u32) -> usize {
+        let mut end = 0;
+        let ends = |part: &Part| {
+            end += part.tasks;
+            task < end
+        };
+        self.parts.iter().position(ends).unwrap_or(self.parts.len().saturating_sub(1))
+    }
 }
 
 /// Why a job did not start. Every text is one line.
@@ -128,6 +207,17 @@ pub enum Fault {
     /// The store could not be set up.
     #[error(transparent)]
     Bootstrap(#[from] BootstrapError),
+    /// Options that do not go together.
+    #[error("{0}")]
+    Usage(String),
+    /// A file that cannot be written.
+    #[error("cannot write {path:?}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
     /// Hosts that cannot be used.
     #[error("hosts {text:?}: {reason}")]
     Hosts {
@@ -166,7 +256,7 @@ impl Fault {
         match self {
             Self::NotFound { .. } => 127,
             Self::NotExecutable { .. } => 126,
-            Self::Variable { .. } | Self::Environment { .. } | Self::Hosts { .. } => 2,
+            Self::Variable { .. } | Self::Environment { .. } | Self::Hosts { .. } | Self::Usage(_) => 2,
             _ => 1,
         }
     }

@@ -1,7 +1,7 @@
 //! Prepares a job: checks, secret, key-value server, processes.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Read, Write};
 use std::process::Stdio;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -14,11 +14,11 @@ use crate::agent::Remote;
 use crate::bind;
 use crate::guard::Guard;
 use crate::hosts;
-use crate::job::{Binding, Fault, JobSpec, resolve};
+use crate::job::{Fault, Input, JobSpec, Output, Part};
 use crate::output::Outlets;
 use crate::running::{Born, Running};
 use crate::signals::Signals;
-use crate::spawn::Spawner;
+use crate::spawn::{Program, Spawner};
 use crate::wire::Order;
 
 /// How long the others wait for the news of a task's end before they hear only that its connection broke.
@@ -27,10 +27,34 @@ const LINGER: Duration = Duration::from_millis(300);
 /// Runs the job; the result is the launcher's exit code.
 pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
     let system = |what| move |source| Fault::System { what, source };
-    let placed = hosts::place(&spec.hosts, if spec.hosts.is_empty() { 0 } else { spec.tasks })?;
+    let placed = hosts::place(&spec.hosts, if spec.hosts.is_empty() { 0 } else { spec.tasks }, spec.by_node)?;
     // Without hosts the program is looked for before anything is started; other machines look for themselves.
-    let program = if placed.is_empty() { Some(resolve(&spec.program)?) } else { None };
-    let (files, piped) = raise_descriptor_limit(spec)?;
+    let programs = match placed.is_empty() {
+        true => spec
+            .parts
+            .iter()
+            .map(|part| Program::find(part.program.clone(), part.args.clone()))
+            .collect::<Result<Vec<_>, _>>()?,
+        false => Vec::new(),
+    };
+    if let Input::Task(task @ 1..) = spec.input
+        && task >= spec.tasks
+    {
+        return Err(Fault::Usage(format!(
+            "task {task} cannot read the input: the job has {} tasks",
+            spec.tasks
+        )));
+    }
+    let hosts = hosts_of(spec, &placed);
+    if let Some(path) = &spec.save_hosts {
+        std::fs::write(path, hosts.join("\n") + "\n")
+            .map_err(|source| Fault::File { path: path.clone(), source })?;
+    }
+    if spec.dry_run {
+        dry_run(spec, &hosts);
+        return Ok(0);
+    }
+    let (limits, piped) = raise_descriptor_limit(spec)?;
     // The guard is forked while there is one thread, and after the signals are taken, so that it has them blocked.
     let signals = Signals::take().map_err(system("taking over the signals"))?;
     let guard = Guard::start().map_err(system("starting the guard process"))?;
@@ -57,65 +81,88 @@ pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
 
     let env = variables_of(spec, &job, &address, &secret);
     let mut running = Running::new(spec, server, signals, guard, events, wake, outlets);
-    let code = match program {
-        Some(program) => {
-            let here: Vec<u32> = (0..spec.tasks).collect();
-            let cpus = match spec.binding {
-                Binding::None => Vec::new(),
-                Binding::Core => bind::assign(spec.tasks).unwrap_or_else(|cores| {
-                    let need = spec.tasks;
-                    running
-                        .say(&format!("--bind core needs {need} cores and {cores} are usable: not binding"));
-                    Vec::new()
-                }),
-            };
-            let spawner = Spawner {
-                program: &program,
-                name: &spec.program,
-                args: &spec.args,
-                env: &env,
-                here: &here,
-                mask: running.original_mask(),
-                files,
-                cpus: &cpus,
-                piped,
-                guard: running.guard_line(),
-            };
-            start_here(spec, &spawner, &mut running)?;
-            running.until_the_end(&|task, before| {
-                let local = spawner.start(task as usize, before, Stdio::null());
-                local.map(Born::Here).map_err(|e| spawner.fault(task, e))
-            })
+    let code = if placed.is_empty() {
+        let here: Vec<u32> = (0..spec.tasks).collect();
+        let which: Vec<usize> = here.iter().map(|task| spec.part_of(*task)).collect();
+        let cpus = bind::assign(spec.binding, spec.tasks).unwrap_or_else(|cores| {
+            let need = spec.tasks;
+            running.say(&format!("--bind core needs {need} cores and {cores} are usable: not binding"));
+            Vec::new()
+        });
+        let spawner = Spawner {
+            programs: &programs,
+            which: &which,
+            folder: spec.folder.as_deref(),
+            files: spec.files.as_deref(),
+            env: &env,
+            here: &here,
+            mask: running.original_mask(),
+            limits,
+            cpus: &cpus,
+            piped,
+            guard: running.guard_line(),
+        };
+        start_here(spec, &spawner, &mut running)?;
+        running.until_the_end(&|task, before| {
+            let local = spawner.start(task as usize, before, Stdio::null());
+            local.map(Born::Here).map_err(|e| spawner.fault(task, e))
+        })
+    } else {
+        let agents = Agents { spec, env: environment(&env)?, mask: running.original_mask() };
+        for (host, tasks) in &placed {
+            running.add_remote(agents.start(host, tasks, tasks, 0)?);
         }
-        None => {
-            let agents = Agents { spec, env: environment(&env)?, mask: running.original_mask() };
-            for (host, tasks) in &placed {
-                running.add_remote(agents.start(host, tasks, tasks, 0)?);
-            }
-            say_started(&running, spec);
-            running.until_the_end(&|task, before| {
-                let place = placed.iter().find(|(_, tasks)| tasks.contains(&task));
-                let (host, here) = place.expect("every task has a place");
-                agents.start(host, &[task], here, before).map(Born::There)
-            })
-        }
+        say_started(&running, spec);
+        running.until_the_end(&|task, before| {
+            let place = placed.iter().find(|(_, tasks)| tasks.contains(&task));
+            let (host, here) = place.expect("every task has a place");
+            agents.start(host, &[task], here, before).map(Born::There)
+        })
     };
     Ok(code)
 }
 
+/// The machine of each task.
+fn hosts_of(spec: &JobSpec, placed: &[(String, Vec<u32>)]) -> Vec<String> {
+    let own = || rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let of = |task| placed.iter().find(|(_, tasks)| tasks.contains(&task)).map(|(host, _)| host.clone());
+    (0..spec.tasks).map(|task| of(task).unwrap_or_else(own)).collect()
+}
+
+/// Says what would be started where.
+fn dry_run(spec: &JobSpec, hosts: &[String]) {
+    let mut text = String::new();
+    for (task, host) in (0u32..).zip(hosts) {
+        let part = &spec.parts[spec.part_of(task)];
+        let words: Vec<_> =
+            std::iter::once(&part.program).chain(&part.args).map(|w| w.to_string_lossy()).collect();
+        text.push_str(&format!("task {task} on {host}: {}\n", words.join(" ")));
+    }
+    // A closed pipe (`lapirun --dry-run … | head`) is no reason to complain.
+    let _ = io::stdout().write_all(text.as_bytes());
+}
+
 fn start_here(spec: &JobSpec, spawner: &Spawner<'_>, running: &mut Running<'_>) -> Result<(), Fault> {
+    let mut readers = Vec::new();
     for task in 0..spec.tasks {
-        let stdin = match (task == 0 && spec.stdin, io::stdin().is_terminal()) {
+        let reads = match spec.input {
+            Input::None => false,
+            Input::Task(reader) => task == reader,
+            Input::All => true,
+        };
+        let copied = io::stdin().is_terminal() || spec.input == Input::All;
+        let stdin = match (reads, copied) {
             (false, _) => Stdio::null(),
             (true, false) => Stdio::inherit(),
             // The terminal belongs to the launcher's group: a task that read it would be stopped.
             (true, true) => Stdio::piped(),
         };
         let mut local = spawner.start(task as usize, 0, stdin).map_err(|e| spawner.fault(task, e))?;
-        if let Some(to) = local.child.stdin.take() {
-            forward_stdin(to);
-        }
+        readers.extend(local.child.stdin.take());
         running.add_local(task, local);
+    }
+    if !readers.is_empty() {
+        forward_stdin(readers);
     }
     say_started(running, spec);
     Ok(())
@@ -123,7 +170,8 @@ fn start_here(spec: &JobSpec, spawner: &Spawner<'_>, running: &mut Running<'_>) 
 
 fn say_started(running: &Running<'_>, spec: &JobSpec) {
     if spec.verbose {
-        running.say(&format!("started {} tasks of {:?}", spec.tasks, spec.program));
+        let programs: Vec<String> = spec.parts.iter().map(|part| format!("{:?}", part.program)).collect();
+        running.say(&format!("started {} tasks of {}", spec.tasks, programs.join(", ")));
     }
 }
 
@@ -160,17 +208,25 @@ impl Agents<'_> {
     /// Starts `tasks` of those that the host has, for the first time or after so many times.
     fn start(&self, host: &str, tasks: &[u32], here: &[u32], before: u32) -> Result<Remote, Fault> {
         let spec = self.spec;
-        let folder =
-            std::env::current_dir().map_err(|source| Fault::System { what: "the current folder", source })?;
+        let folder = match &spec.folder {
+            Some(folder) => std::path::absolute(folder),
+            None => std::env::current_dir(),
+        };
+        let folder = folder.map_err(|source| Fault::System { what: "the current folder", source })?;
+        let program = |part: &Part| -> Result<_, Fault> {
+            let args = part.args.iter().map(|a| utf8(a)).collect::<Result<Vec<_>, _>>()?;
+            Ok((utf8(&part.program)?, args))
+        };
         let order = Order {
             tasks: tasks.to_vec(),
             here: here.to_vec(),
             before,
-            program: utf8(&spec.program)?,
-            args: spec.args.iter().map(|a| utf8(a)).collect::<Result<_, _>>()?,
+            programs: spec.parts.iter().map(program).collect::<Result<_, _>>()?,
+            which: here.iter().map(|task| spec.part_of(*task)).collect(),
             env: self.env.clone(),
             folder: utf8(folder.as_os_str())?,
-            bind: spec.binding == Binding::Core,
+            bind: spec.binding.word().to_owned(),
+            files: spec.files.clone(),
         };
         Remote::start(host, &hosts::command(&spec.remote, host), &order, self.mask).map_err(|e| {
             Fault::Hosts {
@@ -251,7 +307,13 @@ fn raise_descriptor_limit(spec: &JobSpec) -> Result<(Rlimit, [bool; 2]), Fault> 
     // A connection each, two pipes per host; beside them the launcher's own and a few strangers.
     let streams = if spec.hosts.is_empty() { 2 * u64::from(spec.tasks) } else { 0 };
     let need = u64::from(spec.tasks) + 2 * spec.hosts.len() as u64 + 24;
-    if spec.tag_output {
+    if spec.files.is_some() {
+        return match need {
+            need if need > limit => Err(Fault::Descriptors { tasks: spec.tasks, need, limit }),
+            _ => Ok((given, [false; 2])),
+        };
+    }
+    if spec.tag_output || spec.output != Output::Unordered {
         return match need + streams {
             need if need > limit => Err(Fault::Descriptors { tasks: spec.tasks, need, limit }),
             _ => Ok((given, [true; 2])),
@@ -265,11 +327,19 @@ fn raise_descriptor_limit(spec: &JobSpec) -> Result<(Rlimit, [bool; 2]), Fault> 
     Ok((given, [io::stdout().is_terminal(), io::stderr().is_terminal()].map(|terminal| wanted && !terminal)))
 }
 
-/// Copies the terminal's input to task 0 until one of them ends.
-fn forward_stdin(mut to: std::process::ChildStdin) {
+/// Copies the input to those tasks that read it, until it or all of them have ended.
+fn forward_stdin(mut readers: Vec<std::process::ChildStdin>) {
     let copy = move || {
-        let _ = io::copy(&mut io::stdin().lock(), &mut to);
+        let mut chunk = [0u8; 16 << 10];
+        while !readers.is_empty() {
+            match io::stdin().lock().read(&mut chunk) {
+                Ok(0) => return,
+                Ok(n) => readers.retain_mut(|to| to.write_all(&chunk[..n]).is_ok()),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return,
+            }
+        }
     };
-    // Without the thread the task sees an empty input, which the user sees at once.
+    // Without the thread the tasks see an empty input, which the user sees at once.
     let _ = std::thread::Builder::new().name("lapirun-stdin".into()).spawn(copy);
 }

@@ -17,6 +17,7 @@ pub mod cli;
 pub mod poe;
 
 mod agent;
+mod allocation;
 mod bind;
 mod causes;
 mod guard;
@@ -30,5 +31,5 @@ mod spawn;
 mod wire;
 
 pub use hosts::Host;
-pub use job::{Binding, Fault, JobSpec};
+pub use job::{Binding, Fault, Input, JobSpec, Output, Part};
 pub use launch::run;

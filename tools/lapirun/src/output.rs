@@ -3,7 +3,7 @@
 //! Threads do the writing. Whoever reads may stop doing so for as long as he likes: signals, time-outs and the ends of tasks are
 //! heard all the same. What waits to be written is bounded, as a pipe's content is: a full outlet's tasks are not read.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -54,6 +54,14 @@ impl Outlets {
             let queue = outlet.queue();
             queue.bytes == 0 || queue.broken
         })
+    }
+
+    /// Passes on what was piled up.
+    pub(crate) fn unpile(&self, pile: &Pile) {
+        let mut pile = pile.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, bytes) in std::mem::take(&mut *pile) {
+            self.out.push(bytes);
+        }
     }
 
     /// Gives up what nobody reads.
@@ -147,32 +155,56 @@ fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> bool {
     true
 }
 
+/// What tasks have written that is passed on in their order, at the end.
+pub(crate) type Pile = Arc<Mutex<BTreeMap<u32, Vec<u8>>>>;
+
+/// What becomes of a stream.
+#[derive(Clone)]
+pub(crate) enum Fate {
+    Passed,
+    Dropped,
+    Piled(u32, Pile),
+}
+
 /// Where one stream of one task goes.
 pub(crate) struct Sink {
     outlets: Outlets,
+    fate: Fate,
     /// Whether that is standard error.
     pub(crate) error: bool,
     lines: Lines,
 }
 
 impl Sink {
-    pub(crate) fn new(outlets: &Outlets, task: u32, error: bool, tagged: bool) -> Self {
+    pub(crate) fn new(outlets: &Outlets, task: u32, error: bool, tagged: bool, fate: Fate) -> Self {
         let prefix = tagged.then(|| format!("[{task}] "));
-        Self { outlets: outlets.clone(), error, lines: Lines::new(prefix) }
+        Self { outlets: outlets.clone(), fate, error, lines: Lines::new(prefix) }
     }
 
     /// Passes bytes on; `false` when nobody reads them.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
         let mut out = Vec::new();
         self.lines.push(bytes, &mut out);
-        self.outlets.of(self.error).push(out)
+        self.pass(out)
+    }
+
+    fn pass(&self, bytes: Vec<u8>) -> bool {
+        match &self.fate {
+            Fate::Passed => self.outlets.of(self.error).push(bytes),
+            Fate::Dropped => true,
+            Fate::Piled(task, pile) => {
+                let mut pile = pile.lock().unwrap_or_else(PoisonError::into_inner);
+                pile.entry(*task).or_default().extend(bytes);
+                true
+            }
+        }
     }
 
     /// Passes on a line that has no end of its own.
     pub(crate) fn finish(&mut self) {
         let mut out = Vec::new();
         self.lines.finish(&mut out);
-        self.outlets.of(self.error).push(out);
+        self.pass(out);
     }
 }
 

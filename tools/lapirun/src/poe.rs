@@ -5,57 +5,80 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use lapis_core::bootstrap::MAX_TASKS;
 
 use crate::cli::finish;
-use crate::job::{Binding, JobSpec};
+use crate::hosts::{self, Host};
+use crate::job::{Binding, Input, JobSpec, Output, Part};
 use crate::output::tell;
 
 const USAGE: &str = "\
 Usage: poe PROGRAM [ARGS] [OPTIONS]
 
 Starts a parallel program. Options may stand among the arguments; each overrides its variable.
-  -procs N                   MP_PROCS          number of tasks (1)
-                             LAPIS_BIND        core: each task on a core of its own
-  -labelio yes|no            MP_LABELIO        begin each line of output with the task's number (no)
-  -infolevel 0..6, -ilevel   MP_INFOLEVEL      2 and more say what is started (0)
-  -msg_api API               MP_MSG_API        lapi, lapi,mpi, mpi,lapi, mpi_lapi or mpi (lapi)
-  -shared_memory yes|no      MP_SHARED_MEMORY  sets LAPI_USE_SHM (yes)
-  -euilib ip|us              MP_EUILIB         handed to the tasks
-  -euidevice DEVICE          MP_EUIDEVICE      handed to the tasks
-  -stdinmode 0|none          MP_STDINMODE      who reads the standard input: task 0 or nobody (0)
-  --                                           all that follows belongs to the program
+  -procs N                   MP_PROCS           number of tasks (1; with nodes, what they take)
+  -nodes N                   MP_NODES           number of machines, of those in the host file
+  -tasks_per_node N          MP_TASKS_PER_NODE  tasks on each machine
+  -hostfile, -hfile FILE     MP_HOSTFILE        a machine in each line, for a task each; NULL for this machine
+  -savehostfile FILE         MP_SAVEHOSTFILE    gets the machine of each task
+  -pgmmodel spmd|mpmd        MP_PGMMODEL        one program for all tasks, or one for each (spmd)
+  -cmdfile FILE              MP_CMDFILE         the commands of mpmd, one for each task in each line
+  -labelio yes|no            MP_LABELIO         begin each line of output with the task's number (no)
+  -stdoutmode MODE           MP_STDOUTMODE      unordered, ordered by tasks at the end, or a task's number (unordered)
+  -stdinmode MODE            MP_STDINMODE       who reads the standard input: all, none, or a task's number (0)
+  -infolevel 0..6, -ilevel   MP_INFOLEVEL       2 and more say what is started (0)
+  -msg_api API               MP_MSG_API         lapi, lapi,mpi, mpi,lapi, mpi_lapi or mpi (lapi)
+  -shared_memory yes|no      MP_SHARED_MEMORY   sets LAPI_USE_SHM (yes)
+  -euilib ip|us              MP_EUILIB          handed to the tasks
+  -euidevice DEVICE          MP_EUIDEVICE       handed to the tasks
+  --                                            all that follows belongs to the program
+                             LAPIS_BIND         core, cache or numa: where tasks may run
+                             LAPIS_REMOTE       the command that runs something on a machine, with {host} for its name
 
+Taken and without effect, which is said: -resd, -pulse, -rmpool, -retry, -retrycount, -wait, -adapter_use, -cpu_use, -euidevelop.
 Every other word belongs to the program. lapirun has further options: see lapirun --help.";
 
 /// Options that are translated, their variables, and other spellings.
 const KNOWN: &[(&str, &str)] = &[
     ("-procs", "MP_PROCS"),
+    ("-nodes", "MP_NODES"),
+    ("-tasks_per_node", "MP_TASKS_PER_NODE"),
+    ("-hostfile", "MP_HOSTFILE"),
+    ("-hfile", "MP_HOSTFILE"),
+    ("-savehostfile", "MP_SAVEHOSTFILE"),
+    ("-pgmmodel", "MP_PGMMODEL"),
+    ("-cmdfile", "MP_CMDFILE"),
     ("-labelio", "MP_LABELIO"),
+    ("-stdoutmode", "MP_STDOUTMODE"),
+    ("-stdinmode", "MP_STDINMODE"),
     ("-infolevel", "MP_INFOLEVEL"),
     ("-ilevel", "MP_INFOLEVEL"),
     ("-msg_api", "MP_MSG_API"),
     ("-shared_memory", "MP_SHARED_MEMORY"),
     ("-euilib", "MP_EUILIB"),
     ("-euidevice", "MP_EUIDEVICE"),
-    ("-stdinmode", "MP_STDINMODE"),
+];
+
+/// Options of the original that mean nothing where there is no resource manager and no switch.
+const WITHOUT_EFFECT: &[(&str, &str)] = &[
+    ("-resd", "MP_RESD"),
+    ("-pulse", "MP_PULSE"),
+    ("-rmpool", "MP_RMPOOL"),
+    ("-retry", "MP_RETRY"),
+    ("-retrycount", "MP_RETRYCOUNT"),
+    ("-wait", "MP_WAIT_MODE"),
+    ("-adapter_use", "MP_ADAPTER_USE"),
+    ("-cpu_use", "MP_CPU_USE"),
+    ("-euidevelop", "MP_EUIDEVELOP"),
 ];
 
 /// Options of the original that this one cannot honour, with what to do instead.
-const REFUSED: &[(&str, &str, &str)] = &[
-    ("-hostfile", "MP_HOSTFILE", "poe runs on this machine only; use lapirun --hostfile"),
-    ("-hfile", "MP_HOSTFILE", "poe runs on this machine only; use lapirun --hostfile"),
-    ("-nodes", "MP_NODES", "poe runs on this machine only; give -procs, or use lapirun -H"),
-    ("-tasks_per_node", "MP_TASKS_PER_NODE", "poe runs on this machine only; give -procs, or use lapirun -H"),
-    ("-rmpool", "MP_RMPOOL", "there is no resource manager"),
-    ("-resd", "MP_RESD", "there is no resource manager"),
-    ("-cmdfile", "MP_CMDFILE", "all tasks run one program"),
-    ("-newjob", "MP_NEWJOB", "a job has one step"),
-    ("-llfile", "MP_LLFILE", "there is no LoadLeveler"),
-];
+const REFUSED: &[(&str, &str, &str)] =
+    &[("-newjob", "MP_NEWJOB", "a job has one step"), ("-llfile", "MP_LLFILE", "there is no LoadLeveler")];
 
 /// Why a command line is refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,6 +103,9 @@ pub enum PoeError {
         /// What is accepted.
         expected: String,
     },
+    /// Options or variables that do not go together, or a file that cannot be used.
+    #[error("{0}")]
+    Usage(String),
     /// An option of IBM's poe that cannot be honoured.
     #[error("{origin} is not supported: {instead}")]
     Refused {
@@ -98,7 +124,12 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     match translate(words, &|name| std::env::var(name).ok()) {
-        Ok(spec) => finish("poe", crate::run(&spec)),
+        Ok((spec, idle)) => {
+            if !idle.is_empty() {
+                tell("poe", &format!("without effect here: {}", idle.join(", ")));
+            }
+            finish("poe", crate::run(&spec))
+        }
         Err(error) => {
             tell("poe", &error.to_string());
             ExitCode::from(2)
@@ -119,6 +150,11 @@ impl Settings<'_> {
             Some((variable.to_owned(), value))
         };
         self.options.get(variable).cloned().or_else(from_environment)
+    }
+
+    /// A file; NULL is the original's way to say "none".
+    fn file(&self, variable: &str) -> Option<PathBuf> {
+        self.get(variable).filter(|(_, value)| value != "NULL").map(|(_, value)| PathBuf::from(value))
     }
 
     /// One of a few words, compared without case.
@@ -147,21 +183,28 @@ impl Settings<'_> {
     }
 }
 
-/// The job that a command line and an environment describe.
+/// The job that a command line and an environment describe, and what of them has no effect.
 pub fn translate(
     words: Vec<OsString>,
     environment: &dyn Fn(&str) -> Option<String>,
-) -> Result<JobSpec, PoeError> {
+) -> Result<(JobSpec, Vec<String>), PoeError> {
     let mut settings = Settings { options: HashMap::new(), environment };
+    let mut idle = Vec::new();
     let mut rest: Vec<OsString> = Vec::new();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let text = word.to_string_lossy().into_owned();
+        let mut value = || {
+            let value = words.next().ok_or_else(|| PoeError::NoValue(text.clone()))?;
+            Ok(value.to_string_lossy().into_owned())
+        };
         if text == "--" {
             rest.extend(words.by_ref());
         } else if let Some((_, variable)) = KNOWN.iter().find(|(option, _)| *option == text) {
-            let value = words.next().ok_or_else(|| PoeError::NoValue(text.clone()))?;
-            settings.options.insert(variable, (text, value.to_string_lossy().into_owned()));
+            let value = value()?;
+            settings.options.insert(variable, (text, value));
+        } else if WITHOUT_EFFECT.iter().any(|(option, _)| *option == text) {
+            idle.push(format!("{text} {}", value()?));
         } else if let Some((_, _, instead)) = REFUSED.iter().find(|(option, _, _)| *option == text) {
             return Err(PoeError::Refused { origin: text, instead });
         } else if rest.is_empty() && text.starts_with('-') {
@@ -170,20 +213,161 @@ pub fn translate(
             rest.push(word);
         }
     }
+    // NULL is the original's way to say "none".
+    let set = |variable: &str| environment(variable).filter(|v| !v.is_empty() && v != "NULL" && v != "no");
     for (_, variable, instead) in REFUSED {
-        // NULL is the original's way to say "none".
-        if let Some(value) = environment(variable).filter(|v| !v.is_empty() && v != "NULL" && v != "no") {
+        if let Some(value) = set(variable) {
             return Err(PoeError::Refused { origin: format!("{variable}={value}"), instead });
         }
     }
-    if rest.is_empty() {
-        return Err(PoeError::NoProgram);
-    }
+    idle.extend(WITHOUT_EFFECT.iter().filter_map(|(_, name)| Some(format!("{name}={}", set(name)?))));
+    Ok((spec(&settings, rest)?, idle))
+}
 
-    let tasks = settings.number("MP_PROCS", 1, MAX_TASKS)?.unwrap_or(1);
+fn spec(settings: &Settings<'_>, rest: Vec<OsString>) -> Result<JobSpec, PoeError> {
+    let (tasks, hosts) = places(settings)?;
     let tag_output = settings.choice("MP_LABELIO", &["yes", "no"])? == Some("yes");
     let level = settings.number("MP_INFOLEVEL", 0, 6)?.unwrap_or(0);
-    let stdin = settings.choice("MP_STDINMODE", &["0", "none"])? != Some("none");
+    let parts = programs(settings, rest, tasks)?;
+    let tasks = parts.iter().map(|part| part.tasks).sum();
+    Ok(JobSpec {
+        command: "poe",
+        tasks,
+        parts,
+        env: variables(settings, level)?,
+        binding: match settings.choice("LAPIS_BIND", &["core", "cache", "numa", "none"])? {
+            Some(word) => Binding::from_word(word).unwrap_or(Binding::None),
+            None => Binding::None,
+        },
+        tag_output,
+        input: match mode(settings, "MP_STDINMODE", &["all", "none"])? {
+            Some(Mode::Word("all")) => Input::All,
+            Some(Mode::Word(_)) => Input::None,
+            Some(Mode::Task(task)) => Input::Task(task),
+            None => Input::Task(0),
+        },
+        output: match mode(settings, "MP_STDOUTMODE", &["unordered", "ordered"])? {
+            Some(Mode::Word("ordered")) => Output::Ordered,
+            Some(Mode::Task(task)) => Output::Only(task),
+            _ => Output::Unordered,
+        },
+        files: None,
+        folder: None,
+        dry_run: false,
+        save_hosts: settings.file("MP_SAVEHOSTFILE"),
+        timeout: None,
+        grace: Duration::from_secs(2),
+        restarts: 0,
+        keep_going: false,
+        verbose: level >= 2,
+        hosts,
+        by_node: false,
+        remote: (settings.environment)("LAPIS_REMOTE").unwrap_or_else(|| crate::cli::SSH.to_owned()),
+        address: None,
+    })
+}
+
+/// A word or the number of a task.
+enum Mode {
+    Word(&'static str),
+    Task(u32),
+}
+
+fn mode(settings: &Settings<'_>, variable: &str, words: &[&'static str]) -> Result<Option<Mode>, PoeError> {
+    let Some((origin, value)) = settings.get(variable) else {
+        return Ok(None);
+    };
+    if let Some(word) = words.iter().find(|word| word.eq_ignore_ascii_case(&value)) {
+        return Ok(Some(Mode::Word(word)));
+    }
+    match value.parse() {
+        Ok(task) if task < MAX_TASKS => Ok(Some(Mode::Task(task))),
+        _ => {
+            let expected = format!("{} or a task's number", words.join(", "));
+            Err(PoeError::BadValue { origin, value, expected })
+        }
+    }
+}
+
+/// The number of tasks, and the machines; none for this one.
+fn places(settings: &Settings<'_>) -> Result<(u32, Vec<Host>), PoeError> {
+    let procs = settings.number("MP_PROCS", 1, MAX_TASKS)?;
+    let nodes = settings.number("MP_NODES", 1, MAX_TASKS)?;
+    let each = settings.number("MP_TASKS_PER_NODE", 1, MAX_TASKS)?;
+    let Some(file) = settings.file("MP_HOSTFILE") else {
+        if nodes.is_some_and(|n| n > 1) {
+            return Err(PoeError::Usage("MP_NODES or -nodes above 1 needs MP_HOSTFILE or -hostfile".into()));
+        }
+        return Ok((procs.or(each).unwrap_or(1), Vec::new()));
+    };
+    let listed = hosts::from_file(&file).map_err(|e| PoeError::Usage(e.to_string()))?;
+    let hosts = match (nodes, each) {
+        // As the file says: a task for each line.
+        (None, None) => listed,
+        _ => {
+            let mut single: Vec<Host> = Vec::new();
+            for host in listed {
+                if !single.iter().any(|h| h.name == host.name) {
+                    single.push(host);
+                }
+            }
+            let used = nodes.map_or(single.len(), |n| n as usize);
+            if used > single.len() {
+                let (there, shown) = (single.len(), file.display());
+                return Err(PoeError::Usage(format!("{used} nodes are wanted and {shown} names {there}")));
+            }
+            single.truncate(used);
+            let each = each.or(procs.map(|p| p.div_ceil(used as u32))).unwrap_or(1);
+            single.iter_mut().for_each(|host| host.slots = each);
+            single
+        }
+    };
+    let offered = u32::try_from(hosts::places(&hosts)).unwrap_or(MAX_TASKS);
+    let tasks = procs.unwrap_or(offered.min(MAX_TASKS));
+    let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let here = hosts.iter().all(|host| host.name == "localhost" || host.name == own);
+    Ok((tasks, if here { Vec::new() } else { hosts }))
+}
+
+/// What each task runs.
+fn programs(settings: &Settings<'_>, rest: Vec<OsString>, tasks: u32) -> Result<Vec<Part>, PoeError> {
+    let several = settings.choice("MP_PGMMODEL", &["spmd", "mpmd"])? == Some("mpmd");
+    let file = settings.file("MP_CMDFILE");
+    match (several, file) {
+        (false, Some(_)) => {
+            Err(PoeError::Usage("MP_CMDFILE or -cmdfile goes with MP_PGMMODEL=mpmd or -pgmmodel mpmd".into()))
+        }
+        (true, None) => {
+            Err(PoeError::Usage("mpmd needs the commands of the tasks: MP_CMDFILE or -cmdfile".into()))
+        }
+        (false, None) => {
+            let mut rest = rest.into_iter();
+            let program = rest.next().ok_or(PoeError::NoProgram)?;
+            Ok(vec![Part { program, args: rest.collect(), tasks }])
+        }
+        (true, Some(file)) => {
+            let text = std::fs::read_to_string(&file)
+                .map_err(|e| PoeError::Usage(format!("{}: {e}", file.display())))?;
+            let lines =
+                text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with(['#', '!', '*']));
+            let part = |line: &str| {
+                let mut words = line.split_whitespace().map(OsString::from);
+                Part { program: words.next().unwrap_or_default(), args: words.collect(), tasks: 1 }
+            };
+            let parts: Vec<Part> = lines.take(tasks as usize).map(part).collect();
+            if parts.len() < tasks as usize {
+                let (there, shown) = (parts.len(), file.display());
+                return Err(PoeError::Usage(format!(
+                    "{shown} has {there} commands and the job {tasks} tasks"
+                )));
+            }
+            Ok(parts)
+        }
+    }
+}
+
+/// What the tasks get beside poe's own environment.
+fn variables(settings: &Settings<'_>, level: u32) -> Result<Vec<(OsString, OsString)>, PoeError> {
     let mut env: Vec<(OsString, OsString)> = Vec::new();
     let mut set = |name: &str, value: &str| env.push((name.into(), value.into()));
     if let Some(api) = settings.choice("MP_MSG_API", &["lapi", "lapi,mpi", "mpi,lapi", "mpi_lapi", "mpi"])? {
@@ -199,29 +383,7 @@ pub fn translate(
         set("MP_EUIDEVICE", &device);
     }
     set("MP_INFOLEVEL", &level.to_string());
-
-    let mut rest = rest.into_iter();
-    Ok(JobSpec {
-        command: "poe",
-        tasks,
-        program: rest.next().unwrap_or_default(),
-        args: rest.collect(),
-        env,
-        binding: match settings.choice("LAPIS_BIND", &["core", "none"])? {
-            Some("core") => Binding::Core,
-            _ => Binding::None,
-        },
-        tag_output,
-        stdin,
-        timeout: None,
-        grace: Duration::from_secs(2),
-        restarts: 0,
-        keep_going: false,
-        verbose: level >= 2,
-        hosts: Vec::new(),
-        remote: String::new(),
-        address: None,
-    })
+    Ok(env)
 }
 
 #[cfg(test)]
@@ -231,7 +393,7 @@ mod tests {
     fn parse(line: &str, environment: &[(&str, &str)]) -> Result<JobSpec, PoeError> {
         let words = line.split_whitespace().map(OsString::from).collect();
         let find = |name: &str| environment.iter().find(|(k, _)| *k == name).map(|(_, v)| (*v).to_owned());
-        translate(words, &find)
+        translate(words, &find).map(|(spec, _)| spec)
     }
 
     #[test]
@@ -239,9 +401,14 @@ mod tests {
         let spec =
             parse("prog -a -procs 4 b -labelio yes -infolevel 2 -shared_memory no -- -procs 9", &[]).unwrap();
         assert_eq!((spec.tasks, spec.tag_output, spec.verbose), (4, true, true));
-        assert_eq!(spec.program, "prog");
-        assert_eq!(spec.args, ["-a", "b", "-procs", "9"]);
+        assert_eq!(spec.parts[0].program, "prog");
+        assert_eq!(spec.parts[0].args, ["-a", "b", "-procs", "9"]);
         assert!(spec.env.contains(&("LAPI_USE_SHM".into(), "no".into())));
+    }
+
+    #[test]
+    fn the_manual_names_the_options_of_the_help() {
+        lapis_testing::manual_by_hand("poe", USAGE);
     }
 
     #[test]
@@ -264,7 +431,12 @@ mod tests {
             ("prog -procs 0", vec!["-procs", "\"0\"", "1 to 16384"]),
             ("prog -procs many", vec!["-procs", "many"]),
             ("prog -labelio maybe", vec!["-labelio", "maybe", "yes or no"]),
-            ("prog -hostfile hosts", vec!["-hostfile", "this machine"]),
+            ("prog -hostfile /nonexistent/hosts", vec!["/nonexistent/hosts"]),
+            ("prog -nodes 2", vec!["-nodes", "-hostfile"]),
+            ("prog -pgmmodel mpmd", vec!["mpmd", "-cmdfile"]),
+            ("prog -cmdfile c", vec!["-cmdfile", "mpmd"]),
+            ("prog -stdoutmode maybe", vec!["-stdoutmode", "maybe", "ordered"]),
+            ("prog -newjob yes", vec!["-newjob", "one step"]),
             ("prog -msg_api smoke", vec!["-msg_api", "smoke", "mpi_lapi"]),
             ("prog -infolevel 7", vec!["-infolevel", "0 to 6"]),
         ] {
@@ -273,9 +445,50 @@ mod tests {
                 assert!(error.contains(part), "{line}: {part} missing in {error}");
             }
         }
-        let error = parse("prog", &[("MP_HOSTFILE", "h.list")]).unwrap_err().to_string();
-        assert!(error.contains("MP_HOSTFILE=h.list"), "{error}");
+        let error = parse("prog", &[("MP_LLFILE", "h.list")]).unwrap_err().to_string();
+        assert!(error.contains("MP_LLFILE=h.list"), "{error}");
         let error = parse("prog", &[("MP_PROCS", "-2")]).unwrap_err().to_string();
         assert!(error.contains("MP_PROCS") && error.contains("-2"), "{error}");
+    }
+
+    #[test]
+    fn machines_come_from_the_host_file() {
+        let file = std::env::temp_dir().join(format!("poe-hosts-{}", std::process::id()));
+        std::fs::write(&file, "a\na\nb\nc\n").unwrap();
+        let name = file.to_str().unwrap();
+        let place = |line: &str| {
+            let spec = parse(&format!("prog -hostfile {name} {line}"), &[]).unwrap();
+            let hosts: Vec<String> = spec.hosts.iter().map(|h| format!("{}:{}", h.name, h.slots)).collect();
+            format!("{} {}", spec.tasks, hosts.join(","))
+        };
+        assert_eq!(place(""), "4 a:1,a:1,b:1,c:1");
+        assert_eq!(place("-procs 3"), "3 a:1,a:1,b:1,c:1");
+        assert_eq!(place("-nodes 2 -tasks_per_node 3"), "6 a:3,b:3");
+        assert_eq!(place("-nodes 2 -procs 5"), "5 a:3,b:3");
+        assert_eq!(place("-tasks_per_node 2"), "6 a:2,b:2,c:2");
+        assert!(parse(&format!("prog -hostfile {name} -nodes 4"), &[]).is_err());
+        std::fs::write(&file, "localhost\nlocalhost\n").unwrap();
+        assert_eq!(place(""), "2 ");
+        std::fs::write(&file, "a.out -x 1\n# no\nb.out\n").unwrap();
+        let several = parse(&format!("-pgmmodel mpmd -cmdfile {name} -procs 2"), &[]).unwrap();
+        assert_eq!(several.parts.iter().map(|p| p.program.clone()).collect::<Vec<_>>(), ["a.out", "b.out"]);
+        assert!(parse(&format!("-pgmmodel mpmd -cmdfile {name} -procs 3"), &[]).is_err());
+        std::fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
+    fn what_means_nothing_is_taken_and_named() {
+        let words = "prog -resd yes a -pulse 10".split_whitespace().map(OsString::from).collect();
+        let (spec, idle) = translate(words, &|name| (name == "MP_RMPOOL").then(|| "1".to_owned())).unwrap();
+        assert_eq!(spec.parts[0].args, ["a"]);
+        assert_eq!(idle, ["-resd yes", "-pulse 10", "MP_RMPOOL=1"]);
+    }
+
+    #[test]
+    fn modes_are_words_or_tasks() {
+        let spec = parse("p -stdoutmode 3 -stdinmode all", &[]).unwrap();
+        assert_eq!((spec.output, spec.input), (Output::Only(3), Input::All));
+        let spec = parse("p", &[("MP_STDOUTMODE", "ORDERED"), ("MP_STDINMODE", "none")]).unwrap();
+        assert_eq!((spec.output, spec.input), (Output::Ordered, Input::None));
     }
 }

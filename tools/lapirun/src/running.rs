@@ -14,8 +14,8 @@ use rustix::process::{Signal, getpid, kill_process};
 use crate::agent::{News, Remote};
 use crate::causes::{Abort, Cause, Causes};
 use crate::guard::Guard;
-use crate::job::{Fault, JobSpec};
-use crate::output::{Outlets, Sink, Stream};
+use crate::job::{Fault, JobSpec, Output};
+use crate::output::{Fate, Outlets, Pile, Sink, Stream};
 use crate::signals::{self, Signals};
 use crate::spawn::{Local, Outcome};
 
@@ -56,6 +56,8 @@ pub(crate) struct Running<'a> {
     remotes: Vec<Remote>,
     sinks: BTreeMap<(u32, bool), Sink>,
     outlets: Outlets,
+    /// Output that is passed on in the order of the tasks.
+    pile: Pile,
     /// What has gone wrong and is not judged yet.
     causes: Causes,
     /// The launcher's exit code, once something has gone wrong.
@@ -96,6 +98,7 @@ impl<'a> Running<'a> {
             remotes: Vec::new(),
             sinks: BTreeMap::new(),
             outlets,
+            pile: Pile::default(),
             causes: Causes::default(),
             verdict: None,
             failed: None,
@@ -126,12 +129,22 @@ impl<'a> Running<'a> {
     /// Takes charge of a task on this machine.
     pub(crate) fn add_local(&mut self, task: u32, mut local: Local) {
         for (from, error) in local.take_output() {
-            let sink = Sink::new(&self.outlets, task, error, self.spec.tag_output);
+            let fate = self.fate(task, error);
+            let sink = Sink::new(&self.outlets, task, error, self.spec.tag_output, fate);
             self.streams.push(Stream::new(from, sink));
         }
         let shown = format!("process {}", local.pid.as_raw_nonzero());
         let before = self.tasks.get(&task).map_or(0, |former| former.before + 1);
         self.tasks.insert(task, Task { local: Some(local), shown, outcome: None, before });
+    }
+
+    /// What becomes of a task's output, or error output, which is always passed on.
+    fn fate(&self, task: u32, error: bool) -> Fate {
+        match self.spec.output {
+            Output::Only(only) if !error && only != task => Fate::Dropped,
+            Output::Ordered if !error => Fate::Piled(task, Arc::clone(&self.pile)),
+            _ => Fate::Passed,
+        }
     }
 
     /// Takes charge of an agent and its tasks.
@@ -228,10 +241,11 @@ impl<'a> Running<'a> {
                     }
                 }
                 News::Output { task, error, bytes } => {
-                    let (outlets, tagged) = (&self.outlets, self.spec.tag_output);
+                    let (outlets, tagged, fate) =
+                        (&self.outlets, self.spec.tag_output, self.fate(task, error));
                     self.sinks
                         .entry((task, error))
-                        .or_insert_with(|| Sink::new(outlets, task, error, tagged))
+                        .or_insert_with(|| Sink::new(outlets, task, error, tagged, fate))
                         .push(&bytes);
                 }
                 News::Exited { task, outcome } => ended.push((task, outcome)),

@@ -1,31 +1,55 @@
 //! Starting one task on this machine, and how tasks end.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use lapis_core::bootstrap::variables;
 use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions, WaitIdStatus};
 use rustix::thread::CpuSet;
 
-use crate::job::Fault;
+use crate::job::{Fault, resolve};
 use crate::signals;
+
+/// A program of the job.
+pub(crate) struct Program {
+    /// The file to run.
+    pub(crate) path: PathBuf,
+    /// Its name as the user wrote it.
+    pub(crate) name: OsString,
+    pub(crate) args: Vec<OsString>,
+}
+
+impl Program {
+    /// Looks for it as a shell does.
+    pub(crate) fn find(name: OsString, args: Vec<OsString>) -> Result<Self, Fault> {
+        let path = resolve(&name)?;
+        // A folder of the tasks' own must not lead it elsewhere.
+        let path = std::path::absolute(&path).unwrap_or(path);
+        Ok(Self { path, name, args })
+    }
+}
 
 /// How the tasks of a job are started; the same for all.
 pub(crate) struct Spawner<'a> {
-    /// The file to run, and its name as the user wrote it.
-    pub(crate) program: &'a Path,
-    pub(crate) name: &'a OsString,
-    pub(crate) args: &'a [OsString],
+    pub(crate) programs: &'a [Program],
+    /// Which of them each task of this machine runs, in the order of `here`.
+    pub(crate) which: &'a [usize],
+    /// Where tasks start, if not in this process's folder.
+    pub(crate) folder: Option<&'a Path>,
+    /// File that gets what a task writes, with `%t` for its number.
+    pub(crate) files: Option<&'a str>,
     /// Variables that are the same for all tasks.
     pub(crate) env: &'a [(OsString, OsString)],
     /// The tasks of this machine.
     pub(crate) here: &'a [u32],
     pub(crate) mask: libc::sigset_t,
-    pub(crate) files: Rlimit,
+    /// The descriptors that the tasks may have, as the launcher was given them.
+    pub(crate) limits: Rlimit,
     /// Processors of each task, in the order of `here`; empty without binding.
     pub(crate) cpus: &'a [CpuSet],
     /// Whether the launcher reads the tasks' standard output and standard error.
@@ -66,8 +90,12 @@ impl Spawner<'_> {
     /// Starts the task at a place in `here`, which was started `before` so many times.
     pub(crate) fn start(&self, place: usize, before: u32, stdin: Stdio) -> io::Result<Local> {
         let task = self.here[place];
-        let mut command = Command::new(self.program);
-        command.arg0(self.name).args(self.args);
+        let program = &self.programs[self.which[place]];
+        let mut command = Command::new(&program.path);
+        command.arg0(&program.name).args(&program.args);
+        if let Some(folder) = self.folder {
+            command.current_dir(folder);
+        }
         command.envs(self.env.iter().map(|(k, v)| (k, v)));
         command.env(variables::TASK, task.to_string()).env(variables::MP_CHILD, task.to_string());
         if before > 0 {
@@ -78,6 +106,10 @@ impl Spawner<'_> {
             None => command.env_remove(variables::MP_COMMON_TASKS),
         };
         command.process_group(0).stdin(stdin);
+        if let Some(pattern) = self.files {
+            let file = self.file_of(pattern, task, before)?;
+            command.stdout(file.try_clone()?).stderr(file);
+        }
         if self.piped[0] {
             command.stdout(Stdio::piped());
         }
@@ -85,7 +117,7 @@ impl Spawner<'_> {
             command.stderr(Stdio::piped());
         }
         let (launcher, guard) = (rustix::process::getpid(), self.guard);
-        let (mask, files, cpus) = (self.mask, self.files, self.cpus.get(place).copied());
+        let (mask, limits, cpus) = (self.mask, self.limits, self.cpus.get(place).copied());
         // SAFETY: the closure runs between fork and exec and makes system calls only: no allocation, no locks.
         unsafe {
             command.pre_exec(move || {
@@ -104,7 +136,7 @@ impl Spawner<'_> {
                 if libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) != 0 {
                     return Err(io::Error::last_os_error());
                 }
-                rustix::process::setrlimit(Resource::Nofile, files)?;
+                rustix::process::setrlimit(Resource::Nofile, limits)?;
                 if let Some(cpus) = &cpus {
                     rustix::thread::sched_setaffinity(None, cpus)?;
                 }
@@ -115,10 +147,25 @@ impl Spawner<'_> {
         Ok(Local { pid: Pid::from_child(&child), child })
     }
 
+    /// The file of a task's output; one that is started anew writes on.
+    fn file_of(&self, pattern: &str, task: u32, before: u32) -> io::Result<File> {
+        let name = PathBuf::from(pattern.replace("%t", &task.to_string()));
+        let path = self.folder.map_or(name.clone(), |folder| folder.join(&name));
+        let mut options = File::options();
+        options.create(true).append(true);
+        if before == 0 && pattern.contains("%t") {
+            let _ = std::fs::remove_file(&path);
+        }
+        options.open(&path).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))
+    }
+
     /// Says why a start failed.
     pub(crate) fn fault(&self, task: u32, source: io::Error) -> Fault {
-        let path = self.program.to_path_buf();
+        let place = self.here.iter().position(|t| *t == task).unwrap_or(0);
+        let path = self.programs[self.which[place]].path.clone();
         match source.raw_os_error() {
+            // The error of a file or folder carries its own text.
+            None => Fault::Spawn { task, source },
             Some(libc::ENOEXEC | libc::EACCES | libc::ELIBBAD | libc::ETXTBSY) => {
                 Fault::NotExecutable { path, reason: source.to_string() }
             }

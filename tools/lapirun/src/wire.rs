@@ -26,7 +26,7 @@ pub(crate) const EXITED: u8 = 0x85;
 pub(crate) const FAULT: u8 = 0x86;
 
 /// Says that both ends are of one version.
-pub(crate) const GREETING: &[u8] = b"lapirun agent 2";
+pub(crate) const GREETING: &[u8] = b"lapirun agent 3";
 /// Longest content of a frame.
 const MAX: usize = 16 << 20;
 
@@ -39,13 +39,18 @@ pub(crate) struct Order {
     pub(crate) here: Vec<u32>,
     /// How many times these were started before.
     pub(crate) before: u32,
-    pub(crate) program: String,
-    pub(crate) args: Vec<String>,
+    /// The job's programs, each with its arguments.
+    pub(crate) programs: Vec<(String, Vec<String>)>,
+    /// Which of them each task of `here` runs.
+    pub(crate) which: Vec<usize>,
     /// Variables for all tasks; the job's secret is among them.
     pub(crate) env: Vec<(String, String)>,
     /// Working directory.
     pub(crate) folder: String,
-    pub(crate) bind: bool,
+    /// A word that `--bind` takes.
+    pub(crate) bind: String,
+    /// File that gets what a task writes, with `%t` for its number.
+    pub(crate) files: Option<String>,
 }
 
 /// One message.

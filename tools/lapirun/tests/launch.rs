@@ -187,9 +187,9 @@ fn poe_runs_the_same_jobs() {
     command.env("MP_PROCS", "3").args([TASK, "exchange", "2"]);
     assert_eq!(run(command).expect(0).sorted().len(), 3);
     let mut command = poe();
-    command.args(["true", "-hostfile", "h"]);
+    command.args(["true", "-hostfile", "no/such/hosts"]);
     let done = run(command).expect(2);
-    assert!(done.err.contains("-hostfile") && done.err.lines().count() == 1, "{done:?}");
+    assert!(done.err.contains("no/such/hosts") && done.err.lines().count() == 1, "{done:?}");
     let mut command = poe();
     command.arg("--help");
     assert!(run(command).expect(0).out.contains("-procs"));

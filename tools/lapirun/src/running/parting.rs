@@ -36,6 +36,7 @@ impl Running<'_> {
         }
         self.sinks.values_mut().for_each(Sink::finish);
         self.sinks.clear();
+        self.outlets.unpile(&self.pile);
         self.deliver();
         // The guard is sent away after this, by its own drop.
     }
