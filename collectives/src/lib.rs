@@ -19,7 +19,11 @@
 //! # Ok::<(), lapis_collectives::CollectiveError>(())
 //! ```
 
+pub mod group;
+pub mod model;
 pub mod schedule;
+mod steps_of_teams;
 mod team;
 
+pub use group::{Group, GroupError, Split};
 pub use team::{CollectiveError, Element, Team, max, min, sum};

@@ -1,6 +1,6 @@
 //! Members of a collective, and running schedules among them.
 
-use crate::schedule::{self, Step};
+use crate::steps_of_teams::{self as schedule, Step};
 use lapis_core::{Context, Delivery, Error, HandlerId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

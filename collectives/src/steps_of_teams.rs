@@ -1,4 +1,4 @@
-//! Collectives as lists of steps. Pure: no context, no time, no memory but the lists.
+//! What [`Team`](crate::Team) runs: lists of steps over blocks. Pure: no context, no time, no memory but the lists.
 //!
 //! Members are numbered 0 … n − 1. The data of a collective is cut into blocks; a step sends or receives a range of them.
 
@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// One thing a member does. Steps of a member happen in order; a receive waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// Send these blocks, as they are now, to a member.
     Send {
         /// To whom.
@@ -31,7 +31,7 @@ pub enum Step {
 }
 
 /// Everybody ends with the root's only block. Binomial tree: ⌈log₂ n⌉ rounds, n − 1 messages.
-pub fn broadcast(member: usize, members: usize, root: usize) -> Vec<Step> {
+pub(crate) fn broadcast(member: usize, members: usize, root: usize) -> Vec<Step> {
     let relative = (member + members - root) % members;
     let absolute = |r: usize| (r + root) % members;
     let mut steps = Vec::new();
@@ -56,7 +56,7 @@ pub fn broadcast(member: usize, members: usize, root: usize) -> Vec<Step> {
 /// Everybody ends with all members' only blocks combined. Recursive doubling among the largest power of two; the others
 /// hand their data to a neighbour first and get the result last. Every member combines in an order that gives the same
 /// result everywhere for commutative operations.
-pub fn all_reduce(member: usize, members: usize) -> Vec<Step> {
+pub(crate) fn all_reduce(member: usize, members: usize) -> Vec<Step> {
     let core = if members.is_power_of_two() { members } else { members.next_power_of_two() / 2 };
     let extra = members - core;
     let mut steps = Vec::new();
@@ -83,7 +83,7 @@ pub fn all_reduce(member: usize, members: usize) -> Vec<Step> {
 
 /// Everybody ends with everybody's block, block i being member i's. Ring: n − 1 rounds, each link carries each block once,
 /// which is the least that large data allows.
-pub fn all_gather(member: usize, members: usize) -> Vec<Step> {
+pub(crate) fn all_gather(member: usize, members: usize) -> Vec<Step> {
     let (next, previous) = ((member + 1) % members, (member + members - 1) % members);
     let mut steps = Vec::new();
     for round in 0..members.saturating_sub(1) {
@@ -96,7 +96,7 @@ pub fn all_gather(member: usize, members: usize) -> Vec<Step> {
 }
 
 /// Nobody ends before everybody has begun. Dissemination: ⌈log₂ n⌉ rounds of empty messages.
-pub fn barrier(member: usize, members: usize) -> Vec<Step> {
+pub(crate) fn barrier(member: usize, members: usize) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut distance = 1;
     while distance < members {

@@ -1,0 +1,135 @@
+//! Two levels: within each host first, then between one member of each, then within each host again. Networks carry one message for a
+//! host instead of one for each of its members.
+
+use super::{Place, Script, Span, doubling, tree};
+use crate::group::Group;
+
+/// Which members share a host: groups of ranks.
+#[derive(Clone, Debug, Default)]
+pub struct Hosts {
+    groups: Vec<Group>,
+}
+
+impl Hosts {
+    /// From what each member says of itself, by rank: equal words mean the same host.
+    pub fn of(words: impl Iterator<Item = u64>) -> Self {
+        let mut lists: Vec<(u64, Vec<u32>)> = Vec::new();
+        let mut places = std::collections::HashMap::new();
+        for (rank, word) in words.enumerate() {
+            let at = *places.entry(word).or_insert_with(|| {
+                lists.push((word, Vec::new()));
+                lists.len() - 1
+            });
+            lists[at].1.push(rank as u32);
+        }
+        let group = |(_, ranks): (u64, Vec<u32>)| Group::from_list(&ranks).unwrap_or_else(|_| Group::empty());
+        Self { groups: lists.into_iter().map(group).collect() }
+    }
+
+    /// How many hosts there are.
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// The ranks on a host.
+    pub fn ranks(&self, host: usize) -> &Group {
+        &self.groups[host]
+    }
+
+    /// A member's host.
+    pub fn host_of(&self, rank: usize) -> usize {
+        self.groups.iter().position(|group| group.rank(rank as u32).is_some()).unwrap_or(0)
+    }
+
+    /// Whether members of each host have ranks that follow each other: then two levels keep the order of ranks.
+    pub fn in_order(&self) -> bool {
+        self.groups.iter().flat_map(|group| group.iter()).eq(0..self.ranks_in_all())
+    }
+
+    fn ranks_in_all(&self) -> u32 {
+        self.groups.iter().map(|group| group.len() as u32).sum()
+    }
+}
+
+/// One host's members, `leader` first.
+struct Level {
+    me: usize,
+    n: usize,
+    leader: usize,
+}
+
+impl Level {
+    fn of(group: &Group, leader: usize, rank: usize) -> Self {
+        let leader = group.rank(leader as u32).unwrap_or(0);
+        Self { me: group.rank(rank as u32).unwrap_or(0), n: group.len(), leader }
+    }
+}
+
+/// Runs `up` within the calling member's host, `across` among the leaders, `down` within the host. `root`, if any, leads its host.
+fn levels(
+    out: &mut Script,
+    at: Place<'_>,
+    hosts: &Hosts,
+    root: usize,
+    up: impl FnOnce(&mut Script, Place<'_>, usize),
+    across: impl FnOnce(&mut Script, Place<'_>, usize),
+    down: impl FnOnce(&mut Script, Place<'_>, usize),
+) {
+    let (mine, top) = (hosts.host_of(at.me), hosts.host_of(root));
+    let leader = |host: usize| {
+        if host == top { root } else { hosts.ranks(host).task(0).unwrap_or(0) as usize }
+    };
+    let group = hosts.ranks(mine);
+    let level = Level::of(group, leader(mine), at.me);
+    let local = |v: usize| (at.rank)(group.task(v).unwrap_or(0) as usize);
+    let here = Place { me: level.me, n: level.n, rank: &local, phase: at.phase + 1 };
+    up(out, here, level.leader);
+    if leader(mine) == at.me {
+        let far = |v: usize| (at.rank)(leader(v));
+        across(out, Place { me: mine, n: hosts.len(), rank: &far, phase: at.phase + 2 }, top);
+    }
+    down(out, here.phase(at.phase + 3), level.leader);
+    out.end();
+}
+
+/// Nobody ends before everybody has begun.
+pub fn barrier(out: &mut Script, at: Place<'_>, hosts: &Hosts, k: usize) {
+    let up = |out: &mut Script, at: Place<'_>, top: usize| {
+        tree::reduce_to(out, at, top, Span::NONE, k, false);
+    };
+    let across = |out: &mut Script, at: Place<'_>, _: usize| doubling::barrier(out, at, 2);
+    let down = |out: &mut Script, at: Place<'_>, top: usize| tree::broadcast_of(out, at, top, Span::NONE, k);
+    levels(out, at, hosts, hosts.ranks(0).task(0).unwrap_or(0) as usize, up, across, down);
+}
+
+/// Everybody's output becomes the root's.
+pub fn broadcast(out: &mut Script, at: Place<'_>, hosts: &Hosts, root: usize, count: usize, k: usize) {
+    let data = Span::output(0, count);
+    let across = |out: &mut Script, at: Place<'_>, top: usize| tree::broadcast_of(out, at, top, data, 2);
+    let down = |out: &mut Script, at: Place<'_>, top: usize| tree::broadcast_of(out, at, top, data, k);
+    levels(out, at, hosts, root, |_, _, _| {}, across, down);
+}
+
+/// Everybody's output becomes everybody's inputs, folded: in the order of ranks if that is the order of [hosts](Hosts::in_order).
+pub fn all_reduce(out: &mut Script, at: Place<'_>, hosts: &Hosts, count: usize, k: usize) {
+    let (input, data) = (Span::input(0, count), Span::output(0, count));
+    let up = |out: &mut Script, at: Place<'_>, top: usize| {
+        let result = tree::reduce_to(out, at, top, input, k, true);
+        // What is sent is not where the result goes, unless all is done in place.
+        out.drain();
+        if at.me == top {
+            out.copy(result, data);
+        }
+    };
+    let across = |out: &mut Script, at: Place<'_>, _: usize| {
+        doubling::all_reduce_in(out, at, data);
+        out.drain();
+    };
+    let down = |out: &mut Script, at: Place<'_>, top: usize| tree::broadcast_of(out, at, top, data, k);
+    levels(out, at, hosts, hosts.ranks(0).task(0).unwrap_or(0) as usize, up, across, down);
+}

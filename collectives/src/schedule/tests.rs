@@ -1,0 +1,573 @@
+//! Every schedule among every number of members, with random orders of events and both ways to send.
+
+use super::levels::{self, Hosts};
+use super::tree::{self, Parts};
+use super::{Place, Script, doubling, exchange, ring, two_trees};
+use crate::model::{Model, Sending, Values};
+
+/// A map x → ax + b: composing them is associative, does not commute, and tells who is in it.
+type Map = (u64, u64);
+
+fn then(first: &Map, second: &Map) -> Map {
+    (first.0.wrapping_mul(second.0), first.1.wrapping_mul(second.0).wrapping_add(second.1))
+}
+
+fn plus(a: &Map, b: &Map) -> Map {
+    (a.0.wrapping_add(b.0), a.1.wrapping_add(b.1))
+}
+
+/// A number that is different for each argument.
+fn noise(seed: u64) -> u64 {
+    let mut x = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+fn value(member: usize, element: usize) -> Map {
+    let seed = (member as u64) << 32 | element as u64;
+    (noise(seed) | 1, noise(!seed))
+}
+
+/// What nobody has.
+const JUNK: Map = (0xdead, 0xbeef);
+
+/// One collective to check.
+struct Case<'a> {
+    n: usize,
+    ordered: bool,
+    in_place: bool,
+    inputs: &'a dyn Fn(usize) -> usize,
+    outputs: &'a dyn Fn(usize) -> usize,
+    /// What stands in the output before.
+    before: &'a dyn Fn(usize, usize) -> Map,
+    script: &'a dyn Fn(&mut Script, Place<'_>),
+    expected: &'a dyn Fn(usize, usize) -> Map,
+}
+
+impl Case<'_> {
+    fn fold(&self) -> fn(&Map, &Map) -> Map {
+        if self.ordered { then } else { plus }
+    }
+
+    fn check(&self, name: &str) {
+        let both = [(Sending::Eager, 1), (Sending::Synchronous, 2)];
+        // Larger groups take the ways to send by turns.
+        let ways = if self.n > 40 { &both[self.n % 2..][..1] } else { &both[..] };
+        for (sending, seed) in ways.iter().copied() {
+            let member = |me: usize| {
+                let mut script = Script::default();
+                (self.script)(&mut script, Place::all(me, self.n));
+                let input: Vec<Map> = (0..(self.inputs)(me)).map(|i| value(me, i)).collect();
+                let mut output: Vec<Map> = (0..(self.outputs)(me)).map(|i| (self.before)(me, i)).collect();
+                if self.in_place {
+                    let both = output.len().max(input.len());
+                    output.resize(both, JUNK);
+                    output[..input.len()].copy_from_slice(&input);
+                }
+                let scratch = vec![JUNK; script.scratch];
+                (script, Values { buffers: [input, output, scratch], fold: self.fold() })
+            };
+            let model = Model::new((0..self.n).map(member).collect(), sending, self.in_place);
+            let mut random = seed * 1000 + self.n as u64;
+            let pick = |len: usize| {
+                random = noise(random);
+                random as usize % len
+            };
+            let context = || format!("{name} among {} ({sending:?}, in place: {})", self.n, self.in_place);
+            let ends = model.run(pick).unwrap_or_else(|fault| panic!("{}: {fault}", context()));
+            for (me, end) in ends.iter().enumerate() {
+                for i in 0..(self.outputs)(me) {
+                    assert_eq!(
+                        end.buffers[1][i],
+                        (self.expected)(me, i),
+                        "{} member {me} element {i}",
+                        context()
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Every number of members up to 256 for what is cheap; fewer of the larger ones where all data reaches all; few under Miri.
+fn sizes(dear: bool) -> Vec<usize> {
+    if cfg!(miri) {
+        return vec![1, 2, 3, 5, 8];
+    }
+    let most = if dear { 40 } else { 256 };
+    (1..=most).chain(dear.then_some([63, 64, 65, 100, 255, 256]).into_iter().flatten()).collect()
+}
+
+fn roots(n: usize) -> Vec<usize> {
+    let mut roots = vec![0, n / 2, n - 1];
+    roots.dedup();
+    roots
+}
+
+/// Elements from `from` of what members `who` folded have.
+fn folded(who: std::ops::Range<usize>, element: usize, ordered: bool) -> Map {
+    let fold = if ordered { then } else { plus };
+    who.map(|member| value(member, element)).reduce(|a, b| fold(&a, &b)).unwrap_or(JUNK)
+}
+
+type Write = fn(&mut Script, Place<'_>, usize, usize);
+
+#[test]
+fn broadcasts_bring_the_roots_data_to_everybody() {
+    let ways: [(&str, usize, Write); 7] = [
+        ("binomial broadcast", 3, |o, at, root, count| tree::broadcast(o, at, root, count, 2)),
+        ("4-nomial broadcast", 3, |o, at, root, count| tree::broadcast(o, at, root, count, 4)),
+        ("broadcast by pieces", 11, tree::broadcast_by_pieces),
+        ("chain", 7, |o, at, root, count| ring::broadcast(o, at, root, count, 2)),
+        ("two trees", 9, |o, at, root, count| two_trees::broadcast(o, at, root, count, 2)),
+        ("two trees, one segment", 2, |o, at, root, count| two_trees::broadcast(o, at, root, count, 9)),
+        ("broadcast of nothing", 0, |o, at, root, count| tree::broadcast(o, at, root, count, 2)),
+    ];
+    for (name, count, write) in ways {
+        for n in sizes(name == "broadcast by pieces") {
+            for root in roots(n) {
+                Case {
+                    n,
+                    ordered: true,
+                    in_place: false,
+                    inputs: &|_| 0,
+                    outputs: &|_| count,
+                    before: &|me, i| if me == root { value(root, i) } else { JUNK },
+                    script: &|o, at| write(o, at, root, count),
+                    expected: &|_, i| value(root, i),
+                }
+                .check(name);
+            }
+        }
+    }
+}
+
+#[test]
+fn reductions_count_everybody_once_and_keep_order_where_they_promise_it() {
+    let ways: [(&str, bool, Write); 6] = [
+        ("binomial reduce", false, |o, at, root, count| tree::reduce(o, at, root, count, 2, false)),
+        ("ordered reduce", true, |o, at, root, count| tree::reduce(o, at, root, count, 2, true)),
+        ("ordered 4-nomial reduce", true, |o, at, root, count| tree::reduce(o, at, root, count, 4, true)),
+        ("5-nomial reduce", false, |o, at, root, count| tree::reduce(o, at, root, count, 5, false)),
+        ("chain reduce", false, |o, at, root, count| ring::reduce(o, at, root, count, 2, false)),
+        ("ordered chain reduce", true, |o, at, root, count| ring::reduce(o, at, root, count, 2, true)),
+    ];
+    for (name, ordered, write) in ways {
+        for n in sizes(false) {
+            for root in roots(n) {
+                for in_place in [false, true] {
+                    Case {
+                        n,
+                        ordered,
+                        in_place,
+                        inputs: &|_| 5,
+                        outputs: &|me| if me == root { 5 } else { 0 },
+                        before: &|_, _| JUNK,
+                        script: &|o, at| write(o, at, root, 5),
+                        expected: &|_, i| folded(0..n, i, ordered),
+                    }
+                    .check(name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn all_reductions_give_everybody_the_same() {
+    let ways: [(&str, bool, fn(&mut Script, Place<'_>, usize)); 3] = [
+        ("recursive doubling", true, doubling::all_reduce),
+        ("Rabenseifner", false, doubling::all_reduce_by_halves),
+        ("ring", false, ring::all_reduce),
+    ];
+    for (name, ordered, write) in ways {
+        for n in sizes(name == "ring") {
+            let shapes = [(1, false), (7, true), (0, false), (37, false)];
+            let shapes = if n > 40 { &shapes[n % 4..][..1] } else { &shapes[..] };
+            for (count, in_place) in shapes.iter().copied() {
+                Case {
+                    n,
+                    ordered,
+                    in_place,
+                    inputs: &|_| count,
+                    outputs: &|_| count,
+                    before: &|_, _| JUNK,
+                    script: &|o, at| write(o, at, count),
+                    expected: &|_, i| folded(0..n, i, ordered),
+                }
+                .check(name);
+            }
+        }
+    }
+}
+
+#[test]
+fn scans_fold_those_before_in_order() {
+    for n in sizes(false) {
+        for in_place in [false, true] {
+            let case = Case {
+                n,
+                ordered: true,
+                in_place,
+                inputs: &|_| 3,
+                outputs: &|_| 3,
+                before: &|_, _| JUNK,
+                script: &|o, at| doubling::scan(o, at, 3),
+                expected: &|me, i| folded(0..me + 1, i, true),
+            };
+            case.check("scan");
+            let first = |i| if in_place { value(0, i) } else { JUNK };
+            Case {
+                script: &|o, at| doubling::exscan(o, at, 3),
+                expected: &|me, i| if me == 0 { first(i) } else { folded(0..me, i, true) },
+                ..case
+            }
+            .check("exscan");
+        }
+    }
+}
+
+/// Parts of unequal lengths, some of them empty.
+fn uneven(n: usize) -> (Vec<usize>, Vec<usize>) {
+    let counts: Vec<usize> = (0..n).map(|i| noise(i as u64) as usize % 4).collect();
+    let starts = ring::starts(&counts);
+    (counts, starts)
+}
+
+/// Whose element, and which, stands at a place of parts.
+fn owner(counts: &[usize], at: usize) -> (usize, usize) {
+    let mut left = at;
+    for (member, count) in counts.iter().enumerate() {
+        if left < *count {
+            return (member, left);
+        }
+        left -= count;
+    }
+    panic!("{at} beyond the end")
+}
+
+#[test]
+fn reduce_scatters_give_everybody_its_part() {
+    type Parted = fn(&mut Script, Place<'_>, &[usize]);
+    let ways: [(&str, bool, bool, Parted); 4] = [
+        ("pairwise", true, true, exchange::reduce_scatter),
+        ("of everything", true, true, doubling::reduce_scatter),
+        ("ring", false, true, ring::reduce_scatter),
+        ("halves", false, false, |o, at, counts| doubling::reduce_scatter_by_halves(o, at, counts[0])),
+    ];
+    for (name, ordered, any, write) in ways {
+        for n in sizes(true).into_iter().filter(|n| any || n.is_power_of_two()) {
+            let counts = if any { uneven(n).0 } else { vec![3; n] };
+            let starts = ring::starts(&counts);
+            let total: usize = counts.iter().sum();
+            for in_place in [false, true] {
+                Case {
+                    n,
+                    ordered,
+                    in_place,
+                    inputs: &|_| total,
+                    outputs: &|me| counts[me],
+                    before: &|_, _| JUNK,
+                    script: &|o, at| write(o, at, &counts),
+                    expected: &|me, i| folded(0..n, starts[me] + i, ordered),
+                }
+                .check(name);
+            }
+        }
+    }
+}
+
+#[test]
+fn gathers_and_scatters_keep_everybodys_place() {
+    for n in sizes(true) {
+        let (counts, starts) = uneven(n);
+        let total: usize = counts.iter().sum();
+        let parts = Parts { counts: &counts, starts: &starts };
+        for root in roots(n) {
+            for k in [2, 3] {
+                let gather = Case {
+                    n,
+                    ordered: true,
+                    in_place: false,
+                    inputs: &|_| 2,
+                    outputs: &|me| if me == root { 2 * n } else { 0 },
+                    before: &|_, _| JUNK,
+                    script: &|o, at| tree::gather(o, at, root, 2, k),
+                    expected: &|_, i| value(i / 2, i % 2),
+                };
+                gather.check("gather");
+                Case {
+                    inputs: &|me| if me == root { 2 * n } else { 0 },
+                    outputs: &|_| 2,
+                    script: &|o, at| tree::scatter(o, at, root, 2, k),
+                    expected: &|me, i| value(root, 2 * me + i),
+                    ..gather
+                }
+                .check("scatter");
+            }
+            let known = |me: usize| (me == root).then_some(parts);
+            let gather = Case {
+                n,
+                ordered: true,
+                in_place: false,
+                inputs: &|me| counts[me],
+                outputs: &|me| if me == root { total } else { 0 },
+                before: &|_, _| JUNK,
+                script: &|o, at| tree::gather_v(o, at, root, counts[at.me], known(at.me)),
+                expected: &|_, i| {
+                    let (member, element) = owner(&counts, i);
+                    value(member, element)
+                },
+            };
+            gather.check("gather of unequal parts");
+            Case {
+                inputs: &|me| if me == root { total } else { 0 },
+                outputs: &|me| counts[me],
+                script: &|o, at| tree::scatter_v(o, at, root, counts[at.me], known(at.me)),
+                expected: &|me, i| value(root, starts[me] + i),
+                ..gather
+            }
+            .check("scatter of unequal parts");
+        }
+    }
+}
+
+#[test]
+fn all_gathers_give_everybody_everything() {
+    for n in sizes(true) {
+        let (counts, starts) = uneven(n);
+        let total: usize = counts.iter().sum();
+        let any = Case {
+            n,
+            ordered: true,
+            in_place: false,
+            inputs: &|_| 2,
+            outputs: &|_| 2 * n,
+            before: &|_, _| JUNK,
+            script: &|o, at| doubling::all_gather_any(o, at, 2),
+            expected: &|_, i| value(i / 2, i % 2),
+        };
+        any.check("Bruck");
+        if n.is_power_of_two() {
+            Case { script: &|o, at| doubling::all_gather(o, at, 2), ..any }.check("doubling");
+        }
+        Case {
+            inputs: &|me| counts[me],
+            outputs: &|_| total,
+            script: &|o, at| ring::all_gather(o, at, &counts, &starts),
+            expected: &|_, i| {
+                let (member, element) = owner(&counts, i);
+                value(member, element)
+            },
+            ..any
+        }
+        .check("ring");
+    }
+}
+
+#[test]
+fn all_to_all_sorts_blocks_by_sender() {
+    for n in sizes(true) {
+        let bits = Case {
+            n,
+            ordered: true,
+            in_place: false,
+            inputs: &|_| 2 * n,
+            outputs: &|_| 2 * n,
+            before: &|_, _| JUNK,
+            script: &|o, at| exchange::all_to_all_by_bits(o, at, 2),
+            expected: &|me, i| value(i / 2, 2 * me + i % 2),
+        };
+        bits.check("Bruck");
+        // Member i has (i + j) % 3 elements for member j.
+        let count = |from: usize, to: usize| (from + to) % 3;
+        let give = |me: usize| (0..n).map(|j| count(me, j)).collect::<Vec<_>>();
+        for ports in [1, 4] {
+            Case {
+                inputs: &|me| give(me).iter().sum(),
+                outputs: &|me| give(me).iter().sum(),
+                script: &|o, at| {
+                    // What comes is as much as goes: the table is symmetric.
+                    let (counts, starts) = (give(at.me), ring::starts(&give(at.me)));
+                    let parts = Parts { counts: &counts, starts: &starts };
+                    exchange::all_to_all(o, at, parts, parts, ports);
+                },
+                expected: &|me, i| {
+                    let (from, element) = owner(&give(me), i);
+                    value(from, ring::starts(&give(from))[me] + element)
+                },
+                ..bits
+            }
+            .check("pairwise");
+        }
+    }
+}
+
+#[test]
+fn neighbours_exchange_along_their_edges() {
+    for n in sizes(true) {
+        // A ring with two edges forward, one back and one to oneself.
+        let far = |me: usize, by: usize| (me + by) % n;
+        let edges = |members: [usize; 4]| {
+            let lens = [1, 2, 3, 1];
+            let starts = [0, 1, 3, 6];
+            std::array::from_fn::<_, 4, _>(|i| exchange::Edge {
+                member: members[i],
+                start: starts[i],
+                len: lens[i],
+            })
+        };
+        if n < 3 {
+            continue;
+        }
+        Case {
+            n,
+            ordered: true,
+            in_place: false,
+            inputs: &|_| 7,
+            outputs: &|_| 7,
+            before: &|_, _| JUNK,
+            script: &|o, at| {
+                let me = at.me;
+                let to = edges([far(me, 1), far(me, 1), far(me, n - 1), me]);
+                let from = edges([far(me, n - 1), far(me, n - 1), far(me, 1), me]);
+                exchange::neighbours(o, at, &from, &to);
+            },
+            expected: &|me, i| match i {
+                0..3 => value(far(me, n - 1), i),
+                3..6 => value(far(me, 1), i),
+                _ => value(me, i),
+            },
+        }
+        .check("neighbours");
+    }
+}
+
+#[test]
+fn two_levels_do_what_one_does() {
+    for n in sizes(false) {
+        for (blocks, per) in [(true, 4), (false, 3), (true, 1), (true, 300)] {
+            let host = |rank: usize| if blocks { rank / per } else { rank % per };
+            let hosts = Hosts::of((0..n).map(|rank| host(rank) as u64));
+            assert_eq!(hosts.in_order(), blocks || n <= per, "{n} members");
+            let ordered = hosts.in_order();
+            for in_place in [false, true] {
+                let case = Case {
+                    n,
+                    ordered,
+                    in_place,
+                    inputs: &|_| 3,
+                    outputs: &|_| 3,
+                    before: &|_, _| JUNK,
+                    script: &|o, at| levels::all_reduce(o, at, &hosts, 3, 4),
+                    expected: &|_, i| folded(0..n, i, ordered),
+                };
+                case.check("two-level allreduce");
+            }
+            for root in roots(n) {
+                Case {
+                    n,
+                    ordered: true,
+                    in_place: false,
+                    inputs: &|_| 0,
+                    outputs: &|_| 3,
+                    before: &|me, i| if me == root { value(root, i) } else { JUNK },
+                    script: &|o, at| levels::broadcast(o, at, &hosts, root, 3, 4),
+                    expected: &|_, i| value(root, i),
+                }
+                .check("two-level broadcast");
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_leaves_a_barrier_before_everybody_has_come() {
+    for n in sizes(false) {
+        let hosts = Hosts::of((0..n).map(|rank| rank as u64 / 5));
+        let ways: [(&str, &dyn Fn(&mut Script, Place<'_>)); 4] = [
+            ("dissemination", &|o, at| doubling::barrier(o, at, 2)),
+            ("dissemination of 3", &|o, at| doubling::barrier(o, at, 3)),
+            ("dissemination of 8", &|o, at| doubling::barrier(o, at, 8)),
+            ("two levels", &|o, at| levels::barrier(o, at, &hosts, 4)),
+        ];
+        for (name, write) in ways {
+            for late in roots(n) {
+                let member = |me: usize| {
+                    let mut script = Script::default();
+                    // Who is late waits for ever for itself to come.
+                    if me == late && n > 1 {
+                        script.receive(Place::all(me, n), (me + 1) % n, 9999, super::Span::NONE);
+                        script.wait();
+                    }
+                    write(&mut script, Place::all(me, n));
+                    let none: Values<Map> = Values { buffers: [vec![], vec![], vec![]], fold: then };
+                    (script, none)
+                };
+                let model = Model::new((0..n).map(member).collect(), Sending::Eager, false);
+                match model.run(|_| 0) {
+                    Err(crate::model::Fault::Deadlock(stuck)) => {
+                        assert_eq!(stuck.len(), n, "{name}: some of {n} left before member {late} came");
+                    }
+                    Ok(_) if n == 1 => {}
+                    other => panic!("{name} among {n}: {:?}", other.err()),
+                }
+                let case = Case {
+                    n,
+                    ordered: true,
+                    in_place: false,
+                    inputs: &|_| 0,
+                    outputs: &|_| 0,
+                    before: &|_, _| JUNK,
+                    script: &|o, at| write(o, at),
+                    expected: &|_, _| JUNK,
+                };
+                case.check(name);
+            }
+        }
+    }
+}
+
+#[test]
+fn sends_of_large_groups_meet_receives_of_their_length() {
+    use super::Step;
+    let logarithmic: [(&str, &dyn Fn(&mut Script, Place<'_>)); 9] = [
+        ("barrier", &|o, at| doubling::barrier(o, at, 4)),
+        ("broadcast", &|o, at| tree::broadcast(o, at, at.n / 3, 5, 4)),
+        ("two trees", &|o, at| two_trees::broadcast(o, at, at.n / 3, 5, 2)),
+        ("reduce", &|o, at| tree::reduce(o, at, at.n / 3, 5, 3, true)),
+        ("allreduce", &|o, at| doubling::all_reduce(o, at, 5)),
+        ("Rabenseifner", &|o, at| doubling::all_reduce_by_halves(o, at, 1_000_003)),
+        ("Bruck", &|o, at| doubling::all_gather_any(o, at, 5)),
+        ("scan", &|o, at| doubling::scan(o, at, 5)),
+        ("gather", &|o, at| tree::gather(o, at, at.n / 3, 5, 2)),
+    ];
+    let rounds = if cfg!(miri) { 2 } else { 200 };
+    for round in 0..rounds {
+        let n = 1 + noise(round) as usize % 100_000;
+        let me = noise(!round) as usize % n;
+        let of = |write: &dyn Fn(&mut Script, Place<'_>), me: usize| {
+            let mut script = Script::default();
+            write(&mut script, Place::all(me, n));
+            script.steps
+        };
+        for (name, write) in &logarithmic {
+            for step in of(write, me) {
+                let meets = |other: &Step| match (step, *other) {
+                    (Step::Send { tag, data, .. }, Step::Receive { from, tag: there, into }) => {
+                        (me as u32, tag, data.len) == (from, there, into.len)
+                    }
+                    (Step::Receive { tag, into, .. }, Step::Send { to, tag: there, data }) => {
+                        (me as u32, tag, into.len) == (to, there, data.len)
+                    }
+                    _ => false,
+                };
+                if let Step::Send { to: peer, .. } | Step::Receive { from: peer, .. } = step {
+                    let found = of(write, peer as usize).iter().filter(|s| meets(s)).count();
+                    assert_eq!(found, 1, "{name} among {n}: {step:?} of member {me}");
+                }
+            }
+        }
+    }
+}
