@@ -1,29 +1,44 @@
 //! Collective operations of the tasks of a context, or of some of them.
 //!
-//! A collective is a [`schedule`]: for each member a list of steps, computed by a pure function and checked by tests for
-//! matching sends and receives and for what everybody knows at the end. [`Team`] runs schedules with active messages; the
-//! members need not be all tasks of the job.
+//! * [`Group`]: ordered sets of tasks, as numbers alone;
+//! * [`schedule`]: what each member sends, receives and folds, by pure functions that [`model`] checks;
+//! * [`select`]: which schedule does what;
+//! * [`Team`]: a group at work; [`Request`] and [`Persistent`] for what is not waited for at once.
 //!
 //! ```
 //! # fn context() -> lapis_core::Result<lapis_core::Context> {
 //! #     lapis_core::Context::builder().transport(lapis_loopback::table()).init()
 //! # }
-//! use lapis_collectives::{Team, sum};
-//! use lapis_core::HandlerId;
+//! use lapis_collectives::{Combine, Operator, Team};
 //!
 //! let context = context()?;
-//! let mut team = Team::of_all(&context, HandlerId(200))?;
+//! let team = Team::world(&context)?;
 //! let mut values = [1.5, 2.5];
-//! team.all_reduce(&mut values, sum)?;
-//! assert_eq!(values, [1.5 * f64::from(context.tasks()), 2.5 * f64::from(context.tasks())]);
+//! team.all_reduce(&mut values, Operator::Sum)?;
+//! assert_eq!(values, [1.5 * team.len() as f64, 2.5 * team.len() as f64]);
+//! let mut words = [team.rank() as u64];
+//! team.scan(&mut words, Combine::ordered(|before: u64, here: u64| before.max(here)))?;
+//! assert_eq!(words, [team.rank() as u64]);
 //! # Ok::<(), lapis_collectives::CollectiveError>(())
 //! ```
 
+mod call;
+mod element;
+mod engine;
+mod error;
 pub mod group;
 pub mod model;
+mod request;
 pub mod schedule;
-mod steps_of_teams;
+pub mod select;
 mod team;
 
+pub use call::{Call, Signature};
+pub use element::{Complex, Element, Located, Logical, Operator, Type};
+pub use error::{CollectiveError, Result};
 pub use group::{Group, GroupError, Split};
-pub use team::{CollectiveError, Element, Team, max, min, sum};
+pub use request::{Persistent, Request};
+pub use schedule::Side;
+pub use schedule::exchange::Edge;
+pub use schedule::tree::Parts;
+pub use team::{By, Combine, Team};

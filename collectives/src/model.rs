@@ -85,14 +85,18 @@ struct Member<C> {
     receives: Vec<Pending>,
 }
 
+/// Sender, receiver and tag.
+type Key = (usize, usize, u32);
+
 /// A collective under way among all its members.
 pub struct Model<C: Cells> {
     members: Vec<Member<C>>,
     sending: Sending,
     /// Input and output are the same memory.
     in_place: bool,
-    letters: HashMap<(usize, usize, u32), (usize, Option<C::Data>)>,
-    used: HashSet<(usize, usize, u32)>,
+    /// Length and, if it is under way, content; by sender, receiver and tag.
+    letters: HashMap<Key, (usize, Option<C::Data>)>,
+    used: HashSet<Key>,
 }
 
 impl<C: Cells> Model<C> {

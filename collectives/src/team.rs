@@ -1,337 +1,539 @@
-//! Members of a collective, and running schedules among them.
+//! Members of a collective, and calling it.
 
-use crate::steps_of_teams::{self as schedule, Step};
-use lapis_core::{Context, Delivery, Error, HandlerId};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::call::{Call, Signature};
+use crate::element::{Element, Operator, Type, kernel};
+use crate::engine::{Engine, Fold, Held, Members, Op, UserFold};
+use crate::error::{CollectiveError, Result};
+use crate::group::{Group, GroupError, Split};
+use crate::schedule::Side;
+use crate::schedule::levels::Hosts;
+use crate::schedule::tree::Parts;
+use crate::select::{self, Shape, Wishes};
+use lapis_core::Context;
+use lapis_core::sync::{AtomicBool, Ordering, UnsafeCell};
+use std::ptr::NonNull;
+use std::sync::{Arc, OnceLock};
 
-/// Why a collective failed.
-#[derive(Debug, thiserror::Error)]
-pub enum CollectiveError {
-    /// Communication failed, most often because a member died.
-    #[error(transparent)]
-    Lapis(#[from] Error),
-    /// A member sent data of another size: the members' calls don't match.
-    #[error(
-        "task {from} sent {got} bytes where {expected} belong: do all members make the same call with equal lengths?"
-    )]
-    Mismatch {
-        /// Who.
-        from: u32,
-        /// Bytes that came.
-        got: usize,
-        /// Bytes that this task's call implies.
-        expected: usize,
-    },
-    /// A member was purged or started anew since the team was made, so that messages of the team may be lost.
-    #[error(
-        "the team is over: task {task}, a member, was purged or started anew; without a restart another team can be made"
-    )]
-    Over {
-        /// The member.
-        task: u32,
-    },
-}
+/// Operations kept ready for the next call that is like an earlier one.
+const KEPT: usize = 8;
 
-type Result<T, E = CollectiveError> = std::result::Result<T, E>;
-
-/// A type whose values travel as their bytes.
-pub trait Element: Copy {
-    /// Bytes of a value.
-    const SIZE: usize;
-    /// Appends the value's bytes.
-    fn put(self, out: &mut Vec<u8>);
-    /// The value of these `SIZE` bytes.
-    fn take(bytes: &[u8]) -> Self;
-}
-
-macro_rules! elements {
-    ($($t:ty),*) => {$(
-        impl Element for $t {
-            const SIZE: usize = size_of::<Self>();
-            fn put(self, out: &mut Vec<u8>) {
-                out.extend_from_slice(&self.to_le_bytes());
-            }
-            fn take(bytes: &[u8]) -> Self {
-                Self::from_le_bytes(std::array::from_fn(|i| bytes[i]))
-            }
-        }
-    )*};
-}
-elements!(u8, i32, u32, i64, u64, f32, f64);
-
-/// Adds: for [`Team::all_reduce`].
-pub fn sum<T: std::ops::Add<Output = T>>(a: T, b: T) -> T {
-    a + b
-}
-
-/// The smaller one; for floating point, not-a-number loses.
-pub fn min<T: PartialOrd>(a: T, b: T) -> T {
-    if b < a { b } else { a }
-}
-
-/// The larger one.
-pub fn max<T: PartialOrd>(a: T, b: T) -> T {
-    if b > a { b } else { a }
-}
-
-/// What has arrived, by sender, call and place in the sender's stream.
-#[derive(Default)]
-struct Inbox {
-    /// The member because of which the team is over, from whoever noticed first.
-    over: Option<u32>,
-    messages: HashMap<(u32, u64, u32), Vec<u8>>,
-}
-
-/// Tasks that call collectives together. All members create it with the same list and make the same calls in the same order.
+/// Tasks that call collectives together: a [`Group`] at work. All members make the same calls in the same order.
 ///
-/// A team owns the header handler it was given. Calls block and make progress; they are not for handlers.
+/// Making a team and letting go of it needs nobody else, and no messages; members make teams of equal groups in the same order. Clones
+/// share it. Calls are not for handlers.
 ///
-/// A team is over when one of its members is purged (LAPI_Purge_totask) or started anew: calls of all members, those under way
-/// included, give [`CollectiveError::Over`]. Another team can be made afterwards, unless a task of the job was started anew: that takes all
-/// tasks, whose calls don't match any more ([`Error::CollectivesOver`]). Teams without that task go on.
-pub struct Team {
-    context: Context,
-    handler: HandlerId,
-    members: Vec<u32>,
+/// A team is over when a member dies, is purged (LAPI_Purge_totask) or started anew, or when calls don't match: calls of all members,
+/// those under way included, give an error that names the member. Another team can be made afterwards, unless a task of the job was
+/// started anew: that takes all tasks, whose calls don't match any more ([`Error::CollectivesOver`](lapis_core::Error)). Teams without
+/// that task go on.
+#[derive(Clone)]
+pub struct Team(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) context: Context,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) members: NonNull<Members>,
+    group: Group,
     me: usize,
-    calls: u64,
-    inbox: Arc<Mutex<Inbox>>,
-    /// How often everything had begun anew with each member when the team was made.
-    beginnings: Vec<u32>,
+    hosts: OnceLock<Option<Hosts>>,
+    wishes: Wishes,
+    reproducible: AtomicBool,
+    /// Used under the context's lock.
+    kept: UnsafeCell<Vec<(Key, Box<Op>)>>,
+}
+
+// SAFETY: `members` and `kept` are used under the context's lock; the rest is Sync by itself.
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
+
+/// By what a call is known that needs no lists.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Key {
+    signature: Signature,
+    root: usize,
+    count: usize,
+    size: usize,
+    reproducible: bool,
+}
+
+/// How elements are combined.
+pub enum Combine<'f, T> {
+    /// By an operator of the library.
+    Operator(Operator),
+    /// By a function that minds no order.
+    Commutative(Box<dyn Fn(T, T) -> T + Send + Sync + 'f>),
+    /// By a function whose operands stay in the order of ranks.
+    Ordered(Box<dyn Fn(T, T) -> T + Send + Sync + 'f>),
+}
+
+impl<T> From<Operator> for Combine<'_, T> {
+    fn from(operator: Operator) -> Self {
+        Self::Operator(operator)
+    }
+}
+
+impl<'f, T> Combine<'f, T> {
+    /// A function that is associative and commutative. It calls nothing of Lapis.
+    pub fn commutative(f: impl Fn(T, T) -> T + Send + Sync + 'f) -> Self {
+        Self::Commutative(Box::new(f))
+    }
+
+    /// A function that is associative. It calls nothing of Lapis.
+    pub fn ordered(f: impl Fn(T, T) -> T + Send + Sync + 'f) -> Self {
+        Self::Ordered(Box::new(f))
+    }
+
+    /// The same, of bytes.
+    pub(crate) fn of_bytes(self) -> By<'f>
+    where
+        T: Element,
+    {
+        let each = |f: Box<dyn Fn(T, T) -> T + Send + Sync + 'f>| -> Box<UserFold<'f>> {
+            Box::new(move |from, into, side| {
+                for (a, b) in from.chunks_exact(size_of::<T>()).zip(into.chunks_exact_mut(size_of::<T>())) {
+                    // SAFETY: as many bytes as a value has, which may be any (`Element`).
+                    unsafe {
+                        let (from, here) = (
+                            a.as_ptr().cast::<T>().read_unaligned(),
+                            b.as_ptr().cast::<T>().read_unaligned(),
+                        );
+                        let value = if side == Side::Before { f(from, here) } else { f(here, from) };
+                        b.as_mut_ptr().cast::<T>().write_unaligned(value);
+                    }
+                }
+            })
+        };
+        match self {
+            Self::Operator(operator) => By::Operator(operator),
+            Self::Commutative(f) => By::User { fold: each(f), commutes: true },
+            Self::Ordered(f) => By::User { fold: each(f), commutes: false },
+        }
+    }
+}
+
+/// How bytes are combined.
+pub enum By<'f> {
+    /// They are not.
+    Nothing,
+    /// By an operator of the library.
+    Operator(Operator),
+    /// By a function of elements' bytes: what comes, what is there and becomes the result, and on which side what comes stands.
+    User {
+        /// The function. It calls nothing of Lapis.
+        fold: Box<UserFold<'f>>,
+        /// Whether it minds order.
+        commutes: bool,
+    },
 }
 
 impl Team {
-    /// The team of all tasks. All of them make this call.
+    /// The team of all tasks of the job.
     ///
     /// # Errors
-    /// `handler` lies outside the table; a task died.
-    pub fn of_all(context: &Context, handler: HandlerId) -> Result<Self> {
-        let members = (0..context.tasks()).collect();
-        let me = context.task() as usize;
-        Self::begin(context, handler, members, me)
+    /// The context can't be used; a task was started anew.
+    pub fn world(context: &Context) -> Result<Self> {
+        context.collectives_go_on()?;
+        Self::of(context, Group::all(context.tasks()))
     }
 
-    /// The team of these tasks, in this order. **All tasks of the job make this call**, with the same list; those that are not
-    /// members get `None`. Teams whose lives overlap need different handlers.
+    /// The team of a group's tasks. The members call, nobody else.
     ///
     /// # Errors
-    /// `handler` lies outside the table; a task died.
-    pub fn new(context: &Context, handler: HandlerId, members: Vec<u32>) -> Result<Option<Self>> {
-        match members.iter().position(|m| *m == context.task()) {
-            Some(me) => Self::begin(context, handler, members, me).map(Some),
-            None => {
-                context.barrier()?;
-                Ok(None)
-            }
+    /// The group has no members, or tasks that the job does not have, or the calling task is none of them.
+    pub fn of(context: &Context, group: Group) -> Result<Self> {
+        group.check(context.tasks())?;
+        let task = context.task();
+        let me = group.rank(task).ok_or(GroupError::NotMember { task, members: group.len() })?;
+        let engine = Engine::of(context)?;
+        let text = context.config().collectives.get().as_deref().unwrap_or_default();
+        let wishes = Wishes::parse(text).map_err(|why| CollectiveError::Variable { why })?;
+        let held = Held::new(context);
+        // SAFETY: the lock is held; `Inner` gives it back.
+        let members = unsafe { engine.register(group.clone()) };
+        drop(held);
+        let inner = Inner {
+            context: context.clone(),
+            engine,
+            members,
+            group,
+            me,
+            hosts: OnceLock::new(),
+            wishes,
+            reproducible: AtomicBool::new(false),
+            kept: UnsafeCell::new(Vec::with_capacity(KEPT)),
+        };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Parts the team: members of equal colour make a team each, in the order of their keys, then of their ranks. `None` for a colour
+    /// of `None`. All members call.
+    ///
+    /// # Errors
+    /// As for any collective.
+    pub fn split(&self, colour: Option<u32>, key: i64) -> Result<Option<Self>> {
+        let said = [colour.map_or(-1, i64::from), key];
+        let mut all = vec![0i64; 2 * self.len()];
+        self.all_gather(&said, &mut all)?;
+        let told: Vec<Split> = all
+            .chunks_exact(2)
+            .map(|said| Split { colour: u32::try_from(said[0]).ok(), key: said[1] })
+            .collect();
+        match self.group().split(&told, self.rank())? {
+            Some(group) => Self::of(self.context(), group).map(Some),
+            None => Ok(None),
         }
     }
 
-    fn begin(context: &Context, handler: HandlerId, members: Vec<u32>, me: usize) -> Result<Self> {
-        let inbox = Arc::new(Mutex::new(Inbox::default()));
-        let arrivals = Arc::clone(&inbox);
-        context.set_handler(handler, move |_, message| {
-            let key = key_of(message.user_header, message.source);
-            if key.1 == OVER {
-                arrivals.lock().unwrap_or_else(PoisonError::into_inner).over.get_or_insert(key.2);
-                return Delivery::bury();
-            }
-            let arrivals = Arc::clone(&arrivals);
-            Delivery::collect(message, move |data| {
-                arrivals.lock().unwrap_or_else(PoisonError::into_inner).messages.insert(key, data);
-            })
-        })?;
-        // No message comes before every member has its handler.
-        context.barrier()?;
-        let beginnings = members.iter().map(|member| context.beginnings_with(*member)).collect();
-        Ok(Self { context: context.clone(), handler, members, me, calls: 0, inbox, beginnings })
+    /// Results of reductions shall not depend on lengths, hosts or transports: floating point then gives the same bits in every job of
+    /// as many members. All members say the same. Costs time for long data.
+    pub fn set_reproducible(&self, on: bool) {
+        self.0.reproducible.store(on, Ordering::Relaxed);
+    }
+
+    /// The context.
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+
+    /// The members.
+    pub fn group(&self) -> &Group {
+        &self.0.group
     }
 
     /// Number of members.
     pub fn len(&self) -> usize {
-        self.members.len()
+        self.0.group.len()
     }
 
     /// Whether it has no members: never.
     pub fn is_empty(&self) -> bool {
-        self.members.is_empty()
+        self.0.group.is_empty()
     }
 
-    /// The calling task's place among the members.
+    /// The calling task's rank.
     pub fn rank(&self) -> usize {
-        self.me
+        self.0.me
     }
 
-    /// Returns when all members have called.
-    ///
-    /// # Errors
-    /// A member died.
-    pub fn barrier(&mut self) -> Result<()> {
-        let steps = schedule::barrier(self.me, self.len());
-        self.run::<u8>(&steps, &mut [], 0, |a, _| a)
-    }
-
-    /// Gives everybody the data of the member at place `root`.
-    ///
-    /// # Errors
-    /// A member died; lengths differ.
-    ///
-    /// # Panics
-    /// `root` is no place in the team.
-    pub fn broadcast<T: Element>(&mut self, data: &mut [T], root: usize) -> Result<()> {
-        assert!(root < self.len(), "root {root} of a team of {}", self.len());
-        let steps = schedule::broadcast(self.me, self.len(), root);
-        let len = data.len();
-        self.run(&steps, data, len, |a, _| a)
-    }
-
-    /// Combines everybody's data element by element; everybody gets the result. `op` is commutative and associative.
-    ///
-    /// # Errors
-    /// A member died; lengths differ.
-    pub fn all_reduce<T: Element>(&mut self, data: &mut [T], op: impl Fn(T, T) -> T) -> Result<()> {
-        let steps = schedule::all_reduce(self.me, self.len());
-        let len = data.len();
-        self.run(&steps, data, len, op)
-    }
-
-    /// Everybody's data, in the order of the members.
-    ///
-    /// # Errors
-    /// A member died; lengths differ.
-    pub fn all_gather<T: Element + Default>(&mut self, mine: &[T]) -> Result<Vec<T>> {
-        let mut all = vec![T::default(); mine.len() * self.len()];
-        all[self.me * mine.len()..][..mine.len()].copy_from_slice(mine);
-        let steps = schedule::all_gather(self.me, self.len());
-        self.run(&steps, &mut all, mine.len(), |a, _| a)?;
-        Ok(all)
-    }
-
-    fn run<T: Element>(
-        &mut self,
-        steps: &[Step],
-        data: &mut [T],
-        block: usize,
-        op: impl Fn(T, T) -> T,
-    ) -> Result<()> {
-        let outcome = self.run_steps(steps, data, block, op);
-        if let Err(CollectiveError::Over { task }) = outcome
-            && self.told_over().is_none()
-        {
-            self.spread(task);
-        }
-        outcome
-    }
-
-    fn told_over(&self) -> Option<u32> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner).over
-    }
-
-    /// Fails if the team is over.
-    fn goes_on(&self) -> Result<()> {
-        let changed = || {
-            let mut both = self.members.iter().zip(&self.beginnings);
-            both.find(|(member, before)| self.context.beginnings_with(**member) != **before).map(|(m, _)| *m)
+    /// Who shares hosts; `None` if all do.
+    pub fn hosts(&self) -> Option<&Hosts> {
+        let find = || {
+            let context = self.context();
+            let hosts = Hosts::of(self.group().iter().map(|task| u64::from(context.host_of(task))));
+            (hosts.len() > 1).then_some(hosts)
         };
-        self.told_over().or_else(changed).map_or(Ok(()), |task| Err(CollectiveError::Over { task }))
+        self.0.hosts.get_or_init(find).as_ref()
     }
 
-    /// Tells the others that the team is over: they may be waiting for messages that won't come. All but the member that is the cause:
-    /// it knows as much, or knows of no team.
-    fn spread(&self, task: u32) {
-        let others = self.members.iter().filter(|member| **member != self.context.task() && **member != task);
-        for member in others {
-            // Whom that doesn't reach has noticed by itself, or is gone.
-            let _ = self.context.send(*member, self.handler, &header(OVER, task), &[]);
+    /// An operation ready to run.
+    pub(crate) fn prepare(
+        &self,
+        call: &Call<'_>,
+        of: Type,
+        by: By<'static>,
+    ) -> Result<(NonNull<Op>, Option<Key>)> {
+        let inner = &*self.0;
+        let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
+        let signature = Signature::of(call, of, operator);
+        let reproducible = inner.reproducible.load(Ordering::Relaxed);
+        let key = Key {
+            signature,
+            root: call.root().unwrap_or(0),
+            count: call.count() as usize,
+            size: of.size(),
+            reproducible,
+        };
+        let key = (call.is_plain() && !matches!(by, By::User { .. })).then_some(key);
+        if let Some(key) = &key {
+            let _held = Held::new(&inner.context);
+            // SAFETY: the lock is held; the reference ends here.
+            let kept = unsafe { &mut *inner.kept.get() };
+            if let Some(at) = kept.iter().position(|(known, _)| known == key) {
+                let (known, op) = kept.swap_remove(at);
+                return Ok((NonNull::from(Box::leak(op)), Some(known)));
+            }
+        }
+        call.check(self.rank(), self.len(), of.size())?;
+        let reorder = !matches!(by, By::User { commutes: false, .. });
+        let fold = match by {
+            _ if !call.folds() => Fold::None,
+            By::Operator(operator) => {
+                let found = kernel(of, operator);
+                Fold::Kernel(
+                    found.ok_or(CollectiveError::Operator { operator: Some(operator), element: of })?,
+                )
+            }
+            By::User { fold, .. } => Fold::User(fold),
+            By::Nothing => return Err(CollectiveError::Operator { operator: None, element: of }),
+        };
+        let shape = Shape {
+            me: self.rank(),
+            n: self.len(),
+            hosts: self.hosts(),
+            size: of.size(),
+            reorder,
+            reproducible,
+        };
+        let script = select::script(call, &shape, select::choose(call, &shape, &inner.wishes));
+        let op = Op::new(&script, self.group(), of.size(), fold, signature, call.name());
+        Ok((NonNull::from(Box::leak(Box::new(op))), key))
+    }
+
+    /// Takes back what [`prepare`](Self::prepare) gave.
+    ///
+    /// # Safety
+    /// It is not under way, and nobody uses it again.
+    pub(crate) unsafe fn give_back(&self, op: NonNull<Op>, key: Option<Key>) {
+        // SAFETY: it came from a box, and this is its end.
+        let op = unsafe { Box::from_raw(op.as_ptr()) };
+        let Some(key) = key else { return };
+        let _held = Held::new(self.context());
+        // SAFETY: the lock is held; the reference ends here.
+        let kept = unsafe { &mut *self.0.kept.get() };
+        if kept.len() == KEPT {
+            kept.remove(0);
+        }
+        kept.push((key, op));
+    }
+
+    /// Begins a prepared operation.
+    ///
+    /// # Safety
+    /// The buffers are as long as the call says, and nobody else's until the operation has ended. `op` is the team's, and not under way.
+    pub(crate) unsafe fn begin(&self, call: &Call<'_>, op: NonNull<Op>, input: *const u8, output: *mut u8) {
+        let mut input = input;
+        // SAFETY: the caller's promise; the lock is held while the operation is touched.
+        unsafe {
+            if std::ptr::eq(input, output) && call.reads_while_writing() {
+                let size = (*op.as_ptr()).size;
+                let bytes = call.needs(self.rank(), self.len()).0 * size;
+                let copy = &mut (*op.as_ptr()).input;
+                copy.clear();
+                copy.extend_from_slice(std::slice::from_raw_parts(input, bytes));
+                input = copy.as_ptr();
+            }
+            let _held = Held::new(self.context());
+            self.0.engine.start(self.context(), self.0.members, op, input, output);
         }
     }
 
-    fn run_steps<T: Element>(
-        &mut self,
-        steps: &[Step],
-        data: &mut [T],
-        block: usize,
-        op: impl Fn(T, T) -> T,
+    /// Calls and waits.
+    ///
+    /// # Errors
+    /// Bad arguments; calls that don't match; a member that is gone or silent; a call from within a handler.
+    ///
+    /// # Safety
+    /// `input` and `output` are valid for what [`Call::needs`] says. They are the same for what is done in place.
+    pub unsafe fn call_raw(
+        &self,
+        call: &Call<'_>,
+        of: Type,
+        by: By<'_>,
+        input: *const u8,
+        output: *mut u8,
     ) -> Result<()> {
-        self.goes_on()?;
-        self.calls += 1;
-        let mut sent = HashMap::new();
-        let mut received = HashMap::new();
-        for step in steps {
-            match step {
-                Step::Send { to, blocks } => {
-                    let mut bytes = Vec::with_capacity((blocks.len() * block) * T::SIZE);
-                    data[blocks.start * block..blocks.end * block].iter().for_each(|v| v.put(&mut bytes));
-                    let number = count(&mut sent, *to);
-                    self.context.send(
-                        self.members[*to],
-                        self.handler,
-                        &header(self.calls, number),
-                        &bytes,
-                    )?;
-                }
-                Step::Receive { from, blocks } | Step::Combine { from, blocks } => {
-                    let number = count(&mut received, *from);
-                    let place = &mut data[blocks.start * block..blocks.end * block];
-                    let bytes = self.take(*from, number, place.len() * T::SIZE)?;
-                    let values = bytes.chunks_exact(T::SIZE).map(T::take);
-                    let combine = matches!(step, Step::Combine { .. });
-                    for (mine, theirs) in place.iter_mut().zip(values) {
-                        *mine = if combine { op(*mine, theirs) } else { theirs };
-                    }
-                }
-            }
+        self.context().may_block(call.name())?;
+        // SAFETY: functions are used until the operation has ended, which this call waits for; then they go.
+        let by: By<'static> = unsafe { std::mem::transmute(by) };
+        let (op, key) = self.prepare(call, of, by)?;
+        // SAFETY: the caller's promise; this call waits for the end.
+        unsafe {
+            self.begin(call, op, input, output);
+            let ended = self.0.engine.wait(self.context(), self.0.members, op);
+            self.give_back(op, key);
+            ended
         }
-        Ok(())
     }
 
-    /// Waits for a message of this call.
-    fn take(&self, from: usize, number: u32, expected: usize) -> Result<Vec<u8>> {
-        let from = self.members[from];
-        let key = (from, self.calls, number);
-        let mut found = None;
-        let mut beginnings = None;
-        let mut over = Ok(());
-        self.context.wait_until(|| {
-            let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
-            found = inbox.messages.remove(&key);
-            let told = inbox.over.is_some();
-            drop(inbox);
-            let now = Some(self.context.beginnings());
-            if found.is_none() && (told || std::mem::replace(&mut beginnings, now) != now) {
-                over = self.goes_on();
-            }
-            found.is_some() || over.is_err()
-        })?;
-        over?;
-        let bytes = found.unwrap_or_default();
-        if bytes.len() == expected {
-            Ok(bytes)
-        } else {
-            Err(CollectiveError::Mismatch { from, got: bytes.len(), expected })
-        }
+    fn call<T: Element>(&self, call: &Call<'_>, by: By<'_>, input: &[T], output: &mut [T]) -> Result<()> {
+        call.check_buffers(self.rank(), self.len(), T::TYPE.size(), input.len(), output.len())?;
+        // SAFETY: the buffers are borrowed for the call and long enough.
+        unsafe { self.call_raw(call, T::TYPE, by, input.as_ptr().cast(), output.as_mut_ptr().cast()) }
+    }
+
+    fn call_in_place<T: Element>(&self, call: &Call<'_>, by: By<'_>, data: &mut [T]) -> Result<()> {
+        call.check_buffers(self.rank(), self.len(), T::TYPE.size(), data.len(), data.len())?;
+        let data = data.as_mut_ptr().cast();
+        // SAFETY: as for `call`.
+        unsafe { self.call_raw(call, T::TYPE, by, data, data) }
     }
 }
 
-/// In place of a call's number: the team is over because of the task in place of the message's number.
-const OVER: u64 = u64::MAX;
+/// The operations, each of them collective: all members call.
+///
+/// Errors of all of them: lists, lengths or roots that can't be; calls that don't match; a member that is gone, silent, purged or was
+/// started anew; a call from within a handler.
+#[allow(clippy::missing_errors_doc, reason = "they are the same for all, and stand above")]
+impl Team {
+    /// Returns when all members have called.
+    #[doc(alias = "lapis_barrier")]
+    pub fn barrier(&self) -> Result<()> {
+        self.call::<u8>(&Call::Barrier, By::Nothing, &[], &mut [])
+    }
 
-fn count(counts: &mut HashMap<usize, u32>, who: usize) -> u32 {
-    let n = counts.entry(who).or_insert(0);
-    *n += 1;
-    *n
+    /// Gives everybody the root's data.
+    #[doc(alias = "lapis_bcast")]
+    pub fn broadcast<T: Element>(&self, data: &mut [T], root: usize) -> Result<()> {
+        let count = data.len();
+        self.call_in_place(&Call::Broadcast { root, count }, By::Nothing, data)
+    }
+
+    /// Gives the members at ranks `to` the root's data. All members call; nothing is sent to the others.
+    pub fn multicast<T: Element>(&self, data: &mut [T], root: usize, to: &Group) -> Result<()> {
+        let count = data.len();
+        self.call_in_place(&Call::Multicast { root, to, count }, By::Nothing, data)
+    }
+
+    /// Gives the root everybody's input, folded; the others' output may be empty.
+    #[doc(alias = "lapis_reduce")]
+    pub fn reduce<'f, T: Element>(
+        &self,
+        input: &[T],
+        output: &mut [T],
+        by: impl Into<Combine<'f, T>>,
+        root: usize,
+    ) -> Result<()> {
+        let count = input.len();
+        self.call(&Call::Reduce { root, count }, by.into().of_bytes(), input, output)
+    }
+
+    /// Replaces everybody's data by everybody's, folded.
+    #[doc(alias = "lapis_allreduce")]
+    pub fn all_reduce<'f, T: Element>(&self, data: &mut [T], by: impl Into<Combine<'f, T>>) -> Result<()> {
+        let count = data.len();
+        self.call_in_place(&Call::AllReduce { count }, by.into().of_bytes(), data)
+    }
+
+    /// The same, leaving the input as it is.
+    pub fn all_reduce_into<'f, T: Element>(
+        &self,
+        input: &[T],
+        output: &mut [T],
+        by: impl Into<Combine<'f, T>>,
+    ) -> Result<()> {
+        let count = input.len();
+        self.call(&Call::AllReduce { count }, by.into().of_bytes(), input, output)
+    }
+
+    /// Gives everybody its part of everybody's inputs, folded; `counts` by rank.
+    #[doc(alias = "lapis_reduce_scatter")]
+    pub fn reduce_scatter<'f, T: Element>(
+        &self,
+        input: &[T],
+        output: &mut [T],
+        counts: &[usize],
+        by: impl Into<Combine<'f, T>>,
+    ) -> Result<()> {
+        self.call(&Call::ReduceScatter { counts }, by.into().of_bytes(), input, output)
+    }
+
+    /// Gives the root everybody's input, by rank; the others' output may be empty.
+    #[doc(alias = "lapis_gather")]
+    pub fn gather<T: Element>(&self, input: &[T], output: &mut [T], root: usize) -> Result<()> {
+        let count = input.len();
+        self.call(&Call::Gather { root, count }, By::Nothing, input, output)
+    }
+
+    /// The same with inputs of any lengths, for which the root says where they go.
+    pub fn gather_v<T: Element>(
+        &self,
+        input: &[T],
+        output: &mut [T],
+        root: usize,
+        parts: Option<Parts<'_>>,
+    ) -> Result<()> {
+        let mine = input.len();
+        self.call(&Call::GatherV { root, mine, parts }, By::Nothing, input, output)
+    }
+
+    /// Gives everybody its part of the root's input; the others' input may be empty.
+    #[doc(alias = "lapis_scatter")]
+    pub fn scatter<T: Element>(&self, input: &[T], output: &mut [T], root: usize) -> Result<()> {
+        let count = output.len();
+        self.call(&Call::Scatter { root, count }, By::Nothing, input, output)
+    }
+
+    /// The same with parts of any lengths, for which the root says where they are.
+    pub fn scatter_v<T: Element>(
+        &self,
+        input: &[T],
+        output: &mut [T],
+        root: usize,
+        parts: Option<Parts<'_>>,
+    ) -> Result<()> {
+        let mine = output.len();
+        self.call(&Call::ScatterV { root, mine, parts }, By::Nothing, input, output)
+    }
+
+    /// Gives everybody everybody's input, by rank.
+    #[doc(alias = "lapis_allgather")]
+    pub fn all_gather<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
+        let count = input.len();
+        self.call(&Call::AllGather { count }, By::Nothing, input, output)
+    }
+
+    /// The same with inputs of any lengths.
+    pub fn all_gather_v<T: Element>(&self, input: &[T], output: &mut [T], parts: Parts<'_>) -> Result<()> {
+        self.call(&Call::AllGatherV { parts }, By::Nothing, input, output)
+    }
+
+    /// Gives everybody what everybody has for it: `count` elements for each.
+    #[doc(alias = "lapis_alltoall")]
+    pub fn all_to_all<T: Element>(&self, input: &[T], output: &mut [T], count: usize) -> Result<()> {
+        self.call(&Call::AllToAll { count }, By::Nothing, input, output)
+    }
+
+    /// The same with parts of any lengths.
+    pub fn all_to_all_v<T: Element>(
+        &self,
+        input: &[T],
+        give: Parts<'_>,
+        output: &mut [T],
+        get: Parts<'_>,
+    ) -> Result<()> {
+        self.call(&Call::AllToAllV { give, get }, By::Nothing, input, output)
+    }
+
+    /// Replaces everybody's data by that of the members up to it, folded in order.
+    #[doc(alias = "lapis_scan")]
+    pub fn scan<'f, T: Element>(&self, data: &mut [T], by: impl Into<Combine<'f, T>>) -> Result<()> {
+        let count = data.len();
+        self.call_in_place(&Call::Scan { count }, by.into().of_bytes(), data)
+    }
+
+    /// Replaces everybody's data by that of the members before it, folded in order; rank 0's stays.
+    #[doc(alias = "lapis_exscan")]
+    pub fn exscan<'f, T: Element>(&self, data: &mut [T], by: impl Into<Combine<'f, T>>) -> Result<()> {
+        let count = data.len();
+        self.call_in_place(&Call::ExScan { count }, by.into().of_bytes(), data)
+    }
+
+    /// Exchanges along edges: parts of the input go, parts of the output come.
+    pub fn neighbours<T: Element>(
+        &self,
+        input: &[T],
+        to: &[crate::schedule::exchange::Edge],
+        output: &mut [T],
+        from: &[crate::schedule::exchange::Edge],
+    ) -> Result<()> {
+        self.call(&Call::Neighbours { from, to }, By::Nothing, input, output)
+    }
 }
 
-fn header(call: u64, number: u32) -> [u8; 12] {
-    let mut out = [0; 12];
-    out[..8].copy_from_slice(&call.to_le_bytes());
-    out[8..].copy_from_slice(&number.to_le_bytes());
-    out
+impl std::fmt::Debug for Team {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Team")
+            .field("rank", &self.rank())
+            .field("members", &self.len())
+            .finish_non_exhaustive()
+    }
 }
 
-fn key_of(user_header: &[u8], source: u32) -> (u32, u64, u32) {
-    let byte = |i: usize| user_header.get(i).copied().unwrap_or(0);
-    let call = u64::from_le_bytes(std::array::from_fn(byte));
-    let number = u32::from_le_bytes(std::array::from_fn(|i| byte(8 + i)));
-    (source, call, number)
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let _held = Held::new(&self.context);
+        // SAFETY: the lock is held; operations under way keep the team.
+        unsafe { self.engine.forget(self.members) };
+    }
 }

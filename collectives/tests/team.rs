@@ -1,115 +1,274 @@
-//! Teams of several tasks, each a thread of this process with a context of its own, over shared memory.
+//! Teams: who is in them, calls that don't match, and forms of calling.
 
-use lapis_collectives::{CollectiveError, Team, max, sum};
-use lapis_core::bootstrap::{self, Address, Environment, Listener, Options, Server, ServerConfig};
-use lapis_core::{Context, HandlerId};
-use std::sync::mpsc;
-use std::time::Duration;
+mod support;
 
-const TEAM: HandlerId = HandlerId(9);
+use lapis_collectives::{Call, CollectiveError, Combine, Group, GroupError, Operator, Team};
+use lapis_core::{Context, Counter};
+use std::ptr::NonNull;
+use support::{SHM, UDP, job};
 
-/// Runs `body` in a job of so many tasks; fails if it does not end.
-fn job(tasks: u32, body: impl Fn(&Context) + Clone + Send + 'static) {
-    let secret = bootstrap::random_secret().unwrap();
-    let name = format!("unix:@lapis-team-{}-{:02x?}", std::process::id(), &secret[..4]);
-    let address: Address = name.replace([' ', '[', ']', ','], "").parse().unwrap();
-    let listener = Listener::bind(&address).unwrap();
-    let server = Server::start(listener, ServerConfig::new(tasks, secret), |_| {}).unwrap();
-    let hex: String = secret.iter().map(|b| format!("{b:02x}")).collect();
-    let (tell, told) = mpsc::channel();
-    for task in 0..tasks {
-        let (at, id) = (server.address().to_string(), format!("team-{}", std::process::id()));
-        let environment = Environment::of([
-            ("LAPIS_KVS", at.as_str()),
-            ("LAPIS_JOB_ID", id.as_str()),
-            ("LAPIS_JOB_SECRET", hex.as_str()),
-            ("LAPIS_TASK", task.to_string().as_str()),
-            ("LAPIS_TASKS", tasks.to_string().as_str()),
-        ]);
-        let (tell, body) = (tell.clone(), body.clone());
-        std::thread::spawn(move || {
-            let job = bootstrap::detect_in(&environment, &Options::default()).unwrap();
-            let context = Context::builder()
-                .environment(lapis_core::config::Environment::from_pairs([("LAPI_USE_SHM", "only")]))
-                .bootstrap(job)
-                .transport(lapis_loopback::table())
-                .transport(lapis_shm::table())
-                .interrupts(false)
-                .init()
-                .unwrap();
-            body(&context);
-            context.gfence().unwrap();
-            context.terminate().unwrap();
-            tell.send(task).unwrap();
-        });
-    }
-    drop(tell);
-    let mut ended = Vec::new();
-    for _ in 0..tasks {
-        match told.recv_timeout(Duration::from_secs(120)) {
-            Ok(task) => ended.push(task),
-            Err(e) => panic!("of {tasks} tasks only {ended:?} ended: {e}"),
-        }
-    }
-}
-
-#[test]
-fn collectives_give_everybody_the_same_right_answer() {
-    for tasks in [1, 2, 3, 5] {
-        job(tasks, move |context| {
-            let mut team = Team::of_all(context, TEAM).unwrap();
-            let me = u64::from(context.task());
-            let n = u64::from(tasks);
-            for round in 0..20u64 {
-                let mut data = [me + round, me * me];
-                team.all_reduce(&mut data, sum).unwrap();
-                assert_eq!(data, [n * (n - 1) / 2 + n * round, (0..n).map(|m| m * m).sum()]);
-                let mut largest = [me as f64];
-                team.all_reduce(&mut largest, max).unwrap();
-                assert_eq!(largest, [(n - 1) as f64]);
-                let root = (round % n) as usize;
-                let mut word = [if team.rank() == root { round + 7 } else { 0 }];
-                team.broadcast(&mut word, root).unwrap();
-                assert_eq!(word, [round + 7]);
-                let all = team.all_gather(&[me, round]).unwrap();
-                assert_eq!(all, (0..n).flat_map(|m| [m, round]).collect::<Vec<_>>());
-                team.barrier().unwrap();
-            }
-        });
-    }
-}
-
-#[test]
-fn large_data_travels_whole() {
-    job(3, |context| {
-        let mut team = Team::of_all(context, TEAM).unwrap();
-        let mut data: Vec<u32> = (0..300_000).map(|i| i * (context.task() + 1)).collect();
-        team.all_reduce(&mut data, |a, b| a.wrapping_add(b)).unwrap();
-        assert!(data.iter().zip(0..).all(|(v, i): (&u32, u32)| *v == i.wrapping_mul(6)));
-    });
+fn sum_of_ranks(team: &Team) -> u64 {
+    let mut sum = [team.rank() as u64];
+    team.all_reduce(&mut sum, Operator::Sum).unwrap();
+    sum[0]
 }
 
 #[test]
 fn a_team_of_some_tasks_leaves_the_others_alone() {
-    job(4, |context| {
-        let team = Team::new(context, TEAM, vec![3, 1]).unwrap();
-        assert_eq!(team.is_some(), context.task() % 2 == 1);
-        if let Some(mut team) = team {
+    job(4, SHM, |context| {
+        let group = Group::from_list(&[3, 1]).unwrap();
+        if context.task() % 2 == 1 {
+            let team = Team::of(context, group).unwrap();
+            assert_eq!(team.group().task(0), Some(3));
             let mut value = [context.task()];
             team.broadcast(&mut value, 0).unwrap();
             assert_eq!(value, [3]);
+        } else {
+            let refused = Team::of(context, group).map(|_| ());
+            assert!(
+                matches!(refused, Err(CollectiveError::Group(GroupError::NotMember { members: 2, .. }))),
+                "{refused:?}"
+            );
         }
     });
 }
 
 #[test]
-fn unequal_lengths_are_told_with_the_numbers() {
-    job(2, |context| {
-        let mut team = Team::of_all(context, TEAM).unwrap();
-        let mut data = vec![0u8; 4 + context.task() as usize];
-        match team.all_reduce(&mut data, sum) {
-            Err(CollectiveError::Mismatch { got, expected, .. }) => assert_eq!(got + expected, 9),
-            other => panic!("{other:?}"),
+fn hundreds_of_overlapping_teams_live_at_once() {
+    job(4, SHM, |context| {
+        let mut teams = Vec::new();
+        for round in 0..100u32 {
+            let first = round % 4;
+            let group = Group::from_list(&[first, (first + 1) % 4, (first + 2) % 4]).unwrap();
+            if group.rank(context.task()).is_some() {
+                teams.push(Team::of(context, group).unwrap());
+            }
+            teams.push(Team::world(context).unwrap());
         }
+        for team in teams.iter().chain(teams.iter().rev()) {
+            let n = team.len() as u64;
+            assert_eq!(sum_of_ranks(team), n * (n - 1) / 2);
+        }
+        // Those of all go; the rest and a new one work.
+        teams.retain(|team| team.len() == 3);
+        teams.push(Team::world(context).unwrap());
+        for team in &teams {
+            team.barrier().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_split_is_nested_and_ordered_by_keys() {
+    job(6, SHM, |context| {
+        let world = Team::world(context).unwrap();
+        let me = context.task();
+        let half = world.split(Some(me % 2), -i64::from(me)).unwrap().unwrap();
+        assert_eq!(half.len(), 3);
+        assert_eq!(half.group().task(0), Some(4 + me % 2));
+        assert_eq!(sum_of_ranks(&half), 3);
+        let none = half.split((me < 4).then_some(7), 0).unwrap();
+        assert_eq!(none.is_some(), me < 4);
+        if let Some(pair) = none {
+            assert_eq!((pair.len(), sum_of_ranks(&pair)), (2, 1));
+        }
+        assert_eq!(sum_of_ranks(&world), 15);
+    });
+}
+
+#[test]
+fn a_task_may_make_its_team_long_after_the_others_have_called() {
+    job(3, SHM, |context| {
+        if context.task() == 2 {
+            std::thread::sleep(std::time::Duration::from_millis(150));
+        }
+        let team = Team::world(context).unwrap();
+        let request = team.start_barrier().unwrap();
+        context.gfence().unwrap();
+        request.wait().unwrap();
+        let again = Team::world(context).unwrap();
+        assert_eq!(sum_of_ranks(&again), 3);
+    });
+}
+
+#[test]
+fn calls_that_differ_are_told_by_name_in_all_members() {
+    type Act = fn(&Team, bool) -> Result<(), CollectiveError>;
+    let acts: [Act; 5] = [
+        |team, odd| if odd { team.barrier() } else { team.all_reduce(&mut [1u8], Operator::Sum) },
+        |team, odd| team.all_reduce(&mut vec![0u8; 4 + usize::from(odd)], Operator::Sum),
+        |team, odd| team.all_reduce(&mut [1u32], if odd { Operator::Sum } else { Operator::Max }),
+        |team, odd| {
+            if odd {
+                team.all_reduce(&mut [1f32], Operator::Sum)
+            } else {
+                team.all_reduce(&mut [1u32], Operator::Sum)
+            }
+        },
+        |team, odd| team.all_reduce(&mut vec![0u64; if odd { 4 } else { 40_000 }], Operator::Sum),
+    ];
+    for act in acts {
+        job(3, SHM, move |context| {
+            let team = Team::world(context).unwrap();
+            let other = Team::world(context).unwrap();
+            let failed = act(&team, context.task() == 1);
+            assert!(
+                matches!(
+                    failed,
+                    Err(CollectiveError::Mismatch { .. }
+                        | CollectiveError::Broken { .. }
+                        | CollectiveError::Length { .. })
+                ),
+                "{failed:?}"
+            );
+            // The team stays over, another one goes on.
+            assert!(team.barrier().is_err());
+            assert_eq!(sum_of_ranks(&other), 3);
+        });
+    }
+}
+
+#[test]
+fn bad_arguments_are_refused_with_the_numbers() {
+    job(2, SHM, |context| {
+        let team = Team::world(context).unwrap();
+        let root = team.broadcast(&mut [0u8], 2);
+        assert!(matches!(root, Err(CollectiveError::Root { root: 2, members: 2 })), "{root:?}");
+        let short = team.all_gather(&[1u32, 2], &mut [0; 3]);
+        assert!(matches!(short, Err(CollectiveError::Buffer { needed: 4, given: 3, .. })), "{short:?}");
+        let sum = team.all_reduce(&mut [1f32], Operator::BitXor);
+        assert!(matches!(sum, Err(CollectiveError::Operator { .. })), "{sum:?}");
+        let parts = team.reduce_scatter(&[1u8], &mut [0u8], &[1], Operator::Sum);
+        assert!(matches!(parts, Err(CollectiveError::Parts { given: 1, members: 2 })), "{parts:?}");
+        let huge = team.start::<u64>(
+            &Call::AllGather { count: usize::MAX / 8 },
+            None::<Combine<'static, u64>>,
+            vec![],
+            vec![],
+        );
+        assert!(matches!(huge, Err(CollectiveError::Overflow { .. })), "{huge:?}");
+        let foreign = Team::of(context, Group::all(3)).map(|_| ());
+        assert!(
+            matches!(foreign, Err(CollectiveError::Group(GroupError::Foreign { task: 2, .. }))),
+            "{foreign:?}"
+        );
+        // Nothing of that has disturbed anybody.
+        assert_eq!(sum_of_ranks(&team), 1);
+    });
+}
+
+#[test]
+fn requests_end_in_any_order_and_by_any_means() {
+    job(3, SHM, |context| {
+        let team = Team::world(context).unwrap();
+        let none = || None::<Combine<'static, u64>>;
+        let me = team.rank() as u64;
+        for round in 0..20u64 {
+            let long = 30_000;
+            let sum = Combine::from(Operator::Sum);
+            let first =
+                team.start(&Call::AllReduce { count: long }, sum, vec![], vec![me + round; long]).unwrap();
+            let second = team.start(&Call::AllGather { count: 1 }, none(), vec![me], vec![0; 3]).unwrap();
+            let mut third = team.start_barrier().unwrap();
+            let fourth =
+                team.start(&Call::Broadcast { root: 1, count: 2 }, none(), vec![], vec![me; 2]).unwrap();
+            assert_eq!(fourth.wait().unwrap().1, [1, 1]);
+            while !third.test().unwrap() {}
+            assert_eq!(block_on(second).unwrap().1, [0, 1, 2]);
+            assert!(first.wait().unwrap().1.iter().all(|v| *v == 3 + 3 * round));
+        }
+    });
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    loop {
+        let mut polled = std::task::Context::from_waker(std::task::Waker::noop());
+        if let std::task::Poll::Ready(value) = future.as_mut().poll(&mut polled) {
+            return value;
+        }
+    }
+}
+
+#[test]
+fn counters_and_functions_are_told_without_a_call() {
+    job(3, SHM, |context| {
+        let team = Team::world(context).unwrap();
+        for count in [1, 40_000] {
+            let counter = Counter::default();
+            let sum = Combine::from(Operator::Sum);
+            let request = team.start(&Call::AllReduce { count }, sum, vec![], vec![1u32; count]).unwrap();
+            // SAFETY: the counter is waited for.
+            unsafe { request.count_in(NonNull::from(&counter)) };
+            let (tell, told) = std::sync::mpsc::channel();
+            let sum = Combine::from(Operator::Sum);
+            let request = team.start(&Call::Scan { count }, sum, vec![], vec![1u64; count]).unwrap();
+            request.then(move |_, ended| tell.send(ended.unwrap().1).unwrap());
+            assert_eq!(context.wait_counter(&counter, 1).unwrap(), 0);
+            let mut got = None;
+            context
+                .wait_until(|| {
+                    got = got.take().or_else(|| told.try_recv().ok());
+                    got.is_some()
+                })
+                .unwrap();
+            let ranks = context.task() as u64 + 1;
+            assert_eq!(got.unwrap(), vec![ranks; count]);
+        }
+        team.barrier().unwrap();
+    });
+}
+
+#[test]
+fn persistent_operations_run_again_and_again() {
+    job(4, SHM, |context| {
+        let team = Team::world(context).unwrap();
+        let sum = Combine::from(Operator::Sum);
+        let mut sum = team.persistent(&Call::AllReduce { count: 3 }, sum, vec![0u64; 3], vec![0; 3]).unwrap();
+        for round in 0..500u64 {
+            sum.input().unwrap().fill(round + u64::from(context.task()));
+            sum.start().unwrap();
+            assert!(matches!(sum.start(), Err(CollectiveError::Busy)));
+            assert!(sum.input().is_none() && sum.output().is_none());
+            if round % 3 == 0 {
+                while !sum.test().unwrap() {}
+            }
+            sum.wait().unwrap();
+            assert_eq!(sum.output().unwrap(), [6 + 4 * round; 3]);
+        }
+    });
+}
+
+#[test]
+fn results_can_be_made_independent_of_the_way() {
+    job(5, SHM, |context| {
+        let team = Team::world(context).unwrap();
+        team.set_reproducible(true);
+        let value = |i: usize| 1.0 / (1.0 + (context.task() as f64) * 0.37 + i as f64);
+        let mut long: Vec<f64> = (0..50_000).map(value).collect();
+        let mut one = [value(0)];
+        team.all_reduce(&mut long, Operator::Sum).unwrap();
+        team.all_reduce(&mut one, Operator::Sum).unwrap();
+        assert_eq!(long[0].to_bits(), one[0].to_bits());
+    });
+}
+
+#[test]
+fn a_purged_member_ends_its_teams_and_no_others() {
+    job(4, UDP, |context: &Context| {
+        let all = Team::world(context).unwrap();
+        let some = (context.task() < 3).then(|| Team::of(context, Group::all(3)).unwrap());
+        all.barrier().unwrap();
+        if context.task() == 0 {
+            context.purge(3).unwrap();
+            context.resume(3).unwrap();
+        }
+        let over = all.barrier();
+        assert!(matches!(over, Err(CollectiveError::Over { task: 0 | 3 })), "{over:?}");
+        if let Some(some) = some {
+            assert_eq!(sum_of_ranks(&some), 3);
+        }
+        context.acknowledge_failure(0);
+        context.acknowledge_failure(3);
     });
 }

@@ -16,6 +16,12 @@ use std::time::{Duration, Instant};
 #[doc(alias = "LOC_ADDRTBL_SZ")]
 pub const HANDLER_TABLE_SIZE: usize = 256;
 
+/// Entries behind the program's: for what stands between core and the program.
+const SERVICES: usize = 1;
+
+/// Indices below this one are entries of the table; others are addresses of the interface above.
+pub(crate) const TABLE_END: u64 = (HANDLER_TABLE_SIZE + SERVICES) as u64;
+
 /// An active message whose first packet has arrived, as its header handler sees it.
 #[doc(alias = "lapi_return_info_t")]
 #[derive(Debug)]
@@ -127,7 +133,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Header handlers by index. *LAPI Guide, LAPI_Addr_set.*
 pub(crate) struct HandlerTable {
-    slots: Box<[AtomicPtr<Handler>; HANDLER_TABLE_SIZE]>,
+    slots: Box<[AtomicPtr<Handler>; HANDLER_TABLE_SIZE + SERVICES]>,
     /// Replaced entries: a dispatcher may be inside one, so they live until the table goes.
     retired: Mutex<Vec<*mut Handler>>,
     /// Since when messages wait for a handler to be registered.
@@ -152,6 +158,16 @@ impl HandlerTable {
         if index == 0 || index >= HANDLER_TABLE_SIZE {
             return Err(Error::AddressIndex { index: index as i64, max: HANDLER_TABLE_SIZE - 1 });
         }
+        self.publish(index, handler);
+        Ok(())
+    }
+
+    /// Sets the entry of the layer that makes collectives.
+    pub(crate) fn set_service(&self, handler: Handler) {
+        self.publish(HANDLER_TABLE_SIZE, Some(handler));
+    }
+
+    fn publish(&self, index: usize, handler: Option<Handler>) {
         let new = handler.map_or(null_mut(), |h| Box::into_raw(Box::new(h)));
         // SYNC: Release publishes the entry to `get`'s Acquire.
         let old = self.slots[index].swap(new, Ordering::AcqRel);
@@ -159,12 +175,15 @@ impl HandlerTable {
             self.retired.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(old);
         }
         *self.awaited.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
-        Ok(())
     }
 
     /// Whether something may still be registered at an index.
     #[cold]
     pub(crate) fn may_come(&self, index: u64) -> bool {
+        if index == HANDLER_TABLE_SIZE as u64 {
+            // A task may make its first team as late as it likes.
+            return true;
+        }
         let mut awaited = self.awaited.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         (1..HANDLER_TABLE_SIZE as u64).contains(&index)
             && awaited.get_or_insert_with(Instant::now).elapsed() < PATIENCE

@@ -144,8 +144,7 @@ impl Group {
     /// Distinct tasks, in runs.
     fn gather(tasks: impl Iterator<Item = u32>) -> Self {
         let mut runs: Vec<Run> = Vec::new();
-        let mut rank = 0;
-        for task in tasks {
+        for (rank, task) in (0..).zip(tasks) {
             match runs.last_mut() {
                 Some(run) if run.len == 1 && task != run.first => {
                     run.stride = i64::from(task) - i64::from(run.first);
@@ -159,7 +158,6 @@ impl Group {
                 }
                 _ => runs.push(Run { first: task, stride: 1, len: 1, rank }),
             }
-            rank += 1;
         }
         Self::of_runs(runs)
     }

@@ -19,7 +19,7 @@ fn node(v: usize, n: usize) -> Node {
     let parent_of = |v: usize| {
         let unit = v & v.wrapping_neg();
         let above = (v ^ unit) | (unit << 1);
-        (v != 0).then(|| if above < n { above } else { v ^ unit })
+        (v != 0).then_some(if above < n { above } else { v ^ unit })
     };
     let below = if v == 0 || unit == 1 { None } else { Some(v - unit / 2) };
     // The part behind it may be too short for a child half a unit away: then a nearer one heads it.

@@ -177,6 +177,13 @@ variables! {
         more: "",
         source: "Lapis",
     }
+    collectives: Option<String> = "LAPIS_COLLECTIVES", unset {
+        group: Diagnostics,
+        kind: Kind::Text,
+        help: "Algorithms of collectives instead of those of the table, as in allreduce=ring,barrier=dissemination",
+        more: "lapis-info --collectives shows the table and the names. The same for all tasks. What does not suit a call is not taken.",
+        source: "Lapis",
+    }
     chaos: Option<String> = "LAPIS_CHAOS", unset {
         group: Diagnostics,
         kind: Kind::Text,

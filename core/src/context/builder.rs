@@ -164,7 +164,7 @@ impl ContextBuilder {
         for table in &self.linked {
             registry.register(table);
         }
-        let Connected { links, datagrams, peers, windows, tallies, crowded } = connect(
+        let Connected { links, datagrams, peers, windows, tallies, crowded, hosts } = connect(
             &mut registry,
             &config,
             &environment,
@@ -182,6 +182,7 @@ impl ContextBuilder {
             alive: ForkGuard::new()?,
             terminated: AtomicBool::new(false),
             crowding: Crowding::new(crowded),
+            hosts,
             lock: ContextLock::new(),
             link_sleepers: links
                 .iter()
@@ -193,6 +194,7 @@ impl ContextBuilder {
             windows: windows.iter().map(PeerWindow::new).collect(),
             listed: Mutex::new(self.addresses),
             handlers: HandlerTable::new(),
+            extensions: super::service::Extensions::default(),
             completions: CompletionQueue::new(*config.handler_threads.get()),
             sleepers: Sleepers::new(),
             attributes: Attributes {

@@ -24,6 +24,8 @@ pub(super) struct Connected {
     pub(super) tallies: Tallies,
     /// More tasks on this machine than cores for them.
     pub(super) crowded: bool,
+    /// By task: the first task of the same machine.
+    pub(super) hosts: Box<[u32]>,
 }
 
 /// Opens what is to be opened and connects to everybody.
@@ -112,6 +114,7 @@ pub(super) fn connect(
         windows,
         tallies,
         crowded: crowded(&cards, addresses, job.task()),
+        hosts: hosts(&cards),
     })
 }
 
@@ -428,6 +431,16 @@ fn crowded(cards: &[Vec<u8>], addresses: &[Vec<SocketAddr>], me: PeerId) -> bool
     local.len() > union.iter().map(|byte| byte.count_ones() as usize).sum()
 }
 
+/// For each task the first one of the same machine; itself if it does not say where it runs.
+fn hosts(cards: &[Vec<u8>]) -> Box<[u32]> {
+    let mut first = std::collections::HashMap::new();
+    let host = |(task, card)| match address_in(card, "host") {
+        Some(machine) => *first.entry(machine).or_insert(task),
+        None => task,
+    };
+    (0..).zip(cards.iter().map(Vec::as_slice)).map(host).collect()
+}
+
 fn put_field(card: &mut Vec<u8>, field: &[u8]) {
     card.extend_from_slice(&(field.len() as u16).to_le_bytes());
     card.extend_from_slice(field);
@@ -453,6 +466,18 @@ pub(super) fn address_in<'a>(mut card: &'a [u8], name: &str) -> Option<&'a [u8]>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tasks_of_one_machine_have_one_host() {
+        let card = |machine: &[u8]| {
+            let mut card = Vec::new();
+            put_field(&mut card, b"host");
+            put_field(&mut card, machine);
+            card
+        };
+        let cards = [card(b"a"), card(b"b"), card(b"a"), Vec::new(), card(b"b"), Vec::new()];
+        assert_eq!(*hosts(&cards), [0, 1, 0, 3, 1, 5]);
+    }
 
     #[test]
     fn cards_give_back_each_transports_address_and_nothing_from_a_torn_one() {

@@ -18,6 +18,7 @@ mod poll;
 mod progress;
 mod region;
 mod restart;
+mod service;
 mod silence;
 mod tally;
 mod terminate;
@@ -32,6 +33,7 @@ pub(crate) use peers::{Peer, PeerState, Route};
 pub use progress::Polled;
 pub(crate) use progress::Sleepers;
 pub use region::{Attached, MemoryRegion};
+pub use service::SERVICE;
 pub(crate) use silence::Vigil;
 pub(crate) use wait::Checked;
 
@@ -68,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) alive: fork_guard::ForkGuard,
     pub(crate) terminated: AtomicBool,
     pub(crate) crowding: adaptive_wait::Crowding,
+    /// By task: the first task of the same machine.
+    hosts: Box<[u32]>,
     pub(crate) lock: ContextLock,
     state: UnsafeCell<State>,
     references: one_reference::Ledger,
@@ -78,6 +82,8 @@ pub(crate) struct Shared {
     /// Where tasks receive datagrams, by task and path, if the program told.
     listed: std::sync::Mutex<Vec<Vec<std::net::SocketAddr>>>,
     pub(crate) handlers: HandlerTable,
+    /// What layers between core and the program keep.
+    extensions: service::Extensions,
     pub(crate) completions: CompletionQueue,
     pub(crate) sleepers: Sleepers,
     pub(crate) attributes: Attributes,

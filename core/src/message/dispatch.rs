@@ -7,7 +7,7 @@ use crate::Context;
 use crate::completion::Notify;
 use crate::counter::Counter;
 use crate::error::Error;
-use crate::handlers::{Delivery, HANDLER_TABLE_SIZE, Handler, Incoming, Job, Run};
+use crate::handlers::{Delivery, Handler, Incoming, Job, Run, TABLE_END};
 use crate::stats::Path;
 use crate::transport::copy::copy_watched;
 use crate::transport::{Event, EventKind, PeerId, Status};
@@ -171,7 +171,7 @@ impl Context {
 
     #[inline(always)]
     fn call_header_handler(&self, handler: u64, incoming: &Incoming<'_>) -> Delivery {
-        if handler < HANDLER_TABLE_SIZE as u64 {
+        if handler < TABLE_END {
             match self.shared.handlers.get(handler) {
                 Some(Handler::Closure(f)) => return f(self, incoming),
                 Some(Handler::Address(address)) => return self.call_raw_handler(*address, incoming),

@@ -1,8 +1,8 @@
 //! A task dies in the midst of traffic and is started anew; the others go on with it.
 
 use super::{DATA, interrupts, pattern};
-use lapis::{Context, Delivery, Destination, Error, HandlerId, Result};
-use lapis_collectives::{CollectiveError, Team};
+use lapis::{Context, Delivery, Destination, Error, Result};
+use lapis_collectives::{CollectiveError, Group, Operator, Team};
 use std::collections::HashSet;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,10 +11,6 @@ use std::time::{Duration, Instant};
 
 /// Messages that each side sends the other after the restart.
 const AFTER: u32 = 200;
-
-/// Handlers of teams.
-const ALL: HandlerId = HandlerId(11);
-const SOME: HandlerId = HandlerId(12);
 
 /// Longer than anybody may need.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -119,7 +115,7 @@ pub(crate) fn run(aware: bool) -> Result<()> {
         })
         .init()?;
     let heard = Heard::listen(&context)?;
-    let mut teams = (life == 0).then(|| Teams::make(&context)).transpose()?;
+    let teams = (life == 0).then(|| Teams::make(&context)).transpose()?;
     let (me, victim) = (context.task(), context.tasks() - 1);
     let others: Vec<u32> = (0..context.tasks()).filter(|t| *t != me).collect();
     if life == 0 {
@@ -132,7 +128,7 @@ pub(crate) fn run(aware: bool) -> Result<()> {
     }
     assert_eq!(heard.faults.load(Ordering::Relaxed), 0, "messages came twice or spoilt");
     collectives_are_over(&context, victim);
-    if let Some(teams) = &mut teams {
+    if let Some(teams) = &teams {
         teams.only_that_of_all_is_over(victim, false);
     }
     for to in &others {
@@ -150,7 +146,7 @@ fn collectives_are_over(context: &Context, victim: u32) {
     for outcome in outcomes {
         assert!(matches!(outcome, Err(Error::CollectivesOver { task }) if task == victim), "{outcome:?}");
     }
-    let team = Team::of_all(context, ALL).map(|team| team.len());
+    let team = Team::world(context).map(|team| team.len());
     assert!(matches!(team, Err(CollectiveError::Lapis(Error::CollectivesOver { .. }))), "{team:?}");
 }
 
@@ -166,11 +162,14 @@ impl Teams {
             CollectiveError::Lapis(e) => e,
             other => panic!("{other}"),
         };
-        let all = Team::of_all(context, ALL).map_err(whole)?;
-        let some = Team::new(context, SOME, (0..context.tasks() - 1).collect()).map_err(whole)?;
-        let mut teams = Self { all, some };
-        assert_eq!(teams.all.all_gather(&[7u32]).map_err(whole)?.len(), context.tasks() as usize);
-        if let Some(some) = &mut teams.some {
+        let all = Team::world(context).map_err(whole)?;
+        let group = Group::all(context.tasks() - 1);
+        let some = group.rank(context.task()).map(|_| Team::of(context, group));
+        let teams = Self { all, some: some.transpose().map_err(whole)? };
+        let mut told = vec![0; teams.all.len()];
+        teams.all.all_gather(&[7u32], &mut told).map_err(whole)?;
+        assert!(told.iter().all(|word| *word == 7));
+        if let Some(some) = &teams.some {
             some.barrier().map_err(whole)?;
         }
         context.gfence()?;
@@ -178,16 +177,18 @@ impl Teams {
     }
 
     /// `any`: whichever task.
-    fn only_that_of_all_is_over(&mut self, victim: u32, any: bool) {
-        for over in [self.all.barrier(), self.all.all_gather(&[7u32]).map(|_| ())] {
+    fn only_that_of_all_is_over(&self, victim: u32, any: bool) {
+        let mut all = vec![0; self.all.len()];
+        for over in [self.all.barrier(), self.all.all_gather(&[7u32], &mut all)] {
             assert!(matches!(over, Err(CollectiveError::Over { task }) if any || task == victim), "{over:?}");
         }
-        if let Some(some) = &mut self.some {
+        if let Some(some) = &self.some {
             let n = some.len() as u32;
             let mut sum = [1u32];
-            some.all_reduce(&mut sum, |a, b| a + b).expect("the victim is no member");
+            some.all_reduce(&mut sum, Operator::Sum).expect("the victim is no member");
             assert_eq!(sum, [n]);
-            let all = some.all_gather(&[some.rank() as u32]).expect("the victim is no member");
+            let mut all = vec![0; some.len()];
+            some.all_gather(&[some.rank() as u32], &mut all).expect("the victim is no member");
             assert!(all.into_iter().eq(0..n));
         }
     }
@@ -225,7 +226,7 @@ pub(crate) fn fenced() -> Result<()> {
 pub(crate) fn teams() -> Result<()> {
     let context = super::join()?;
     let (me, victim) = (context.task(), context.tasks() - 1);
-    let mut teams = Teams::make(&context)?;
+    let teams = Teams::make(&context)?;
     let disturb = || {
         if me == 0 {
             std::thread::sleep(Duration::from_millis(100));
@@ -238,7 +239,7 @@ pub(crate) fn teams() -> Result<()> {
     context.gfence()?;
     teams.only_that_of_all_is_over(victim, true);
     context.gfence()?;
-    let mut teams = Teams::make(&context)?;
+    let teams = Teams::make(&context)?;
     disturb()?;
     // Others than these two can't see the purge: they are told.
     teams.only_that_of_all_is_over(victim, true);

@@ -1,0 +1,370 @@
+//! What is to be done, as a value: one description for blocking, nonblocking and persistent forms, from Rust and from C.
+
+use crate::element::{Operator, Type};
+use crate::error::{CollectiveError, Result};
+use crate::group::Group;
+use crate::schedule::exchange::Edge;
+use crate::schedule::tree::Parts;
+
+/// A collective operation. Counts are elements.
+#[derive(Clone, Copy, Debug)]
+pub enum Call<'a> {
+    /// Nobody goes on before everybody has called.
+    Barrier,
+    /// Everybody's output becomes the root's.
+    Broadcast {
+        /// Whose.
+        root: usize,
+        /// Elements.
+        count: usize,
+    },
+    /// The outputs of these ranks become the root's, which is one of them or not. All members call; the others
+    /// do nothing.
+    Multicast {
+        /// Whose.
+        root: usize,
+        /// To whom: ranks of the team.
+        to: &'a Group,
+        /// Elements.
+        count: usize,
+    },
+    /// The root's output becomes everybody's inputs, folded.
+    Reduce {
+        /// Who gets it.
+        root: usize,
+        /// Elements.
+        count: usize,
+    },
+    /// Everybody's output becomes everybody's inputs, folded.
+    AllReduce {
+        /// Elements.
+        count: usize,
+    },
+    /// Everybody's output becomes its part of everybody's inputs, folded.
+    ReduceScatter {
+        /// Elements of each part, by rank.
+        counts: &'a [usize],
+    },
+    /// The root's output becomes everybody's inputs, by rank.
+    Gather {
+        /// Who gets them.
+        root: usize,
+        /// Elements of each input.
+        count: usize,
+    },
+    /// The same with inputs of any lengths.
+    GatherV {
+        /// Who gets them.
+        root: usize,
+        /// Elements of the caller's input.
+        mine: usize,
+        /// At the root: where each goes.
+        parts: Option<Parts<'a>>,
+    },
+    /// Everybody's output becomes its part of the root's input.
+    Scatter {
+        /// Who gives.
+        root: usize,
+        /// Elements of each part.
+        count: usize,
+    },
+    /// The same with parts of any lengths.
+    ScatterV {
+        /// Who gives.
+        root: usize,
+        /// Elements of the caller's output.
+        mine: usize,
+        /// At the root: where each part is.
+        parts: Option<Parts<'a>>,
+    },
+    /// Everybody's output becomes everybody's inputs, by rank.
+    AllGather {
+        /// Elements of each input.
+        count: usize,
+    },
+    /// The same with inputs of any lengths.
+    AllGatherV {
+        /// Where each goes.
+        parts: Parts<'a>,
+    },
+    /// Part i of the output becomes what member i's input has for the caller.
+    AllToAll {
+        /// Elements of each part.
+        count: usize,
+    },
+    /// The same with parts of any lengths.
+    AllToAllV {
+        /// Parts of the input.
+        give: Parts<'a>,
+        /// Parts of the output.
+        get: Parts<'a>,
+    },
+    /// The output becomes the inputs up to the caller's, folded in order.
+    Scan {
+        /// Elements.
+        count: usize,
+    },
+    /// The output becomes the inputs before the caller's, folded in order; rank 0's stays.
+    ExScan {
+        /// Elements.
+        count: usize,
+    },
+    /// Exchanges along the edges of a graph.
+    Neighbours {
+        /// What comes.
+        from: &'a [Edge],
+        /// What goes.
+        to: &'a [Edge],
+    },
+}
+
+/// Names of operations, in the order of their codes.
+const NAMES: [&str; 17] = [
+    "barrier",
+    "broadcast",
+    "multicast",
+    "reduce",
+    "allreduce",
+    "reduce_scatter",
+    "gather",
+    "gatherv",
+    "scatter",
+    "scatterv",
+    "allgather",
+    "allgatherv",
+    "alltoall",
+    "alltoallv",
+    "scan",
+    "exscan",
+    "neighbours",
+];
+
+impl Call<'_> {
+    /// A small number for messages.
+    pub(crate) fn code(&self) -> u64 {
+        match self {
+            Self::Barrier => 0,
+            Self::Broadcast { .. } => 1,
+            Self::Multicast { .. } => 2,
+            Self::Reduce { .. } => 3,
+            Self::AllReduce { .. } => 4,
+            Self::ReduceScatter { .. } => 5,
+            Self::Gather { .. } => 6,
+            Self::GatherV { .. } => 7,
+            Self::Scatter { .. } => 8,
+            Self::ScatterV { .. } => 9,
+            Self::AllGather { .. } => 10,
+            Self::AllGatherV { .. } => 11,
+            Self::AllToAll { .. } => 12,
+            Self::AllToAllV { .. } => 13,
+            Self::Scan { .. } => 14,
+            Self::ExScan { .. } => 15,
+            Self::Neighbours { .. } => 16,
+        }
+    }
+
+    /// The operation's name.
+    pub fn name(&self) -> &'static str {
+        NAMES[self.code() as usize]
+    }
+
+    /// Whether it folds.
+    pub fn folds(&self) -> bool {
+        matches!(
+            self,
+            Self::Reduce { .. }
+                | Self::AllReduce { .. }
+                | Self::ReduceScatter { .. }
+                | Self::Scan { .. }
+                | Self::ExScan { .. }
+        )
+    }
+
+    /// The root, for those that have one.
+    pub fn root(&self) -> Option<usize> {
+        match self {
+            Self::Broadcast { root, .. }
+            | Self::Multicast { root, .. }
+            | Self::Reduce { root, .. }
+            | Self::Gather { root, .. }
+            | Self::GatherV { root, .. }
+            | Self::Scatter { root, .. }
+            | Self::ScatterV { root, .. } => Some(*root),
+            _ => None,
+        }
+    }
+
+    /// The number that is equal at all members, if there is one.
+    pub(crate) fn count(&self) -> u64 {
+        match self {
+            Self::Broadcast { count, .. }
+            | Self::Multicast { count, .. }
+            | Self::Reduce { count, .. }
+            | Self::AllReduce { count }
+            | Self::Gather { count, .. }
+            | Self::Scatter { count, .. }
+            | Self::AllGather { count }
+            | Self::AllToAll { count }
+            | Self::Scan { count }
+            | Self::ExScan { count } => *count as u64,
+            Self::ReduceScatter { counts } => counts.iter().sum::<usize>() as u64,
+            _ => 0,
+        }
+    }
+}
+
+/// What members' calls must have in common, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signature(pub(crate) u64);
+
+impl Signature {
+    pub(crate) fn of(call: &Call<'_>, of: Type, by: Option<Operator>) -> Self {
+        let operator = by.map_or(15, |by| by as u64);
+        let root = call.root().map_or(0, |root| root as u64 & 0xffff);
+        let bytes = call.count().wrapping_mul(of.size() as u64) & 0xffff_ffff;
+        // Moving data, members may count in other elements as long as the bytes agree.
+        let of = if call.folds() { of.code() } else { 31 };
+        Self(call.code() << 59 | of << 54 | operator << 50 | root << 34 | bytes)
+    }
+}
+
+impl std::fmt::Display for Signature {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let word = self.0;
+        let name = NAMES.get((word >> 59) as usize).unwrap_or(&"unknown operation");
+        write!(f, "{name} of {} bytes, root {}", word & 0xffff_ffff, word >> 34 & 0xffff)?;
+        if let Some(of) = Type::ALL.get((word >> 54 & 31) as usize) {
+            write!(f, ", type {of:?}")?;
+        }
+        match Operator::ALL.get((word >> 50 & 15) as usize) {
+            Some(by) => write!(f, ", operator {by:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How far parts reach.
+fn extent(parts: &Parts<'_>) -> usize {
+    parts
+        .counts
+        .iter()
+        .zip(parts.starts)
+        .map(|(count, start)| start.saturating_add(*count))
+        .max()
+        .unwrap_or(0)
+}
+
+impl Call<'_> {
+    /// Whether it is described by its root and count alone.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(
+            self,
+            Self::Barrier
+                | Self::Broadcast { .. }
+                | Self::Reduce { .. }
+                | Self::AllReduce { .. }
+                | Self::Gather { .. }
+                | Self::Scatter { .. }
+                | Self::AllGather { .. }
+                | Self::AllToAll { .. }
+                | Self::Scan { .. }
+                | Self::ExScan { .. }
+        )
+    }
+
+    /// Whether parts of the input are read when parts of the output have been written.
+    pub(crate) fn reads_while_writing(&self) -> bool {
+        matches!(self, Self::AllToAll { .. } | Self::AllToAllV { .. } | Self::Neighbours { .. })
+    }
+
+    /// Elements of input and output that the member at rank `me` of `n` needs. The call has been [checked](Self::check).
+    pub fn needs(&self, me: usize, n: usize) -> (usize, usize) {
+        let at = |root: usize, len: usize| if me == root { len } else { 0 };
+        let end = |edges: &[Edge]| edges.iter().map(|e| e.start.saturating_add(e.len)).max().unwrap_or(0);
+        let known = |parts: &Option<Parts<'_>>| parts.as_ref().map_or(0, extent);
+        match *self {
+            Self::Barrier => (0, 0),
+            Self::Broadcast { count, .. } | Self::Multicast { count, .. } => (0, count),
+            Self::Reduce { root, count } => (count, at(root, count)),
+            Self::AllReduce { count } | Self::Scan { count } | Self::ExScan { count } => (count, count),
+            Self::ReduceScatter { counts } => (counts.iter().sum(), counts[me]),
+            Self::Gather { root, count } => (count, at(root, n.saturating_mul(count))),
+            Self::GatherV { root, mine, ref parts } => (mine, at(root, known(parts))),
+            Self::Scatter { root, count } => (at(root, n.saturating_mul(count)), count),
+            Self::ScatterV { root, mine, ref parts } => (at(root, known(parts)), mine),
+            Self::AllGather { count } => (count, n.saturating_mul(count)),
+            Self::AllGatherV { ref parts } => (parts.counts[me], extent(parts)),
+            Self::AllToAll { count } => (n.saturating_mul(count), n.saturating_mul(count)),
+            Self::AllToAllV { ref give, ref get } => (extent(give), extent(get)),
+            Self::Neighbours { from, to } => (end(to), end(from)),
+        }
+    }
+
+    /// Whether it makes sense for the member at rank `me` of `n`, with elements of so many bytes.
+    pub(crate) fn check(&self, me: usize, n: usize, size: usize) -> Result<()> {
+        if let Some(root) = self.root().filter(|root| *root >= n) {
+            return Err(CollectiveError::Root { root, members: n });
+        }
+        let lists = |lists: &[&[usize]]| match lists.iter().find(|list| list.len() != n) {
+            Some(list) => Err(CollectiveError::Parts { given: list.len(), members: n }),
+            None => Ok(()),
+        };
+        let both = |parts: &Parts<'_>| lists(&[parts.counts, parts.starts]);
+        match self {
+            Self::ReduceScatter { counts } => lists(&[counts])?,
+            Self::GatherV { root, parts, .. } | Self::ScatterV { root, parts, .. } if *root == me => {
+                let none = Parts { counts: &[], starts: &[] };
+                both(parts.as_ref().unwrap_or(&none))?;
+            }
+            Self::AllGatherV { parts } => both(parts)?,
+            Self::AllToAllV { give, get } => {
+                both(give)?;
+                both(get)?;
+            }
+            Self::Neighbours { from, to } => {
+                if let Some(edge) = from.iter().chain(*to).find(|edge| edge.member >= n) {
+                    return Err(CollectiveError::Edge { rank: edge.member, members: n });
+                }
+            }
+            Self::Multicast { to, .. } => {
+                if let Some(rank) = to.iter().find(|rank| *rank as usize >= n) {
+                    return Err(CollectiveError::Root { root: rank as usize, members: n });
+                }
+            }
+            _ => {}
+        }
+        let wide =
+            |list: &[usize]| list.iter().try_fold(0usize, |sum, count| sum.checked_add(*count)).is_none();
+        let overflow = match self {
+            Self::ReduceScatter { counts } => wide(counts),
+            _ => false,
+        };
+        let total =
+            |count: usize| count.checked_mul(size)?.checked_mul(n).filter(|b| *b <= isize::MAX as usize);
+        let (input, output) = if overflow { (usize::MAX, 0) } else { self.needs(me, n) };
+        let count = (self.count() as usize).max(input / n).max(output / n);
+        if total(count).is_none() {
+            return Err(CollectiveError::Overflow { call: self.name(), count, size, members: n });
+        }
+        Ok(())
+    }
+
+    /// Whether buffers of so many elements are long enough.
+    pub(crate) fn check_buffers(
+        &self,
+        me: usize,
+        n: usize,
+        size: usize,
+        input: usize,
+        output: usize,
+    ) -> Result<()> {
+        self.check(me, n, size)?;
+        let (needs_input, needs_output) = self.needs(me, n);
+        for (what, needed, given) in [("input", needs_input, input), ("output", needs_output, output)] {
+            if given < needed {
+                return Err(CollectiveError::Buffer { call: self.name(), what, needed, given });
+            }
+        }
+        Ok(())
+    }
+}

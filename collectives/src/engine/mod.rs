@@ -1,0 +1,471 @@
+//! Runs operations of teams with active messages. One engine belongs to each context; everything in it is used under the context's
+//! lock.
+//!
+//! * `wire`: what stands before each message's data;
+//! * `op`: an operation ready to run;
+//! * `run`: taking its steps;
+//! * `wait`: waiting for its end, and what the loss of a member does;
+//! * here: finding the operation that a message belongs to.
+//!
+//! Short data is sent at once. Long data waits until its receiver says that it is ready, so that nothing long ever comes that nobody
+//! waits for. What comes early is kept with the team, in vectors that are used again.
+
+#![allow(
+    clippy::needless_borrow,
+    reason = "rustc wants references to what raw pointers point to in plain sight"
+)]
+
+mod op;
+mod run;
+mod wait;
+mod wire;
+
+pub(crate) use op::{Fold, Op, UserFold};
+
+use crate::error::{Cause, CollectiveError, Result};
+use crate::group::Group;
+use lapis_core::context::SERVICE;
+use lapis_core::sync::UnsafeCell;
+use lapis_core::{CompletionHandler, Context, Delivery, Destination, Incoming, Run};
+use op::{State, find};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use wire::{HEADER, Header, Kind};
+
+/// Data up to this length stands in one packet with its header.
+const PACKED: usize = 512;
+
+/// Data beyond this length waits for its receiver.
+const EAGER: usize = 8 << 10;
+
+/// The context's lock, held.
+pub(crate) struct Held<'a>(&'a Context);
+
+impl<'a> Held<'a> {
+    pub(crate) fn new(context: &'a Context) -> Self {
+        context.lock();
+        Self(context)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.unlock();
+    }
+}
+
+/// What came before it was waited for.
+struct Letter {
+    source: u32,
+    header: Header,
+    data: Vec<u8>,
+}
+
+/// A team as the engine knows it.
+pub(crate) struct Members {
+    pub(crate) id: u64,
+    pub(crate) group: Group,
+    /// Number of the next operation.
+    next: u32,
+    early: Vec<Letter>,
+    spare: Vec<Vec<u8>>,
+    pub(crate) over: Option<Cause>,
+    /// The others have been told that it is over.
+    told: bool,
+}
+
+/// The engine of a context.
+pub(crate) struct Engine(UnsafeCell<Inner>);
+
+// SAFETY: what is inside is used under the lock of the context that it belongs to.
+unsafe impl Send for Engine {}
+// SAFETY: as above.
+unsafe impl Sync for Engine {}
+
+struct Inner {
+    /// By identifier, which is as good as a hash: at its place or behind it. A power of two, never full.
+    teams: Vec<Option<NonNull<Members>>>,
+    count: usize,
+    /// How many teams of each group were made.
+    made: Vec<(u64, u64)>,
+    /// For teams that this task has not made yet.
+    strays: Vec<Letter>,
+    /// Operations under way, and their teams.
+    active: Vec<(NonNull<Op>, NonNull<Members>)>,
+    /// Something has come that may let an operation go on.
+    attention: bool,
+    /// How often everything had begun anew with anybody, and with whom.
+    beginnings: u32,
+    by_task: Box<[u32]>,
+}
+
+impl Engine {
+    /// The engine of a context.
+    pub(crate) fn of(context: &Context) -> Result<Arc<Self>> {
+        context.extension(|| {
+            let by_task = (0..context.tasks()).map(|task| context.beginnings_with(task)).collect();
+            let inner = Inner {
+                teams: vec![None; 16],
+                count: 0,
+                made: Vec::new(),
+                strays: Vec::new(),
+                active: Vec::new(),
+                attention: false,
+                beginnings: context.beginnings(),
+                by_task,
+            };
+            let engine = Arc::new(Self(UnsafeCell::new(inner)));
+            let arrivals = Arc::downgrade(&engine);
+            context.set_service(move |_, message| match arrivals.upgrade() {
+                // SAFETY: handlers run under the context's lock.
+                Some(engine) => unsafe { engine.arrived(message) },
+                None => Delivery::bury(),
+            })?;
+            Ok(engine)
+        })
+    }
+
+    /// # Safety
+    /// The lock is held, and the reference ends before anything is sent or called.
+    #[allow(clippy::mut_from_ref, reason = "the lock makes the reference unique; the contract is above")]
+    unsafe fn inner(&self) -> &mut Inner {
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.0.get() }
+    }
+
+    /// Makes a team known. Members make teams of one group in the same order, so that its number among them tells it from the others.
+    ///
+    /// # Safety
+    /// The lock is held. The result is given back with [`forget`](Self::forget).
+    pub(crate) unsafe fn register(&self, group: Group) -> NonNull<Members> {
+        // SAFETY: the lock is held, and nothing below calls out.
+        let inner = unsafe { self.inner() };
+        let fingerprint = group.fingerprint();
+        let at = inner.made.iter().position(|(known, _)| *known == fingerprint).unwrap_or_else(|| {
+            inner.made.push((fingerprint, 0));
+            inner.made.len() - 1
+        });
+        inner.made[at].1 += 1;
+        let id = (fingerprint ^ inner.made[at].1.wrapping_mul(0xd6e8_feb8_6659_fd93)).rotate_left(23)
+            ^ fingerprint;
+        let (early, rest): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut inner.strays).into_iter().partition(|letter| letter.header.team == id);
+        inner.strays = rest;
+        let mut members =
+            Members { id, group, next: 0, early: Vec::new(), spare: Vec::new(), over: None, told: false };
+        for letter in early {
+            if letter.header.kind == Kind::Over {
+                members.over = Some(Cause::from_code(letter.header.number, letter.header.tag));
+            } else {
+                members.early.push(letter);
+            }
+        }
+        let members = NonNull::from(Box::leak(Box::new(members)));
+        if inner.count * 2 >= inner.teams.len() {
+            let old = std::mem::take(&mut inner.teams);
+            inner.teams = vec![None; old.len() * 2];
+            // SAFETY: registered teams live.
+            old.into_iter().flatten().for_each(|team| unsafe { inner.insert(team) });
+        }
+        // SAFETY: just made.
+        unsafe { inner.insert(members) };
+        inner.count += 1;
+        members
+    }
+
+    /// Ends what [`register`](Self::register) began.
+    ///
+    /// # Safety
+    /// The lock is held; none of the team's operations is under way; nobody uses `members` again.
+    pub(crate) unsafe fn forget(&self, members: NonNull<Members>) {
+        // SAFETY: the lock is held, and nothing below calls out.
+        let inner = unsafe { self.inner() };
+        let all = std::mem::take(&mut inner.teams);
+        inner.teams = vec![None; all.len()];
+        for team in all.into_iter().flatten().filter(|team| *team != members) {
+            // SAFETY: registered teams live.
+            unsafe { inner.insert(team) };
+        }
+        inner.count -= 1;
+        // SAFETY: it came from a box, and the caller promises that this is the end.
+        drop(unsafe { Box::from_raw(members.as_ptr()) });
+    }
+
+    /// A message of a collective has come.
+    ///
+    /// # Safety
+    /// The lock is held.
+    unsafe fn arrived(self: &Arc<Self>, message: &Incoming<'_>) -> Delivery {
+        let packed = message.user_header.is_empty();
+        let Some(header) = Header::parse(if packed { message.first } else { message.user_header }) else {
+            return Delivery::bury();
+        };
+        let data = if packed { message.data.and_then(|data| data.get(HEADER..)) } else { message.data };
+        // SAFETY: the lock is held; the reference ends with the block.
+        let team = unsafe { self.inner() }.find(header.team);
+        let Some(team) = team else {
+            let letter = Letter { source: message.source, header, data: Vec::new() };
+            // SAFETY: the lock is held, and nothing is called.
+            return self.keep(message, letter, data, |engine, letter| unsafe {
+                let inner = engine.inner();
+                match inner.find(letter.header.team) {
+                    // It was made while the data came.
+                    Some(team) => (*team.as_ptr()).early.push(letter),
+                    None => inner.strays.push(letter),
+                }
+            });
+        };
+        // SAFETY: registered teams live, the lock is held.
+        unsafe { self.for_team(team, header, message, data) }
+    }
+
+    /// # Safety
+    /// The lock is held; `team` is registered.
+    unsafe fn for_team(
+        self: &Arc<Self>,
+        team: NonNull<Members>,
+        header: Header,
+        message: &Incoming<'_>,
+        data: Option<&[u8]>,
+    ) -> Delivery {
+        let source = message.source;
+        let members = team.as_ptr();
+        // SAFETY: the caller's promise; each reference ends where it stands.
+        unsafe {
+            if header.kind == Kind::Over {
+                (*members).over.get_or_insert(Cause::from_code(header.number, header.tag));
+                self.inner().attention = true;
+                return self.go_on_later();
+            }
+            let active = &self.inner().active;
+            let found = active.iter().find(|(op, of)| *of == team && op.as_ref().number == header.number);
+            let Some(&(op, _)) = found else {
+                if wire::before(header.number, (*members).next) {
+                    // Of an operation that failed here.
+                    return Delivery::bury();
+                }
+                return self.keep_early(members, message, header, data);
+            };
+            let op = op.as_ptr();
+            if (*op).failure.is_some() {
+                return Delivery::bury();
+            }
+            if header.signature != (*op).signature.0 {
+                let theirs = crate::call::Signature(header.signature);
+                (*op).failure =
+                    Some(CollectiveError::Mismatch { from: source, theirs, mine: (*op).signature });
+                self.inner().attention = true;
+                return self.go_on_later();
+            }
+            match header.kind {
+                Kind::Ready => match find(&(*op).sends, source, header.tag) {
+                    Some(slot) if (*op).sends[slot].state == State::Posted => {
+                        (&mut (*op).sends)[slot].state = State::Granted;
+                        (*op).granted += 1;
+                        self.inner().attention = true;
+                        self.go_on_later()
+                    }
+                    _ => self.keep_early(members, message, header, data),
+                },
+                _ => match find(&(*op).receives, source, header.tag) {
+                    Some(slot) if (*op).receives[slot].state == State::Posted => {
+                        self.place(team, op, slot, header.kind, message, data)
+                    }
+                    _ => self.keep_early(members, message, header, data),
+                },
+            }
+        }
+    }
+
+    /// Data for which there is a place.
+    ///
+    /// # Safety
+    /// The lock is held; `op` is an operation of `team` under way that waits for a message in this slot.
+    #[allow(clippy::too_many_arguments, reason = "a part of `for_team`, which has looked all of it up")]
+    unsafe fn place(
+        self: &Arc<Self>,
+        team: NonNull<Members>,
+        op: *mut Op,
+        slot: usize,
+        kind: Kind,
+        message: &Incoming<'_>,
+        data: Option<&[u8]>,
+    ) -> Delivery {
+        let packed = if message.user_header.is_empty() { HEADER } else { 0 };
+        let got = match (kind, data) {
+            (Kind::Long, Some(data)) => long_length(data),
+            _ => message.len as usize - packed,
+        };
+        // SAFETY: the caller's promise; each reference ends where it stands.
+        unsafe {
+            let (into, expected) = (*op).bytes((*op).receives[slot].span);
+            if got != expected {
+                (*op).failure = Some(CollectiveError::Length { from: message.source, got, expected });
+                self.inner().attention = true;
+                return self.go_on_later();
+            }
+            if kind == Kind::Long {
+                return Delivery::bury();
+            }
+            if let Some(data) = data {
+                std::ptr::copy_nonoverlapping(data.as_ptr(), into, data.len());
+                self.received(op, slot);
+                return self.go_on_later();
+            }
+            (&mut (*op).receives)[slot].state = State::Moving;
+            let (engine, id, number) = (Arc::clone(self), (*team.as_ptr()).id, (*op).number);
+            let done = CompletionHandler::Closure(Box::new(move |context: &Context| {
+                // Inline completion handlers run under the lock. The operation is waited for until its data has come, so what is
+                // found is the one that the message belongs to.
+                engine.moved(context, id, number, slot);
+            }));
+            let into = NonNull::new(into).map_or(Destination::Discard, Destination::Contiguous);
+            Delivery { into, drop: false, completion: Some(done), run: Run::Inline }
+        }
+    }
+
+    /// The data of a long message has come.
+    ///
+    /// # Safety
+    /// The lock is held.
+    unsafe fn moved(self: &Arc<Self>, context: &Context, id: u64, number: u32, slot: usize) {
+        // SAFETY: the caller's promise; registered teams and active operations live.
+        unsafe {
+            let Some(team) = self.inner().find(id) else { return };
+            let active = &self.inner().active;
+            let found = active.iter().find(|(op, of)| *of == team && op.as_ref().number == number);
+            let Some(&(op, _)) = found else { return };
+            self.received(op.as_ptr(), slot);
+            if self.unattended() {
+                self.advance_all(context);
+            }
+        }
+    }
+
+    /// # Safety
+    /// The lock is held; the operation is under way.
+    unsafe fn received(&self, op: *mut Op, slot: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (&mut (*op).receives)[slot].state = State::Done;
+            (*op).open_receives -= 1;
+            if (*op).open_receives == 0 {
+                self.inner().attention = true;
+                if let Some(waker) = (*op).waker.take() {
+                    waker.wake();
+                }
+            }
+        }
+    }
+
+    /// Whether an operation is under way for which nobody calls.
+    ///
+    /// # Safety
+    /// The lock is held.
+    unsafe fn unattended(&self) -> bool {
+        // SAFETY: the caller's promise; active operations live.
+        unsafe {
+            let inner = self.inner();
+            inner.attention && inner.active.iter().any(|(op, _)| (*op.as_ptr()).ending.is_some())
+        }
+    }
+
+    /// What a message that has been taken comes to: operations for which nobody calls go on when the handler has returned.
+    ///
+    /// # Safety
+    /// The lock is held.
+    unsafe fn go_on_later(self: &Arc<Self>) -> Delivery {
+        // SAFETY: the caller's promise.
+        if unsafe { !self.unattended() } {
+            return Delivery::bury();
+        }
+        let engine = Arc::clone(self);
+        // SAFETY: inline completion handlers run under the lock.
+        let go_on = Box::new(move |context: &Context| unsafe { engine.advance_all(context) });
+        Delivery { completion: Some(CompletionHandler::Closure(go_on)), run: Run::Inline, ..Delivery::bury() }
+    }
+
+    /// # Safety
+    /// The lock is held; `members` are registered.
+    unsafe fn keep_early(
+        self: &Arc<Self>,
+        members: *mut Members,
+        message: &Incoming<'_>,
+        header: Header,
+        data: Option<&[u8]>,
+    ) -> Delivery {
+        // SAFETY: the caller's promise.
+        let spare = unsafe { (&mut (*members).spare).pop() };
+        let letter = Letter { source: message.source, header, data: spare.unwrap_or_default() };
+        self.keep(message, letter, data, |engine, letter| {
+            // SAFETY: handlers and inline completion handlers run under the lock.
+            unsafe { engine.early(letter) };
+        })
+    }
+
+    /// # Safety
+    /// The lock is held.
+    unsafe fn early(&self, letter: Letter) {
+        // SAFETY: the caller's promise; registered teams live.
+        unsafe {
+            if let Some(team) = self.inner().find(letter.header.team) {
+                (&mut (*team.as_ptr()).early).push(letter);
+                // Its receiver may have been reached while it came in pieces.
+                self.inner().attention = true;
+            }
+        }
+    }
+
+    /// Keeps a message until somebody waits for it.
+    fn keep(
+        self: &Arc<Self>,
+        message: &Incoming<'_>,
+        mut letter: Letter,
+        data: Option<&[u8]>,
+        keep: impl FnOnce(&Self, Letter) + Send + 'static,
+    ) -> Delivery {
+        if let Some(data) = data {
+            letter.data.clear();
+            letter.data.extend_from_slice(data);
+            keep(self, letter);
+            return Delivery::bury();
+        }
+        let engine = Arc::clone(self);
+        Delivery::collect(message, move |data| keep(&engine, Letter { data, ..letter }))
+    }
+}
+
+impl Inner {
+    /// # Safety
+    /// `team` lives.
+    unsafe fn insert(&mut self, team: NonNull<Members>) {
+        let mask = self.teams.len() - 1;
+        // SAFETY: the caller's promise.
+        let mut at = unsafe { team.as_ref() }.id as usize & mask;
+        while self.teams[at].is_some() {
+            at = (at + 1) & mask;
+        }
+        self.teams[at] = Some(team);
+    }
+
+    fn find(&self, id: u64) -> Option<NonNull<Members>> {
+        let mask = self.teams.len() - 1;
+        let mut at = id as usize & mask;
+        loop {
+            let team = self.teams[at]?;
+            // SAFETY: registered teams live.
+            if unsafe { team.as_ref() }.id == id {
+                return Some(team);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+}
+
+/// The length that an announcement of long data tells.
+fn long_length(data: &[u8]) -> usize {
+    data.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes) as usize)
+}
+
+/// Where messages of collectives go.
+const HANDLER: u64 = SERVICE.0 as u64;

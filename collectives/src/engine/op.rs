@@ -1,0 +1,227 @@
+//! An operation ready to run: a member's steps with tasks for ranks, its scratch, and a slot for each message. Made once, run as often as
+//! one likes; running allocates nothing.
+
+use crate::call::Signature;
+use crate::element::Kernel;
+use crate::error::{CollectiveError, Result};
+use crate::group::Group;
+use crate::schedule::{Buffer, Script, Side, Span, Step};
+use lapis_core::Context;
+
+/// Folds bytes of whole elements: `from` and `into`, and on which side `from` stands.
+pub(crate) type UserFold<'a> = dyn Fn(&[u8], &mut [u8], Side) + Send + Sync + 'a;
+
+/// How elements are folded.
+pub(crate) enum Fold {
+    /// Nothing is.
+    None,
+    /// By a loop that does not mind order.
+    Kernel(Kernel),
+    /// By the program.
+    User(Box<UserFold<'static>>),
+}
+
+/// A step with everything looked up.
+#[derive(Clone, Copy)]
+pub(crate) enum Act {
+    Send { slot: u32 },
+    Receive { slot: u32 },
+    Wait,
+    Drain,
+    Copy { from: Span, into: Span },
+    Fold { from: Span, into: Span, side: Side },
+}
+
+/// Where a message stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Not reached.
+    Idle,
+    /// Waits for the other side.
+    Posted,
+    /// The receiver of long data is ready.
+    Granted,
+    /// On its way.
+    Moving,
+    Done,
+}
+
+/// A message that is sent or received.
+#[derive(Clone, Copy)]
+pub(crate) struct Slot {
+    pub(crate) task: u32,
+    pub(crate) tag: u32,
+    pub(crate) span: Span,
+    pub(crate) state: State,
+}
+
+impl Slot {
+    fn key(&self) -> (u32, u32) {
+        (self.task, self.tag)
+    }
+}
+
+/// What is told of the end of an operation that nobody waits for.
+pub(crate) type Ending = Box<dyn FnOnce(&Context, Result<()>) + Send>;
+
+/// An operation. Touched under the context's lock only, field by field: sending may come back and change others.
+pub(crate) struct Op {
+    pub(crate) signature: Signature,
+    pub(crate) name: &'static str,
+    pub(crate) acts: Box<[Act]>,
+    /// By task and tag.
+    pub(crate) sends: Box<[Slot]>,
+    pub(crate) receives: Box<[Slot]>,
+    pub(crate) size: usize,
+    pub(crate) fold: Fold,
+    /// Aligned for any element.
+    scratch: Vec<[u64; 8]>,
+    // Of the present run:
+    pub(crate) bases: [*mut u8; 3],
+    pub(crate) number: u32,
+    pub(crate) next: usize,
+    pub(crate) running: bool,
+    /// Some thread is taking its steps.
+    pub(crate) advancing: bool,
+    pub(crate) open_receives: u32,
+    pub(crate) open_sends: u32,
+    pub(crate) granted: u32,
+    /// Where the search for a message that is waited for begins.
+    pub(crate) awaited: usize,
+    pub(crate) failure: Option<CollectiveError>,
+    /// The input of what reads it while it writes the output, where both are the same.
+    pub(crate) input: Vec<u8>,
+    /// Somebody must be told, and nobody calls.
+    pub(crate) ending: Option<Ending>,
+    pub(crate) waker: Option<std::task::Waker>,
+}
+
+// SAFETY: the pointers are those of the call under way, whose caller vouches for them; everything is used under the context's lock.
+unsafe impl Send for Op {}
+
+impl Op {
+    pub(crate) fn new(
+        script: &Script,
+        group: &Group,
+        size: usize,
+        fold: Fold,
+        signature: Signature,
+        name: &'static str,
+    ) -> Self {
+        let task = |rank: u32| group.task(rank as usize).unwrap_or(u32::MAX);
+        let slot = |peer: u32, tag, span| Slot { task: task(peer), tag, span, state: State::Idle };
+        let (mut sends, mut receives) = (Vec::new(), Vec::new());
+        for step in &script.steps {
+            match *step {
+                Step::Send { to, tag, data } => sends.push(slot(to, tag, data)),
+                Step::Receive { from, tag, into } => receives.push(slot(from, tag, into)),
+                _ => {}
+            }
+        }
+        sends.sort_by_key(Slot::key);
+        receives.sort_by_key(Slot::key);
+        let place = |slots: &[Slot], peer: u32, tag: u32| find(slots, task(peer), tag).unwrap_or(0) as u32;
+        let act = |step: &Step| match *step {
+            Step::Send { to, tag, .. } => Act::Send { slot: place(&sends, to, tag) },
+            Step::Receive { from, tag, .. } => Act::Receive { slot: place(&receives, from, tag) },
+            Step::Wait => Act::Wait,
+            Step::Drain => Act::Drain,
+            Step::Copy { from, into } => Act::Copy { from, into },
+            Step::Fold { from, into, side } => Act::Fold { from, into, side },
+        };
+        let acts = script.steps.iter().map(act).collect();
+        let scratch = vec![[0; 8]; (script.scratch * size).div_ceil(64)];
+        Self {
+            signature,
+            name,
+            acts,
+            sends: sends.into(),
+            receives: receives.into(),
+            size,
+            fold,
+            scratch,
+            bases: [std::ptr::null_mut(); 3],
+            number: 0,
+            next: 0,
+            running: false,
+            advancing: false,
+            open_receives: 0,
+            open_sends: 0,
+            granted: 0,
+            awaited: 0,
+            failure: None,
+            input: Vec::new(),
+            ending: None,
+            waker: None,
+        }
+    }
+
+    /// Makes it ready for another run.
+    pub(crate) fn begin(&mut self, number: u32, input: *const u8, output: *mut u8) {
+        self.bases = [input.cast_mut(), output, self.scratch.as_mut_ptr().cast()];
+        for slot in self.sends.iter_mut().chain(self.receives.iter_mut()) {
+            slot.state = State::Idle;
+        }
+        (self.number, self.next, self.running) = (number, 0, true);
+        (self.open_receives, self.open_sends, self.granted, self.awaited) = (0, 0, 0, 0);
+        self.failure = None;
+    }
+
+    /// First byte of a span, and how many there are.
+    pub(crate) fn bytes(&self, span: Span) -> (*mut u8, usize) {
+        let base = self.bases[span.buffer as usize];
+        (base.wrapping_add(span.start * self.size), span.len * self.size)
+    }
+
+    pub(crate) fn copy(&self, from: Span, into: Span) {
+        let ((from, len), (into, _)) = (self.bytes(from), self.bytes(into));
+        if from != into {
+            // SAFETY: the starter of the operation vouches for its buffers, the schedule's tests for its spans. What is done in place
+            // may overlap.
+            unsafe { std::ptr::copy(from, into, len) };
+        }
+    }
+
+    pub(crate) fn fold(&self, from: Span, into: Span, side: Side) {
+        let ((from, len), (into, _)) = (self.bytes(from), self.bytes(into));
+        match &self.fold {
+            // SAFETY: as for `copy`; spans that are folded do not overlap.
+            Fold::Kernel(kernel) => unsafe { kernel(into, from, len / self.size) },
+            Fold::User(fold) => {
+                // SAFETY: as above; nobody else touches these bytes while the lock is held.
+                let (from, into) = unsafe {
+                    (std::slice::from_raw_parts(from, len), std::slice::from_raw_parts_mut(into, len))
+                };
+                fold(from, into, side);
+            }
+            Fold::None => {}
+        }
+    }
+
+    /// The task that is waited for first, if one is.
+    pub(crate) fn awaited(&mut self) -> Option<u32> {
+        let waits = |slot: &Slot| matches!(slot.state, State::Posted | State::Moving | State::Granted);
+        let all = || self.receives.iter().chain(self.sends.iter());
+        match all().enumerate().skip(self.awaited).find(|(_, slot)| waits(slot)) {
+            Some((at, slot)) => {
+                let task = slot.task;
+                self.awaited = at;
+                Some(task)
+            }
+            None => {
+                // What was not reached then may be waited for now.
+                let found = all().position(waits);
+                self.awaited = found.unwrap_or(0);
+                found.and_then(|at| all().nth(at).map(|slot| slot.task))
+            }
+        }
+    }
+}
+
+/// The slot of a message.
+pub(crate) fn find(slots: &[Slot], task: u32, tag: u32) -> Option<usize> {
+    slots.binary_search_by_key(&(task, tag), Slot::key).ok()
+}
+
+/// A buffer's place among the bases.
+const _: () = assert!(Buffer::Scratch as usize == 2);

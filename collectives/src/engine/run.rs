@@ -1,0 +1,385 @@
+//! Taking the steps of operations, as far as they go.
+
+use super::op::{Act, State};
+use super::wire::{HEADER, Header, Kind};
+use super::{EAGER, Engine, HANDLER, Letter, Members, Op, PACKED, long_length};
+use crate::error::{Cause, CollectiveError};
+use lapis_core::message::{AmSend, Short};
+use lapis_core::{CompletionHandler, Context, Error, Notify, Source};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+impl Engine {
+    /// Begins an operation and takes its first steps.
+    ///
+    /// # Safety
+    /// The lock is held; `op` and `team` live until the operation has ended, and `op` is not under way; the buffers hold what the
+    /// operation's spans say, and are nobody else's until it has ended.
+    pub(crate) unsafe fn start(
+        &self,
+        context: &Context,
+        team: NonNull<Members>,
+        op: NonNull<Op>,
+        input: *const u8,
+        output: *mut u8,
+    ) {
+        // SAFETY: the caller's promise; references end before anything is sent.
+        unsafe {
+            self.note_beginnings(context);
+            let members = team.as_ptr();
+            (*op.as_ptr()).begin((*members).next, input, output);
+            (*members).next = ((*members).next + 1) & super::wire::NUMBERS;
+            (&mut self.inner().active).push((op, team));
+            self.advance(context, team, op.as_ptr());
+        }
+    }
+
+    /// Lets every operation go on.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub(crate) unsafe fn advance_all(&self, context: &Context) {
+        // SAFETY: the caller's promise; active operations live; the list is read anew after each call.
+        unsafe {
+            self.inner().attention = false;
+            let mut at = 0;
+            while let Some(&(op, team)) = (&self.inner().active).get(at) {
+                self.advance(context, team, op.as_ptr());
+                // One that has ended is not there any more.
+                at += usize::from((&self.inner().active).get(at).is_some_and(|(now, _)| *now == op));
+            }
+        }
+    }
+
+    /// Takes an operation's steps until it must wait, or has ended.
+    ///
+    /// # Safety
+    /// The lock is held; the operation is one of the team's under way.
+    pub(super) unsafe fn advance(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
+        // SAFETY: the caller's promise. Fields are used one by one: what is sent may come back here and change them.
+        unsafe {
+            if (*op).advancing || !(*op).running {
+                return;
+            }
+            (*op).advancing = true;
+            while (*op).failure.is_none() && (*team.as_ptr()).over.is_none() {
+                if (*op).granted > 0 {
+                    self.send_granted(context, team, op);
+                }
+                let Some(act) = (&(*op).acts).get((*op).next).copied() else { break };
+                match act {
+                    Act::Send { slot } => self.send(context, team, op, slot as usize),
+                    Act::Receive { slot } => self.receive(context, team, op, slot as usize),
+                    Act::Wait if (*op).open_receives > 0 => break,
+                    Act::Drain if (*op).open_sends > 0 => break,
+                    Act::Wait | Act::Drain => {}
+                    Act::Copy { from, into } => (*op).copy(from, into),
+                    Act::Fold { from, into, side } => (*op).fold(from, into, side),
+                }
+                (*op).next += 1;
+            }
+            (*op).advancing = false;
+            if (*op).failure.is_none()
+                && let Some(cause) = (*team.as_ptr()).over
+                && (*op).next < (&(*op).acts).len()
+            {
+                (*op).failure = Some(cause.error());
+            }
+            if (*op).failure.is_some() {
+                self.spread(context, team, op);
+            }
+            let ended = (*op).next == (&(*op).acts).len() || (*op).failure.is_some();
+            if ended && self.settled(context, op) {
+                self.finish(context, op);
+            }
+        }
+    }
+
+    /// Whether nobody reads or writes the operation's memory any more.
+    ///
+    /// # Safety
+    /// The lock is held; the operation is under way.
+    pub(super) unsafe fn settled(&self, context: &Context, op: *mut Op) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*op).failure.is_none() {
+                return true;
+            }
+            let moving = |slot: &&super::op::Slot| slot.state == State::Moving;
+            // Senders that are gone, or have begun anew, write no more; what is sent is told in any case.
+            let anew = context.beginnings() != self.inner().beginnings;
+            (&(*op).sends).iter().filter(moving).count() == 0
+                && (*op)
+                    .receives
+                    .iter()
+                    .filter(moving)
+                    .all(|slot| anew || context.reachable(slot.task).is_err())
+        }
+    }
+
+    /// # Safety
+    /// As for [`advance`](Self::advance); nothing of the operation is under way.
+    unsafe fn finish(&self, context: &Context, op: *mut Op) {
+        // SAFETY: the caller's promise; nothing refers to the list.
+        unsafe {
+            (*op).running = false;
+            (&mut self.inner().active).retain(|(one, _)| one.as_ptr() != op);
+            if let Some(waker) = (*op).waker.take() {
+                waker.wake();
+            }
+            if let Some(ending) = (*op).ending.take() {
+                let failure = (*op).failure.take();
+                // It may free the operation: the last use of it here.
+                ending(context, failure.map_or(Ok(()), Err));
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`advance`](Self::advance).
+    unsafe fn send(&self, context: &Context, team: NonNull<Members>, op: *mut Op, slot: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (task, tag) = ((*op).sends[slot].task, (*op).sends[slot].tag);
+            let (data, len) = (*op).bytes((*op).sends[slot].span);
+            if len > EAGER {
+                (*op).open_sends += 1;
+                if self.take(team, op, task, tag, Kind::Ready).is_some() {
+                    return self.send_long(context, team, op, slot);
+                }
+                (&mut (*op).sends)[slot].state = State::Posted;
+                if context.checks() {
+                    let length = (len as u64).to_le_bytes();
+                    self.tell(context, team, op, task, tag, Kind::Long, &length);
+                }
+                return;
+            }
+            if len <= PACKED {
+                (&mut (*op).sends)[slot].state = State::Done;
+                let data = lapis_core::message::bytes(data, len as u64);
+                return self.tell(context, team, op, task, tag, Kind::Data, data);
+            }
+            (*op).open_sends += 1;
+            self.send_long(context, team, op, slot);
+        }
+    }
+
+    /// Sends a message that has a header and at most [`PACKED`] bytes.
+    ///
+    /// # Safety
+    /// As for [`advance`](Self::advance).
+    #[allow(clippy::too_many_arguments, reason = "the parts of a message")]
+    #[inline]
+    unsafe fn tell(
+        &self,
+        context: &Context,
+        team: NonNull<Members>,
+        op: *mut Op,
+        task: u32,
+        tag: u32,
+        kind: Kind,
+        data: &[u8],
+    ) {
+        // SAFETY: the caller's promise.
+        let header = unsafe { header(team, op, tag, kind) };
+        let mut packet = [std::mem::MaybeUninit::<u8>::uninit(); HEADER + PACKED];
+        let len = HEADER + data.len();
+        debug_assert!(len <= packet.len());
+        // SAFETY: both parts fit, and are written before they are read.
+        let packet = unsafe {
+            let at = packet.as_mut_ptr().cast::<u8>();
+            std::ptr::copy_nonoverlapping(header.bytes().as_ptr(), at, HEADER);
+            std::ptr::copy_nonoverlapping(data.as_ptr(), at.add(HEADER), data.len());
+            std::slice::from_raw_parts(at, len)
+        };
+        if let Err(e) = post(context, task, packet) {
+            // SAFETY: the caller's promise.
+            unsafe { self.failed(op, task, e) };
+        }
+    }
+
+    /// Sends from where the data lies.
+    ///
+    /// # Safety
+    /// As for [`advance`](Self::advance); the message is counted among the open ones.
+    unsafe fn send_long(&self, context: &Context, team: NonNull<Members>, op: *mut Op, slot: usize) {
+        // SAFETY: the caller's promise; the operation lives, and its memory with it, until everything that was begun has been told.
+        unsafe {
+            let (task, tag) = ((*op).sends[slot].task, (*op).sends[slot].tag);
+            let (data, len) = (*op).bytes((*op).sends[slot].span);
+            let header = header(team, op, tag, Kind::Data).bytes();
+            (&mut (*op).sends)[slot].state = State::Moving;
+            let sent = context.am_send(AmSend {
+                target: task,
+                handler: HANDLER,
+                user_header: &header,
+                source: Source::Contiguous(data, len as u64),
+                target_counter: 0,
+                origin: Notify::Call {
+                    call: told,
+                    function: op.expose_provenance(),
+                    argument: std::ptr::without_provenance_mut(slot),
+                },
+                completion: Notify::None,
+            });
+            if let Err(e) = sent {
+                (&mut (*op).sends)[slot].state = State::Done;
+                (*op).open_sends -= 1;
+                self.failed(op, task, e);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`advance`](Self::advance).
+    unsafe fn send_granted(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
+        // SAFETY: the caller's promise; slots are read anew after each message.
+        unsafe {
+            for slot in 0..(&(*op).sends).len() {
+                if (*op).sends[slot].state == State::Granted {
+                    (*op).granted -= 1;
+                    self.send_long(context, team, op, slot);
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`advance`](Self::advance).
+    unsafe fn receive(&self, context: &Context, team: NonNull<Members>, op: *mut Op, slot: usize) {
+        // SAFETY: the caller's promise; references end where they stand.
+        unsafe {
+            let (task, tag) = ((*op).receives[slot].task, (*op).receives[slot].tag);
+            let (into, len) = (*op).bytes((*op).receives[slot].span);
+            if let Some(letter) = self.take(team, op, task, tag, Kind::Data) {
+                if letter.data.len() != len {
+                    let got = letter.data.len();
+                    (*op).failure = Some(CollectiveError::Length { from: task, got, expected: len });
+                    return;
+                }
+                std::ptr::copy_nonoverlapping(letter.data.as_ptr(), into, len);
+                (&mut (*op).receives)[slot].state = State::Done;
+                (&mut (*team.as_ptr()).spare).push(letter.data);
+                return;
+            }
+            if (*op).failure.is_some() {
+                return;
+            }
+            if let Some(letter) = self.take(team, op, task, tag, Kind::Long)
+                && long_length(&letter.data) != len
+            {
+                let got = long_length(&letter.data);
+                (*op).failure = Some(CollectiveError::Length { from: task, got, expected: len });
+                return;
+            }
+            (&mut (*op).receives)[slot].state = State::Posted;
+            (*op).open_receives += 1;
+            if len > EAGER {
+                self.tell(context, team, op, task, tag, Kind::Ready, &[]);
+            }
+        }
+    }
+
+    /// What has come early. A letter of another call is the operation's failure.
+    ///
+    /// # Safety
+    /// As for [`advance`](Self::advance).
+    unsafe fn take(
+        &self,
+        team: NonNull<Members>,
+        op: *mut Op,
+        task: u32,
+        tag: u32,
+        kind: Kind,
+    ) -> Option<Letter> {
+        // SAFETY: the caller's promise; nothing below calls out.
+        unsafe {
+            let early = &mut (*team.as_ptr()).early;
+            if early.is_empty() {
+                return None;
+            }
+            let number = (*op).number;
+            let other =
+                early.iter().find(|l| l.header.number == number && l.header.signature != (*op).signature.0);
+            if let Some(letter) = other {
+                let theirs = crate::call::Signature(letter.header.signature);
+                let from = letter.source;
+                (*op).failure = Some(CollectiveError::Mismatch { from, theirs, mine: (*op).signature });
+                return None;
+            }
+            let found = early.iter().position(|l| {
+                (l.source, l.header.number, l.header.tag, l.header.kind) == (task, number, tag, kind)
+            });
+            found.map(|at| early.swap_remove(at))
+        }
+    }
+
+    /// # Safety
+    /// As for [`advance`](Self::advance).
+    pub(super) unsafe fn failed(&self, op: *mut Op, task: u32, error: Error) {
+        let failure = match error {
+            Error::TargetDown { .. } => Cause::Gone(task).error(),
+            Error::Purged { .. } => Cause::Renewed(task).error(),
+            other => other.into(),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { (*op).failure.get_or_insert(failure) };
+    }
+}
+
+/// # Safety
+/// The lock is held; both live.
+unsafe fn header(team: NonNull<Members>, op: *mut Op, tag: u32, kind: Kind) -> Header {
+    // SAFETY: the caller's promise.
+    unsafe {
+        Header { team: (*team.as_ptr()).id, number: (*op).number, kind, tag, signature: (*op).signature.0 }
+    }
+}
+
+/// Sends a packet that is copied at once, also from within handlers.
+pub(super) fn post(context: &Context, task: u32, packet: &[u8]) -> Result<(), Error> {
+    // SAFETY: the data is copied before the call returns: it is short.
+    unsafe {
+        if context.try_send_short(Short::plain(task, HANDLER, packet)) {
+            return Ok(());
+        }
+        context.am_send(AmSend {
+            target: task,
+            handler: HANDLER,
+            user_header: &[],
+            source: Source::Contiguous(packet.as_ptr(), packet.len() as u64),
+            target_counter: 0,
+            origin: Notify::None,
+            completion: Notify::None,
+        })
+    }
+}
+
+/// A message's memory is free again.
+///
+/// # Safety
+/// `op` is the address of an operation that lives: it waits for this.
+unsafe fn told(context: &Context, peer: u32, op: usize, slot: *mut c_void, ok: bool) {
+    let op = std::ptr::with_exposed_provenance_mut::<Op>(op);
+    // SAFETY: the caller's promise; the lock is held, as handlers are promised.
+    unsafe {
+        (&mut (*op).sends)[slot.addr()].state = State::Done;
+        (*op).open_sends -= 1;
+        if !ok {
+            (*op).failure.get_or_insert(Cause::Gone(peer).error());
+        }
+        if let Some(waker) = (*op).waker.take() {
+            waker.wake();
+        }
+        if (*op).ending.is_some() && (*op).open_sends == 0 && !(*op).advancing {
+            // Nobody calls for it: it goes on where it may send.
+            context.run_on_handler_thread(CompletionHandler::Closure(Box::new(|context| {
+                if let Ok(engine) = Engine::of(context) {
+                    let _held = super::Held::new(context);
+                    // SAFETY: the lock is held.
+                    engine.advance_all(context);
+                }
+            })));
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Waiting for the end of operations, and what the loss of a member does to them.
+
+use super::op::Act;
+use super::run::post;
+use super::wire::{Header, Kind};
+use super::{Engine, Held, Members, Op};
+use crate::error::{Cause, CollectiveError, Result};
+use lapis_core::{Context, Error};
+use std::ptr::NonNull;
+use std::time::Instant;
+
+/// Looks between two at the clock.
+const LOOKS: u32 = 256;
+
+impl Engine {
+    /// Waits for an operation's end.
+    ///
+    /// # Safety
+    /// `op` and `team` live; the operation was started and is not told to anybody else.
+    pub(crate) unsafe fn wait(
+        &self,
+        context: &Context,
+        team: NonNull<Members>,
+        op: NonNull<Op>,
+    ) -> Result<()> {
+        let op = op.as_ptr();
+        let mut patience = Patience::new();
+        loop {
+            let held = Held::new(context);
+            // SAFETY: the lock is held; the caller's promise.
+            unsafe {
+                if (*op).running {
+                    self.advance_all(context);
+                }
+                if !(*op).running {
+                    return (*op).failure.take().map_or(Ok(()), Err);
+                }
+            }
+            drop(held);
+            // SAFETY: the caller's promise.
+            let mut ready = || unsafe { self.ready(context, team, op, &mut patience) };
+            match context.wait_until(&mut ready) {
+                Ok(()) => {}
+                // SAFETY: the caller's promise.
+                Err(e) => unsafe { self.disturbed(context, team, op, e, &mut patience) },
+            }
+        }
+    }
+
+    /// A wait has failed. If that is not the team's business, waiting goes on.
+    ///
+    /// # Safety
+    /// As for [`wait`](Self::wait).
+    unsafe fn disturbed(
+        &self,
+        context: &Context,
+        team: NonNull<Members>,
+        op: *mut Op,
+        error: Error,
+        patience: &mut Patience,
+    ) {
+        // SAFETY: the caller's promise; the lock is held while anything is changed.
+        unsafe {
+            let other = match &error {
+                Error::TargetDown { task, .. } | Error::Purged { task } => {
+                    (*team.as_ptr()).group.rank(*task).is_none()
+                }
+                _ => false,
+            };
+            if !other && (*op).failure.is_none() {
+                let _held = Held::new(context);
+                let task = match &error {
+                    Error::TargetDown { task, .. } | Error::Purged { task } => *task,
+                    _ => context.task(),
+                };
+                return self.failed(op, task, error);
+            }
+            // Another team's member is gone, or memory is still being written: the program's waits fail, ours must not.
+            let quiet = context.wait_quietly(|| self.ready(context, team, op, patience), None);
+            if let Err(e) = quiet {
+                let _held = Held::new(context);
+                self.failed(op, context.task(), e);
+            }
+        }
+    }
+
+    /// Whether something can be done for the operation, or for others.
+    ///
+    /// # Safety
+    /// As for [`wait`](Self::wait).
+    unsafe fn ready(
+        &self,
+        context: &Context,
+        team: NonNull<Members>,
+        op: *mut Op,
+        patience: &mut Patience,
+    ) -> bool {
+        // A wait asks once before it takes the lock.
+        let _held = Held::new(context);
+        // SAFETY: the caller's promise; the lock is held.
+        unsafe {
+            if self.inner().attention || !(*op).running {
+                return true;
+            }
+            let goes_on = match (&(*op).acts).get((*op).next) {
+                Some(Act::Wait) => (*op).open_receives == 0,
+                Some(Act::Drain) => (*op).open_sends == 0,
+                _ => true,
+            };
+            if (*op).failure.is_some() {
+                return self.settled(context, op);
+            }
+            if goes_on || (*op).granted > 0 || (*team.as_ptr()).over.is_some() {
+                return true;
+            }
+            if context.beginnings() != self.inner().beginnings {
+                self.note_beginnings(context);
+                return true;
+            }
+            let Some(task) = (*op).awaited() else { return false };
+            if let Err(e) = context.reachable(task) {
+                self.failed(op, task, e);
+                return true;
+            }
+            if patience.is_over(context) {
+                let seconds = context.timeout().as_secs();
+                (*op).failure = Some(CollectiveError::Silent { task, call: (*op).name, seconds });
+                return true;
+            }
+            false
+        }
+    }
+
+    /// Looks once whether an operation can go on, and whether it has ended.
+    ///
+    /// # Safety
+    /// As for [`wait`](Self::wait).
+    pub(crate) unsafe fn test(
+        &self,
+        context: &Context,
+        team: NonNull<Members>,
+        op: NonNull<Op>,
+    ) -> Option<Result<()>> {
+        let op = op.as_ptr();
+        for again in [true, false] {
+            let held = Held::new(context);
+            // SAFETY: the caller's promise; the lock is held.
+            unsafe {
+                if (*op).running {
+                    self.ready(context, team, op, &mut Patience::new());
+                    self.advance_all(context);
+                }
+                if !(*op).running {
+                    return Some((*op).failure.take().map_or(Ok(()), Err));
+                }
+            }
+            drop(held);
+            if again && let Err(e) = context.progress() {
+                let _held = Held::new(context);
+                // SAFETY: as above.
+                unsafe { self.failed(op, context.task(), e) };
+            }
+        }
+        None
+    }
+
+    /// Everything may have begun anew with some tasks: teams with them are over.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub(super) unsafe fn note_beginnings(&self, context: &Context) {
+        // SAFETY: the caller's promise; nothing below calls out.
+        let inner = unsafe { self.inner() };
+        let now = context.beginnings();
+        if now == inner.beginnings {
+            return;
+        }
+        inner.beginnings = now;
+        for task in 0..context.tasks() {
+            let lives = context.beginnings_with(task);
+            if std::mem::replace(&mut inner.by_task[task as usize], lives) == lives {
+                continue;
+            }
+            for team in inner.teams.iter().flatten() {
+                // SAFETY: registered teams live, and nobody else refers to them.
+                unsafe {
+                    if (*team.as_ptr()).group.rank(task).is_some() {
+                        (*team.as_ptr()).over.get_or_insert(Cause::Renewed(task));
+                    }
+                }
+            }
+        }
+    }
+
+    /// An operation has failed: the team is over, and the others are told, who may wait for messages that won't come.
+    ///
+    /// # Safety
+    /// The lock is held; both live.
+    pub(super) unsafe fn spread(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
+        // SAFETY: the caller's promise; references end where they stand.
+        unsafe {
+            let cause = match &(*op).failure {
+                Some(CollectiveError::Over { task }) => Cause::Renewed(*task),
+                Some(CollectiveError::Gone { task } | CollectiveError::Silent { task, .. }) => {
+                    Cause::Gone(*task)
+                }
+                _ => Cause::Broken(context.task()),
+            };
+            let members = team.as_ptr();
+            (*members).over.get_or_insert(cause);
+            if std::mem::replace(&mut (*members).told, true) {
+                return;
+            }
+            let header = Header {
+                team: (*members).id,
+                number: cause.code(),
+                kind: Kind::Over,
+                tag: cause.task(),
+                signature: 0,
+            };
+            let packet = header.bytes();
+            let n = (*members).group.len();
+            for rank in 0..n {
+                let Some(task) = (*members).group.task(rank) else { continue };
+                if task != context.task() && cause != Cause::Gone(task) {
+                    // Whom that doesn't reach has noticed by itself, or is gone.
+                    let _ = post(context, task, &packet);
+                }
+            }
+        }
+    }
+}
+
+/// How long others may take.
+struct Patience {
+    looks: u32,
+    since: Option<Instant>,
+}
+
+impl Patience {
+    fn new() -> Self {
+        Self { looks: 0, since: None }
+    }
+
+    fn is_over(&mut self, context: &Context) -> bool {
+        self.looks += 1;
+        if self.looks < LOOKS {
+            return false;
+        }
+        self.looks = 0;
+        let now = Instant::now();
+        let since = *self.since.get_or_insert(now);
+        !*context.config().notimeout.get() && now.duration_since(since) >= context.timeout()
+    }
+}

@@ -1,0 +1,180 @@
+//! Why a collective failed.
+
+use crate::call::Signature;
+use crate::element::{Operator, Type};
+use crate::group::GroupError;
+use lapis_core::Error;
+
+/// Why a collective failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CollectiveError {
+    /// Communication failed, most often because a member died.
+    #[error(transparent)]
+    Lapis(#[from] Error),
+    /// The group is none that a team can have.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    /// Members' calls don't match.
+    #[error(
+        "task {from} calls {theirs} while this task calls {mine}: all members make the same calls in the same order"
+    )]
+    Mismatch {
+        /// The other member's task.
+        from: u32,
+        /// What it calls.
+        theirs: Signature,
+        /// What this one calls.
+        mine: Signature,
+    },
+    /// A member sent data of another size.
+    #[error(
+        "task {from} sent {got} bytes where {expected} belong: do all members make the same call with equal lengths?"
+    )]
+    Length {
+        /// Who.
+        from: u32,
+        /// Bytes that came.
+        got: usize,
+        /// Bytes that this task's call implies.
+        expected: usize,
+    },
+    /// A member was purged or started anew since the team was made, so that messages of the team may be lost.
+    #[error(
+        "the team is over: task {task}, a member, was purged or started anew; without a restart another team can be made"
+    )]
+    Over {
+        /// The member.
+        task: u32,
+    },
+    /// A member died, or terminated its context.
+    #[error("the team is over: task {task}, a member, can't be reached any more")]
+    Gone {
+        /// The member.
+        task: u32,
+    },
+    /// Another member found calls that don't match.
+    #[error("the team is over: task {task}, a member, found calls that don't match")]
+    Broken {
+        /// Who found it.
+        task: u32,
+    },
+    /// A member did not call in time.
+    #[error("task {task}, a member, has not called {call} within {seconds} s (TIMEOUT)")]
+    Silent {
+        /// The member that was waited for.
+        task: u32,
+        /// The operation.
+        call: &'static str,
+        /// How long.
+        seconds: u64,
+    },
+    /// The root is no member.
+    #[error("root {root} of a team of {members} members")]
+    Root {
+        /// The root.
+        root: usize,
+        /// Members.
+        members: usize,
+    },
+    /// The lengths can't be.
+    #[error("{call} of {count} elements of {size} bytes at {members} members is more than an address space")]
+    Overflow {
+        /// The operation.
+        call: &'static str,
+        /// Elements.
+        count: usize,
+        /// Bytes of each.
+        size: usize,
+        /// Members.
+        members: usize,
+    },
+    /// The operator means nothing on this type.
+    #[error("operator {operator:?} on elements of type {element:?}")]
+    Operator {
+        /// The operator; `None`: the call needs one.
+        operator: Option<Operator>,
+        /// The type.
+        element: Type,
+    },
+    /// A buffer is too short.
+    #[error("{call} needs {needed} elements of {what}, and was given {given}")]
+    Buffer {
+        /// The operation.
+        call: &'static str,
+        /// Which buffer.
+        what: &'static str,
+        /// Elements that it must have.
+        needed: usize,
+        /// Elements that it has.
+        given: usize,
+    },
+    /// Lists by rank have as many entries as there are members.
+    #[error("{given} counts or places for {members} members")]
+    Parts {
+        /// Entries.
+        given: usize,
+        /// Members.
+        members: usize,
+    },
+    /// An edge leads to nobody.
+    #[error("an edge to rank {rank} of a team of {members} members")]
+    Edge {
+        /// The rank.
+        rank: usize,
+        /// Members.
+        members: usize,
+    },
+    /// The variable is not understood.
+    #[error("LAPIS_COLLECTIVES: {why}")]
+    Variable {
+        /// Why not.
+        why: String,
+    },
+    /// A persistent operation is started while it runs.
+    #[error("the operation has been started already")]
+    Busy,
+}
+
+/// What collectives give.
+pub type Result<T, E = CollectiveError> = std::result::Result<T, E>;
+
+/// Why a team is over, in a form that is remembered and sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    Renewed(u32),
+    Gone(u32),
+    Broken(u32),
+}
+
+impl Cause {
+    pub(crate) fn task(self) -> u32 {
+        match self {
+            Self::Renewed(task) | Self::Gone(task) | Self::Broken(task) => task,
+        }
+    }
+
+    pub(crate) fn code(self) -> u32 {
+        match self {
+            Self::Renewed(_) => 0,
+            Self::Gone(_) => 1,
+            Self::Broken(_) => 2,
+        }
+    }
+
+    pub(crate) fn from_code(code: u32, task: u32) -> Self {
+        match code {
+            0 => Self::Renewed(task),
+            1 => Self::Gone(task),
+            _ => Self::Broken(task),
+        }
+    }
+
+    pub(crate) fn error(self) -> CollectiveError {
+        match self {
+            Self::Renewed(task) => CollectiveError::Over { task },
+            Self::Gone(task) => CollectiveError::Gone { task },
+            Self::Broken(task) => CollectiveError::Broken { task },
+        }
+    }
+}

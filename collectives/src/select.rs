@@ -1,0 +1,292 @@
+//! Which algorithm does what: by operation, bytes, members and hosts.
+//!
+//! The numbers come from measurements over shared memory and UDP; [`table`] says them to people.
+
+use crate::call::Call;
+use crate::group::Group;
+use crate::schedule::levels::{self, Hosts};
+use crate::schedule::tree::{self, Parts};
+use crate::schedule::{Place, Script, doubling, exchange, ring, two_trees};
+
+/// How an operation is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// Distances that grow by the radix: ⌈log_k n⌉ rounds.
+    Dissemination,
+    /// A k-nomial tree.
+    Tree,
+    /// Pieces down a tree, then round a ring.
+    Pieces,
+    /// Segments down a chain.
+    Chain,
+    /// Segments down two binary trees.
+    TwoTrees,
+    /// Within hosts, then between them.
+    TwoLevels,
+    /// Recursive doubling.
+    Doubling,
+    /// Recursive halving, then doubling.
+    Halves,
+    /// Pieces round a ring.
+    Ring,
+    /// Everybody with everybody.
+    Pairwise,
+    /// Blocks by the bits of their way.
+    Bruck,
+}
+
+/// Names, as the variable has them.
+const NAMES: [(&str, Algorithm); 11] = [
+    ("dissemination", Dissemination),
+    ("tree", Tree),
+    ("pieces", Pieces),
+    ("chain", Chain),
+    ("two-trees", TwoTrees),
+    ("two-levels", TwoLevels),
+    ("doubling", Doubling),
+    ("halves", Halves),
+    ("ring", Ring),
+    ("pairwise", Pairwise),
+    ("bruck", Bruck),
+];
+
+impl Algorithm {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(_, algorithm)| *algorithm == self).map_or("?", |(name, _)| name)
+    }
+}
+
+/// Bytes of a segment of pipelines.
+const SEGMENT: usize = 32 << 10;
+
+/// Who calls, and how data may be treated.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape<'a> {
+    /// The caller's rank.
+    pub me: usize,
+    /// Members.
+    pub n: usize,
+    /// Who shares hosts; `None` if nobody knows or all do.
+    pub hosts: Option<&'a Hosts>,
+    /// Bytes of an element.
+    pub size: usize,
+    /// Operands may change places.
+    pub reorder: bool,
+    /// The result must not depend on length or hosts.
+    pub reproducible: bool,
+}
+
+/// What somebody wants other than the table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wishes(Vec<(&'static str, Algorithm)>);
+
+impl Wishes {
+    /// From `allreduce=ring,barrier=dissemination`.
+    ///
+    /// # Errors
+    /// What is not understood.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut wishes = Vec::new();
+        for wish in text.split(',').map(str::trim).filter(|wish| !wish.is_empty()) {
+            let (operation, algorithm) =
+                wish.split_once('=').ok_or_else(|| format!("`{wish}` is not OPERATION=ALGORITHM"))?;
+            let row = TABLE
+                .iter()
+                .find(|row| row.operation == operation.trim())
+                .ok_or_else(|| format!("no operation `{operation}`"))?;
+            let found = NAMES.iter().find(|(name, _)| *name == algorithm.trim()).map(|(_, a)| *a);
+            let found = found.filter(|a| row.algorithms.contains(a)).ok_or_else(|| {
+                let names: Vec<_> = row.algorithms.iter().map(|a| a.name()).collect();
+                format!("no algorithm `{algorithm}` for {operation}: there are {}", names.join(", "))
+            })?;
+            wishes.push((row.operation, found));
+        }
+        Ok(Self(wishes))
+    }
+
+    fn for_call(&self, call: &Call<'_>) -> Option<Algorithm> {
+        self.0.iter().rev().find(|(name, _)| *name == call.name()).map(|(_, algorithm)| *algorithm)
+    }
+}
+
+/// What an operation can be done with, and what is chosen when.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The operation's name.
+    pub operation: &'static str,
+    /// What it can be done with.
+    pub algorithms: &'static [Algorithm],
+    /// When which is chosen.
+    pub rule: &'static str,
+}
+
+use Algorithm::{
+    Bruck, Chain, Dissemination, Doubling, Halves, Pairwise, Pieces, Ring, Tree, TwoLevels, TwoTrees,
+};
+
+const TABLE: &[Row] = &[
+    Row {
+        operation: "barrier",
+        algorithms: &[Dissemination, TwoLevels],
+        rule: "two-levels where several hosts have several members each; otherwise dissemination",
+    },
+    Row {
+        operation: "broadcast",
+        algorithms: &[Tree, Pieces, Chain, TwoTrees, TwoLevels],
+        rule: "up to 32 KiB two-levels on several hosts, otherwise tree; beyond that two-trees from 6 members on, else chain",
+    },
+    Row { operation: "reduce", algorithms: &[Tree, Chain], rule: "tree up to 64 KiB, then chain" },
+    Row {
+        operation: "allreduce",
+        algorithms: &[Doubling, Halves, Ring, TwoLevels],
+        rule: "up to 8 KiB two-levels on several hosts, otherwise doubling; halves up to 1 MiB, then ring; doubling if operands keep their order",
+    },
+    Row {
+        operation: "reduce_scatter",
+        algorithms: &[Doubling, Pairwise, Ring, Halves],
+        rule: "doubling up to 512 B, then pairwise; ring from 64 KiB a part on if operands may change places",
+    },
+    Row {
+        operation: "allgather",
+        algorithms: &[Doubling, Bruck, Ring],
+        rule: "up to 32 KiB in all doubling for powers of two, otherwise bruck; then ring",
+    },
+    Row {
+        operation: "alltoall",
+        algorithms: &[Pairwise, Bruck],
+        rule: "bruck up to 128 B a part from 8 members on, otherwise pairwise",
+    },
+];
+
+/// The table by which algorithms are chosen.
+pub fn table() -> &'static [Row] {
+    TABLE
+}
+
+/// The algorithm for a call.
+pub fn choose(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Algorithm {
+    let hosts = shape.hosts.filter(|hosts| hosts.len() > 1 && hosts.len() < shape.n);
+    let fits = |algorithm: Algorithm| match (call, algorithm) {
+        (_, TwoLevels) => {
+            hosts.is_some_and(|hosts| !call.folds() || shape.reorder || hosts.in_order())
+                && !(shape.reproducible && call.folds())
+        }
+        (Call::AllReduce { .. } | Call::ReduceScatter { .. }, Ring | Halves) if !shape.reorder => false,
+        (Call::AllGather { .. }, Doubling) => shape.n.is_power_of_two(),
+        (Call::ReduceScatter { counts }, Halves) => {
+            shape.n.is_power_of_two() && counts.iter().all(|count| *count == counts[0])
+        }
+        _ => true,
+    };
+    if let Some(wish) = wishes.for_call(call).filter(|wish| fits(*wish)) {
+        return wish;
+    }
+    let bytes = call.count() as usize * shape.size;
+    let two_levels = fits(TwoLevels);
+    match call {
+        Call::Barrier if two_levels => TwoLevels,
+        Call::Barrier => Dissemination,
+        Call::Broadcast { .. } if bytes <= 32 << 10 => {
+            if two_levels {
+                TwoLevels
+            } else {
+                Tree
+            }
+        }
+        Call::Broadcast { .. } if shape.n >= 6 => TwoTrees,
+        Call::Broadcast { .. } => Chain,
+        Call::Reduce { .. } if bytes <= 64 << 10 || shape.reproducible => Tree,
+        Call::Reduce { .. } => Chain,
+        Call::AllReduce { .. } if shape.reproducible || !shape.reorder => Doubling,
+        Call::AllReduce { .. } if bytes <= 8 << 10 => {
+            if two_levels {
+                TwoLevels
+            } else {
+                Doubling
+            }
+        }
+        Call::AllReduce { .. } if bytes <= 1 << 20 => Halves,
+        Call::AllReduce { .. } => Ring,
+        Call::ReduceScatter { .. } if bytes <= 512 && !shape.reproducible => Doubling,
+        Call::ReduceScatter { .. } if fits(Ring) && bytes / shape.n >= 64 << 10 && !shape.reproducible => {
+            Ring
+        }
+        Call::ReduceScatter { .. } => Pairwise,
+        Call::AllGather { .. } if bytes * shape.n > 32 << 10 => Ring,
+        Call::AllGather { .. } if fits(Doubling) => Doubling,
+        Call::AllGather { .. } => Bruck,
+        Call::AllToAll { .. } if bytes <= 128 && shape.n >= 8 => Bruck,
+        Call::AllToAll { .. } | Call::AllToAllV { .. } | Call::Neighbours { .. } => Pairwise,
+        Call::AllGatherV { .. } => Ring,
+        Call::Scan { .. } | Call::ExScan { .. } => Doubling,
+        _ => Tree,
+    }
+}
+
+/// The caller's steps.
+pub fn script(call: &Call<'_>, shape: &Shape<'_>, by: Algorithm) -> Script {
+    let mut script = Script::default();
+    let at = Place::all(shape.me, shape.n);
+    let out = &mut script;
+    let hosts = || shape.hosts.cloned().unwrap_or_default();
+    let segment = (SEGMENT / shape.size.max(1)).max(1);
+    let ordered = !shape.reorder || shape.reproducible;
+    match (*call, by) {
+        (Call::Barrier, TwoLevels) => levels::barrier(out, at, &hosts(), 4),
+        (Call::Barrier, _) => doubling::barrier(out, at, 2),
+        (Call::Broadcast { root, count }, TwoLevels) => {
+            levels::broadcast(out, at, &hosts(), root, count, 4);
+        }
+        (Call::Broadcast { root, count }, Pieces) => tree::broadcast_by_pieces(out, at, root, count),
+        (Call::Broadcast { root, count }, Chain) => ring::broadcast(out, at, root, count, segment),
+        (Call::Broadcast { root, count }, TwoTrees) => two_trees::broadcast(out, at, root, count, segment),
+        (Call::Broadcast { root, count }, _) => tree::broadcast(out, at, root, count, 2),
+        (Call::Multicast { root, to, count }, _) => multicast(out, shape.me, root, to, count),
+        (Call::Reduce { root, count }, Chain) => ring::reduce(out, at, root, count, segment, ordered),
+        (Call::Reduce { root, count }, _) => tree::reduce(out, at, root, count, 2, ordered),
+        (Call::AllReduce { count }, TwoLevels) => levels::all_reduce(out, at, &hosts(), count, 4),
+        (Call::AllReduce { count }, Halves) => doubling::all_reduce_by_halves(out, at, count),
+        (Call::AllReduce { count }, Ring) => ring::all_reduce(out, at, count),
+        (Call::AllReduce { count }, _) => doubling::all_reduce(out, at, count),
+        (Call::ReduceScatter { counts }, Doubling) => doubling::reduce_scatter(out, at, counts),
+        (Call::ReduceScatter { counts }, Ring) => ring::reduce_scatter(out, at, counts),
+        (Call::ReduceScatter { counts }, Halves) => {
+            doubling::reduce_scatter_by_halves(out, at, counts[0]);
+        }
+        (Call::ReduceScatter { counts }, _) => exchange::reduce_scatter(out, at, counts),
+        (Call::Gather { root, count }, _) => tree::gather(out, at, root, count, 2),
+        (Call::GatherV { root, mine, parts }, _) => tree::gather_v(out, at, root, mine, parts),
+        (Call::Scatter { root, count }, _) => tree::scatter(out, at, root, count, 2),
+        (Call::ScatterV { root, mine, parts }, _) => tree::scatter_v(out, at, root, mine, parts),
+        (Call::AllGather { count }, Doubling) => doubling::all_gather(out, at, count),
+        (Call::AllGather { count }, Bruck) => doubling::all_gather_any(out, at, count),
+        (Call::AllGather { count }, _) => {
+            let counts = vec![count; at.n];
+            ring::all_gather(out, at, &counts, &ring::starts(&counts));
+        }
+        (Call::AllGatherV { parts }, _) => ring::all_gather(out, at, parts.counts, parts.starts),
+        (Call::AllToAll { count }, Bruck) => exchange::all_to_all_by_bits(out, at, count),
+        (Call::AllToAll { count }, _) => {
+            let counts = vec![count; at.n];
+            let parts = Parts { counts: &counts, starts: &ring::starts(&counts) };
+            exchange::all_to_all(out, at, parts, parts, 4);
+        }
+        (Call::AllToAllV { give, get }, _) => exchange::all_to_all(out, at, give, get, 4),
+        (Call::Scan { count }, _) => doubling::scan(out, at, count),
+        (Call::ExScan { count }, _) => doubling::exscan(out, at, count),
+        (Call::Neighbours { from, to }, _) => exchange::neighbours(out, at, from, to),
+    }
+    script
+}
+
+/// A tree over the root and those who are listed.
+fn multicast(out: &mut Script, me: usize, root: usize, to: &Group, count: usize) {
+    let only = Group::from_list(&[root as u32]).unwrap_or_else(|_| Group::empty());
+    let all = only.union(to);
+    if let Some(place) = all.rank(me as u32) {
+        let rank = |v: usize| all.task(v).unwrap_or(0) as usize;
+        tree::broadcast(out, Place { me: place, n: all.len(), rank: &rank, phase: 0 }, 0, count, 2);
+    }
+}

@@ -1,0 +1,78 @@
+//! For layers between core and the program, as collectives are: a header handler that needs no number of the program's, state that
+//! belongs to the context, and what they must know of other tasks.
+
+use super::{Context, HandlerId, PeerState};
+use crate::error::Result;
+use crate::handlers::{Delivery, HANDLER_TABLE_SIZE, Handler, Incoming};
+use crate::sync::blocking::Mutex;
+use crate::transport::PeerId;
+use std::any::Any;
+use std::sync::{Arc, PoisonError};
+
+/// The header handler of the layer that makes collectives: behind the program's handlers. A message that comes before the layer has
+/// set it waits.
+pub const SERVICE: HandlerId = HandlerId(HANDLER_TABLE_SIZE as u16);
+
+/// States of layers, by type.
+#[derive(Default)]
+pub(crate) struct Extensions(Mutex<Vec<Arc<dyn Any + Send + Sync>>>);
+
+impl Context {
+    /// Sets the handler of [`SERVICE`]. Rules as for [`set_handler`](Self::set_handler).
+    ///
+    /// # Errors
+    /// The context can't be used.
+    pub fn set_service(
+        &self,
+        handler: impl Fn(&Self, &Incoming<'_>) -> Delivery + Send + Sync + 'static,
+    ) -> Result<()> {
+        self.usable()?;
+        self.shared.handlers.set_service(Handler::Closure(Box::new(handler)));
+        Ok(())
+    }
+
+    /// The one value of this type that belongs to the context; made by `make` when it is first asked for. It goes with the context, so
+    /// it must not keep the context.
+    ///
+    /// # Errors
+    /// What `make` says.
+    pub fn extension<T: Any + Send + Sync, E>(
+        &self,
+        make: impl FnOnce() -> Result<Arc<T>, E>,
+    ) -> Result<Arc<T>, E> {
+        let mut all = self.shared.extensions.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = all.iter().find_map(|one| Arc::clone(one).downcast::<T>().ok()) {
+            return Ok(found);
+        }
+        let made = make()?;
+        all.push(Arc::clone(&made) as Arc<dyn Any + Send + Sync>);
+        Ok(made)
+    }
+
+    /// Whether messages can be sent to a task, as far as is known.
+    ///
+    /// # Errors
+    /// Why not: it died, was purged, or has terminated its context.
+    pub fn reachable(&self, target: PeerId) -> Result<()> {
+        self.check_target(target)?;
+        let _held = self.guard();
+        // SAFETY: the lock is held and the reference ends here.
+        let peer = unsafe { &self.state().peers[target as usize] };
+        if peer.state == PeerState::Up { Ok(()) } else { Err(peer.refusal(target)) }
+    }
+
+    /// Whether the calling thread may wait.
+    ///
+    /// # Errors
+    /// It runs a handler in line, or the context can't be used.
+    #[inline]
+    pub fn may_block(&self, call: &'static str) -> Result<()> {
+        self.usable()?;
+        self.may_wait(call)
+    }
+
+    /// The first task of the machine on which `task` runs: the same for all of its tasks, at every task.
+    pub fn host_of(&self, task: PeerId) -> u32 {
+        self.shared.hosts.get(task as usize).copied().unwrap_or(task)
+    }
+}
