@@ -45,8 +45,7 @@ pub use host::Host;
 pub use link::{Link, Sleeper};
 pub use loader::{MIN_TABLE_SIZE, Origin, Plugin, Refusal, file_name, load_file, name_of_file};
 pub use registry::{Candidate, NotFound, Registry, Request, SelectError, Verdict, search_dirs};
-pub use services::host_table;
-pub(crate) use services::with_options;
+pub use services::{host_table, with_options};
 pub use trust::{Distrust, Why};
 pub use types::*;
 

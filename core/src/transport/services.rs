@@ -15,8 +15,8 @@ thread_local! {
     static OPENING: RefCell<Option<Environment>> = const { RefCell::new(None) };
 }
 
-/// Answers options from `environment` to whatever opens during `opening` on this thread.
-pub(crate) fn with_options<T>(environment: &Environment, opening: impl FnOnce() -> T) -> T {
+/// Answers options from `environment`, not from the process, to whatever opens during `opening` on this thread.
+pub fn with_options<T>(environment: &Environment, opening: impl FnOnce() -> T) -> T {
     struct Restore(Option<Environment>);
     impl Drop for Restore {
         fn drop(&mut self) {

@@ -39,17 +39,28 @@ const TASKS: u32 = 3;
 const TASK: &str = "LAPIS_CONFORMANCE_TASK";
 const CONTROL: &str = "LAPIS_CONFORMANCE_CONTROL";
 
+/// Variables that a transport is configured by, instead of those of the process.
+pub type Options = &'static [(&'static str, &'static str)];
+
 /// Runs the case `name`. `test` is the path of the calling test function, by which processes are told to come here.
 ///
 /// # Panics
 /// When the case fails, with the reason.
 pub fn run(name: &str, mode: Mode, source: Source, test: &str) {
+    run_configured(name, mode, source, &[], test);
+}
+
+/// As [`run`], with a transport that is configured by `options`. If there are none, the process's variables count.
+///
+/// # Panics
+/// When the case fails, with the reason.
+pub fn run_configured(name: &str, mode: Mode, source: Source, options: Options, test: &str) {
     let case = cases::find(name);
     if mode == Mode::Processes
         && let (Ok(task), Ok(control)) = (std::env::var(TASK), std::env::var(CONTROL))
     {
         let task = task.parse().expect("the harness gives a number");
-        rank_main(case, &Setup { control, task, tasks: TASKS, mode, source });
+        rank_main(case, &Setup { control, task, tasks: TASKS, mode, source, options });
         std::process::exit(0);
     }
     if case.dies && mode != Mode::Processes {
@@ -65,7 +76,7 @@ pub fn run(name: &str, mode: Mode, source: Source, test: &str) {
         if mode == Mode::Processes {
             children.push((task, spawn(test, task, &control)));
         } else {
-            let setup = Setup { control: control.clone(), task, tasks, mode, source };
+            let setup = Setup { control: control.clone(), task, tasks, mode, source, options };
             // Not joined: one that hangs must not hang the verdict.
             std::thread::spawn(move || rank_main(case, &setup));
         }

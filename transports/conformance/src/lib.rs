@@ -7,6 +7,9 @@
 //! lapis_conformance::conformance_tests!(alone: lapis_loopback::table(), "liblapis_loopback.so");
 //! // Reaches others: the suite runs with tasks as threads of one process and as processes.
 //! lapis_conformance::conformance_tests!(together: lapis_shm::table(), "liblapis_shm.so");
+//! // Configured by variables, here over one of several devices:
+//! lapis_conformance::conformance_tests!(together: lapis_rdma::table(), "liblapis_rdma.so",
+//!     options: &[("LAPIS_RDMA_PROVIDER", "tcp;ofi_rxm")]);
 //! ```
 //!
 //! Each case runs with the transport linked and with its plugin file loaded. A case whose capability the transport lacks
@@ -20,7 +23,7 @@ mod harness;
 mod log;
 mod rank;
 
-pub use harness::{Mode, Source, run, run_every_case};
+pub use harness::{Mode, Options, Source, run, run_configured, run_every_case};
 pub use rank::Rank;
 
 /// The list of all cases: module, name, needed capabilities, and `dies` where task 1 kills itself.
@@ -76,7 +79,7 @@ macro_rules! __for_each_case {
 macro_rules! chaos_tests {
     ($mode:ident, $table:expr, $faults:literal) => {
         mod chaotic {
-            $crate::__tests! { ($mode, $crate::Source::Chaotic(|| $table, $faults))
+            $crate::__tests! { ($mode, $crate::Source::Chaotic(|| $table, $faults), &[])
                 messages::short_messages_of_every_length_arrive_whole [];
                 messages::packed_messages_of_every_length_arrive_whole [];
                 messages::zero_copy_messages_arrive_whole_and_complete_once [];
@@ -102,33 +105,43 @@ macro_rules! conformance_tests {
     (alone: $table:expr, $file:literal) => {
         mod linked {
             mod alone {
-                $crate::__for_each_case!($crate::__tests, (Alone, $crate::Source::Linked(|| $table)));
+                $crate::__for_each_case!($crate::__tests, (Alone, $crate::Source::Linked(|| $table), &[]));
             }
         }
         mod loaded {
             mod alone {
-                $crate::__for_each_case!($crate::__tests, (Alone, $crate::Source::File($file)));
+                $crate::__for_each_case!($crate::__tests, (Alone, $crate::Source::File($file), &[]));
             }
         }
     };
     (together: $table:expr) => {
+        $crate::conformance_tests!(together: $table, options: &[]);
+    };
+    (together: $table:expr, options: $options:expr) => {
         mod linked {
             mod threads {
-                $crate::__for_each_case!($crate::__tests, (Threads, $crate::Source::Linked(|| $table)));
+                $crate::__for_each_case!(
+                    $crate::__tests, (Threads, $crate::Source::Linked(|| $table), $options)
+                );
             }
             mod processes {
-                $crate::__for_each_case!($crate::__tests, (Processes, $crate::Source::Linked(|| $table)));
+                $crate::__for_each_case!(
+                    $crate::__tests, (Processes, $crate::Source::Linked(|| $table), $options)
+                );
             }
         }
     };
     (together: $table:expr, $file:literal) => {
-        $crate::conformance_tests!(together: $table);
+        $crate::conformance_tests!(together: $table, $file, options: &[]);
+    };
+    (together: $table:expr, $file:literal, options: $options:expr) => {
+        $crate::conformance_tests!(together: $table, options: $options);
         mod loaded {
             mod threads {
-                $crate::__for_each_case!($crate::__tests, (Threads, $crate::Source::File($file)));
+                $crate::__for_each_case!($crate::__tests, (Threads, $crate::Source::File($file), $options));
             }
             mod processes {
-                $crate::__for_each_case!($crate::__tests, (Processes, $crate::Source::File($file)));
+                $crate::__for_each_case!($crate::__tests, (Processes, $crate::Source::File($file), $options));
             }
         }
     };
@@ -137,14 +150,15 @@ macro_rules! conformance_tests {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __tests {
-    (($mode:ident, $source:expr) $($module:ident :: $name:ident [$($cap:ident)*] $($dies:ident)?;)*) => {
+    (($mode:ident, $source:expr, $options:expr) $($module:ident :: $name:ident [$($cap:ident)*] $($dies:ident)?;)*) => {
         $(
             #[test]
             fn $name() {
-                $crate::run(
+                $crate::run_configured(
                     stringify!($name),
                     $crate::Mode::$mode,
                     $source,
+                    $options,
                     concat!(module_path!(), "::", stringify!($name)),
                 );
             }

@@ -1,9 +1,11 @@
 //! A task of a case: its link, what arrived over it, and its wire to the other tasks' test code.
 
 use crate::control::{self, Report};
-use crate::harness::{Mode, Source};
+use crate::harness::{Mode, Options, Source};
+use lapis_core::config::Environment;
 use lapis_core::transport::{
     Caps, Event, EventKind, Link, OpenParams, PeerId, Plugin, RawSlice, RegionInfo, RemoteAddr, Status,
+    with_options,
 };
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::ErrorKind;
@@ -16,6 +18,7 @@ pub(crate) struct Setup {
     pub(crate) tasks: u32,
     pub(crate) mode: Mode,
     pub(crate) source: Source,
+    pub(crate) options: Options,
 }
 
 /// A message that arrived, copied.
@@ -37,6 +40,7 @@ pub struct Rank {
     /// Peers reported gone, in order.
     pub(crate) down: Vec<PeerId>,
     plugin: Plugin,
+    options: Options,
     job: String,
     life: u32,
     link: Option<Link>,
@@ -58,6 +62,7 @@ impl Rank {
             completed: HashMap::new(),
             down: Vec::new(),
             plugin,
+            options: setup.options,
             job: setup.control.clone(),
             life: 0,
             link: None,
@@ -94,7 +99,11 @@ impl Rank {
             secret: &[7; 32],
             interrupts: false,
         };
-        self.plugin.open(&params).map_err(|e| e.to_string())
+        let open = || self.plugin.open(&params).map_err(|e| e.to_string());
+        if self.options.is_empty() {
+            return open();
+        }
+        with_options(&Environment::from_pairs(self.options.iter().copied()), open)
     }
 
     fn connect(&mut self) -> Result<(), String> {
