@@ -23,19 +23,22 @@ pub fn manual(command: clap::Command) {
 }
 
 fn one(command: &clap::Command, name: &str) {
-    let mut text = Vec::new();
+    let mut text: Vec<u8> = Vec::new();
     let version = concat!("Lapis ", env!("CARGO_PKG_VERSION"));
     // clap wants names that live as long as the process, which a test does not outlive for long.
     let whole: &'static str = Box::leak(name.to_owned().into_boxed_str());
     let man = clap_mangen::Man::new(command.clone().name(whole).version(version));
     man.manual("Lapis manual").source(version).render(&mut text).expect("memory takes all");
+    // The renderer leaves blanks at the ends of lines.
+    let text = String::from_utf8(text).expect("pages are UTF-8");
+    let text: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();
     let path = page_of(name);
     if std::env::var_os(WRITE).is_some() {
         std::fs::write(&path, &text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     }
     let there = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
-        there.as_bytes() == text,
+        there == text,
         "{} is not what the command line says of itself: run the tests `manual` with {WRITE}=1",
         path.display()
     );
