@@ -1,6 +1,6 @@
 //! Which algorithm does what: by operation, bytes, members and hosts.
 //!
-//! The numbers come from measurements over shared memory and UDP; [`table`] says them to people.
+//! The limits are first guesses, to be replaced by measurements; [`table`] says them to people.
 
 use crate::call::Call;
 use crate::group::Group;
