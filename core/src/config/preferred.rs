@@ -9,15 +9,17 @@ impl Config {
         if let Some(names) = self.transport.get() {
             return (names.clone(), true);
         }
-        let net = match self.euilib.get() {
-            EuiLib::Us => "hps",
-            _ => "udp",
+        // Looking for an adapter takes milliseconds of each start: only who asks for user space pays them.
+        let net: &[&str] = match self.euilib.get() {
+            EuiLib::Us => &["rdma", "hps"],
+            _ => &["udp"],
         };
-        let names = match self.use_shm.get() {
-            UseShm::Only => vec!["shm"],
-            UseShm::Yes => vec!["shm", "rdma", net],
-            UseShm::No => vec!["rdma", net],
+        let shm: &[&str] = match self.use_shm.get() {
+            UseShm::No => &[],
+            _ => &["shm"],
         };
-        (names.into_iter().map(str::to_owned).collect(), false)
+        let net = if *self.use_shm.get() == UseShm::Only { &[] } else { net };
+        let names = shm.iter().chain(net);
+        (names.map(|name| (*name).to_owned()).collect(), false)
     }
 }

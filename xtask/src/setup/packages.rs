@@ -55,6 +55,8 @@ pub(crate) const PACKAGES: &[Package] = &[
         "test",
         "compiles the Fortran examples against lapif.h and the module of an installed tree",
     ),
+    library("libfabric-dev", "test install", "libfabric and its headers, for the rdma transport"),
+    library("libclang-dev", "test install", "reads libfabric's headers when the rdma transport is built"),
     tool("iproute2", "ip", "test", "makes network namespaces with delay and loss for the udp tests"),
     tool("nftables", "nft", "test", "cuts paths for the udp failover tests"),
     // Not for `test`: the package leaves a server running, which nobody asks for on a machine to work at.
@@ -75,7 +77,6 @@ pub(crate) const PACKAGES: &[Package] = &[
     peer("ucx-utils", "ucx_perftest"),
     peer("libucx-dev", "headers of UCX for our own measuring programs"),
     peer("libfabric-bin", "fi_info, fi_pingpong"),
-    peer("libfabric-dev", "headers of libfabric (the rdma transport's checks use them as well)"),
     peer("openmpi-bin", "mpirun.openmpi"),
     peer("libopenmpi-dev", "mpicc.openmpi"),
     peer("mpich", "mpirun.mpich"),

@@ -1,0 +1,123 @@
+//! What goes before each message.
+//!
+//! ```text
+//!  0        8        12       16       20       24
+//!  | cookie | source | acked  | length | kind   | payload … padded to 8 bytes
+//! ```
+//!
+//! All fields are little endian. The cookie is a keyed hash over both instances, so that a message for
+//! an earlier instance at the same address, or from outside of the job, is dropped. `acked` counts the
+//! messages that the sender has consumed from the receiver: the receiver's credits.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// Bytes of a header.
+pub(crate) const LEN: usize = 24;
+
+/// What kind of message follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Bytes for core.
+    Message = 1,
+    /// Nothing but `acked`; takes no credit.
+    Ack = 2,
+}
+
+/// A header, decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) cookie: u64,
+    pub(crate) source: u32,
+    pub(crate) acked: u32,
+    pub(crate) length: u32,
+    pub(crate) kind: Kind,
+}
+
+impl Header {
+    pub(crate) fn encode(&self) -> [u8; LEN] {
+        let mut out = [0; LEN];
+        out[..8].copy_from_slice(&self.cookie.to_le_bytes());
+        let words = [self.source, self.acked, self.length, self.kind as u32];
+        for (place, word) in out[8..].chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        out
+    }
+
+    /// None for anything that isn't a header followed by the payload that it announces.
+    pub(crate) fn decode(message: &[u8]) -> Option<Self> {
+        let (head, payload) = message.split_first_chunk::<LEN>()?;
+        let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let kind = match word(20) {
+            1 => Kind::Message,
+            2 => Kind::Ack,
+            _ => return None,
+        };
+        let length = word(16);
+        if padded(length as usize) != payload.len() {
+            return None;
+        }
+        let cookie = u64::from_le_bytes(head[..8].try_into().ok()?);
+        Some(Self { cookie, source: word(8), acked: word(12), length, kind })
+    }
+}
+
+/// Payloads are padded, so that the next message in a receive buffer is aligned as its fields want.
+pub(crate) fn padded(len: usize) -> usize {
+    len.next_multiple_of(8)
+}
+
+/// One end of a connection: who, and which life.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    pub(crate) task: u32,
+    /// A random number that an instance chose when it was opened.
+    pub(crate) nonce: u64,
+}
+
+/// What messages from one end to the other carry.
+pub(crate) fn cookie(secret: &[u8; 32], from: End, to: End) -> u64 {
+    // Keys of any length are fine with HMAC.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret) else { return 0 };
+    mac.update(b"lapis rdma message");
+    for end in [from, to] {
+        mac.update(&end.task.to_le_bytes());
+        mac.update(&end.nonce.to_le_bytes());
+    }
+    let tag = mac.finalize().into_bytes();
+    u64::from_le_bytes(std::array::from_fn(|i| tag[i]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_come_back_as_they_were() {
+        let header = Header { cookie: 7, source: 3, acked: u32::MAX, length: 9, kind: Kind::Message };
+        let mut message = header.encode().to_vec();
+        message.extend([0; 16]);
+        assert_eq!(Header::decode(&message), Some(header));
+    }
+
+    #[test]
+    fn what_announces_another_length_is_no_header() {
+        let header = Header { cookie: 7, source: 3, acked: 0, length: 9, kind: Kind::Message };
+        let mut message = header.encode().to_vec();
+        message.extend([0; 8]);
+        assert_eq!(Header::decode(&message), None);
+        assert_eq!(Header::decode(&message[..LEN - 1]), None);
+        assert_eq!(Header::decode(&[0xff; 64]), None);
+    }
+
+    #[test]
+    fn cookies_differ_by_direction_life_and_secret() {
+        let (a, b) = (End { task: 0, nonce: 1 }, End { task: 1, nonce: 2 });
+        let secret = [7; 32];
+        let plain = cookie(&secret, a, b);
+        assert_ne!(plain, cookie(&secret, b, a));
+        assert_ne!(plain, cookie(&secret, End { nonce: 3, ..a }, b));
+        assert_ne!(plain, cookie(&[8; 32], a, b));
+    }
+}

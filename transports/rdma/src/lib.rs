@@ -1,0 +1,72 @@
+//! The RDMA transport of Lapis: reliable messages over libfabric, from its tcp provider to real verbs.
+//!
+//! libfabric is loaded when the transport is opened, not linked, so that the plugin is there on every
+//! machine and says in one line what is missing.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `library.rs` | loading libfabric; its few exported functions |
+//! | `provider.rs` | which provider, domain and address are used |
+//! | `endpoint.rs` | the objects of one open endpoint; all calls that move data |
+//! | `header.rs` | what goes before each message: who sent it, and for which instance |
+//! | `buffers.rs` | registered memory for messages |
+//! | `send.rs` | send buffers |
+//! | `receive.rs` | receive buffers that hold many messages each |
+//! | `peers.rs` | peers, their credits and their cookies |
+//! | `address.rs` | what a task publishes about itself |
+//! | `waiter.rs` | sleeping |
+//! | `transport.rs` | the contract |
+//! | `absent.rs` | the same contract where libfabric's headers were missing at build time |
+
+#[cfg(libfabric)]
+mod address;
+#[cfg(libfabric)]
+mod buffers;
+#[cfg(libfabric)]
+mod endpoint;
+#[cfg(libfabric)]
+mod header;
+#[cfg(libfabric)]
+mod library;
+#[cfg(libfabric)]
+mod peers;
+#[cfg(libfabric)]
+mod provider;
+#[cfg(libfabric)]
+mod receive;
+#[cfg(libfabric)]
+mod send;
+#[cfg(libfabric)]
+mod transport;
+#[cfg(libfabric)]
+mod waiter;
+
+#[cfg(not(libfabric))]
+mod absent;
+
+/// libfabric's types and constants, from its own headers.
+#[cfg(libfabric)]
+#[allow(
+    missing_docs,
+    non_camel_case_types,
+    non_upper_case_globals,
+    unreachable_pub,
+    dead_code,
+    unsafe_op_in_unsafe_fn,
+    unused_qualifications,
+    clippy::all,
+    clippy::missing_safety_doc,
+    clippy::undocumented_unsafe_blocks,
+    clippy::use_self,
+    reason = "generated from libfabric's headers"
+)]
+mod ffi {
+    include!(concat!(env!("OUT_DIR"), "/libfabric.rs"));
+}
+
+#[cfg(not(libfabric))]
+pub use absent::Rdma;
+#[cfg(libfabric)]
+pub use transport::Rdma;
+
+lapis_core::export_transport!(Rdma, "rdma", env!("CARGO_PKG_VERSION"));

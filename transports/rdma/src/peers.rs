@@ -1,0 +1,133 @@
+//! The peers: where they are, what their messages must carry, and how many more they may be sent.
+
+use crate::ffi::fi_addr_t;
+use lapis_core::transport::PeerId;
+
+/// Messages that may be under way to one peer, sent but not known to be consumed.
+pub(crate) const WINDOW: u32 = 128;
+/// After so many consumed messages that nothing told the peer of, it is told by a message.
+const TELL_AFTER: u32 = WINDOW / 4;
+
+/// What is known of one peer.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) to: fi_addr_t,
+    /// What our messages to it carry, and its messages to us.
+    pub(crate) our_cookie: u64,
+    pub(crate) its_cookie: u64,
+    pub(crate) down: bool,
+    /// Messages to it, and how many of them it has consumed.
+    sent: u32,
+    acked: u32,
+    /// Its messages that we have consumed, and how many of them it knows to be.
+    consumed: u32,
+    told: u32,
+}
+
+impl Peer {
+    pub(crate) fn new(to: fi_addr_t, our_cookie: u64, its_cookie: u64) -> Self {
+        Self { to, our_cookie, its_cookie, down: false, sent: 0, acked: 0, consumed: 0, told: 0 }
+    }
+
+    /// Whether it may be sent one more message.
+    #[inline]
+    pub(crate) fn has_credit(&self) -> bool {
+        self.sent.wrapping_sub(self.acked) < WINDOW
+    }
+
+    /// A message was sent that told it what we have consumed.
+    #[inline]
+    pub(crate) fn count_sent(&mut self) {
+        self.sent = self.sent.wrapping_add(1);
+        self.told = self.consumed;
+    }
+
+    /// It has been told what we have consumed.
+    pub(crate) fn count_told(&mut self) {
+        self.told = self.consumed;
+    }
+
+    /// It says how many of our messages it has consumed. Whether that can be true.
+    #[inline]
+    pub(crate) fn count_acked(&mut self, acked: u32) -> bool {
+        let news = acked.wrapping_sub(self.acked);
+        let possible = news <= self.sent.wrapping_sub(self.acked);
+        if possible {
+            self.acked = acked;
+        }
+        possible
+    }
+
+    /// A message of its was consumed. Whether it should be told now.
+    #[inline]
+    pub(crate) fn count_consumed(&mut self) -> bool {
+        self.consumed = self.consumed.wrapping_add(1);
+        self.consumed.wrapping_sub(self.told) == TELL_AFTER
+    }
+
+    /// What to tell it.
+    #[inline]
+    pub(crate) fn consumed(&self) -> u32 {
+        self.consumed
+    }
+}
+
+/// Peers by number.
+#[derive(Debug, Default)]
+pub(crate) struct Peers(Vec<Option<Peer>>);
+
+impl Peers {
+    pub(crate) fn new(tasks: u32) -> Self {
+        Self((0..tasks).map(|_| None).collect())
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, peer: PeerId) -> Option<&mut Peer> {
+        self.0.get_mut(peer as usize)?.as_mut()
+    }
+
+    /// The place of a peer that may or may not be connected.
+    pub(crate) fn slot(&mut self, peer: PeerId) -> Option<&mut Option<Peer>> {
+        self.0.get_mut(peer as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credit_ends_with_the_window_and_comes_back_with_acknowledgements() {
+        let mut peer = Peer::new(0, 1, 2);
+        peer.sent = u32::MAX - 3;
+        peer.acked = u32::MAX - 3;
+        for _ in 0..WINDOW {
+            assert!(peer.has_credit());
+            peer.count_sent();
+        }
+        assert!(!peer.has_credit());
+        assert!(peer.count_acked(peer.acked.wrapping_add(5)));
+        assert!(peer.has_credit());
+    }
+
+    #[test]
+    fn more_than_was_sent_cannot_be_acknowledged() {
+        let mut peer = Peer::new(0, 1, 2);
+        peer.count_sent();
+        assert!(!peer.count_acked(2));
+        assert!(peer.count_acked(1));
+    }
+
+    #[test]
+    fn a_peer_is_told_once_in_a_quarter_of_its_window() {
+        let mut peer = Peer::new(0, 1, 2);
+        let told = (0..WINDOW).filter(|_| {
+            let tell = peer.count_consumed();
+            if tell {
+                peer.count_told();
+            }
+            tell
+        });
+        assert_eq!(told.count(), 4);
+    }
+}

@@ -1,0 +1,134 @@
+//! Which provider, domain and address are used: by what they can do, and by what the user named.
+
+use crate::ffi::{
+    FI_CONTEXT, FI_CONTEXT2, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MR_PROV_KEY,
+    FI_MR_VIRT_ADDR, FI_MSG, FI_MULTI_RECV, FI_ORDER_SAS, FI_RM_ENABLED, FI_THREAD_DOMAIN, fi_info,
+};
+use crate::library::{Info, Library};
+use lapis_core::transport::{Host, TransportError};
+use std::ffi::{CStr, CString, c_char};
+
+/// What the user named; `None` leaves the choice to us.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    /// `LAPIS_RDMA_PROVIDER`: libfabric's name of it, such as `verbs` or `tcp;ofi_rxm`.
+    pub(crate) provider: Option<String>,
+    /// `LAPIS_RDMA_DOMAIN`: a device, such as `mlx5_0` or `lo`.
+    pub(crate) domain: Option<String>,
+    /// `LAPIS_RDMA_ADDR`: an address of this host.
+    pub(crate) address: Option<String>,
+}
+
+impl Wanted {
+    pub(crate) fn of(host: &Host) -> Self {
+        let option = |name| host.option(name).filter(|value| !value.trim().is_empty());
+        Self {
+            provider: option("LAPIS_RDMA_PROVIDER"),
+            domain: option("LAPIS_RDMA_DOMAIN"),
+            address: option("LAPIS_RDMA_ADDR"),
+        }
+    }
+}
+
+/// Providers that drive adapters, from the most wanted to the least. Others are used where the user
+/// names them: over sockets or within a host other transports are faster.
+const ADAPTERS: &[&str] = &["verbs", "efa", "cxi", "opx", "psm3", "psm2", "usnic"];
+
+/// Finds the endpoint description to use.
+pub(crate) fn choose(library: &Library, wanted: &Wanted) -> Result<Info, TransportError> {
+    let mut hints = library.hints()?;
+    let address = c_string("LAPIS_RDMA_ADDR", wanted.address.as_deref())?;
+    let provider = c_string("LAPIS_RDMA_PROVIDER", wanted.provider.as_deref())?;
+    let domain = c_string("LAPIS_RDMA_DOMAIN", wanted.domain.as_deref())?;
+    fill(hints.first_mut(), provider.as_deref(), domain.as_deref());
+    let found = library.info(address.as_deref(), &hints).map_err(|code| {
+        TransportError::Io(format!(
+            "libfabric has no provider for reliable datagram endpoints with {wanted}: {why} \
+             (fi_info -t FI_EP_RDM lists what there is)",
+            wanted = describe(wanted),
+            why = library.text(code),
+        ))
+    })?;
+    let rank = |info: &fi_info| {
+        let name = provider_name(info);
+        let core = name.split(';').next().unwrap_or_default();
+        let known = ADAPTERS.iter().position(|known| *known == core);
+        known.or_else(|| wanted.provider.is_some().then_some(ADAPTERS.len()))
+    };
+    // The first of the best: libfabric puts the nearest device first.
+    let ranked = found.iter().filter_map(|info| rank(info).map(|rank| (rank, info)));
+    let best = ranked.min_by_key(|(rank, _)| *rank).map(|(_, info)| info).ok_or_else(|| {
+        TransportError::Io(
+            "libfabric finds no RDMA adapter on this machine; LAPIS_RDMA_PROVIDER names a provider \
+             that does without, such as tcp;ofi_rxm"
+                .to_owned(),
+        )
+    })?;
+    found.pick(best)
+}
+
+/// What an endpoint must have.
+fn fill(hints: &mut fi_info, provider: Option<&CStr>, domain: Option<&CStr>) {
+    hints.caps = u64::from(FI_MSG | FI_MULTI_RECV);
+    hints.mode = FI_CONTEXT | FI_CONTEXT2;
+    // SAFETY: an empty description has all its parts; libfabric frees the strings with it.
+    unsafe {
+        (*hints.ep_attr).type_ = FI_EP_RDM;
+        (*hints.tx_attr).msg_order = u64::from(FI_ORDER_SAS);
+        (*hints.rx_attr).msg_order = u64::from(FI_ORDER_SAS);
+        let d = &mut *hints.domain_attr;
+        d.threading = FI_THREAD_DOMAIN;
+        d.resource_mgmt = FI_RM_ENABLED;
+        d.mr_mode =
+            (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT) as i32;
+        if let Some(name) = domain {
+            d.name = libc::strdup(name.as_ptr());
+        }
+        if let Some(name) = provider {
+            (*hints.fabric_attr).prov_name = libc::strdup(name.as_ptr());
+        }
+    }
+}
+
+/// The provider's name, layers and all.
+pub(crate) fn provider_name(info: &fi_info) -> String {
+    // SAFETY: descriptions from libfabric have a fabric; its strings are NUL-terminated or null.
+    unsafe { info.fabric_attr.as_ref().map_or_else(String::new, |f| text(f.prov_name)) }
+}
+
+/// The device's name.
+pub(crate) fn domain_name(info: &fi_info) -> String {
+    // SAFETY: as for a fabric's name: NUL-terminated or null.
+    unsafe { info.domain_attr.as_ref().map_or_else(String::new, |d| text(d.name)) }
+}
+
+/// # Safety
+/// Null, or a NUL-terminated string.
+unsafe fn text(from: *const c_char) -> String {
+    if from.is_null() {
+        return String::new();
+    }
+    // SAFETY: not null, so NUL-terminated by the caller's promise.
+    unsafe { CStr::from_ptr(from) }.to_string_lossy().into_owned()
+}
+
+fn c_string(name: &str, value: Option<&str>) -> Result<Option<CString>, TransportError> {
+    value
+        .map(|value| {
+            CString::new(value).map_err(|_| TransportError::Invalid(format!("{name} contains a NUL byte")))
+        })
+        .transpose()
+}
+
+fn describe(wanted: &Wanted) -> String {
+    let part = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
+    let parts: Vec<String> = [
+        part("LAPIS_RDMA_PROVIDER", &wanted.provider),
+        part("LAPIS_RDMA_DOMAIN", &wanted.domain),
+        part("LAPIS_RDMA_ADDR", &wanted.address),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if parts.is_empty() { "multi-receive buffers".to_owned() } else { parts.join(", ") }
+}

@@ -1,0 +1,163 @@
+//! Sending: messages are written into buffers of ours and stay there until libfabric is done with them.
+
+use crate::buffers::Buffers;
+use crate::endpoint::{Endpoint, is_busy};
+use crate::ffi::fi_addr_t;
+use crate::header::{self, Header, padded};
+use lapis_core::transport::{PeerId, TransportError};
+use std::collections::VecDeque;
+use std::ffi::c_void;
+
+/// Bytes of a send buffer, and so the longest message with its header.
+pub(crate) const SIZE: usize = 8192;
+/// Longest payload.
+pub(crate) const LONGEST: usize = SIZE - header::LEN;
+const COUNT: usize = 256;
+/// Injected messages are put together on the stack; longer ones take a buffer.
+const LONGEST_INJECTED: usize = 256;
+
+/// A message on its way.
+#[derive(Clone, Copy)]
+struct Way {
+    peer: PeerId,
+    to: fi_addr_t,
+    len: usize,
+}
+
+/// Why a message was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// Poll, then try again.
+    Busy,
+    /// libfabric's error number.
+    Failed(i32),
+}
+
+/// See the module.
+pub(crate) struct Sender {
+    buffers: Buffers,
+    free: Vec<usize>,
+    ways: Box<[Way]>,
+    /// Written, but not taken by libfabric yet; in order.
+    waiting: VecDeque<usize>,
+    inject: usize,
+}
+
+impl Sender {
+    pub(crate) fn new(endpoint: &mut Endpoint, key: u64) -> Result<Self, TransportError> {
+        let buffers = Buffers::new(endpoint, COUNT, SIZE, key)?;
+        Ok(Self {
+            buffers,
+            free: (0..COUNT).rev().collect(),
+            ways: vec![Way { peer: 0, to: 0, len: 0 }; COUNT].into(),
+            waiting: VecDeque::with_capacity(COUNT),
+            inject: endpoint.inject_size().min(LONGEST_INJECTED),
+        })
+    }
+
+    /// Whether a message can be written now: none waits before it, and a buffer is free.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.waiting.is_empty() && !self.free.is_empty()
+    }
+
+    /// Whether nothing is under way as far as we can tell.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.free.len() == COUNT
+    }
+
+    /// Whether something waits for libfabric to take it.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Sends a message of parts. What libfabric doesn't take now waits here, if there is room.
+    pub(crate) fn send(
+        &mut self,
+        endpoint: &mut Endpoint,
+        (peer, to): (PeerId, fi_addr_t),
+        head: Header,
+        parts: [&[u8]; 2],
+    ) -> Result<(), Refused> {
+        let len = header::LEN + padded(head.length as usize);
+        if len <= self.inject && self.waiting.is_empty() {
+            let mut message = [0; LONGEST_INJECTED];
+            message[..header::LEN].copy_from_slice(&head.encode());
+            join(&mut message[header::LEN..], parts);
+            match endpoint.inject(&message[..len], to) {
+                // A connection that is being made, for example.
+                Err(code) if is_busy(code) => {}
+                outcome => return outcome.map_err(Refused::Failed),
+            }
+        }
+        self.write(endpoint, (peer, to), head, |out| join(out, parts))
+    }
+
+    /// Writes a message into a buffer and sends it; what libfabric doesn't take now waits here.
+    /// `fill` is called only where there [is room](Self::has_room).
+    pub(crate) fn write(
+        &mut self,
+        endpoint: &mut Endpoint,
+        (peer, to): (PeerId, fi_addr_t),
+        head: Header,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Refused> {
+        if !self.has_room() {
+            return Err(Refused::Busy);
+        }
+        let Some(index) = self.free.pop() else { return Err(Refused::Busy) };
+        // SAFETY: a free buffer is nobody else's; it has SIZE bytes.
+        let out = unsafe { std::slice::from_raw_parts_mut(self.buffers.at(index), SIZE) };
+        let length = head.length as usize;
+        out[..header::LEN].copy_from_slice(&head.encode());
+        fill(&mut out[header::LEN..header::LEN + length]);
+        let len = header::LEN + padded(length);
+        out[header::LEN + length..len].fill(0);
+        self.ways[index] = Way { peer, to, len };
+        match self.post(endpoint, index) {
+            Err(code) if is_busy(code) => {
+                self.waiting.push_back(index);
+                Ok(())
+            }
+            Err(code) => {
+                self.free.push(index);
+                Err(Refused::Failed(code))
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn post(&mut self, endpoint: &mut Endpoint, index: usize) -> Result<(), i32> {
+        let Way { to, len, .. } = self.ways[index];
+        let context = self.buffers.context(index);
+        // SAFETY: the buffer and its context are left alone until `ended` frees them.
+        unsafe { endpoint.send(self.buffers.at(index), len, self.buffers.registration(), to, context) }
+    }
+
+    /// Sends what waits; calls `lost` for peers that can't be reached.
+    pub(crate) fn send_waiting(&mut self, endpoint: &mut Endpoint, mut lost: impl FnMut(PeerId, i32)) {
+        while let Some(&index) = self.waiting.front() {
+            match self.post(endpoint, index) {
+                Ok(()) => {}
+                Err(code) if is_busy(code) => return,
+                Err(code) => {
+                    lost(self.ways[index].peer, code);
+                    self.free.push(index);
+                }
+            }
+            self.waiting.pop_front();
+        }
+    }
+
+    /// A send has ended, well or not: whose it was.
+    pub(crate) fn ended(&mut self, context: *mut c_void) -> Option<PeerId> {
+        let index = self.buffers.index_of(context)?;
+        self.free.push(index);
+        Some(self.ways[index].peer)
+    }
+}
+
+fn join(out: &mut [u8], [a, b]: [&[u8]; 2]) {
+    out[..a.len()].copy_from_slice(a);
+    out[a.len()..a.len() + b.len()].copy_from_slice(b);
+}

@@ -1,0 +1,381 @@
+//! The contract.
+
+use crate::address::Card;
+use crate::endpoint::{Completion, Endpoint};
+use crate::header::{self, End, Header, Kind, cookie};
+use crate::library::Library;
+use crate::peers::{Peer, Peers};
+use crate::provider::{self, Wanted};
+use crate::receive::Receiver;
+use crate::send::{LONGEST, Refused, SIZE, Sender};
+use crate::waiter::RdmaWaiter;
+use lapis_core::transport::{
+    Attributes, Caps, Event, Host, Limits, OpenParams, PeerId, Status, Transport, TransportError,
+};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// How long closing waits for what is under way.
+const LINGER: Duration = Duration::from_millis(200);
+
+/// Keys of the registrations for messages, where the provider lets us choose them.
+const SEND_KEY: u64 = 1;
+const RECEIVE_KEY: u64 = 2;
+
+/// One task's endpoint, and the peers that it reaches.
+pub struct Rdma {
+    // In the order in which they must be closed: registrations before the endpoint.
+    sender: Sender,
+    receiver: Receiver,
+    endpoint: Endpoint,
+    name: Vec<u8>,
+    host: Host,
+    me: End,
+    secret: [u8; 32],
+    peers: Peers,
+    /// Peers that should be told what we have consumed, by messages that had no room yet.
+    to_tell: VecDeque<PeerId>,
+    /// Peers that were lost and that core does not know to be.
+    lost: VecDeque<PeerId>,
+    /// Arrivals that [`arm`](Transport::arm) found; the next poll hands them out.
+    early: VecDeque<Event>,
+    library: (u32, u32),
+}
+
+// SAFETY: the pointers are to objects that libfabric lets any thread use, one at a time, and to
+// buffers that belong to them.
+unsafe impl Send for Rdma {}
+
+impl Rdma {
+    fn new(host: Host, params: &OpenParams<'_>) -> Result<(Self, RdmaWaiter), TransportError> {
+        let library = Library::load()?;
+        let info = provider::choose(&library, &Wanted::of(&host))?;
+        let mut endpoint = Endpoint::open(library, info, params.tasks as usize, SIZE)?;
+        let name = endpoint.name()?;
+        let sender = Sender::new(&mut endpoint, SEND_KEY)?;
+        let mut receiver = Receiver::new(&mut endpoint, RECEIVE_KEY)?;
+        receiver.post(&mut endpoint).map_err(|code| {
+            TransportError::Io(format!("posting receive buffers: {}", endpoint.text(code)))
+        })?;
+        let waiter = RdmaWaiter::new(endpoint.wait_fd())?;
+        let me = End { task: params.task, nonce: nonce()? };
+        host.debug(format_args!(
+            "task {}: provider {}, domain {}",
+            params.task,
+            endpoint.provider(),
+            endpoint.domain_name()
+        ));
+        let this = Self {
+            sender,
+            receiver,
+            endpoint,
+            name,
+            host,
+            me,
+            secret: *params.secret,
+            peers: Peers::new(params.tasks),
+            to_tell: VecDeque::new(),
+            lost: VecDeque::new(),
+            early: VecDeque::new(),
+            library: library.version(),
+        };
+        Ok((this, waiter))
+    }
+
+    /// What precedes the next message to a peer, or why there can be none now.
+    #[inline]
+    fn next_header(&mut self, peer: PeerId, len: usize) -> Result<(Header, u64), Status> {
+        let source = self.me.task;
+        let Some(p) = self.peers.get_mut(peer) else { return Err(Status::Invalid) };
+        if len > LONGEST {
+            return Err(Status::Invalid);
+        }
+        if p.down {
+            return Err(Status::PeerDown);
+        }
+        if !p.has_credit() {
+            return Err(Status::Again);
+        }
+        let (cookie, acked) = (p.our_cookie, p.consumed());
+        let header = Header { cookie, source, acked, length: len as u32, kind: Kind::Message };
+        Ok((header, p.to))
+    }
+
+    #[inline]
+    fn sent(&mut self, peer: PeerId, outcome: Result<(), Refused>) -> Status {
+        match outcome {
+            Ok(()) => {
+                if let Some(p) = self.peers.get_mut(peer) {
+                    p.count_sent();
+                }
+                Status::Done
+            }
+            Err(Refused::Busy) => Status::Again,
+            Err(Refused::Failed(code)) => {
+                self.lose(peer, code);
+                Status::PeerDown
+            }
+        }
+    }
+
+    /// A peer can't be reached any more.
+    #[cold]
+    fn lose(&mut self, peer: PeerId, code: i32) {
+        let Some(p) = self.peers.get_mut(peer) else { return };
+        if !std::mem::replace(&mut p.down, true) {
+            self.host.info(format_args!("task {peer} is lost: {}", self.endpoint.text(code)));
+            self.lost.push_back(peer);
+        }
+    }
+
+    /// Tells peers what was consumed of theirs, as far as there is room.
+    #[inline]
+    fn tell(&mut self) {
+        while let Some(&peer) = self.to_tell.front() {
+            let source = self.me.task;
+            if let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) {
+                let (cookie, acked, to) = (p.our_cookie, p.consumed(), p.to);
+                let head = Header { cookie, source, acked, length: 0, kind: Kind::Ack };
+                match self.sender.send(&mut self.endpoint, (peer, to), head, [&[], &[]]) {
+                    Ok(()) => p.count_told(),
+                    Err(Refused::Busy) => return,
+                    Err(Refused::Failed(code)) => self.lose(peer, code),
+                }
+            }
+            self.to_tell.pop_front();
+        }
+    }
+
+    /// What arrived, if it is for core.
+    #[inline]
+    fn accept(&mut self, bytes: *mut u8, len: usize) -> Option<Event> {
+        // SAFETY: libfabric has finished writing these bytes, and the buffer is ours until it is
+        // posted again, at the next poll at the earliest.
+        let message = unsafe { std::slice::from_raw_parts(bytes, len) };
+        let Some(head) = Header::decode(message) else {
+            self.host.debug(format_args!("{len} bytes that are no message were dropped"));
+            return None;
+        };
+        let peer = self.peers.get_mut(head.source)?;
+        if peer.its_cookie != head.cookie || !peer.count_acked(head.acked) {
+            self.host.debug(format_args!("a message with a wrong cookie was dropped"));
+            return None;
+        }
+        if head.kind == Kind::Ack {
+            return None;
+        }
+        if peer.count_consumed() {
+            self.to_tell.push_back(head.source);
+        }
+        Some(Event::message(head.source, bytes.wrapping_add(header::LEN), head.length))
+    }
+
+    fn take(&mut self, completion: Completion) -> Option<Event> {
+        match completion {
+            Completion::Sent { context } => {
+                self.sender.ended(context);
+            }
+            Completion::Received { bytes, len } => return self.accept(bytes, len),
+            Completion::Released { context } => self.receiver.release(context),
+            Completion::Failed { context, sending: true, code, .. } => {
+                if let Some(peer) = self.sender.ended(context) {
+                    self.lose(peer, code);
+                }
+            }
+            Completion::Failed { context, released, code, .. } => {
+                let text = self.endpoint.text(code);
+                self.host.debug(format_args!("a receive buffer failed: {text}"));
+                if released {
+                    self.receiver.release(context);
+                }
+            }
+        }
+        None
+    }
+
+    /// Collects completions into `events`; how many events.
+    fn collect(&mut self, events: &mut [Event]) -> usize {
+        let mut n = 0;
+        // At most one event comes of a completion.
+        while n < events.len() {
+            let mut found = [const { None }; 32];
+            let mut count = 0;
+            let any = self.endpoint.completions(events.len() - n, |completion| {
+                found[count] = Some(completion);
+                count += 1;
+            });
+            for completion in found.into_iter().take(count).flatten() {
+                if let Some(event) = self.take(completion) {
+                    events[n] = event;
+                    n += 1;
+                }
+            }
+            if !any || self.receiver.is_stopped() {
+                break;
+            }
+        }
+        n
+    }
+}
+
+/// A number that no other life of this task has.
+fn nonce() -> Result<u64, TransportError> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|e| TransportError::Io(format!("reading random bytes: {e}")))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+impl Transport for Rdma {
+    const NAME: &'static str = "rdma";
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+    const CAPS: Caps =
+        Caps::AM_SHORT.union(Caps::AM_PACKED).union(Caps::WAIT).union(Caps::RELIABLE).union(Caps::ORDERED);
+    type Waiter = RdmaWaiter;
+
+    fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, RdmaWaiter), TransportError> {
+        Self::new(host, params)
+    }
+
+    fn attributes(&self) -> Attributes {
+        let limits = Limits {
+            max_short: LONGEST as u32,
+            max_packed: LONGEST as u32,
+            max_peers: u32::MAX,
+            ..Limits::default()
+        };
+        let (major, minor) = self.library;
+        let can_sleep = self.endpoint.wait_fd().is_some();
+        let note = format!(
+            "{} on {} (libfabric {major}.{minor}){}",
+            self.endpoint.provider(),
+            self.endpoint.domain_name(),
+            if can_sleep { "" } else { "; nothing to sleep on" }
+        );
+        let mut caps = Self::CAPS;
+        caps.set(Caps::WAIT, can_sleep);
+        caps.set(Caps::ORDERED, self.endpoint.keeps_order());
+        Attributes { caps, limits, note }
+    }
+
+    fn address(&self) -> Vec<u8> {
+        Card {
+            nonce: self.me.nonce,
+            format: self.endpoint.address_format(),
+            provider: self.endpoint.provider(),
+            address: self.name.clone(),
+        }
+        .encode()
+    }
+
+    fn connect(&mut self, peer: PeerId, address: &[u8]) -> Result<(), TransportError> {
+        let card = Card::decode(address).ok_or_else(|| {
+            TransportError::Invalid(format!("task {peer} published no address of this transport"))
+        })?;
+        let ours = (self.endpoint.provider(), self.endpoint.address_format());
+        if (&card.provider, card.format) != (&ours.0, ours.1) {
+            return Err(TransportError::Unreachable(format!(
+                "task {peer} has {card}, this task has provider {}, address format {}: \
+                 LAPIS_RDMA_PROVIDER names one for all",
+                ours.0, ours.1
+            )));
+        }
+        let (me, it) = (self.me, End { task: peer, nonce: card.nonce });
+        let cookies = (cookie(&self.secret, me, it), cookie(&self.secret, it, me));
+        if self.peers.slot(peer).is_none() {
+            return Err(TransportError::Invalid(format!("task {peer} is not of this job")));
+        }
+        self.disconnect(peer);
+        let to = self.endpoint.insert(&card.address)?;
+        if let Some(slot) = self.peers.slot(peer) {
+            *slot = Some(Peer::new(to, cookies.0, cookies.1));
+        }
+        Ok(())
+    }
+
+    fn disconnect(&mut self, peer: PeerId) {
+        if let Some(old) = self.peers.slot(peer).and_then(Option::take) {
+            self.endpoint.remove(old.to);
+        }
+    }
+
+    fn am_short(&mut self, peer: PeerId, head: &[u8], body: &[u8]) -> Status {
+        let (header, to) = match self.next_header(peer, head.len() + body.len()) {
+            Ok(found) => found,
+            Err(status) => return status,
+        };
+        let outcome = self.sender.send(&mut self.endpoint, (peer, to), header, [head, body]);
+        self.sent(peer, outcome)
+    }
+
+    fn am_packed(&mut self, peer: PeerId, len: usize, pack: &mut dyn FnMut(&mut [u8])) -> Status {
+        let (header, to) = match self.next_header(peer, len) {
+            Ok(found) => found,
+            Err(status) => return status,
+        };
+        let outcome = self.sender.write(&mut self.endpoint, (peer, to), header, pack);
+        self.sent(peer, outcome)
+    }
+
+    fn poll(&mut self, events: &mut [Event]) -> usize {
+        if events.is_empty() {
+            return 0;
+        }
+        if !self.early.is_empty() {
+            let n = self.early.len().min(events.len());
+            events.iter_mut().zip(self.early.drain(..n)).for_each(|(place, event)| *place = event);
+            return n;
+        }
+        if let Err(code) = self.receiver.post(&mut self.endpoint)
+            && self.receiver.is_stopped()
+        {
+            self.host.debug(format_args!("receive buffers: {}", self.endpoint.text(code)));
+        }
+        if self.sender.has_waiting() {
+            let mut failed = Vec::new();
+            self.sender.send_waiting(&mut self.endpoint, |peer, code| failed.push((peer, code)));
+            failed.into_iter().for_each(|(peer, code)| self.lose(peer, code));
+        }
+        let n = self.collect(events);
+        self.tell();
+        match self.lost.pop_front() {
+            Some(peer) if n < events.len() => {
+                events[n] = Event::peer_down(peer);
+                n + 1
+            }
+            Some(peer) => {
+                self.lost.push_front(peer);
+                n
+            }
+            None => n,
+        }
+    }
+
+    fn arm(&mut self) -> Status {
+        let busy = self.sender.has_waiting() || !self.to_tell.is_empty() || !self.lost.is_empty();
+        if busy || !self.early.is_empty() {
+            return Status::Again;
+        }
+        if self.endpoint.may_sleep() {
+            return Status::Done;
+        }
+        // Mostly it is the end of a send of ours that keeps us awake.
+        let mut events = [Event::EMPTY; 16];
+        let n = self.collect(&mut events);
+        self.tell();
+        self.early.extend(&events[..n]);
+        let quiet = n == 0 && self.to_tell.is_empty() && self.lost.is_empty();
+        if quiet && self.endpoint.may_sleep() { Status::Done } else { Status::Again }
+    }
+}
+
+impl Drop for Rdma {
+    fn drop(&mut self) {
+        // What was accepted is on its way when the last byte has left.
+        let end = Instant::now() + LINGER;
+        let mut events = [Event::EMPTY; 16];
+        while !(self.sender.is_idle() && self.to_tell.is_empty()) && Instant::now() < end {
+            self.poll(&mut events);
+        }
+    }
+}
