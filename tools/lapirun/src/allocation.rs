@@ -17,10 +17,8 @@ const SRUN: &str =
 
 /// The allocation that the variables describe; `None` if there is none, or if it is this machine alone.
 pub(crate) fn current(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Allocation>, Fault> {
-    let found = match (slurm(variable)?, pbs(variable)?, lsf(variable)?) {
-        (Some(found), _, _) | (None, Some(found), _) | (None, None, Some(found)) => found,
-        (None, None, None) => return Ok(None),
-    };
+    let (slurm, pbs, lsf) = (slurm(variable)?, pbs(variable)?, lsf(variable)?);
+    let Some(found) = slurm.or(pbs).or(lsf) else { return Ok(None) };
     let own = [variable("SLURMD_NODENAME"), variable("HOSTNAME"), Some(node_name())];
     let alone = matches!(&found.hosts[..], [host] if own.iter().flatten().any(|name| *name == host.name));
     Ok((!alone && !found.hosts.is_empty()).then_some(found))

@@ -78,10 +78,8 @@ impl Turn {
         // SYNC: pairs with the Release store of `SendLane::commit`.
         // SAFETY: the caller says that both are alive. No reference to the whole turn is made, which its reader may be changing.
         let (head, number) = unsafe {
-            (
-                (*(*this).line).head.load(Ordering::Acquire),
-                (*&raw const (*this).number).load(Ordering::Relaxed),
-            )
+            let number = &raw const (*this).number;
+            ((*(*this).line).head.load(Ordering::Acquire), (*number).load(Ordering::Relaxed))
         };
         u64::from_le(head) as u32 == number.wrapping_add(1) as u32
     }
