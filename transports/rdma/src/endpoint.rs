@@ -1,16 +1,15 @@
 //! One open endpoint and the libfabric objects under it: all calls that move data.
 
 use crate::ffi::{
-    FI_AV_UNSPEC, FI_CQ_FORMAT_DATA, FI_EAGAIN, FI_EAVAIL, FI_ENABLE, FI_GETWAIT, FI_MR_ENDPOINT,
-    FI_MR_LOCAL, FI_MULTI_RECV, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS, FI_RECV, FI_SEND,
-    FI_TRANSMIT, FI_WAIT_FD, FI_WAIT_NONE, fi_addr_t, fi_av_attr, fi_context2, fi_cq_attr, fi_cq_data_entry,
-    fi_cq_err_entry, fi_msg, fid, fid_av, fid_cq, fid_domain, fid_ep, fid_fabric, fid_mr, iovec,
+    FI_AV_UNSPEC, FI_CQ_FORMAT_DATA, FI_EAGAIN, FI_EAVAIL, FI_ENABLE, FI_MR_ENDPOINT, FI_MR_LOCAL,
+    FI_MULTI_RECV, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS, FI_RECV, FI_SEND, FI_TRANSMIT,
+    FI_WAIT_NONE, fi_addr_t, fi_av_attr, fi_context2, fi_cq_attr, fi_cq_data_entry, fi_cq_err_entry, fi_msg,
+    fid, fid_av, fid_cq, fid_domain, fid_ep, fid_fabric, fid_mr, iovec,
 };
 use crate::library::{Info, Library};
 use crate::provider;
 use lapis_core::transport::TransportError;
 use std::ffi::c_void;
-use std::os::fd::RawFd;
 use std::ptr;
 
 /// Room that a provider may use while an operation is under way; its address names the operation.
@@ -38,14 +37,13 @@ pub(crate) enum Completion {
     Failed { context: *mut c_void, sending: bool, released: bool, code: i32 },
 }
 
-/// See the module. Everything but the descriptor is used by one thread at a time.
+/// See the module. Used by one thread at a time.
 pub(crate) struct Endpoint {
     ep: *mut fid_ep,
     cq: *mut fid_cq,
     av: *mut fid_av,
     domain: *mut fid_domain,
     fabric: *mut fid_fabric,
-    wait_fd: Option<RawFd>,
     info: Info,
     library: Library,
 }
@@ -69,7 +67,6 @@ impl Endpoint {
             av: ptr::null_mut(),
             domain: ptr::null_mut(),
             fabric: ptr::null_mut(),
-            wait_fd: None,
             info,
             library,
         };
@@ -113,38 +110,18 @@ impl Endpoint {
         }
     }
 
-    /// A completion queue to sleep on if the provider has such a thing, else one to poll.
+    /// A completion queue to poll.
     fn open_queue(&mut self) -> Result<(), TransportError> {
-        for wait_obj in [FI_WAIT_FD, FI_WAIT_NONE] {
-            // SAFETY: all zeros is a value of this plain struct.
-            let mut attributes: fi_cq_attr = unsafe { std::mem::zeroed() };
-            attributes.format = FI_CQ_FORMAT_DATA;
-            attributes.wait_obj = wait_obj;
-            // SAFETY: the domain is open; the attributes outlive the call.
-            let code = unsafe {
-                let open = (*(*self.domain).ops).cq_open.ok_or_else(missing)?;
-                open(self.domain, &mut attributes, &mut self.cq, ptr::null_mut())
-            };
-            if code == 0 {
-                self.wait_fd = (wait_obj == FI_WAIT_FD).then(|| self.descriptor()).flatten();
-                return Ok(());
-            }
-            if wait_obj == FI_WAIT_NONE {
-                self.check("opening the completion queue", code)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn descriptor(&self) -> Option<RawFd> {
-        let mut fd: RawFd = -1;
-        // SAFETY: the queue is open; the answer to this command is a descriptor.
+        // SAFETY: all zeros is a value of this plain struct.
+        let mut attributes: fi_cq_attr = unsafe { std::mem::zeroed() };
+        attributes.format = FI_CQ_FORMAT_DATA;
+        attributes.wait_obj = FI_WAIT_NONE;
+        // SAFETY: the domain is open; the attributes outlive the call.
         let code = unsafe {
-            let queue = &mut (*self.cq).fid;
-            let control = (*queue.ops).control?;
-            control(queue, FI_GETWAIT as i32, (&raw mut fd).cast())
+            let open = (*(*self.domain).ops).cq_open.ok_or_else(missing)?;
+            open(self.domain, &mut attributes, &mut self.cq, ptr::null_mut())
         };
-        (code == 0 && fd >= 0).then_some(fd)
+        self.check("opening the completion queue", code)
     }
 
     fn bind_and_enable(&mut self, smallest: usize) -> Result<(), TransportError> {
@@ -355,21 +332,6 @@ impl Endpoint {
             });
         }
         found == 1
-    }
-
-    /// Whether it is safe to sleep on the descriptor now.
-    pub(crate) fn may_sleep(&mut self) -> bool {
-        // SAFETY: fabric and queue are open.
-        unsafe {
-            let mut queue: *mut fid = &raw mut (*self.cq).fid;
-            let Some(try_wait) = (*(*self.fabric).ops).trywait else { return false };
-            try_wait(self.fabric, &raw mut queue, 1) == 0
-        }
-    }
-
-    /// Readable when there is something to poll for.
-    pub(crate) fn wait_fd(&self) -> Option<RawFd> {
-        self.wait_fd
     }
 
     fn mr_mode(&mut self) -> u32 {

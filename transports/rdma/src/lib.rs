@@ -14,7 +14,6 @@
 //! | `receive.rs` | receive buffers that hold many messages each |
 //! | `peers.rs` | peers, their credits and their cookies |
 //! | `address.rs` | what a task publishes about itself |
-//! | `waiter.rs` | sleeping |
 //! | `transport.rs` | the contract |
 //! | `absent.rs` | the same contract where libfabric's headers were missing at build time |
 
@@ -38,8 +37,6 @@ mod receive;
 mod send;
 #[cfg(libfabric)]
 mod transport;
-#[cfg(libfabric)]
-mod waiter;
 
 #[cfg(not(libfabric))]
 mod absent;

@@ -47,15 +47,16 @@ impl Peer {
         self.told = self.consumed;
     }
 
-    /// It says how many of our messages it has consumed. Whether that can be true.
+    /// It says how many of our messages it has consumed. Whether that can be true; what it said
+    /// before, and overtook this, counts.
     #[inline]
     pub(crate) fn count_acked(&mut self, acked: u32) -> bool {
         let news = acked.wrapping_sub(self.acked);
-        let possible = news <= self.sent.wrapping_sub(self.acked);
-        if possible {
+        if news <= self.sent.wrapping_sub(self.acked) {
             self.acked = acked;
+            return true;
         }
-        possible
+        news.wrapping_neg() <= WINDOW
     }
 
     /// A message of its was consumed. Whether it should be told now.
@@ -116,6 +117,8 @@ mod tests {
         peer.count_sent();
         assert!(!peer.count_acked(2));
         assert!(peer.count_acked(1));
+        assert!(peer.count_acked(0), "an older count is no lie");
+        assert_eq!(peer.acked, 1);
     }
 
     #[test]

@@ -8,9 +8,8 @@ use crate::peers::{Peer, Peers};
 use crate::provider::{self, Wanted};
 use crate::receive::Receiver;
 use crate::send::{LONGEST, Refused, SIZE, Sender};
-use crate::waiter::RdmaWaiter;
 use lapis_core::transport::{
-    Attributes, Caps, Event, Host, Limits, OpenParams, PeerId, Status, Transport, TransportError,
+    Attributes, Caps, Event, Host, Limits, NoWaiter, OpenParams, PeerId, Status, Transport, TransportError,
 };
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -37,8 +36,6 @@ pub struct Rdma {
     to_tell: VecDeque<PeerId>,
     /// Peers that were lost and that core does not know to be.
     lost: VecDeque<PeerId>,
-    /// Arrivals that [`arm`](Transport::arm) found; the next poll hands them out.
-    early: VecDeque<Event>,
     library: (u32, u32),
 }
 
@@ -47,7 +44,7 @@ pub struct Rdma {
 unsafe impl Send for Rdma {}
 
 impl Rdma {
-    fn new(host: Host, params: &OpenParams<'_>) -> Result<(Self, RdmaWaiter), TransportError> {
+    fn new(host: Host, params: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {
         let library = Library::load()?;
         let info = provider::choose(&library, &Wanted::of(&host))?;
         let mut endpoint = Endpoint::open(library, info, params.tasks as usize, SIZE)?;
@@ -57,7 +54,6 @@ impl Rdma {
         receiver.post(&mut endpoint).map_err(|code| {
             TransportError::Io(format!("posting receive buffers: {}", endpoint.text(code)))
         })?;
-        let waiter = RdmaWaiter::new(endpoint.wait_fd())?;
         let me = End { task: params.task, nonce: nonce()? };
         host.debug(format_args!(
             "task {}: provider {}, domain {}",
@@ -76,10 +72,9 @@ impl Rdma {
             peers: Peers::new(params.tasks),
             to_tell: VecDeque::new(),
             lost: VecDeque::new(),
-            early: VecDeque::new(),
             library: library.version(),
         };
-        Ok((this, waiter))
+        Ok((this, NoWaiter))
     }
 
     /// What precedes the next message to a peer, or why there can be none now.
@@ -231,9 +226,9 @@ impl Transport for Rdma {
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const CAPS: Caps =
         Caps::AM_SHORT.union(Caps::AM_PACKED).union(Caps::WAIT).union(Caps::RELIABLE).union(Caps::ORDERED);
-    type Waiter = RdmaWaiter;
+    type Waiter = NoWaiter;
 
-    fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, RdmaWaiter), TransportError> {
+    fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {
         Self::new(host, params)
     }
 
@@ -245,15 +240,12 @@ impl Transport for Rdma {
             ..Limits::default()
         };
         let (major, minor) = self.library;
-        let can_sleep = self.endpoint.wait_fd().is_some();
         let note = format!(
-            "{} on {} (libfabric {major}.{minor}){}",
+            "{} on {} (libfabric {major}.{minor})",
             self.endpoint.provider(),
-            self.endpoint.domain_name(),
-            if can_sleep { "" } else { "; nothing to sleep on" }
+            self.endpoint.domain_name()
         );
         let mut caps = Self::CAPS;
-        caps.set(Caps::WAIT, can_sleep);
         caps.set(Caps::ORDERED, self.endpoint.keeps_order());
         Attributes { caps, limits, note }
     }
@@ -321,11 +313,6 @@ impl Transport for Rdma {
         if events.is_empty() {
             return 0;
         }
-        if !self.early.is_empty() {
-            let n = self.early.len().min(events.len());
-            events.iter_mut().zip(self.early.drain(..n)).for_each(|(place, event)| *place = event);
-            return n;
-        }
         if let Err(code) = self.receiver.post(&mut self.endpoint)
             && self.receiver.is_stopped()
         {
@@ -349,23 +336,6 @@ impl Transport for Rdma {
             }
             None => n,
         }
-    }
-
-    fn arm(&mut self) -> Status {
-        let busy = self.sender.has_waiting() || !self.to_tell.is_empty() || !self.lost.is_empty();
-        if busy || !self.early.is_empty() {
-            return Status::Again;
-        }
-        if self.endpoint.may_sleep() {
-            return Status::Done;
-        }
-        // Mostly it is the end of a send of ours that keeps us awake.
-        let mut events = [Event::EMPTY; 16];
-        let n = self.collect(&mut events);
-        self.tell();
-        self.early.extend(&events[..n]);
-        let quiet = n == 0 && self.to_tell.is_empty() && self.lost.is_empty();
-        if quiet && self.endpoint.may_sleep() { Status::Done } else { Status::Again }
     }
 }
 
