@@ -277,7 +277,7 @@ impl Call<'_> {
         matches!(self, Self::AllToAll { .. } | Self::AllToAllV { .. } | Self::Neighbours { .. })
     }
 
-    /// Elements of input and output that the member at rank `me` of `n` needs. The call has been [checked](Self::check).
+    /// Elements of input and output that the member at rank `me` of `n` needs. The call has been checked.
     pub fn needs(&self, me: usize, n: usize) -> (usize, usize) {
         let at = |root: usize, len: usize| if me == root { len } else { 0 };
         let end = |edges: &[Edge]| edges.iter().map(|e| e.start.saturating_add(e.len)).max().unwrap_or(0);
