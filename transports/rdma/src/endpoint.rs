@@ -366,6 +366,15 @@ impl Endpoint {
     }
 }
 
+impl Endpoint {
+    /// Closes the endpoint itself: what is under way ends, and memory that it uses is free.
+    pub(crate) fn stop(&mut self) {
+        // SAFETY: opened once, and null from here on, which closing leaves alone; every libfabric
+        // object begins with its head.
+        unsafe { close(std::mem::replace(&mut self.ep, ptr::null_mut()).cast()) };
+    }
+}
+
 /// Whether an error of a send means: poll, then try again.
 pub(crate) fn is_busy(code: i32) -> bool {
     code == FI_EAGAIN as i32
