@@ -17,8 +17,10 @@ mod card;
 mod pmi;
 mod pmix;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
+
+use crate::sync::blocking::{Mutex, MutexGuard};
 
 use super::auth::{Key, random_secret};
 use super::client::{Client, JoinError, Membership};
