@@ -200,7 +200,7 @@ typedef struct {
     uint8_t *line;
     uint64_t number; /* of the last message that was written or read; others may read it */
     uint32_t ours;   /* not 0: this side may write */
-} lapis_turn;
+} lapis_mailbox;
 
 /* Lanes (LAPIS_CAP_LANES). A slot is 192 bytes: the low half of the message's position plus one (32 bits), its length
    (32 bits), up to 184 bytes of message. The first 8 bytes are written last, in one store. */
@@ -210,7 +210,7 @@ typedef struct {
     uint64_t position; /* of the next message */
     uint64_t limit;    /* position == limit: full, or closed */
     const uint32_t *attention; /* read after each message; anything but 0 is for attend */
-    lapis_turn *turn;          /* shared with the receiver; null: none. Since minor 3 */
+    lapis_mailbox *mailbox;    /* shared with the receiver; null: none. Since minor 3 */
 } lapis_send_lane;
 
 typedef struct {
@@ -220,7 +220,7 @@ typedef struct {
     uint64_t limit; /* core takes nothing here or behind */
     uint64_t *told; /* where core tells the position */
     uint32_t peer;
-    lapis_turn *turn; /* shared with the sender; null: none. Since minor 3 */
+    lapis_mailbox *mailbox; /* shared with the sender; null: none. Since minor 3 */
 } lapis_receive_lane;
 
 typedef struct {

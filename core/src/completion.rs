@@ -54,7 +54,7 @@ pub(crate) struct Plain(Option<NonNull<Counter>>);
 impl Plain {
     /// Tells it of an operation that has ended well.
     #[inline(always)]
-    pub(crate) fn tell(self, context: &Context, peer: PeerId) {
+    pub(crate) fn notify(self, context: &Context, peer: PeerId) {
         if let Some(counter) = self.0 {
             // SAFETY: the starter of the operation promised that the counter lives.
             context.count(unsafe { counter.as_ref() }, peer);
@@ -119,7 +119,7 @@ impl Notify {
 
     /// Tells it.
     #[inline(always)]
-    pub(crate) fn tell(self, context: &Context, peer: PeerId, outcome: Result<(), Error>) {
+    pub(crate) fn notify(self, context: &Context, peer: PeerId, outcome: Result<(), Error>) {
         match self {
             Self::None => {}
             Self::Counter(c) => {
@@ -128,12 +128,12 @@ impl Notify {
                     context.count(unsafe { c.as_ref() }, peer);
                 }
             }
-            other => other.tell_slow(context, peer, outcome),
+            other => other.notify_slow(context, peer, outcome),
         }
     }
 
     #[inline(never)]
-    fn tell_slow(self, context: &Context, peer: PeerId, outcome: Result<(), Error>) {
+    fn notify_slow(self, context: &Context, peer: PeerId, outcome: Result<(), Error>) {
         match self {
             Self::Call { call, function, argument } => {
                 // The guide promises handlers the lock.
@@ -146,7 +146,7 @@ impl Notify {
                     // SAFETY: as for `Counter`.
                     context.count(unsafe { counter.as_ref() }, peer);
                 }
-                other.tell(context, peer, outcome);
+                other.notify(context, peer, outcome);
             }
             Self::Dyn(completion) => completion.complete(peer, outcome),
             Self::None | Self::Counter(_) => {}

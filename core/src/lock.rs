@@ -1,8 +1,9 @@
 //! The one lock of a context: recursive by ownership, cheap when uncontended, never held across a sleep.
 //!
-//! Most contexts are used by one thread, for which even an uncontended compare-and-swap is a fair part of a short message's
-//! time. So the lock leans towards a thread that took it many times in a row: that thread takes it with a plain store, and only
-//! a thread that comes in between pays, with a `membarrier(2)` which makes the store visible.
+//! Most contexts are used by one thread, for which even an uncontended compare-and-swap is a fair
+//! part of a short message's time. So this is a biased lock: a thread that took it many times in a
+//! row gets the bias and takes it by a plain store in a slot of its own. Only a thread that comes in
+//! between pays: it revokes the bias by a `membarrier(2)`, which makes the store visible.
 //!
 //! Whoever holds it while it polls hands it over to those who wait: [`ContextLock::hand_over`].
 
@@ -18,14 +19,14 @@ use crate::sync::{AtomicBool, AtomicUsize, CachePadded, Ordering};
 use std::cell::Cell;
 use waiting::Waiters;
 
-/// Times that a thread takes the lock, nobody else in between, before the lock leans towards it.
+/// Times that a thread takes the lock, nobody else in between, before it gets the bias.
 const STREAK: u32 = if cfg!(loom) { 1 } else { 100 };
 
 /// A level that the program took. Only these can it give back: a handler never lets go of the lock under the library's hands.
 const PROGRAM: u64 = 1 << 32;
 
-/// Threads that the lock may lean towards in its life.
-const SEATS: usize = if cfg!(loom) { 2 } else { 4 };
+/// Threads that may get the bias in a lock's life.
+const SLOTS: usize = if cfg!(loom) { 2 } else { 4 };
 
 /// A recursive lock.
 ///
@@ -39,12 +40,12 @@ pub(crate) struct ContextLock {
 
 #[derive(Debug)]
 struct Words {
-    /// The thread that the lock leans towards, 0 for none. Others take `owner` first and then this away.
-    favourite: AtomicUsize,
+    /// The thread that has the bias, 0 for none. Others take `owner` first and then revoke this.
+    bias: AtomicUsize,
     /// The holder by compare-and-swap, 0 for none.
     owner: AtomicUsize,
-    /// The first one is as good as always the favourite's.
-    seats: [Seat; SEATS],
+    /// The first one is as good as always that of the thread that has the bias.
+    slots: [Slot; SLOTS],
     // What follows is the holder's.
     /// How deep the holder is in it: levels of the library, and levels of the program as [`PROGRAM`].
     depth: Cell<u64>,
@@ -53,14 +54,14 @@ struct Words {
     /// Whether code of the program runs on the holding thread: a handler, or whoever took the lock by its own wish. Atomic because of
     /// signal handlers, which look from the same thread.
     lent: AtomicBool,
-    /// Whether this process may lean at all.
-    can_lean: bool,
+    /// Whether there is a `membarrier(2)` to revoke a bias with.
+    can_bias: bool,
 }
 
-/// Where a thread that was the favourite once says that it holds the lock. It keeps its seat: a thread that was stopped on its
-/// way in when the lock leant towards another one must not write where that one does.
+/// Where a thread that had the bias once says that it holds the lock. It keeps its slot: a thread
+/// that was stopped on its way in when another one got the bias must not write where that one does.
 #[derive(Debug)]
-struct Seat {
+struct Slot {
     /// Whose it is, 0 for nobody's. Written once, by that thread while it owns the lock.
     thread: AtomicUsize,
     /// Whether that thread holds the lock (or finds out that it may not). Only it writes this.
@@ -76,9 +77,9 @@ impl ContextLock {
     pub(crate) fn new() -> Self {
         Self {
             words: CachePadded::new(Words {
-                favourite: AtomicUsize::new(0),
+                bias: AtomicUsize::new(0),
                 owner: AtomicUsize::new(0),
-                seats: std::array::from_fn(|_| Seat {
+                slots: std::array::from_fn(|_| Slot {
                     thread: AtomicUsize::new(0),
                     held: AtomicBool::new(false),
                 }),
@@ -86,7 +87,7 @@ impl ContextLock {
                 last: Cell::new(0),
                 streak: Cell::new(0),
                 lent: AtomicBool::new(false),
-                can_lean: barrier::register(),
+                can_bias: barrier::register(),
             }),
             waiters: CachePadded::new(Waiters::new()),
         }
@@ -96,70 +97,72 @@ impl ContextLock {
     #[inline(always)]
     pub(crate) fn acquire(&self) {
         let me = thread_word();
-        if !self.acquire_favoured(me) {
+        if !self.acquire_biased(me) {
             self.acquire_slow(me);
         }
     }
 
-    /// Takes the lock if it leans towards this thread.
+    /// Takes the lock if this thread has the bias.
     #[inline(always)]
-    fn acquire_favoured(&self, me: usize) -> bool {
-        let Some(Section { nested }) = self.favoured(me) else { return false };
+    fn acquire_biased(&self, me: usize) -> bool {
+        let Some(Section { nested }) = self.enter_slot(me) else { return false };
         let depth = &self.words.depth;
         depth.set(if nested { depth.get() + 1 } else { 1 });
         true
     }
 
-    /// Begins a section that calls nothing, if the lock leans towards this thread: for the shortest paths, which need no depth.
+    /// Begins a section that calls nothing, if this thread has the bias: for the shortest paths,
+    /// which need no depth.
     #[inline(always)]
-    pub(crate) fn enter_favoured(&self) -> Option<Section> {
-        self.favoured(thread_word())
+    pub(crate) fn enter_biased(&self) -> Option<Section> {
+        self.enter_slot(thread_word())
     }
 
-    /// The favourite's way in; says whether it was in already.
+    /// The way in of the thread that has the bias; says whether it was in already.
     #[inline(always)]
-    fn favoured(&self, me: usize) -> Option<Section> {
+    fn enter_slot(&self, me: usize) -> Option<Section> {
         let w = &*self.words;
-        if w.favourite.load(Ordering::Relaxed) != me {
+        if w.bias.load(Ordering::Relaxed) != me {
             return None;
         }
-        let seat = self.seat(me)?;
-        if seat.held.load(Ordering::Relaxed) {
+        let slot = self.slot(me)?;
+        if slot.held.load(Ordering::Relaxed) {
             return Some(Section { nested: true });
         }
-        seat.held.store(true, Ordering::Relaxed);
-        // Pairs with the heavy barrier in `disfavour`: either that thread sees `held`, or this one sees the change below.
+        slot.held.store(true, Ordering::Relaxed);
+        // Pairs with the heavy barrier in `revoke_bias`: either that thread sees `held`, or this one sees the change below.
         barrier::light();
-        if w.favourite.load(Ordering::Relaxed) == me {
+        if w.bias.load(Ordering::Relaxed) == me {
             return Some(Section { nested: false });
         }
         // SYNC: nothing was done under the lock; Release as for every such store here.
-        seat.held.store(false, Ordering::Release);
+        slot.held.store(false, Ordering::Release);
         None
     }
 
-    /// The seat of a thread.
+    /// The slot of a thread.
     #[inline(always)]
-    fn seat(&self, thread: usize) -> Option<&Seat> {
-        let [first, rest @ ..] = &self.words.seats;
+    fn slot(&self, thread: usize) -> Option<&Slot> {
+        let [first, rest @ ..] = &self.words.slots;
         if first.thread.load(Ordering::Relaxed) == thread {
             return Some(first);
         }
-        rest.iter().find(|seat| seat.thread.load(Ordering::Relaxed) == thread)
+        rest.iter().find(|slot| slot.thread.load(Ordering::Relaxed) == thread)
     }
 
-    /// Whether one who was the favourite, and is no more, still holds the lock. Once the lean is away nobody comes in so.
-    fn is_seated(&self) -> bool {
+    /// Whether a thread that came in by its bias still holds the lock. Once the bias is revoked
+    /// nobody comes in so.
+    fn any_slot_holds(&self) -> bool {
         // SYNC: Acquire pairs with the Release of whoever held the lock from there.
-        self.words.seats.iter().any(|seat| seat.held.load(Ordering::Acquire))
+        self.words.slots.iter().any(|slot| slot.held.load(Ordering::Acquire))
     }
 
-    /// Ends what [`enter_favoured`](Self::enter_favoured) began. It wakes nobody: whoever went to sleep meanwhile, because this thread
+    /// Ends what [`enter_biased`](Self::enter_biased) began. It wakes nobody: whoever went to sleep meanwhile, because this thread
     /// was stopped in the section, looks again soon.
     #[inline(always)]
-    pub(crate) fn leave_favoured(&self, section: Section) {
+    pub(crate) fn leave_biased(&self, section: Section) {
         if !section.nested {
-            self.unseat();
+            self.clear_slot();
         }
     }
 
@@ -171,12 +174,12 @@ impl ContextLock {
         LockGuard(self)
     }
 
-    /// The calling thread's hold from its seat ends.
+    /// The calling thread's hold by its slot ends.
     #[inline(always)]
-    fn unseat(&self) {
-        if let Some(seat) = self.seat(thread_word()) {
+    fn clear_slot(&self) {
+        if let Some(slot) = self.slot(thread_word()) {
             // SYNC: Release pairs with the Acquire loads of `held`.
-            seat.held.store(false, Ordering::Release);
+            slot.held.store(false, Ordering::Release);
         }
     }
 
@@ -184,7 +187,7 @@ impl ContextLock {
     #[inline]
     pub(crate) fn try_acquire(&self) -> bool {
         let me = thread_word();
-        if self.acquire_favoured(me) {
+        if self.acquire_biased(me) {
             return true;
         }
         let w = &*self.words;
@@ -196,8 +199,8 @@ impl ContextLock {
         if w.owner.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return false;
         }
-        self.disfavour();
-        if self.is_seated() {
+        self.revoke_bias();
+        if self.any_slot_holds() {
             // SYNC: nothing was done under the lock.
             w.owner.store(0, Ordering::Release);
             return false;
@@ -206,11 +209,11 @@ impl ContextLock {
         true
     }
 
-    /// Takes the lean away from whoever has it. The caller owns `owner`.
-    fn disfavour(&self) {
+    /// Takes the bias away from whoever has it. The caller owns `owner`.
+    fn revoke_bias(&self) {
         let w = &*self.words;
-        if w.favourite.load(Ordering::Relaxed) != 0 {
-            w.favourite.store(0, Ordering::Relaxed);
+        if w.bias.load(Ordering::Relaxed) != 0 {
+            w.bias.store(0, Ordering::Relaxed);
             barrier::heavy();
         }
     }
@@ -240,17 +243,17 @@ impl ContextLock {
         }
         let owned = self.take_ownership(me);
         if owned {
-            self.disfavour();
-            if !self.is_seated() {
+            self.revoke_bias();
+            if !self.any_slot_holds() {
                 return self.begin(me);
             }
         }
         self.waiters.come();
         if !owned {
             self.waiters.wait_while(|| !self.take_ownership(me));
-            self.disfavour();
+            self.revoke_bias();
         }
-        self.waiters.wait_while(|| self.is_seated());
+        self.waiters.wait_while(|| self.any_slot_holds());
         self.begin(me);
         self.waiters.have_it();
     }
@@ -265,7 +268,7 @@ impl ContextLock {
             if w.owner.load(Ordering::Relaxed) == thread_word() {
                 self.release_owner();
             } else {
-                self.unseat();
+                self.clear_slot();
             }
             self.waiters.wake();
         }
@@ -328,21 +331,21 @@ impl ContextLock {
     #[inline]
     fn release_owner(&self) {
         let w = &*self.words;
-        if w.streak.get() >= STREAK && w.can_lean {
+        if w.streak.get() >= STREAK && w.can_bias {
             w.streak.set(0);
-            self.lean_towards(w.last.get());
+            self.grant_bias(w.last.get());
         }
-        // SYNC: Release pairs with `take_ownership`; who owns next sees the lean, too.
+        // SYNC: Release pairs with `take_ownership`; who owns next sees the bias, too.
         w.owner.store(0, Ordering::Release);
     }
 
-    /// The calling thread, which owns the lock, becomes the favourite if there is a seat for it.
+    /// The calling thread, which owns the lock, gets the bias if there is a slot for it.
     #[cold]
-    fn lean_towards(&self, me: usize) {
+    fn grant_bias(&self, me: usize) {
         let w = &*self.words;
-        if let Some(seat) = self.seat(me).or_else(|| self.seat(0)) {
-            seat.thread.store(me, Ordering::Relaxed);
-            w.favourite.store(me, Ordering::Relaxed);
+        if let Some(slot) = self.slot(me).or_else(|| self.slot(0)) {
+            slot.thread.store(me, Ordering::Relaxed);
+            w.bias.store(me, Ordering::Relaxed);
         }
     }
 
@@ -351,13 +354,13 @@ impl ContextLock {
     pub(crate) fn held_by_me(&self) -> bool {
         let me = thread_word();
         self.words.owner.load(Ordering::Relaxed) == me
-            || self.seat(me).is_some_and(|seat| seat.held.load(Ordering::Relaxed))
+            || self.slot(me).is_some_and(|slot| slot.held.load(Ordering::Relaxed))
     }
 
     /// The word of the thread that holds the lock, 0 for none.
     pub(crate) fn owner(&self) -> usize {
-        let seated = self.words.seats.iter().find(|seat| seat.held.load(Ordering::Relaxed));
-        seated.map_or(&self.words.owner, |seat| &seat.thread).load(Ordering::Relaxed)
+        let slot = self.words.slots.iter().find(|slot| slot.held.load(Ordering::Relaxed));
+        slot.map_or(&self.words.owner, |slot| &slot.thread).load(Ordering::Relaxed)
     }
 
     /// Whether somebody waits for the lock, or a thread of the context for a core: whoever polls looks here to be polite.

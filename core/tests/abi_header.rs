@@ -1,7 +1,7 @@
 //! The C header says the same as the Rust types: every size, offset and number is printed by a C program and compared.
 
 use lapis_core::transport::abi::*;
-use lapis_core::transport::lane::{ReceiveLane, ReceiveLanes, SendLane, Turn};
+use lapis_core::transport::lane::{Mailbox, ReceiveLane, ReceiveLanes, SendLane};
 use lapis_core::transport::{
     Caps, DatagramBatch, Event, EventKind, FailoverTrouble, Limits, MAX_ADDRESS, RawSlice, RegionInfo,
     RemoteAddr, RmwOp, RmwRequest, Status, Window,
@@ -44,9 +44,9 @@ fn table() -> Vec<(String, u64)> {
         mem_release, window, am_short, am_packed, am_zcopy, put_short, get_short, put_zcopy, get_zcopy, rmw,
         send_datagrams, poll, flush, arm, disarm, set_interrupts, wait, wake, wait_fd, send_lane, receive_lanes, attend,
     });
-    layout!(SendLane = "lapis_send_lane" { slots, mask, position, limit, attention, turn });
-    layout!(ReceiveLane = "lapis_receive_lane" { slots, mask, position, limit, told, peer, turn });
-    layout!(Turn = "lapis_turn" { line, number, ours });
+    layout!(SendLane = "lapis_send_lane" { slots, mask, position, limit, attention, mailbox });
+    layout!(ReceiveLane = "lapis_receive_lane" { slots, mask, position, limit, told, peer, mailbox });
+    layout!(Mailbox = "lapis_mailbox" { line, number, ours });
     layout!(ReceiveLanes = "lapis_receive_lanes" { lanes, count });
     for (name, bit) in Caps::all().iter_names() {
         all.push((format!("LAPIS_CAP_{name}"), bit.bits()));

@@ -138,7 +138,7 @@ impl AdaptiveWait {
     /// has lasted long enough. The lock is held; it may be let go meanwhile.
     #[inline(always)]
     pub(crate) fn pause(&mut self, context: &Context) -> bool {
-        context.breathe();
+        context.yield_lock();
         self.looks += LOOKS_PER_ROUND;
         if context.shared.crowding.is_crowded() {
             self.looks += LOOKS_PER_YIELD;
@@ -159,7 +159,7 @@ impl AdaptiveWait {
     /// As [`pause`](Self::pause), for room that a peer or the network makes without a word: after a few looks the core is given away
     /// each time, for what has filled up takes its reader longer to empty than the core stays away.
     pub(crate) fn pause_for_room(&mut self, context: &Context) -> bool {
-        context.breathe();
+        context.yield_lock();
         // SAFETY: the lock is held and the reference ends here.
         let sent = unsafe { context.state() }.packets_sent();
         if self.sent != sent {
@@ -197,7 +197,7 @@ impl AdaptiveWait {
 impl Context {
     /// Lets others have the lock, or a thread of ours begin, between two rounds of a loop that polls. The lock is held.
     #[inline(always)]
-    pub(crate) fn breathe(&self) {
+    pub(crate) fn yield_lock(&self) {
         if self.is_wanted() {
             self.step_aside();
         }

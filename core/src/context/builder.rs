@@ -229,7 +229,7 @@ impl ContextBuilder {
             }
             context.ensure_progress_thread()?;
         }
-        context.tell_of_failover();
+        context.report_failover();
         Ok(context)
     }
 

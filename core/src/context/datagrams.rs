@@ -17,7 +17,7 @@ impl Context {
     pub(super) fn poll_datagrams(&self, index: usize) -> usize {
         // SAFETY: the lock is held; the reference is renewed after units are dispatched.
         let state = unsafe { self.state() };
-        let early_room = state.assemblies.early_room();
+        let early_room = state.reassemblies.early_room();
         let Some((link, datagrams)) = state.engine_at(index) else { return 0 };
         // Changed under the lock only.
         let spinning = self.shared.polling.load(Ordering::Relaxed) > 0;
@@ -58,7 +58,7 @@ impl Context {
         // SAFETY: the lock is held; the reference ends before anybody is told.
         while let Some(event) = unsafe { self.state() }.engine_at(index).and_then(|(_, d)| d.event()) {
             match event {
-                Event::Acked { token, .. } => self.lent_packet_acknowledged(token),
+                Event::Acked { token, .. } => self.zero_copy_packet_acknowledged(token),
                 event => self.engine_says(event),
             }
             handled += 1;
@@ -71,7 +71,7 @@ impl Context {
     }
 
     /// Tells whoever cares what the transports said about failover while they were set up.
-    pub(super) fn tell_of_failover(&self) {
+    pub(super) fn report_failover(&self) {
         let _held = self.guard();
         // SAFETY: the lock is held and the reference ends before anybody is told.
         let troubles: Vec<_> = unsafe { self.state() }.engines().filter_map(|(_, d)| d.troubles()).collect();
@@ -94,7 +94,7 @@ impl Context {
         let hold = head.first().is_some_and(|kind| more_follows(*kind)) || state.dispatching > 0;
         let Some((link, datagrams)) = state.engine_to(peer) else { return Status::PeerDown };
         let status = datagrams.send(link, peer, head, data, hold);
-        self.mind_timers(state);
+        self.wake_for_timer(state);
         status
     }
 
@@ -102,7 +102,7 @@ impl Context {
     ///
     /// # Safety
     /// The body is readable until then.
-    pub(crate) unsafe fn lend_datagram(
+    pub(crate) unsafe fn send_zero_copy_datagram(
         &self,
         state: &mut State,
         peer: PeerId,
@@ -119,7 +119,7 @@ impl Context {
         if status == Status::Done {
             state.count_sent(peer, body.len);
         }
-        self.mind_timers(state);
+        self.wake_for_timer(state);
         status
     }
 
@@ -160,7 +160,7 @@ impl Context {
             ),
             Event::PathTooNarrow { peer, path } => self.path_too_narrow(peer, path),
             Event::MaxPayload { peer, bytes } => tracing::debug!(peer, bytes, "largest packet changed"),
-            // Whoever purges ends all loans.
+            // Whoever purges ends all zero-copy sends.
             Event::Acked { .. } | Event::Purged { .. } => {}
         }
     }
@@ -178,7 +178,7 @@ impl Context {
         // SAFETY: the lock is held and the reference ends here.
         let name = unsafe { self.state() }.link_to(peer).map_or("none", |l| l.name()).to_owned();
         let error = Error::Transport { transport: name, what: what.clone(), source: None };
-        if !self.tell(&error, peer) {
+        if !self.call_error_handler(&error, peer) {
             self.peer_down(peer, &what);
         }
     }
@@ -249,14 +249,14 @@ impl Context {
 
     /// In interrupt mode: ends the progress thread's sleep if an engine's timer comes before its end. The lock is held.
     #[inline]
-    pub(crate) fn mind_timers(&self, state: &mut State) {
+    pub(crate) fn wake_for_timer(&self, state: &mut State) {
         if self.interrupts() && self.shared.polling.load(Ordering::Relaxed) == 0 {
-            self.mind_timers_slow(state);
+            self.wake_for_timer_slow(state);
         }
     }
 
     #[cold]
-    fn mind_timers_slow(&self, state: &mut State) {
+    fn wake_for_timer_slow(&self, state: &mut State) {
         let Some(patience) = state.engines().filter_map(|(_, d)| d.patience()).min() else { return };
         let (now, until) = (self.shared.clock.elapsed(), self.shared.sleeping_until.load(Ordering::Relaxed));
         if (now + patience).as_nanos() < u128::from(until) {

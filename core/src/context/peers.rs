@@ -3,7 +3,7 @@
 use super::silence::Silence;
 use crate::error::Error;
 use crate::message::Epochs;
-use crate::message::Tracker;
+use crate::message::SequenceWindow;
 use crate::transport::PeerId;
 use crate::transport::lane::SendLane;
 use std::ptr::NonNull;
@@ -67,9 +67,9 @@ pub(crate) struct Peer {
     /// Number of the next operation that it must answer.
     pub(crate) next_operation: u32,
     /// Operations of ours that it answered.
-    pub(crate) answered: Tracker,
+    pub(crate) answered: SequenceWindow,
     /// Messages of its that are done here.
-    pub(crate) arrived: Tracker,
+    pub(crate) arrived: SequenceWindow,
     /// Fences of its that wait for `arrived` to get there.
     pub(crate) fences: Vec<u32>,
 }
@@ -90,8 +90,8 @@ impl Peer {
             next_message: 0,
             confirmed: 0,
             next_operation: 0,
-            answered: Tracker::default(),
-            arrived: Tracker::default(),
+            answered: SequenceWindow::default(),
+            arrived: SequenceWindow::default(),
             fences: Vec::new(),
         }
     }

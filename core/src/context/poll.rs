@@ -46,7 +46,7 @@ impl Context {
         let state = unsafe { self.state() };
         if came {
             state.between_polls.reset();
-            self.breathe();
+            self.yield_lock();
         } else if state.dispatching == 0 {
             let mut wait = std::mem::replace(&mut state.between_polls, AdaptiveWait::new());
             // The program decides when it has waited long enough.
@@ -93,7 +93,7 @@ impl Context {
                 }
                 self.progress_locked();
                 left = left.saturating_sub(1);
-                self.breathe();
+                self.yield_lock();
             }
             let now = self.ended();
             if now != before || left == 0 {

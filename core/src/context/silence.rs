@@ -129,7 +129,7 @@ impl Context {
             return;
         }
         let error = Error::Timeout { task: peer, seconds, doing };
-        if !self.tell(&error, peer) {
+        if !self.call_error_handler(&error, peer) {
             self.peer_down(peer, &format!("it has not answered for {seconds} s"));
         }
     }

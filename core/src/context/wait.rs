@@ -101,7 +101,7 @@ impl Context {
             }
             if self.progress_locked() > 0 {
                 idle.reset();
-                self.breathe();
+                self.yield_lock();
                 continue;
             }
             self.fail_if_hopeless()?;
@@ -128,7 +128,7 @@ impl Context {
             }
             if self.progress_locked() > 0 {
                 idle.reset();
-                self.breathe();
+                self.yield_lock();
                 continue;
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -164,7 +164,7 @@ impl Context {
         if left == 0 && self.interrupts() {
             self.rearm();
             // SAFETY: the lock is held and nothing of it calls out.
-            self.mind_timers(unsafe { self.state() });
+            self.wake_for_timer(unsafe { self.state() });
         }
     }
 

@@ -1,6 +1,7 @@
-//! The two halves of an asymmetric barrier: what costs the favourite nothing costs the others a system call.
+//! The two halves of an asymmetric barrier: what costs the thread with the bias nothing costs the others
+//! a system call.
 
-/// Half of the favourite.
+/// The half of the thread that has the bias.
 #[inline(always)]
 pub(super) fn light() {
     #[cfg(not(loom))]

@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn a_call_in_the_midst_of_another_is_told_from_one_that_nests() {
         let lock = ContextLock::new();
-        // Both ways of holding it: by compare-and-swap, and as the favourite.
+        // Both ways of holding it: by compare-and-swap, and by the bias.
         for _ in 0..STREAK + 2 {
             assert_eq!(lock.begin_call(), Call::Outermost);
             let held = lock.guard();

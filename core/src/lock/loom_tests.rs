@@ -27,7 +27,7 @@ fn explore(preemptions: usize, before: u32, other: u32, meanwhile: u32) {
     builder.check(move || {
         let shared = Arc::new(Guarded(ContextLock::new(), UnsafeCell::new(0)));
         shared.increment(before);
-        assert_ne!(shared.0.words.favourite.load(Ordering::Relaxed), 0, "it leans");
+        assert_ne!(shared.0.words.bias.load(Ordering::Relaxed), 0, "it is biased");
         let there = Arc::clone(&shared);
         let thread = thread::spawn(move || there.increment(other));
         shared.increment(meanwhile);
@@ -38,15 +38,16 @@ fn explore(preemptions: usize, before: u32, other: u32, meanwhile: u32) {
     });
 }
 
-/// The lock leans towards the first thread, and another one comes in between.
+/// The first thread has the bias, and another one comes in between.
 #[test]
-fn loom_the_favourite_and_another_exclude_each_other() {
+fn loom_the_thread_with_the_bias_and_another_exclude_each_other() {
     explore(3, 3, 1, 2);
 }
 
-/// The lean goes to another thread (twice to get it, once to use it) while the first favourite is on its way in.
+/// The bias goes to another thread (twice to get it, once to use it) while the first one that had it is
+/// on its way in.
 #[test]
-fn loom_a_former_favourite_does_not_disturb_the_next_one() {
+fn loom_a_thread_that_had_the_bias_does_not_disturb_the_next_one() {
     explore(2, 2, 3, 1);
 }
 

@@ -36,21 +36,21 @@ fn another_thread_is_kept_out_until_the_last_release() {
 }
 
 #[test]
-fn it_leans_towards_who_takes_it_often_until_another_comes() {
+fn who_takes_it_often_has_the_bias_until_another_comes() {
     let lock = Arc::new(ContextLock::new());
     for _ in 0..STREAK + 2 {
         let _once = lock.guard();
         let _twice = lock.guard();
         assert!(lock.held_by_me());
     }
-    let leans = lock.words.favourite.load(Ordering::Relaxed) != 0;
-    assert_eq!(leans, lock.words.can_lean);
+    let biased = lock.words.bias.load(Ordering::Relaxed) != 0;
+    assert_eq!(biased, lock.words.can_bias);
     let held = lock.guard();
     assert!(lock.held_by_me() && lock.owner() != 0);
     let other = Arc::clone(&lock);
     assert!(thread::spawn(move || !other.try_acquire()).join().unwrap());
-    // The lean is gone, the lock is not.
-    assert_eq!(lock.words.favourite.load(Ordering::Relaxed), 0);
+    // The bias is gone, the lock is not.
+    assert_eq!(lock.words.bias.load(Ordering::Relaxed), 0);
     lock.acquire();
     lock.release();
     assert!(lock.held_by_me());
@@ -77,7 +77,7 @@ fn increments_under_the_lock_are_not_lost() {
             thread::spawn(move || {
                 for _ in 0..20 {
                     (0..500).for_each(|_| lock.increment());
-                    thread::sleep(Duration::from_micros(50)); // Long enough for the lock to lean now and then.
+                    thread::sleep(Duration::from_micros(50)); // Long enough for the lock to be biased now and then.
                 }
             })
         })
@@ -144,8 +144,8 @@ fn a_short_section_that_calls_others_after_all_keeps_the_lock_when_they_nest() {
     for _ in 0..STREAK + 2 {
         let _once = lock.guard();
     }
-    let Some(section) = lock.enter_favoured() else {
-        assert!(!lock.words.can_lean);
+    let Some(section) = lock.enter_biased() else {
+        assert!(!lock.words.can_bias);
         return;
     };
     let kept = lock.keep(section);

@@ -1,7 +1,7 @@
 //! Active messages: the sending side.
 
-use super::direct::{Bulk, Way, way_of};
-use super::own::LAYOUT;
+use super::bulk::{Bulk, Way, way_of};
+use super::self_send::LAYOUT;
 use super::send::Departure;
 use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Source, Waiting};
 use crate::Context;
@@ -97,7 +97,7 @@ impl Context {
             let AmSend { target, handler, user_header, target_counter, .. } = message;
             // SAFETY: the lock is held; the rest is the caller's promise.
             if unsafe { self.am_short_locked(Short { target, handler, user_header, data, target_counter }) } {
-                message.origin.tell(self, target, Ok(()));
+                message.origin.notify(self, target, Ok(()));
                 return Ok(());
             }
         }
@@ -184,7 +184,7 @@ impl Context {
         let counts = state.statistics.path_mut(path);
         counts.packets_sent += 1;
         counts.data_sent += data.len() as u64;
-        self.mind_timers(state);
+        self.wake_for_timer(state);
         true
     }
 

@@ -1,7 +1,7 @@
 //! What an arriving packet does.
 
-use super::assembly::Assembly;
-use super::stream::Arrival;
+use super::fragment::Arrival;
+use super::reassembly::Reassembly;
 use super::{Destination, Outgoing, Pull, Source, State, Waiting};
 use crate::Context;
 use crate::completion::Notify;
@@ -150,7 +150,11 @@ impl Context {
                 self.arrived(source, arrival);
             }
             Kind::AmFirst => {
-                self.begin_assembly(source, Assembly { destination, received: 0, total: len, arrival }, data);
+                self.begin_reassembly(
+                    source,
+                    Reassembly { destination, received: 0, total: len, arrival },
+                    data,
+                );
             }
             _ => {
                 let pull = Pull {
@@ -279,9 +283,9 @@ impl Context {
             _ => Destination::Discard,
         };
         let arrival = arrival_of(header, None, Run::Thread);
-        self.begin_assembly(
+        self.begin_reassembly(
             source,
-            Assembly { destination, received: 0, total: header.total, arrival },
+            Reassembly { destination, received: 0, total: header.total, arrival },
             data,
         );
     }
@@ -344,12 +348,12 @@ impl Context {
             // The buffer is still being fetched as far as we know: remember that only `Pulled` is missing.
             Some(op) if matches!(op.waiting, Waiting::Pull(_)) => {
                 let (completion, peer) = (std::mem::take(&mut op.completion), op.peer);
-                completion.tell(self, peer, Ok(()));
+                completion.notify(self, peer, Ok(()));
             }
             Some(_) => {
                 if let Some(op) = state.operations.remove(id) {
-                    self.settle_loans(op.peer, |loan| loan.completion == id);
-                    op.completion.tell(self, op.peer, Ok(()));
+                    self.end_zero_copy_sends(op.peer, |send| send.completion == id);
+                    op.completion.notify(self, op.peer, Ok(()));
                 }
             }
             None => {}
@@ -369,7 +373,7 @@ impl Context {
             op.waiting = Waiting::Completion;
         }
         state.peers[peer as usize].answered.done(sequence);
-        origin.tell(self, peer, Ok(()));
+        origin.notify(self, peer, Ok(()));
     }
 
     /// Ends an operation that a fence waits for.
@@ -388,8 +392,8 @@ impl Context {
         }
         let outcome = || if status == Status::Done { Ok(()) } else { Err(self.link_failed(peer, status)) };
         let (first, second) = (outcome(), outcome());
-        op.origin.tell(self, peer, first);
-        op.completion.tell(self, peer, second);
+        op.origin.notify(self, peer, first);
+        op.completion.notify(self, peer, second);
     }
 
     /// Whether a one-sided operation may touch this range: always for interfaces that pass raw addresses, only registered

@@ -26,7 +26,7 @@ impl Context {
             datagrams.purge(peer);
         }
         state.unsettle(peer);
-        let interrupted = state.assemblies.forget_peer(peer);
+        let interrupted = state.reassemblies.forget_peer(peer);
         let pending = self.give_up(peer);
         if ended && pending == 0 && interrupted == 0 {
             return;
@@ -52,19 +52,19 @@ impl Context {
         state.held.retain(|(p, _)| *p != peer);
         state.dropped.retain(|(p, _)| *p != peer);
         // The engine has been told to forget the peer, so it does not read their memory any more.
-        let lent = state.loans.forget_peer(peer);
+        let zero_copy = state.zero_copy_sends.forget_peer(peer);
         let p = &mut state.peers[peer as usize];
         p.fences.clear();
-        let count = operations.len() + ours.len() + lent.len();
+        let count = operations.len() + ours.len() + zero_copy.len();
         // SAFETY: as above.
         let refusal = || unsafe { self.state() }.peers[peer as usize].refusal(peer);
         for operation in operations {
-            operation.origin.tell(self, peer, Err(refusal()));
-            operation.completion.tell(self, peer, Err(refusal()));
+            operation.origin.notify(self, peer, Err(refusal()));
+            operation.completion.notify(self, peer, Err(refusal()));
         }
-        let origins = ours.drain(..).map(|out| out.origin).chain(lent);
+        let origins = ours.drain(..).map(|out| out.origin).chain(zero_copy);
         for origin in origins {
-            origin.tell(self, peer, Err(refusal()));
+            origin.notify(self, peer, Err(refusal()));
         }
         count
     }
@@ -74,7 +74,7 @@ impl Context {
     pub(crate) fn peer_restarted(&self, peer: PeerId, lost: usize) {
         // SAFETY: the lock is held; the reference is renewed after operations are told.
         let state = unsafe { self.state() };
-        let interrupted = state.assemblies.forget_peer(peer);
+        let interrupted = state.reassemblies.forget_peer(peer);
         let pending = self.give_up(peer);
         tracing::debug!(peer, pending, interrupted, lost, "the peer has purged this task or started anew");
         self.start_afresh(peer);
@@ -130,7 +130,7 @@ impl Context {
     /// *LAPI Guide, "Registering an error handler".*
     #[cold]
     pub(crate) fn report(&self, error: Error, peer: PeerId) {
-        if self.tell(&error, peer) {
+        if self.call_error_handler(&error, peer) {
             // The program has been told and goes on without the peer: waits don't fail for it.
             // SAFETY: the lock is held and the reference ends here.
             unsafe { self.state() }.unacknowledged.retain(|p| *p != peer);
@@ -139,7 +139,7 @@ impl Context {
 
     /// Tells the program's error handler; true if there is one and it wants to go on.
     #[cold]
-    pub(crate) fn tell(&self, error: &Error, peer: PeerId) -> bool {
+    pub(crate) fn call_error_handler(&self, error: &Error, peer: PeerId) -> bool {
         match &self.shared.hooks.error {
             Some(handler) => handler(self, error, peer),
             None => {
@@ -179,7 +179,7 @@ impl Context {
         state.end_epoch(target);
         self.shared.windows[target as usize].close();
         state.unacknowledged.retain(|p| *p != target);
-        state.assemblies.forget_peer(target);
+        state.reassemblies.forget_peer(target);
         self.give_up(target);
         // SAFETY: as above.
         let p = unsafe { &mut self.state().peers[target as usize] };

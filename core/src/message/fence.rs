@@ -107,7 +107,9 @@ impl Context {
         let peer = unsafe { &mut self.state().peers[source as usize] };
         if upto.wrapping_sub(peer.confirmed) < 1 << 31 {
             peer.confirmed = upto;
-            self.settle_loans(source, |loan| upto.wrapping_sub(loan.message).wrapping_sub(1) < 1 << 31);
+            self.end_zero_copy_sends(source, |send| {
+                upto.wrapping_sub(send.message).wrapping_sub(1) < 1 << 31
+            });
         }
     }
 

@@ -167,7 +167,7 @@ impl Context {
         if !self.shared.alive.here() {
             return false;
         }
-        let Some(section) = self.shared.lock.enter_favoured() else { return false };
+        let Some(section) = self.shared.lock.enter_biased() else { return false };
         // SAFETY: the lock is held and nothing below calls out; the rest is the caller's promise.
         let sent = unsafe { self.state().send_in_lane(message) };
         let Some(news) = sent else {
@@ -175,7 +175,7 @@ impl Context {
             // SAFETY: the lock is held; the rest is the caller's promise.
             return unsafe { self.send_without_lane(message) };
         };
-        self.shared.lock.leave_favoured(section);
+        self.shared.lock.leave_biased(section);
         news == 0 || self.attend(message.target, news)
     }
 
@@ -231,16 +231,16 @@ impl Context {
                 match unsafe { (*(*lanes).lanes[index]).take() } {
                     Taken::Nothing => {}
                     Taken::Left => return Ok(None),
-                    Taken::Message { peer, data, len, turn } => {
+                    Taken::Message { peer, data, len, mailbox } => {
                         // SAFETY: the lock is held; the message stays in place, and its sender leaves it alone, until the transport is
-                        // polled, or the turn is given back; turns and lanes live as long as the link.
+                        // polled, or the mailbox is given back; mailboxes and lanes live as long as the link.
                         unsafe {
-                            if turn.is_null() {
+                            if mailbox.is_null() {
                                 (*(*lanes).lanes[index]).look_ahead();
                             }
                             self.lane_message(peer, std::slice::from_raw_parts(data, len));
-                            if !turn.is_null() {
-                                (*turn).done();
+                            if !mailbox.is_null() {
+                                (*mailbox).done();
                             }
                         }
                         // Here, too: after a message the answer is another one, which the processor learns branch by branch.

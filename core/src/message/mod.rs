@@ -1,55 +1,55 @@
 //! Messages: how calls become packets and packets become calls.
 //!
 //! * `am`, `rma`, `rmw`: what a call sends, and which protocol it chooses;
-//! * `direct`: copies by the transport between two memories, bulk transfer among them;
+//! * `bulk`: copies by the transport between two memories, bulk transfer among them;
 //! * `send`: how a message is cut and numbered, and deferred where waiting is impossible;
 //! * `packet`: putting one packet on its way, waiting for room;
-//! * `stream`: messages of several packets and rendezvous pulls that advance with progress;
-//! * `own`: layouts that this task sends to itself;
-//! * `loan`: memory of the program that engines read from where it lies;
+//! * `fragment`: messages of several packets and rendezvous pulls that advance with progress;
+//! * `self_send`: layouts that this task sends to itself;
+//! * `zero_copy_send`: memory of the program that engines read from where it lies;
 //! * `dispatch`: what an arriving packet does;
-//! * `assembly`: messages of several packets on the receiving side;
+//! * `reassembly`: messages of several packets on the receiving side;
 //! * `fence`, `collective`: fences, the barrier and the allgather of addresses;
 //! * `epochs`: telling packets from before a purge from those after it, over links without an engine;
 //! * `failure`: what the loss of a peer does to everything above.
 
 mod am;
-mod assembly;
+mod bulk;
 mod collective;
-mod direct;
 mod dispatch;
 mod epochs;
 mod failure;
 mod fence;
+mod fragment;
 mod lanes;
-mod loan;
 mod operation;
-mod own;
 mod packet;
+mod reassembly;
 mod rma;
 mod rmw;
+mod self_send;
 mod send;
-mod stream;
-mod tracker;
+mod sequence_window;
+mod zero_copy_send;
 
 pub use am::{AmSend, Short, bytes};
+pub use bulk::{BULK_PIECE, Bulk};
 pub(crate) use collective::{Barrier, Exchanges};
-pub use direct::{BULK_PIECE, Bulk};
 pub(crate) use epochs::Epochs;
-use loan::Loans;
+pub(crate) use fragment::{Outgoing, Pull};
 pub use operation::{Destination, Gather, Scatter, Source};
 pub(crate) use operation::{Operation, Operations, Waiting};
 pub use rma::{Direction, GetArgs, PutArgs};
 pub use rmw::RmwArgs;
 pub(crate) use rmw::local_rmw;
-pub(crate) use stream::{Outgoing, Pull};
-pub(crate) use tracker::Tracker;
+pub(crate) use sequence_window::SequenceWindow;
+use zero_copy_send::ZeroCopySends;
 
 use crate::context::{AdaptiveWait, Peer, Vigil};
 use crate::datagrams::Datagrams;
 use crate::stats::{Path, Statistics};
 use crate::transport::{Event, Link, PeerId};
-use assembly::Assemblies;
+use reassembly::Reassemblies;
 use std::collections::VecDeque;
 
 /// Longest user header, in bytes: it always fits the first packet.
@@ -79,7 +79,7 @@ pub(crate) struct State {
     pub(crate) paths: Vec<Path>,
     pub(crate) peers: Vec<Peer>,
     pub(crate) operations: Operations,
-    pub(crate) assemblies: Assemblies,
+    pub(crate) reassemblies: Reassemblies,
     /// Messages of several packets on their way out.
     pub(crate) outgoing: VecDeque<Outgoing>,
     /// How many of them go out from copies.
@@ -87,7 +87,7 @@ pub(crate) struct State {
     /// How many of them wait to have their first packet sent.
     pub(crate) heads: usize,
     /// Memory that engines may still read.
-    pub(crate) loans: Loans,
+    pub(crate) zero_copy_sends: ZeroCopySends,
     /// Rendezvous data on its way in.
     pub(crate) pulls: VecDeque<Pull>,
     /// Packets without data, complete with header, that met back-pressure where waiting was impossible.
@@ -135,11 +135,11 @@ impl State {
             links,
             peers,
             operations: Operations::default(),
-            assemblies: Assemblies::default(),
+            reassemblies: Reassemblies::default(),
             outgoing: VecDeque::new(),
             copies: 0,
             heads: 0,
-            loans: Loans::default(),
+            zero_copy_sends: ZeroCopySends::default(),
             pulls: VecDeque::new(),
             deferred: VecDeque::new(),
             held: VecDeque::new(),

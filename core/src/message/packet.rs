@@ -209,7 +209,7 @@ impl Context {
         let mut wait = std::mem::replace(unsafe { &mut self.state().for_room }, AdaptiveWait::new());
         if handled > 0 {
             wait.reset();
-            self.breathe();
+            self.yield_lock();
         } else if wait.pause_for_room(self) {
             self.shared.lock.without(|| std::thread::sleep(NAP));
         }

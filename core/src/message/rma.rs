@@ -3,7 +3,7 @@
 //! In order of preference: a load or store through a window into the peer's memory; a packet; one copy by the transport
 //! (cross-memory attach, RDMA); several packets.
 
-use super::direct::{Bulk, Way, way_of};
+use super::bulk::{Bulk, Way, way_of};
 use super::send::Departure;
 use super::{Destination, MAX_MESSAGE, Operation, Source, Waiting};
 use crate::Context;
@@ -138,8 +138,8 @@ impl Context {
             // SAFETY: the caller's promise.
             && unsafe { self.put_mapped(args.target, args.remote, from, len) }
         {
-            origin.tell(self, args.target);
-            completion.tell(self, args.target);
+            origin.notify(self, args.target);
+            completion.notify(self, args.target);
             return Ok(());
         }
         // SAFETY: as above.
@@ -183,12 +183,12 @@ impl Context {
         if matches!(origin, Notify::None | Notify::Counter(_))
             && matches!(completion, Notify::None | Notify::Counter(_))
         {
-            origin.tell(self, target, Ok(()));
-            completion.tell(self, target, Ok(()));
+            origin.notify(self, target, Ok(()));
+            completion.notify(self, target, Ok(()));
         } else {
             let _held = self.guard();
-            origin.tell(self, target, Ok(()));
-            completion.tell(self, target, Ok(()));
+            origin.notify(self, target, Ok(()));
+            completion.notify(self, target, Ok(()));
         }
         Ok(())
     }
@@ -266,7 +266,7 @@ impl Context {
             // SAFETY: the caller's promise.
             && unsafe { self.get_mapped(args.target, args.remote, to.as_ptr(), args.len) }
         {
-            origin.tell(self, args.target);
+            origin.notify(self, args.target);
             return Ok(());
         }
         // SAFETY: as above.

@@ -52,7 +52,7 @@ impl Context {
     pub unsafe fn rmw(&self, args: RmwArgs) -> Result<()> {
         // SAFETY: the caller's promise.
         if unsafe { self.rmw_mapped(&args) } {
-            args.origin.tell(self, args.target, Ok(()));
+            args.origin.notify(self, args.target, Ok(()));
             return Ok(());
         }
         self.rmw_by_message(args)

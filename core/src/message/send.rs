@@ -64,7 +64,7 @@ impl Context {
             Ok(Posted::Sent) if first == source.len() => {
                 // SAFETY: the lock is held and the reference ends here.
                 unsafe { self.state() }.ended_sends += 1;
-                origin.tell(self, target, Ok(()));
+                origin.notify(self, target, Ok(()));
                 Ok(())
             }
             Ok(posted) => {

@@ -21,7 +21,7 @@ pub const ABI_MAJOR: u32 = 1;
 /// Minor version: grows when fields are appended.
 pub const ABI_MINOR: u32 = 3;
 /// The first minor version whose lanes name a line that is written in turns: what core walks. Earlier plugins are polled.
-pub(crate) const LANES_WITH_TURNS: u32 = 3;
+pub(crate) const LANES_WITH_MAILBOX_LINES: u32 = 3;
 
 /// Statuses of set-up calls which carry an [`ErrorText`]; data-path statuses are those of
 /// [`Status`](super::Status).

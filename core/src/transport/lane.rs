@@ -26,11 +26,11 @@
 use super::copy::Raw;
 use super::types::PeerId;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, compiler_fence};
-pub use slot::{IN_TURN, INLINE, Line, Payload, SLOT, Slot, head, index};
-pub use turn::Turn;
+pub use mailbox_line::Mailbox;
+pub use slot::{IN_MAILBOX, INLINE, MailboxLine, Payload, SLOT, Slot, head, index};
 
+mod mailbox_line;
 mod slot;
-mod turn;
 
 /// How far ahead of the slot being read the cache is asked for slots.
 const AHEAD: u64 = 3;
@@ -53,7 +53,7 @@ pub struct SendLane {
     /// sees to it that a compiler's fence between message and word is enough.
     pub attention: *const AtomicU32,
     /// The line that is written in turns with the receiver; null where there is none.
-    pub turn: *mut Turn,
+    pub mailbox: *mut Mailbox,
 }
 
 impl SendLane {
@@ -65,7 +65,7 @@ impl SendLane {
             position: 0,
             limit: 0,
             attention: std::ptr::null(),
-            turn: std::ptr::null_mut(),
+            mailbox: std::ptr::null_mut(),
         }
     }
 
@@ -75,14 +75,14 @@ impl SendLane {
         self.position != self.limit
     }
 
-    /// Whether a message of `len` bytes goes into the turn.
+    /// Whether a message of `len` bytes goes into the mailbox.
     ///
     /// # Safety
     /// The lane is alive.
     #[inline(always)]
-    unsafe fn has_turn(&self, len: usize) -> bool {
-        // SAFETY: a turn lives as long as the lanes that name it.
-        len <= IN_TURN && !self.turn.is_null() && unsafe { (*self.turn).is_ours() }
+    unsafe fn has_mailbox(&self, len: usize) -> bool {
+        // SAFETY: a mailbox lives as long as the lanes that name it.
+        len <= IN_MAILBOX && !self.mailbox.is_null() && unsafe { (*self.mailbox).is_ours() }
     }
 
     /// Whether a message of `len` bytes can be published now.
@@ -92,7 +92,7 @@ impl SendLane {
     #[inline(always)]
     pub unsafe fn takes(&self, len: usize) -> bool {
         // SAFETY: the lane is alive.
-        len <= INLINE && (self.has_room() || unsafe { self.has_turn(len) })
+        len <= INLINE && (self.has_room() || unsafe { self.has_mailbox(len) })
     }
 
     /// Sends a message that has two parts. Gives what the receiver's attention word says.
@@ -110,19 +110,19 @@ impl SendLane {
         }
     }
 
-    /// Lets `write` put a message of `len` bytes into the turn or the next slot. Gives what the receiver's attention word says.
+    /// Lets `write` put a message of `len` bytes into the mailbox or the next slot. Gives what the receiver's attention word says.
     ///
     /// # Safety
     /// As for [`send`](Self::send); `write` writes `len` bytes and no more. The address that it gets is divisible by 8.
     #[inline(always)]
     pub unsafe fn publish(&mut self, len: usize, write: impl FnOnce(*mut u8)) -> u32 {
-        // SAFETY: turn and slot are ours until their head is written, and the message fits.
+        // SAFETY: mailbox and slot are ours until their head is written, and the message fits.
         unsafe {
             debug_assert!(self.takes(len));
-            let (place, at, head) = if self.has_turn(len) {
-                let line = (*self.turn).line;
+            let (place, at, head) = if self.has_mailbox(len) {
+                let line = (*self.mailbox).line;
                 let place = Payload::for_write(&raw const (*line).payload);
-                (place, &raw const (*line).head, (*self.turn).pass(self.position, len))
+                (place, &raw const (*line).head, (*self.mailbox).pass(self.position, len))
             } else {
                 let (slot, head) = self.next_slot(len);
                 (Payload::for_write(&raw const (*slot).payload), &raw const (*slot).head, head)
@@ -164,7 +164,7 @@ impl SendLane {
     /// `at` is the head of a slot or line that is this side's.
     #[inline(always)]
     unsafe fn commit(&self, at: *const AtomicU64, head: u64) -> u32 {
-        // SYNC: pairs with the Acquire loads of `ReceiveLane::look`, `Turn::look`, `Slot::holds` and `Turn::waits`.
+        // SYNC: pairs with the Acquire loads of `ReceiveLane::look`, `Mailbox::look`, `Slot::holds` and `Mailbox::waits`.
         // SAFETY: the caller says that the head is alive; the attention word lives as long as the lane.
         unsafe {
             (*at).store(head, Ordering::Release);
@@ -192,7 +192,7 @@ pub struct ReceiveLane {
     /// Who writes.
     pub peer: PeerId,
     /// The line that is written in turns with the sender; null where there is none.
-    pub turn: *mut Turn,
+    pub mailbox: *mut Mailbox,
 }
 
 impl ReceiveLane {
@@ -207,17 +207,17 @@ impl ReceiveLane {
         unsafe {
             match self.look() {
                 Found::Nothing => Taken::Nothing,
-                Found::InTurn(len) if len <= IN_TURN => {
-                    let data = self.take_turn();
-                    (*self.turn).make_ready();
-                    Taken::Message { peer: self.peer, data, len, turn: self.turn }
+                Found::InMailbox(len) if len <= IN_MAILBOX => {
+                    let data = self.take_mailbox();
+                    (*self.mailbox).make_ready();
+                    Taken::Message { peer: self.peer, data, len, mailbox: self.mailbox }
                 }
                 Found::InSlot(len) if len <= INLINE && self.position != self.limit => {
                     let data = self.take_slot();
                     (*self.told).store(self.position, Ordering::Relaxed);
-                    Taken::Message { peer: self.peer, data, len, turn: std::ptr::null_mut() }
+                    Taken::Message { peer: self.peer, data, len, mailbox: std::ptr::null_mut() }
                 }
-                Found::InTurn(_) | Found::InSlot(_) => Taken::Left,
+                Found::InMailbox(_) | Found::InSlot(_) => Taken::Left,
             }
         }
     }
@@ -228,15 +228,15 @@ impl ReceiveLane {
     /// The lane is alive and this is its only reader.
     #[inline(always)]
     pub unsafe fn look(&self) -> Found {
-        // SAFETY: slot and turn are alive as the lane is.
+        // SAFETY: slot and mailbox are alive as the lane is.
         unsafe {
             // SYNC: pairs with the Release store of `SendLane::commit`: the message is there.
             let head = u64::from_le((*self.slot(0)).head.load(Ordering::Acquire));
             // After the slot: what came before it is visible by now.
-            if !self.turn.is_null()
-                && let Some(len) = (*self.turn).look(self.position)
+            if !self.mailbox.is_null()
+                && let Some(len) = (*self.mailbox).look(self.position)
             {
-                return Found::InTurn(len);
+                return Found::InMailbox(len);
             }
             if head as u32 != self.position.wrapping_add(1) as u32 {
                 return Found::Nothing;
@@ -245,16 +245,16 @@ impl ReceiveLane {
         }
     }
 
-    /// Takes what was found in the turn. The bytes stay in place until [`Turn::done`].
+    /// Takes what was found in the mailbox. The bytes stay in place until [`Mailbox::done`].
     ///
     /// # Safety
-    /// [`look`](Self::look) has just found it, with at most [`IN_TURN`] bytes.
+    /// [`look`](Self::look) has just found it, with at most [`IN_MAILBOX`] bytes.
     #[inline(always)]
-    pub unsafe fn take_turn(&mut self) -> *mut u8 {
-        // SAFETY: a message was found there, so that the turn is alive.
+    pub unsafe fn take_mailbox(&mut self) -> *mut u8 {
+        // SAFETY: a message was found there, so that the mailbox is alive.
         unsafe {
-            (*self.turn).taken();
-            Payload::for_read(&raw const (*(*self.turn).line).payload)
+            (*self.mailbox).taken();
+            Payload::for_read(&raw const (*(*self.mailbox).line).payload)
         }
     }
 
@@ -307,8 +307,8 @@ impl ReceiveLane {
 pub enum Found {
     /// It has not come.
     Nothing,
-    /// In the turn, with so many bytes.
-    InTurn(usize),
+    /// In the mailbox, with so many bytes.
+    InMailbox(usize),
     /// In the slot, with so many bytes; elsewhere if they are more than [`INLINE`].
     InSlot(usize),
 }
@@ -320,7 +320,7 @@ pub enum Taken {
     Nothing,
     /// Something is there that the transport wants to handle.
     Left,
-    /// A message, whose bytes stay in place until the transport's next poll, and until [`Turn::done`] if it came in a turn.
+    /// A message, whose bytes stay in place until the transport's next poll, and until [`Mailbox::done`] if it came in a mailbox.
     Message {
         /// Who sent it.
         peer: PeerId,
@@ -329,7 +329,7 @@ pub enum Taken {
         /// How many there are.
         len: usize,
         /// Where it came in; null if in a slot.
-        turn: *mut Turn,
+        mailbox: *mut Mailbox,
     },
 }
 

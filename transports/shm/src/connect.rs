@@ -12,7 +12,7 @@ use crate::transport::{Copying, Shm, io_error};
 use crate::waiter::SOCKET_MARK;
 use crate::wake::{CLOSED, NEEDY};
 use lapis_core::sync::Ordering;
-use lapis_core::transport::lane::Turn;
+use lapis_core::transport::lane::Mailbox;
 use lapis_core::transport::{PeerId, TransportError};
 use std::collections::VecDeque;
 use std::io;
@@ -47,12 +47,12 @@ pub(crate) struct Peer {
     /// The number under which we send to it.
     member: usize,
     /// The line that is written in turns with it; null while there is none.
-    pub(crate) turn: *mut Turn,
+    pub(crate) mailbox: *mut Mailbox,
     /// Position of the shared ring up to which this peer may still have messages, once it is down.
     pub(crate) last_shared: u64,
 }
 
-// SAFETY: turns are used under the context's lock.
+// SAFETY: mailboxes are used under the context's lock.
 unsafe impl Send for Peer {}
 
 /// Connections on the way in.
@@ -116,7 +116,7 @@ impl Shm {
             pid: 0,
             pidfd: None,
             member: usize::MAX,
-            turn: std::ptr::null_mut(),
+            mailbox: std::ptr::null_mut(),
             last_shared: 0,
         };
         let dense = match found {
@@ -335,14 +335,15 @@ impl Shm {
             // SYNC: seen by ourselves, who need it, in program order.
             header.attention.0.word.fetch_or(NEEDY, Ordering::AcqRel);
         }
-        let line = (member < LANES && !self.is_host_of_turn(task) && task != self.me.task).then(|| {
-            // SAFETY: as above; until it learns of us, the receiver does not look at the line.
-            unsafe {
-                let line = layout::turn(segment.base(), member);
-                (*line).head.store(0, Ordering::Relaxed);
-                line
-            }
-        });
+        let line =
+            (member < LANES && !self.is_host_of_mailbox_line(task) && task != self.me.task).then(|| {
+                // SAFETY: as above; until it learns of us, the receiver does not look at the line.
+                unsafe {
+                    let line = layout::mailbox_line(segment.base(), member);
+                    (*line).head.store(0, Ordering::Relaxed);
+                    line
+                }
+            });
         // SYNC: pairs with the receiver's Acquire load of `claims`: the member's word is there, and the line at its beginning.
         header.members_used.fetch_max(member as u32 + 1, Ordering::AcqRel);
         header.claims.0.fetch_add(1, Ordering::AcqRel);
@@ -351,9 +352,9 @@ impl Shm {
         (peer.base, peer.pid, peer.member, peer.state) = (base, who.pid, member, State::Open);
         peer.segment = Some(segment);
         match line {
-            Some(line) => self.begin_turn(dense, line, true),
+            Some(line) => self.begin_mailbox_line(dense, line, true),
             // The other side may have begun already.
-            None => self.outbox.outs[dense].lane.set_turn(self.peers[dense].turn),
+            None => self.outbox.outs[dense].lane.set_mailbox(self.peers[dense].mailbox),
         }
         self.inbox.look_again();
         Ok(())
@@ -426,7 +427,7 @@ impl Shm {
         let peer = &mut self.peers[dense];
         peer.state = State::Gone;
         self.inbox.discard(dense, ended.then(|| member_word(peer.address.task, peer.address.incarnation)));
-        self.end_turn(dense);
+        self.end_mailbox_line(dense);
         self.peers[dense].segment = None;
         self.inbox.look_again();
     }

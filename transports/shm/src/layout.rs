@@ -5,7 +5,7 @@ use crate::shared_bytes::Area;
 use crate::spsc_ring::{Control, LaneRx, LaneTx};
 use crate::wake::Attention;
 use lapis_core::sync::{AtomicU32, AtomicU64};
-use lapis_core::transport::lane::{Line, Slot};
+use lapis_core::transport::lane::{MailboxLine, Slot};
 use std::mem::offset_of;
 
 /// First word of a finished segment, stored last.
@@ -80,7 +80,7 @@ pub(crate) struct Lane {
     control: Control,
     _apart: [u64; 8],
     /// For owner and sender in turns, if the owner has the lower number.
-    turn: Line,
+    mailbox: MailboxLine,
     /// Also makes a lane's size an odd number of lines, so that the next slots of many lanes don't fight for one cache set.
     _apart_too: [u64; 16],
     slots: [Slot; SLOTS],
@@ -95,7 +95,7 @@ pub(crate) struct Fixed {
     lanes: [Lane; LANES],
 }
 
-const _: () = assert!(size_of::<Control>() == 64 && size_of::<Line>() == 64);
+const _: () = assert!(size_of::<Control>() == 64 && size_of::<MailboxLine>() == 64);
 const _: () = assert!((size_of::<Lane>() / 64) % 2 == 1);
 const _: () = assert!(offset_of!(Fixed, shared_data).is_multiple_of(64) && CHUNK.is_multiple_of(64));
 
@@ -149,9 +149,9 @@ pub(crate) unsafe fn lane(base: *mut u8, index: usize, ring: usize) -> (*const S
 ///
 /// # Safety
 /// As for [`lane`].
-pub(crate) unsafe fn turn(base: *mut u8, index: usize) -> *mut Line {
+pub(crate) unsafe fn mailbox_line(base: *mut u8, index: usize) -> *mut MailboxLine {
     // SAFETY: the caller's promise; only an address is computed.
-    unsafe { &raw mut (*base.cast::<Fixed>()).lanes[index].turn }
+    unsafe { &raw mut (*base.cast::<Fixed>()).lanes[index].mailbox }
 }
 
 /// The pointers of the shared ring.

@@ -10,7 +10,7 @@
 //! * `ring`: the lane of one sender to one receiver. A message of up to 184 bytes is one slot whose first word,
 //!   stored last, says that it is there; longer ones lie in a data ring beside the lane, and the receiver reads both
 //!   in place.
-//! * `turns`: a line that a pair of tasks writes alternately: whoever answers at once uses no lane.
+//! * `mailbox_lines`: a line that a pair of tasks writes alternately: whoever answers at once uses no lane.
 //! * `shared`: the ring for senders number 65 and later; a sender that dies leaves no hole that blocks others.
 //! * `wake`, `waiter`: sleeping. Senders learn from one load that nobody sleeps; the store of the message and that load
 //!   are kept in order by the sleeper's `membarrier(2)`, or by fences in interrupt mode.

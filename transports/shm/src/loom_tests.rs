@@ -7,7 +7,7 @@ use crate::spsc_ring::{Control, LaneRx, LaneTx};
 use crate::store_policy::StorePolicy;
 use crate::wake::{Attention, Sleeper, look, look_again, take_sleeper};
 use lapis_core::sync::{Arc, AtomicU32, AtomicU64, Ordering, fence, thread};
-use lapis_core::transport::lane::{INLINE, Line, Slot, Turn, copy_short};
+use lapis_core::transport::lane::{INLINE, Mailbox, MailboxLine, Slot, copy_short};
 // tidy-allow(atomics): counts executions of the model, outside of it.
 use std::sync::atomic::{AtomicUsize, Ordering as Plain};
 
@@ -132,9 +132,9 @@ fn inline_and_data_messages_mix() {
     explore("lane, mixed", 20, Some(3), || lane::<2, 1024>(&[192, 8, 188, 192]));
 }
 
-/// One task of a pair: sends so many messages, in the turn where it may, and receives as many; the other's come in order.
-fn converse(to: &Lane, from: &Lane, turn: Turn, messages: u8) {
-    let mut turn = turn;
+/// One task of a pair: sends so many messages, in the mailbox where it may, and receives as many; the other's come in order.
+fn converse(to: &Lane, from: &Lane, mailbox: Mailbox, messages: u8) {
+    let mut mailbox = mailbox;
     // SAFETY: lanes and line outlive the thread.
     let (mut tx, mut rx) = unsafe {
         (
@@ -154,8 +154,8 @@ fn converse(to: &Lane, from: &Lane, turn: Turn, messages: u8) {
         )
     };
     tx.set_attention(&raw const to.attention);
-    tx.set_turn(&raw mut turn);
-    rx.set_turn(&raw mut turn);
+    tx.set_mailbox(&raw mut mailbox);
+    rx.set_mailbox(&raw mut mailbox);
     let (mut sent, mut received) = (0, 0);
     while sent < messages || received < messages {
         // SAFETY: as the transport does it.
@@ -178,12 +178,12 @@ fn converse(to: &Lane, from: &Lane, turn: Turn, messages: u8) {
 
 #[test]
 fn a_line_written_in_turns_keeps_the_order_of_its_lanes() {
-    explore("turn and lanes", 20, Some(2), || {
+    explore("mailbox and lanes", 20, Some(2), || {
         let (there, back) = (Lane::new(2, 64), Lane::new(2, 64));
-        let line = Arc::new(Line::default());
-        let turn = |first| Turn::new(&raw const *line, first);
-        let (hers, his) = (turn(true), turn(false));
-        struct Crossing(Turn);
+        let line = Arc::new(MailboxLine::default());
+        let mailbox = |first| Mailbox::new(&raw const *line, first);
+        let (hers, his) = (mailbox(true), mailbox(false));
+        struct Crossing(Mailbox);
         // SAFETY: the line outlives the thread that gets it.
         unsafe impl Send for Crossing {}
         let (his, lanes, kept) = (Crossing(his), (Arc::clone(&there), Arc::clone(&back)), Arc::clone(&line));

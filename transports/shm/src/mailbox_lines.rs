@@ -6,37 +6,37 @@
 use crate::connect::State;
 use crate::transport::Shm;
 use lapis_core::sync::blocking::Mutex;
-use lapis_core::transport::lane::{Line, Turn};
+use lapis_core::transport::lane::{Mailbox, MailboxLine};
 use std::ptr::{NonNull, null_mut};
 use std::sync::PoisonError;
 
-/// All turns that an instance ever had: core may hold one that has just ended.
+/// All mailboxes that an instance ever had: core may hold one that has just ended.
 #[derive(Default)]
-pub(crate) struct Turns(Vec<NonNull<Turn>>);
+pub(crate) struct Mailboxes(Vec<NonNull<Mailbox>>);
 
-// SAFETY: turns are used under the context's lock, but for their numbers, which are atomic.
-unsafe impl Send for Turns {}
+// SAFETY: mailboxes are used under the context's lock, but for their numbers, which are atomic.
+unsafe impl Send for Mailboxes {}
 
-impl Turns {
-    fn keep(&mut self, turn: Turn) -> *mut Turn {
-        let turn = NonNull::from(Box::leak(Box::new(turn)));
-        self.0.push(turn);
-        turn.as_ptr()
+impl Mailboxes {
+    fn keep(&mut self, mailbox: Mailbox) -> *mut Mailbox {
+        let mailbox = NonNull::from(Box::leak(Box::new(mailbox)));
+        self.0.push(mailbox);
+        mailbox.as_ptr()
     }
 }
 
-impl Drop for Turns {
+impl Drop for Mailboxes {
     fn drop(&mut self) {
-        for turn in &self.0 {
-            // SAFETY: made by `keep`; core forgets lanes and turns before the instance closes.
-            drop(unsafe { Box::from_raw(turn.as_ptr()) });
+        for mailbox in &self.0 {
+            // SAFETY: made by `keep`; core forgets lanes and mailboxes before the instance closes.
+            drop(unsafe { Box::from_raw(mailbox.as_ptr()) });
         }
     }
 }
 
-/// The turns in which something may arrive, for sleepers.
+/// The mailboxes in which something may arrive, for sleepers.
 #[derive(Default)]
-pub(crate) struct Watched(Mutex<Vec<*const Turn>>);
+pub(crate) struct Watched(Mutex<Vec<*const Mailbox>>);
 
 // SAFETY: what the list names is alive while it is in the list, and only read.
 unsafe impl Send for Watched {}
@@ -44,15 +44,15 @@ unsafe impl Send for Watched {}
 unsafe impl Sync for Watched {}
 
 impl Watched {
-    fn change(&self, what: impl FnOnce(&mut Vec<*const Turn>)) {
+    fn change(&self, what: impl FnOnce(&mut Vec<*const Mailbox>)) {
         what(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Whether a message waits in one of them.
     pub(crate) fn unread(&self) -> bool {
         // Ordered after SLEEP by the fence in `arm`.
-        // SAFETY: turn and line are alive while the turn is in the list.
-        let waits = |&turn: &*const Turn| unsafe { Turn::waits(turn) };
+        // SAFETY: mailbox and line are alive while the mailbox is in the list.
+        let waits = |&mailbox: &*const Mailbox| unsafe { Mailbox::waits(mailbox) };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(waits)
     }
 
@@ -64,30 +64,30 @@ impl Watched {
 
 impl Shm {
     /// Whether this task's segment would have the line that it writes in turns with `peer`.
-    pub(crate) fn is_host_of_turn(&self, peer: u32) -> bool {
+    pub(crate) fn is_host_of_mailbox_line(&self, peer: u32) -> bool {
         self.me.task < peer
     }
 
     /// Begins to write a line in turns with the peer at `dense`.
-    pub(crate) fn begin_turn(&mut self, dense: usize, line: *mut Line, first: bool) {
-        self.end_turn(dense);
-        let turn = self.turns.keep(Turn::new(line, first));
-        self.peers[dense].turn = turn;
+    pub(crate) fn begin_mailbox_line(&mut self, dense: usize, line: *mut MailboxLine, first: bool) {
+        self.end_mailbox_line(dense);
+        let mailbox = self.mailboxes.keep(Mailbox::new(line, first));
+        self.peers[dense].mailbox = mailbox;
         if self.peers[dense].state == State::Open {
-            self.outbox.outs[dense].lane.set_turn(turn);
+            self.outbox.outs[dense].lane.set_mailbox(mailbox);
         }
-        self.inbox.set_turn(dense, turn);
-        self.bell.turns.change(|list| list.push(turn));
+        self.inbox.set_mailbox(dense, mailbox);
+        self.bell.mailboxes.change(|list| list.push(mailbox));
     }
 
     /// From here on nobody looks at the line any more.
-    pub(crate) fn end_turn(&mut self, dense: usize) {
+    pub(crate) fn end_mailbox_line(&mut self, dense: usize) {
         let Some(peer) = self.peers.get_mut(dense) else { return };
-        let turn = std::mem::replace(&mut peer.turn, null_mut());
-        if !turn.is_null() {
-            self.outbox.outs[dense].lane.set_turn(null_mut());
-            self.inbox.set_turn(dense, null_mut());
-            self.bell.turns.change(|list| list.retain(|&t| !std::ptr::eq(t, turn)));
+        let mailbox = std::mem::replace(&mut peer.mailbox, null_mut());
+        if !mailbox.is_null() {
+            self.outbox.outs[dense].lane.set_mailbox(null_mut());
+            self.inbox.set_mailbox(dense, null_mut());
+            self.bell.mailboxes.change(|list| list.retain(|&t| !std::ptr::eq(t, mailbox)));
         }
     }
 }

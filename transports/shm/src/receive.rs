@@ -9,7 +9,7 @@ use crate::transport::Shm;
 use crate::waiter::Notifier;
 use crate::wake::{BITMAP, SLEEP};
 use lapis_core::sync::{Arc, Ordering};
-use lapis_core::transport::lane::{ReceiveLanes, Turn};
+use lapis_core::transport::lane::{Mailbox, ReceiveLanes};
 use lapis_core::transport::{Event, PeerId, Status};
 use std::cell::UnsafeCell;
 use std::os::fd::AsRawFd;
@@ -79,7 +79,7 @@ impl InLane {
 pub(crate) struct Inbox {
     lanes: Vec<InLane>,
     /// Where the next poll begins, so that no lane starves the others.
-    turn: usize,
+    next: usize,
     seen_claims: Option<u32>,
     /// The receiver reads the bitmap.
     marked: bool,
@@ -112,7 +112,7 @@ impl Inbox {
     pub(crate) fn new(segment: Arc<Segment>, bell: Arc<Notifier>) -> Self {
         Self {
             lanes: Vec::new(),
-            turn: 0,
+            next: 0,
             seen_claims: None,
             marked: false,
             pending: 0,
@@ -158,9 +158,9 @@ impl Inbox {
     }
 
     /// Has the newest lane of a peer, and no other, look at a line that is written in turns.
-    pub(crate) fn set_turn(&mut self, dense: usize, mut turn: *mut Turn) {
+    pub(crate) fn set_mailbox(&mut self, dense: usize, mut mailbox: *mut Mailbox) {
         for lane in self.lanes.iter_mut().rev().chain(&mut self.discarded).filter(|l| l.dense == dense) {
-            lane.rx.set_turn(std::mem::replace(&mut turn, std::ptr::null_mut()));
+            lane.rx.set_mailbox(std::mem::replace(&mut mailbox, std::ptr::null_mut()));
         }
     }
 
@@ -193,7 +193,7 @@ impl Shm {
         let mut broken = None;
         if !inbox.marked {
             let lanes = inbox.lanes.len();
-            let mut i = inbox.turn;
+            let mut i = inbox.next;
             for _ in 0..lanes {
                 if i >= lanes {
                     i = 0;
@@ -201,7 +201,7 @@ impl Shm {
                 n = inbox.lanes[i].collect(events, n, &mut broken);
                 i += 1;
                 if n == events.len() {
-                    inbox.turn = i;
+                    inbox.next = i;
                     break;
                 }
             }
@@ -268,7 +268,7 @@ impl Shm {
                 self.inbox.poisoned |= 1 << lane.number;
             }
             self.inbox.lay_aside(dense, None);
-            self.end_turn(dense);
+            self.end_mailbox_line(dense);
         }
         if self.inbox.polls == 0 {
             self.inbox.polls = POLLS_PER_LOOK;
@@ -307,7 +307,7 @@ impl Shm {
             let word = member_word(peer.address.task, peer.address.incarnation);
             inbox.lay_aside(dense, Some(word));
             inbox.clear_graves();
-            self.end_turn(dense);
+            self.end_mailbox_line(dense);
         }
         n
     }
@@ -358,12 +358,12 @@ impl Shm {
             }
         }
         for (dense, member, peer) in met {
-            if self.is_host_of_turn(peer) {
+            if self.is_host_of_mailbox_line(peer) {
                 // SAFETY: the segment lives as long as the inbox.
-                let line = unsafe { layout::turn(self.inbox.segment.base(), member) };
-                self.begin_turn(dense, line, false);
+                let line = unsafe { layout::mailbox_line(self.inbox.segment.base(), member) };
+                self.begin_mailbox_line(dense, line, false);
             } else {
-                self.inbox.set_turn(dense, self.peers[dense].turn);
+                self.inbox.set_mailbox(dense, self.peers[dense].mailbox);
             }
         }
         let inbox = &mut self.inbox;
@@ -425,16 +425,16 @@ impl Inbox {
             self.pending |= bitmap.swap(0, Ordering::AcqRel);
         }
         let mut n = 0;
-        // From `turn` upwards, then from 0.
-        let mut todo = self.pending.rotate_right(self.turn as u32);
+        // From `next` upwards, then from 0.
+        let mut todo = self.pending.rotate_right(self.next as u32);
         while todo != 0 && n < events.len() {
-            let number = (todo.trailing_zeros() as usize + self.turn) % LANES;
+            let number = (todo.trailing_zeros() as usize + self.next) % LANES;
             todo &= todo - 1;
             if let Some(lane) = self.lanes.get_mut(self.place[number] as usize) {
                 n = lane.collect(events, n, broken);
                 if n == events.len() {
                     // It may hold more.
-                    self.turn = (number + 1) % LANES;
+                    self.next = (number + 1) % LANES;
                     break;
                 }
             }
@@ -456,7 +456,7 @@ impl Inbox {
             bits |= 1 << lane.number;
         }
         self.bell.progress.lanes.store(bits, Ordering::Relaxed);
-        self.turn = 0;
+        self.next = 0;
         self.share_lanes();
     }
 

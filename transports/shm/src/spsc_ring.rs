@@ -19,7 +19,9 @@ use crate::shared_bytes::Area;
 use crate::store_policy::StorePolicy;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::PeerId;
-use lapis_core::transport::lane::{Found, IN_TURN, INLINE, ReceiveLane, SendLane, Slot, Turn, copy_short};
+use lapis_core::transport::lane::{
+    Found, IN_MAILBOX, INLINE, Mailbox, ReceiveLane, SendLane, Slot, copy_short,
+};
 use std::ptr::NonNull;
 
 /// The line on which the receiver says how far it has read.
@@ -73,7 +75,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
             position: head,
             limit,
             attention: std::ptr::null(),
-            turn: std::ptr::null_mut(),
+            mailbox: std::ptr::null_mut(),
         };
         Self { line: keep(line), data, shape, data_head, data_limit, control }
     }
@@ -104,12 +106,12 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
 
     /// Says which line is written in turns with the receiver; null for none. A closed lane has none: the receiver looks at the line
     /// when it looks at the lane.
-    pub(crate) fn set_turn(&mut self, turn: *mut Turn) {
+    pub(crate) fn set_mailbox(&mut self, mailbox: *mut Mailbox) {
         if self.control.is_null() {
             return;
         }
         // SAFETY: ours, and core is not in the middle of using it.
-        unsafe { (*self.line.as_ptr()).turn = turn };
+        unsafe { (*self.line.as_ptr()).mailbox = mailbox };
     }
 
     /// Becomes `other` without changing its place: core may know it.
@@ -230,8 +232,8 @@ pub(crate) struct LaneRx<const SLOTS: usize> {
     data_released: u64,
     control: *const Control,
     max: usize,
-    /// The last message that came in the turn; at a place of its own, for events name it while this end may move.
-    copy: Box<[u64; IN_TURN / 8]>,
+    /// The last message that came in the mailbox; at a place of its own, for events name it while this end may move.
+    copy: Box<[u64; IN_MAILBOX / 8]>,
 }
 
 impl<const SLOTS: usize> LaneRx<SLOTS> {
@@ -258,7 +260,7 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
             limit: next, // Nothing for core before `share`.
             told: std::ptr::null(),
             peer: 0,
-            turn: std::ptr::null_mut(),
+            mailbox: std::ptr::null_mut(),
         });
         Self {
             line,
@@ -269,7 +271,7 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
             data_released: data_next,
             control,
             max,
-            copy: Box::new([0; IN_TURN / 8]),
+            copy: Box::new([0; IN_MAILBOX / 8]),
         }
     }
 
@@ -282,9 +284,9 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
     }
 
     /// Says which line is written in turns with the sender; null for none.
-    pub(crate) fn set_turn(&mut self, turn: *mut Turn) {
+    pub(crate) fn set_mailbox(&mut self, mailbox: *mut Mailbox) {
         // SAFETY: ours, and core is not in the middle of using it.
-        unsafe { (*self.line.as_ptr()).turn = turn };
+        unsafe { (*self.line.as_ptr()).mailbox = mailbox };
     }
 
     /// The end as core sees it.
@@ -325,11 +327,11 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
             let line = self.line.as_ptr();
             match (*line).look() {
                 Found::Nothing => None,
-                Found::InTurn(len) if len <= IN_TURN => {
-                    // A copy, so that the answer can go the same way before the next poll. There is no second message in the turn before that.
+                Found::InMailbox(len) if len <= IN_MAILBOX => {
+                    // A copy, so that the answer can go the same way before the next poll. There is no second message in the mailbox before that.
                     let copy = self.copy.as_mut_ptr().cast::<u8>();
-                    copy_short((*line).take_turn(), copy, len);
-                    (*(*line).turn).done();
+                    copy_short((*line).take_mailbox(), copy, len);
+                    (*(*line).mailbox).done();
                     Some(Ok((copy, len)))
                 }
                 Found::InSlot(len) if len <= INLINE => Some(Ok(((*line).take_slot(), len))),
@@ -339,7 +341,7 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
                     (*line).step();
                     Some(Ok((self.data.for_read(self.shape.offset(start), len), len)))
                 }
-                Found::InTurn(len) | Found::InSlot(len) => Some(Err(Corrupt { len })),
+                Found::InMailbox(len) | Found::InSlot(len) => Some(Err(Corrupt { len })),
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::connect::{Peer, State, Waiting};
 use crate::handshake::{self, Key};
 use crate::heap::Heap;
 use crate::layout::{self, MAX_MESSAGE, MEMBERS};
-use crate::mailbox_lines::{Turns, Watched};
+use crate::mailbox_lines::{Mailboxes, Watched};
 use crate::receive::Inbox;
 use crate::segment::{Segment, page};
 use crate::send::Outbox;
@@ -49,7 +49,7 @@ pub struct Shm {
     pub(crate) membarrier: bool,
     /// Looks at the peers since interrupts were turned off, as long as senders still pay for them.
     pub(crate) calm: u32,
-    pub(crate) turns: Turns,
+    pub(crate) mailboxes: Mailboxes,
     heap: Heap,
     owner: i32,
 }
@@ -188,7 +188,7 @@ impl Transport for Shm {
             sleeper,
             interrupts: AtomicBool::new(params.interrupts),
             progress: Progress::default(),
-            turns: Watched::default(),
+            mailboxes: Watched::default(),
             membarrier,
             watch: sys::epoll().map_err(|e| io_error("make an epoll set", &e))?,
             armed: AtomicU32::new(0),
@@ -223,7 +223,7 @@ impl Transport for Shm {
                 .then(|| "switched off by LAPIS_SHM_COPY=double".to_owned()),
             membarrier,
             calm: 0,
-            turns: Turns::default(),
+            mailboxes: Mailboxes::default(),
             heap: Heap::new(heap),
             owner,
         };
@@ -374,7 +374,7 @@ impl Transport for Shm {
 
 impl Drop for Shm {
     fn drop(&mut self) {
-        self.bell.turns.forget_all();
+        self.bell.mailboxes.forget_all();
         // SAFETY: a call without pointers.
         if unsafe { libc::getpid() } != self.owner {
             // A forked child: the segment is still its parent's.

@@ -50,7 +50,7 @@ pub(crate) struct Notifier {
     /// Somebody may sleep without [`arm`](lapis_core::transport::Transport::arm).
     pub(crate) interrupts: AtomicBool,
     pub(crate) progress: Progress,
-    pub(crate) turns: Watched,
+    pub(crate) mailboxes: Watched,
     pub(crate) membarrier: bool,
     /// An epoll set of the peers' process descriptors and, when asked for, the wake-up socket.
     pub(crate) watch: OwnedFd,
@@ -103,7 +103,7 @@ impl Notifier {
         let full = unsafe {
             Slot::holds(layout::shared(self.segment.base()).slots.add(next as usize % SHARED_SLOTS), next)
         };
-        next != u64::MAX && full || self.turns.unread()
+        next != u64::MAX && full || self.mailboxes.unread()
     }
 
     /// The barrier that makes senders' light ones count.

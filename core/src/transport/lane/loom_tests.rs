@@ -7,26 +7,26 @@ use crate::sync::{Arc, thread};
 #[derive(Default)]
 struct Pair {
     slots: [[Slot; 2]; 2],
-    line: Line,
+    line: MailboxLine,
     attention: [AtomicU32; 2],
     told: [AtomicU64; 2],
 }
 
 /// How long message `number` of a task is: each second one fits a slot only.
 fn length(number: u8) -> usize {
-    if number % 2 == 1 { IN_TURN + 8 } else { 8 }
+    if number % 2 == 1 { IN_MAILBOX + 8 } else { 8 }
 }
 
 /// Task `me` sends so many messages and takes as many of the other's, which must be whole and come in order.
 fn converse(pair: &Pair, me: usize, messages: u8) {
     let other = 1 - me;
-    let mut turn = Turn::new(&raw const pair.line, me == 0);
+    let mut mailbox = Mailbox::new(&raw const pair.line, me == 0);
     let mut tx = SendLane {
         slots: pair.slots[me].as_ptr(),
         mask: 1,
         limit: 2,
         attention: &raw const pair.attention[other],
-        turn: &raw mut turn,
+        mailbox: &raw mut mailbox,
         ..SendLane::closed()
     };
     let mut rx = ReceiveLane {
@@ -36,7 +36,7 @@ fn converse(pair: &Pair, me: usize, messages: u8) {
         limit: 2,
         told: &raw const pair.told[me],
         peer: other as PeerId,
-        turn: &raw mut turn,
+        mailbox: &raw mut mailbox,
     };
     let (mut sent, mut received) = (0, 0);
     while sent < messages || received < messages {
@@ -51,12 +51,12 @@ fn converse(pair: &Pair, me: usize, messages: u8) {
             match rx.take() {
                 Taken::Nothing => {}
                 Taken::Left => panic!("message {received} is a short one"),
-                Taken::Message { data, len, turn, .. } => {
+                Taken::Message { data, len, mailbox, .. } => {
                     assert_eq!(len, length(received));
                     let whole = (0..len).all(|at| *data.add(at) == received + 1);
                     assert!(whole, "message {received} is damaged");
-                    if !turn.is_null() {
-                        (*turn).done();
+                    if !mailbox.is_null() {
+                        (*mailbox).done();
                     }
                     received += 1;
                     continue;
@@ -69,7 +69,7 @@ fn converse(pair: &Pair, me: usize, messages: u8) {
     }
 }
 
-/// Both send at once; the first message of task 0 goes into the turn, and what follows into the lane.
+/// Both send at once; the first message of task 0 goes into the mailbox, and what follows into the lane.
 #[test]
 fn loom_messages_in_lanes_and_in_the_turn_are_whole_and_in_order() {
     let mut builder = loom::model::Builder::new();
@@ -97,17 +97,17 @@ fn loom_the_turn_goes_to_and_fro() {
     });
 }
 
-/// Task 0 begins; each message is answered by the next one, in the turn.
+/// Task 0 begins; each message is answered by the next one, in the mailbox.
 fn echo(pair: &Pair, me: usize, messages: u8) {
-    let mut turn = Turn::new(&raw const pair.line, me == 0);
-    let turn = &raw mut turn;
+    let mut mailbox = Mailbox::new(&raw const pair.line, me == 0);
+    let mailbox = &raw mut mailbox;
     let slots = pair.slots[me].as_ptr();
     let attention = &raw const pair.attention[me];
-    let mut tx = SendLane { slots, limit: 1, attention, turn, ..SendLane::closed() };
+    let mut tx = SendLane { slots, limit: 1, attention, mailbox, ..SendLane::closed() };
     let (slots, told) = (pair.slots[1 - me].as_ptr(), &raw const pair.told[me]);
-    let mut rx = ReceiveLane { slots, mask: 0, position: 0, limit: 1, told, peer: 0, turn };
+    let mut rx = ReceiveLane { slots, mask: 0, position: 0, limit: 1, told, peer: 0, mailbox };
     for number in 0..messages {
-        // SAFETY: the pair outlives both tasks; a turn that was used is this side's again after the answer.
+        // SAFETY: the pair outlives both tasks; a mailbox that was used is this side's again after the answer.
         unsafe {
             let mut send = |byte: u8| tx.publish(8, |place| place.write_bytes(byte, 8));
             if me == 0 {
@@ -115,14 +115,14 @@ fn echo(pair: &Pair, me: usize, messages: u8) {
             }
             let data = loop {
                 match rx.take() {
-                    Taken::Message { data, len: 8, turn, .. } if !turn.is_null() => break data,
+                    Taken::Message { data, len: 8, mailbox, .. } if !mailbox.is_null() => break data,
                     Taken::Nothing => thread::yield_now(),
-                    other => panic!("no message in the turn: {other:?}"),
+                    other => panic!("no message in the mailbox: {other:?}"),
                 }
             };
             let expected = 2 * number + u8::from(me == 0);
             assert!((0..8).all(|at| *data.add(at) == expected), "message {number} is damaged");
-            (*turn).done();
+            (*mailbox).done();
             if me == 1 {
                 send(expected + 1);
             }

@@ -10,7 +10,7 @@ pub const SLOT: usize = 192;
 /// Bytes of a message that fit a slot.
 pub const INLINE: usize = SLOT - 8;
 /// Bytes of a message that fit the line that both tasks write.
-pub const IN_TURN: usize = 64 - 8;
+pub const IN_MAILBOX: usize = 64 - 8;
 
 /// The place of one message in a lane.
 #[repr(C, align(64))]
@@ -22,18 +22,18 @@ pub struct Slot {
     pub payload: Payload<INLINE>,
 }
 
-/// The line that the two tasks of a pair write in turns (see [`Turn`](super::Turn)).
+/// The line that the two tasks of a pair write in turns (see [`Mailbox`](super::Mailbox)).
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
-pub struct Line {
+pub struct MailboxLine {
     /// Number, length and position of the message, stored last.
     pub head: AtomicU64,
     /// The message.
-    pub payload: Payload<IN_TURN>,
+    pub payload: Payload<IN_MAILBOX>,
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Slot>() == SLOT && size_of::<Line>() == 64);
+const _: () = assert!(size_of::<Slot>() == SLOT && size_of::<MailboxLine>() == 64);
 
 impl Slot {
     /// Whether the slot holds the message at `position`: for whoever is not the reader and decides

@@ -22,7 +22,7 @@ fn messages_arrive_in_order_until_the_limit_and_long_ones_are_left_alone() {
         position: 9,
         limit: 12,
         attention: &raw const attention,
-        turn: null_mut(),
+        mailbox: null_mut(),
     };
     let mut rx = ReceiveLane {
         slots: base,
@@ -31,7 +31,7 @@ fn messages_arrive_in_order_until_the_limit_and_long_ones_are_left_alone() {
         limit: 11,
         told: &raw const told,
         peer: 1,
-        turn: null_mut(),
+        mailbox: null_mut(),
     };
     // SAFETY: one writer, one reader, and the memory outlives both.
     unsafe {
@@ -61,28 +61,28 @@ fn messages_arrive_in_order_until_the_limit_and_long_ones_are_left_alone() {
 #[test]
 fn what_finds_the_turn_with_its_side_goes_there_and_the_rest_follows_in_order() {
     let slots = slots();
-    let line = Line::default();
+    let line = MailboxLine::default();
     let (attention, told) = (AtomicU32::new(0), AtomicU64::new(0));
     let (base, line) = (slots.as_ptr(), &raw const line);
-    let (mut theirs, mut ours) = (Turn::new(line, true), Turn::new(line, false));
+    let (mut theirs, mut ours) = (Mailbox::new(line, true), Mailbox::new(line, false));
     let mut tx = SendLane {
         slots: base,
         mask: 3,
         limit: 4,
         attention: &raw const attention,
-        turn: &raw mut theirs,
+        mailbox: &raw mut theirs,
         ..SendLane::closed()
     };
-    let (limit, told, turn) = (4, &raw const told, &raw mut ours);
-    let mut rx = ReceiveLane { slots: base, mask: 3, position: 0, limit, told, peer: 1, turn };
+    let (limit, told, mailbox) = (4, &raw const told, &raw mut ours);
+    let mut rx = ReceiveLane { slots: base, mask: 3, position: 0, limit, told, peer: 1, mailbox };
     // SAFETY: one writer, one reader, and the memory outlives both.
     unsafe {
-        let mut takes = |first: u64, in_turn: bool| {
-            let Taken::Message { data, turn, .. } = rx.take() else { panic!("message {first} is there") };
-            assert_eq!((data.cast::<u64>().read(), !turn.is_null()), (first, in_turn));
+        let mut takes = |first: u64, in_mailbox: bool| {
+            let Taken::Message { data, mailbox, .. } = rx.take() else { panic!("message {first} is there") };
+            assert_eq!((data.cast::<u64>().read(), !mailbox.is_null()), (first, in_mailbox));
         };
-        // Too long for the turn; in the turn, behind it; again in the lane.
-        tx.send(&words(0, 0), &[0; IN_TURN - 15]);
+        // Too long for the mailbox; in the mailbox, behind it; again in the lane.
+        tx.send(&words(0, 0), &[0; IN_MAILBOX - 15]);
         tx.send(&words(1, 0), b"short");
         tx.send(&words(2, 0), b"short");
         assert_eq!(tx.position, 2);
@@ -90,13 +90,20 @@ fn what_finds_the_turn_with_its_side_goes_there_and_the_rest_follows_in_order() 
         takes(1, true);
         takes(2, false);
         assert_eq!(rx.take(), Taken::Nothing);
-        // The other way the turn may be used now, and not before the message in it was done with.
+        // The other way the mailbox may be used now, and not before the message in it was done with.
         assert!(!ours.is_ours());
         ours.done();
-        let head = ours.pass(0, IN_TURN).wrapping_add((1u64 << 32).to_le());
+        let head = ours.pass(0, IN_MAILBOX).wrapping_add((1u64 << 32).to_le());
         (*line).head.store(head, Ordering::Relaxed);
-        let mut back =
-            ReceiveLane { slots: base, mask: 3, position: 0, limit: 0, told, peer: 0, turn: &raw mut theirs };
+        let mut back = ReceiveLane {
+            slots: base,
+            mask: 3,
+            position: 0,
+            limit: 0,
+            told,
+            peer: 0,
+            mailbox: &raw mut theirs,
+        };
         assert_eq!(back.take(), Taken::Left, "a length that can't be is left to the transport");
     }
 }

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 ///
 /// Numbers wrap. At most 2³¹ messages may be outstanding, which back-pressure keeps far away.
 #[derive(Debug, Default)]
-pub(crate) struct Tracker {
+pub(crate) struct SequenceWindow {
     next: u32,
     ahead: BTreeSet<u32>,
 }
 
-impl Tracker {
+impl SequenceWindow {
     /// Marks message `number` done.
     #[inline(always)]
     pub(crate) fn done(&mut self, number: u32) {
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn in_order_messages_leave_no_memory() {
-        let mut t = Tracker::default();
+        let mut t = SequenceWindow::default();
         for n in 0..1000 {
             assert!(!t.reached(n + 1));
             t.done(n);
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_hole_holds_the_front_back_until_it_is_filled() {
-        let mut t = Tracker::default();
+        let mut t = SequenceWindow::default();
         t.done(2);
         t.done(1);
         t.done(1);
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn numbers_wrap() {
-        let mut t = Tracker::default();
+        let mut t = SequenceWindow::default();
         t.restart(u32::MAX);
         t.done(0);
         assert!(!t.reached(0));

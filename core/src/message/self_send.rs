@@ -3,7 +3,7 @@
 //! The announcement goes the way of any message to ourselves, and the header handler runs when it arrives. Then the bytes go
 //! from layout to layout, a slice at a time.
 
-use super::stream::{Pull, SLICE};
+use super::fragment::{Pull, SLICE};
 use super::{Destination, Source, Waiting};
 use crate::Context;
 use crate::completion::Notify;
@@ -36,7 +36,7 @@ impl Context {
     }
 
     /// Moves one slice of a message to ourselves.
-    pub(super) fn fetch_own(&self, mut pull: Pull) {
+    pub(super) fn fetch_from_self(&self, mut pull: Pull) {
         // SAFETY: the lock is held; the reference ends before layouts are touched, which may run functions of the program's.
         let state = unsafe { self.state() };
         let layout = match state.operations.get_mut(pull.operation).map(|operation| &mut operation.waiting) {

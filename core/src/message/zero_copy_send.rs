@@ -5,15 +5,15 @@
 //! acknowledged. The end of a message is copied, so that this time has mostly passed when the last packet leaves.
 //!
 //! What the message layer learns before the acknowledgements come (an answered fence, the end of the target's completion
-//! handler) says as much as they do: the loan ends before the program is told.
+//! handler) says as much as they do: the send ends before the program is told.
 
 use super::{Source, State};
 use crate::Context;
 use crate::completion::Notify;
 use crate::transport::{Caps, PeerId};
 
-/// Messages from this length on are lent.
-pub(crate) const LENT_FROM: u64 = 512 << 10;
+/// Messages from this length on are sent from where they lie.
+pub(crate) const ZERO_COPY_FROM: u64 = 512 << 10;
 
 /// The same where the kernel does not copy them either.
 const PAGES_FROM: u64 = 128 << 10;
@@ -25,7 +25,7 @@ pub(crate) const COPIED_END: u64 = 256 << 10;
 const FIRST: u64 = 1024;
 
 /// One message whose memory the engine may still read.
-pub(crate) struct Loan {
+pub(crate) struct ZeroCopySend {
     pub(crate) peer: PeerId,
     pub(crate) message: u32,
     /// The operation that waits for the target's completion handler, 0 for none.
@@ -39,29 +39,29 @@ pub(crate) struct Loan {
 
 /// All of them, oldest first: few at a time, for each is half a megabyte at least.
 #[derive(Default)]
-pub(crate) struct Loans {
-    list: Vec<Loan>,
+pub(crate) struct ZeroCopySends {
+    list: Vec<ZeroCopySend>,
     next: u64,
 }
 
-impl Loans {
+impl ZeroCopySends {
     /// The token of a message's packets, and one more of them under way.
-    pub(crate) fn lend(&mut self, peer: PeerId, message: u32, completion: u64) -> u64 {
+    pub(crate) fn begin_packet(&mut self, peer: PeerId, message: u32, completion: u64) -> u64 {
         let known = self.list.iter_mut().rev().find(|l| l.peer == peer && l.message == message);
-        if let Some(loan) = known {
-            loan.open += 1;
-            return loan.token;
+        if let Some(send) = known {
+            send.open += 1;
+            return send.token;
         }
         let token = self.next;
         self.next += 1;
-        self.list.push(Loan { peer, message, completion, token, open: 1, origin: None });
+        self.list.push(ZeroCopySend { peer, message, completion, token, open: 1, origin: None });
         token
     }
 
     /// A packet was not taken after all.
-    pub(crate) fn take_back(&mut self, token: u64) {
-        if let Some(loan) = self.list.iter_mut().find(|l| l.token == token) {
-            loan.open -= 1;
+    pub(crate) fn cancel_packet(&mut self, token: u64) {
+        if let Some(send) = self.list.iter_mut().find(|l| l.token == token) {
+            send.open -= 1;
         }
     }
 
@@ -86,41 +86,42 @@ impl Loans {
 }
 
 impl Context {
-    /// A lent packet was acknowledged.
-    pub(crate) fn lent_packet_acknowledged(&self, token: u64) {
+    /// A packet whose bytes were not copied was acknowledged.
+    pub(crate) fn zero_copy_packet_acknowledged(&self, token: u64) {
         // SAFETY: the lock is held; the reference ends before anybody is told.
         let state = unsafe { self.state() };
-        let list = &mut state.loans.list;
+        let list = &mut state.zero_copy_sends.list;
         let Some(at) = list.iter().position(|l| l.token == token) else { return };
         list[at].open -= 1;
         if list[at].open > 0 || list[at].origin.is_none() {
             return;
         }
-        let Loan { peer, origin, .. } = list.remove(at);
+        let ZeroCopySend { peer, origin, .. } = list.remove(at);
         state.ended_sends += 1;
-        origin.unwrap_or_default().tell(self, peer, Ok(()));
+        origin.unwrap_or_default().notify(self, peer, Ok(()));
     }
 
     /// Messages of which `which` is true have arrived: their memory is not read any more.
     #[inline]
-    pub(crate) fn settle_loans(&self, peer: PeerId, which: impl Fn(&Loan) -> bool) {
+    pub(crate) fn end_zero_copy_sends(&self, peer: PeerId, which: impl Fn(&ZeroCopySend) -> bool) {
         // SAFETY: the lock is held and the reference ends here.
-        if !unsafe { self.state() }.loans.list.is_empty() {
-            self.settle_loans_slow(peer, which);
+        if !unsafe { self.state() }.zero_copy_sends.list.is_empty() {
+            self.end_zero_copy_sends_slow(peer, which);
         }
     }
 
     #[cold]
-    fn settle_loans_slow(&self, peer: PeerId, which: impl Fn(&Loan) -> bool) {
+    fn end_zero_copy_sends_slow(&self, peer: PeerId, which: impl Fn(&ZeroCopySend) -> bool) {
         // SAFETY: the lock is held; the reference ends before anybody is told.
         let state = unsafe { self.state() };
-        let ended: Vec<Loan> = state.loans.list.extract_if(.., |l| l.peer == peer && which(l)).collect();
+        let ended: Vec<ZeroCopySend> =
+            state.zero_copy_sends.list.extract_if(.., |l| l.peer == peer && which(l)).collect();
         state.ended_sends += ended.iter().filter(|l| l.origin.is_some()).count() as u64;
         if let Some((_, datagrams)) = state.engine_to(peer) {
             ended.iter().for_each(|l| datagrams.settle(peer, l.token));
         }
-        for loan in ended {
-            loan.origin.unwrap_or_default().tell(self, peer, Ok(()));
+        for send in ended {
+            send.origin.unwrap_or_default().notify(self, peer, Ok(()));
         }
     }
 }
@@ -128,8 +129,9 @@ impl Context {
 impl State {
     /// Whether a message's packet that ends at `end` of `total` may stay where it is.
     #[inline]
-    pub(crate) fn may_lend(&self, peer: PeerId, total: u64, end: u64) -> bool {
-        total >= LENT_FROM && end + COPIED_END <= total || total >= PAGES_FROM && self.refers_to_pages(peer)
+    pub(crate) fn may_send_zero_copy(&self, peer: PeerId, total: u64, end: u64) -> bool {
+        total >= ZERO_COPY_FROM && end + COPIED_END <= total
+            || total >= PAGES_FROM && self.refers_to_pages(peer)
     }
 
     /// Bytes in the first packet of a message that needs several; `room` is there. They are copied, so they are few if the
@@ -142,7 +144,7 @@ impl State {
         }
     }
 
-    /// Whether the way to a peer leaves out the kernel's copy of what is lent, so that lending pays to the end.
+    /// Whether the way to a peer leaves out the kernel's copy of what is sent from where it lies, so that doing so pays to the end.
     fn refers_to_pages(&self, peer: PeerId) -> bool {
         let link = self.links.get(self.peers[peer as usize].route.index());
         link.is_some_and(|link| link.caps().contains(Caps::LENT_PAGES))

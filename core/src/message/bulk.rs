@@ -4,7 +4,7 @@
 //! MP_BULK_MIN_MSG_SIZE on; but whether or not it is, a transport that copies directly anyway does so from the length on at
 //! which that is faster. If a piece is refused, the message goes in packets.
 
-use super::stream::SLICE;
+use super::fragment::SLICE;
 use super::{Direction, Operation, Waiting};
 use crate::Context;
 use crate::completion::Notify;
@@ -110,7 +110,7 @@ impl Context {
                     return Ok(false);
                 }
             }
-            self.breathe();
+            self.yield_lock();
             // SAFETY: as above.
             if unsafe { self.state() }.peers[target as usize].life != life {
                 return Err(Error::Purged { task: target });

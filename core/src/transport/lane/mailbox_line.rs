@@ -1,9 +1,9 @@
-//! The turn: one cache line that a pair of tasks writes alternately, beside its two lanes.
+//! The mailbox line: one cache line that a pair of tasks writes alternately, beside its two lanes.
 //!
 //! A slot costs a message two journeys of its line: the writer takes it away from the reader, who looks at it all the time, and
 //! the reader fetches it back. A line that both write travels once, for what a task has just read it may overwrite. So a task that
-//! has read the other's message in the turn puts its next short one there, and whoever answers within a message's time never touches
-//! a slot. Messages that find the turn with the other side go into the lane, as all of a stream but the first do.
+//! has read the other's message in the mailbox puts its next short one there, and whoever answers within a message's time never touches
+//! a slot. Messages that find that the other side may write go into the lane, as all of a stream but the first do.
 //!
 //! ```text
 //! line:      0        4        5          8                                          64
@@ -11,31 +11,31 @@
 //! ```
 //!
 //! `number` counts the messages of both sides; a message is there when the number is one above the last that was written or read.
-//! `position`, the low 24 bits of the writer's next position in its lane, keeps the order: a message in the turn is read
-//! when all before it have been read from the lane, and a reader that finds a message in the lane looks at the turn
+//! `position`, the low 24 bits of the writer's next position in its lane, keeps the order: a message in the mailbox is read
+//! when all before it have been read from the lane, and a reader that finds a message in the lane looks at the mailbox
 //! afterwards, where what came before it must then be visible.
 
-use super::slot::{IN_TURN, Line};
+use super::slot::{IN_MAILBOX, MailboxLine};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Where the head has the message's length.
 const LENGTH: u64 = 0xff << 32;
 
-/// This task's end of a turn. It stays where it is until the transport's instance is closed.
+/// This task's end of a mailbox line. It stays where it is until the transport's instance is closed.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Turn {
+pub struct Mailbox {
     /// The line.
-    pub line: *const Line,
+    pub line: *const MailboxLine,
     /// Number of the last message that was written or read. Sleepers read it, too.
     pub number: AtomicU64,
     /// Not 0: this side alone may write.
     pub ours: u32,
 }
 
-impl Turn {
-    /// A turn at its beginning; the line's first word is 0.
-    pub fn new(line: *const Line, begins: bool) -> Self {
+impl Mailbox {
+    /// A mailbox at its beginning; the line's first word is 0.
+    pub fn new(line: *const MailboxLine, begins: bool) -> Self {
         Self { line, number: AtomicU64::new(0), ours: u32::from(begins) }
     }
 
@@ -46,10 +46,10 @@ impl Turn {
     }
 
     /// What belongs at the line's beginning, stored last, when a message of `len` bytes has been written after `position` messages
-    /// in the lane. From here on it is the other side's turn.
+    /// in the lane. From here on the other side may write.
     #[inline(always)]
     pub fn pass(&mut self, position: u64, len: usize) -> u64 {
-        debug_assert!(self.is_ours() && len <= IN_TURN);
+        debug_assert!(self.is_ours() && len <= IN_MAILBOX);
         self.ours = 0;
         let number = self.number.load(Ordering::Relaxed).wrapping_add(1);
         self.number.store(number, Ordering::Relaxed);
@@ -73,10 +73,10 @@ impl Turn {
     /// Whether a message waits: for whoever is not its reader and decides about sleeping.
     ///
     /// # Safety
-    /// `this` points to a live turn, and its line is alive. Others may change the turn meanwhile, but for the line's address.
+    /// `this` points to a live mailbox, and its line is alive. Others may change the mailbox meanwhile, but for the line's address.
     pub unsafe fn waits(this: *const Self) -> bool {
         // SYNC: pairs with the Release store of `SendLane::commit`.
-        // SAFETY: the caller says that both are alive. No reference to the whole turn is made, which its reader may be changing.
+        // SAFETY: the caller says that both are alive. No reference to the whole mailbox is made, which its reader may be changing.
         let (head, number) = unsafe {
             let number = &raw const (*this).number;
             ((*(*this).line).head.load(Ordering::Acquire), (*number).load(Ordering::Relaxed))
@@ -91,7 +91,7 @@ impl Turn {
     }
 
     /// Asks the cache for the line as one to write, which takes as long as the line's journey, while the message is being handled:
-    /// who has the turn answers as a rule, and nobody else may write the line before.
+    /// who has the mailbox answers as a rule, and nobody else may write the line before.
     #[inline(always)]
     pub(crate) fn make_ready(&self) {
         #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
@@ -117,15 +117,15 @@ fn head(number: u64, position: u64, len: usize) -> u64 {
 mod tests {
     use super::*;
 
-    fn store(line: &Line, head: u64) {
+    fn store(line: &MailboxLine, head: u64) {
         line.head.store(head, Ordering::Relaxed);
     }
 
     #[test]
     fn sides_write_alternately_and_whoever_wrote_last_waits() {
-        let line = Line::default();
+        let line = MailboxLine::default();
         let at = &raw const line;
-        let (mut a, mut b) = (Turn::new(at, true), Turn::new(at, false));
+        let (mut a, mut b) = (Mailbox::new(at, true), Mailbox::new(at, false));
         // SAFETY: the line outlives both.
         unsafe {
             for (len, position) in [(8, 0), (56, 3), (0, 0xff_ffff), (1, 0x100_0000)] {
@@ -143,9 +143,9 @@ mod tests {
 
     #[test]
     fn a_message_waits_for_those_before_it_in_the_lane() {
-        let line = Line::default();
+        let line = MailboxLine::default();
         let at = &raw const line;
-        let (mut a, b) = (Turn::new(at, true), Turn::new(at, false));
+        let (mut a, b) = (Mailbox::new(at, true), Mailbox::new(at, false));
         store(&line, a.pass(7, 16));
         // SAFETY: the line outlives both.
         unsafe {

@@ -1,6 +1,6 @@
 //! What advances only when somebody makes progress: messages of several packets going out, rendezvous data coming in.
 
-use super::own::LAYOUT;
+use super::self_send::LAYOUT;
 use super::send::Head;
 use super::{Destination, Direction, Source, State};
 use crate::Context;
@@ -144,7 +144,7 @@ impl Context {
         *source = Source::Contiguous(copy.as_ptr(), copy.len() as u64);
         // SAFETY: the lock is held and the reference ends before anybody is told.
         unsafe { self.state() }.copies += 1;
-        std::mem::take(origin).tell(self, peer, Ok(()));
+        std::mem::take(origin).notify(self, peer, Ok(()));
         copy
     }
 
@@ -180,9 +180,9 @@ impl Context {
                     // SAFETY: as above.
                     let state = unsafe { self.state() };
                     state.forget(&out);
-                    if let Some(origin) = state.loans.all_out(out.peer, out.message, out.origin) {
+                    if let Some(origin) = state.zero_copy_sends.all_out(out.peer, out.message, out.origin) {
                         state.ended_sends += 1;
-                        origin.tell(self, out.peer, Ok(()));
+                        origin.notify(self, out.peer, Ok(()));
                     }
                 }
                 Pushed::Lost(error) => self.message_failed(out, error),
@@ -204,12 +204,12 @@ impl Context {
     #[cold]
     fn message_failed(&self, out: Outgoing, error: Error) {
         // What of it is out need not be read again, now that it comes to nothing.
-        self.settle_loans(out.peer, |loan| loan.message == out.message);
+        self.end_zero_copy_sends(out.peer, |send| send.message == out.message);
         // SAFETY: the lock is held and the reference ends before anybody is told.
         let state = unsafe { self.state() };
         state.ended_sends += 1;
         state.forget(&out);
-        out.origin.tell(self, out.peer, Err(error));
+        out.origin.notify(self, out.peer, Err(error));
     }
 
     /// Sends packets of a message until it is out, its turn ends or there is no room.
@@ -232,7 +232,7 @@ impl Context {
         let total = out.source.len();
         let turn = state.engine_to(peer).map_or(TURN, |(_, datagrams)| datagrams.batch() * BATCHES);
         // An answer's memory is not ours to keep, for nobody is told when it is free; a copy goes with its message.
-        let lends = matches!(out.source, Source::Contiguous(..))
+        let zero_copy = matches!(out.source, Source::Contiguous(..))
             && state.engine_to(peer).is_some()
             && out.answer_to.is_none()
             && out.copy.is_none()
@@ -253,8 +253,8 @@ impl Context {
             header.extra[0] = out.position;
             // SAFETY: whoever started the message promised that its source is valid until it is told otherwise.
             let status = unsafe {
-                if lends && state.may_lend(peer, total, out.position + n) {
-                    self.lend_packet(state, out, &header, n)
+                if zero_copy && state.may_send_zero_copy(peer, total, out.position + n) {
+                    self.send_zero_copy_packet(state, out, &header, n)
                 } else {
                     self.try_packet_of(state, peer, &header, &[], &mut out.source, out.position, n)
                 }
@@ -272,14 +272,20 @@ impl Context {
     ///
     /// # Safety
     /// The source is contiguous memory, valid until whoever started the message is told that it has ended.
-    unsafe fn lend_packet(&self, state: &mut State, out: &Outgoing, header: &Header, n: u64) -> Status {
+    unsafe fn send_zero_copy_packet(
+        &self,
+        state: &mut State,
+        out: &Outgoing,
+        header: &Header,
+        n: u64,
+    ) -> Status {
         let Source::Contiguous(from, _) = &out.source else { return Status::Invalid };
         let body = RawSlice { ptr: from.wrapping_add(out.position as usize).cast_mut(), len: n as usize };
-        let token = state.loans.lend(out.peer, out.message, out.completion);
-        // SAFETY: the loan keeps whoever started the message from being told before its end.
-        let status = unsafe { self.lend_datagram(state, out.peer, header, body, token) };
+        let token = state.zero_copy_sends.begin_packet(out.peer, out.message, out.completion);
+        // SAFETY: the send keeps whoever started the message from being told before its end.
+        let status = unsafe { self.send_zero_copy_datagram(state, out.peer, header, body, token) };
         if status != Status::Done {
-            state.loans.take_back(token);
+            state.zero_copy_sends.cancel_packet(token);
         }
         status
     }
@@ -293,7 +299,7 @@ impl Context {
             return;
         }
         if pull.remote == LAYOUT && pull.peer == self.task() {
-            return self.fetch_own(pull);
+            return self.fetch_from_self(pull);
         }
         let n = (pull.total - pull.position).min(SLICE as u64) as usize;
         let into = match &pull.destination {

@@ -1,7 +1,7 @@
 //! Messages of several packets on the receiving side, in whatever order the packets come.
 
 use super::Destination;
-use super::stream::Arrival;
+use super::fragment::Arrival;
 use crate::Context;
 use crate::transport::PeerId;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 const MAX_EARLY: usize = 4096;
 
 /// A message under way.
-pub(crate) struct Assembly {
+pub(crate) struct Reassembly {
     pub(crate) destination: Destination,
     pub(crate) received: u64,
     pub(crate) total: u64,
@@ -23,13 +23,13 @@ type Early = (u64, Box<[u8]>);
 
 /// Messages under way, by origin and number.
 #[derive(Default)]
-pub(crate) struct Assemblies {
-    started: HashMap<(PeerId, u32), Assembly>,
+pub(crate) struct Reassemblies {
+    started: HashMap<(PeerId, u32), Reassembly>,
     early: HashMap<(PeerId, u32), Vec<Early>>,
     early_count: usize,
 }
 
-impl Assemblies {
+impl Reassemblies {
     /// How many more fragments can be kept whose message's first packet has not come.
     #[inline]
     pub(crate) fn early_room(&self) -> usize {
@@ -69,16 +69,16 @@ impl Assemblies {
 
 impl Context {
     /// The first packet's handler has answered: take its data, then whatever came early.
-    pub(crate) fn begin_assembly(&self, source: PeerId, mut assembly: Assembly, data: &[u8]) {
-        let n = (data.len() as u64).min(assembly.total) as usize;
+    pub(crate) fn begin_reassembly(&self, source: PeerId, mut reassembly: Reassembly, data: &[u8]) {
+        let n = (data.len() as u64).min(reassembly.total) as usize;
         // SAFETY: the header handler vouched for `total` bytes.
-        unsafe { assembly.destination.write(0, &data[..n]) };
-        assembly.received = n as u64;
-        let key = (source, assembly.arrival.message);
+        unsafe { reassembly.destination.write(0, &data[..n]) };
+        reassembly.received = n as u64;
+        let key = (source, reassembly.arrival.message);
         // SAFETY: the lock is held and nothing below calls out.
         let state = unsafe { self.state() };
-        state.assemblies.started.insert(key, assembly);
-        for (position, bytes) in state.assemblies.take_early(key) {
+        state.reassemblies.started.insert(key, reassembly);
+        for (position, bytes) in state.reassemblies.take_early(key) {
             self.fragment(source, key.1, position, &bytes);
         }
         self.finish_if_complete(source, key.1);
@@ -89,8 +89,8 @@ impl Context {
         // SAFETY: the lock is held; the reference ends before a layout is written.
         let state = unsafe { self.state() };
         let key = (source, message);
-        let Some(assembly) = state.assemblies.started.get_mut(&key) else {
-            if !state.assemblies.keep_early(key, position, data) {
+        let Some(reassembly) = state.reassemblies.started.get_mut(&key) else {
+            if !state.reassemblies.keep_early(key, position, data) {
                 tracing::warn!(
                     source,
                     message,
@@ -100,29 +100,29 @@ impl Context {
             }
             return;
         };
-        let fits = position.checked_add(data.len() as u64).is_some_and(|end| end <= assembly.total);
+        let fits = position.checked_add(data.len() as u64).is_some_and(|end| end <= reassembly.total);
         if !fits {
             tracing::warn!(
                 source,
                 message,
                 position,
                 len = data.len(),
-                total = assembly.total,
+                total = reassembly.total,
                 "fragment beyond its message dropped"
             );
             return;
         }
-        assembly.received += data.len() as u64;
-        if let Destination::Scatter(_) = &assembly.destination {
-            let layout = std::mem::replace(&mut assembly.destination, Destination::Discard);
+        reassembly.received += data.len() as u64;
+        if let Destination::Scatter(_) = &reassembly.destination {
+            let layout = std::mem::replace(&mut reassembly.destination, Destination::Discard);
             return self.scatter(source, message, position, data, layout);
         }
         // SAFETY: within the `total` bytes that the header handler vouched for.
-        unsafe { assembly.destination.write(position, data) };
-        if assembly.received >= assembly.total
-            && let Some(assembly) = state.assemblies.started.remove(&key)
+        unsafe { reassembly.destination.write(position, data) };
+        if reassembly.received >= reassembly.total
+            && let Some(reassembly) = state.reassemblies.started.remove(&key)
         {
-            self.arrived(source, assembly.arrival);
+            self.arrived(source, reassembly.arrival);
         }
     }
 
@@ -132,8 +132,8 @@ impl Context {
         // SAFETY: within the `total` bytes that the header handler vouched for.
         unsafe { layout.write(position, data) };
         // SAFETY: the lock is held and the reference ends here.
-        if let Some(assembly) = unsafe { self.state() }.assemblies.started.get_mut(&(source, message)) {
-            assembly.destination = layout;
+        if let Some(reassembly) = unsafe { self.state() }.reassemblies.started.get_mut(&(source, message)) {
+            reassembly.destination = layout;
         }
         self.finish_if_complete(source, message);
     }
@@ -142,10 +142,10 @@ impl Context {
         // SAFETY: the lock is held; the reference ends before `arrived`.
         let state = unsafe { self.state() };
         let key = (source, message);
-        if state.assemblies.started.get(&key).is_some_and(|a| a.received >= a.total)
-            && let Some(assembly) = state.assemblies.started.remove(&key)
+        if state.reassemblies.started.get(&key).is_some_and(|a| a.received >= a.total)
+            && let Some(reassembly) = state.reassemblies.started.remove(&key)
         {
-            self.arrived(source, assembly.arrival);
+            self.arrived(source, reassembly.arrival);
         }
     }
 }
@@ -156,29 +156,29 @@ mod tests {
 
     #[test]
     fn early_fragments_fill_a_bounded_room_which_their_first_packet_or_their_origins_end_empties() {
-        let mut assemblies = Assemblies::default();
-        assert_eq!(assemblies.early_room(), MAX_EARLY);
+        let mut reassemblies = Reassemblies::default();
+        assert_eq!(reassemblies.early_room(), MAX_EARLY);
         // Of three messages of two origins, in turn.
         let key = |n: usize| [(1, 7), (1, 8), (2, 7)][n % 3];
         for n in 0..MAX_EARLY {
-            assert_eq!(assemblies.early_room(), MAX_EARLY - n);
-            assert!(assemblies.keep_early(key(n), n as u64, &[n as u8]));
+            assert_eq!(reassemblies.early_room(), MAX_EARLY - n);
+            assert!(reassemblies.keep_early(key(n), n as u64, &[n as u8]));
         }
         for n in 0..10 {
-            assert!(!assemblies.keep_early(key(n), 0, &[]), "beyond the bound");
+            assert!(!reassemblies.keep_early(key(n), 0, &[]), "beyond the bound");
         }
-        assert_eq!(assemblies.early_room(), 0);
-        let kept = |assemblies: &Assemblies| assemblies.early.values().map(Vec::len).sum::<usize>();
-        assert_eq!(kept(&assemblies), MAX_EARLY);
-        let taken = assemblies.take_early((1, 8));
+        assert_eq!(reassemblies.early_room(), 0);
+        let kept = |reassemblies: &Reassemblies| reassemblies.early.values().map(Vec::len).sum::<usize>();
+        assert_eq!(kept(&reassemblies), MAX_EARLY);
+        let taken = reassemblies.take_early((1, 8));
         let expected: Vec<Early> =
             (1..MAX_EARLY).step_by(3).map(|n| (n as u64, Box::from([n as u8]))).collect();
         assert_eq!(taken, expected);
-        assert_eq!(assemblies.early_room(), taken.len());
-        assert!(assemblies.take_early((1, 8)).is_empty() && assemblies.take_early((9, 9)).is_empty());
-        assemblies.forget_peer(1);
-        assert_eq!(kept(&assemblies), MAX_EARLY - assemblies.early_room());
-        assert_eq!(assemblies.take_early((2, 7)).len(), MAX_EARLY / 3);
-        assert_eq!(assemblies.early_room(), MAX_EARLY);
+        assert_eq!(reassemblies.early_room(), taken.len());
+        assert!(reassemblies.take_early((1, 8)).is_empty() && reassemblies.take_early((9, 9)).is_empty());
+        reassemblies.forget_peer(1);
+        assert_eq!(kept(&reassemblies), MAX_EARLY - reassemblies.early_room());
+        assert_eq!(reassemblies.take_early((2, 7)).len(), MAX_EARLY / 3);
+        assert_eq!(reassemblies.early_room(), MAX_EARLY);
     }
 }
