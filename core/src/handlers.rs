@@ -234,8 +234,9 @@ pub(crate) struct CompletionQueue {
     pub(crate) max_threads: usize,
 }
 
-/// How often a thread that has run a job gives its core away, looking for another one, before it sleeps: whoever asks and waits for
-/// the answer asks again soon, and each time a sleeping thread is woken costs more than the rest of a short handler.
+/// How often a thread that has run a job gives its core away, looking for another one, before it
+/// sleeps: whoever asks and waits for the answer asks again soon, and each time a sleeping thread is
+/// woken costs more than the rest of a short handler.
 const LOOKS: u32 = 64;
 
 /// What became of a job that was queued.
@@ -298,9 +299,16 @@ impl CompletionQueue {
         Queued::Waits
     }
 
-    /// The next job, and whether it was to [begin soon](Queued::BeginsSoon); `None` when the queue is closed and empty.
-    pub(crate) fn pop(&self) -> Option<(Job, bool)> {
-        let mut looked = false;
+    /// Whether jobs wait.
+    pub(crate) fn has_jobs(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// The next job, and whether it was to [begin soon](Queued::BeginsSoon); `None` when the queue is
+    /// closed and empty. Where there is none, `poll` may bring one, before the thread looks a few
+    /// more times and sleeps.
+    pub(crate) fn pop(&self, poll: impl FnOnce()) -> Option<(Job, bool)> {
+        let mut poll = Some(poll);
         let mut q = self.state();
         loop {
             if let Some(job) = q.jobs.pop_front() {
@@ -314,17 +322,17 @@ impl CompletionQueue {
                 q.threads -= 1;
                 return None;
             }
-            if looked {
+            if let Some(poll) = poll.take() {
+                q.looking += 1;
+                drop(q);
+                poll();
+                self.look();
+                q = self.state();
+                q.looking -= 1;
+            } else {
                 q.idle += 1;
                 q = self.more.wait(q).unwrap_or_else(std::sync::PoisonError::into_inner);
                 q.idle -= 1;
-            } else {
-                q.looking += 1;
-                drop(q);
-                self.look();
-                looked = true;
-                q = self.state();
-                q.looking -= 1;
             }
         }
     }
@@ -332,7 +340,7 @@ impl CompletionQueue {
     /// Looks for a job, giving the core away in between.
     fn look(&self) {
         for _ in 0..LOOKS {
-            if self.waiting.load(Ordering::Relaxed) > 0 {
+            if self.has_jobs() {
                 return;
             }
             std::thread::yield_now();
@@ -389,12 +397,12 @@ mod tests {
         let (there, steps) = (Arc::clone(&queue), Arc::new(Barrier::new(2)));
         let others = Arc::clone(&steps);
         let thread = std::thread::spawn(move || {
-            assert!(there.pop().is_some());
+            assert!(there.pop(|| {}).is_some());
             assert!(there.is_idle(), "nobody but the handler itself is at work");
             others.wait();
             others.wait();
             there.finished();
-            there.pop().is_none()
+            there.pop(|| {}).is_none()
         });
         steps.wait();
         assert!(!queue.is_idle(), "a handler is at work");
@@ -411,13 +419,13 @@ mod tests {
         assert_eq!(queue.push(job()), Queued::WantsThread);
         assert_eq!(queue.push(job()), Queued::Waits);
         for _ in 0..3 {
-            let (_, announced) = queue.pop().unwrap();
+            let (_, announced) = queue.pop(|| {}).unwrap();
             assert!(!announced);
             queue.finished();
         }
         let there = Arc::clone(&queue);
         let thread = std::thread::spawn(move || {
-            let announced = there.pop().unwrap().1;
+            let announced = there.pop(|| {}).unwrap().1;
             there.finished();
             announced
         });

@@ -384,6 +384,11 @@ impl ContextLock {
         self.waiters.work_begins();
     }
 
+    /// Holds the lock for a scope if nobody else holds it.
+    pub(crate) fn try_guard(&self) -> Option<LockGuard<'_>> {
+        self.try_acquire().then(|| LockGuard(self))
+    }
+
     /// Holds the lock for a scope.
     #[inline(always)]
     pub(crate) fn guard(&self) -> LockGuard<'_> {

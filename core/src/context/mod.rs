@@ -7,6 +7,7 @@ mod builder;
 mod connect;
 mod datagrams;
 mod fork_guard;
+mod handler_threads;
 mod host_topology;
 mod init_errors;
 mod interface;

@@ -2,11 +2,9 @@
 
 use super::Context;
 use crate::error::Result;
-use crate::handlers::{CompletionHandler, Job, Queued};
 use crate::sync::blocking::{Condvar, Mutex};
 use crate::sync::{AtomicU32, Ordering};
 use crate::transport::{Caps, Status};
-use crate::wire::{Header, Kind};
 use std::time::Duration;
 
 /// Longest sleep in one piece: a bound for what nobody would wake us for.
@@ -357,69 +355,5 @@ impl Context {
         self.shared.sleeping_until.store(until.as_nanos() as u64, Ordering::Relaxed);
         self.sleep_in_transport(limit);
         self.shared.sleeping_until.store(0, Ordering::Relaxed);
-    }
-
-    /// Hands a completion handler to the handler threads.
-    pub(crate) fn queue_completion(&self, job: Job) {
-        match self.shared.completions.push(job) {
-            Queued::Waits => {}
-            // Whoever polls on its core lets it.
-            Queued::BeginsSoon => self.shared.lock.announce_work(),
-            Queued::WantsThread => {
-                let context = self.internal();
-                let body = move || {
-                    while let Some((job, announced)) = context.shared.completions.pop() {
-                        if announced {
-                            context.shared.lock.work_begins();
-                        }
-                        context.run_completion(job);
-                    }
-                };
-                if let Err(e) = self.start_thread("lapis-handler", body) {
-                    self.run_without_threads(&e);
-                }
-            }
-        }
-    }
-
-    /// Runs what is queued on this thread: a completion handler that never runs is one that somebody waits for.
-    #[cold]
-    fn run_without_threads(&self, why: &crate::Error) {
-        let _held = self.guard();
-        for job in self.shared.completions.without_thread() {
-            tracing::warn!(
-                "{}: a completion handler runs where its message arrived, and can't wait there",
-                why.with_causes()
-            );
-            self.run_inline(job);
-        }
-    }
-
-    fn run_completion(&self, job: Job) {
-        self.call_completion_handler(job.handler);
-        if job.target_counter != 0 {
-            // SAFETY: the origin handed back an address that this task gave out.
-            unsafe { self.count_at(job.target_counter, job.peer) };
-        }
-        if let Some((peer, operation)) = job.reply {
-            let _held = self.guard();
-            // SAFETY: the lock is held and the reference ends here.
-            if unsafe { self.state() }.peers[peer as usize].life == job.life {
-                self.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
-            }
-        }
-        self.shared.completions.finished();
-        self.wake_sleepers();
-    }
-
-    pub(crate) fn call_completion_handler(&self, handler: CompletionHandler) {
-        match handler {
-            CompletionHandler::Closure(f) => f(self),
-            CompletionHandler::Raw { function, argument } => match self.shared.hooks.completion {
-                // SAFETY: the interface that made the handler knows what its words are.
-                Some(call) => unsafe { call(self, function, argument) },
-                None => tracing::error!(function, "completion handler without an interface to call it"),
-            },
-        }
     }
 }

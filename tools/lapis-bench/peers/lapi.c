@@ -9,6 +9,8 @@ enum { MAX_SIZE = 4 << 20, AGREE = 1, MESSAGE, STREAM, REQUEST };
 static lapi_handle_t handle;
 static int me;
 static char *buffer, *sink;
+static lapi_cntr_t landed, here;
+static void *sinks[2], *counters[2];
 static volatile long arrived, streamed, served, word, words;
 
 static void check(int code, const char *what) {
@@ -126,8 +128,35 @@ static void am_serve(int rank, long count, long size) {
     }
 }
 
+/* Puts between ordinary memory that the target waits for: what NetPIPE measures of LAPI. */
+static void put_pingpong(int rank, long count, long size) {
+    int left;
+    for (; count > 0; count--) {
+        if (rank == 1)
+            check(LAPI_Waitcntr(handle, &landed, 1, &left), "Waitcntr");
+        check(LAPI_Put(handle, 1 - me, size, sinks[1 - me], buffer, counters[1 - me], NULL, NULL), "Put");
+        if (rank == 0)
+            check(LAPI_Waitcntr(handle, &landed, 1, &left), "Waitcntr");
+    }
+}
+
+/* Gets from ordinary memory of a task that waits. */
+static void get_waited(int rank, long count, long size) {
+    int left;
+    if (rank == 1)
+        check(LAPI_Waitcntr(handle, &landed, 1, &left), "Waitcntr");
+    for (; rank == 0 && count > 0; count--) {
+        check(LAPI_Get(handle, 1, size, sinks[1], buffer, NULL, &here), "Get");
+        check(LAPI_Waitcntr(handle, &here, 1, &left), "Waitcntr");
+        if (count == 1)
+            check(LAPI_Put(handle, 1, 0, NULL, NULL, counters[1], NULL, NULL), "Put");
+    }
+}
+
 static const struct bench benches[] = {
     {"am_lat", HALF_NS, am_lat, 0, MAX_SIZE, "LAPI_Amsend"},
+    {"put_pingpong", HALF_NS, put_pingpong, 1, MAX_SIZE, "LAPI_Put that the target waits for"},
+    {"get_waited", NS, get_waited, 1, MAX_SIZE, "LAPI_Get from a task that waits"},
     {"am_serve", NS, am_serve, 0, MAX_SIZE, "request, completion handler, reply"},
     {"am_rate", MILLIONS, am_stream, 0, MAX_SIZE, "LAPI_Amsend"},
 };
@@ -146,6 +175,10 @@ int main(int argc, char **argv) {
     check(LAPI_Addr_set(handle, (void *)on_message, MESSAGE), "Addr_set");
     check(LAPI_Addr_set(handle, (void *)on_stream, STREAM), "Addr_set");
     check(LAPI_Addr_set(handle, (void *)on_request, REQUEST), "Addr_set");
+    check(LAPI_Setcntr(handle, &landed, 0), "Setcntr");
+    check(LAPI_Setcntr(handle, &here, 0), "Setcntr");
+    check(LAPI_Address_init(handle, sink, sinks), "Address_init");
+    check(LAPI_Address_init(handle, &landed, counters), "Address_init");
     check(LAPI_Gfence(handle), "Gfence");
     measure_all(&a, benches, sizeof benches / sizeof *benches, me);
     check(LAPI_Gfence(handle), "Gfence");
