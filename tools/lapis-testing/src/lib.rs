@@ -19,6 +19,7 @@ pub use patience::Patience;
 pub use run::{Finished, Running, alive, run};
 
 use lapis_shm as _;
+use lapis_udp as _;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
