@@ -258,7 +258,9 @@ fn a_purged_member_ends_its_teams_and_no_others() {
     job(4, UDP, |context: &Context| {
         let all = Team::world(context).unwrap();
         let some = (context.task() < 3).then(|| Team::of(context, Group::all(3)).unwrap());
-        all.barrier().unwrap();
+        // Who is first out of it may purge before the others have left.
+        let met = all.barrier();
+        assert!(matches!(met, Ok(()) | Err(CollectiveError::Over { task: 0 | 3 })), "{met:?}");
         if context.task() == 0 {
             context.purge(3).unwrap();
             context.resume(3).unwrap();

@@ -8,7 +8,8 @@
 //! * The copy engine's tests, and unit tests of what calls no system, under Miri, where a toolchain has it.
 //! * Ten thousand endpoints of the packet engine in virtual time.
 //! * What the packet engine's simulator finds in thousands of seeds, other ones every night, of each property.
-//! * All tests with large doses: hundreds of kills, thousands of cases of each property.
+//! * All tests with large doses: hundreds of kills, a soak over UDP with every fault, narrow paths always among them, thousands
+//!   of cases of each property.
 //!
 //! What a machine lacks is said in one line, and the rest runs.
 

@@ -59,7 +59,7 @@ fn succeeds(name: &str) {
     let (program, job) = (compile(&source), job(&source));
     job.succeeds(&program);
     if transports().contains(&"udp") {
-        let faults = "drop=3%,dup=2%,reorder=5%,seed=7";
+        let faults = "drop=3%,dup=2%,reorder=5%,mtu=1400,seed=7";
         job.env("LAPIS_TRANSPORT", "udp").env("LAPIS_CHAOS", faults).run(&program).success();
     }
 }

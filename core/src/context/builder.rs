@@ -14,7 +14,7 @@ use crate::lock::ContextLock;
 use crate::message::State;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use crate::transport::abi::TransportOps;
-use crate::transport::{Caps, FailoverTrouble, Link, PeerId, Registry};
+use crate::transport::{Caps, FailoverTrouble, Link, PeerId, Registry, Sleeper};
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::net::SocketAddr;
@@ -184,11 +184,7 @@ impl ContextBuilder {
             crowding: Crowding::new(crowded),
             hosts,
             lock: ContextLock::new(),
-            link_sleepers: links
-                .iter()
-                .filter(|l| l.caps().contains(Caps::WAIT))
-                .map(Link::sleeper)
-                .collect(),
+            link_sleepers: sleepers(&links),
             references: super::one_reference::Ledger::default(),
             state: UnsafeCell::new(State::new(links, datagrams, peers)),
             windows: windows.iter().map(PeerWindow::new).collect(),
@@ -252,4 +248,13 @@ impl ContextBuilder {
         config.faults()?;
         Ok((config, environment))
     }
+}
+
+/// What a thread sleeps in. To a link that leads to this task alone nothing comes while all its threads sleep: it counts only if
+/// there is no other.
+fn sleepers(links: &[Link]) -> Box<[Sleeper]> {
+    let waits = || links.iter().filter(|link| link.caps().contains(Caps::WAIT));
+    let others: Vec<_> =
+        waits().filter(|link| !link.caps().contains(Caps::SELF_ONLY)).map(Link::sleeper).collect();
+    if others.is_empty() { waits().map(Link::sleeper).collect() } else { others.into() }
 }

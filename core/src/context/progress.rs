@@ -207,6 +207,9 @@ impl Context {
                     .iter()
                     .map(|s| libc::pollfd { fd: s.fd(), events: libc::POLLIN, revents: 0 })
                     .collect();
+                // Nothing tells what arrives over a link without a descriptor.
+                let blind = fds.iter().any(|fd| fd.fd < 0);
+                let limit = if blind { limit.min(Duration::from_millis(1)) } else { limit };
                 let time = libc::timespec {
                     tv_sec: limit.as_secs().min(1000) as libc::time_t,
                     tv_nsec: libc::c_long::from(limit.subsec_nanos()),

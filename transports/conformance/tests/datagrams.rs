@@ -13,6 +13,6 @@ fn whole() {
 
 #[test]
 fn through_losses() {
-    let faults = "drop=0.3,dup=0.2,corrupt=0.1,reorder=0.2,seed=9";
+    let faults = "drop=0.3,dup=0.2,corrupt=0.1,reorder=0.2,mtu=1400,seed=9";
     run("datagrams_arrive_whole", Mode::Alone, Source::Chaotic(mirror, faults), "through_losses");
 }

@@ -10,7 +10,8 @@ pub(crate) struct Args {
     /// Only these kinds (several with commas); all of them without it
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Kind>,
-    /// Much longer where chance plays a part: hundreds of kills, more cases of each property
+    /// Much longer where chance plays a part: hundreds of kills, a soak of
+    /// twenty minutes, more cases of each property
     #[arg(long)]
     nightly: bool,
     /// Install nothing, even if something is missing
@@ -36,7 +37,8 @@ enum Kind {
 }
 
 /// What tests with a dose take it from, for `--nightly`.
-const NIGHTLY: &[(&str, &str)] = &[("LAPIS_TEST_KILLS", "400"), ("PROPTEST_CASES", "4096")];
+const NIGHTLY: &[(&str, &str)] =
+    &[("LAPIS_TEST_KILLS", "400"), ("LAPIS_TEST_SOAK", "1200"), ("PROPTEST_CASES", "4096")];
 
 /// What a runner counted.
 #[derive(Default, Clone, Copy)]
