@@ -90,6 +90,7 @@ fn all_operations(address: &str, tasks: u32) {
         me.finalize().unwrap();
         me.finalize().unwrap();
         let mut again = me.context(0).unwrap();
+        assert_eq!((me.generation(), again.generation()), (0, 1));
         again.fence(WAIT).unwrap();
         assert_eq!(second.exchange("x", b"", WAIT).unwrap().len(), tasks as usize);
         again.finalize().unwrap();
@@ -222,12 +223,20 @@ fn tasks_without_a_launcher_meet_in_any_order() {
 
 /// Whoever binds a name and never listens stands for a stranger: a user of another number can't be had in a test.
 #[test]
-fn tasks_without_a_launcher_meet_although_a_stranger_has_taken_the_partitions_name() {
+fn tasks_without_a_launcher_meet_although_a_stranger_has_taken_every_name_that_can_be_guessed() {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
     let partition = format!("s{}", std::process::id());
     let name = format!("lapis-partition-{}-{partition}", rustix::process::geteuid().as_raw());
-    let stranger = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
-    rustix::net::bind(&stranger, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
+    let others = (1..64).map(|number| format!("{name}~{number}"));
+    let strangers: Vec<_> = std::iter::once(name.clone())
+        .chain(others)
+        .map(|name| {
+            let stranger = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+            let name = SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap();
+            rustix::net::bind(&stranger, &name).unwrap();
+            stranger
+        })
+        .collect();
     each_task(3, move |task| {
         let environment = Environment::of([
             ("MP_CHILD", &*task.to_string()),
@@ -239,7 +248,7 @@ fn tasks_without_a_launcher_meet_although_a_stranger_has_taken_the_partitions_na
         assert_eq!(me.exchange("k", &[task as u8], WAIT).unwrap(), vec![vec![0], vec![1], vec![2]]);
         me.finalize().unwrap();
     });
-    drop(stranger);
+    drop(strangers);
 }
 
 #[test]

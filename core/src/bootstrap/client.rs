@@ -34,6 +34,7 @@ pub(crate) struct Client {
     context: u32,
     link: Framed,
     entry: Entry,
+    generation: u32,
     next_id: u32,
     epoch: u32,
     pid: u32,
@@ -146,10 +147,10 @@ impl Client {
         })
         .map_err(protocol)?;
         let mut membership = membership.clone();
-        let over;
+        let (over, generation);
         match hear(&mut link)? {
-            Message::Welcome { proof, job, rounds, secret: session, generation: _ } => {
-                over = rounds;
+            Message::Welcome { proof, job, rounds, secret: session, generation: of_context } => {
+                (over, generation) = (rounds, of_context);
                 if !transcript.verify(&secret, ROLE_SERVER, &proof) {
                     return Err(JoinError::Final(BootstrapError::Impostor {
                         address: address.to_string(),
@@ -175,6 +176,7 @@ impl Client {
             context,
             link,
             entry,
+            generation,
             next_id: 1,
             epoch: over,
             pid,
@@ -182,11 +184,6 @@ impl Client {
             closed: None,
             finalised: false,
         })
-    }
-
-    /// What it has joined.
-    pub(crate) fn membership(&self) -> &Membership {
-        &self.membership
     }
 
     /// Sends a request and waits for its answer.
@@ -298,6 +295,10 @@ impl Bootstrap for Client {
 
     fn context(&self, number: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
         Ok(Box::new(Self::join(self.membership.clone(), number)?))
+    }
+
+    fn generation(&self) -> u32 {
+        self.generation
     }
 
     fn entry(&self) -> Entry {

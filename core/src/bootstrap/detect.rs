@@ -229,8 +229,10 @@ fn from_standalone(environment: &Environment, options: &Options) -> Joined {
         return Err(bad(variables::MP_PARTITION, partition, expected));
     }
     let local_tasks = environment.common_tasks(task, tasks)?.or_else(|| Some((0..tasks).collect()));
-    let membership = standalone::membership(&partition, task, tasks, local_tasks, options.patience);
-    Ok(Some(standalone::join(membership, options.context)?))
+    let secret = environment.secret(variables::JOB_SECRET)?;
+    let partition =
+        standalone::Partition::new(&partition, secret, task, tasks, local_tasks, options.patience);
+    Ok(Some(standalone::join(&partition, options.context)?))
 }
 
 /// Variables that tell of several tasks, from launchers that offer this process no way to join them.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::client::Client;
 use super::error::BootstrapError;
 use super::server::{Server, ServerConfig};
+use super::standalone::Partition;
 use super::{Bootstrap, Entry, JobInfo, Listener, foreign, standalone};
 
 /// Stores that this process serves, by address. They live as long as the process: a later context of the same
@@ -33,20 +34,20 @@ pub(super) fn serve_here(listener: Listener, config: ServerConfig) -> Result<(),
 /// A client whose farewell is collective, because the server lives in one of the tasks.
 pub(super) struct Rendezvous {
     client: Client,
-    /// Whether a launcher has to hear of aborts and of the end.
-    board: bool,
+    /// Where tasks that were started by hand meet. Without it a launcher has to hear of aborts and of the end.
+    partition: Option<Partition>,
     finalised: bool,
 }
 
 impl Rendezvous {
     /// Of tasks that were started by hand.
-    pub(super) fn of_partition(client: Client) -> Self {
-        Self { client, board: false, finalised: false }
+    pub(super) fn of_partition(client: Client, partition: Partition) -> Self {
+        Self { client, partition: Some(partition), finalised: false }
     }
 
     /// Of tasks that somebody else's launcher has started.
     pub(super) fn of_board(client: Client) -> Self {
-        Self { client, board: true, finalised: false }
+        Self { client, partition: None, finalised: false }
     }
 }
 
@@ -68,10 +69,14 @@ impl Bootstrap for Rendezvous {
     }
 
     fn context(&self, number: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
-        match self.board {
-            true => foreign::again(number),
-            false => standalone::join(self.client.membership().clone(), number),
+        match &self.partition {
+            None => foreign::again(number),
+            Some(partition) => standalone::join(partition, number),
         }
+    }
+
+    fn generation(&self) -> u32 {
+        self.client.generation()
     }
 
     fn entry(&self) -> Entry {
@@ -101,7 +106,7 @@ impl Bootstrap for Rendezvous {
 
     fn abort(&mut self, code: i32, message: &str) -> Result<(), BootstrapError> {
         let told = self.client.abort(code, message);
-        if self.board {
+        if self.partition.is_none() {
             foreign::abort(code, message);
         }
         told
@@ -124,7 +129,7 @@ impl Bootstrap for Rendezvous {
             Err(BootstrapError::ServerLost { .. }) => Ok(()),
             other => other,
         };
-        if self.board {
+        if self.partition.is_none() {
             foreign::one_less();
         }
         left

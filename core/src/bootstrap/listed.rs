@@ -44,10 +44,8 @@ pub fn listed(
     context: u32,
 ) -> Result<Box<dyn Bootstrap>, BootstrapError> {
     let &Told { partition, task, tasks, loopback, ref meet, patience } = told;
-    let secret = match environment.secret(variables::JOB_SECRET)? {
-        Some(secret) => secret,
-        None => own_secret(partition, loopback),
-    };
+    let given = environment.secret(variables::JOB_SECRET)?;
+    let secret = given.unwrap_or_else(|| own_secret(partition, loopback));
     let common = meet.clone().filter(|common| common.len() > 1);
     let met = match &common {
         None => None,
@@ -56,7 +54,8 @@ pub fn listed(
             let count = common.len() as u32;
             let all = Some((0..count).collect());
             let name = meeting(partition, tasks, common);
-            let job = standalone::join(standalone::membership(&name, place, count, all, patience), context)?;
+            let partition = standalone::Partition::new(&name, given, place, count, all, patience);
+            let job = standalone::join(&partition, context)?;
             if job.entry() == Entry::Again {
                 tracing::info!("the other tasks of this machine are under way: this one doesn't meet them");
                 None

@@ -160,6 +160,11 @@ pub trait Bootstrap: Send {
     /// Number of the context this handle belongs to.
     fn context_number(&self) -> u32;
 
+    /// How often the context of this number was opened before, by all tasks; 0 where nobody counts.
+    fn generation(&self) -> u32 {
+        0
+    }
+
     /// Opens the handle of another context of the same task.
     fn context(&self, number: u32) -> Result<Box<dyn Bootstrap>, BootstrapError>;
 

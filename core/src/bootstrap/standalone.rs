@@ -1,61 +1,99 @@
 //! Tasks started by hand on one node (LAPI Guide, Chapter 16): whoever comes first serves the store for the others.
 //!
-//! The store listens on an abstract unix socket named from the user and MP_PARTITION. Binding it is the election: the kernel
-//! lets exactly one process have the name. All are processes of one user on one machine, which the kernel attests
-//! (SO_PEERCRED, checked by both sides), so the server may hand the random job secret to those who ask.
+//! The store listens on an abstract unix socket. Binding it is the election: the kernel lets exactly one process have the name. All
+//! are processes of one user on one machine, which the kernel attests (SO_PEERCRED, checked by both sides before anything is said),
+//! so the server may hand the random job secret to those who ask.
 //!
-//! Abstract names are first come, first served for every user of the machine. Where a stranger has taken the partition's, the tasks
-//! go on to the next of a few names; all look in the same order, and at all names before they take one.
+//! Abstract names are first come, first served for every user of the machine. So a partition's names follow from a secret that
+//! strangers don't know, the job's or the user's. Who saw a name in use may take it for the next job; the tasks then go on to the
+//! next of many names. All look in the same order, and at all names before they take one.
 
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::auth::random_secret;
+use super::auth::{Key, mac_of, random_secret};
 use super::client::{Client, JoinError, Membership, pause};
 use super::error::BootstrapError;
 use super::hosted::{Rendezvous, serve_here};
 use super::protocol::Scheme;
 use super::server::ServerConfig;
-use super::{Address, Bootstrap, Entry, JobInfo, Listener, Origin, address};
+use super::{Address, Bootstrap, Entry, JobInfo, Listener, Origin, address, user_secret};
 
-/// Names that a partition may have.
-const NAMES: u32 = 8;
+/// Names that a partition may have: to block it, a stranger must have seen as many of its jobs.
+const NAMES: u32 = 64;
 
 /// A name that is taken, but under which nobody has listened for so long, is a stranger's. Who is about to serve takes microseconds.
 const MUTE: Duration = Duration::from_secs(1);
 
-pub(crate) fn membership(
-    partition: &str,
-    task: u32,
-    tasks: u32,
-    local_tasks: Option<Vec<u32>>,
-    patience: Duration,
-) -> Membership {
-    let address = Address::Unix(format!("lapis-partition-{}-{partition}", address::own_uid()));
-    // Identity and secret are the server's to make up; the handshake brings them.
-    let job = JobInfo { id: partition.to_owned(), secret: [0; 32], origin: Origin::Standalone, local_tasks };
-    Membership { address, task, tasks, job, scheme: Scheme::SameUser, patience }
+/// Where the tasks of a partition meet.
+#[derive(Clone)]
+pub(crate) struct Partition {
+    name: String,
+    /// What its names follow from.
+    key: Key,
+    membership: Membership,
+}
+
+impl Partition {
+    /// `secret`: the job's, if the tasks were given one. Without it the user's counts, which all processes of the user find.
+    pub(crate) fn new(
+        name: &str,
+        secret: Option<Key>,
+        task: u32,
+        tasks: u32,
+        local_tasks: Option<Vec<u32>>,
+        patience: Duration,
+    ) -> Self {
+        let key = secret.unwrap_or_else(|| {
+            user_secret::of_user().unwrap_or_else(|e| {
+                tracing::warn!(
+                    "this user has no secret ({e}): other users of this machine can guess the names under which the \
+                     tasks of MP_PARTITION={name} meet, and keep them from starting; set LAPIS_JOB_SECRET to 64 random \
+                     hexadecimal digits, the same for all tasks (openssl rand -hex 32)"
+                );
+                [0; 32]
+            })
+        });
+        // Identity and secret are the server's to make up; the handshake brings them. It is keyed by what every task knows before.
+        let job = JobInfo { id: name.to_owned(), secret: [0; 32], origin: Origin::Standalone, local_tasks };
+        let address = address_of(&key, name, 0);
+        let membership = Membership { address, task, tasks, job, scheme: Scheme::SameUser, patience };
+        Self { name: name.to_owned(), key, membership }
+    }
+
+    /// The membership under each name that the partition may have.
+    fn under_each_name(&self) -> impl Iterator<Item = Membership> {
+        (0..NAMES).map(|number| {
+            let address = address_of(&self.key, &self.name, number);
+            Membership { address, ..self.membership.clone() }
+        })
+    }
+}
+
+/// One of a partition's names.
+fn address_of(key: &Key, partition: &str, number: u32) -> Address {
+    let drawn = mac_of(key, &[b"lapis partition ", &number.to_le_bytes(), partition.as_bytes()]);
+    let name = format!("lapis-partition-{}-", address::own_uid());
+    Address::Unix(drawn.iter().take(16).fold(name, |name, byte| format!("{name}{byte:02x}")))
 }
 
 /// Meets the other tasks; returns when all are there.
-pub(crate) fn join(mut membership: Membership, context: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
+pub(crate) fn join(partition: &Partition, context: u32) -> Result<Box<dyn Bootstrap>, BootstrapError> {
     let start = Instant::now();
-    // The handshake is keyed by what every task knows before it starts; a handle that opens another context has
-    // learnt the real secret meanwhile.
-    membership.job.secret = [0; 32];
-    let partition = partition_of(&membership);
+    let membership = &partition.membership;
+    let missing = |detail| BootstrapError::PartnersMissing {
+        partition: partition.name.clone(),
+        tasks: membership.tasks,
+        detail,
+    };
     let mut attempts = 0;
     loop {
         attempts += 1;
         let left = membership.patience.saturating_sub(start.elapsed());
-        let mut client = match meet(&membership, context, left, start.elapsed() > MUTE)? {
+        let mut client = match meet(partition, context, left, start.elapsed() > MUTE)? {
             Some(client) => client,
             None if left.is_zero() => {
-                return Err(BootstrapError::PartnersMissing {
-                    partition,
-                    tasks: membership.tasks,
-                    detail: format!("no answer at {} in {attempts} attempts", membership.address),
-                });
+                return Err(missing(format!("no answer at {} in {attempts} attempts", membership.address)));
             }
             None => {
                 std::thread::sleep(pause(attempts).min(left));
@@ -64,47 +102,27 @@ pub(crate) fn join(mut membership: Membership, context: u32) -> Result<Box<dyn B
         };
         // Those who were started anew find the others past the meeting.
         if client.entry() == Entry::Again {
-            return Ok(Box::new(Rendezvous::of_partition(client)));
+            return Ok(Box::new(Rendezvous::of_partition(client, partition.clone())));
         }
         match client.fence(left.max(Duration::from_millis(100))) {
-            Ok(()) => return Ok(Box::new(Rendezvous::of_partition(client))),
+            Ok(()) => return Ok(Box::new(Rendezvous::of_partition(client, partition.clone()))),
             // The server was the last breath of an earlier job of this partition: meet again.
             Err(BootstrapError::ServerLost { .. }) if !left.is_zero() => std::thread::sleep(pause(attempts)),
-            Err(BootstrapError::Timeout { detail, .. }) => {
-                return Err(BootstrapError::PartnersMissing { partition, tasks: membership.tasks, detail });
-            }
+            Err(BootstrapError::Timeout { detail, .. }) => return Err(missing(detail)),
             Err(other) => return Err(other),
         }
     }
 }
 
-fn partition_of(membership: &Membership) -> String {
-    let Address::Unix(name) = &membership.address else {
-        return String::new();
-    };
-    name.splitn(4, '-').nth(3).unwrap_or_default().to_owned()
-}
-
-/// The membership under each name that the partition may have.
-fn under_each_name(membership: &Membership) -> impl Iterator<Item = Membership> {
-    (0..NAMES).map(|number| {
-        let mut next = membership.clone();
-        if let (Address::Unix(name), true) = (&mut next.address, number > 0) {
-            name.push_str(&format!("~{number}"));
-        }
-        next
-    })
-}
-
 /// One attempt to connect to the partition's store or to become it. `long`: whoever was about to serve does by now.
 fn meet(
-    membership: &Membership,
+    partition: &Partition,
     context: u32,
     left: Duration,
     long: bool,
 ) -> Result<Option<Client>, BootstrapError> {
     let (mut silent, mut taken) = (Vec::new(), None);
-    for membership in under_each_name(membership) {
+    for membership in partition.under_each_name() {
         match Client::try_join(&membership, context, left) {
             Ok(client) => return Ok(Some(client)),
             Err(JoinError::Final(error @ BootstrapError::Impostor { .. })) => {
@@ -117,7 +135,7 @@ fn meet(
     }
     for membership in silent {
         match Listener::bind(&membership.address) {
-            Ok(listener) => return serve(&membership, listener).map(|()| None),
+            Ok(listener) => return serve(partition, listener).map(|()| None),
             Err(e) if e.kind() == io::ErrorKind::AddrInUse && long => {}
             // Somebody was faster: connect to them in the next round.
             Err(e) if e.kind() == io::ErrorKind::AddrInUse => return Ok(None),
@@ -130,11 +148,56 @@ fn meet(
     taken.map_or(Ok(None), Err)
 }
 
-fn serve(membership: &Membership, listener: Listener) -> Result<(), BootstrapError> {
+fn serve(partition: &Partition, listener: Listener) -> Result<(), BootstrapError> {
     let (secret, draw) = (random_secret()?, random_secret()?);
     let serial = u64::from_le_bytes(*draw.first_chunk().expect("a secret has 32 bytes"));
-    let mut config = ServerConfig::new(membership.tasks, secret);
-    config.job_id = format!("partition-{}-{serial:016x}", partition_of(membership));
+    let mut config = ServerConfig::new(partition.membership.tasks, secret);
+    config.job_id = format!("partition-{}-{serial:016x}", partition.name);
     config.same_user = true;
     serve_here(listener, config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+    use std::os::fd::OwnedFd;
+
+    /// Whoever binds a name and never listens stands for a stranger: a user of another number can't be had in a test.
+    fn take(address: &Address) -> OwnedFd {
+        let Address::Unix(name) = address else { unreachable!("names are of unix sockets") };
+        let stranger = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        rustix::net::bind(&stranger, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
+        stranger
+    }
+
+    #[test]
+    fn who_does_not_know_the_secret_does_not_know_a_name() {
+        let all = [[1; 32], [2; 32]].map(|key| (0..NAMES).map(move |n| address_of(&key, "p", n).to_string()));
+        let mut all: Vec<String> = all.into_iter().flatten().collect();
+        assert!(all.iter().all(|name| !name.ends_with("-p")));
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 2 * NAMES as usize);
+    }
+
+    #[test]
+    fn tasks_meet_although_strangers_have_taken_names_that_they_saw() {
+        let partition = format!("seen-{}", std::process::id());
+        let key = [7; 32];
+        let _strangers: Vec<_> = (0..9).map(|n| take(&address_of(&key, &partition, n))).collect();
+        let patience = Duration::from_secs(60);
+        std::thread::scope(|scope| {
+            for task in 0..3u32 {
+                let partition = &partition;
+                scope.spawn(move || {
+                    let partition = Partition::new(partition, Some(key), task, 3, None, patience);
+                    let mut me = join(&partition, 0).unwrap();
+                    let all = me.exchange("k", &[task as u8], patience).unwrap();
+                    assert_eq!(all, [[0], [1], [2]]);
+                    me.finalize().unwrap();
+                });
+            }
+        });
+    }
 }

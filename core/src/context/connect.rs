@@ -167,7 +167,7 @@ fn engines(
         let parties = Parties {
             task: job.task(),
             job: &info.id,
-            context,
+            context: (context, job.generation()),
             secret: &info.secret,
             epoch,
             alone,

@@ -36,9 +36,9 @@ impl Context {
             }
         };
         let Some(epoch) = epoch_of(&card).filter(|epoch| *epoch != known) else { return false };
-        let info = job.job().clone();
+        let (info, generation) = (job.job().clone(), job.generation());
         drop(job);
-        match self.turn_to(peer, &card, &info) {
+        match self.turn_to(peer, &card, &info, generation) {
             Ok(()) => {
                 // SAFETY: as above.
                 let p = unsafe { &mut self.state().peers[peer as usize] };
@@ -67,7 +67,13 @@ impl Context {
     }
 
     /// Leads packets for a peer to where its card says. The lock is held.
-    fn turn_to(&self, peer: PeerId, card: &[u8], info: &crate::bootstrap::JobInfo) -> Result<()> {
+    fn turn_to(
+        &self,
+        peer: PeerId,
+        card: &[u8],
+        info: &crate::bootstrap::JobInfo,
+        generation: u32,
+    ) -> Result<()> {
         // SAFETY: the lock is held and nothing below calls out.
         let state = unsafe { self.state() };
         let former = state.peers[peer as usize].route.index();
@@ -91,7 +97,7 @@ impl Context {
                 let mut params = Parties {
                     task: self.shared.task,
                     job: &info.id,
-                    context: self.shared.number,
+                    context: (self.shared.number, generation),
                     secret: &info.secret,
                     epoch: crate::datagrams::epoch(None),
                     alone: false,

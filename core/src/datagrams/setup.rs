@@ -61,7 +61,8 @@ fn epoch_at(now: Duration, former: Option<u32>) -> u32 {
 pub(crate) struct Parties<'a> {
     pub(crate) task: PeerId,
     pub(crate) job: &'a str,
-    pub(crate) context: u32,
+    /// The context's number, and how often it was opened before.
+    pub(crate) context: (u32, u32),
     pub(crate) secret: &'a [u8; 32],
     pub(crate) epoch: u32,
     /// All other tasks are behind this link.
@@ -176,9 +177,11 @@ impl Checks {
     }
 }
 
-/// Tells this job's context from others' datagrams before any cryptography.
-fn job_key(job: &str, context: u32) -> u32 {
-    let hash = Sha256::new().chain_update(context.to_le_bytes()).chain_update(job).finalize();
+/// Tells this job's context from others' datagrams before any cryptography. A context that is opened again is another one, whatever
+/// its epoch: the clock may have been set back since.
+fn job_key(job: &str, (number, generation): (u32, u32)) -> u32 {
+    let context = [number.to_le_bytes(), generation.to_le_bytes()].concat();
+    let hash = Sha256::new().chain_update(context).chain_update(job).finalize();
     u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]])
 }
 
@@ -231,9 +234,10 @@ mod tests {
     }
 
     #[test]
-    fn jobs_and_contexts_have_different_keys() {
-        let keys = [job_key("a", 0), job_key("a", 1), job_key("b", 0)];
-        assert!(keys[0] != keys[1] && keys[0] != keys[2] && keys[1] != keys[2]);
-        assert_eq!(job_key("a", 0), keys[0]);
+    fn jobs_contexts_and_their_generations_have_different_keys() {
+        let all = [("a", (0, 0)), ("a", (1, 0)), ("a", (0, 1)), ("b", (0, 0))];
+        let keys: std::collections::HashSet<u32> = all.map(|(job, context)| job_key(job, context)).into();
+        assert_eq!(keys.len(), all.len());
+        assert!(keys.contains(&job_key("a", (0, 0))));
     }
 }

@@ -97,7 +97,7 @@ fn end(task: PeerId) -> (Link, Datagrams) {
     };
     let mut link = Plugin::from_table(&TABLE).expect("a good table").open(&params).expect("opens");
     let peers = vec![(1 - task, Some(1))];
-    let parties = Parties { task, job: "j", context: 0, secret: &secret, epoch: 1, alone: true, peers };
+    let parties = Parties { task, job: "j", context: (0, 0), secret: &secret, epoch: 1, alone: true, peers };
     let timing = Timing::of(&Config::default());
     let datagrams = Datagrams::new(&mut link, timing, &parties).expect("an engine");
     (link, datagrams)
