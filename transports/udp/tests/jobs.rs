@@ -158,7 +158,7 @@ fn a_task_that_died_is_started_anew_and_the_others_go_on_with_it() {
 
 #[test]
 fn a_task_is_started_anew_whatever_its_clock_says() {
-    let Some((shim, folder)) = shifted_clock() else { return skip() };
+    let Some((shim, folder)) = shifted_clock("restarted") else { return skip() };
     for seconds in ["-1", "-3600", "3600"] {
         let lives = folder.join(seconds);
         std::fs::create_dir_all(&lives).expect("a folder");
@@ -174,6 +174,26 @@ fn a_task_is_started_anew_whatever_its_clock_says() {
         assert_eq!(done.lines_with("ok task").len(), 3, "{seconds} s: {done:?}");
         assert_eq!(done.lines_with("life 1").len(), 1, "{seconds} s: {done:?}");
         assert_eq!(std::fs::read_dir(&lives).expect("a folder").count(), 3, "the clocks were not looked at");
+    }
+    std::fs::remove_dir_all(folder).expect("ours");
+}
+
+#[test]
+fn a_context_that_is_made_again_works_whatever_the_clock_says() {
+    let Some((shim, folder)) = shifted_clock("recreated") else { return skip() };
+    for seconds in ["-3600", "-1", "3600"] {
+        let set = folder.join(format!("set{seconds}"));
+        let mut job = job(3, "mix-again 3").env("LAPIS_CHAOS", "delay=3ms,dup=0.3,seed=4");
+        for (name, value) in [
+            ("LD_PRELOAD", shim.to_str().expect("plain")),
+            ("CLOCK_SHIFT", seconds),
+            ("CLOCK_WHEN", set.to_str().expect("plain")),
+        ] {
+            job = job.env(name, value);
+        }
+        let done = job.run().expect(0);
+        assert_eq!(done.lines_with("ok task").len(), 6, "{seconds} s: {done:?}");
+        assert!(set.exists(), "the clock was not set");
     }
     std::fs::remove_dir_all(folder).expect("ours");
 }

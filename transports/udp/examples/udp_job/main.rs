@@ -22,6 +22,7 @@ fn main() -> std::process::ExitCode {
     let number = |at: usize, default: u64| args.get(at).and_then(|a| a.parse().ok()).unwrap_or(default);
     let outcome = match args.get(2).map_or("", String::as_str) {
         "mix" => mix(number(3, 20)),
+        "mix-again" => restart::recreated(number(3, 5)),
         "stream" => stream(number(3, 100), number(4, 1 << 20)),
         "flood" => flood(number(3, 100_000)),
         "pingpong" => pingpong(number(3, 20_000)),

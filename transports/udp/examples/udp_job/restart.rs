@@ -342,3 +342,12 @@ fn live_again(context: &Context, heard: &Heard, others: &[u32], life: u32) -> Re
     assert_eq!(before, 0, "messages for the former process were taken for the new one's");
     Ok(())
 }
+
+/// Two contexts, one after the other. In between the clock is set, by a file that a preloaded library looks for.
+pub(crate) fn recreated(rounds: u64) -> Result<()> {
+    super::mix(rounds)?;
+    if let Some(file) = std::env::var_os("CLOCK_WHEN") {
+        std::fs::write(file, "").expect("the test made the folder");
+    }
+    super::mix(rounds)
+}

@@ -84,9 +84,9 @@ impl Job {
 }
 
 /// A library that shifts the clock of each task's second process by `CLOCK_SHIFT` seconds, and the folder in which it is; it notes
-/// first processes in the folder `CLOCK_LIVES`. `None` where there is no C compiler.
-pub(crate) fn shifted_clock() -> Option<(PathBuf, PathBuf)> {
-    let folder = std::env::temp_dir().join(format!("lapis-clock-{}", std::process::id()));
+/// first processes in the folder `CLOCK_LIVES`. With `CLOCK_WHEN` it does so in all processes once there is such a file. `None` where there is no C compiler.
+pub(crate) fn shifted_clock(tag: &str) -> Option<(PathBuf, PathBuf)> {
+    let folder = std::env::temp_dir().join(format!("lapis-clock-{tag}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).ok()?;
     let library = folder.join("clock.so");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/common/clock.c");
