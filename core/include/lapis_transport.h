@@ -18,7 +18,7 @@ extern "C" {
 
 #define LAPIS_TRANSPORT_MAGIC UINT64_C(0x017254736970614c)
 #define LAPIS_ABI_MAJOR 1u
-#define LAPIS_ABI_MINOR 3u
+#define LAPIS_ABI_MINOR 4u
 /* Changes when a struct below changes, which makes a new major version. Right for 64-bit targets. */
 #define LAPIS_LAYOUT_HASH UINT64_C(0x517a40b892675b1b)
 
@@ -228,6 +228,60 @@ typedef struct {
     uint32_t count; /* 0: the transport does all the reading */
 } lapis_receive_lanes;
 
+/* Since minor 4: what a transport declares. All of it is static. */
+
+/* UTF-8, not terminated. A null pointer is an absent text. */
+typedef struct {
+    const uint8_t *ptr;
+    size_t len;
+} lapis_text;
+
+/* The text of a string literal, in an initializer. */
+#define LAPIS_TEXT(literal) { (const uint8_t *)(literal), sizeof(literal) - 1 }
+
+/* When a transport is used although nobody named it. */
+enum {
+    LAPIS_USE_ALWAYS = 0,     /* wherever whom it reaches is to be reached */
+    LAPIS_USE_IP = 1,         /* with MP_EUILIB=ip, the default */
+    LAPIS_USE_USER_SPACE = 2, /* with MP_EUILIB=us */
+    LAPIS_USE_NAMED = 3       /* never */
+};
+
+/* What a variable takes. */
+enum {
+    LAPIS_KIND_NUMBER = 0, /* from min to max, in unit */
+    LAPIS_KIND_YES_NO = 1,
+    LAPIS_KIND_WORDS = 2, /* one of words, in upper or lower case */
+    LAPIS_KIND_TEXT = 3   /* anything */
+};
+enum { LAPIS_UNIT_BYTES = 0, LAPIS_UNIT_COUNT = 1, LAPIS_UNIT_SECONDS = 2, LAPIS_UNIT_MICROSECONDS = 3 };
+
+/* A variable of the transport's own. Core checks its value before anything is opened; ask for it by the host's option. */
+typedef struct {
+    lapis_text name;          /* capital letters, digits, underlines; begin it with LAPIS_ and the transport's name */
+    lapis_text default_value; /* as one would write it; absent: none */
+    lapis_text help;          /* one line, no full stop */
+    lapis_text more;          /* may be absent */
+    lapis_text source;        /* where it is defined; may be absent */
+    lapis_text words;         /* LAPIS_KIND_WORDS: with | between them */
+    uint64_t min;
+    uint64_t max;
+    uint32_t kind;
+    uint32_t unit;
+    int32_t code;      /* the LAPI code of a bad value; 0: LAPI_ERR_SET_VAL */
+    uint32_t reserved; /* 0 */
+} lapis_variable;
+
+typedef struct {
+    uint32_t struct_size;   /* sizeof(lapis_declaration) */
+    uint32_t variable_size; /* sizeof(lapis_variable) */
+    uint32_t cost_ns;       /* of a short message from task to task: the cheaper one of two is used */
+    uint32_t usage;
+    const lapis_variable *variables;
+    uint32_t count;
+    uint32_t reserved; /* 0 */
+} lapis_declaration;
+
 /* Writes len bytes at the place the transport gives. */
 typedef void (*lapis_pack_fn)(void *arg, uint8_t *into, size_t len);
 
@@ -274,6 +328,8 @@ typedef struct {
     lapis_send_lane *(*send_lane)(void *instance, uint32_t peer); /* null: none */
     const lapis_receive_lanes *(*receive_lanes)(void *instance);  /* null: none */
     int32_t (*attend)(void *instance, uint32_t peer, uint32_t attention);
+    /* Since minor 4: what the transport says of itself before it is opened; null: nothing. */
+    const lapis_declaration *declaration;
 } lapis_transport_ops;
 
 /* The one symbol of a plugin. Stores its table and returns LAPIS_DONE, or returns why it can't work with this host. */

@@ -4,7 +4,7 @@ use lapis_core::transport::abi::*;
 use lapis_core::transport::lane::{Mailbox, ReceiveLane, ReceiveLanes, SendLane};
 use lapis_core::transport::{
     Caps, DatagramBatch, Event, EventKind, FailoverTrouble, Limits, MAX_ADDRESS, RawSlice, RegionInfo,
-    RemoteAddr, RmwOp, RmwRequest, Status, Window,
+    RemoteAddr, RmwOp, RmwRequest, Status, Usage, Window,
 };
 use std::mem::offset_of;
 use std::path::Path;
@@ -43,6 +43,14 @@ fn table() -> Vec<(String, u64)> {
         head, caps, open, close, attributes, address, connect, progress_connect, disconnect, mem_register, mem_alloc,
         mem_release, window, am_short, am_packed, am_zcopy, put_short, get_short, put_zcopy, get_zcopy, rmw,
         send_datagrams, poll, flush, arm, disarm, set_interrupts, wait, wake, wait_fd, send_lane, receive_lanes, attend,
+        declaration,
+    });
+    layout!(RawText = "lapis_text" { ptr, len });
+    layout!(RawVariable = "lapis_variable" {
+        name, default_value, help, more, source, words, min, max, kind, unit, code, reserved,
+    });
+    layout!(RawDeclaration = "lapis_declaration" {
+        struct_size, variable_size, cost_ns, usage, variables, count, reserved,
     });
     layout!(SendLane = "lapis_send_lane" { slots, mask, position, limit, attention, mailbox });
     layout!(ReceiveLane = "lapis_receive_lane" { slots, mask, position, limit, told, peer, mailbox });
@@ -85,6 +93,18 @@ fn table() -> Vec<(String, u64)> {
         ("LAPIS_FAILOVER_SET_UP", FailoverTrouble::SetUp as i64),
         ("LAPIS_FAILOVER_UNWATCHED", FailoverTrouble::Unwatched as i64),
         ("LAPIS_FAILOVER_HALTED", FailoverTrouble::Halted as i64),
+        ("LAPIS_USE_ALWAYS", Usage::Always as i64),
+        ("LAPIS_USE_IP", Usage::Ip as i64),
+        ("LAPIS_USE_USER_SPACE", Usage::UserSpace as i64),
+        ("LAPIS_USE_NAMED", Usage::Named as i64),
+        ("LAPIS_KIND_NUMBER", declared::NUMBER.into()),
+        ("LAPIS_KIND_YES_NO", declared::YES_NO.into()),
+        ("LAPIS_KIND_WORDS", declared::WORDS.into()),
+        ("LAPIS_KIND_TEXT", declared::TEXT.into()),
+        ("LAPIS_UNIT_BYTES", declared::BYTES.into()),
+        ("LAPIS_UNIT_COUNT", declared::COUNT.into()),
+        ("LAPIS_UNIT_SECONDS", declared::SECONDS.into()),
+        ("LAPIS_UNIT_MICROSECONDS", declared::MICROSECONDS.into()),
         ("LAPIS_FETCH_AND_ADD", RmwOp::FetchAndAdd as i64),
         ("LAPIS_FETCH_AND_OR", RmwOp::FetchAndOr as i64),
         ("LAPIS_SWAP", RmwOp::Swap as i64),

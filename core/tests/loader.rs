@@ -1,8 +1,9 @@
 //! The zoo of bad plugins: each is refused, or fails, with its own clear words and no harm to the process.
 
+use lapis_core::config::Group;
 use lapis_core::transport::{
-    Caps, Event, Link, OpenParams, Origin, Plugin, Refusal, Registry, Request, Status, TransportError,
-    Verdict, load_file,
+    Caps, Declaration, Event, Known, Link, OpenParams, Origin, Plugin, Policy, Reach, Refusal, Registry,
+    Request, Selection, Status, TransportError, Usage, Verdict, load_file,
 };
 use std::fs::Permissions;
 use std::io::{self, Write};
@@ -93,6 +94,54 @@ fn a_plugin_of_a_newer_minor_is_accepted() {
     let plugin = load_file(&dir.build("newer", &["-DNEWER_MINOR"])).expect("only its tail is new");
     assert_eq!(plugin.abi_minor(), 7);
     assert_eq!(plugin.caps(), Caps::AM_SHORT | Caps::RELIABLE, "a bit of the future is left out");
+}
+
+#[test]
+fn a_plugin_of_the_minor_before_declarations_is_accepted_and_declares_nothing() {
+    let dir = Dir::new("older");
+    let plugin =
+        load_file(&dir.build("older", &["-DOLDER_MINOR", "-DDECLARES"])).expect("only its tail is short");
+    assert_eq!((plugin.abi_minor(), plugin.cost_and_usage(), plugin.variables()), (3, None, None));
+    let mut link = plugin.open(&params("j")).expect("opens");
+    assert_eq!(link.am_short(0, b"a", b"b"), Status::Done);
+}
+
+#[test]
+fn a_plugin_tells_its_cost_its_usage_and_its_variables() {
+    let dir = Dir::new("declares");
+    let plugin = load_file(&dir.build("declares", &["-DDECLARES"])).expect("nothing is wrong with it");
+    assert_eq!(plugin.cost_and_usage(), Some((700, Usage::Always)));
+    let [cages] = plugin.variables().expect("declared") else { panic!("one variable") };
+    assert_eq!((cages.name, cages.group), ("LAPIS_ZOO_CAGES", Group::Transport("declares")));
+    assert_eq!((cages.default, cages.help), (Some("3"), "How many cages the zoo has"));
+    assert_eq!(cages.kind.range(), "a number from 1 to 9");
+    let why = dir.refused("spoilt", &["-DDECLARES", "-DBUG_DECLARATION"]);
+    says(&why, &["bad declaration: variable 1: LAPIS_ZOO_CAGES: its default `3`: the value is too large"]);
+}
+
+#[test]
+fn whom_nobody_names_come_in_the_order_of_what_they_cost() {
+    let dir = Dir::new("cost");
+    for (name, cost) in [("dear", "-DCOST=900"), ("cheap", "-DCOST=100"), ("middling", "-DCOST=500")] {
+        dir.build(name, &["-DDECLARES", cost]);
+    }
+    dir.build("stranger", &["-DDECLARES", "-DCOST=1"]);
+    dir.build("older", &["-DOLDER_MINOR"]);
+    let mut registry = Registry::new();
+    // The plugin's own word counts; that of a known name, where it has none.
+    registry.know(&[known("dear", 1), known("cheap", 2), known("middling", 3), known("older", 600)]);
+    let request = Request { selection: SUITING, dirs: vec![dir.0.clone()], ..Request::default() };
+    registry.discover(&request).expect("nobody is named");
+    let order = |registry: &Registry| -> Vec<_> { registry.transports().iter().map(Plugin::name).collect() };
+    assert_eq!(order(&registry), ["cheap", "middling", "older", "dear"]);
+    // Nobody gave or named it, so that its code does not run.
+    assert!(registry.candidates().iter().any(|c| c.name == "stranger" && c.verdict == Verdict::NotNamed));
+    assert_eq!(registry.unread(), ["stranger"]);
+    // What the program gives is judged by what it declares.
+    let given = Request { selection: SUITING, explicit: vec![dir.0.clone()], ..Request::default() };
+    let mut registry = Registry::new();
+    registry.discover(&given).expect("nobody is named");
+    assert_eq!(order(&registry), ["stranger", "cheap", "middling", "dear"]);
 }
 
 #[test]
@@ -262,10 +311,9 @@ fn what_only_names_that_are_wished_leads_to_is_loaded_and_nothing_must_be_there(
     dir.build("one", &[]);
     dir.build("two", &[]);
     let mut registry = Registry::new();
-    let names = names(&["none", "two"]);
-    registry
-        .discover(&Request { names, optional: true, dirs: vec![dir.0.clone()], ..Request::default() })
-        .expect("a wish");
+    registry.know(&[known("none", 1), known("two", 2)]);
+    let dirs = vec![dir.0.clone()];
+    registry.discover(&Request { selection: SUITING, dirs, ..Request::default() }).expect("a wish");
     let found: Vec<_> = registry.transports().iter().map(Plugin::name).collect();
     assert_eq!(found, ["two"]);
     assert!(registry.candidates().iter().any(|c| c.name == "one" && c.verdict == Verdict::NotNamed));
@@ -416,8 +464,16 @@ mod packs {
     lapis_core::export_transport!(Packs, "packs", "0.0.1");
 }
 
-fn names(list: &[&str]) -> Option<Vec<String>> {
-    Some(list.iter().map(|n| (*n).to_owned()).collect())
+fn names(list: &[&str]) -> Selection {
+    Selection::Named(list.iter().map(|n| (*n).to_owned()).collect())
+}
+
+/// Nobody named a transport, and any may be used.
+const SUITING: Selection = Selection::Suiting(Policy { host: true, network: true, user_space: false });
+
+fn known(name: &'static str, cost_ns: u32) -> Known {
+    let declaration = Declaration { cost_ns, usage: Usage::Always, variables: &[] };
+    Known { name, reach: Reach::Network, declaration }
 }
 
 #[test]
@@ -466,7 +522,7 @@ fn a_refused_candidate_gives_way_to_the_next_of_its_name() {
     let in_b = b.build("good", &[]);
     let mut registry = Registry::new();
     let request =
-        Request { names: names(&["good"]), dirs: vec![a.0.clone(), b.0.clone()], ..Request::default() };
+        Request { selection: names(&["good"]), dirs: vec![a.0.clone(), b.0.clone()], ..Request::default() };
     registry.discover(&request).expect("the second one is good");
     assert_eq!(registry.get("good").map(Plugin::origin), Some(&Origin::File(in_b)));
 }
@@ -479,7 +535,7 @@ fn names_are_a_closed_set_in_the_users_order() {
     let mut registry = Registry::new();
     registry.register(packs::table());
     let request =
-        Request { names: names(&["two", "packs"]), dirs: vec![dir.0.clone()], ..Request::default() };
+        Request { selection: names(&["two", "packs"]), dirs: vec![dir.0.clone()], ..Request::default() };
     registry.discover(&request).expect("both are there");
     let found: Vec<_> = registry.transports().iter().map(Plugin::name).collect();
     assert_eq!(found, ["two", "packs"], "and nothing else");
@@ -491,7 +547,7 @@ fn a_named_transport_that_is_missing_is_an_error_with_places_and_a_suggestion() 
     let dir = Dir::new("missing");
     dir.build("shm", &[]);
     let mut registry = Registry::new();
-    let request = Request { names: names(&["smh"]), dirs: vec![dir.0.clone()], ..Request::default() };
+    let request = Request { selection: names(&["smh"]), dirs: vec![dir.0.clone()], ..Request::default() };
     let error = registry.discover(&request).unwrap_err();
     let place = dir.0.display().to_string();
     says(&error, &["\"smh\" was asked for", "no liblapis_smh.so in", &place, "did you mean \"shm\"?"]);
@@ -502,10 +558,10 @@ fn a_named_transport_that_is_refused_is_an_error_with_the_reason() {
     let dir = Dir::new("namedbad");
     dir.build("bad", &["-DBUG_SHORT"]);
     let mut registry = Registry::new();
-    let request = Request { names: names(&["bad"]), dirs: vec![dir.0.clone()], ..Request::default() };
+    let request = Request { selection: names(&["bad"]), dirs: vec![dir.0.clone()], ..Request::default() };
     let error = registry.discover(&request).unwrap_err();
     says(&error, &["\"bad\" was asked for", "liblapis_bad.so: short table: 128 bytes"]);
     let gone = dir.0.join("liblapis_gone.so");
-    let request = Request { names: names(&["gone"]), explicit: vec![gone], ..Request::default() };
+    let request = Request { selection: names(&["gone"]), explicit: vec![gone], ..Request::default() };
     says(&registry.discover(&request).unwrap_err(), &["liblapis_gone.so: no such file"]);
 }

@@ -14,6 +14,84 @@ fn alone(interrupts: bool) -> Context {
         .unwrap()
 }
 
+/// A transport that declares a variable, linked.
+mod zoo {
+    use lapis_core::config::{Group, Kind, Unit, Variable};
+    use lapis_core::error::LapiCode;
+    use lapis_core::transport::*;
+
+    const CAGES: Variable = Variable {
+        name: "LAPIS_ZOO_CAGES",
+        group: Group::Transport("zoo"),
+        kind: Kind::Number { unit: Unit::Count, min: 1, max: 9, raise: false },
+        default: Some("3"),
+        help: "How many cages the zoo has",
+        more: "",
+        source: "Lapis",
+        code: LapiCode::ERR_SET_VAL,
+    };
+
+    /// Opens with as many cages as its note says.
+    pub(super) struct Zoo(u64);
+
+    impl Transport for Zoo {
+        const NAME: &'static str = "zoo";
+        const VERSION: &'static str = "0";
+        const CAPS: Caps = Caps::AM_SHORT.union(Caps::RELIABLE);
+        const DECLARATION: Declaration =
+            Declaration { cost_ns: 1, usage: Usage::Always, variables: &[CAGES] };
+        type Waiter = NoWaiter;
+
+        fn open(host: Host, _: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {
+            Ok((Self(host.number(&CAGES)?.unwrap()), NoWaiter))
+        }
+        fn attributes(&self) -> Attributes {
+            Attributes { caps: Self::CAPS, limits: Limits::default(), note: format!("{} cages", self.0) }
+        }
+        fn address(&self) -> Vec<u8> {
+            Vec::new()
+        }
+        fn connect(&mut self, _: PeerId, _: &[u8]) -> Result<(), TransportError> {
+            Ok(())
+        }
+        fn poll(&mut self, _: &mut [Event]) -> usize {
+            0
+        }
+    }
+
+    lapis_core::export_transport!(Zoo, "zoo", "0");
+}
+
+#[test]
+fn what_a_transport_declares_is_checked_before_the_job_is_joined() {
+    let with = |environment: &[(&str, &str)], setting: Option<&str>| {
+        let environment = lapis_core::config::Environment::from_pairs(environment.iter().copied());
+        let builder = Context::builder()
+            .environment(environment)
+            .bootstrap(lapis_core::bootstrap::singleton(0).unwrap())
+            .transport(lapis_loopback::table())
+            .transport(zoo::table());
+        setting.into_iter().fold(builder, |b, value| b.set("LAPIS_ZOO_CAGES", value)).init()
+    };
+    let cages = |context: &Context| {
+        let listed = context.config().listing().into_iter().find(|l| l.variable.name == "LAPIS_ZOO_CAGES");
+        listed.map(|l| (l.value.unwrap(), l.origin.to_string())).unwrap()
+    };
+    let seen = |value: &str, origin: &str| (value.to_owned(), origin.to_owned());
+    assert_eq!(cages(&with(&[], None).unwrap()), seen("3", "default"));
+    let five = [("LAPIS_ZOO_CAGES", "5")];
+    assert_eq!(cages(&with(&five, None).unwrap()), seen("5", "environment"));
+    assert_eq!(cages(&with(&five, Some("7")).unwrap()), seen("7", "builder"));
+    let range = "the value is too large; it takes a number from 1 to 9";
+    for (environment, setting) in [(&[("LAPIS_ZOO_CAGES", "10")][..], None), (&[], Some("10"))] {
+        let error = with(environment, setting).map(|_| ()).unwrap_err();
+        assert_eq!(error.to_string(), format!("LAPIS_ZOO_CAGES=`10`: {range}"));
+    }
+    let builder = Context::builder().transport(lapis_loopback::table()).set("LAPIS_ZOO_CAGES", "5");
+    let error = builder.init().map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("`LAPIS_ZOO_CAGES` is not a variable of the configuration"), "{error}");
+}
+
 #[test]
 fn a_message_to_oneself_runs_its_header_handler_on_the_packets_bytes() {
     let context = alone(false);

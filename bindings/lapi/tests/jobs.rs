@@ -333,9 +333,10 @@ fn attention_messages_come_when_they_are_due() {
     assert_eq!((text.matches("509:").count(), text.matches("490:").count()), (2, 2), "{text}");
     let text = said(over("shm").env("MP_INSTANCES", "2"), &pair);
     assert!(!text.contains("509:") && !text.contains("490:") && !text.contains("502:"), "{text}");
-    let refused = Job::of(2).arg("handler").env("MP_INFOLEVEL", "1").env("LAPIS_SHM_HEAP", "16384G");
-    let text = said(refused.env("LAPI_USE_SHM", "yes"), &pair);
-    assert!(text.contains("502:") && text.contains("LAPIS_SHM_HEAP"), "{text}");
+    let little =
+        Job::of(2).arg("-c").arg("ulimit -f 64; exec \"$0\" handler").arg(&pair.display().to_string());
+    let text = said(little.env("MP_INFOLEVEL", "1").env("LAPI_USE_SHM", "yes"), Path::new("sh"));
+    assert!(text.contains("502:") && text.contains("RLIMIT_FSIZE"), "{text}");
 
     // Two of three tasks fall silent.
     let end = Job::of(3).env("LAPIS_TRANSPORT", "udp").env("MP_INFOLEVEL", "1").run(&job_program("silent"));

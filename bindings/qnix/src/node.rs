@@ -85,7 +85,8 @@ impl Node {
             tracing::error!(target: "lapis::qnix", "qx_init: {}", error.with_causes());
             Error::Job
         };
-        let builder = Context::builder().transport(lapis_loopback::table()).hooks(hooks(&shared));
+        let builder = Context::builder().transport(lapis_loopback::table());
+        let builder = builder.know(lapis_standard::TRANSPORTS).hooks(hooks(&shared));
         let context = builder.init().map_err(failed)?;
         protocol::install(&context, &shared).map_err(failed)?;
         let cards = context.all_gather(&card(name, size)).map_err(failed)?;

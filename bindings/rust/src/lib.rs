@@ -90,7 +90,8 @@ pub fn init() -> Result<Context> {
     builder().init()
 }
 
-/// Begins to set up a context whose messages to itself go over the built-in transport.
+/// Begins to set up a context that knows the transports of Lapis. Messages to itself go over the
+/// built-in one.
 pub fn builder() -> ContextBuilder {
-    Context::builder().transport(lapis_loopback::table())
+    Context::builder().transport(lapis_loopback::table()).know(lapis_standard::TRANSPORTS)
 }

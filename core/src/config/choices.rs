@@ -70,16 +70,6 @@ choices! {
         Only = "only",
     }
 
-    /// How shared memory moves large messages.
-    ShmCopy {
-        /// One copy where the system allows it, else two.
-        Auto = "auto",
-        /// One copy by cross-memory attach, or an error.
-        Cma = "cma",
-        /// Two copies through the segment.
-        Double = "double",
-    }
-
     /// Whether the launcher binds tasks to processors.
     BindMode {
         /// Not at all.

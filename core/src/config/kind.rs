@@ -43,6 +43,8 @@ pub enum Kind {
         /// Whether upper and lower case differ.
         case_sensitive: bool,
     },
+    /// One of several words, in upper or lower case: a text with `|` between them.
+    Words(&'static str),
     /// A number of instances, or `max`.
     Instances,
     /// Any text.
@@ -61,7 +63,7 @@ pub enum Kind {
 
 /// A parsed value, before it becomes the typed one of its setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Number(u64),
     Duration(Duration),
     Bool(bool),
@@ -75,9 +77,9 @@ pub(super) enum Value {
 }
 
 /// A parsed value, and whether it had to be raised to the minimum.
-pub(super) struct Parsed {
-    pub(super) value: Value,
-    pub(super) raised: bool,
+pub(crate) struct Parsed {
+    pub(crate) value: Value,
+    pub(crate) raised: bool,
 }
 
 impl Kind {
@@ -101,6 +103,7 @@ impl Kind {
             Self::Bool => "yes or no".to_owned(),
             Self::Flag => "any text to turn it on, `no` or nothing to leave it off".to_owned(),
             Self::Choice { words, .. } => format!("one of {}", words.join(" | ")),
+            Self::Words(words) => format!("one of {}", words.split('|').collect::<Vec<_>>().join(" | ")),
             Self::Instances => "a number of at least 1, or max".to_owned(),
             Self::Text => "any text".to_owned(),
             Self::List => "names separated by commas".to_owned(),
@@ -114,7 +117,7 @@ impl Kind {
     }
 
     /// Parses the text of a value; the error says what is wrong with it.
-    pub(super) fn parse(&self, text: &str) -> Result<Parsed, String> {
+    pub(crate) fn parse(&self, text: &str) -> Result<Parsed, String> {
         let text = text.trim();
         let plain = |value| Ok(Parsed { value, raised: false });
         match self {
@@ -148,6 +151,10 @@ impl Kind {
                     None => Err("the value is not known".to_owned()),
                 }
             }
+            Self::Words(words) => match words.split('|').find(|word| word.eq_ignore_ascii_case(text)) {
+                Some(word) => plain(Value::Word(word)),
+                None => Err("the value is not known".to_owned()),
+            },
             Self::Instances => plain(Value::Instances(text.parse()?)),
             Self::Text => plain(Value::Text(text.to_owned())),
             Self::List => plain(Value::List(list(text)?)),
@@ -164,7 +171,7 @@ impl Kind {
 
 impl Kind {
     /// A value as one would write it in the environment.
-    pub(super) fn write(&self, value: &Value) -> String {
+    pub(crate) fn write(&self, value: &Value) -> String {
         match value {
             Value::Number(n) if matches!(self, Self::Number { unit: Unit::Bytes, .. }) => bytes(*n),
             Value::Number(n) => n.to_string(),

@@ -1,10 +1,13 @@
 //! The configuration: one declared table, parsed once.
 //!
-//! - `table.rs` declares every variable: the guide's `MP_*` and `LAPI_*` (LAPI Guide, appendix D and chapters 5 and 16) and
-//!   ours, `LAPIS_*`. Type, unit, range, default and help stand there and nowhere else.
+//! - `table.rs` declares every variable of core's: the guide's `MP_*` and `LAPI_*` (LAPI Guide,
+//!   appendix D and chapters 5 and 16) and ours, `LAPIS_*`. Type, unit, range, default and help stand
+//!   there and nowhere else. Those that belong to one transport are declared by it, in the same form
+//!   ([`Declaration`](crate::transport::Declaration)), and read by `declared.rs`.
 //! - [`Config::from_env`] reads an [`Environment`] — a snapshot, so tests need no process environment — into typed
 //!   [`Setting`]s, each of which remembers where its value came from.
-//! - `lapis-info` and lapi_env(7) are written from [`VARIABLES`] and [`Config::listing`].
+//! - `lapis-info` and lapi_env(7) are written from [`VARIABLES`], what transports declare, and
+//!   [`Config::listing`].
 //!
 //! ```
 //! use lapis_core::config::{Config, Environment, Origin};
@@ -19,6 +22,7 @@
 
 mod attributes;
 mod choices;
+mod declared;
 mod environment;
 mod kind;
 mod man;
@@ -29,9 +33,10 @@ mod typed;
 mod value;
 
 pub use attributes::{ACK_THRESHOLD_RANGE, TIMEOUT_RANGE};
-pub use choices::{BindMode, Choice, EuiLib, MsgApi, ShmCopy, UseShm};
+pub use choices::{BindMode, Choice, EuiLib, MsgApi, UseShm};
 pub use environment::Environment;
 pub(crate) use environment::elevated;
+pub(crate) use kind::Value;
 pub use kind::{Kind, Unit};
 pub use man::environment_page;
 pub use suggest::nearest;
@@ -102,8 +107,8 @@ impl<T> std::ops::Deref for Setting<T> {
     }
 }
 
-/// One row of the table.
-#[derive(Debug)]
+/// A variable: one row of core's table, or of what a transport declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable {
     /// The environment variable's name.
     pub name: &'static str,
@@ -143,13 +148,15 @@ pub enum Group {
     Standalone,
     /// Transports and plugins.
     Transports,
+    /// The own ones of the transport of this name.
+    Transport(&'static str),
     /// Names that no longer have an effect.
     Deprecated,
 }
 
 impl Group {
     /// The group's heading.
-    pub fn title(self) -> &'static str {
+    pub fn title(self) -> String {
         match self {
             Self::Communication => "Communication",
             Self::Transfer => "Data transfer",
@@ -159,8 +166,10 @@ impl Group {
             Self::SharedMemory => "Shared memory",
             Self::Standalone => "Starting tasks by hand",
             Self::Transports => "Transports",
+            Self::Transport(name) => return format!("Transport {name}"),
             Self::Deprecated => "Deprecated",
         }
+        .to_owned()
     }
 }
 
@@ -250,8 +259,8 @@ impl fmt::Display for Warning {
 /// One effective value, for `lapis-info` and other listings.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// The table's row.
-    pub variable: &'static Variable,
+    /// The row of core's table, or of what a transport declares.
+    pub variable: Variable,
     /// The effective value as one would write it; `None` where nothing is set.
     pub value: Option<String>,
     /// Where it came from.

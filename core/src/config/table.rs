@@ -3,9 +3,9 @@
 //! To add one: add a row. The field of [`Config`], parsing, `lapis-info`, the manual page and the check for misspelt
 //! names follow from it.
 
-use super::choices::{BindMode, Choice, EuiLib, MsgApi, ShmCopy, UseShm};
+use super::choices::{BindMode, Choice, EuiLib, MsgApi, UseShm};
+use super::declared::DeclaredSetting;
 use super::kind::{Kind, Unit};
-use super::suggest::nearest;
 use super::typed::Typed;
 use super::value::{CommonTasks, InetAddrs, Instances, NetworkWindows};
 use super::{ConfigError, Environment, Group, Listed, Origin, Setting, Variable, Warning};
@@ -84,29 +84,37 @@ macro_rules! variables {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Config {
             $(#[doc = concat!("`", $name, "`: ", $help)] pub $field: Setting<$type>,)*
+            /// What transports declare.
+            pub(super) declared: Vec<DeclaredSetting>,
         }
 
         impl Config {
             fn defaults() -> Self {
                 let mut rows = VARIABLES.iter();
-                Self { $($field: default_of(rows.next().expect("one row for each field")),)* }
+                Self {
+                    $($field: default_of(rows.next().expect("one row for each field")),)*
+                    declared: Vec::new(),
+                }
             }
 
-            /// Sets one variable from text, with the checks of the table.
+            /// Sets one variable from text, with the checks of its row.
             ///
             /// Returns a warning where the value had to be raised to the minimum.
             pub fn set(&mut self, name: &str, text: &str, origin: Origin) -> Result<Option<Warning>, SetError> {
-                let variable = variable(name).ok_or_else(|| SetError::unknown(name))?;
+                let Some(variable) = variable(name) else { return self.set_declared(name, text, origin) };
                 match variable.name {
                     $($name => Ok(assign(&mut self.$field, variable, text, origin)?),)*
                     _ => unreachable!("the table and this match are written by the same macro"),
                 }
             }
 
-            /// Every variable with its effective value and origin, in the order of the table.
+            /// Every variable with its effective value and origin: those of the table in its order,
+            /// then what transports declare.
             pub fn listing(&self) -> Vec<Listed> {
                 let mut rows = VARIABLES.iter();
-                vec![$(listed(rows.next().expect("one row for each field"), &self.$field),)*]
+                let mut all = vec![$(listed(rows.next().expect("one row for each field"), &self.$field),)*];
+                all.extend(self.declared.iter().map(DeclaredSetting::listed));
+                all
             }
         }
     };
@@ -146,7 +154,7 @@ variables! {
         group: Transfer,
         kind: number(Unit::Bytes, 0, 1 << 30),
         help: "Largest active message whose data is sent without asking the target first",
-        more: "Larger messages wait for the target to fetch them where the transport can do that. Without it the transport decides: through shared memory every message is sent, since two copies side by side take half the time of the target's one, unless LAPIS_SHM_COPY=cma; elsewhere messages up to 16K are.",
+        more: "Larger messages wait for the target to fetch them where the transport can do that. Without it the transport decides: through shared memory every message is sent, since two copies side by side take half the time of the target's one, unless the transport is told to fetch them; elsewhere messages up to 16K are.",
         source: "Lapis",
     }
     notimeout: bool = "MP_DEBUG_NOTIMEOUT", "no" {
@@ -226,28 +234,6 @@ variables! {
         more: "What fits one packet is copied anyway, what goes by direct copy is not, unless this variable is set. The attributes BUF_CP_SIZE and REX_BUF_SZ report it.",
         source: "LAPI Guide, table 40",
     }
-    udp_packet_size: Option<usize> = "MP_UDP_PACKET_SIZE", unset {
-        group: Tuning,
-        kind: number(Unit::Bytes, 1024, 65536),
-        help: "Size of LAPI's packets over UDP",
-        more: "Best as large as the network's MTU, as it is unless this variable is set, up to 57416 bytes on the loopback interface and 8908 elsewhere (the guide has 65536 for switches and 8192 elsewhere). A UDP datagram holds at most 65507 bytes, to which larger values are cut.",
-        source: "LAPI Guide, table 40",
-        code: ERR_UDP_PKT_SZ,
-    }
-    busy_poll: Option<u32> = "LAPIS_BUSY_POLL_US", unset {
-        group: Tuning,
-        kind: number(Unit::Microseconds, 0, 1_000_000),
-        help: "How long the kernel polls the network adapter when a UDP socket is read (SO_BUSY_POLL)",
-        more: "",
-        source: "Lapis",
-    }
-    udp_bind: Option<String> = "LAPIS_UDP_BIND", unset {
-        group: Tuning,
-        kind: Kind::Text,
-        help: "The addresses at which this task receives datagrams, as address:port, one for each path, with commas between",
-        more: "Set from the user handler or the user list of LAPI_Init; otherwise the system chooses ports.",
-        source: "Lapis",
-    }
     spin: Duration = "LAPIS_SPIN_US", "50" {
         group: Tuning,
         kind: number(Unit::Microseconds, 0, 1_000_000),
@@ -287,7 +273,7 @@ variables! {
         group: Launcher,
         kind: Kind::Choice { words: EuiLib::WORDS, case_sensitive: true },
         help: "Which communication library carries the job between nodes: UDP/IP or user space",
-        more: "ip uses the udp transport. us asks for a transport named hps, for the adapter windows that it means: without one, initialization fails and says so.",
+        more: "ip uses transports over IP, us those that go past it to an adapter: without one, initialization fails and says so. lapis-info shows which there are.",
         source: "LAPI Guide, table 41",
     }
     infolevel: u32 = "MP_INFOLEVEL", "0" {
@@ -331,20 +317,6 @@ variables! {
         help: "Whether tasks of one node communicate through shared memory",
         more: "no is the default of a program started by hand; lapirun sets yes. With only, initialization fails if the tasks are not all on one node.",
         source: "LAPI Guide, table 42",
-    }
-    shm_copy: ShmCopy = "LAPIS_SHM_COPY", "auto" {
-        group: SharedMemory,
-        kind: choice::<ShmCopy>(),
-        help: "How shared memory moves large messages: by cross-memory attach or by two copies",
-        more: "auto: puts and gets by cross-memory attach, or by two copies where the system refuses it; active messages by two copies, which take half the time since both tasks copy at once. cma: all by cross-memory attach. double: all by two copies.",
-        source: "Lapis",
-    }
-    shm_heap: u64 = "LAPIS_SHM_HEAP", "4G" {
-        group: SharedMemory,
-        kind: number(Unit::Bytes, 1 << 16, 1 << 44),
-        help: "How much memory that all local tasks map each task can hand out",
-        more: "Address space, not memory: pages exist once they are used.",
-        source: "Lapis",
     }
     child: Option<u32> = "MP_CHILD", unset {
         group: Standalone,
@@ -398,7 +370,7 @@ variables! {
     transport: Option<Vec<String>> = "LAPIS_TRANSPORT", unset {
         group: Transports,
         kind: Kind::List,
-        help: "The transports that may be used, as in shm,udp",
+        help: "The transports that may be used, best first, with commas between",
         more: "A closed set: nothing else is used, and a transport that cannot be loaded is an error. Without it, LAPI_USE_SHM and MP_EUILIB decide.",
         source: "Lapis",
     }
@@ -428,12 +400,6 @@ pub enum SetError {
     Value(#[from] ConfigError),
 }
 
-impl SetError {
-    fn unknown(name: &str) -> Self {
-        Self::UnknownName { name: name.to_owned(), nearest: nearest(name, known_names()) }
-    }
-}
-
 impl Default for Config {
     /// Every variable at its default.
     fn default() -> Self {
@@ -442,7 +408,9 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads a snapshot of the environment. A bad value is an error; what looks like a mistake is a warning.
+    /// Reads core's variables from a snapshot of the environment. A bad value is an error. What
+    /// transports declare is read by [`declare`](Self::declare), and once they all have been, names
+    /// that nobody knows are found by [`unknown_names`](Self::unknown_names).
     pub fn from_env(env: &Environment) -> Result<(Self, Vec<Warning>), ConfigError> {
         let mut config = Self::defaults();
         let mut warnings = Vec::new();
@@ -456,7 +424,8 @@ impl Config {
             }
         }
         config.check_child()?;
-        warnings.extend(env.iter().filter_map(|(name, _)| suspicious(name)));
+        let old = DEPRECATED.iter().filter(|(old, _)| env.get(old).is_some());
+        warnings.extend(old.map(|(name, instead)| Warning::Deprecated { name, instead }));
         Ok((config, warnings))
     }
 
@@ -488,21 +457,13 @@ fn variable(name: &str) -> Option<&'static Variable> {
     VARIABLES.iter().find(|variable| variable.name == name)
 }
 
-fn known_names() -> impl Iterator<Item = &'static str> {
-    VARIABLES.iter().map(|variable| variable.name)
-}
-
-fn suspicious(name: &str) -> Option<Warning> {
-    if let Some((name, instead)) = DEPRECATED.iter().find(|(old, _)| *old == name) {
-        return Some(Warning::Deprecated { name, instead });
-    }
-    let ours = OUR_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+/// Whether a name looks like one of ours and stands neither in the table nor in another list of core's.
+pub(super) fn looks_like_ours(name: &str) -> bool {
+    OUR_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         && !name.starts_with(LAUNCHER_PREFIX)
-        && !BOOTSTRAP_NAMES.contains(&name);
-    if !ours || variable(name).is_some() {
-        return None;
-    }
-    Some(Warning::UnknownName { name: name.to_owned(), nearest: nearest(name, known_names()) })
+        && !BOOTSTRAP_NAMES.contains(&name)
+        && !DEPRECATED.iter().any(|(old, _)| *old == name)
+        && variable(name).is_none()
 }
 
 fn default_of<T: Typed>(variable: &Variable) -> Setting<T> {
@@ -533,5 +494,5 @@ fn assign<T: Typed>(
 
 fn listed<T: Typed>(variable: &'static Variable, setting: &Setting<T>) -> Listed {
     let value = setting.get().to_value().map(|value| variable.kind.write(&value));
-    Listed { variable, value, origin: setting.origin() }
+    Listed { variable: *variable, value, origin: setting.origin() }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::error::Error;
+use crate::transport::{Declaration, Known, Reach, Usage};
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -23,7 +24,6 @@ fn the_guides_defaults() {
     assert_eq!(*config.retransmit_interval, 1_000_000);
     assert_eq!(*config.rexmit_buf_cnt, 128);
     assert_eq!(*config.rexmit_buf_size, 16384);
-    assert_eq!(*config.udp_packet_size, None);
     assert_eq!(*config.euilib, EuiLib::Ip);
     assert_eq!(*config.use_shm, UseShm::No);
     assert_eq!(*config.timeout, Duration::from_secs(900));
@@ -46,7 +46,6 @@ fn empty_values_count_as_not_set() {
 fn edges_of_the_ranges() {
     for (name, good, bad) in [
         ("MP_ACK_THRESH", ["1", "31"], ["0", "32"]),
-        ("MP_UDP_PACKET_SIZE", ["1024", "65536"], ["1023", "65537"]),
         ("MP_RETRANSMIT_INTERVAL", ["1000", "2147483647"], ["999", "2147483648"]),
         ("MP_POLLING_INTERVAL", ["10001", "2147483647"], ["10000", "2147483648"]),
         ("MP_REXMIT_BUF_CNT", ["1", "2147483647"], ["0", "2147483648"]),
@@ -72,8 +71,7 @@ fn an_error_names_variable_value_and_range() {
         "MP_ACK_THRESH=`99`: the value is too large; it takes a number from 1 to 31"
     );
     assert_eq!(error.code(), LapiCode::ERR_SET_VAL);
-    assert_eq!(Error::from(refused("MP_UDP_PACKET_SIZE", "7")).code(), LapiCode::ERR_UDP_PKT_SZ);
-    assert_eq!(refused("MP_MSG_API", "tcp").code(), LapiCode::ERR_MSG_API);
+    assert_eq!(Error::from(refused("MP_MSG_API", "tcp")).code(), LapiCode::ERR_MSG_API);
 }
 
 #[test]
@@ -189,7 +187,7 @@ fn a_task_number_is_below_the_number_of_tasks() {
 
 #[test]
 fn misspelt_names_are_reported_with_the_nearest() {
-    let (_, warnings) = parse(&[
+    let environment = Environment::from_pairs([
         ("LAPIS_TRANPORT", "shm"),
         ("LAPI_USE_SHN", "yes"),
         ("MP_LAPI_INETADDR", "x"),
@@ -202,8 +200,14 @@ fn misspelt_names_are_reported_with_the_nearest() {
         ("LAPIS_REMOTE", "read by the launcher"),
         ("MP_SOMETHING_OF_MPI", "x"),
         ("PATH", "/bin"),
-    ])
-    .unwrap();
+        ("LAPIS_ZOO_SIZE", "4K"),
+        ("LAPIS_ZOO_SIZ", "4K"),
+        ("LAPIS_OTHER_SIZE", "of a plugin that was not loaded"),
+    ]);
+    let (mut config, warnings) = Config::from_env(&environment).unwrap();
+    assert!(warnings.is_empty());
+    config.declare("zoo", &[SIZE], &environment).unwrap();
+    let warnings = config.unknown_names(&environment, &["other"]);
     let nearest_of = |wanted: &str| {
         warnings.iter().find_map(|warning| match warning {
             Warning::UnknownName { name, nearest } if name == wanted => Some(*nearest),
@@ -214,7 +218,52 @@ fn misspelt_names_are_reported_with_the_nearest() {
     assert_eq!(nearest_of("LAPI_USE_SHN"), Some(Some("LAPI_USE_SHM")));
     assert_eq!(nearest_of("MP_LAPI_INETADDR"), Some(Some("MP_LAPI_INET_ADDR")));
     assert_eq!(nearest_of("LAPIS_QWERTYUIOP"), Some(None));
-    assert_eq!(warnings.len(), 4);
+    assert_eq!(nearest_of("LAPIS_ZOO_SIZ"), Some(Some("LAPIS_ZOO_SIZE")));
+    assert_eq!(warnings.len(), 5);
+}
+
+const SIZE: Variable = Variable {
+    name: "LAPIS_ZOO_SIZE",
+    group: Group::Transport("zoo"),
+    kind: Kind::Number { unit: Unit::Bytes, min: 1024, max: 65536, raise: false },
+    default: Some("2K"),
+    help: "Size of a cage",
+    more: "",
+    source: "Lapis",
+    code: LapiCode::ERR_UDP_PKT_SZ,
+};
+
+#[test]
+fn what_a_transport_declares_is_checked_and_listed_like_what_core_has() {
+    let mut config = Config::default();
+    let listed = |config: &Config| {
+        let of = |l: Listed| (l.variable.group == SIZE.group).then(|| (l.value.unwrap(), l.origin));
+        config.listing().into_iter().find_map(of)
+    };
+    config.declare("zoo", &[SIZE], &Environment::default()).unwrap();
+    assert_eq!(listed(&config), Some(("2K".to_owned(), Origin::Default)));
+    // What is declared anew takes the place of what was.
+    config.declare("zoo", &[SIZE], &Environment::from_pairs([(SIZE.name, "4096")])).unwrap();
+    assert_eq!(listed(&config), Some(("4K".to_owned(), Origin::Environment)));
+    config.set(SIZE.name, "64K", Origin::Builder).unwrap();
+    assert_eq!(listed(&config), Some(("64K".to_owned(), Origin::Builder)));
+    assert!(matches!(config.set(SIZE.name, "65K", Origin::Builder), Err(SetError::Value(_))));
+    let error = config.declare("zoo", &[SIZE], &Environment::from_pairs([(SIZE.name, "7")])).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "LAPIS_ZOO_SIZE=`7`: the value is too small; it takes bytes (suffix K, M or G) from 1K to 64K"
+    );
+    assert_eq!(Error::from(error).code(), LapiCode::ERR_UDP_PKT_SZ);
+    config.declare("zoo", &[], &Environment::default()).unwrap();
+    assert_eq!(listed(&config), None);
+}
+
+#[test]
+fn words_have_any_case_and_are_written_as_declared() {
+    let kind = Kind::Words("auto|never");
+    assert_eq!(kind.parse("NEVER").unwrap().value, Value::Word("never"));
+    assert_eq!(kind.parse("both").map(|_| ()), Err("the value is not known".to_owned()));
+    assert_eq!(kind.range(), "one of auto | never");
 }
 
 #[test]
@@ -289,8 +338,11 @@ fn the_table_is_sound() {
 
 #[test]
 fn the_manual_page_has_every_variable() {
-    let page = environment_page();
-    for variable in VARIABLES {
+    let declaration = Declaration { cost_ns: 1, usage: Usage::Named, variables: &[SIZE] };
+    let zoo = Known { name: "zoo", reach: Reach::Host, declaration };
+    let page = environment_page(&[zoo]);
+    assert!(page.contains(".SH TRANSPORT ZOO\n"));
+    for variable in VARIABLES.iter().chain([&SIZE]) {
         assert!(page.contains(&format!(".B {}\n", variable.name)), "{}", variable.name);
     }
 }

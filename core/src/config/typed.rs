@@ -1,6 +1,6 @@
 //! From parsed values to the types of settings and back.
 
-use super::choices::{BindMode, Choice, EuiLib, MsgApi, ShmCopy, UseShm};
+use super::choices::{BindMode, Choice, EuiLib, MsgApi, UseShm};
 use super::kind::Value;
 use super::value::{CommonTasks, InetAddrs, Instances, NetworkWindows};
 use std::path::PathBuf;
@@ -51,7 +51,6 @@ typed! {
     MsgApi: Value::Word(word) => Self::from_word(word), this => Value::Word(this.word());
     EuiLib: Value::Word(word) => Self::from_word(word), this => Value::Word(this.word());
     UseShm: Value::Word(word) => Self::from_word(word), this => Value::Word(this.word());
-    ShmCopy: Value::Word(word) => Self::from_word(word), this => Value::Word(this.word());
     BindMode: Value::Word(word) => Self::from_word(word), this => Value::Word(this.word());
 }
 

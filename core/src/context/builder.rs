@@ -3,18 +3,18 @@
 use super::adaptive_spin::AdaptiveSpin;
 use super::adaptive_wait::Crowding;
 use super::connect::{Connected, connect, listed};
-use super::init_errors::boot_error;
+use super::init_errors::{boot_error, not_there};
 use super::restart::PeerWindow;
 use super::{Attributes, Context, Shared, Sleepers, fork_guard::ForkGuard};
 use crate::bootstrap::{self, Bootstrap};
-use crate::config::{Config, Environment, Origin};
+use crate::config::{Config, Environment, Origin, SetError};
 use crate::error::{Error, Result};
 use crate::handlers::{CompletionQueue, Delivery, HandlerTable, Incoming};
 use crate::lock::ContextLock;
 use crate::message::State;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use crate::transport::abi::TransportOps;
-use crate::transport::{Caps, FailoverTrouble, Link, PeerId, Registry, Sleeper};
+use crate::transport::{Caps, FailoverTrouble, Known, Link, PeerId, Registry, Request, Sleeper, search_dirs};
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::net::SocketAddr;
@@ -63,6 +63,7 @@ pub struct ContextBuilder {
     environment: Option<Environment>,
     settings: Vec<(String, String)>,
     linked: Vec<&'static TransportOps>,
+    known: Vec<Known>,
     plugin_paths: Vec<PathBuf>,
     bootstrap: Option<Box<dyn Bootstrap>>,
     addresses: Vec<Vec<SocketAddr>>,
@@ -103,7 +104,15 @@ impl ContextBuilder {
         self
     }
 
-    /// Offers a plugin file, or all plugins of a directory.
+    /// Tells of transports whose plugins may be loaded, where the configuration wants such and they are found in the places
+    /// that are searched. Without it only those are that are linked, given by [`plugin`](Self::plugin) or named by LAPIS_TRANSPORT.
+    pub fn know(mut self, transports: &[Known]) -> Self {
+        self.known.extend_from_slice(transports);
+        self
+    }
+
+    /// Offers a plugin file, or all plugins of a directory. One that declares no [usage](crate::transport::Usage) is used where
+    /// it is named.
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugin_paths.push(path.into());
         self
@@ -147,10 +156,11 @@ impl ContextBuilder {
     #[doc(alias = "LAPI_Init")]
     pub fn init(self) -> Result<Context> {
         let (mut config, mut environment) = self.configure()?;
+        let (mut registry, request) = self.discover(&mut config, &mut environment)?;
         let mut job = match self.bootstrap {
             Some(job) => job,
             None if !self.addresses.is_empty() => {
-                listed(&mut config, &mut environment, &self.addresses, self.number)?
+                listed(&config, &mut environment, &self.addresses, self.number)?
             }
             None => {
                 if self.environment.is_none() {
@@ -160,19 +170,8 @@ impl ContextBuilder {
                 bootstrap::detect_in(&(&environment).into(), &options).map_err(boot_error)?
             }
         };
-        let mut registry = Registry::new();
-        for table in &self.linked {
-            registry.register(table);
-        }
-        let Connected { links, datagrams, peers, windows, tallies, crowded, hosts } = connect(
-            &mut registry,
-            &config,
-            &environment,
-            &self.plugin_paths,
-            &mut *job,
-            self.number,
-            &self.addresses,
-        )?;
+        let Connected { links, datagrams, peers, windows, tallies, crowded, hosts } =
+            connect(&mut registry, &request, &config, &environment, &mut *job, self.number, &self.addresses)?;
         let interrupts = *config.interrupt.get();
         let again = job.entry() == bootstrap::Entry::Again;
         let shared = Shared {
@@ -229,24 +228,57 @@ impl ContextBuilder {
         Ok(context)
     }
 
-    /// The configuration, and the variables as a transport may ask for them: the environment under the builder's settings.
+    /// The configuration, as far as it is known before plugins are loaded, and the variables as a
+    /// transport may ask for them: the environment under the builder's settings.
     fn configure(&self) -> Result<(Config, Environment)> {
-        let mut environment = self.environment.clone().unwrap_or_else(Environment::of_process);
+        let environment = self.environment.clone().unwrap_or_else(Environment::of_process);
         let (mut config, warnings) = Config::from_env(&environment)?;
-        for w in warnings {
-            tracing::warn!("{w}");
+        warnings.iter().for_each(|w| tracing::warn!("{w}"));
+        for known in &self.known {
+            config.declare(known.name, known.declaration.variables, &environment)?;
         }
         for (name, value) in &self.settings {
             match config.set(name, value, Origin::Builder) {
                 Ok(Some(w)) => tracing::warn!("{w}"),
-                Ok(None) => {}
+                // A plugin may declare it.
+                Ok(None) | Err(SetError::UnknownName { .. }) => {}
                 Err(e) => return Err(e.into()),
             }
-            environment.set(name, value);
         }
         // Here, so that a mistake shows before anything is opened.
         config.faults()?;
         Ok((config, environment))
+    }
+
+    /// Finds the transports, and reads the variables that they declare. What is wrong with the
+    /// configuration then shows before the job is joined.
+    fn discover(&self, config: &mut Config, environment: &mut Environment) -> Result<(Registry, Request)> {
+        let mut registry = Registry::new();
+        registry.know(&self.known);
+        for table in &self.linked {
+            registry.register(table);
+        }
+        let request = Request {
+            selection: config.selection(),
+            explicit: self.plugin_paths.clone(),
+            dirs: search_dirs(config.transport_path.get()),
+            chaos: config.faults()?,
+        };
+        let found = registry.discover(&request);
+        for plugin in registry.transports() {
+            if let Some(variables) = plugin.variables() {
+                config.declare(plugin.name(), variables, environment)?;
+            }
+        }
+        for warning in config.unknown_names(environment, &registry.unread()) {
+            tracing::warn!("{warning}");
+        }
+        found.map_err(|e| not_there(&registry, &request, &e))?;
+        for (name, value) in &self.settings {
+            config.set(name, value, Origin::Builder)?;
+            environment.set(name, value);
+        }
+        Ok((registry, request))
     }
 }
 

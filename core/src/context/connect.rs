@@ -1,18 +1,17 @@
 //! Opening the transports and reaching every task.
 
-use super::init_errors::{boot_error, link_error, not_opened};
+use super::init_errors::{boot_error, link_error, not_opened, not_there};
 use super::restart::plain_address;
 use super::tally::{self, Tallies};
 use super::{Peer, PeerState, Route, host_topology, init_errors};
 use crate::bootstrap::{self, Bootstrap, Entry};
-use crate::config::{Config, Environment, Origin, UseShm};
+use crate::config::{Config, Environment, UseShm};
 use crate::datagrams::{self, Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
 use crate::transport::{
-    Caps, Link, OpenParams, PeerId, Registry, Request, TransportError, Window, search_dirs, with_options,
+    Caps, Link, OpenParams, PeerId, Reach, Registry, Request, Selection, TransportError, Window, with_options,
 };
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// What connecting gives.
@@ -28,40 +27,29 @@ pub(super) struct Connected {
     pub(super) hosts: Box<[u32]>,
 }
 
-/// Opens what is to be opened and connects to everybody.
+/// Opens what was found and connects to everybody.
 pub(super) fn connect(
     registry: &mut Registry,
+    request: &Request,
     config: &Config,
     environment: &Environment,
-    plugin_paths: &[PathBuf],
     job: &mut dyn Bootstrap,
     number: u32,
     addresses: &[Vec<SocketAddr>],
 ) -> Result<Connected> {
     let patience = *config.init_timeout.get();
-    let (mut names, named) = config.preferred_transports();
     // Nothing may take the place of shared memory where it alone is allowed.
-    let named = named || (*config.use_shm.get() == UseShm::Only && job.tasks() > 1);
-    let asked = names.join(",");
-    if !names.iter().any(|n| n == "loopback") {
-        names.push("loopback".into());
+    let only = *config.use_shm.get() == UseShm::Only && job.tasks() > 1;
+    if only {
+        let names = registry.sought(&request.selection);
+        registry.require(&names, request).map_err(|e| not_there(registry, request, &e))?;
     }
-    let request = Request {
-        names: Some(names.clone()),
-        optional: !named,
-        explicit: plugin_paths.to_vec(),
-        dirs: search_dirs(config.transport_path.get()),
-        chaos: config.faults()?,
-    };
-    registry.discover(&request).map_err(|e| Error::TransportRefused {
-        name: if named { asked } else { "loopback".into() },
-        reasons: vec![e.to_string()],
-    })?;
     contradiction(config, registry)?;
+    let must = only || matches!(request.selection, Selection::Named(_));
     let (mut links, absent) = with_options(environment, || {
-        open(registry, config, &names, named, job, number).map(|links| {
+        open(registry, config, must, job, number).map(|links| {
             let open: Vec<_> = links.iter().map(Link::name).collect();
-            let absent = init_errors::why_unreachable(registry, &request, &names, &open);
+            let absent = init_errors::why_unreachable(registry, request, &open);
             (links, absent)
         })
     })?;
@@ -178,11 +166,12 @@ fn engines(
     Ok(made)
 }
 
+/// Opens the transports that were found, best first. With `must`, each has to open; the way of a
+/// task to itself always has.
 fn open(
     registry: &mut Registry,
     config: &Config,
-    names: &[String],
-    named: bool,
+    must: bool,
     job: &dyn Bootstrap,
     number: u32,
 ) -> Result<Vec<Link>> {
@@ -198,18 +187,18 @@ fn open(
         interrupts: *config.interrupt.get(),
     };
     let mut links = Vec::new();
-    for name in names {
+    for plugin in registry.transports().to_vec() {
+        let must = must || plugin.reach() == Reach::Itself;
         // A job of one task needs no way to others.
-        if job.tasks() == 1 && name != "loopback" && !named {
+        if job.tasks() == 1 && !must {
             continue;
         }
-        let Some(plugin) = registry.get(name) else { continue };
         match plugin.open(&params) {
             Ok(link) => links.push(link),
             Err(why) => {
-                let error = not_opened(name, plugin.caps(), &why);
-                registry.refuse(name, why);
-                if named || name == "loopback" {
+                let error = not_opened(plugin.name(), plugin.caps(), &why);
+                registry.refuse(plugin.name(), why);
+                if must {
                     return Err(error);
                 }
             }
@@ -217,16 +206,20 @@ fn open(
     }
     if links.is_empty() {
         return Err(Error::TransportNotFound {
-            name: names.join(","),
+            name: "any".into(),
             searched: vec!["nothing was found; see lapis-info".into()],
         });
     }
     Ok(links)
 }
 
+/// Asked for by datagram transports: the addresses that the program has told the other tasks, one
+/// for each path, with commas between. They receive there and nowhere else. No variable for users.
+const BIND: &str = "LAPIS_JOB_BIND";
+
 /// A job whose program knows where everybody is.
 pub(super) fn listed(
-    config: &mut Config,
+    config: &Config,
     settings: &mut Environment,
     addresses: &[Vec<SocketAddr>],
     context: u32,
@@ -245,8 +238,7 @@ pub(super) fn listed(
         return Err(missing("not as many for each"));
     }
     let list: Vec<String> = own.iter().map(ToString::to_string).collect();
-    config.set("LAPIS_UDP_BIND", &list.join(","), Origin::Builder)?;
-    settings.set("LAPIS_UDP_BIND", list.join(","));
+    settings.set(BIND, list.join(","));
     let partition = config.partition.get().clone().unwrap_or_else(|| "0".into());
     let variables = (&*settings).into();
     let tasks = addresses.len() as u32;

@@ -2,7 +2,10 @@
 
 use crate::bootstrap;
 use crate::error::Error;
-use crate::transport::{Caps, Refusal, Registry, Request, TransportError, Verdict, file_name};
+use crate::transport::{
+    Candidate, Caps, Reach, Refusal, Registry, Request, SelectError, Selection, TransportError, Verdict,
+    file_name,
+};
 
 /// What is wrong when the tasks of a job can't find each other.
 pub(super) fn boot_error(e: bootstrap::BootstrapError) -> Error {
@@ -37,14 +40,17 @@ pub(super) fn link_error(name: &str, e: &TransportError) -> Error {
     Error::Transport { transport: name.into(), what: e.to_string(), source: None }
 }
 
-/// Why no transport reaches a task, as far as those that opened can't tell: what was sought (`names`) and not found or refused, what is there and was not asked for, and where all that was sought.
-/// `open` are the names of those that opened.
-pub(super) fn why_unreachable(
-    registry: &Registry,
-    request: &Request,
-    names: &[String],
-    open: &[&str],
-) -> Vec<String> {
+/// What it means for the job that a transport which must be there was not found.
+pub(super) fn not_there(registry: &Registry, request: &Request, why: &SelectError) -> Error {
+    let names = registry.sought(&request.selection);
+    Error::TransportRefused { name: names.join(","), reasons: vec![why.to_string()] }
+}
+
+/// Why no transport reaches a task, as far as those that opened can't tell: what was sought and not
+/// found or refused, what is there and was not asked for, and where all that was sought. `open` are
+/// the names of those that opened.
+pub(super) fn why_unreachable(registry: &Registry, request: &Request, open: &[&str]) -> Vec<String> {
+    let names = registry.sought(&request.selection);
     let mut reasons = Vec::new();
     for name in names.iter().filter(|name| !open.contains(&name.as_str())) {
         let known = reasons.len();
@@ -54,14 +60,17 @@ pub(super) fn why_unreachable(
             reasons.push(format!("{name}: no {} was found", file_name(name)));
         }
     }
-    for candidate in registry.candidates().iter().filter(|c| !names.contains(&c.name)) {
-        reasons.push(match (&candidate.verdict, candidate.name.as_str()) {
-            (Verdict::Refused(_) | Verdict::Shadowed, _) => continue,
+    for Candidate { name, verdict, .. } in registry.candidates() {
+        if *verdict != Verdict::NotNamed || names.contains(name) {
+            continue;
+        }
+        let of_host = registry.known(name).is_some_and(|known| known.reach == Reach::Host);
+        reasons.push(match &request.selection {
             // Nothing was named, so only LAPI_USE_SHM passed it over.
-            (_, "shm") if request.optional => {
-                "shm: there, but LAPI_USE_SHM is no; lapirun sets it to yes".to_owned()
+            Selection::Suiting(policy) if of_host && !policy.host => {
+                format!("{name}: there, but LAPI_USE_SHM is no; lapirun sets it to yes")
             }
-            (_, name) => format!("{name}: there, but not asked for; LAPIS_TRANSPORT={name} asks for it"),
+            _ => format!("{name}: there, but not asked for; LAPIS_TRANSPORT={name} asks for it"),
         });
     }
     if !reasons.is_empty() {
@@ -84,10 +93,11 @@ mod tests {
         std::fs::write(dir.join("liblapis_torn.so"), "no plugin").unwrap();
         std::fs::write(dir.join("liblapis_other.so"), "not even looked at").unwrap();
         let names: Vec<String> = ["torn", "none", "open"].map(String::from).into();
-        let request = Request { names: Some(names.clone()), dirs: vec![dir.clone()], ..Request::default() };
+        let selection = Selection::Named(names);
+        let request = Request { selection, dirs: vec![dir.clone()], ..Request::default() };
         let mut registry = Registry::new();
         registry.discover(&request).unwrap_err();
-        let text = why_unreachable(&registry, &request, &names, &["open"]).join("; ");
+        let text = why_unreachable(&registry, &request, &["open"]).join("; ");
         std::fs::remove_dir_all(&dir).unwrap();
         let torn = format!("torn ({}): refused: not loadable", dir.join("liblapis_torn.so").display());
         assert!(text.starts_with(&torn), "{text}");
@@ -96,10 +106,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains(&format!("sought in {}", dir.display())), "{text}");
-        assert_eq!(
-            why_unreachable(&registry, &request, &[], &[]).len(),
-            3,
-            "the other one, the places, the advice"
-        );
+        let all = why_unreachable(&registry, &request, &["torn", "none", "open"]);
+        assert_eq!(all.len(), 3, "the other one, the places, the advice: {all:?}");
     }
 }

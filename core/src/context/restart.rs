@@ -147,13 +147,13 @@ impl Context {
                 }
             } else {
                 let what = format!("path {path} of {paths} to task {target}");
-                Error::Transport { transport: "udp".into(), what, source: None }
+                self.no_place(target, what)
             });
         }
         // Before anything is changed: a peer without an address would be out of reach.
         if address.port() == 0 || address.ip().is_unspecified() {
             let what = format!("{address} is no place where task {target} could receive");
-            return Err(Error::Transport { transport: "udp".into(), what, source: None });
+            return Err(self.no_place(target, what));
         }
         listed[target as usize][path] = address;
         if target == self.shared.task {
@@ -183,6 +183,12 @@ impl Context {
             what: e.to_string(),
             source: None,
         })
+    }
+
+    /// The program has told an address that the transport to a task can't use.
+    fn no_place(&self, target: PeerId, what: String) -> Error {
+        let transport = self.transport_to(target).unwrap_or("none").to_owned();
+        Error::Transport { transport, what, source: None }
     }
 
     /// How often everything began anew with any task. Costs no more than a look, so that waits may ask.

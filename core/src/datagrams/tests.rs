@@ -82,7 +82,7 @@ impl Transport for Wire {
     }
 }
 
-static TABLE: TransportOps = Exported::<Wire>::table(c"wire", c"0");
+static TABLE: TransportOps = Exported::<Wire>::table(c"wire", c"0", std::ptr::null());
 
 fn end(task: PeerId) -> (Link, Datagrams) {
     let secret = [7; 32];

@@ -19,7 +19,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"LapisTr\x01");
 /// Major version: part of the entry symbol's name. Another major is another symbol.
 pub const ABI_MAJOR: u32 = 1;
 /// Minor version: grows when fields are appended.
-pub const ABI_MINOR: u32 = 3;
+pub const ABI_MINOR: u32 = 4;
 /// The first minor version whose lanes name a line that is written in turns: what core walks. Earlier plugins are polled.
 pub(crate) const LANES_WITH_MAILBOX_LINES: u32 = 3;
 
@@ -140,7 +140,7 @@ pub struct RawAttributes {
 pub type PackFn = unsafe extern "C" fn(arg: *mut c_void, into: *mut u8, len: usize);
 
 /// The operation table. Entries are null exactly when the capability bit of the same name is clear; entries that belong
-/// to no bit are always there. Arguments are those of [`Transport`](super::Transport)'s methods, in the same order.
+/// to no bit are always there, but for the declaration, which may be null. Arguments are those of [`Transport`](super::Transport)'s methods, in the same order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "each entry is the method of the same name of `Transport`")]
@@ -226,6 +226,95 @@ pub struct TransportOps {
     pub send_lane: Option<unsafe extern "C" fn(*mut c_void, peer: u32) -> *mut SendLane>,
     pub receive_lanes: Option<unsafe extern "C" fn(*mut c_void) -> *const ReceiveLanes>,
     pub attend: Option<unsafe extern "C" fn(*mut c_void, peer: u32, attention: u32) -> i32>,
+    // Since minor 4: null where the transport declares nothing.
+    pub declaration: *const RawDeclaration,
+}
+
+/// Static UTF-8 text, not terminated. A null pointer is an absent text.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawText {
+    /// First byte.
+    pub ptr: *const u8,
+    /// Length in bytes.
+    pub len: usize,
+}
+
+/// A variable of a transport's own as it crosses the border. See [`Variable`](crate::config::Variable).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawVariable {
+    /// The environment variable's name.
+    pub name: RawText,
+    /// The default as one would write it; absent where there is none.
+    pub default_value: RawText,
+    /// What it sets, in one line without a full stop.
+    pub help: RawText,
+    /// Everything else a user should know; may be absent.
+    pub more: RawText,
+    /// Where it is defined, for example a place in a manual; may be absent.
+    pub source: RawText,
+    /// The words that a variable of kind [`WORDS`](declared::WORDS) takes, with `|` between them.
+    pub words: RawText,
+    /// The smallest number.
+    pub min: u64,
+    /// The largest number.
+    pub max: u64,
+    /// What the values are: one of [`declared`]'s kinds.
+    pub kind: u32,
+    /// The unit of a number: one of [`declared`]'s units.
+    pub unit: u32,
+    /// The LAPI code of a bad value; 0 for LAPI_ERR_SET_VAL.
+    pub code: i32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// What a transport says of itself before it is opened. See [`Declaration`](super::Declaration).
+///
+/// It is no part of [`LAYOUT_HASH`]: both structs grow at their tails, and their sizes are given.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawDeclaration {
+    /// Size of this struct in the plugin's build.
+    pub struct_size: u32,
+    /// Size of one variable in the plugin's build.
+    pub variable_size: u32,
+    /// See [`Declaration::cost_ns`](super::Declaration::cost_ns).
+    pub cost_ns: u32,
+    /// A [`Usage`](super::Usage) as a number.
+    pub usage: u32,
+    /// The variables.
+    pub variables: *const RawVariable,
+    /// How many.
+    pub count: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+// SAFETY: the pointers are to static text.
+unsafe impl Sync for RawVariable {}
+// SAFETY: the pointer is to static variables.
+unsafe impl Sync for RawDeclaration {}
+
+/// The numbers in a [`RawVariable`].
+pub mod declared {
+    /// Kind: a number from `min` to `max`, in `unit`.
+    pub const NUMBER: u32 = 0;
+    /// Kind: yes or no.
+    pub const YES_NO: u32 = 1;
+    /// Kind: one of `words`, in upper or lower case.
+    pub const WORDS: u32 = 2;
+    /// Kind: any text. Kinds that a host does not know count as this one.
+    pub const TEXT: u32 = 3;
+    /// Unit: bytes, written with a suffix K, M or G if need be.
+    pub const BYTES: u32 = 0;
+    /// Unit: a plain number. Units that a host does not know count as this one.
+    pub const COUNT: u32 = 1;
+    /// Unit: seconds.
+    pub const SECONDS: u32 = 2;
+    /// Unit: microseconds.
+    pub const MICROSECONDS: u32 = 3;
 }
 
 /// [`Transport::am_short`](super::Transport::am_short).
@@ -327,7 +416,9 @@ mod tests {
         assert_eq!(offset_of!(TransportOps, poll), 216);
         assert_eq!(offset_of!(TransportOps, wait_fd), 272);
         assert_eq!(offset_of!(TransportOps, send_lane), 280);
-        assert_eq!(size_of::<TransportOps>(), 304);
+        assert_eq!(offset_of!(TransportOps, declaration), 304);
+        assert_eq!(size_of::<TransportOps>(), 312);
+        assert_eq!((size_of::<RawVariable>(), size_of::<RawDeclaration>()), (128, 32));
         assert_eq!(size_of::<HostTable>(), 32);
     }
 }

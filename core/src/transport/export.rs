@@ -3,7 +3,9 @@
 //! Every thunk catches panics, poisons the instance and answers [`Status::Panicked`] from then on: an unwinding that
 //! crossed `extern "C"` would abort the program.
 
-use super::abi::{self, ErrorText, HostTable, RawAttributes, RawOpenParams, TableHead, TransportOps};
+use super::abi::{
+    self, ErrorText, HostTable, RawAttributes, RawDeclaration, RawOpenParams, TableHead, TransportOps,
+};
 use super::lane::{ReceiveLanes, SendLane};
 use super::types::{
     Caps, DatagramBatch, Event, OpenParams, RawSlice, RegionInfo, RemoteAddr, RmwRequest, Status,
@@ -41,8 +43,12 @@ macro_rules! when {
 }
 
 impl<T: Transport> Exported<T> {
-    /// The operation table for the transport.
-    pub const fn table(name: &'static CStr, version: &'static CStr) -> TransportOps {
+    /// The operation table for the transport. `declaration` is null, or what it declares.
+    pub const fn table(
+        name: &'static CStr,
+        version: &'static CStr,
+        declaration: *const RawDeclaration,
+    ) -> TransportOps {
         let caps = T::CAPS;
         TransportOps {
             head: TableHead {
@@ -87,6 +93,7 @@ impl<T: Transport> Exported<T> {
             send_lane: when!(caps, LANES, Self::send_lane),
             receive_lanes: when!(caps, LANES, Self::receive_lanes),
             attend: when!(caps, LANES, Self::attend),
+            declaration,
         }
     }
 

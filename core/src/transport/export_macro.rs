@@ -18,9 +18,16 @@ macro_rules! export_transport {
                         Err(_) => panic!("a transport's name and version have no NUL inside"),
                     }
                 }
+                const DECLARATION: $crate::transport::Declaration =
+                    <$transport as $crate::transport::Transport>::DECLARATION;
+                static VARIABLES: [$crate::transport::abi::RawVariable; DECLARATION.variables.len()] =
+                    $crate::transport::raw_variables(DECLARATION.variables);
+                static RAW: $crate::transport::abi::RawDeclaration =
+                    $crate::transport::raw_declaration(&DECLARATION, &VARIABLES);
                 $crate::transport::Exported::<$transport>::table(
                     cstr(concat!($name, "\0").as_bytes()),
                     cstr(concat!($version, "\0").as_bytes()),
+                    &RAW,
                 )
             };
             &TABLE

@@ -1,6 +1,8 @@
 //! The host as a plugin sees it: diagnostics and configuration.
 
+use super::TransportError;
 use super::abi::HostTable;
+use crate::config::{Kind, Unit, Value, Variable};
 use std::fmt;
 
 /// The host's services, handed to [`Transport::open`](super::Transport::open).
@@ -57,6 +59,40 @@ impl Host {
             }
             buf.resize(len, 0);
         }
+    }
+
+    /// The value of a variable that the transport declares: a number, in the variable's unit. Its
+    /// default where it is not set; `None` where it has none, either.
+    ///
+    /// # Errors
+    /// The value is bad: [`TransportError::Invalid`] with name, value and range. Core has checked
+    /// before, but an instance may be opened without core's contexts.
+    pub fn number(&self, variable: &Variable) -> Result<Option<u64>, TransportError> {
+        Ok(match self.value(variable)? {
+            Some(Value::Number(number)) => Some(number),
+            Some(Value::Duration(time)) => Some(match variable.kind {
+                Kind::Number { unit: Unit::Seconds, .. } => time.as_secs(),
+                _ => time.as_micros() as u64,
+            }),
+            _ => None,
+        })
+    }
+
+    /// The value of a variable that takes one of several words; see [`number`](Self::number).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn word(&self, variable: &Variable) -> Result<Option<&'static str>, TransportError> {
+        Ok(match self.value(variable)? {
+            Some(Value::Word(word)) => Some(word),
+            _ => None,
+        })
+    }
+
+    fn value(&self, variable: &Variable) -> Result<Option<Value>, TransportError> {
+        let set = self.option(variable.name);
+        let Some(text) = set.as_deref().or(variable.default) else { return Ok(None) };
+        variable.check(text).map(Some).map_err(|error| TransportError::Invalid(error.to_string()))
     }
 
     fn log(&self, level: u32, text: fmt::Arguments<'_>) {

@@ -5,10 +5,12 @@
 
 use super::abi::{self, ABI_MAJOR, EntryFn, TransportOps};
 use super::chaos::{self, Chaos};
+use super::declaration::{self, Declared, Reach, Usage};
 use super::link::Link;
 use super::trust::{self, Distrust};
 use super::types::{Caps, OpenParams};
 use super::{TransportError, elf, host_table};
+use crate::config::Variable;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{CStr, c_char};
 use std::fmt;
@@ -80,6 +82,9 @@ pub enum Refusal {
     /// An entry that every transport has.
     #[error("mandatory entry {entry} is null")]
     MandatoryNull { entry: &'static str },
+    /// What it declares of itself makes no sense.
+    #[error("bad declaration: {problem}")]
+    BadDeclaration { problem: String },
     /// It loaded but doesn't work here.
     #[error("open failed: {0}")]
     Open(TransportError),
@@ -136,6 +141,7 @@ pub struct Plugin {
     minor: u32,
     origin: Origin,
     table: TransportOps,
+    declared: Option<Declared>,
     chaos: Option<Chaos>,
 }
 
@@ -169,6 +175,21 @@ impl Plugin {
     /// What its code has, before probing this machine.
     pub fn caps(&self) -> Caps {
         Caps::from_bits_truncate(self.table.caps)
+    }
+
+    /// Whom it reaches.
+    pub fn reach(&self) -> Reach {
+        Reach::of(self.caps())
+    }
+
+    /// What a message costs over it and when it is used unnamed, if it declares that.
+    pub fn cost_and_usage(&self) -> Option<(u32, Usage)> {
+        self.declared.as_ref().map(|d| (d.cost_ns, d.usage))
+    }
+
+    /// The variables that it declares; `None` if it is of a minor before declarations.
+    pub fn variables(&self) -> Option<&[Variable]> {
+        self.declared.as_ref().map(|d| &d.variables[..])
     }
 
     /// Opens an instance for one context.
@@ -328,7 +349,10 @@ unsafe fn check(
             _ => {}
         }
     }
-    Ok(Plugin { name, version, minor: head.abi_minor, origin, table: copy, chaos: None })
+    // SAFETY: the caller's promise: what the table points to is static.
+    let declared = unsafe { declaration::read(name, copy.declaration) }
+        .map_err(|problem| Refusal::BadDeclaration { problem })?;
+    Ok(Plugin { name, version, minor: head.abi_minor, origin, table: copy, declared, chaos: None })
 }
 
 fn bit_name(bit: Caps) -> String {
@@ -345,7 +369,7 @@ unsafe fn copy_table(table: *const TransportOps, size: usize) -> TransportOps {
     let len = size.min(size_of::<TransportOps>());
     // SAFETY: the caller's promise for the source; the destination has the size of the table.
     unsafe { std::ptr::copy_nonoverlapping(table.cast::<u8>(), copy.as_mut_ptr().cast::<u8>(), len) };
-    // SAFETY: all zero bytes are a valid table: numbers 0 and entries `None`.
+    // SAFETY: all zero bytes are a valid table: numbers 0, entries `None`, a null declaration.
     unsafe { copy.assume_init() }
 }
 
@@ -394,7 +418,8 @@ mod tests {
     fn every_entry_is_checked() {
         // SAFETY: all zero bytes are a valid table.
         let table: TransportOps = unsafe { std::mem::zeroed() };
-        let words = (size_of::<TransportOps>() - offset_of!(TransportOps, open)) / size_of::<usize>();
+        let data = size_of_val(&table.declaration);
+        let words = (size_of::<TransportOps>() - offset_of!(TransportOps, open) - data) / size_of::<usize>();
         assert_eq!(entries(&table).count(), words);
         let bits = entries(&table).filter_map(|(_, bit, _)| bit).fold(Caps::empty(), |a, b| a | b);
         assert_eq!(bits, Caps::OPERATIONS);

@@ -22,6 +22,7 @@
 pub mod abi;
 mod chaos;
 pub mod copy;
+mod declaration;
 mod elf;
 mod export;
 mod export_macro;
@@ -31,6 +32,8 @@ pub mod lane;
 mod link;
 mod loader;
 mod registry;
+mod search;
+mod selection;
 mod services;
 mod stubs;
 mod text;
@@ -38,13 +41,18 @@ mod trust;
 mod types;
 
 pub use chaos::{Chaos, ChaosError, Faults};
+pub use declaration::{Declaration, Known, Reach, Usage};
+#[doc(hidden)]
+pub use declaration::{raw_declaration, raw_variables};
 pub use export::{Exported, Instance};
 #[doc(hidden)]
 pub use forward::forward;
 pub use host::Host;
 pub use link::{Link, Sleeper};
 pub use loader::{MIN_TABLE_SIZE, Origin, Plugin, Refusal, file_name, load_file, name_of_file};
-pub use registry::{Candidate, NotFound, Registry, Request, SelectError, Verdict, search_dirs};
+pub use registry::{Candidate, NotFound, Registry, Request, SelectError, Verdict};
+pub use search::search_dirs;
+pub use selection::{Policy, Selection};
 pub use services::{host_table, with_options};
 pub use trust::{Distrust, Why};
 pub use types::*;
@@ -60,6 +68,9 @@ pub trait Transport: Sized + Send + 'static {
     const VERSION: &'static str;
     /// Every capability this transport's code has. An instance may have fewer (see [`Attributes::caps`]), never more.
     const CAPS: Caps;
+    /// What it says of itself before it is opened: how dear it is, when it is used, its own variables.
+    /// Without one it is used where it is named, and has no variables.
+    const DECLARATION: Declaration = Declaration::NONE;
     /// The part that other threads may touch at any time: how to sleep until something arrives, and how to end that.
     type Waiter: Waiter;
 

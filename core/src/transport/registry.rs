@@ -5,20 +5,20 @@
 
 use super::Chaos;
 use super::abi::TransportOps;
+use super::declaration::{Declaration, Known, Reach, Usage};
 use super::loader::{self, Origin, Plugin, Refusal, file_name, name_of_file};
+use super::selection::Selection;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What to look for and where. Plain values: reading variables is configuration's work.
+/// What to look for and where.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The transports to use and no others, best first. `None`: whatever is found.
-    pub names: Option<Vec<String>>,
-    /// The names are a wish: what is not found is done without. Otherwise each of them must be there.
-    pub optional: bool,
+    /// Which transports are to be used.
+    pub selection: Selection,
     /// Plugin files or directories that the program gave: looked at before anything else.
     pub explicit: Vec<PathBuf>,
-    /// Directories (or plugin files) to search after the linked tables; see [`search_dirs`].
+    /// Directories (or plugin files) to search after the linked tables; see [`search_dirs`](super::search_dirs).
     pub dirs: Vec<PathBuf>,
     /// `LAPIS_CHAOS`: faults for every transport.
     pub chaos: Option<Chaos>,
@@ -33,7 +33,7 @@ pub enum Verdict {
     Refused(Refusal),
     /// Usable or not: another of this name came first.
     Shadowed,
-    /// The user named others.
+    /// The user named others, or it is used only where it is named.
     NotNamed,
 }
 
@@ -123,6 +123,7 @@ impl fmt::Display for NotFound {
 #[derive(Debug, Default)]
 pub struct Registry {
     linked: Vec<&'static TransportOps>,
+    known: Vec<Known>,
     plugins: Vec<Plugin>,
     candidates: Vec<Candidate>,
 }
@@ -139,27 +140,54 @@ impl Registry {
         self
     }
 
+    /// Tells of transports whose plugins may be loaded from the places searched although nobody named them.
+    pub fn know(&mut self, transports: &[Known]) -> &mut Self {
+        self.known.extend_from_slice(transports);
+        self
+    }
+
     /// Looks at everything the request leads to and chooses. What was chosen before is forgotten.
     pub fn discover(&mut self, request: &Request) -> Result<(), SelectError> {
         self.plugins.clear();
         self.candidates.clear();
-        let names = request.names.as_deref();
-        if let Some(names) = names {
+        if let Selection::Named(names) = &request.selection {
             check_names(names)?;
         }
-        let found = self.places(request);
-        for place in &found {
-            self.consider(place, names, request.chaos.as_ref());
+        for place in self.places(request) {
+            self.consider(&place, request);
         }
-        let Some(names) = names else { return Ok(()) };
-        for name in names {
-            if !request.optional && !self.plugins.iter().any(|p| p.name() == name) {
-                return Err(SelectError::NotFound(Box::new(self.not_found(name, request))));
+        self.sort(&request.selection);
+        match &request.selection {
+            Selection::Named(names) => self.require(names, request),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses to go on without one of these transports.
+    pub fn require(&self, names: &[String], request: &Request) -> Result<(), SelectError> {
+        match names.iter().find(|name| self.get(name).is_none()) {
+            Some(missing) => Err(SelectError::NotFound(Box::new(self.not_found(missing, request)))),
+            None => Ok(()),
+        }
+    }
+
+    /// The names of the transports to others that a selection looks for, best first.
+    pub fn sought(&self, selection: &Selection) -> Vec<String> {
+        let mut known: Vec<&Known> = match selection {
+            Selection::Named(names) => return names.clone(),
+            Selection::All => self.known.iter().collect(),
+            Selection::Suiting(policy) => {
+                self.known.iter().filter(|k| policy.wants(k.reach, k.declaration.usage)).collect()
             }
-        }
-        // The user's order is the order of preference.
-        self.plugins.sort_by_key(|p| names.iter().position(|n| n == p.name()));
-        Ok(())
+        };
+        known.retain(|k| k.reach != Reach::Itself);
+        known.sort_by_key(|k| k.declaration.cost_ns);
+        known.into_iter().map(|k| k.name.to_owned()).collect()
+    }
+
+    /// The transport of that name, if the program knows it.
+    pub fn known(&self, name: &str) -> Option<&Known> {
+        self.known.iter().find(|k| k.name == name)
     }
 
     /// The transports to use, best first.
@@ -177,6 +205,12 @@ impl Registry {
         &self.candidates
     }
 
+    /// The names of the transports that are there and were not loaded, so that nobody knows what they declare.
+    pub fn unread(&self) -> Vec<&str> {
+        let unread = |c: &&Candidate| c.verdict == Verdict::NotNamed && self.known(&c.name).is_none();
+        self.candidates.iter().filter(unread).map(|c| c.name.as_str()).collect()
+    }
+
     /// Records that a transport which loaded didn't open, so that it shows with the other refusals.
     pub fn refuse(&mut self, name: &str, why: Refusal) {
         self.plugins.retain(|p| p.name() != name);
@@ -191,61 +225,90 @@ impl Registry {
     fn places(&self, request: &Request) -> Vec<Place> {
         let mut places = Vec::new();
         for path in &request.explicit {
-            if path.is_dir() {
-                places.extend(plugin_files(path).into_iter().map(Place::File));
-            } else {
-                places.push(Place::File(path.clone()));
-            }
+            let files = if path.is_dir() { plugin_files(path) } else { vec![path.clone()] };
+            places.extend(files.into_iter().map(|path| Place::File { path, given: true }));
         }
         places.extend(self.linked.iter().copied().map(Place::Linked));
         for dir in &request.dirs {
-            places.extend(plugin_files(dir).into_iter().map(Place::File));
+            places.extend(plugin_files(dir).into_iter().map(|path| Place::File { path, given: false }));
         }
         places
     }
 
-    fn consider(&mut self, place: &Place, names: Option<&[String]>, chaos: Option<&Chaos>) {
+    fn consider(&mut self, place: &Place, request: &Request) {
         let (origin, named) = match place {
             Place::Linked(_) => (Origin::Linked, None),
-            Place::File(path) => (Origin::File(path.clone()), name_of_file(path).map(str::to_owned)),
+            Place::File { path, .. } => (Origin::File(path.clone()), name_of_file(path).map(str::to_owned)),
         };
-        let unwanted = |name: &str| names.is_some_and(|names| !names.iter().any(|n| n == name));
-        let taken = |plugins: &[Plugin], name: &str| plugins.iter().any(|p| p.name() == name);
         // Loading runs foreign code: what the name alone rules out is not loaded.
-        let early = named.as_deref().and_then(|name| {
-            if unwanted(name) {
+        let early = named.as_deref().and_then(|name| match place {
+            Place::File { given, .. } if !self.may_load(name, *given, &request.selection) => {
                 Some(Verdict::NotNamed)
-            } else if taken(&self.plugins, name) {
-                Some(Verdict::Shadowed)
-            } else {
-                None
             }
+            _ => self.get(name).map(|_| Verdict::Shadowed),
         });
         let (name, verdict) = match early {
             Some(verdict) => (named.unwrap_or_default(), verdict),
-            None => {
-                let result = match place {
-                    Place::Linked(table) => Plugin::from_table(table),
-                    Place::File(path) => loader::load_file(path),
-                };
-                match result {
-                    Ok(plugin) if unwanted(plugin.name()) => (plugin.name().to_owned(), Verdict::NotNamed),
-                    Ok(plugin) if taken(&self.plugins, plugin.name()) => {
-                        (plugin.name().to_owned(), Verdict::Shadowed)
-                    }
-                    Ok(mut plugin) => {
-                        plugin.set_chaos(chaos.cloned());
-                        let name = plugin.name().to_owned();
-                        self.plugins.push(plugin);
-                        (name, Verdict::Accepted)
-                    }
-                    Err(why) => (named.unwrap_or_else(|| "?".to_owned()), Verdict::Refused(why)),
-                }
-            }
+            None => match place.load() {
+                Ok(plugin) => (plugin.name().to_owned(), self.admit(plugin, request)),
+                Err(why) => (named.unwrap_or_else(|| "?".to_owned()), Verdict::Refused(why)),
+            },
         };
         let candidate = Candidate { name, origin, verdict };
         log(&candidate);
         self.candidates.push(candidate);
+    }
+
+    /// Whether a file of this name may be loaded; `given` by the program itself.
+    fn may_load(&self, name: &str, given: bool, selection: &Selection) -> bool {
+        match selection {
+            Selection::All => true,
+            Selection::Named(names) => {
+                let itself = self.known(name).is_some_and(|k| k.reach == Reach::Itself);
+                itself || names.iter().any(|n| n == name)
+            }
+            Selection::Suiting(policy) => {
+                given || self.known(name).is_some_and(|k| policy.wants(k.reach, k.declaration.usage))
+            }
+        }
+    }
+
+    /// Takes a plugin up, unless it is not wanted or another of its name is there.
+    fn admit(&mut self, mut plugin: Plugin, request: &Request) -> Verdict {
+        let wanted = match &request.selection {
+            Selection::All => true,
+            Selection::Named(names) => {
+                plugin.reach() == Reach::Itself || names.iter().any(|n| n == plugin.name())
+            }
+            Selection::Suiting(policy) => policy.wants(plugin.reach(), self.declared(&plugin).1),
+        };
+        if !wanted {
+            return Verdict::NotNamed;
+        }
+        if self.get(plugin.name()).is_some() {
+            return Verdict::Shadowed;
+        }
+        plugin.set_chaos(request.chaos.clone());
+        self.plugins.push(plugin);
+        Verdict::Accepted
+    }
+
+    /// Cost and usage, by what the plugin declares, or else by what the program knows of it.
+    fn declared(&self, plugin: &Plugin) -> (u32, Usage) {
+        let known = || self.known(plugin.name()).map(|k| (k.declaration.cost_ns, k.declaration.usage));
+        plugin.cost_and_usage().or_else(known).unwrap_or((Declaration::NONE.cost_ns, Declaration::NONE.usage))
+    }
+
+    /// The user's order, or else the cheapest first. The way to the task itself comes last: no other task takes it.
+    fn sort(&mut self, selection: &Selection) {
+        let mut plugins = std::mem::take(&mut self.plugins);
+        match selection {
+            Selection::Named(names) => {
+                plugins.sort_by_key(|p| names.iter().position(|name| name == p.name()).unwrap_or(names.len()))
+            }
+            _ => plugins.sort_by_key(|p| (p.reach() == Reach::Itself, self.declared(p).0)),
+        }
+        self.plugins = plugins;
     }
 
     fn not_found(&self, name: &str, request: &Request) -> NotFound {
@@ -273,7 +336,20 @@ impl Registry {
 
 enum Place {
     Linked(&'static TransportOps),
-    File(PathBuf),
+    /// `given` by the program, or else found in a place that is searched.
+    File {
+        path: PathBuf,
+        given: bool,
+    },
+}
+
+impl Place {
+    fn load(&self) -> Result<Plugin, Refusal> {
+        match self {
+            Self::Linked(table) => Plugin::from_table(table),
+            Self::File { path, .. } => loader::load_file(path),
+        }
+    }
 }
 
 fn log(c: &Candidate) {
@@ -315,67 +391,6 @@ fn plugin_files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The places searched after explicit paths and linked tables: those of `LAPIS_TRANSPORT_PATH` (`wanted`), then
-/// `lapis` and `transports` beside the library or executable that contains core, then `../lib/lapis` seen from the
-/// executable. Never the current directory: relative entries are left out. That, and a place that is not there, is said.
-pub fn search_dirs(wanted: &[PathBuf]) -> Vec<PathBuf> {
-    let mut dirs: Vec<PathBuf> = Vec::new();
-    for place in wanted {
-        if !place.is_absolute() {
-            tracing::warn!(
-                target: "lapis::loader",
-                "LAPIS_TRANSPORT_PATH: \"{}\" is left out, for it is relative: plugins are never searched for \
-                 in the current directory; write the whole path",
-                place.display()
-            );
-            continue;
-        }
-        if let Err(e) = place.metadata() {
-            tracing::warn!(
-                target: "lapis::loader",
-                "LAPIS_TRANSPORT_PATH: no plugins can come from {}: {e}",
-                place.display()
-            );
-        }
-        dirs.push(place.clone());
-    }
-    let exe = std::env::current_exe().ok();
-    let exe_dir = exe.as_deref().and_then(Path::parent);
-    for dir in own_object().as_deref().and_then(Path::parent).into_iter().chain(exe_dir) {
-        dirs.push(dir.join("lapis"));
-        dirs.push(dir.join("transports"));
-    }
-    if let Some(prefix) = exe_dir.and_then(Path::parent) {
-        dirs.push(prefix.join("lib/lapis"));
-    }
-    let mut seen = Vec::new();
-    dirs.retain(|d| {
-        let new = !seen.contains(d);
-        seen.push(d.clone());
-        new
-    });
-    dirs
-}
-
-/// The file that this code was loaded from: liblapi_r.so, or the executable.
-fn own_object() -> Option<PathBuf> {
-    use std::os::unix::ffi::OsStrExt;
-    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the address is of code of this object, the place is valid; all zero bytes are a valid `Dl_info`.
-    let info = unsafe {
-        if libc::dladdr(own_object as *const libc::c_void, info.as_mut_ptr()) == 0 {
-            return None;
-        }
-        info.assume_init()
-    };
-    if info.dli_fname.is_null() {
-        return None;
-    }
-    // SAFETY: the dynamic linker gives a NUL-terminated path.
-    let path = unsafe { std::ffi::CStr::from_ptr(info.dli_fname) };
-    Path::new(std::ffi::OsStr::from_bytes(path.to_bytes())).canonicalize().ok()
-}
-
 /// The known name that `name` is probably a misspelling of.
 fn nearest(name: &str, known: &[String]) -> Option<String> {
     let (distance, best) = known.iter().map(|k| (edit_distance(name, k), k)).min()?;
@@ -411,20 +426,11 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_absolute_and_in_order() {
-        let dirs = search_dirs(&["/b", "relative", "/a", "/b"].map(PathBuf::from));
-        assert_eq!(&dirs[..2], [PathBuf::from("/b"), PathBuf::from("/a")]);
-        assert!(dirs.iter().all(|d| d.is_absolute()));
-        let last = |dir: &PathBuf| dir.file_name().unwrap().to_owned();
-        assert!(dirs[2..].iter().all(|d| last(d) == "lapis" || last(d) == "transports"), "{dirs:?}");
-    }
-
-    #[test]
     fn nonsense_names_are_errors() {
         let mut registry = Registry::new();
         let mut ask = |names: &[&str]| {
-            let names = Some(names.iter().map(|n| (*n).to_owned()).collect());
-            registry.discover(&Request { names, ..Request::default() }).unwrap_err().to_string()
+            let selection = Selection::Named(names.iter().map(|n| (*n).to_owned()).collect());
+            registry.discover(&Request { selection, ..Request::default() }).unwrap_err().to_string()
         };
         assert!(ask(&[]).contains("empty"));
         assert!(ask(&["^shm"]).contains("\"^shm\" is not a transport's name"));

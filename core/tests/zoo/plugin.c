@@ -103,6 +103,36 @@ static int32_t poll_(void *i, lapis_event *events, uint32_t capacity)
 static void nothing(void *i) { (void)i; }
 static void set_interrupts(void *i, int32_t on) { (void)i, (void)on; }
 
+/* A variable that -DDECLARES makes this plugin declare, at the cost COST; -DBUG_DECLARATION spoils it. */
+#ifdef DECLARES
+#ifndef COST
+#define COST 700
+#endif
+static const lapis_variable variables[] = {
+    {
+        .name = LAPIS_TEXT("LAPIS_ZOO_CAGES"),
+        .default_value = LAPIS_TEXT("3"),
+        .help = LAPIS_TEXT("How many cages the zoo has"),
+        .min = 1,
+#ifdef BUG_DECLARATION
+        .max = 2,
+#else
+        .max = 9,
+#endif
+        .kind = LAPIS_KIND_NUMBER,
+        .unit = LAPIS_UNIT_COUNT,
+    },
+};
+static const lapis_declaration declaration = {
+    .struct_size = sizeof declaration,
+    .variable_size = sizeof variables[0],
+    .cost_ns = COST,
+    .usage = LAPIS_USE_ALWAYS,
+    .variables = variables,
+    .count = 1,
+};
+#endif
+
 /* A newer minor: two entries more than this header knows. */
 static const struct {
     lapis_transport_ops ops;
@@ -124,6 +154,9 @@ static const struct {
 #elif defined NEWER_MINOR
         .abi_minor = 7,
         .struct_size = sizeof(lapis_transport_ops) + 16,
+#elif defined OLDER_MINOR
+        .abi_minor = 3,
+        .struct_size = offsetof(lapis_transport_ops, declaration),
 #else
         .struct_size = sizeof(lapis_transport_ops),
 #endif
@@ -161,6 +194,9 @@ static const struct {
 #endif
     .disarm = nothing,
     .set_interrupts = set_interrupts,
+#ifdef DECLARES
+    .declaration = &declaration,
+#endif
 }, {0, 0}};
 
 #ifndef BUG_NO_SYMBOL

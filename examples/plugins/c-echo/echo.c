@@ -1,5 +1,6 @@
 /*
- * A Lapis transport in C: what a task sends to itself comes back. The shortest plugin that keeps every promise it makes.
+ * A Lapis transport in C: what a task sends to itself comes back. The shortest plugin that keeps every promise it makes,
+ * with a variable of its own, LAPIS_ECHO_SLOTS.
  * docs/plugin-abi.md explains the table; build it with make.
  */
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 #include "lapis_transport.h"
 
-#define SLOTS 256   /* messages under way at most */
+#define SLOTS 256   /* messages under way at most, and unless the user says otherwise */
 #define LONGEST 512 /* bytes in one */
 
 struct echo {
@@ -16,6 +17,7 @@ struct echo {
     int connected;
     /* Messages sent, handed out by poll, and freed by the poll after that: each count only grows. */
     uint64_t sent, seen, freed;
+    uint64_t slots; /* LAPIS_ECHO_SLOTS: messages under way at most */
     uint32_t len[SLOTS];
     uint8_t bytes[SLOTS][LONGEST];
 };
@@ -33,6 +35,16 @@ static int32_t fail(lapis_error_text *error, int32_t status, const char *why)
     return status;
 }
 
+/* Core has refused what is not in the range that is declared below, before it opens anything. */
+static uint64_t slots(const lapis_host_table *host)
+{
+    static const char name[] = "LAPIS_ECHO_SLOTS";
+    uint8_t text[8] = {0};
+    ptrdiff_t len = host->option((const uint8_t *)name, sizeof name - 1, text, sizeof text - 1);
+    long slots = len > 0 && len < (ptrdiff_t)sizeof text ? strtol((const char *)text, NULL, 10) : SLOTS;
+    return slots > 0 && slots < SLOTS ? (uint64_t)slots : SLOTS;
+}
+
 static int32_t echo_open(const lapis_host_table *host, const lapis_open_params *params, void **instance,
                          lapis_error_text *error)
 {
@@ -42,6 +54,7 @@ static int32_t echo_open(const lapis_host_table *host, const lapis_open_params *
         return fail(error, LAPIS_EXHAUSTED, "no memory for the echo's slots");
     echo->host = host;
     echo->task = params->task;
+    echo->slots = slots(host);
     if (host->log_enabled(4, (const uint8_t *)target, sizeof target - 1))
         host->log(4, (const uint8_t *)target, sizeof target - 1, (const uint8_t *)text, sizeof text - 1);
     *instance = echo;
@@ -111,7 +124,7 @@ static int32_t echo_am_short(void *instance, uint32_t peer, const uint8_t *head,
     uint8_t *slot = echo->bytes[echo->sent % SLOTS];
     if (peer != echo->task || !echo->connected || len > LONGEST)
         return LAPIS_INVALID;
-    if (echo->sent - echo->freed == SLOTS)
+    if (echo->sent - echo->freed == echo->slots)
         return LAPIS_AGAIN; /* full: the host polls and tries again */
     /* An empty part may come with any pointer, even one memcpy doesn't allow. */
     if (head_len)
@@ -151,6 +164,30 @@ static void echo_set_interrupts(void *instance, int32_t on)
     (void)instance, (void)on;
 }
 
+/* What lapis-info shows and core checks. */
+static const lapis_variable variables[] = {
+    {
+        .name = LAPIS_TEXT("LAPIS_ECHO_SLOTS"),
+        .default_value = LAPIS_TEXT("256"),
+        .help = LAPIS_TEXT("How many messages an echo holds"),
+        .more = LAPIS_TEXT("More wait until some have been handled."),
+        .min = 1,
+        .max = SLOTS,
+        .kind = LAPIS_KIND_NUMBER,
+        .unit = LAPIS_UNIT_COUNT,
+    },
+};
+
+/* Used where the user names it: the cost counts only beside others. */
+static const lapis_declaration declaration = {
+    .struct_size = sizeof declaration,
+    .variable_size = sizeof variables[0],
+    .cost_ns = 60,
+    .usage = LAPIS_USE_NAMED,
+    .variables = variables,
+    .count = sizeof variables / sizeof variables[0],
+};
+
 /* Entries that are not named are null, as they must be: their capability bits are not set. */
 static const lapis_transport_ops table = {
     .head = {
@@ -176,6 +213,7 @@ static const lapis_transport_ops table = {
     .flush = echo_nothing,
     .disarm = echo_nothing,
     .set_interrupts = echo_set_interrupts,
+    .declaration = &declaration,
 };
 
 int32_t lapis_transport_echo_v1(const lapis_host_table *host, const lapis_transport_ops **out);

@@ -1,9 +1,12 @@
 //! What there is to show, gathered without printing anything.
 
 use lapis_core::bootstrap;
-use lapis_core::config::{Config, Environment, Listed};
+use lapis_core::config::{Config, ConfigError, Environment, Listed, Warning};
 use lapis_core::transport::abi::{ABI_MAJOR, ABI_MINOR};
-use lapis_core::transport::{Caps, Chaos, Limits, Link, OpenParams, Registry, Request, Verdict, search_dirs};
+use lapis_core::transport::{
+    Candidate as Found, Caps, Chaos, Limits, Link, OpenParams, Plugin, Reach, Registry, Request, SelectError,
+    Selection, Usage, Verdict, search_dirs,
+};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -86,6 +89,8 @@ pub(crate) struct Candidate {
 pub(crate) struct Opened {
     pub(crate) version: &'static str,
     pub(crate) abi: String,
+    /// What a short message costs and when it is used unnamed, if it declares that.
+    pub(crate) declared: Option<Declared>,
     pub(crate) capabilities: Vec<&'static str>,
     /// What its code has and this machine does not allow.
     pub(crate) missing: Vec<&'static str>,
@@ -96,11 +101,18 @@ pub(crate) struct Opened {
     pub(crate) note: String,
 }
 
+/// What a transport declares of itself, beside its variables.
+#[derive(Debug, Serialize)]
+pub(crate) struct Declared {
+    pub(crate) cost_ns: u32,
+    pub(crate) usage: &'static str,
+}
+
 /// A variable with its effective value.
 #[derive(Debug, Serialize)]
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
-    pub(crate) group: &'static str,
+    pub(crate) group: String,
     pub(crate) value: Option<String>,
     /// `default` or `environment`.
     pub(crate) origin: String,
@@ -122,7 +134,8 @@ impl Facts {
             transports: None,
             configuration: None,
         };
-        let config = match Config::from_env(&Environment::of_process()) {
+        let environment = Environment::of_process();
+        let mut config = match Config::from_env(&environment) {
             Ok((config, warnings)) => {
                 facts.warnings = warnings.iter().map(ToString::to_string).collect();
                 config
@@ -142,8 +155,16 @@ impl Facts {
                 Err(error) => facts.error = facts.error.or(Some(error.to_string())),
             }
         }
+        // Which variables there are depends on what is found.
+        let dirs = search_dirs(config.transport_path.get());
+        let (mut registry, error) = find(&dirs);
+        facts.error = facts.error.or(error.map(|e| e.to_string()));
+        match declare(&mut config, &registry, &environment) {
+            Ok(unknown) => facts.warnings.extend(unknown.iter().map(ToString::to_string)),
+            Err(error) => facts.error = facts.error.or(Some(error.to_string())),
+        }
         if parts.transports {
-            let (found, error) = look(&config);
+            let (found, error) = look(&config, dirs, &mut registry);
             facts.transports = Some(found);
             facts.error = facts.error.or(error);
         }
@@ -152,6 +173,35 @@ impl Facts {
         }
         facts
     }
+}
+
+/// An empty registry, as bindings make it.
+fn registry() -> Registry {
+    let mut registry = Registry::new();
+    registry.register(lapis_loopback::table()).know(lapis_standard::TRANSPORTS);
+    registry
+}
+
+/// Everything that can be found, named or not: what programs would not load is worth showing, too.
+fn find(dirs: &[PathBuf]) -> (Registry, Option<SelectError>) {
+    let mut registry = registry();
+    let request = Request { dirs: dirs.to_vec(), ..Request::default() };
+    let error = registry.discover(&request).err();
+    (registry, error)
+}
+
+/// Takes up the variables of all transports; what nobody knows.
+fn declare(
+    config: &mut Config,
+    registry: &Registry,
+    environment: &Environment,
+) -> Result<Vec<Warning>, ConfigError> {
+    let known = lapis_standard::TRANSPORTS.iter().map(|known| (known.name, known.declaration.variables));
+    let found = registry.transports().iter().filter_map(|plugin| Some((plugin.name(), plugin.variables()?)));
+    for (name, variables) in known.chain(found) {
+        config.declare(name, variables, environment)?;
+    }
+    Ok(config.unknown_names(environment, &registry.unread()))
 }
 
 fn boot() -> Result<Boot, bootstrap::BootstrapError> {
@@ -176,52 +226,51 @@ fn variable(listed: Listed) -> Variable {
     }
 }
 
-/// Everything that can be found, and what is wrong with the transports that the user named, if any.
-fn look(config: &Config) -> (Transports, Option<String>) {
-    let dirs = search_dirs(config.transport_path.get());
-    let (order, named) = config.preferred_transports();
-    let mut registry = Registry::new();
-    registry.register(lapis_loopback::table());
-    // Names are checked apart: what was not named is worth showing, too.
-    let mut request = Request { dirs: dirs.clone(), ..Request::default() };
-    let mut error = registry.discover(&request).err().map(|e| e.to_string());
-    let mut opened = open_all(&mut registry);
-    let candidates = registry.candidates().iter().map(|c| Candidate {
-        name: c.name.clone(),
-        origin: c.origin.to_string(),
-        usable: c.verdict == Verdict::Accepted,
-        reason: (c.verdict != Verdict::Accepted).then(|| c.verdict.to_string()),
-        opened: match c.verdict {
-            Verdict::Accepted => opened.iter().position(|(n, _)| *n == c.name).map(|at| opened.remove(at).1),
-            _ => None,
-        },
-    });
-    let candidates: Vec<Candidate> = candidates.collect();
-    if named {
-        let mut names = order.clone();
-        if !names.iter().any(|n| n == "loopback") {
-            names.push("loopback".into());
-        }
-        request.names = Some(names);
-        let mut strict = Registry::new();
-        strict.register(lapis_loopback::table());
-        let unusable = candidates.iter().find(|c| order.contains(&c.name) && c.reason.is_some());
-        error = error
-            .or_else(|| strict.discover(&request).err().map(|e| e.to_string()))
-            .or_else(|| {
-                let there = |name: &str| candidates.iter().any(|c| c.name == name && c.usable);
-                unusable.filter(|c| !there(&c.name)).map(|c| {
-                    format!(
-                        "transport \"{}\" was asked for: {}",
-                        c.name,
-                        c.reason.as_deref().unwrap_or_default()
-                    )
-                })
-            })
-            .map(|why| format!("LAPIS_TRANSPORT={}: {why}", order.join(",")));
-    }
-    let places = dirs.iter().map(|dir| place(dir)).collect();
+/// What was found, and what is wrong with the transports that the user named, if any.
+fn look(config: &Config, dirs: Vec<PathBuf>, registry: &mut Registry) -> (Transports, Option<String>) {
+    let request = Request { selection: config.selection(), dirs, ..Request::default() };
+    let mut opened = open_all(registry);
+    let mut take = |name: &str| opened.iter().position(|(n, _)| *n == name).map(|at| opened.remove(at).1);
+    let candidates: Vec<Candidate> = registry.candidates().iter().map(|c| candidate(c, &mut take)).collect();
+    // What a program would use.
+    let mut strict = self::registry();
+    let missing = strict.discover(&request).err();
+    let usable = |name: &str| candidates.iter().any(|c| c.name == name && c.usable);
+    let named = matches!(request.selection, Selection::Named(_));
+    let order: Vec<String> = match &request.selection {
+        Selection::Named(names) => names.clone(),
+        _ => strict
+            .transports()
+            .iter()
+            .filter(|p| p.reach() != Reach::Itself && usable(p.name()))
+            .map(|p| p.name().to_owned())
+            .collect(),
+    };
+    let unusable = || {
+        let c = candidates.iter().find(|c| order.contains(&c.name) && !usable(&c.name))?;
+        let why = c.reason.as_deref().unwrap_or_default();
+        Some(format!("transport \"{}\" was asked for: {why}", c.name))
+    };
+    let error = match named {
+        true => missing
+            .map(|e| e.to_string())
+            .or_else(unusable)
+            .map(|why| format!("LAPIS_TRANSPORT={}: {why}", order.join(","))),
+        false => None,
+    };
+    let places = request.dirs.iter().map(|dir| place(dir)).collect();
     (Transports { order, named, places, candidates }, error)
+}
+
+fn candidate(found: &Found, opened: &mut dyn FnMut(&str) -> Option<Opened>) -> Candidate {
+    let usable = found.verdict == Verdict::Accepted;
+    Candidate {
+        name: found.name.clone(),
+        origin: found.origin.to_string(),
+        usable,
+        reason: (!usable).then(|| found.verdict.to_string()),
+        opened: if usable { opened(&found.name) } else { None },
+    }
 }
 
 fn place(dir: &Path) -> Place {
@@ -249,9 +298,7 @@ fn open_all(registry: &mut Registry) -> Vec<(String, Opened)> {
     let mut refused = Vec::new();
     for plugin in registry.transports() {
         match plugin.open(&params) {
-            Ok(link) => {
-                opened.push((plugin.name().to_owned(), describe(&link, plugin.caps(), plugin.abi_minor())))
-            }
+            Ok(link) => opened.push((plugin.name().to_owned(), describe(&link, plugin))),
             Err(why) => refused.push((plugin.name(), why)),
         }
     }
@@ -261,7 +308,18 @@ fn open_all(registry: &mut Registry) -> Vec<(String, Opened)> {
     opened
 }
 
-fn describe(link: &Link, code: Caps, minor: u32) -> Opened {
+/// When a transport is used, for people.
+fn usage(of: Usage) -> &'static str {
+    match of {
+        Usage::Always => "wherever it reaches",
+        Usage::Ip => "with MP_EUILIB=ip",
+        Usage::UserSpace => "with MP_EUILIB=us",
+        Usage::Named => "where LAPIS_TRANSPORT names it",
+    }
+}
+
+fn describe(link: &Link, plugin: &Plugin) -> Opened {
+    let (code, minor) = (plugin.caps(), plugin.abi_minor());
     let names = |caps: Caps| caps.iter_names().map(|(name, _)| name).collect();
     let absent = code.difference(link.caps());
     // A datagram transport without a path has not been connected to anybody: its figures are those of its paths.
@@ -270,6 +328,7 @@ fn describe(link: &Link, code: Caps, minor: u32) -> Opened {
     Opened {
         version: link.version(),
         abi: format!("{ABI_MAJOR}.{minor}"),
+        declared: plugin.cost_and_usage().map(|(cost_ns, of)| Declared { cost_ns, usage: usage(of) }),
         capabilities: names(link.caps()),
         missing: names(absent - of_paths),
         undecided: names(absent & of_paths),

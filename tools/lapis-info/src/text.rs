@@ -1,6 +1,6 @@
 //! The listing for people.
 
-use crate::facts::{Boot, Candidate, Facts, Opened, Transports, Variable};
+use crate::facts::{Boot, Candidate, Declared, Facts, Opened, Transports, Variable};
 use std::fmt::Write;
 
 /// Columns of text lines are wrapped to.
@@ -58,10 +58,18 @@ fn one(out: &mut String, candidate: &Candidate) {
     let verdict = reason.as_deref().unwrap_or("usable");
     let _ = writeln!(out, "  {name:<9} {verdict}");
     field(out, "from", origin);
-    let Some(Opened { version, abi, capabilities, missing, undecided, limits, note }) = opened else {
+    let Some(Opened { version, abi, declared, capabilities, missing, undecided, limits, note }) = opened
+    else {
         return;
     };
     field(out, "version", &format!("{version}, for ABI {abi}"));
+    match declared {
+        Some(Declared { cost_ns: u32::MAX, usage }) => field(out, "used", usage),
+        Some(Declared { cost_ns, usage }) => {
+            field(out, "used", &format!("{usage}; a short message costs about {cost_ns} ns"));
+        }
+        None => {}
+    }
     field(out, "can", &capabilities.join(" "));
     if !missing.is_empty() {
         field(out, "cannot", &format!("{} (it could on other machines)", missing.join(" ")));
@@ -122,7 +130,7 @@ fn configuration(out: &mut String, variables: &[Variable], help: bool) {
     let mut group = "";
     for variable in variables {
         if variable.group != group {
-            group = variable.group;
+            group = &variable.group;
             let _ = writeln!(out, "\n  {group}");
         }
         let value = variable.value.as_deref().unwrap_or("-");

@@ -1,7 +1,8 @@
 //! What the program says of real environments.
 
 use lapis_testing::{clean, folder};
-use std::process::Output;
+use std::path::Path;
+use std::process::{Command, Output};
 
 fn info(args: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String, String) {
     let mut command = clean(env!("CARGO_BIN_EXE_lapis-info"));
@@ -93,6 +94,56 @@ fn what_udp_knows_only_after_connecting_is_not_shown_as_zero() {
     let udp = candidates.iter().find(|c| c["name"] == "udp" && c["usable"] == true).expect("udp");
     let limits = udp["opened"]["limits"].as_array().unwrap();
     assert!(limits.iter().any(|l| l[0] == "paths" && l[1].is_null()), "{limits:?}");
+}
+
+/// The plugin in C of the examples, as a stranger would build it.
+fn echo() -> String {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins/c-echo");
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("c-echo");
+    std::fs::create_dir_all(&out).unwrap();
+    let mut make = Command::new("make");
+    let done = make.arg("-C").arg(examples).arg(format!("OUT={}", out.display())).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    out.display().to_string()
+}
+
+#[test]
+fn a_strangers_plugin_shows_its_variables_with_value_and_origin() {
+    let path = echo();
+    let place = ("LAPIS_TRANSPORT_PATH", path.as_str());
+    let line = |environment: &[(&str, &str)], args: &[&str]| {
+        let (code, out, err) = info(args, environment);
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        assert!(out.contains("\n  Transport echo\n"), "{out}");
+        let line = out.lines().find(|l| l.contains("LAPIS_ECHO_SLOTS")).unwrap();
+        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(line(&[place], &[]), ["LAPIS_ECHO_SLOTS", "256", "default"]);
+    let sixteen = ("LAPIS_ECHO_SLOTS", "16");
+    assert_eq!(line(&[place, sixteen], &["--config"]), ["LAPIS_ECHO_SLOTS", "16", "environment"]);
+    let (_, out, _) = info(&["--config"], &[place]);
+    assert!(out.contains("How many messages an echo holds. Takes a number from 1 to 256."), "{out}");
+    let (code, _, err) = info(&["--config"], &[place, ("LAPIS_ECHO_SLOTS", "1000")]);
+    let refused = "LAPIS_ECHO_SLOTS=`1000`: the value is too large; it takes a number from 1 to 256";
+    assert!(code == Some(2) && err.contains(refused), "{err}");
+    let (_, _, err) = info(&["--config"], &[place, ("LAPIS_ECHO_SLOT", "16")]);
+    assert!(err.contains("LAPIS_ECHO_SLOT is not known and ignored: is LAPIS_ECHO_SLOTS meant?"), "{err}");
+}
+
+#[test]
+fn the_order_of_use_is_that_of_cost_and_of_what_the_guides_variables_want() {
+    let order = |environment: &[(&str, &str)]| {
+        let (_, json, _) = info(&["--json", "--transports"], environment);
+        let facts: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let names = facts["transports"]["order"].as_array().unwrap();
+        names.iter().map(|name| name.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let shm = ("LAPI_USE_SHM", "yes");
+    assert_eq!(order(&[shm]), ["shm", "udp"]);
+    assert_eq!(order(&[]), ["udp"]);
+    assert_eq!(order(&[("LAPI_USE_SHM", "only")]), ["shm"]);
+    assert!(!order(&[shm, ("MP_EUILIB", "us")]).contains(&"udp".to_owned()));
+    assert_eq!(order(&[("LAPIS_TRANSPORT", "udp,shm")]), ["udp", "shm"]);
 }
 
 #[test]

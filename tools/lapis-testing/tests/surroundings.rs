@@ -20,7 +20,8 @@ fn alone(variable: &str, value: &str) -> (Option<i32>, String) {
 
 #[test]
 fn nonsense_in_a_variable_of_the_table_is_an_error_that_names_value_and_range() {
-    for variable in VARIABLES {
+    let declared = lapis_standard::TRANSPORTS.iter().flat_map(|known| known.declaration.variables);
+    for variable in VARIABLES.iter().chain(declared) {
         let (code, said) = alone(variable.name, NONSENSE);
         // Any text is a file, a filter or a yes; faults have a grammar of their own.
         let free =

@@ -7,14 +7,15 @@
 #![allow(clippy::disallowed_types)]
 
 mod bell;
+mod declaration;
 mod queue;
 
 use bell::Bell;
 use lapis_core::sync::Ordering;
 use lapis_core::sync::placed::{AtomicU32, AtomicU64};
 use lapis_core::transport::{
-    Attributes, Caps, Event, Host, Limits, OpenParams, PeerId, RawSlice, RegionInfo, RemoteAddr, RmwRequest,
-    Status, Transport, TransportError, Waiter, Window,
+    Attributes, Caps, Declaration, Event, Host, Limits, OpenParams, PeerId, RawSlice, RegionInfo, RemoteAddr,
+    RmwRequest, Status, Transport, TransportError, Waiter, Window,
 };
 use std::collections::HashMap;
 
@@ -95,6 +96,7 @@ impl Transport for Loopback {
         .union(Caps::ORDERED)
         .union(Caps::ANY_ADDRESS)
         .union(Caps::SELF_ONLY);
+    const DECLARATION: Declaration = declaration::DECLARATION;
     type Waiter = Bell;
 
     fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, Bell), TransportError> {

@@ -1,7 +1,8 @@
 //! The transport where libfabric's headers were missing at build time: it can only say so.
 
 use lapis_core::transport::{
-    Attributes, Caps, Event, Host, Limits, NoWaiter, OpenParams, PeerId, Transport, TransportError,
+    Attributes, Caps, Declaration, Event, Host, Limits, NoWaiter, OpenParams, PeerId, Transport,
+    TransportError,
 };
 
 /// A transport that refuses to open.
@@ -12,6 +13,7 @@ impl Transport for Rdma {
     const NAME: &'static str = "rdma";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const CAPS: Caps = Caps::RELIABLE;
+    const DECLARATION: Declaration = crate::declaration::DECLARATION;
     type Waiter = NoWaiter;
 
     fn open(_: Host, _: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {

@@ -6,6 +6,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `library.rs` | loading libfabric; its few exported functions |
+//! | `declaration.rs` | cost, usage and variables |
 //! | `provider.rs` | which provider, domain and address are used |
 //! | `endpoint.rs` | the objects of one open endpoint; all calls that move data |
 //! | `header.rs` | what goes before each message: who sent it, and for which instance |
@@ -16,6 +17,8 @@
 //! | `address.rs` | what a task publishes about itself |
 //! | `transport.rs` | the contract |
 //! | `absent.rs` | the same contract where libfabric's headers were missing at build time |
+
+mod declaration;
 
 #[cfg(libfabric)]
 mod address;

@@ -1,10 +1,12 @@
 //! Which provider, domain and address are used: by what they can do, and by what the user named.
 
+use crate::declaration::{ADDRESS, DOMAIN, PROVIDER};
 use crate::ffi::{
     FI_CONTEXT, FI_CONTEXT2, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MR_PROV_KEY,
     FI_MR_VIRT_ADDR, FI_MSG, FI_MULTI_RECV, FI_ORDER_SAS, FI_RM_ENABLED, FI_THREAD_DOMAIN, fi_info,
 };
 use crate::library::{Info, Library};
+use lapis_core::config::Variable;
 use lapis_core::transport::{Host, TransportError};
 use std::ffi::{CStr, CString, c_char};
 
@@ -21,12 +23,9 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     pub(crate) fn of(host: &Host) -> Self {
-        let option = |name| host.option(name).filter(|value| !value.trim().is_empty());
-        Self {
-            provider: option("LAPIS_RDMA_PROVIDER"),
-            domain: option("LAPIS_RDMA_DOMAIN"),
-            address: option("LAPIS_RDMA_ADDR"),
-        }
+        let option =
+            |variable: &Variable| host.option(variable.name).filter(|value| !value.trim().is_empty());
+        Self { provider: option(&PROVIDER), domain: option(&DOMAIN), address: option(&ADDRESS) }
     }
 }
 
@@ -37,9 +36,9 @@ const ADAPTERS: &[&str] = &["verbs", "efa", "cxi", "opx", "psm3", "psm2", "usnic
 /// Finds the endpoint description to use.
 pub(crate) fn choose(library: &Library, wanted: &Wanted) -> Result<Info, TransportError> {
     let mut hints = library.hints()?;
-    let address = c_string("LAPIS_RDMA_ADDR", wanted.address.as_deref())?;
-    let provider = c_string("LAPIS_RDMA_PROVIDER", wanted.provider.as_deref())?;
-    let domain = c_string("LAPIS_RDMA_DOMAIN", wanted.domain.as_deref())?;
+    let address = c_string(ADDRESS.name, wanted.address.as_deref())?;
+    let provider = c_string(PROVIDER.name, wanted.provider.as_deref())?;
+    let domain = c_string(DOMAIN.name, wanted.domain.as_deref())?;
     fill(hints.first_mut(), provider.as_deref(), domain.as_deref());
     let found = library.info(address.as_deref(), &hints).map_err(|code| {
         TransportError::Io(format!(
@@ -123,9 +122,9 @@ fn c_string(name: &str, value: Option<&str>) -> Result<Option<CString>, Transpor
 fn describe(wanted: &Wanted) -> String {
     let part = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
     let parts: Vec<String> = [
-        part("LAPIS_RDMA_PROVIDER", &wanted.provider),
-        part("LAPIS_RDMA_DOMAIN", &wanted.domain),
-        part("LAPIS_RDMA_ADDR", &wanted.address),
+        part(PROVIDER.name, &wanted.provider),
+        part(DOMAIN.name, &wanted.domain),
+        part(ADDRESS.name, &wanted.address),
     ]
     .into_iter()
     .flatten()

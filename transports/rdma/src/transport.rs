@@ -9,7 +9,8 @@ use crate::provider::{self, Wanted};
 use crate::receive::Receiver;
 use crate::send::{LONGEST, Refused, SIZE, Sender};
 use lapis_core::transport::{
-    Attributes, Caps, Event, Host, Limits, NoWaiter, OpenParams, PeerId, Status, Transport, TransportError,
+    Attributes, Caps, Declaration, Event, Host, Limits, NoWaiter, OpenParams, PeerId, Status, Transport,
+    TransportError,
 };
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -225,6 +226,7 @@ impl Transport for Rdma {
     const NAME: &'static str = "rdma";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const CAPS: Caps = Caps::AM_SHORT.union(Caps::AM_PACKED).union(Caps::RELIABLE).union(Caps::ORDERED);
+    const DECLARATION: Declaration = crate::declaration::DECLARATION;
     type Waiter = NoWaiter;
 
     fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {

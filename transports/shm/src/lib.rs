@@ -83,6 +83,8 @@ mod cma;
 #[cfg(not(loom))]
 mod connect;
 #[cfg(not(loom))]
+mod declaration;
+#[cfg(not(loom))]
 mod handshake;
 #[cfg(not(loom))]
 mod heap;

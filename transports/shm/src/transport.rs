@@ -3,6 +3,7 @@
 use crate::address::{Address, HostId};
 use crate::cma::{self, Way};
 use crate::connect::{Peer, State, Waiting};
+use crate::declaration;
 use crate::handshake::{self, Key};
 use crate::heap::Heap;
 use crate::layout::{self, MAX_MESSAGE, MEMBERS};
@@ -60,39 +61,17 @@ impl std::fmt::Debug for Shm {
     }
 }
 
-/// Heap unless `LAPIS_SHM_HEAP` says otherwise. Only address space: pages come into being when they are touched.
-const DEFAULT_HEAP: usize = if usize::BITS >= 64 { 4 << 30 } else { 64 << 20 };
-const LARGEST_HEAP: usize = if usize::BITS >= 64 { 1 << 40 } else { 1 << 30 };
-
-fn heap_option(host: &Host) -> Result<usize, TransportError> {
-    let Some(text) = host.option("LAPIS_SHM_HEAP") else { return Ok(DEFAULT_HEAP) };
-    let trimmed = text.trim();
-    let digits = trimmed.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let shift = match trimmed[digits.len()..].to_ascii_uppercase().as_str() {
-        "" | "B" => Some(0),
-        "K" | "KB" | "KIB" => Some(10),
-        "M" | "MB" | "MIB" => Some(20),
-        "G" | "GB" | "GIB" => Some(30),
-        _ => None,
-    };
-    let bytes = digits.parse::<usize>().ok().zip(shift).and_then(|(n, s)| n.checked_mul(1 << s));
-    bytes.filter(|n| (page()..=LARGEST_HEAP).contains(n)).ok_or_else(|| {
-        TransportError::Invalid(format!(
-            "LAPIS_SHM_HEAP={text}: expected a size in bytes, with K, M or G if you like, from {} to {LARGEST_HEAP}",
-            page()
-        ))
+fn copying(host: &Host) -> Result<Copying, TransportError> {
+    Ok(match host.word(&declaration::COPY)? {
+        Some("cma") => Copying::Attach,
+        Some("double") => Copying::Double,
+        _ => Copying::Auto,
     })
 }
 
-fn copy_option(host: &Host) -> Result<Copying, TransportError> {
-    match host.option("LAPIS_SHM_COPY").as_deref().map(str::trim) {
-        None | Some("" | "auto") => Ok(Copying::Auto),
-        Some("cma") => Ok(Copying::Attach),
-        Some("double") => Ok(Copying::Double),
-        Some(text) => {
-            Err(TransportError::Invalid(format!("LAPIS_SHM_COPY={text}: expected auto, cma or double")))
-        }
-    }
+/// Address space only: pages come into being when they are touched.
+fn heap(host: &Host) -> Result<usize, TransportError> {
+    Ok(host.number(&declaration::HEAP)?.and_then(|n| n.try_into().ok()).unwrap_or_default())
 }
 
 /// An error of a set-up call, with what to do about it.
@@ -157,6 +136,7 @@ impl Transport for Shm {
         .union(Caps::FAST_PACKETS)
         .union(Caps::PEER_FAILURE)
         .union(Caps::LOCAL_ONLY);
+    const DECLARATION: Declaration = declaration::DECLARATION;
     type Waiter = ShmWaiter;
 
     fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, ShmWaiter), TransportError> {
@@ -166,7 +146,7 @@ impl Transport for Shm {
                 params.task, params.tasks
             )));
         }
-        let (heap, copying) = (heap_option(&host)?, copy_option(&host)?);
+        let (heap, copying) = (heap(&host)?, copying(&host)?);
         let key = Key::new(params.job, params.secret);
         // SAFETY: a call without pointers.
         let owner = unsafe { libc::getpid() };

@@ -6,6 +6,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `sys.rs`, `sys/` | every system call |
+//! | `declaration.rs` | cost, usage and variables |
 //! | `options.rs` | what the environment says |
 //! | `links.rs` | news of the links under the rails |
 //! | `interfaces.rs` | the interfaces of this machine |
@@ -18,6 +19,7 @@
 //! | `transport.rs` | the contract |
 
 mod address;
+mod declaration;
 mod inbox;
 mod interfaces;
 mod links;

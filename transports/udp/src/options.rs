@@ -1,5 +1,6 @@
 //! What the environment says about UDP.
 
+use crate::declaration;
 use lapis_core::config::{InetAddrs, Instances};
 use lapis_core::transport::{Host, TransportError};
 use std::net::SocketAddr;
@@ -22,6 +23,13 @@ const ENVELOPE: usize = 64;
 /// Socket buffer that is asked for, in bytes.
 pub(crate) const BUFFER: usize = 4 << 20;
 
+/// Variables of core's.
+const INET_ADDR: &str = "MP_LAPI_INET_ADDR";
+const INSTANCES: &str = "MP_INSTANCES";
+const DEVICE: &str = "MP_EUIDEVICE";
+/// What core says where the program has told the others our addresses.
+const TOLD: &str = "LAPIS_JOB_BIND";
+
 /// The values that count for UDP.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
@@ -33,7 +41,7 @@ pub(crate) struct Options {
     pub(crate) rails: usize,
     /// `MP_UDP_PACKET_SIZE` and the envelope: the largest datagram, if the user set it.
     pub(crate) datagram: Option<usize>,
-    /// `LAPIS_UDP_BIND`: exactly these sockets.
+    /// `LAPIS_UDP_BIND`, or what the program told: exactly these sockets.
     pub(crate) bind: Vec<SocketAddr>,
     /// `LAPIS_BUSY_POLL_US`.
     pub(crate) busy_poll: Option<u32>,
@@ -41,83 +49,69 @@ pub(crate) struct Options {
 
 impl Options {
     pub(crate) fn of(host: &Host) -> Result<Self, TransportError> {
-        Self::read(|name| host.option(name).filter(|value| !value.is_empty()))
-    }
-
-    fn read(option: impl Fn(&str) -> Option<String>) -> Result<Self, TransportError> {
-        fn parse<T: std::str::FromStr>(
-            name: &str,
-            value: Option<String>,
-            expected: &str,
-        ) -> Result<Option<T>, TransportError> {
-            let Some(value) = value else { return Ok(None) };
-            let wrong = |_| TransportError::Invalid(format!("{name}={value}: expected {expected}"));
-            value.trim().parse().map(Some).map_err(wrong)
-        }
-        let addresses: Option<InetAddrs> = parse(
-            "MP_LAPI_INET_ADDR",
-            option("MP_LAPI_INET_ADDR"),
-            "@count:address,interface:address,interface...",
-        )?;
-        let instances: Option<Instances> =
-            parse("MP_INSTANCES", option("MP_INSTANCES"), "a number from 1, or max")?;
-        let packet: Option<Bytes> =
-            parse("MP_UDP_PACKET_SIZE", option("MP_UDP_PACKET_SIZE"), "bytes from 1024 to 65536")?;
-        let packet = packet.map(|Bytes(size)| size);
-        if let Some(size) = packet.filter(|size| !(1024..=65536).contains(size)) {
-            return Err(TransportError::Invalid(format!(
-                "MP_UDP_PACKET_SIZE={size}: expected bytes from 1024 to 65536"
-            )));
-        }
-        let bind: Vec<SocketAddr> = match option("LAPIS_UDP_BIND") {
-            Some(list) => list
-                .split(',')
-                .map(|one| parse("LAPIS_UDP_BIND", Some(one.to_owned()), "address:port,address:port..."))
-                .collect::<Result<Option<_>, _>>()?
-                .unwrap_or_default(),
-            None => Vec::new(),
+        let option = |name: &str| host.option(name);
+        let (addresses, rails): (Option<InetAddrs>, _) =
+            (parse(INET_ADDR, option)?, parse::<Instances>(INSTANCES, option)?);
+        // Where the program told the others our addresses, no other will do.
+        let bind = match addresses_of(TOLD, option)? {
+            told if told.is_empty() => addresses_of(declaration::BIND.name, option)?,
+            told => told,
         };
-        let rails = match (&addresses, instances) {
+        let device = option(DEVICE);
+        let rails = match (&addresses, rails) {
             _ if !bind.is_empty() => bind.len(),
             (Some(list), _) => list.0.len(),
             // As many as there are networks.
-            (None, _) if option("MP_EUIDEVICE").is_some_and(|name| name == "sn_all") => MAX_RAILS,
+            (None, _) if device.as_deref() == Some("sn_all") => MAX_RAILS,
             (None, Some(Instances::Count(count))) => count as usize,
             (None, Some(Instances::Max)) => MAX_RAILS,
             (None, None) => 1,
         };
-        let device = option("MP_EUIDEVICE").filter(|name| !matches!(&**name, "sn_all" | "sn_single"));
+        let packet = host.number(&declaration::PACKET_SIZE)?;
         Ok(Self {
             addresses,
             bind,
-            device,
+            device: device.filter(|name| !matches!(&**name, "sn_all" | "sn_single")),
             rails: rails.clamp(1, MAX_RAILS),
-            datagram: packet.map(|size| (size + ENVELOPE).clamp(MIN_DATAGRAM, MAX_DATAGRAM)),
-            busy_poll: parse("LAPIS_BUSY_POLL_US", option("LAPIS_BUSY_POLL_US"), "microseconds")?,
+            datagram: packet.map(|size| (size as usize + ENVELOPE).clamp(MIN_DATAGRAM, MAX_DATAGRAM)),
+            busy_poll: host.number(&declaration::BUSY_POLL)?.map(|us| us as u32),
         })
     }
 }
 
-/// A number of bytes, perhaps of kilobytes, as core's configuration takes it, too.
-struct Bytes(usize);
+/// A variable of core's: its form is core's, too.
+fn parse<T: std::str::FromStr<Err = String>>(
+    name: &str,
+    option: impl Fn(&str) -> Option<String>,
+) -> Result<Option<T>, TransportError> {
+    let Some(text) = option(name) else { return Ok(None) };
+    let wrong = |why| TransportError::Invalid(format!("{name}=`{text}`: {why}"));
+    text.trim().parse().map(Some).map_err(wrong)
+}
 
-impl std::str::FromStr for Bytes {
-    type Err = std::num::ParseIntError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.strip_suffix(['k', 'K']) {
-            Some(kilobytes) => kilobytes.trim().parse().map(|n: usize| Self(n.saturating_mul(1024))),
-            None => text.parse().map(Self),
-        }
-    }
+fn addresses_of(
+    name: &str,
+    option: impl Fn(&str) -> Option<String>,
+) -> Result<Vec<SocketAddr>, TransportError> {
+    let list = option(name).unwrap_or_default();
+    let wrong = |_| {
+        let wanted = "address:port, one for each path, with commas between";
+        TransportError::Invalid(format!("{name}=`{list}`: expected {wanted}"))
+    };
+    let one = |text: &str| text.trim().parse().map_err(wrong);
+    if list.is_empty() { Ok(Vec::new()) } else { list.split(',').map(one).collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lapis_core::config::Environment;
+    use lapis_core::transport::{host_table, with_options};
 
     fn of(pairs: &[(&str, &str)]) -> Result<Options, TransportError> {
-        Options::read(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()))
+        // SAFETY: the host's table is static.
+        let host = unsafe { Host::from_raw(host_table(), "udp") };
+        with_options(&Environment::from_pairs(pairs.iter().copied()), || Options::of(&host))
     }
 
     #[test]
@@ -134,8 +128,11 @@ mod tests {
         assert_eq!(options.rails, 2);
         let options = of(&[("MP_LAPI_INET_ADDR", "@2:[fd00::1],en0:fd01::1,en1")]).expect("good");
         assert_eq!((options.rails, options.addresses.map(|list| list.0.len())), (2, Some(2)));
-        let options = of(&[("LAPIS_UDP_BIND", "10.0.0.1:4000,[fd00::1]:4001")]).expect("good");
+        let bind = [("LAPIS_UDP_BIND", "10.0.0.1:4000,[fd00::1]:4001"), ("LAPIS_JOB_BIND", "10.0.0.1:4002")];
+        let options = of(&bind[..1]).expect("good");
         assert_eq!((options.rails, options.bind[1].port()), (2, 4001));
+        let options = of(&bind).expect("what the program told wins");
+        assert_eq!((options.rails, options.bind[0].port()), (1, 4002));
         assert_eq!(of(&[("MP_UDP_PACKET_SIZE", "1K")]).expect("good").datagram, Some(MIN_DATAGRAM));
         assert_eq!(of(&[("MP_UDP_PACKET_SIZE", "65536")]).expect("good").datagram, Some(MAX_DATAGRAM));
         for (name, value) in [

@@ -12,8 +12,8 @@ use crate::troubles::Troubles;
 use crate::waiter::{Bell, UdpWaiter};
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
-    Attributes, Caps, DatagramBatch, Event, EventKind, FailoverTrouble, Host, Limits, OpenParams, PeerId,
-    RawSlice, Status, Transport, TransportError,
+    Attributes, Caps, DatagramBatch, Declaration, Event, EventKind, FailoverTrouble, Host, Limits,
+    OpenParams, PeerId, RawSlice, Status, Transport, TransportError,
 };
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -273,6 +273,7 @@ impl Transport for Udp {
     const NAME: &'static str = "udp";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
     const CAPS: Caps = Caps::DATAGRAM.union(Caps::WAIT).union(Caps::LENT_PAGES);
+    const DECLARATION: Declaration = crate::declaration::DECLARATION;
     type Waiter = UdpWaiter;
 
     fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, UdpWaiter), TransportError> {

@@ -39,7 +39,7 @@ pub(super) fn generate(sections: &[Section], folder: &Path) -> Result<Vec<(Strin
     }
     let overview = std::fs::read_to_string(folder.join("lapi.7")).context("reading lapi.7")?;
     out.push(("man7/lapi.7".into(), overview.replace(".\\\" CALLS\n", &calls(sections, &pages))));
-    out.push(("man7/lapi_env.7".into(), lapis_core::config::environment_page()));
+    out.push(("man7/lapi_env.7".into(), lapis_core::config::environment_page(lapis_standard::TRANSPORTS)));
     Ok(out)
 }
 

@@ -144,6 +144,7 @@ fn open(
         // Handlers must not run before the handle is published.
         .interrupts(false)
         .transport(lapis_loopback::table())
+        .know(lapis_standard::TRANSPORTS)
         .addresses(addresses)
         .hooks(hooks);
     //= LAPI Guide, LAPI_Init, num_compl_hndlr_thr

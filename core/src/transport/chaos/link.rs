@@ -70,7 +70,7 @@ pub(in crate::transport) fn wrap(
     chaos: Chaos,
     task: u32,
 ) -> Result<Link, crate::transport::Refusal> {
-    static TABLE: TransportOps = Exported::<ChaosLink>::table(c"chaos", c"0");
+    static TABLE: TransportOps = Exported::<ChaosLink>::table(c"chaos", c"0", std::ptr::null());
     if chaos.any(Faults::lose) && inner.caps().contains(Caps::RELIABLE) {
         tracing::info!(
             target: "lapis::transport",

@@ -122,8 +122,10 @@ fn tables(sections: &[Section], root: &Path) -> Vec<Table> {
     let calls: Vec<&str> = list::calls(sections).map(|call| call.name.as_str()).collect();
     let codes: Vec<&str> =
         CODES.iter().filter(|entry| entry.severity != Severity::Attention).map(|entry| entry.name).collect();
+    let declared = lapis_standard::TRANSPORTS.iter().flat_map(|known| known.declaration.variables);
     let variables: Vec<&str> = VARIABLES
         .iter()
+        .chain(declared)
         .filter(|variable| variable.source != "Lapis")
         .map(|variable| variable.name)
         .collect();

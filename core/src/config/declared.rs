@@ -1,0 +1,108 @@
+//! Variables that transports declare: values, checks and origins as for those of the table.
+
+use super::kind::Value;
+use super::suggest::nearest;
+use super::table::looks_like_ours;
+use super::{
+    Config, ConfigError, Environment, Group, Listed, Origin, SetError, VARIABLES, Variable, Warning,
+};
+
+/// A declared variable with its effective value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct DeclaredSetting {
+    variable: Variable,
+    value: Option<Value>,
+    origin: Origin,
+}
+
+impl DeclaredSetting {
+    fn new(variable: Variable) -> Self {
+        // A default that does not parse was refused with its plugin, or fails the test of its crate.
+        let value = variable.default.and_then(|text| Some(variable.kind.parse(text).ok()?.value));
+        Self { variable, value, origin: Origin::Default }
+    }
+
+    fn set(&mut self, text: &str, origin: Origin) -> Result<(), ConfigError> {
+        self.value = Some(self.variable.check(text)?);
+        self.origin = origin;
+        Ok(())
+    }
+
+    pub(super) fn listed(&self) -> Listed {
+        let value = self.value.as_ref().map(|value| self.variable.kind.write(value));
+        Listed { variable: self.variable, value, origin: self.origin }
+    }
+}
+
+impl Variable {
+    /// The value of a text, or what is wrong with it.
+    pub(crate) fn check(&self, text: &str) -> Result<Value, ConfigError> {
+        let refuse = |problem| ConfigError::new(self, text, problem);
+        self.kind.parse(text).map(|parsed| parsed.value).map_err(refuse)
+    }
+}
+
+impl Config {
+    /// Takes up what a transport declares, with the values of the environment. What it declared
+    /// before is replaced.
+    ///
+    /// # Errors
+    /// A value that a variable can't take.
+    pub fn declare(
+        &mut self,
+        transport: &str,
+        variables: &[Variable],
+        env: &Environment,
+    ) -> Result<(), ConfigError> {
+        self.declared.retain(|d| !matches!(d.variable.group, Group::Transport(name) if name == transport));
+        for variable in variables {
+            let mut setting = DeclaredSetting::new(*variable);
+            if let Some(text) = env.get(variable.name).filter(|text| !text.trim().is_empty()) {
+                setting.set(text, Origin::Environment)?;
+            }
+            self.declared.push(setting);
+        }
+        Ok(())
+    }
+
+    /// Sets a variable that transports declare.
+    pub(super) fn set_declared(
+        &mut self,
+        name: &str,
+        text: &str,
+        origin: Origin,
+    ) -> Result<Option<Warning>, SetError> {
+        let mut known = false;
+        for setting in self.declared.iter_mut().filter(|d| d.variable.name == name) {
+            setting.set(text, origin)?;
+            known = true;
+        }
+        match known {
+            true => Ok(None),
+            false => Err(SetError::UnknownName { name: name.to_owned(), nearest: self.nearest_to(name) }),
+        }
+    }
+
+    /// Names of the environment that look like ours and that neither core nor a transport knows.
+    /// `unread` are transports that are there and were not loaded: variables that begin with
+    /// `LAPIS_` and one of their names may be theirs.
+    pub fn unknown_names(&self, env: &Environment, unread: &[&str]) -> Vec<Warning> {
+        let theirs = |name: &str| {
+            unread.iter().any(|transport| {
+                let rest =
+                    name.strip_prefix("LAPIS_").and_then(|n| n.strip_prefix(&transport.to_uppercase()));
+                rest.is_some_and(|rest| rest.starts_with('_'))
+            })
+        };
+        let declared = |name: &str| self.declared.iter().any(|d| d.variable.name == name);
+        env.iter()
+            .map(|(name, _)| name)
+            .filter(|name| looks_like_ours(name) && !declared(name) && !theirs(name))
+            .map(|name| Warning::UnknownName { name: name.to_owned(), nearest: self.nearest_to(name) })
+            .collect()
+    }
+
+    fn nearest_to(&self, name: &str) -> Option<&'static str> {
+        nearest(name, VARIABLES.iter().chain(self.declared.iter().map(|d| &d.variable)).map(|v| v.name))
+    }
+}

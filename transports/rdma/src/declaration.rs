@@ -1,0 +1,40 @@
+//! What this transport says of itself before it is opened: its cost, when it is used, its variables.
+//!
+//! Looking for an adapter takes milliseconds of each start: only who asks for user space pays them.
+
+use lapis_core::config::{Group, Kind, Variable};
+use lapis_core::error::LapiCode;
+use lapis_core::transport::{Declaration, Usage};
+
+/// What core and `lapis-info` read.
+pub(crate) const DECLARATION: Declaration =
+    Declaration { cost_ns: 2_000, usage: Usage::UserSpace, variables: &[PROVIDER, DOMAIN, ADDRESS] };
+
+/// Which provider of libfabric.
+pub(crate) const PROVIDER: Variable = Variable {
+    name: "LAPIS_RDMA_PROVIDER",
+    group: Group::Transport("rdma"),
+    kind: Kind::Text,
+    default: None,
+    help: "libfabric's name of the provider to use, such as verbs or tcp;ofi_rxm",
+    more: "Never replaced by another. Without it, the best provider that drives an adapter of this \
+           machine is used. The same for all tasks.",
+    source: "Lapis",
+    code: LapiCode::ERR_SET_VAL,
+};
+
+/// Which device.
+pub(crate) const DOMAIN: Variable = Variable {
+    name: "LAPIS_RDMA_DOMAIN",
+    help: "The device to use, as libfabric names it, such as mlx5_0, rxe0 or lo",
+    more: "Without it, the device that libfabric lists first, which is the nearest.",
+    ..PROVIDER
+};
+
+/// Which interface.
+pub(crate) const ADDRESS: Variable = Variable {
+    name: "LAPIS_RDMA_ADDR",
+    help: "An address or name of this host, whose interface is to be used",
+    more: "",
+    ..PROVIDER
+};
