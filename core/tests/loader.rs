@@ -1,70 +1,15 @@
 //! The zoo of bad plugins: each is refused, or fails, with its own clear words and no harm to the process.
 
+mod zoo;
+
 use lapis_core::config::Group;
-use lapis_core::transport::{
-    Caps, Declaration, Event, Known, Link, OpenParams, Origin, Plugin, Policy, Reach, Refusal, Registry,
-    Request, Selection, Status, TransportError, Usage, Verdict, load_file,
-};
+use lapis_core::transport::{Caps, Event, Link, Plugin, Refusal, Status, TransportError, Usage, load_file};
 use std::fs::Permissions;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
-
-const SECRET: [u8; 32] = [1; 32];
-
-fn params(job: &str) -> OpenParams<'_> {
-    OpenParams { task: 0, tasks: 1, context: 0, incarnation: 0, job, secret: &SECRET, interrupts: false }
-}
-
-/// A directory of this test's own, removed at its end.
-struct Dir(PathBuf);
-
-impl Dir {
-    fn new(test: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("lapis-zoo-{}-{test}", std::process::id()));
-        std::fs::create_dir_all(&dir).expect("a directory for plugins");
-        Self(dir)
-    }
-
-    /// Compiles the zoo's plugin with the given definitions into `liblapis_<name>.so`.
-    fn build(&self, name: &str, flags: &[&str]) -> PathBuf {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let file = self.0.join(format!("liblapis_{name}.so"));
-        let output = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-o"])
-            .arg(&file)
-            .arg(format!("-DNAME={name}"))
-            .args(flags)
-            .arg("-I")
-            .arg(root.join("include"))
-            .arg(root.join("tests/zoo/plugin.c"))
-            .output()
-            .expect("cc runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        file
-    }
-
-    /// Builds and loads a plugin that is to be refused; the reason.
-    fn refused(&self, name: &str, flags: &[&str]) -> Refusal {
-        load_file(&self.build(name, flags)).expect_err("a bad plugin was accepted")
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-#[track_caller]
-fn says(error: &impl std::fmt::Display, parts: &[&str]) {
-    let text = error.to_string();
-    for part in parts {
-        assert!(text.contains(part), "\"{part}\" is not in \"{text}\"");
-    }
-}
+use zoo::{Dir, packs, params, says};
 
 fn panics_plugin() -> Plugin {
     // Examples stand beside the directory of the tests.
@@ -117,31 +62,6 @@ fn a_plugin_tells_its_cost_its_usage_and_its_variables() {
     assert_eq!(cages.kind.range(), "a number from 1 to 9");
     let why = dir.refused("spoilt", &["-DDECLARES", "-DBUG_DECLARATION"]);
     says(&why, &["bad declaration: variable 1: LAPIS_ZOO_CAGES: its default `3`: the value is too large"]);
-}
-
-#[test]
-fn whom_nobody_names_come_in_the_order_of_what_they_cost() {
-    let dir = Dir::new("cost");
-    for (name, cost) in [("dear", "-DCOST=900"), ("cheap", "-DCOST=100"), ("middling", "-DCOST=500")] {
-        dir.build(name, &["-DDECLARES", cost]);
-    }
-    dir.build("stranger", &["-DDECLARES", "-DCOST=1"]);
-    dir.build("older", &["-DOLDER_MINOR"]);
-    let mut registry = Registry::new();
-    // The plugin's own word counts; that of a known name, where it has none.
-    registry.know(&[known("dear", 1), known("cheap", 2), known("middling", 3), known("older", 600)]);
-    let request = Request { selection: SUITING, dirs: vec![dir.0.clone()], ..Request::default() };
-    registry.discover(&request).expect("nobody is named");
-    let order = |registry: &Registry| -> Vec<_> { registry.transports().iter().map(Plugin::name).collect() };
-    assert_eq!(order(&registry), ["cheap", "middling", "older", "dear"]);
-    // Nobody gave or named it, so that its code does not run.
-    assert!(registry.candidates().iter().any(|c| c.name == "stranger" && c.verdict == Verdict::NotNamed));
-    assert_eq!(registry.unread(), ["stranger"]);
-    // What the program gives is judged by what it declares.
-    let given = Request { selection: SUITING, explicit: vec![dir.0.clone()], ..Request::default() };
-    let mut registry = Registry::new();
-    registry.discover(&given).expect("nobody is named");
-    assert_eq!(order(&registry), ["stranger", "cheap", "middling", "dear"]);
 }
 
 #[test]
@@ -306,29 +226,6 @@ fn another_users_plugin_is_refused() {
 }
 
 #[test]
-fn what_only_names_that_are_wished_leads_to_is_loaded_and_nothing_must_be_there() {
-    let dir = Dir::new("wish");
-    dir.build("one", &[]);
-    dir.build("two", &[]);
-    let mut registry = Registry::new();
-    registry.know(&[known("none", 1), known("two", 2)]);
-    let dirs = vec![dir.0.clone()];
-    registry.discover(&Request { selection: SUITING, dirs, ..Request::default() }).expect("a wish");
-    let found: Vec<_> = registry.transports().iter().map(Plugin::name).collect();
-    assert_eq!(found, ["two"]);
-    assert!(registry.candidates().iter().any(|c| c.name == "one" && c.verdict == Verdict::NotNamed));
-}
-
-#[test]
-fn a_plugin_file_itself_may_stand_among_the_places() {
-    let dir = Dir::new("place");
-    let file = dir.build("good", &[]);
-    let mut registry = Registry::new();
-    registry.discover(&Request { dirs: vec![file.clone()], ..Request::default() }).expect("nothing named");
-    assert_eq!(registry.get("good").map(Plugin::origin), Some(&Origin::File(file)));
-}
-
-#[test]
 fn unresolved_symbols_are_found_at_loading() {
     let dir = Dir::new("unresolved");
     let why = dir.refused("unresolved", &["-DBUG_UNRESOLVED"]);
@@ -423,145 +320,4 @@ fn a_panic_of_the_callers_packing_passes_through_the_plugin() {
     }));
     assert_eq!(caught.unwrap_err().downcast_ref::<&str>(), Some(&"the caller's"));
     assert_eq!(link.am_packed(0, 8, |into| into.fill(1)), Status::Done, "the instance is not poisoned");
-}
-
-/// A transport with `am_packed`, linked.
-mod packs {
-    use lapis_core::transport::{
-        Attributes, Caps, Event, Host, Limits, NoWaiter, OpenParams, PeerId, Status, Transport,
-        TransportError,
-    };
-
-    pub(super) struct Packs;
-
-    impl Transport for Packs {
-        const NAME: &'static str = "packs";
-        const VERSION: &'static str = "0.0.1";
-        const CAPS: Caps = Caps::AM_PACKED.union(Caps::RELIABLE);
-        type Waiter = NoWaiter;
-
-        fn open(_: Host, _: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {
-            Ok((Self, NoWaiter))
-        }
-        fn attributes(&self) -> Attributes {
-            Attributes { caps: Self::CAPS, limits: Limits::default(), note: String::new() }
-        }
-        fn address(&self) -> Vec<u8> {
-            Vec::new()
-        }
-        fn connect(&mut self, _: PeerId, _: &[u8]) -> Result<(), TransportError> {
-            Ok(())
-        }
-        fn am_packed(&mut self, _: PeerId, len: usize, pack: &mut dyn FnMut(&mut [u8])) -> Status {
-            pack(&mut vec![0; len]);
-            Status::Done
-        }
-        fn poll(&mut self, _: &mut [Event]) -> usize {
-            0
-        }
-    }
-
-    lapis_core::export_transport!(Packs, "packs", "0.0.1");
-}
-
-fn names(list: &[&str]) -> Selection {
-    Selection::Named(list.iter().map(|n| (*n).to_owned()).collect())
-}
-
-/// Nobody named a transport, and any may be used.
-const SUITING: Selection = Selection::Suiting(Policy { host: true, network: true, user_space: false });
-
-fn known(name: &'static str, cost_ns: u32) -> Known {
-    let declaration = Declaration { cost_ns, usage: Usage::Always, variables: &[] };
-    Known { name, reach: Reach::Network, declaration }
-}
-
-#[test]
-fn unnamed_candidates_are_passed_over_with_their_reasons() {
-    let dir = Dir::new("unnamed");
-    dir.build("good", &[]);
-    dir.build("bad", &["-DBUG_MAGIC"]);
-    std::fs::write(dir.0.join("liblapis_text.so"), "text").expect("writing");
-    std::fs::write(dir.0.join("README"), "not even looked at").expect("writing");
-    let mut registry = Registry::new();
-    registry.register(packs::table());
-    let request = Request { dirs: vec![dir.0.clone(), dir.0.join("nowhere")], ..Request::default() };
-    registry.discover(&request).expect("nothing was named, so nothing is missing");
-    let found: Vec<_> = registry.transports().iter().map(Plugin::name).collect();
-    assert_eq!(found, ["packs", "good"]);
-    let seen: Vec<_> =
-        registry.candidates().iter().map(|c| (c.name.as_str(), c.verdict.to_string())).collect();
-    assert_eq!(seen.len(), 4, "{seen:?}");
-    assert_eq!(registry.candidates()[0].origin, Origin::Linked);
-    assert!(seen[1].0 == "bad" && seen[1].1.contains("refused: bad magic"), "{seen:?}");
-    assert!(seen[3].0 == "text" && seen[3].1.contains("not loadable"), "{seen:?}");
-    // Opening failed later: it shows with the others.
-    registry.refuse("good", Refusal::Open(TransportError::Io("no device".to_owned())));
-    assert!(registry.get("good").is_none());
-    says(&registry.candidates()[2].verdict, &["refused: open failed: no device"]);
-}
-
-#[test]
-fn the_first_of_a_name_wins_and_explicit_files_come_first() {
-    let (a, b) = (Dir::new("first-a"), Dir::new("first-b"));
-    let (in_a, in_b) = (a.build("good", &[]), b.build("good", &[]));
-    let mut registry = Registry::new();
-    let dirs = vec![a.0.clone(), b.0.clone()];
-    registry.discover(&Request { dirs: dirs.clone(), ..Request::default() }).expect("nothing named");
-    assert_eq!(registry.get("good").map(Plugin::origin), Some(&Origin::File(in_a)));
-    assert_eq!(registry.candidates()[1].verdict, Verdict::Shadowed);
-    let request = Request { dirs, explicit: vec![in_b.clone()], ..Request::default() };
-    registry.discover(&request).expect("nothing named");
-    assert_eq!(registry.get("good").map(Plugin::origin), Some(&Origin::File(in_b)));
-}
-
-#[test]
-fn a_refused_candidate_gives_way_to_the_next_of_its_name() {
-    let (a, b) = (Dir::new("way-a"), Dir::new("way-b"));
-    a.build("good", &["-DBUG_HASH"]);
-    let in_b = b.build("good", &[]);
-    let mut registry = Registry::new();
-    let request =
-        Request { selection: names(&["good"]), dirs: vec![a.0.clone(), b.0.clone()], ..Request::default() };
-    registry.discover(&request).expect("the second one is good");
-    assert_eq!(registry.get("good").map(Plugin::origin), Some(&Origin::File(in_b)));
-}
-
-#[test]
-fn names_are_a_closed_set_in_the_users_order() {
-    let dir = Dir::new("closed");
-    dir.build("one", &[]);
-    dir.build("two", &[]);
-    let mut registry = Registry::new();
-    registry.register(packs::table());
-    let request =
-        Request { selection: names(&["two", "packs"]), dirs: vec![dir.0.clone()], ..Request::default() };
-    registry.discover(&request).expect("both are there");
-    let found: Vec<_> = registry.transports().iter().map(Plugin::name).collect();
-    assert_eq!(found, ["two", "packs"], "and nothing else");
-    assert!(registry.candidates().iter().any(|c| c.name == "one" && c.verdict == Verdict::NotNamed));
-}
-
-#[test]
-fn a_named_transport_that_is_missing_is_an_error_with_places_and_a_suggestion() {
-    let dir = Dir::new("missing");
-    dir.build("shm", &[]);
-    let mut registry = Registry::new();
-    let request = Request { selection: names(&["smh"]), dirs: vec![dir.0.clone()], ..Request::default() };
-    let error = registry.discover(&request).unwrap_err();
-    let place = dir.0.display().to_string();
-    says(&error, &["\"smh\" was asked for", "no liblapis_smh.so in", &place, "did you mean \"shm\"?"]);
-}
-
-#[test]
-fn a_named_transport_that_is_refused_is_an_error_with_the_reason() {
-    let dir = Dir::new("namedbad");
-    dir.build("bad", &["-DBUG_SHORT"]);
-    let mut registry = Registry::new();
-    let request = Request { selection: names(&["bad"]), dirs: vec![dir.0.clone()], ..Request::default() };
-    let error = registry.discover(&request).unwrap_err();
-    says(&error, &["\"bad\" was asked for", "liblapis_bad.so: short table: 128 bytes"]);
-    let gone = dir.0.join("liblapis_gone.so");
-    let request = Request { selection: names(&["gone"]), explicit: vec![gone], ..Request::default() };
-    says(&registry.discover(&request).unwrap_err(), &["liblapis_gone.so: no such file"]);
 }

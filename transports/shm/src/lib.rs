@@ -51,10 +51,7 @@
 //!
 //! # Environment
 //!
-//! | Variable | Values | Default | Meaning |
-//! |---|---|---|---|
-//! | `LAPIS_SHM_HEAP` | size, K/M/G allowed | 4G (64M on 32 bits) | address space of the heap; pages come with use |
-//! | `LAPIS_SHM_COPY` | `auto`, `cma`, `double` | `auto` | cross-memory attach for puts and gets if it works; for active messages, too (an error if it is refused); never |
+//! `LAPIS_SHM_HEAP` and `LAPIS_SHM_COPY`: see `declaration.rs`.
 //!
 //! # Not tested
 //!

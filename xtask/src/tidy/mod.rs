@@ -41,6 +41,11 @@ const RULES: &[Rule] = &[
     Rule { name: "size", what: "source files stay short: one concern each", check: source::size },
     Rule { name: "atomics", what: "std's atomics only inside lapis_core::sync", check: source::atomics },
     Rule { name: "statics", what: "no `static mut`; no mutable statics in core", check: source::statics },
+    Rule {
+        name: "transports",
+        what: "core names no concrete transport, nor a variable of one",
+        check: source::transports,
+    },
     Rule { name: "safety", what: "every unsafe block and impl says why it is sound", check: source::safety },
     Rule {
         name: "sync",

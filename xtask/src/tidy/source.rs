@@ -57,6 +57,34 @@ pub(super) fn statics(file: &File) -> Vec<Finding> {
     findings
 }
 
+/// Core takes the transports that it knows from its caller, so it names none. `loopback` is also the
+/// name of a network interface: it is refused as a string only.
+pub(super) fn transports(file: &File) -> Vec<Finding> {
+    let test = file.path.ends_with("tests.rs") || file.path.contains("/tests/");
+    if !file.path.starts_with("core/src/") || test {
+        return Vec::new();
+    }
+    let names = || lapis_standard::TRANSPORTS.iter().map(|known| known.name);
+    let word = |w: &str| names().filter(|name| *name != "loopback").any(|name| name == w);
+    let variable = |w: &str| {
+        names().any(|name| {
+            let name = name.to_uppercase();
+            w.starts_with(&format!("LAPIS_{name}_")) || w.starts_with(&format!("MP_{name}_"))
+        })
+    };
+    let says = |line: &str| {
+        let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        words.clone().any(|w| word(w) || variable(w)) || line.contains(concat!("\"loop", "back\""))
+    };
+    let lines: Vec<&str> = file.text.lines().collect();
+    // Tests may name what they like, at the end of their file.
+    let unit_tests = |pair: &[&str]| pair[0].starts_with("#[cfg(") && pair[1].starts_with("mod tests {");
+    let end = lines.windows(2).position(unit_tests).unwrap_or(lines.len());
+    let found = lines[..end].iter().enumerate().filter(|(_, line)| says(line));
+    let message = "core names no transport: let it declare what is needed (docs/plugin-abi.md)";
+    found.map(|(index, _)| Finding { line: index + 1, message: message.into() }).collect()
+}
+
 pub(super) fn safety(file: &File) -> Vec<Finding> {
     let marks = [concat!("unsafe", " {"), concat!("unsafe", " impl")];
     let opens = |code: &str| marks.iter().any(|m| code.contains(m));
@@ -156,6 +184,19 @@ mod tests {
     fn statics_with_state_in_core_are_found() {
         assert_eq!(statics(&rust("static COUNT: AtomicU32 = AtomicU32::new(0);")).len(), 1);
         assert_eq!(statics(&rust("static TABLE: [u8; 3] = [1, 2, 3];")).len(), 0);
+    }
+
+    #[test]
+    fn names_of_transports_in_core_are_found_but_not_in_tests_or_elsewhere() {
+        let found = |text: &str| transports(&rust(text)).len();
+        assert_eq!(
+            found("let first = \"shm\";\n// as for udp\nset(\"LAPIS_RDMA_ADDR\");\nname == \"loopback\""),
+            4
+        );
+        assert_eq!(found("use_shm; LAPI_USE_SHM; UDP; at.is_loopback(); // the loopback interface"), 0);
+        assert_eq!(found("x();\n#[cfg(test)]\nmod tests {\n    let name = \"shm\";\n}"), 0);
+        let elsewhere = File { path: "tools/x/src/main.rs".into(), text: "\"shm\"".into() };
+        assert_eq!(transports(&elsewhere).len(), 0);
     }
 
     #[test]
