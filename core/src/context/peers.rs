@@ -2,8 +2,8 @@
 
 use super::silence::Silence;
 use crate::error::Error;
-use crate::message::Epochs;
 use crate::message::SequenceWindow;
+use crate::message::{CopyChoice, Epochs};
 use crate::transport::PeerId;
 use crate::transport::lane::SendLane;
 use std::ptr::NonNull;
@@ -72,6 +72,8 @@ pub(crate) struct Peer {
     pub(crate) arrived: SequenceWindow,
     /// Fences of its that wait for `arrived` to get there.
     pub(crate) fences: Vec<u32>,
+    /// How puts and gets of ordinary memory go, from the first one on.
+    pub(crate) copy_choice: Option<Box<CopyChoice>>,
 }
 
 impl Peer {
@@ -93,6 +95,7 @@ impl Peer {
             answered: SequenceWindow::default(),
             arrived: SequenceWindow::default(),
             fences: Vec::new(),
+            copy_choice: None,
         }
     }
 

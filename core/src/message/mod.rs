@@ -1,6 +1,7 @@
 //! Messages: how calls become packets and packets become calls.
 //!
 //! * `am`, `rma`, `rmw`: what a call sends, and which protocol it chooses;
+//! * `copy_choice`: whether such a copy or packets carry a put or get, by their times;
 //! * `bulk`: copies by the transport between two memories, bulk transfer among them;
 //! * `send`: how a message is cut and numbered, and deferred where waiting is impossible;
 //! * `packet`: putting one packet on its way, waiting for room;
@@ -16,6 +17,7 @@
 mod am;
 mod bulk;
 mod collective;
+mod copy_choice;
 mod dispatch;
 mod epochs;
 mod failure;
@@ -35,6 +37,7 @@ mod zero_copy_send;
 pub use am::{AmSend, Short, bytes};
 pub use bulk::{BULK_PIECE, Bulk};
 pub(crate) use collective::{Barrier, Exchanges};
+pub(crate) use copy_choice::CopyChoice;
 pub(crate) use epochs::Epochs;
 pub(crate) use fragment::{Outgoing, Pull};
 pub use operation::{Destination, Gather, Scatter, Source};

@@ -4,8 +4,9 @@
 //! (cross-memory attach, RDMA); several packets.
 
 use super::bulk::{Bulk, Way, way_of};
+use super::copy_choice::{Copier, Timed};
 use super::send::Departure;
-use super::{Destination, MAX_MESSAGE, Operation, Source, Waiting};
+use super::{Destination, MAX_MESSAGE, Operation, Source, State, Waiting};
 use crate::Context;
 use crate::completion::Notify;
 use crate::context::PeerState;
@@ -216,15 +217,24 @@ impl Context {
         let Some(link) = state.link_to(target) else {
             return Err(self.link_failed(target, Status::PeerDown));
         };
-        let way = way_of(link, Caps::PUT_ZCOPY, len, 0, bulk, &self.shared.config);
+        let mut way = way_of(link, Caps::PUT_ZCOPY, len, 0, bulk, &self.shared.config);
+        let mut timed = None;
+        if way == Way::Direct && matches!(source, Source::Contiguous(..)) {
+            (way, timed) = state.quicker(target, Direction::Out, len);
+        }
         if way != Way::Packets
             && let Source::Contiguous(from, _) = source
-            // SAFETY: the caller's promise.
+            // SAFETY: the source is valid, by the promise of `put`.
             && unsafe { self.copy_directly(target, Direction::Out, from.cast_mut(), remote, len, way)? }
         {
+            timed.into_iter().for_each(Timed::done);
             self.count_direct(target, Direction::Out, len);
             return self.after_direct(target, target_counter, origin, completion);
         }
+        let completion = match timed {
+            Some(timed) if way == Way::Packets => timed.with(completion),
+            _ => completion,
+        };
         let mut header = Header::new(Kind::Put, 0, remote).with_target_counter(target_counter);
         if checked {
             header.flags |= CHECKED;
@@ -308,15 +318,24 @@ impl Context {
         let Some(link) = state.link_to(target) else {
             return Err(self.link_failed(target, Status::PeerDown));
         };
-        let way = way_of(link, Caps::GET_ZCOPY, len, 0, bulk, &self.shared.config);
+        let mut way = way_of(link, Caps::GET_ZCOPY, len, 0, bulk, &self.shared.config);
+        let mut timed = None;
+        if way == Way::Direct && matches!(destination, Destination::Contiguous(_)) {
+            (way, timed) = state.quicker(target, Direction::In, len);
+        }
         if way != Way::Packets
             && let Destination::Contiguous(to) = destination
-            // SAFETY: the caller's promise.
+            // SAFETY: the destination is valid, by the promise of `get`.
             && unsafe { self.copy_directly(target, Direction::In, to.as_ptr(), remote, len, way)? }
         {
+            timed.into_iter().for_each(Timed::done);
             self.count_direct(target, Direction::In, len);
             return self.after_direct(target, target_counter, origin, Notify::None);
         }
+        let origin = match timed {
+            Some(timed) if way == Way::Packets => timed.with(origin),
+            _ => origin,
+        };
         self.wait_for_operation_slot(target)?;
         let mut header = self.ask_for(target, remote, len, destination, origin);
         header = header.with_target_counter(target_counter);
@@ -362,5 +381,23 @@ impl Context {
         let mut header = self.ask_for(peer, remote, len, destination, then);
         header.message = self.next_message(peer);
         self.reply_packet(peer, &header, &[]);
+    }
+}
+
+impl State {
+    /// Whether a copy by the transport, which is [`Way::Direct`] by its length, or packets are the
+    /// quicker way for a put or get, and what times it.
+    fn quicker(&mut self, target: PeerId, direction: Direction, len: u64) -> (Way, Option<Timed>) {
+        let packets_are_quick =
+            self.link_to(target).is_some_and(|link| link.caps().contains(Caps::FAST_PACKETS));
+        if !packets_are_quick {
+            return (Way::Direct, None);
+        }
+        let idle = self.outgoing.is_empty() && self.operations.len() == 0;
+        let choice = self.peers[target as usize].copy_choice.get_or_insert_default();
+        match choice.next(direction, len, idle) {
+            (Copier::Transport, timed) => (Way::Direct, timed),
+            (Copier::Packets, timed) => (Way::Packets, timed),
+        }
     }
 }
