@@ -309,7 +309,9 @@ impl Context {
         if done.0.load(Ordering::Acquire) > 0 {
             Ok(())
         } else {
-            Err(Error::TargetDown { task: target, reason: "it ended during the operation".into() })
+            let _held = self.guard();
+            // SAFETY: the lock is held and the reference ends here.
+            Err(unsafe { self.state() }.peers[target as usize].refusal(target))
         }
     }
 

@@ -176,8 +176,10 @@ impl Context {
             return tracing::warn!(peer, path, "{what}");
         }
         // SAFETY: the lock is held and the reference ends here.
-        let name = unsafe { self.state() }.link_to(peer).map_or("none", |l| l.name()).to_owned();
-        let error = Error::Transport { transport: name, what: what.clone(), source: None };
+        let link = unsafe { self.state() }.link_to(peer);
+        let (name, note) = link.map_or(("none", ""), |link| (link.name(), link.note()));
+        let what = format!("{what} (this side: {note})");
+        let error = Error::Transport { transport: name.to_owned(), what: what.clone(), source: None };
         if !self.call_error_handler(&error, peer) {
             self.peer_down(peer, &what);
         }

@@ -58,6 +58,8 @@ pub(crate) struct Peer {
     pub(crate) process: Option<u32>,
     /// Its process is known to have ended without a farewell.
     pub(crate) dead: bool,
+    /// How it went down.
+    pub(crate) cause: Option<Box<str>>,
     /// It took leave.
     pub(crate) farewell: bool,
     /// Number of the next message to it.
@@ -88,6 +90,7 @@ impl Peer {
             awaited: 0,
             process: None,
             dead: false,
+            cause: None,
             farewell: false,
             next_message: 0,
             confirmed: 0,
@@ -106,7 +109,8 @@ impl Peer {
             PeerState::Purged => Error::Purged { task },
             PeerState::Ended => Error::TargetDown { task, reason: "it has terminated its context".into() },
             PeerState::Down | PeerState::Up => {
-                Error::TargetDown { task, reason: "its process has ended or fallen silent".into() }
+                let unknown = || "its process has ended or fallen silent".into();
+                Error::TargetDown { task, reason: self.cause.as_deref().map_or_else(unknown, Into::into) }
             }
         }
     }

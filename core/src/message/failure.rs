@@ -19,7 +19,8 @@ impl Context {
             PeerState::Up => false,
         };
         if !ended {
-            state.peers[peer as usize].state = PeerState::Down;
+            let p = &mut state.peers[peer as usize];
+            (p.state, p.cause) = (PeerState::Down, Some(how.into()));
         }
         state.note_death(peer);
         if let Some((_, datagrams)) = state.engine_to(peer) {

@@ -183,7 +183,7 @@ fn a_context_that_is_made_again_works_whatever_the_clock_says() {
     let Some((shim, folder)) = shifted_clock("recreated") else { return skip() };
     for seconds in ["-3600", "-1", "3600"] {
         let set = folder.join(format!("set{seconds}"));
-        let mut job = job(3, "mix-again 3").env("LAPIS_CHAOS", "delay=3ms,dup=0.3,seed=4");
+        let mut job = job(3, "mix-again 1").env("LAPIS_CHAOS", "delay=3ms,dup=0.3,seed=4");
         for (name, value) in [
             ("LD_PRELOAD", shim.to_str().expect("plain")),
             ("CLOCK_SHIFT", seconds),
@@ -437,11 +437,13 @@ fn a_path_that_drops_what_is_too_large_without_a_word_is_found_out() {
 }
 
 #[test]
-fn a_path_that_is_too_narrow_for_any_data_ends_the_wait() {
+fn a_path_that_is_too_narrow_for_any_data_ends_the_wait_with_a_line_that_names_path_and_size() {
     let Some(net) = Net::make("tn", 1) else { return skip() };
     net.mtu_at(1, 500);
     let done = Job::across(&net, "mix 1").run().expect(1);
-    assert!(done.err.contains("is down"), "{done:?}");
+    for part in ["is down", "path 0 to task", "datagrams of 548 bytes", "MTU must be 576", "10.217.0."] {
+        assert!(done.err.contains(part), "{part}: {done:?}");
+    }
 }
 
 #[test]
