@@ -184,6 +184,35 @@ fn a_program_that_tells_wrong_addresses_is_told_so_and_nothing_changes() {
 }
 
 #[test]
+fn a_job_that_anybody_may_join_is_warned_of_by_default_with_the_remedy() {
+    let program = job_program("open_list");
+    let secret = "5".repeat(64);
+    for (address, set, warned) in [
+        ("192.0.2.1", None, true),
+        ("192.0.2.1", Some(("LAPIS_JOB_SECRET", &*secret)), false),
+        // All on this machine: the user's own secret serves.
+        ("127.0.0.1", None, false),
+    ] {
+        let mut command = Command::new(&program);
+        command.arg(address).env("LAPIS_TRANSPORT_PATH", artifacts()).env("LAPI_USE_SHM", "no");
+        command.env("MP_PROCS", "2").env("MP_CHILD", "0").env("MP_PARTITION", "lapi-open").envs(set);
+        for name in ["LAPIS_LOG", "RUST_LOG", "MP_INFOLEVEL", "LAPIS_JOB_SECRET"] {
+            if set.is_none_or(|(set, _)| set != name) {
+                command.env_remove(name);
+            }
+        }
+        let end = command.output().expect("starts");
+        let err = String::from_utf8_lossy(&end.stderr);
+        let lines: Vec<_> = err.lines().filter(|line| line.contains("LAPIS_JOB_SECRET is not set")).collect();
+        assert_eq!(lines.len(), usize::from(warned), "{address}, {set:?}: {err}");
+        for part in ["WARN", "MP_PARTITION=lapi-open", "64 random hexadecimal digits", "openssl rand -hex 32"]
+        {
+            assert!(lines.iter().all(|line| line.contains(part)), "{part}: {err}");
+        }
+    }
+}
+
+#[test]
 fn initialization_gives_the_guides_codes() {
     let program = job_program("init_codes");
     let two = [("MP_PROCS", "2"), ("MP_CHILD", "0"), ("MP_PARTITION", "lapi-init-codes")];
