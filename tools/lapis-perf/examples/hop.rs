@@ -1,6 +1,7 @@
 //! What the software of one hop costs when no cache line has to travel: two contexts in one thread throw a message to and fro.
 //!
-//! `cargo run --release -p lapis-perf --example hop [rounds]`; the counterpart for instructions is callgrind on this program.
+//! `cargo run --release -p lapis-perf --example hop [rounds] [bytes]`; the counterpart for
+//! instructions is callgrind on this program, with the difference of two runs of different length.
 
 use lapis::core::bootstrap::{
     Address, Environment, Listener, Options, Server, ServerConfig, detect_in, random_secret,
@@ -35,6 +36,7 @@ fn join(server: &Address, secret: &str, task: &str) -> Result<Context> {
 
 fn main() -> Result<()> {
     let rounds: u64 = std::env::args().nth(1).and_then(|r| r.parse().ok()).unwrap_or(1_000_000);
+    let bytes: usize = std::env::args().nth(2).and_then(|b| b.parse().ok()).unwrap_or(8);
     let secret = random_secret().expect("random numbers");
     let hex: String = secret.iter().map(|b| format!("{b:02x}")).collect();
     let listener = Listener::bind(&format!("unix:@lapis-hop-{}", std::process::id()).parse().unwrap())
@@ -46,10 +48,10 @@ fn main() -> Result<()> {
         (join(&address, &hex, "0"), other.join().unwrap())
     });
     let (a, b) = (a?, b?);
+    let data = vec![7; bytes];
     for _ in 0..7 {
         let start = Instant::now();
-        for round in 0..rounds {
-            let data = round.to_le_bytes();
+        for _ in 0..rounds {
             a.send(1, BALL, &[], &data)?;
             let before = CAUGHT.get();
             b.wait_until(|| CAUGHT.get() != before)?;
