@@ -38,10 +38,9 @@ impl Context {
         self.usable()?;
         self.check_target(target)?;
         if user_header.is_empty() && data.len() as u64 <= Short::LONGEST {
-            let _held = self.guard();
             let message = Short::plain(target, u64::from(handler.0), data);
-            // SAFETY: the lock is held; the data is copied before return; handlers come from the table.
-            if unsafe { self.am_short_locked(message) } {
+            // SAFETY: the data is copied before return; handlers come from the table.
+            if unsafe { self.locked().am_short(message) } {
                 return Ok(());
             }
         }

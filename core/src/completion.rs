@@ -1,6 +1,7 @@
 //! What happens when an operation ends.
 
 use crate::Context;
+use crate::context::Locked;
 use crate::counter::Counter;
 use crate::error::Error;
 use crate::transport::PeerId;
@@ -93,6 +94,18 @@ impl Context {
     }
 }
 
+impl Locked<'_> {
+    /// [`Context::count_at`] with the lock held.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub(crate) unsafe fn count_at(&mut self, addr: u64, peer: PeerId) {
+        // SAFETY: `addr` is what `Context::count_at` demands, by the caller's promise.
+        self.out(|context| unsafe { context.count_at(addr, peer) });
+    }
+}
+
 impl Notify {
     /// A counter, or nobody for null.
     #[inline(always)]
@@ -117,38 +130,44 @@ impl Notify {
         matches!(self, Self::None)
     }
 
-    /// Tells it.
+    /// Tells it. Under the lock, as the guide promises handlers.
     #[inline(always)]
-    pub(crate) fn notify(self, context: &Context, peer: PeerId, outcome: Result<(), Error>) {
+    pub(crate) fn notify(self, locked: &mut Locked<'_>, peer: PeerId, outcome: Result<(), Error>) {
         match self {
             Self::None => {}
-            Self::Counter(c) => {
+            Self::Counter(counter) => {
                 if outcome.is_ok() {
-                    // SAFETY: the starter of the operation promised that the counter lives.
-                    context.count(unsafe { c.as_ref() }, peer);
+                    locked.out(|context| Plain(Some(counter)).notify(context, peer));
                 }
             }
-            other => other.notify_slow(context, peer, outcome),
+            other => other.notify_slow(locked, peer, outcome),
+        }
+    }
+
+    /// The same where the lock is not held: it is taken only if that is needed.
+    #[inline(always)]
+    pub(crate) fn notify_unlocked(self, context: &Context, peer: PeerId, outcome: Result<(), Error>) {
+        match self.plain() {
+            Some(plain) if outcome.is_ok() => plain.notify(context, peer),
+            Some(_) => {}
+            None => self.notify_slow(&mut context.locked(), peer, outcome),
         }
     }
 
     #[inline(never)]
-    fn notify_slow(self, context: &Context, peer: PeerId, outcome: Result<(), Error>) {
+    fn notify_slow(self, locked: &mut Locked<'_>, peer: PeerId, outcome: Result<(), Error>) {
         match self {
-            Self::Call { call, function, argument } => {
-                // The guide promises handlers the lock.
-                let _held = context.guard();
+            Self::Call { call, function, argument } => locked.out(|context| {
                 // SAFETY: the starter of the operation promised that function and argument are valid.
                 unsafe { call(context, peer, function, argument, outcome.is_ok()) };
-            }
+            }),
             Self::Both(counter, other) => {
                 if outcome.is_ok() {
-                    // SAFETY: as for `Counter`.
-                    context.count(unsafe { counter.as_ref() }, peer);
+                    locked.out(|context| Plain(Some(counter)).notify(context, peer));
                 }
-                other.notify(context, peer, outcome);
+                other.notify(locked, peer, outcome);
             }
-            Self::Dyn(completion) => completion.complete(peer, outcome),
+            Self::Dyn(completion) => locked.out(|_| completion.complete(peer, outcome)),
             Self::None | Self::Counter(_) => {}
         }
     }

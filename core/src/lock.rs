@@ -166,12 +166,12 @@ impl ContextLock {
         }
     }
 
-    /// Goes on with the lock held in the ordinary way, for what may call others.
+    /// Goes on with the lock held in the ordinary way, for what may call others. In place of the
+    /// section's end [`release`](Self::release) follows.
     #[inline]
-    pub(crate) fn keep(&self, section: Section) -> LockGuard<'_> {
+    pub(crate) fn keep(&self, section: Section) {
         let depth = &self.words.depth;
         depth.set(if section.nested { depth.get() + 1 } else { 1 });
-        LockGuard(self)
     }
 
     /// The calling thread's hold by its slot ends.
@@ -384,12 +384,8 @@ impl ContextLock {
         self.waiters.work_begins();
     }
 
-    /// Holds the lock for a scope if nobody else holds it.
-    pub(crate) fn try_guard(&self) -> Option<LockGuard<'_>> {
-        self.try_acquire().then(|| LockGuard(self))
-    }
-
     /// Holds the lock for a scope.
+    #[cfg(test)]
     #[inline(always)]
     pub(crate) fn guard(&self) -> LockGuard<'_> {
         self.acquire();
@@ -398,13 +394,16 @@ impl ContextLock {
 }
 
 /// A short section under the lock.
+#[derive(Clone, Copy)]
 pub(crate) struct Section {
     nested: bool,
 }
 
 /// Releases on drop.
+#[cfg(test)]
 pub(crate) struct LockGuard<'a>(&'a ContextLock);
 
+#[cfg(test)]
 impl Drop for LockGuard<'_> {
     #[inline(always)]
     fn drop(&mut self) {

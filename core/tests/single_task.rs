@@ -1,6 +1,8 @@
 //! A job of one task: everything that a task can do with itself.
 
-use lapis_core::{Context, Counter, Delivery, Destination, HandlerId, MemoryRegion, Notify, Source};
+use lapis_core::{
+    CompletionHandler, Context, Counter, Delivery, Destination, HandlerId, MemoryRegion, Notify, Run, Source,
+};
 use std::ptr::NonNull;
 use std::sync::mpsc;
 
@@ -293,4 +295,54 @@ fn a_header_handler_gives_back_its_own_levels_of_the_lock_and_none_of_the_librar
     assert_eq!(context.lock_owner(), 0);
     context.lock();
     assert!(context.unlock() && !context.unlock());
+}
+
+/// Handlers, notifications and conditions run under the lock; debug builds refuse a second hold on the
+/// state if the library has not let go of its own.
+#[test]
+fn whatever_runs_under_the_lock_may_call_the_context() {
+    let context = alone(false);
+    let (tell, told) = mpsc::channel();
+    let calls = |context: &Context| {
+        let sent = context.statistics().path(lapis_core::stats::Path::Local).packets_sent;
+        assert_eq!(context.transport_to(0), Some("loopback"));
+        assert!(context.progress().is_ok() && context.paths_to(0).is_empty());
+        sent
+    };
+    context
+        .set_handler(HandlerId(1), move |context, m| {
+            calls(context);
+            let tell = tell.clone();
+            let buffer = Box::leak(vec![0u8; m.len as usize].into_boxed_slice());
+            let completion = CompletionHandler::Closure(Box::new(move |context: &Context| {
+                context.send(0, HandlerId(2), &[], b"from a completion handler").unwrap();
+                tell.send(calls(context)).unwrap();
+            }));
+            Delivery {
+                into: Destination::Contiguous(NonNull::from(buffer).cast()),
+                completion: Some(completion),
+                run: Run::Inline,
+                ..Delivery::bury()
+            }
+        })
+        .unwrap();
+    let (answer, answered) = mpsc::channel();
+    context
+        .set_handler(HandlerId(2), move |context, m| {
+            answer.send((calls(context), m.len)).unwrap();
+            Delivery::bury()
+        })
+        .unwrap();
+    for len in [0, 100, 100_000] {
+        let sent = context.send_and_confirm(0, HandlerId(1), &[], vec![1; len]).unwrap();
+        let mut answers = 0;
+        context
+            .wait_until(|| {
+                answers += answered.try_iter().filter(|(_, len)| *len == 25).count();
+                calls(&context) > 0 && answers == 1
+            })
+            .unwrap();
+        sent.wait().unwrap();
+        assert!(told.try_recv().unwrap() > 0);
+    }
 }

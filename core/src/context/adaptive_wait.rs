@@ -5,7 +5,7 @@
 //! the context's lock to those who wait for it, and lets a handler thread begin that has just been given something to do. When
 //! nothing comes for as long as [`AdaptiveSpin`](super::adaptive_spin::AdaptiveSpin) allows, it says that it is time to sleep.
 
-use super::Context;
+use super::Locked;
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -137,68 +137,66 @@ impl AdaptiveWait {
     /// After a look at everything that found nothing: lets others have the lock or the core if they want it. Says whether spinning
     /// has lasted long enough. The lock is held; it may be let go meanwhile.
     #[inline(always)]
-    pub(crate) fn pause(&mut self, context: &Context) -> bool {
-        context.yield_lock();
+    pub(crate) fn pause(&mut self, locked: &mut Locked<'_>) -> bool {
+        locked.yield_lock();
         self.looks += LOOKS_PER_ROUND;
-        if context.shared.crowding.is_crowded() {
+        if locked.shared().crowding.is_crowded() {
             self.looks += LOOKS_PER_YIELD;
-            context.give_core_away();
+            locked.give_core_away();
         }
-        self.looks >= LOOKS_PER_CLOCK && self.has_lasted(context)
+        self.looks >= LOOKS_PER_CLOCK && self.has_lasted(locked)
     }
 
-    /// As [`pause`](Self::pause), after a look that made a system call.
+    /// As [`pause`](Self::pause), after a look that asked the system if packets come as datagrams.
     #[inline(always)]
-    pub(crate) fn pause_after(&mut self, system_calls: bool, context: &Context) -> bool {
-        if system_calls {
+    pub(crate) fn pause_after(&mut self, locked: &mut Locked<'_>) -> bool {
+        if locked.has_engines() {
             self.looks += LOOKS_PER_SYSTEM_CALL;
         }
-        self.pause(context)
+        self.pause(locked)
     }
 
     /// As [`pause`](Self::pause), for room that a peer or the network makes without a word: after a few looks the core is given away
     /// each time, for what has filled up takes its reader longer to empty than the core stays away.
-    pub(crate) fn pause_for_room(&mut self, context: &Context) -> bool {
-        context.yield_lock();
-        // SAFETY: the lock is held and the reference ends here.
-        let sent = unsafe { context.state() }.packets_sent();
+    pub(crate) fn pause_for_room(&mut self, locked: &mut Locked<'_>) -> bool {
+        locked.yield_lock();
+        let sent = locked.packets_sent();
         if self.sent != sent {
             *self = Self { sent, ..Self::new() };
         }
         self.looks += LOOKS_PER_YIELD;
         if self.since.is_some() || self.looks > SPINS_FOR_ROOM * LOOKS_PER_YIELD {
-            context.give_core_away();
+            locked.give_core_away();
         }
-        self.looks >= LOOKS_PER_CLOCK && self.has_lasted(context)
+        self.looks >= LOOKS_PER_CLOCK && self.has_lasted(locked)
     }
 
     #[cold]
     #[inline(never)]
-    fn has_lasted(&mut self, context: &Context) -> bool {
+    fn has_lasted(&mut self, locked: &mut Locked<'_>) -> bool {
         self.looks = 0;
         let now = Instant::now();
-        // SAFETY: the lock is held and the reference ends here.
-        let sent = unsafe { context.state() }.packets_sent();
+        let sent = locked.packets_sent();
         if self.since.is_none() || self.sent != sent {
             // What is under way moves.
             (self.since, self.sent) = (Some(now), sent);
         }
         let lasted = self.since.map_or(Duration::ZERO, |since| now.duration_since(since));
-        if lasted >= context.shared.attributes.adaptive_spin.spin() {
+        if lasted >= locked.shared().attributes.adaptive_spin.spin() {
             return true;
         }
-        if lasted >= ANSWERED && !context.shared.crowding.is_crowded() {
-            context.give_core_away();
+        if lasted >= ANSWERED && !locked.shared().crowding.is_crowded() {
+            locked.give_core_away();
         }
         false
     }
 }
 
-impl Context {
-    /// Lets others have the lock, or a thread of ours begin, between two rounds of a loop that polls. The lock is held.
+impl Locked<'_> {
+    /// Lets others have the lock, or a thread of ours begin, between two rounds of a loop that polls.
     #[inline(always)]
-    pub(crate) fn yield_lock(&self) {
-        if self.is_wanted() {
+    pub(crate) fn yield_lock(&mut self) {
+        if self.shared().lock.is_wanted() {
             self.step_aside();
         }
     }
@@ -207,27 +205,25 @@ impl Context {
     /// which others' polling would take away.
     //= LAPI Guide, Lock sharing, Lock preemption
     #[cold]
-    fn step_aside(&self) {
-        // SAFETY: the lock is held and the reference ends here.
-        if unsafe { self.state() }.dispatching > 0 {
+    fn step_aside(&mut self) {
+        if self.dispatching > 0 {
             return;
         }
-        if self.shared.lock.has_waiters() {
-            self.shared.lock.hand_over();
+        if self.shared().lock.has_waiters() {
+            self.hand_over();
         } else {
             // Our own thread is no neighbour to learn about.
-            self.shared.lock.without(std::thread::yield_now);
+            self.unlocked(|_| std::thread::yield_now());
         }
     }
 
-    /// Lets another thread have the core, and the lock unless a packet is being handled. The lock is held.
+    /// Lets another thread have the core, and the lock unless a packet is being handled.
     #[cold]
-    pub(super) fn give_core_away(&self) {
-        // SAFETY: the lock is held and the reference ends here.
-        if unsafe { self.state() }.dispatching > 0 {
-            return self.shared.crowding.give_core_away();
+    pub(super) fn give_core_away(&mut self) {
+        if self.dispatching > 0 {
+            return self.shared().crowding.give_core_away();
         }
-        self.shared.lock.without(|| self.shared.crowding.give_core_away());
+        self.unlocked(|shared| shared.crowding.give_core_away());
     }
 }
 

@@ -1,6 +1,6 @@
 //! Runtime attributes and the handler table, as programs see them.
 
-use super::Context;
+use super::{Context, Shared};
 use crate::error::Result;
 use crate::handlers::{Delivery, HANDLER_TABLE_SIZE, Handler, Incoming};
 use crate::sync::Ordering;
@@ -78,7 +78,7 @@ impl Context {
     /// How long a task may stay silent before it counts as unreachable.
     #[doc(alias = "TIMEOUT")]
     pub fn timeout(&self) -> Duration {
-        Duration::from_secs(u64::from(self.shared.attributes.timeout_s.load(Ordering::Relaxed)))
+        self.shared.timeout()
     }
 
     /// Sets the timeout; whole seconds. The range is the interface's business.
@@ -88,18 +88,14 @@ impl Context {
         if *self.shared.config.notimeout.get() {
             return;
         }
-        let _held = self.guard();
-        // SAFETY: the lock is held and nothing below calls out.
-        for (_, datagrams) in unsafe { self.state() }.engines() {
+        for (_, datagrams) in self.locked().engines() {
             datagrams.set_timeout(Some(timeout));
         }
     }
 
     /// Limits of the transport that carries messages to `target`.
     pub fn limits(&self, target: PeerId) -> Option<Limits> {
-        let _held = self.guard();
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
+        let state = &mut *self.locked();
         if target >= self.shared.tasks {
             return None;
         }
@@ -111,10 +107,15 @@ impl Context {
     #[doc(alias = "QUERY_SHM_TASKS")]
     pub fn shares_memory_with(&self, target: PeerId) -> bool {
         use crate::transport::Caps;
-        let _held = self.guard();
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
+        let state = &mut *self.locked();
         target < self.shared.tasks
             && state.link_to(target).is_some_and(|l| l.caps().intersects(Caps::LOCAL_ONLY | Caps::SELF_ONLY))
+    }
+}
+
+impl Shared {
+    /// How long a task may stay silent before it counts as unreachable.
+    pub(super) fn timeout(&self) -> Duration {
+        Duration::from_secs(u64::from(self.attributes.timeout_s.load(Ordering::Relaxed)))
     }
 }

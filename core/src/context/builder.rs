@@ -213,18 +213,15 @@ impl ContextBuilder {
         };
         let context = Context { shared: Arc::new(shared) };
         if again {
-            let _held = context.guard();
-            context.end_collectives(context.task());
+            context.locked().end_collectives(context.task());
         }
         if interrupts && context.tasks() > 1 {
-            let _held = context.guard();
-            // SAFETY: the lock is held and nothing below calls out.
-            for link in &mut unsafe { context.state() }.links {
+            for link in &mut context.locked().links {
                 link.set_interrupts(true);
             }
             context.ensure_progress_thread()?;
         }
-        context.report_failover();
+        context.locked().report_failover();
         Ok(context)
     }
 

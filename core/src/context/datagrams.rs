@@ -1,6 +1,6 @@
 //! Datagram links within the context: their units to the dispatcher, their engines' events to whom they concern.
 
-use super::{Context, PeerState};
+use super::{Context, Locked, PeerState};
 use crate::datagrams::{Datagrams, more_follows};
 use crate::error::Error;
 use crate::message::State;
@@ -12,15 +12,24 @@ use crate::wire::{Encoded, Header};
 use std::time::{Duration, Instant};
 
 impl Context {
-    /// Looks once at a link that has an engine. The lock is held.
+    /// Sets after how many packets an acknowledgement is sent.
+    #[doc(alias = "ACK_THRESHOLD")]
+    pub fn set_ack_threshold(&self, packets: u32) {
+        for (_, datagrams) in self.locked().engines() {
+            datagrams.set_ack_threshold(packets);
+        }
+    }
+}
+
+impl Locked<'_> {
+    /// Looks once at a link that has an engine.
     #[inline(never)]
-    pub(super) fn poll_datagrams(&self, index: usize) -> usize {
-        // SAFETY: the lock is held; the reference is renewed after units are dispatched.
-        let state = unsafe { self.state() };
+    pub(super) fn poll_datagrams(&mut self, index: usize) -> usize {
+        // Changed under the lock only.
+        let spinning = self.shared().polling.load(Ordering::Relaxed) > 0;
+        let state = &mut **self;
         let early_room = state.reassemblies.early_room();
         let Some((link, datagrams)) = state.engine_at(index) else { return 0 };
-        // Changed under the lock only.
-        let spinning = self.shared.polling.load(Ordering::Relaxed) > 0;
         match datagrams.poll(link, early_room, spinning) {
             Ok(0) => return 0,
             Ok(_) => {}
@@ -34,15 +43,13 @@ impl Context {
                 self.peer_restarted(unit.peer, lost);
                 continue;
             }
-            // SAFETY: the lock is held and the reference ends here.
-            if unsafe { self.state() }.peers[unit.peer as usize].state == PeerState::Purged {
+            if self.peers[unit.peer as usize].state == PeerState::Purged {
                 continue; // A handler of this round has purged it.
             }
             // SAFETY: `dispatching` keeps the link from being polled until the units are dealt with.
             self.packet_arrived(path, unit.peer, unsafe { unit.bytes() });
         }
-        // SAFETY: as above.
-        let state = unsafe { self.state() };
+        let state = &mut **self;
         state.dispatching -= 1;
         let handled = units.len();
         let Some((link, datagrams)) = state.engine_at(index) else { return handled };
@@ -53,36 +60,32 @@ impl Context {
 
     /// Passes on what an engine and its link have to say. Answers how much that was.
     #[inline(never)]
-    fn engine_news(&self, index: usize) -> usize {
+    fn engine_news(&mut self, index: usize) -> usize {
         let mut handled = 0;
-        // SAFETY: the lock is held; the reference ends before anybody is told.
-        while let Some(event) = unsafe { self.state() }.engine_at(index).and_then(|(_, d)| d.event()) {
+        while let Some(event) = self.engine_at(index).and_then(|(_, d)| d.event()) {
             match event {
                 Event::Acked { token, .. } => self.zero_copy_packet_acknowledged(token),
                 event => self.engine_says(event),
             }
             handled += 1;
         }
-        // SAFETY: as above.
-        if let Some(troubles) = unsafe { self.state() }.engine_at(index).and_then(|(_, d)| d.troubles()) {
+        if let Some(troubles) = self.engine_at(index).and_then(|(_, d)| d.troubles()) {
             self.failover_troubled(&troubles);
         }
         handled
     }
 
     /// Tells whoever cares what the transports said about failover while they were set up.
-    pub(super) fn report_failover(&self) {
-        let _held = self.guard();
-        // SAFETY: the lock is held and the reference ends before anybody is told.
-        let troubles: Vec<_> = unsafe { self.state() }.engines().filter_map(|(_, d)| d.troubles()).collect();
+    pub(super) fn report_failover(&mut self) {
+        let troubles: Vec<_> = self.engines().filter_map(|(_, d)| d.troubles()).collect();
         self.failover_troubled(&troubles.concat());
     }
 
     #[cold]
-    fn failover_troubled(&self, troubles: &[(FailoverTrouble, String)]) {
+    fn failover_troubled(&mut self, troubles: &[(FailoverTrouble, String)]) {
         for (trouble, text) in troubles {
-            match &self.shared.hooks.failover {
-                Some(hook) => hook(self, *trouble, text),
+            match &self.shared().hooks.failover {
+                Some(hook) => self.out(|context| hook(context, *trouble, text)),
                 None => tracing::warn!("failover between network paths: {text}"),
             }
         }
@@ -90,11 +93,11 @@ impl Context {
 
     /// Tries to hand a packet that lies in two pieces to the engine of a peer's link. It need not fit a datagram, though it
     /// should: the engine sees to it that it arrives.
-    pub(crate) fn send_datagram(&self, state: &mut State, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
-        let hold = head.first().is_some_and(|kind| more_follows(*kind)) || state.dispatching > 0;
-        let Some((link, datagrams)) = state.engine_to(peer) else { return Status::PeerDown };
+    pub(crate) fn send_datagram(&mut self, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
+        let hold = head.first().is_some_and(|kind| more_follows(*kind)) || self.dispatching > 0;
+        let Some((link, datagrams)) = self.engine_to(peer) else { return Status::PeerDown };
         let status = datagrams.send(link, peer, head, data, hold);
-        self.wake_for_timer(state);
+        self.wake_for_timer();
         status
     }
 
@@ -103,28 +106,26 @@ impl Context {
     /// # Safety
     /// The body is readable until then.
     pub(crate) unsafe fn send_zero_copy_datagram(
-        &self,
-        state: &mut State,
+        &mut self,
         peer: PeerId,
         header: &Header,
         body: RawSlice,
         token: u64,
     ) -> Status {
-        let _in_use = self.state_in_use();
-        let Some((link, datagrams)) = state.engine_to(peer) else { return Status::PeerDown };
+        let Some((link, datagrams)) = self.engine_to(peer) else { return Status::PeerDown };
         let mut head = Encoded::new();
         let n = header.encode(&mut head);
         // SAFETY: the caller's promise.
         let status = unsafe { datagrams.send_lent(link, peer, head.bytes(n), body, token) };
         if status == Status::Done {
-            state.count_sent(peer, body.len);
+            self.count_sent(peer, body.len);
         }
-        self.wake_for_timer(state);
+        self.wake_for_timer();
         status
     }
 
     #[cold]
-    fn engine_says(&self, event: Event) {
+    fn engine_says(&mut self, event: Event) {
         match event {
             Event::PeerTimeout { peer, silence } => {
                 let seconds = silence / 1_000_000_000;
@@ -167,7 +168,7 @@ impl Context {
 
     /// A path carries no data. If it is the only one, the program's error handler says whether to go on trying.
     #[cold]
-    fn path_too_narrow(&self, peer: PeerId, path: u8) {
+    fn path_too_narrow(&mut self, peer: PeerId, path: u8) {
         let what = format!(
             "path {path} to task {peer} loses datagrams of {MIN_DATAGRAM} bytes, the least that a path must carry, while \
              smaller ones arrive: its MTU must be 576 at least"
@@ -175,8 +176,7 @@ impl Context {
         if self.paths_to(peer).len() > 1 {
             return tracing::warn!(peer, path, "{what}");
         }
-        // SAFETY: the lock is held and the reference ends here.
-        let link = unsafe { self.state() }.link_to(peer);
+        let link = self.link_to(peer);
         let (name, note) = link.map_or(("none", ""), |link| (link.name(), link.note()));
         let what = format!("{what} (this side: {note})");
         let error = Error::Transport { transport: name.to_owned(), what: what.clone(), source: None };
@@ -185,47 +185,18 @@ impl Context {
         }
     }
 
-    /// Sends what waits for company. Called before the lock is let go for long. The lock is held.
-    pub(crate) fn flush_datagrams(&self) {
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
-        for (link, datagrams) in state.engines() {
-            if datagrams.holds_back() {
-                let now = datagrams.now();
-                datagrams.flush(link, now);
-            }
-        }
-    }
-
-    /// Cuts a sleep so that it ends when an engine's timer is due; `None` if one is due now or something can't be
-    /// sent at present. The lock is held.
-    pub(super) fn until_timers(&self, limit: Duration) -> Option<Duration> {
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
-        let mut limit = limit;
-        for (_, datagrams) in state.engines() {
-            if datagrams.holds_back() {
-                return None;
-            }
-            if let Some(patience) = datagrams.patience() {
-                limit = limit.min(patience);
-            }
-        }
-        (!limit.is_zero()).then_some(limit)
-    }
-
     /// Waits until peers have acknowledged what they were sent and have been acknowledged what they sent, as far as
-    /// they are still there. The lock is held.
-    pub(super) fn linger(&self, limit: Duration) {
+    /// they are still there.
+    pub(super) fn linger(&mut self, limit: Duration) {
         let deadline = Instant::now() + limit;
+        let tasks = self.shared().tasks;
         loop {
-            // SAFETY: the lock is held; the reference ends before progress is made.
-            let state = unsafe { self.state() };
+            let state = &mut **self;
             if !state.has_engines() || state.dispatching > 0 {
                 return;
             }
             let mut waiting: Vec<PeerId> = Vec::new();
-            for peer in 0..self.shared.tasks {
+            for peer in 0..tasks {
                 let up = state.peers[peer as usize].state == PeerState::Up;
                 if up && state.engine_to(peer).is_some_and(|(_, d)| d.owes(peer)) {
                     waiting.push(peer);
@@ -239,48 +210,63 @@ impl Context {
                 tracing::debug!(?waiting, "leaving although not all is acknowledged");
                 break;
             }
-            if self.progress_locked() == 0 {
+            if self.progress() == 0 {
                 self.sleep(Duration::from_millis(1));
             }
         }
-        // SAFETY: as above.
-        for (link, datagrams) in unsafe { self.state() }.engines() {
+        for (link, datagrams) in self.engines() {
             datagrams.log_refusals(link.name());
         }
     }
 
-    /// In interrupt mode: ends the progress thread's sleep if an engine's timer comes before its end. The lock is held.
+    /// In interrupt mode: ends the progress thread's sleep if an engine's timer comes before its end.
     #[inline]
-    pub(crate) fn wake_for_timer(&self, state: &mut State) {
-        if self.interrupts() && self.shared.polling.load(Ordering::Relaxed) == 0 {
-            self.wake_for_timer_slow(state);
+    pub(crate) fn wake_for_timer(&mut self) {
+        if self.shared().interrupts() && self.shared().polling.load(Ordering::Relaxed) == 0 {
+            self.wake_for_timer_slow();
         }
     }
 
     #[cold]
-    fn wake_for_timer_slow(&self, state: &mut State) {
-        let Some(patience) = state.engines().filter_map(|(_, d)| d.patience()).min() else { return };
-        let (now, until) = (self.shared.clock.elapsed(), self.shared.sleeping_until.load(Ordering::Relaxed));
+    fn wake_for_timer_slow(&mut self) {
+        let Some(patience) = self.engines().filter_map(|(_, d)| d.patience()).min() else { return };
+        let (now, until) =
+            (self.shared().clock.elapsed(), self.shared().sleeping_until.load(Ordering::Relaxed));
         if (now + patience).as_nanos() < u128::from(until) {
-            self.shared.sleeping_until.store(0, Ordering::Relaxed);
-            for s in &self.shared.link_sleepers {
+            self.shared().sleeping_until.store(0, Ordering::Relaxed);
+            for s in &self.shared().link_sleepers {
                 s.wake();
             }
-        }
-    }
-
-    /// Sets after how many packets an acknowledgement is sent.
-    #[doc(alias = "ACK_THRESHOLD")]
-    pub fn set_ack_threshold(&self, packets: u32) {
-        let _held = self.guard();
-        // SAFETY: the lock is held and nothing below calls out.
-        for (_, datagrams) in unsafe { self.state() }.engines() {
-            datagrams.set_ack_threshold(packets);
         }
     }
 }
 
 impl State {
+    /// Sends what waits for company. Called before the lock is let go for long.
+    pub(crate) fn flush_datagrams(&mut self) {
+        for (link, datagrams) in self.engines() {
+            if datagrams.holds_back() {
+                let now = datagrams.now();
+                datagrams.flush(link, now);
+            }
+        }
+    }
+
+    /// Cuts a sleep so that it ends when an engine's timer is due; `None` if one is due now or something can't be
+    /// sent at present.
+    pub(crate) fn until_timers(&mut self, limit: Duration) -> Option<Duration> {
+        let mut limit = limit;
+        for (_, datagrams) in self.engines() {
+            if datagrams.holds_back() {
+                return None;
+            }
+            if let Some(patience) = datagrams.patience() {
+                limit = limit.min(patience);
+            }
+        }
+        (!limit.is_zero()).then_some(limit)
+    }
+
     /// Whether any link has an engine.
     #[inline(always)]
     pub(crate) fn has_engines(&self) -> bool {

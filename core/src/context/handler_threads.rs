@@ -2,6 +2,7 @@
 
 use super::Context;
 use super::adaptive_wait::AdaptiveWait;
+use crate::error::Result;
 use crate::handlers::{CompletionHandler, Job, Queued};
 use crate::wire::{Header, Kind};
 use std::time::{Duration, Instant};
@@ -14,6 +15,27 @@ const POLL_FOR: Duration = Duration::from_micros(10);
 const HANDLERS_IN_A_ROW: u32 = 64;
 
 impl Context {
+    pub(super) fn start_thread(&self, name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
+        let mut builder = std::thread::Builder::new().name(name.into());
+        if let Some(size) = self.shared.hooks.stack_size {
+            builder = builder.stack_size(size);
+        }
+        let context = self.internal();
+        let start = move || {
+            if let Some(prepare) = &context.shared.hooks.thread_start {
+                prepare();
+            }
+            drop(context);
+            body();
+        };
+        let thread = crate::threads::spawn(builder, start)
+            .map_err(|source| crate::Error::System { what: "starting a thread of the context", source })?;
+        let mut threads = self.shared.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        threads.retain(|thread| !thread.is_finished());
+        threads.push(thread);
+        Ok(())
+    }
+
     /// Hands a completion handler to the handler threads.
     pub(crate) fn queue_completion(&self, job: Job) {
         match self.shared.completions.push(job) {
@@ -52,37 +74,38 @@ impl Context {
     /// thread that waits has given its core to this one, going on saves two switches for each
     /// request that follows the answer to the one before it.
     fn poll_for_next_handler(&self) {
-        let (lock, queue) = (&self.shared.lock, &self.shared.completions);
+        let shared = &self.shared;
         // To ask costs nothing; to try would take a bias away.
-        if lock.owner() != 0 || self.shared.crowding.is_crowded() {
+        if shared.lock.owner() != 0 || shared.crowding.is_crowded() {
             return;
         }
-        let Some(_held) = lock.try_guard() else { return };
+        let Some(mut locked) = self.try_locked() else { return };
         let mut since = Instant::now();
         let mut idle = AdaptiveWait::new();
-        while self.usable().is_ok() && !self.is_wanted() && since.elapsed() < POLL_FOR {
+        while self.usable().is_ok() && !shared.lock_is_wanted() && since.elapsed() < POLL_FOR {
             // There are no errors but those of the check, which gives none.
-            let found = self.watch_lanes(&mut |_| Ok(queue.has_jobs().then_some(())), &mut idle);
+            let found =
+                locked.watch_lanes(&mut |_| Ok(shared.completions.has_jobs().then_some(())), &mut idle);
             if matches!(found, Ok(Some(()))) {
                 break;
             }
-            if self.progress_locked() > 0 {
+            if locked.progress() > 0 {
                 since = Instant::now();
             }
         }
-        self.wake_sleepers();
+        self.shared.wake_sleepers();
     }
 
     /// Runs what is queued on this thread: a completion handler that never runs is one that somebody waits for.
     #[cold]
     fn run_without_threads(&self, why: &crate::Error) {
-        let _held = self.guard();
+        let mut locked = self.locked();
         for job in self.shared.completions.without_thread() {
             tracing::warn!(
                 "{}: a completion handler runs where its message arrived, and can't wait there",
                 why.with_causes()
             );
-            self.run_inline(job);
+            locked.run_inline(job);
         }
     }
 
@@ -93,14 +116,13 @@ impl Context {
             unsafe { self.count_at(job.target_counter, job.peer) };
         }
         if let Some((peer, operation)) = job.reply {
-            let _held = self.guard();
-            // SAFETY: the lock is held and the reference ends here.
-            if unsafe { self.state() }.peers[peer as usize].life == job.life {
-                self.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
+            let mut locked = self.locked();
+            if locked.peers[peer as usize].life == job.life {
+                locked.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
             }
         }
         self.shared.completions.finished();
-        self.wake_sleepers();
+        self.shared.wake_sleepers();
     }
 
     pub(crate) fn call_completion_handler(&self, handler: CompletionHandler) {

@@ -1,6 +1,6 @@
 //! What the interfaces above core need beyond what programs do.
 
-use super::Context;
+use super::{Context, Locked};
 use crate::error::Result;
 use crate::handlers::{CompletionHandler, Job};
 use crate::sync::Ordering;
@@ -16,7 +16,7 @@ impl Context {
     /// Whoever changed a condition did so with the [lock](Self::lock) held, else a thread that is about to sleep notices it
     /// only after a while.
     pub fn wake(&self) {
-        self.wake_sleepers();
+        self.shared.wake_sleepers();
     }
 
     /// The thread that holds the lock, as `pthread_self` names it; 0 if none does.
@@ -37,19 +37,19 @@ impl Context {
     pub fn wait_quietly(&self, mut done: impl FnMut() -> bool, deadline: Option<Instant>) -> Result<bool> {
         self.usable()?;
         self.may_wait("wait")?;
-        let _held = self.guard();
         let mut ended = Ok(());
-        let done = self.wait_before(deadline, |context| {
-            ended = context.usable();
-            ended.is_err() || done()
+        let done = self.locked().wait_before(deadline, |locked| {
+            locked.out(|context| {
+                ended = context.usable();
+                ended.is_err() || done()
+            })
         });
         ended.map(|()| done)
     }
 
     /// Hands an error that belongs to no call to whoever registered for them.
     pub fn raise(&self, error: crate::Error, peer: crate::transport::PeerId) {
-        let _held = self.guard();
-        self.report(error, peer);
+        self.locked().report(error, peer);
     }
 
     /// Ends the whole job: the launcher is told to end the other tasks with this exit code. Ending this process is the
@@ -70,17 +70,14 @@ impl Context {
             return;
         }
         let deadline = Instant::now() + PARTING;
-        self.wait_before(Some(deadline), |context| {
-            // SAFETY: the lock is held and the reference ends here.
-            let state = unsafe { context.state() };
-            !state.has_work() || state.dispatching > 0
-        });
-        self.linger(deadline.saturating_duration_since(Instant::now()));
-        self.say_goodbye();
-        self.linger(PARTING / 4);
-        // SAFETY: the lock is held and the reference ends here.
-        unsafe { self.state() }.forget_lanes();
+        let mut locked = self.locked();
+        locked.wait_before(Some(deadline), |locked| !locked.has_work() || locked.dispatching > 0);
+        locked.linger(deadline.saturating_duration_since(Instant::now()));
+        locked.say_goodbye();
+        locked.linger(PARTING / 4);
+        locked.forget_lanes();
         self.shared.terminated.store(true, Ordering::Relaxed);
+        drop(locked);
         self.unlock();
     }
 
@@ -94,13 +91,14 @@ impl Context {
         }
         true
     }
+}
 
-    /// Tells everybody that this task's silence will be no failure. The lock is held.
-    pub(super) fn say_goodbye(&self) {
-        for peer in 0..self.shared.tasks {
-            // SAFETY: the lock is held; the reference ends before the packet is sent.
-            let up = unsafe { self.state() }.peers[peer as usize].state == super::PeerState::Up;
-            if up && peer != self.shared.task {
+impl Locked<'_> {
+    /// Tells everybody that this task's silence will be no failure.
+    pub(super) fn say_goodbye(&mut self) {
+        for peer in 0..self.shared().tasks {
+            let up = self.peers[peer as usize].state == super::PeerState::Up;
+            if up && peer != self.shared().task {
                 self.reply_packet(peer, &Header::new(Kind::Goodbye, 0, 0), &[]);
             }
         }

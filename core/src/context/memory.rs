@@ -76,9 +76,8 @@ impl Context {
     pub fn alloc(&self, len: usize) -> Result<Memory> {
         self.usable()?;
         let len = len.max(1);
-        let held = self.guard();
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
+        let mut locked = self.locked();
+        let state = &mut *locked;
         let link = state.links.iter().position(|l| {
             l.caps().contains(Caps::ALLOCATE | Caps::WINDOW) && !l.caps().contains(Caps::SELF_ONLY)
         });
@@ -93,7 +92,7 @@ impl Context {
             None => heap(len)?,
         };
         state.regions.push((base.addr().get() as u64, len as u64));
-        drop(held);
+        drop(locked);
         Ok(Memory { context: self.clone(), base, len, region })
     }
 
@@ -126,10 +125,8 @@ impl Context {
         let region = if info.id == u64::MAX {
             heap_layout(info.len as usize).map(Owner::Heap)
         } else {
-            let _held = self.guard();
-            // SAFETY: the lock is held and nothing below calls out.
-            let links = &unsafe { self.state() }.links;
-            links
+            self.locked()
+                .links
                 .iter()
                 .position(|l| {
                     l.caps().contains(Caps::ALLOCATE | Caps::WINDOW) && !l.caps().contains(Caps::SELF_ONLY)
@@ -238,10 +235,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        let context = &self.context;
-        let _held = context.guard();
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { context.state() };
+        let state = &mut *self.context.locked();
         let here = (self.base.addr().get() as u64, self.len as u64);
         state.regions.retain(|r| *r != here);
         match self.region {

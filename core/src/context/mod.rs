@@ -11,7 +11,7 @@ mod handler_threads;
 mod host_topology;
 mod init_errors;
 mod interface;
-
+mod locked;
 mod memory;
 mod one_reference;
 mod peers;
@@ -21,6 +21,7 @@ mod region;
 mod restart;
 mod service;
 mod silence;
+mod sleep;
 mod tally;
 mod terminate;
 mod wait;
@@ -29,20 +30,21 @@ pub use crate::lock::Call;
 pub(crate) use adaptive_wait::AdaptiveWait;
 pub use attributes::HandlerId;
 pub use builder::{ContextBuilder, ErrorHandler, FailoverHandler, RawHooks};
+pub(crate) use locked::{Locked, ShortSection};
 pub use memory::{Memory, RemoteMemory};
 pub(crate) use peers::{Peer, PeerState, Route};
 pub use progress::Polled;
-pub(crate) use progress::Sleepers;
 pub use region::{Attached, MemoryRegion};
 pub use service::SERVICE;
 pub(crate) use silence::Vigil;
+pub(crate) use sleep::Sleepers;
 pub(crate) use wait::Checked;
 
 use self::adaptive_spin::AdaptiveSpin;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::handlers::{CompletionQueue, HandlerTable};
-use crate::lock::{ContextLock, LockGuard};
+use crate::lock::ContextLock;
 use crate::message::State;
 use crate::stats::{Path, Statistics};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -73,7 +75,7 @@ pub(crate) struct Shared {
     pub(crate) crowding: adaptive_wait::Crowding,
     /// By task: the first task of the same machine.
     hosts: Box<[u32]>,
-    pub(crate) lock: ContextLock,
+    lock: ContextLock,
     state: UnsafeCell<State>,
     references: one_reference::Ledger,
     /// How threads sleep on each link, in the order of the links.
@@ -113,6 +115,14 @@ pub(crate) struct Attributes {
     pub(crate) checks: AtomicBool,
     pub(crate) timeout_s: AtomicU32,
     pub(crate) adaptive_spin: AdaptiveSpin,
+}
+
+impl Shared {
+    /// All tasks but this one.
+    pub(crate) fn other_tasks(&self) -> impl Iterator<Item = PeerId> + use<> {
+        let this = self.task;
+        (0..self.tasks).filter(move |task| *task != this)
+    }
 }
 
 // SAFETY: `state` is touched under `lock` only; everything else is Sync by itself. Raw pointers inside the state belong to
@@ -159,18 +169,14 @@ impl Context {
 
     /// Name of the transport that carries messages to `target`.
     pub fn transport_to(&self, target: u32) -> Option<&'static str> {
-        let _held = self.shared.lock.guard();
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
+        let mut state = self.locked();
         (target < self.shared.tasks).then(|| state.link_to(target).map(|l| l.name()))?
     }
 
     /// What this context has sent and received so far.
     #[doc(alias = "QUERY_STATISTICS")]
     pub fn statistics(&self) -> Statistics {
-        let _held = self.shared.lock.guard();
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
+        let mut state = self.locked();
         let mut statistics = state.statistics;
         if !self.shared.terminated.load(Ordering::Relaxed) {
             self.shared.tallies.add_to(&mut statistics, self.shared.task);
@@ -262,32 +268,6 @@ impl Context {
         } else {
             Err(Error::InvalidTarget { task: target, tasks: self.shared.tasks })
         }
-    }
-
-    /// Holds the lock for a scope.
-    #[inline(always)]
-    pub(crate) fn guard(&self) -> LockGuard<'_> {
-        self.shared.lock.guard()
-    }
-
-    /// The state behind the lock.
-    ///
-    /// # Safety
-    /// The calling thread holds the lock, and lets go of the reference before anything that may come back here: a
-    /// user's handler, a completion, another method of the context.
-    #[inline(always)]
-    #[allow(clippy::mut_from_ref, reason = "the lock makes the reference unique; the contract is above")]
-    pub(crate) unsafe fn state(&self) -> &mut State {
-        debug_assert!(self.shared.lock.held_by_me());
-        self.shared.references.assert_not();
-        // SAFETY: the caller's promise.
-        unsafe { &mut *self.shared.state.get() }
-    }
-
-    /// To be held by whoever works with a `&mut State` of its caller's: until it is dropped, debug builds refuse a second one.
-    #[inline(always)]
-    pub(crate) fn state_in_use(&self) -> one_reference::InUse<'_> {
-        self.shared.references.begin()
     }
 
     /// The same context, not counted as a user: for the context's own threads.

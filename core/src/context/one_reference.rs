@@ -1,42 +1,53 @@
-//! In debug builds: whether somebody down the stack works with a `&mut State` that a caller handed on. A second one is refused then,
-//! which the compiler can't do: the lock proves that a thread is alone, not that its references are.
+//! In debug builds: whether a `Locked` of this thread is at work when another one is made. The
+//! compiler can't see that, for both are made of the same context.
 
 #[cfg(debug_assertions)]
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicBool, Ordering};
 
-/// Counts who works with it. Changed by the lock's holder only.
+/// Whether a `Locked` is at work that is not lent to code outside. Changed by the lock's holder only.
 #[derive(Default)]
 pub(crate) struct Ledger {
     #[cfg(debug_assertions)]
-    open: AtomicU32,
+    at_work: AtomicBool,
 }
 
 impl Ledger {
+    /// A `Locked` is made.
     #[inline(always)]
-    pub(super) fn begin(&self) -> InUse<'_> {
+    pub(super) fn begin(&self) {
         #[cfg(debug_assertions)]
-        self.open.store(self.open.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        InUse(self)
+        {
+            let second = self.at_work.swap(true, Ordering::Relaxed);
+            assert!(!second, "the lock is taken again by a thread that works with the state");
+        }
     }
 
+    /// It ends.
     #[inline(always)]
-    pub(super) fn assert_not(&self) {
+    pub(super) fn end(&self) {
         #[cfg(debug_assertions)]
-        assert_eq!(self.open.load(Ordering::Relaxed), 0, "a second `&mut State` while the first is in use");
+        self.at_work.store(false, Ordering::Relaxed);
+    }
+
+    /// It is lent until the answer is dropped.
+    #[inline(always)]
+    pub(super) fn outside(&self) -> Outside<'_> {
+        self.end();
+        Outside(self)
     }
 }
 
-/// The state is in use while this lives.
+/// Whoever has the `Locked` is outside while this lives.
 #[must_use]
-pub(crate) struct InUse<'a>(
-    #[cfg_attr(not(debug_assertions), allow(dead_code, reason = "read in debug builds"))] &'a Ledger,
+pub(super) struct Outside<'a>(
+    #[cfg_attr(not(debug_assertions), allow(dead_code, reason = "used in debug builds"))] &'a Ledger,
 );
 
-impl Drop for InUse<'_> {
+impl Drop for Outside<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         #[cfg(debug_assertions)]
-        self.0.open.store(self.0.open.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        self.0.at_work.store(true, Ordering::Relaxed);
     }
 }
 
@@ -45,17 +56,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_is_in_use_until_all_who_borrowed_it_have_given_it_back() {
+    fn a_second_one_is_refused_unless_the_first_is_lent() {
         let ledger = Ledger::default();
         let refused = |ledger: &Ledger| {
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| ledger.assert_not())).is_err()
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| ledger.begin())).is_err()
         };
-        let first = ledger.begin();
-        let second = ledger.begin();
+        ledger.begin();
         assert!(refused(&ledger));
-        drop(first);
-        assert!(refused(&ledger));
-        drop(second);
-        ledger.assert_not();
+        let outside = ledger.outside();
+        ledger.begin();
+        assert!(refused(&ledger), "the nested one is not lent");
+        ledger.end();
+        drop(outside);
+        assert!(refused(&ledger), "the first one is back");
+        ledger.end();
+        ledger.begin();
     }
 }

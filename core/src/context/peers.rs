@@ -2,8 +2,7 @@
 
 use super::silence::Silence;
 use crate::error::Error;
-use crate::message::SequenceWindow;
-use crate::message::{CopyChoice, Epochs};
+use crate::message::{CopyChoice, Epochs, SequenceWindow, State};
 use crate::transport::PeerId;
 use crate::transport::lane::SendLane;
 use std::ptr::NonNull;
@@ -113,5 +112,13 @@ impl Peer {
                 Error::TargetDown { task, reason: self.cause.as_deref().map_or_else(unknown, Into::into) }
             }
         }
+    }
+}
+
+impl State {
+    /// Why nothing can be sent to a peer.
+    #[cold]
+    pub(crate) fn refusal(&self, peer: PeerId) -> Error {
+        self.peers[peer as usize].refusal(peer)
     }
 }

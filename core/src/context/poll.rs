@@ -2,7 +2,7 @@
 
 use super::progress::Polled;
 use super::wait::Checked;
-use super::{AdaptiveWait, Context};
+use super::{AdaptiveWait, Context, Locked};
 use crate::error::Result;
 
 /// Messages whose sending and whose receiving has ended.
@@ -20,40 +20,22 @@ impl Context {
     #[doc(alias = "LAPI_Probe")]
     pub fn progress(&self) -> Result<Polled> {
         self.usable()?;
-        let _held = self.guard();
-        let before = self.ended();
+        let mut locked = self.locked();
+        let before = locked.ended();
         let mut last = before;
-        // SAFETY: the lock is held and the reference ends here.
-        let mut looks = unsafe { self.state() }.inbound.looks_of_a_call();
+        let mut looks = locked.inbound.looks_of_a_call();
         // As long as there is something to find.
-        self.watch(|now| {
+        locked.watch(|now| {
             looks = if now == last { looks - 1 } else { 1 };
             last = now;
             looks == 0
         });
         let mut events = last.1.wrapping_sub(before.1) as usize;
         if events == 0 {
-            events = self.progress_locked();
+            events = locked.progress();
         }
-        self.rest_between_polls(events > 0);
+        locked.rest_between_polls(events > 0);
         Ok(Polled { events })
-    }
-
-    /// At the end of a call that polls: those who want the lock or the core have it if nothing has come. The lock is held.
-    #[inline(always)]
-    fn rest_between_polls(&self, came: bool) {
-        // SAFETY: the lock is held and the references end here.
-        let state = unsafe { self.state() };
-        if came {
-            state.between_polls.reset();
-            self.yield_lock();
-        } else if state.dispatching == 0 {
-            let mut wait = std::mem::replace(&mut state.between_polls, AdaptiveWait::new());
-            // The program decides when it has waited long enough.
-            wait.pause_after(self.polls_by_system_calls(), self);
-            // SAFETY: as above.
-            unsafe { self.state() }.between_polls = wait;
-        }
     }
 
     /// Looks for arrivals until the sending or the receiving of a message has ended, at most `looks` times; the last look is one at
@@ -66,17 +48,34 @@ impl Context {
     #[doc(alias = "LAPI_Msgpoll")]
     pub fn poll_for_messages(&self, looks: u32) -> Result<(bool, bool)> {
         self.usable()?;
-        let _held = self.guard();
-        let ended = self.poll_locked(looks);
-        self.rest_between_polls(ended != (false, false));
+        let mut locked = self.locked();
+        let ended = locked.poll(looks);
+        locked.rest_between_polls(ended != (false, false));
         Ok(ended)
     }
+}
 
-    fn poll_locked(&self, looks: u32) -> (bool, bool) {
+impl Locked<'_> {
+    /// At the end of a call that polls: those who want the lock or the core have it if nothing has come.
+    #[inline(always)]
+    fn rest_between_polls(&mut self, came: bool) {
+        let state = &mut **self;
+        if came {
+            state.between_polls.reset();
+            self.yield_lock();
+        } else if state.dispatching == 0 {
+            let mut wait = std::mem::replace(&mut state.between_polls, AdaptiveWait::new());
+            // The program decides when it has waited long enough.
+            wait.pause_after(self);
+            self.between_polls = wait;
+        }
+    }
+
+    fn poll(&mut self, looks: u32) -> (bool, bool) {
         let before = self.ended();
         let mut left = looks.max(1);
         // In interrupt mode the progress thread would have to be stopped and started.
-        let mut spins = left > 1 && !self.interrupts();
+        let mut spins = left > 1 && !self.shared().interrupts();
         if spins {
             self.begin_polling();
         }
@@ -91,7 +90,7 @@ impl Context {
                     self.end_polling();
                     spins = false;
                 }
-                self.progress_locked();
+                self.progress();
                 left = left.saturating_sub(1);
                 self.yield_lock();
             }
@@ -106,19 +105,17 @@ impl Context {
     }
 
     /// Looks at the lanes alone, if that may do for a moment, until `enough` says so of the messages that have ended; it is asked after
-    /// each message and each look. The lock is held.
+    /// each message and each look.
     #[inline(always)]
-    fn watch(&self, mut enough: impl FnMut(Ended) -> bool) {
-        let mut check = |context: &Self| -> Checked<()> { Ok(enough(context.ended()).then_some(())) };
+    fn watch(&mut self, mut enough: impl FnMut(Ended) -> bool) {
+        let mut check = |locked: &mut Self| -> Checked<()> { Ok(enough(locked.ended()).then_some(())) };
         // There are no errors but those of `check`, which gives none.
         let _ = self.watch_lanes(&mut check, &mut AdaptiveWait::new());
     }
 
-    /// The lock is held.
+    ///
     #[inline(always)]
     fn ended(&self) -> Ended {
-        // SAFETY: the lock is held and the reference ends here.
-        let state = unsafe { self.state() };
-        (state.ended_sends, state.ended_receives)
+        (self.ended_sends, self.ended_receives)
     }
 }

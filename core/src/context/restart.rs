@@ -5,7 +5,7 @@
 //! engine, and nothing of the old process is mapped.
 
 use super::connect::{address_in, card_key, epoch_of};
-use super::{Context, PeerState, Route};
+use super::{Context, Locked, PeerState, Route, Shared};
 use crate::bootstrap::Entry;
 use crate::datagrams::{Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
@@ -19,112 +19,6 @@ use std::time::Duration;
 const ANSWER: Duration = Duration::from_secs(2);
 
 impl Context {
-    /// Looks whether another process has taken a peer's place, and turns to it. The lock is held.
-    #[cold]
-    pub(crate) fn look_for(&self, peer: PeerId) -> bool {
-        // SAFETY: the lock is held and the reference ends here.
-        let Some(known) = unsafe { self.state() }.peers[peer as usize].process else { return false };
-        let mut job = self.shared.bootstrap.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if job.entry() == Entry::Once {
-            return false;
-        }
-        let card = match job.get(&card_key(peer), ANSWER) {
-            Ok(card) => card,
-            Err(e) => {
-                tracing::debug!(peer, "the store does not say where the peer is: {e}");
-                return false;
-            }
-        };
-        let Some(epoch) = epoch_of(&card).filter(|epoch| *epoch != known) else { return false };
-        let (info, generation) = (job.job().clone(), job.generation());
-        drop(job);
-        match self.turn_to(peer, &card, &info, generation) {
-            Ok(()) => {
-                // SAFETY: as above.
-                let p = unsafe { &mut self.state().peers[peer as usize] };
-                (p.process, p.dead, p.farewell) = (Some(epoch), false, false);
-                self.end_collectives(peer);
-                // What the former process has mapped here is no longer its successor's.
-                self.shared.windows[peer as usize].close_for_good();
-                tracing::info!(peer, "another process has taken the place of the task's former one");
-                true
-            }
-            Err(e) => {
-                tracing::error!(
-                    peer,
-                    "the process that has taken the task's place is out of reach: {}",
-                    e.with_causes()
-                );
-                false
-            }
-        }
-    }
-
-    /// Whether a process that has taken a task's place can be told from the former one.
-    pub(crate) fn replacements_show(&self) -> bool {
-        let job = self.shared.bootstrap.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        job.entry() != Entry::Once
-    }
-
-    /// Leads packets for a peer to where its card says. The lock is held.
-    fn turn_to(
-        &self,
-        peer: PeerId,
-        card: &[u8],
-        info: &crate::bootstrap::JobInfo,
-        generation: u32,
-    ) -> Result<()> {
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
-        let former = state.peers[peer as usize].route.index();
-        let mut reasons = Vec::new();
-        for index in 0..state.links.len() {
-            let link = &mut state.links[index];
-            if !link.caps().contains(Caps::DATAGRAM) || link.caps().contains(Caps::AM_SHORT) {
-                reasons.push(format!("{}: reaches only the process that has ended", link.name()));
-                continue;
-            }
-            let Some(address) = address_in(card, link.name()) else {
-                reasons.push(format!("{}: the new process does not have it", link.name()));
-                continue;
-            };
-            link.disconnect(peer);
-            if let Err(e) = link.connect(peer, address) {
-                reasons.push(format!("{}: {e}", link.name()));
-                continue;
-            }
-            if former != index {
-                let mut params = Parties {
-                    task: self.shared.task,
-                    job: &info.id,
-                    context: (self.shared.number, generation),
-                    secret: &info.secret,
-                    epoch: crate::datagrams::epoch(None),
-                    alone: false,
-                    peers: Vec::new(),
-                };
-                match &mut state.datagrams[index] {
-                    Some(datagrams) => datagrams.adopt(peer, params.epoch),
-                    none => {
-                        params.peers.push((peer, None));
-                        *none =
-                            Some(Box::new(Datagrams::new(link, Timing::of(&self.shared.config), &params)?));
-                        state.with_engines = true;
-                    }
-                }
-                if let Some((_, datagrams)) = state.engine_at(index) {
-                    // Until it is resumed.
-                    datagrams.purge(peer);
-                }
-            }
-            state.forget_epochs(peer);
-            let p = &mut state.peers[peer as usize];
-            (p.route, p.lane) = (Route::over(index), None);
-            return Ok(());
-        }
-        Err(Error::NoConnectivity { task: peer, reasons })
-    }
-
     /// Tells where a task receives datagrams now, on its path number `path`, in a job whose program knows the addresses.
     ///
     /// *LAPI Guide, LAPI_Util, LAPI_ADD_UDP_DEST_PORT.*
@@ -135,7 +29,8 @@ impl Context {
     pub fn set_peer_address(&self, target: PeerId, path: usize, address: SocketAddr) -> Result<()> {
         self.usable()?;
         self.check_target(target)?;
-        let _held = self.guard();
+        let mut locked = self.locked();
+        let state = &mut *locked;
         let mut listed = self.shared.listed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let paths = listed.get(self.shared.task as usize).map_or(0, Vec::len);
         if path >= paths {
@@ -160,8 +55,6 @@ impl Context {
             return Ok(());
         }
         let card = plain_address(&listed[target as usize]);
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
         let index = state.peers[target as usize].route.index();
         if state.datagrams.get(index).is_some_and(Option::is_none) {
             // The tasks of one machine have met, and a successor of one can't meet the others.
@@ -201,9 +94,7 @@ impl Context {
         if peer >= self.shared.tasks {
             return 0;
         }
-        let _held = self.guard();
-        // SAFETY: the lock is held and the reference ends here.
-        unsafe { self.state() }.peers[peer as usize].life
+        self.locked().peers[peer as usize].life
     }
 
     /// The network paths to a task, by number: whether each carries data at present. Empty where there is only one way.
@@ -211,14 +102,115 @@ impl Context {
         if peer >= self.shared.tasks {
             return Vec::new();
         }
-        let _held = self.guard();
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
-        state.engine_to(peer).map_or_else(Vec::new, |(_, datagrams)| datagrams.paths(peer))
+        self.locked().paths_to(peer)
+    }
+}
+
+impl Locked<'_> {
+    /// Looks whether another process has taken a peer's place, and turns to it.
+    #[cold]
+    pub(crate) fn look_for(&mut self, peer: PeerId) -> bool {
+        let Some(known) = self.peers[peer as usize].process else { return false };
+        let mut job = self.shared().bootstrap.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if job.entry() == Entry::Once {
+            return false;
+        }
+        let card = match job.get(&card_key(peer), ANSWER) {
+            Ok(card) => card,
+            Err(e) => {
+                tracing::debug!(peer, "the store does not say where the peer is: {e}");
+                return false;
+            }
+        };
+        let Some(epoch) = epoch_of(&card).filter(|epoch| *epoch != known) else { return false };
+        let (info, generation) = (job.job().clone(), job.generation());
+        drop(job);
+        match self.turn_to(peer, &card, &info, generation) {
+            Ok(()) => {
+                let p = &mut self.peers[peer as usize];
+                (p.process, p.dead, p.farewell) = (Some(epoch), false, false);
+                self.end_collectives(peer);
+                // What the former process has mapped here is no longer its successor's.
+                self.shared().windows[peer as usize].close_for_good();
+                tracing::info!(peer, "another process has taken the place of the task's former one");
+                true
+            }
+            Err(e) => {
+                tracing::error!(
+                    peer,
+                    "the process that has taken the task's place is out of reach: {}",
+                    e.with_causes()
+                );
+                false
+            }
+        }
+    }
+
+    /// Leads packets for a peer to where its card says.
+    fn turn_to(
+        &mut self,
+        peer: PeerId,
+        card: &[u8],
+        info: &crate::bootstrap::JobInfo,
+        generation: u32,
+    ) -> Result<()> {
+        let shared = self.shared();
+        let state = &mut **self;
+        let former = state.peers[peer as usize].route.index();
+        let mut reasons = Vec::new();
+        for index in 0..state.links.len() {
+            let link = &mut state.links[index];
+            if !link.caps().contains(Caps::DATAGRAM) || link.caps().contains(Caps::AM_SHORT) {
+                reasons.push(format!("{}: reaches only the process that has ended", link.name()));
+                continue;
+            }
+            let Some(address) = address_in(card, link.name()) else {
+                reasons.push(format!("{}: the new process does not have it", link.name()));
+                continue;
+            };
+            link.disconnect(peer);
+            if let Err(e) = link.connect(peer, address) {
+                reasons.push(format!("{}: {e}", link.name()));
+                continue;
+            }
+            if former != index {
+                let mut params = Parties {
+                    task: shared.task,
+                    job: &info.id,
+                    context: (shared.number, generation),
+                    secret: &info.secret,
+                    epoch: crate::datagrams::epoch(None),
+                    alone: false,
+                    peers: Vec::new(),
+                };
+                match &mut state.datagrams[index] {
+                    Some(datagrams) => datagrams.adopt(peer, params.epoch),
+                    none => {
+                        params.peers.push((peer, None));
+                        *none = Some(Box::new(Datagrams::new(link, Timing::of(&shared.config), &params)?));
+                        state.with_engines = true;
+                    }
+                }
+                if let Some((_, datagrams)) = state.engine_at(index) {
+                    // Until it is resumed.
+                    datagrams.purge(peer);
+                }
+            }
+            state.forget_epochs(peer);
+            let p = &mut state.peers[peer as usize];
+            (p.route, p.lane) = (Route::over(index), None);
+            return Ok(());
+        }
+        Err(Error::NoConnectivity { task: peer, reasons })
     }
 }
 
 impl State {
+    /// The network paths to a peer, by number: whether each carries data at present.
+    pub(super) fn paths_to(&mut self, peer: PeerId) -> Vec<bool> {
+        self.engine_to(peer).map_or_else(Vec::new, |(_, datagrams)| datagrams.paths(peer))
+    }
+
     /// A link says that a peer's process has ended. One that carries datagrams doesn't know.
     pub(crate) fn note_death(&mut self, peer: PeerId) {
         let index = self.peers[peer as usize].route.index();
@@ -226,6 +218,14 @@ impl State {
             let p = &mut self.peers[peer as usize];
             p.dead = !p.farewell;
         }
+    }
+}
+
+impl Shared {
+    /// Whether a process that has taken a task's place can be told from the former one.
+    pub(crate) fn replacements_show(&self) -> bool {
+        let job = self.bootstrap.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        job.entry() != Entry::Once
     }
 }
 

@@ -55,9 +55,7 @@ impl Context {
     /// Why not: it died, was purged, or has terminated its context.
     pub fn reachable(&self, target: PeerId) -> Result<()> {
         self.check_target(target)?;
-        let _held = self.guard();
-        // SAFETY: the lock is held and the reference ends here.
-        let peer = unsafe { &self.state().peers[target as usize] };
+        let peer = &self.locked().peers[target as usize];
         if peer.state == PeerState::Up { Ok(()) } else { Err(peer.refusal(target)) }
     }
 

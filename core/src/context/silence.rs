@@ -6,7 +6,7 @@
 //!
 //! *LAPI Guide, LAPI_Senv, TIMEOUT.*
 
-use super::{Context, PeerState};
+use super::{Context, Locked, PeerState};
 use crate::error::Error;
 use crate::message::State;
 use crate::transport::PeerId;
@@ -39,12 +39,25 @@ pub(crate) struct Vigil {
 }
 
 impl Context {
+    /// A call waits for something that one task alone can send. The lock is not held.
+    pub(crate) fn await_peer<R>(&self, peer: PeerId, wait: impl FnOnce() -> R) -> R {
+        let count = |change: u32| {
+            let p = &mut self.locked().peers[peer as usize];
+            p.awaited = p.awaited.wrapping_add(change);
+        };
+        count(1);
+        let result = wait();
+        count(u32::MAX);
+        result
+    }
+}
+
+impl Locked<'_> {
     /// Looks at the peers if some thousand looks at the links were made since the last time: they may take place in a loop that never
-    /// sleeps. The lock is held.
+    /// sleeps.
     #[inline(always)]
-    pub(super) fn mind_silence_seldom(&self) {
-        // SAFETY: the lock is held and the reference ends here.
-        let vigil = unsafe { &mut self.state().vigil };
+    pub(super) fn mind_silence_seldom(&mut self) {
+        let vigil = &mut self.vigil;
         vigil.looks += 1;
         if vigil.looks >= LOOKS {
             vigil.looks = 0;
@@ -52,25 +65,23 @@ impl Context {
         }
     }
 
-    /// Asks silent peers for a sign of life, and gives up those that have given none for too long. The lock is held.
+    /// Asks silent peers for a sign of life, and gives up those that have given none for too long.
     #[cold]
     #[inline(never)]
-    pub(super) fn mind_silence(&self) {
-        let now = self.shared.clock.elapsed();
-        // SAFETY: the lock is held; the reference ends before anybody is told.
-        let state = unsafe { self.state() };
+    pub(super) fn mind_silence(&mut self) {
+        let now = self.shared().clock.elapsed();
+        let state = &mut **self;
         if state.dispatching > 0 || now < state.vigil.next {
             return;
         }
         state.vigil.next = now + BETWEEN;
         self.hear_of_deaths();
-        if *self.shared.config.notimeout.get() {
+        if *self.shared().config.notimeout.get() {
             return;
         }
-        let limit = self.timeout();
-        for peer in (0..self.shared.tasks).filter(|peer| *peer != self.shared.task) {
-            // SAFETY: as above, renewed for each peer.
-            let state = unsafe { self.state() };
+        let limit = self.shared().timeout();
+        for peer in self.shared().other_tasks() {
+            let state = &mut **self;
             if !state.owes(peer) {
                 state.peers[peer as usize].silence = Silence::default();
                 continue;
@@ -90,25 +101,25 @@ impl Context {
         }
     }
 
-    /// A peer has given a sign of life. The lock is held.
-    pub(crate) fn gave_sign_of_life(&self, peer: PeerId) {
-        // SAFETY: the lock is held and the reference ends here.
-        let silence = unsafe { &mut self.state().peers[peer as usize].silence };
+    /// A peer has given a sign of life.
+    pub(crate) fn gave_sign_of_life(&mut self, peer: PeerId) {
+        let shared = self.shared();
+        let silence = &mut self.peers[peer as usize].silence;
         if silence.asked {
-            *silence = Silence { since: Some(self.shared.clock.elapsed()), asked: false };
+            *silence = Silence { since: Some(shared.clock.elapsed()), asked: false };
         }
     }
 
-    /// The launcher knows which tasks have ended, whatever transport leads to them. The lock is held.
-    fn hear_of_deaths(&self) {
+    /// The launcher knows which tasks have ended, whatever transport leads to them.
+    fn hear_of_deaths(&mut self) {
         // Somebody asks the store for something: there will be another time.
-        let Ok(mut job) = self.shared.bootstrap.try_lock() else { return };
+        let Ok(mut job) = self.shared().bootstrap.try_lock() else { return };
         let ended = job.ended();
         drop(job);
+        let this_task = self.shared().task;
         for (task, how) in ended {
-            // SAFETY: the lock is held and the reference ends here.
-            let Some(p) = (unsafe { self.state() }).peers.get_mut(task as usize) else { continue };
-            if task == self.shared.task || p.farewell {
+            let Some(p) = self.peers.get_mut(task as usize) else { continue };
+            if task == this_task || p.farewell {
                 continue;
             }
             p.dead = true;
@@ -123,29 +134,14 @@ impl Context {
     ///
     /// *LAPI Guide, "Registering an error handler"; LAPI_Senv, TIMEOUT.*
     #[cold]
-    pub(super) fn fell_silent(&self, peer: PeerId, seconds: u64, doing: &'static str) {
-        // SAFETY: the lock is held and the reference ends here.
-        if unsafe { self.state() }.peers[peer as usize].state != PeerState::Up {
+    pub(super) fn fell_silent(&mut self, peer: PeerId, seconds: u64, doing: &'static str) {
+        if self.peers[peer as usize].state != PeerState::Up {
             return;
         }
         let error = Error::Timeout { task: peer, seconds, doing };
         if !self.call_error_handler(&error, peer) {
             self.peer_down(peer, &format!("it has not answered for {seconds} s"));
         }
-    }
-
-    /// A call waits for something that one task alone can send. The lock is not held.
-    pub(crate) fn await_peer<R>(&self, peer: PeerId, wait: impl FnOnce() -> R) -> R {
-        let count = |change: u32| {
-            let _held = self.guard();
-            // SAFETY: the lock is held and the reference ends here.
-            let p = unsafe { &mut self.state().peers[peer as usize] };
-            p.awaited = p.awaited.wrapping_add(change);
-        };
-        count(1);
-        let result = wait();
-        count(u32::MAX);
-        result
     }
 }
 

@@ -4,8 +4,8 @@
 //! peers have mapped, with a line for each of them, and a peer that copies counts there: a store to a line that nobody else writes.
 //! Both sides' statistics are read from these lines. A peer whose memory is not mapped is counted on this side only.
 
-use super::Context;
 use super::connect::address_in;
+use super::{Context, Shared};
 use crate::message::Direction;
 use crate::stats::{Path, Statistics};
 use crate::sync::{AtomicU64, Ordering};
@@ -113,7 +113,15 @@ impl Context {
     /// Counts bytes that no packet carried.
     #[inline(always)]
     pub fn count_direct(&self, target: PeerId, direction: Direction, len: u64) {
-        if let Some(line) = self.shared.tallies.of(target) {
+        self.shared.count_direct(target, direction, len);
+    }
+}
+
+impl Shared {
+    /// [`Context::count_direct`].
+    #[inline(always)]
+    pub(crate) fn count_direct(&self, target: PeerId, direction: Direction, len: u64) {
+        if let Some(line) = self.tallies.of(target) {
             line.add(direction, len);
         }
     }

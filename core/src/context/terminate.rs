@@ -1,6 +1,6 @@
 //! The end of a context.
 
-use super::Context;
+use super::{Context, Locked};
 use crate::error::Result;
 use crate::sync::Ordering;
 use std::time::{Duration, Instant};
@@ -27,25 +27,22 @@ impl Context {
         }
         self.may_wait("terminate")?;
         self.drain();
-        let held = self.guard();
+        let mut locked = self.locked();
         // Datagrams overtake each other, and a goodbye is to be the last that is heard.
-        self.linger(UNACKNOWLEDGED);
-        self.say_goodbye();
-        self.linger(UNACKNOWLEDGED);
-        // SAFETY: the lock is held and nothing below calls out.
-        unsafe { self.state() }.forget_lanes();
+        locked.linger(UNACKNOWLEDGED);
+        locked.say_goodbye();
+        locked.linger(UNACKNOWLEDGED);
+        locked.forget_lanes();
         // SYNC: Release pairs with the threads' Acquire: they see a state that is complete.
         self.shared.terminated.store(true, Ordering::Release);
-        drop(held);
+        drop(locked);
         self.end_threads();
         if let Ok(mut bootstrap) = self.shared.bootstrap.lock()
             && let Err(e) = bootstrap.finalize()
         {
             tracing::debug!("leaving the job's store: {e}");
         }
-        let _held = self.guard();
-        // SAFETY: the lock is held, the threads have ended and nothing below calls out.
-        let state = unsafe { self.state() };
+        let state = &mut *self.locked();
         state.with_engines = false;
         state.datagrams.clear();
         state.links.clear();
@@ -54,23 +51,9 @@ impl Context {
 
     /// Waits until nothing of ours is under way any more, or it is clear that peers don't take it.
     fn drain(&self) {
-        let _held = self.guard();
-        self.wait_before(Some(Instant::now() + LINGER), |context| {
-            // SAFETY: the lock is held and the reference ends here.
-            let state = unsafe { context.state() };
-            !(state.has_work() || state.operations.holds_buffers()) && context.shared.completions.is_idle()
+        self.locked().wait_before(Some(Instant::now() + LINGER), |locked| {
+            !(locked.has_work() || locked.operations.holds_buffers()) && locked.shared().completions.is_idle()
         });
-    }
-
-    pub(super) fn flush_deferred(&self) {
-        // SAFETY: the lock is held and the reference ends here.
-        let done = |context: &Self| unsafe { context.state() }.deferred.is_empty();
-        self.wait_before(Some(Instant::now() + Duration::from_millis(200)), done);
-        self.flush_datagrams();
-        // SAFETY: as above.
-        for link in &mut unsafe { self.state() }.links {
-            link.flush();
-        }
     }
 
     fn end_threads(&self) {
@@ -87,6 +70,17 @@ impl Context {
                 // A handler that panicked has ended its thread already.
                 let _ = thread.join();
             }
+        }
+    }
+}
+
+impl Locked<'_> {
+    pub(super) fn flush_deferred(&mut self) {
+        let deadline = Instant::now() + Duration::from_millis(200);
+        self.wait_before(Some(deadline), |locked| locked.deferred.is_empty());
+        self.flush_datagrams();
+        for link in &mut self.links {
+            link.flush();
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Waiting for a condition, making progress.
 
-use super::Context;
 use super::adaptive_wait::AdaptiveWait;
-use super::progress::SLEEP_IN_PIECES;
+use super::sleep::SLEEP_IN_PIECES;
+use super::{Context, Locked};
 use crate::counter::Counter;
 use crate::error::{Error, Result};
 use crate::sync::Ordering;
@@ -50,7 +50,7 @@ impl Context {
             return Ok(());
         }
         self.may_wait("wait_until")?;
-        self.wait_for("a condition", |_| Ok(done().then_some(())))
+        self.wait_for("a condition", |locked| Ok(locked.out(|_| done()).then_some(())))
     }
 
     /// Refuses to wait where waiting could never end.
@@ -59,8 +59,7 @@ impl Context {
         if !self.shared.lock.held_by_me() {
             return Ok(());
         }
-        // SAFETY: the lock is held by this thread and the reference ends here.
-        if unsafe { self.state() }.dispatching == 0 {
+        if self.locked().dispatching == 0 {
             return Ok(());
         }
         Err(Error::NotAllowed {
@@ -75,21 +74,23 @@ impl Context {
     pub(crate) fn wait_for<R>(
         &self,
         what: &'static str,
-        mut check: impl FnMut(&Self) -> Checked<R>,
+        mut check: impl FnMut(&mut Locked<'_>) -> Checked<R>,
     ) -> Result<R> {
-        let held = self.guard();
-        self.begin_polling();
-        let result = self.wait_locked(what, &mut check);
-        self.end_polling();
-        drop(held);
+        let mut locked = self.locked();
+        locked.begin_polling();
+        let result = locked.wait_locked(what, &mut check);
+        locked.end_polling();
+        drop(locked);
         result.map_err(|e| *e)
     }
+}
 
+impl Locked<'_> {
     #[inline(always)]
     fn wait_locked<R>(
-        &self,
+        &mut self,
         what: &'static str,
-        check: &mut impl FnMut(&Self) -> Checked<R>,
+        check: &mut impl FnMut(&mut Self) -> Checked<R>,
     ) -> Result<R, Box<Error>> {
         let mut idle = AdaptiveWait::new();
         loop {
@@ -99,13 +100,13 @@ impl Context {
             if let Some(result) = self.watch_lanes(check, &mut idle)? {
                 return Ok(result);
             }
-            if self.progress_locked() > 0 {
+            if self.progress() > 0 {
                 idle.reset();
                 self.yield_lock();
                 continue;
             }
             self.fail_if_hopeless()?;
-            if idle.pause_after(self.polls_by_system_calls(), self) {
+            if idle.pause_after(self) {
                 tracing::trace!("sleeping in {what}");
                 // What progress found before the thread was counted as a sleeper woke nobody.
                 if let Some(result) = check(self)? {
@@ -114,19 +115,23 @@ impl Context {
                 let asleep = Instant::now();
                 self.sleep(SLEEP_IN_PIECES);
                 self.mind_silence();
-                self.shared.attributes.adaptive_spin.learn(asleep.elapsed());
+                self.shared().attributes.adaptive_spin.learn(asleep.elapsed());
             }
         }
     }
 
     /// Waits until `done` says so, or the deadline has passed (false). The lock is held; it is let go now and then.
-    pub(super) fn wait_before(&self, deadline: Option<Instant>, mut done: impl FnMut(&Self) -> bool) -> bool {
+    pub(super) fn wait_before(
+        &mut self,
+        deadline: Option<Instant>,
+        mut done: impl FnMut(&mut Self) -> bool,
+    ) -> bool {
         let mut idle = AdaptiveWait::new();
         loop {
             if done(self) {
                 return true;
             }
-            if self.progress_locked() > 0 {
+            if self.progress() > 0 {
                 idle.reset();
                 self.yield_lock();
                 continue;
@@ -135,7 +140,7 @@ impl Context {
             if left.is_some_and(|left| left.is_zero()) {
                 return false;
             }
-            if idle.pause_after(self.polls_by_system_calls(), self) {
+            if idle.pause_after(self) {
                 // What progress found before the thread was counted as a sleeper woke nobody.
                 if done(self) {
                     return true;
@@ -147,33 +152,32 @@ impl Context {
 
     /// While a thread polls, nobody needs to be woken.
     #[inline(always)]
-    pub(super) fn begin_polling(&self) {
+    pub(super) fn begin_polling(&mut self) {
         // Changed under the lock only, so that a plain load and store do.
-        let polling = &self.shared.polling;
+        let polling = &self.shared().polling;
         polling.store(polling.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        if self.interrupts() {
+        if self.shared().interrupts() {
             self.disarm();
         }
     }
 
     #[inline(always)]
-    pub(super) fn end_polling(&self) {
-        let polling = &self.shared.polling;
+    pub(super) fn end_polling(&mut self) {
+        let polling = &self.shared().polling;
         let left = polling.load(Ordering::Relaxed) - 1;
         polling.store(left, Ordering::Relaxed);
-        if left == 0 && self.interrupts() {
+        if left == 0 && self.shared().interrupts() {
             self.rearm();
-            // SAFETY: the lock is held and nothing of it calls out.
-            self.wake_for_timer(unsafe { self.state() });
+            self.wake_for_timer();
         }
     }
 
     /// From now on the progress thread must be woken again.
-    fn rearm(&self) {
+    fn rearm(&mut self) {
         while !self.arm() {
-            if self.progress_locked() == 0 {
+            if self.progress() == 0 {
                 // Work that needs no arrival: the progress thread's business.
-                for s in &self.shared.link_sleepers {
+                for s in &self.shared().link_sleepers {
                     s.wake();
                 }
                 return;
@@ -181,21 +185,13 @@ impl Context {
         }
     }
 
-    /// Whether a look at everything asks the system.
-    #[inline(always)]
-    pub(super) fn polls_by_system_calls(&self) -> bool {
-        // SAFETY: the lock is held and the reference ends here.
-        unsafe { self.state() }.has_engines()
-    }
-
     /// A wait that needs a dead task would never end: say so instead.
     #[inline]
-    fn fail_if_hopeless(&self) -> Result<(), Box<Error>> {
-        // SAFETY: the lock is held and the reference ends here.
-        let state = unsafe { self.state() };
+    fn fail_if_hopeless(&mut self) -> Result<(), Box<Error>> {
+        let state = &mut **self;
         match state.unacknowledged.first() {
             None => Ok(()),
-            Some(&dead) => Err(state.peers[dead as usize].refusal(dead).into()),
+            Some(&dead) => Err(state.refusal(dead).into()),
         }
     }
 }

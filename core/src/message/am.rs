@@ -3,10 +3,11 @@
 use super::bulk::{Bulk, Way, way_of};
 use super::self_send::LAYOUT;
 use super::send::Departure;
-use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Source, Waiting};
+use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Source, State, Waiting};
 use crate::Context;
 use crate::completion::Notify;
 use crate::config::Origin;
+use crate::context::Locked;
 use crate::context::{PeerState, Route};
 use crate::error::{Error, Result};
 use crate::stats::Path;
@@ -87,7 +88,7 @@ impl Context {
         if !user.is_multiple_of(4) {
             return Err(Error::UhdrMisaligned { len: user, align: 4 });
         }
-        let _held = self.guard();
+        let mut locked = self.locked();
         if let Source::Contiguous(data, len) = message.source
             && message.completion.is_none()
             && len <= Short::LONGEST
@@ -95,14 +96,14 @@ impl Context {
             // SAFETY: a null source has length 0.
             let data = unsafe { bytes(data, len) };
             let AmSend { target, handler, user_header, target_counter, .. } = message;
-            // SAFETY: the lock is held; the rest is the caller's promise.
-            if unsafe { self.am_short_locked(Short { target, handler, user_header, data, target_counter }) } {
-                message.origin.notify(self, target, Ok(()));
+            // SAFETY: the caller promises that handler and counter are what the target gave out.
+            if unsafe { locked.am_short(Short { target, handler, user_header, data, target_counter }) } {
+                message.origin.notify(&mut locked, target, Ok(()));
                 return Ok(());
             }
         }
-        // SAFETY: the lock is held; the promise about the source is handed on.
-        unsafe { self.am_send_locked(message) }
+        // SAFETY: the caller's promise about the source is handed on.
+        unsafe { locked.am_send(message) }
     }
 
     /// Tries the shortest path. False: the message could not go this way, nothing has happened; [`am_send`](Self::am_send) finds
@@ -124,35 +125,64 @@ impl Context {
         {
             return false;
         }
-        let _held = self.guard();
-        // SAFETY: the lock is held; the rest is the caller's promise.
-        unsafe { self.am_short_locked(message) }
+        // SAFETY: the caller promises that handler and counter are what the target gave out.
+        unsafe { self.locked().am_short(message) }
     }
 
-    /// The whole path of a [short](Short) message. False: it could not go this way, nothing has happened. The lock is held.
+    /// [`am_send`](Self::am_send) with a wish about bulk transfer.
+    ///
+    /// # Errors
+    /// As for [`am_send`](Self::am_send).
+    ///
+    /// # Safety
+    /// As for [`am_send`](Self::am_send).
+    pub unsafe fn am_send_by(&self, message: AmSend<'_>, bulk: Bulk) -> Result<()> {
+        let (target, user) = (message.target, message.user_header.len());
+        if bulk != Bulk::AsConfigured
+            && target < self.tasks()
+            && user <= MAX_USER_HEADER
+            && user.is_multiple_of(4)
+        {
+            self.usable()?;
+            let mut locked = self.locked();
+            if locked.peers[target as usize].state == PeerState::Up {
+                let room = locked.room_to(target).saturating_sub(MAX_HEADER + user) as u64;
+                if message.source.len() > room {
+                    // SAFETY: the caller's promise about the source is handed on.
+                    return unsafe { locked.am_send_long(message, bulk) };
+                }
+            }
+        }
+        // What fits one packet is no matter of bulk transfer; whatever is wrong is found there, too.
+        // SAFETY: the promise is handed on.
+        unsafe { self.am_send(message) }
+    }
+}
+
+impl Locked<'_> {
+    /// The whole path of a [short](Short) message. False: it could not go this way, nothing has happened.
     ///
     /// # Safety
     /// As for [`am_send`](Self::am_send).
     #[inline(always)]
-    pub(crate) unsafe fn am_short_locked(&self, message: Short<'_>) -> bool {
-        // SAFETY: the lock is held and nothing below calls out; the rest is the caller's promise.
+    pub(crate) unsafe fn am_short(&mut self, message: Short<'_>) -> bool {
+        // SAFETY: the caller promises that handler and counter are what the target gave out.
         unsafe {
-            match self.state().send_in_lane(message) {
+            match self.send_in_lane(message) {
                 Some(news) => news == 0 || self.attend(message.target, news),
                 None => self.am_short_by_table(message),
             }
         }
     }
 
-    /// As [`am_short_locked`](Self::am_short_locked), through the transport's table.
+    /// As [`am_short`](Self::am_short), through the transport's table.
     ///
     /// # Safety
     /// As there.
     #[inline(never)]
-    pub(super) unsafe fn am_short_by_table(&self, message: Short<'_>) -> bool {
+    pub(super) unsafe fn am_short_by_table(&mut self, message: Short<'_>) -> bool {
         let Short { target, handler, user_header, data, target_counter } = message;
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
+        let state = &mut **self;
         let peer = &mut state.peers[target as usize];
         let index = peer.route.index();
         let Some(link) = state.links.get_mut(index) else { return false };
@@ -184,49 +214,17 @@ impl Context {
         let counts = state.statistics.path_mut(path);
         counts.packets_sent += 1;
         counts.data_sent += data.len() as u64;
-        self.wake_for_timer(state);
+        self.wake_for_timer();
         true
-    }
-
-    /// [`am_send`](Self::am_send) with a wish about bulk transfer.
-    ///
-    /// # Errors
-    /// As for [`am_send`](Self::am_send).
-    ///
-    /// # Safety
-    /// As for [`am_send`](Self::am_send).
-    pub unsafe fn am_send_by(&self, message: AmSend<'_>, bulk: Bulk) -> Result<()> {
-        let (target, user) = (message.target, message.user_header.len());
-        if bulk != Bulk::AsConfigured
-            && target < self.tasks()
-            && user <= MAX_USER_HEADER
-            && user.is_multiple_of(4)
-        {
-            self.usable()?;
-            let _held = self.guard();
-            // SAFETY: the lock is held; the reference ends before the message is sent.
-            let state = unsafe { self.state() };
-            if state.peers[target as usize].state == PeerState::Up {
-                let room = state.room_to(target).saturating_sub(MAX_HEADER + user) as u64;
-                if message.source.len() > room {
-                    // SAFETY: the promise is handed on; the lock is held.
-                    return unsafe { self.am_send_long(message, bulk) };
-                }
-            }
-        }
-        // What fits one packet is no matter of bulk transfer; whatever is wrong is found there, too.
-        // SAFETY: the promise is handed on.
-        unsafe { self.am_send(message) }
     }
 
     /// # Safety
     /// As for [`am_send`](Self::am_send); the lock is held.
     #[inline(always)]
-    unsafe fn am_send_locked(&self, message: AmSend<'_>) -> Result<()> {
+    unsafe fn am_send(&mut self, message: AmSend<'_>) -> Result<()> {
         let target = message.target;
         let len = message.source.len();
-        // SAFETY: the lock is held; no reference lives across a call out.
-        let state = unsafe { self.state() };
+        let state = &mut **self;
         let peer = &mut state.peers[target as usize];
         if peer.state != PeerState::Up {
             return Err(peer.refusal(target));
@@ -249,7 +247,7 @@ impl Context {
     /// # Safety
     /// As for [`am_send`](Self::am_send); the lock is held.
     #[inline]
-    unsafe fn am_send_packets(&self, message: AmSend<'_>) -> Result<()> {
+    unsafe fn am_send_packets(&mut self, message: AmSend<'_>) -> Result<()> {
         let AmSend { target, handler, user_header, source, target_counter, origin, completion } = message;
         let header = Header::new(Kind::Am, 0, handler).with_target_counter(target_counter);
         // SAFETY: the caller's promise.
@@ -261,19 +259,17 @@ impl Context {
     /// # Safety
     /// As for [`am_send`](Self::am_send); the lock is held.
     #[cold]
-    unsafe fn am_send_long(&self, message: AmSend<'_>, bulk: Bulk) -> Result<()> {
+    unsafe fn am_send_long(&mut self, message: AmSend<'_>, bulk: Bulk) -> Result<()> {
         let (target, len, user) = (message.target, message.source.len(), message.user_header.len());
         if len > MAX_MESSAGE {
             return Err(Error::DataLength { len, max: MAX_MESSAGE });
         }
         self.wait_for_operation_slot(target)?;
         let straight = self.goes_straight(target, &message.source, user, &message.origin);
-        // SAFETY: the lock is held; no reference lives across a call out.
-        let state = unsafe { self.state() };
-        let Some(link) = state.link_to(target) else {
+        let config = &self.shared().config;
+        let Some(link) = self.link_to(target) else {
             return Err(self.link_failed(target, Status::PeerDown));
         };
-        let config = &self.shared.config;
         let from = match config.eager_max.get() {
             Some(most) => most + 1,
             None if link.caps().contains(Caps::FAST_PACKETS) => u64::MAX,
@@ -290,13 +286,13 @@ impl Context {
             return unsafe { self.am_send_packets(message) };
         }
         if direct && way == Way::Bulk {
-            state.statistics.bulk.count(len);
+            self.statistics.bulk.count(len);
         }
         self.am_announce(message)
     }
 
     /// Tells the target of a message whose data it is to fetch.
-    fn am_announce(&self, message: AmSend<'_>) -> Result<()> {
+    fn am_announce(&mut self, message: AmSend<'_>) -> Result<()> {
         let AmSend { target, handler, user_header, source, target_counter, origin, completion } = message;
         let mut header = Header::new(Kind::AmPull, 0, handler).with_target_counter(target_counter);
         header.user_header = user_header.len() as u16;
@@ -307,8 +303,7 @@ impl Context {
         };
         let wants_completion = !completion.is_none();
         let sequence = self.next_operation(target);
-        // SAFETY: the lock is held and the reference ends here.
-        let id = unsafe { self.state() }.operations.insert(Operation {
+        let id = self.operations.insert(Operation {
             peer: target,
             waiting: Waiting::Pull(layout),
             origin,
@@ -325,10 +320,9 @@ impl Context {
 
     /// Registers that `Complete` will come, and gives the operation that it must name.
     #[inline]
-    pub(crate) fn expect_completion(&self, target: PeerId, completion: Notify) -> Result<u64> {
+    pub(crate) fn expect_completion(&mut self, target: PeerId, completion: Notify) -> Result<u64> {
         self.wait_for_operation_slot(target)?;
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
+        let state = &mut **self;
         Ok(state.operations.insert(Operation {
             peer: target,
             waiting: Waiting::Completion,
@@ -341,22 +335,22 @@ impl Context {
 
     /// Waits until there is room for one more outstanding operation: the bound on memory.
     #[inline]
-    pub(crate) fn wait_for_operation_slot(&self, target: PeerId) -> Result<()> {
+    pub(crate) fn wait_for_operation_slot(&mut self, target: PeerId) -> Result<()> {
         loop {
-            // SAFETY: the lock is held and the reference ends before progress is made.
-            let state = unsafe { self.state() };
+            let state = &mut **self;
             if state.operations.len() < super::MAX_OPERATIONS || state.dispatching > 0 {
                 return Ok(());
             }
             self.wait_for_room(target)?;
         }
     }
+}
 
+impl State {
     /// The number for the next message to a peer.
     #[inline(always)]
-    pub(crate) fn next_message(&self, target: PeerId) -> u32 {
-        // SAFETY: the lock is held and nothing below calls out.
-        let peer = &mut unsafe { self.state() }.peers[target as usize];
+    pub(crate) fn next_message(&mut self, target: PeerId) -> u32 {
+        let peer = &mut self.peers[target as usize];
         let number = peer.next_message;
         peer.next_message = number.wrapping_add(1);
         number
@@ -364,9 +358,8 @@ impl Context {
 
     /// The number for the next operation that a fence with this peer waits for.
     #[inline(always)]
-    pub(crate) fn next_operation(&self, target: PeerId) -> u32 {
-        // SAFETY: the lock is held and nothing below calls out.
-        let peer = &mut unsafe { self.state() }.peers[target as usize];
+    pub(crate) fn next_operation(&mut self, target: PeerId) -> u32 {
+        let peer = &mut self.peers[target as usize];
         let number = peer.next_operation;
         peer.next_operation = number.wrapping_add(1);
         number

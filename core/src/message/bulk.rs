@@ -6,9 +6,9 @@
 
 use super::fragment::SLICE;
 use super::{Direction, Operation, Waiting};
-use crate::Context;
 use crate::completion::Notify;
 use crate::config::Config;
+use crate::context::Locked;
 use crate::error::{Error, Result};
 use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status};
 
@@ -57,7 +57,7 @@ pub(crate) fn way_of(link: &Link, flavour: Caps, len: u64, from: u64, bulk: Bulk
     }
 }
 
-impl Context {
+impl Locked<'_> {
     /// Copies straight between this task's memory at `local` and the peer's, letting go of the lock between pieces. False: a
     /// piece was refused, and packets must carry the message.
     ///
@@ -65,7 +65,7 @@ impl Context {
     /// The lock is held; both ranges are valid, as [`put`](Self::put) and [`get`](Self::get) demand.
     //= LAPI Guide, Bulk transfer of messages, packets if a step fails
     pub(super) unsafe fn copy_directly(
-        &self,
+        &mut self,
         target: PeerId,
         direction: Direction,
         local: *mut u8,
@@ -73,8 +73,7 @@ impl Context {
         len: u64,
         way: Way,
     ) -> Result<bool> {
-        // SAFETY: the lock is held and the reference ends here.
-        let life = unsafe { self.state() }.peers[target as usize].life;
+        let life = self.peers[target as usize].life;
         let mut done = 0u64;
         while done < len {
             let n = (len - done).min(SLICE as u64) as usize;
@@ -92,8 +91,7 @@ impl Context {
                 Status::Again => {}
                 Status::PeerDown => {
                     self.peer_down(target, "its memory could not be reached");
-                    // SAFETY: the lock is held and the reference ends here.
-                    return Err(unsafe { self.state() }.peers[target as usize].refusal(target));
+                    return Err(self.refusal(target));
                 }
                 Status::Panicked => return Err(self.link_failed(target, status)),
                 // One side of the copy may be special memory: packets always work.
@@ -105,20 +103,17 @@ impl Context {
                         len,
                         "direct copy refused; the data goes in packets"
                     );
-                    // SAFETY: the lock is held and the reference ends here.
-                    unsafe { self.state() }.statistics.bulk.refused += 1;
+                    self.statistics.bulk.refused += 1;
                     return Ok(false);
                 }
             }
             self.yield_lock();
-            // SAFETY: as above.
-            if unsafe { self.state() }.peers[target as usize].life != life {
+            if self.peers[target as usize].life != life {
                 return Err(Error::Purged { task: target });
             }
         }
         if way == Way::Bulk {
-            // SAFETY: the lock is held and the reference ends here.
-            unsafe { self.state() }.statistics.bulk.count(len);
+            self.statistics.bulk.count(len);
         }
         Ok(true)
     }
@@ -127,10 +122,9 @@ impl Context {
     ///
     /// # Safety
     /// The lock is held; what `begin` starts works on memory that the caller keeps valid until this returns.
-    unsafe fn transfer(&self, target: PeerId, begin: impl FnOnce(&mut Link, u64) -> Status) -> Status {
+    unsafe fn transfer(&mut self, target: PeerId, begin: impl FnOnce(&mut Link, u64) -> Status) -> Status {
         let sequence = self.next_operation(target);
-        // SAFETY: the lock is held; the reference ends before progress is made.
-        let state = unsafe { self.state() };
+        let state = &mut **self;
         let token = state.operations.insert(Operation {
             peer: target,
             waiting: Waiting::Transport(None),
@@ -141,8 +135,7 @@ impl Context {
         });
         let mut status = state.link_to(target).map_or(Status::PeerDown, |link| begin(link, token));
         while status == Status::InProgress {
-            // SAFETY: as above.
-            match unsafe { self.state() }.operations.get_mut(token).map(|o| &o.waiting) {
+            match self.operations.get_mut(token).map(|o| &o.waiting) {
                 Some(Waiting::Transport(Some(ended))) => status = *ended,
                 Some(_) => {
                     // An error here means that the peer is gone, and the operation with it.
@@ -151,8 +144,7 @@ impl Context {
                 None => status = Status::PeerDown,
             }
         }
-        // SAFETY: as above.
-        let state = unsafe { self.state() };
+        let state = &mut **self;
         state.operations.remove(token);
         state.peers[target as usize].answered.done(sequence);
         status

@@ -8,6 +8,7 @@
 //! still makes one is told so. Barriers survive purges: their packets may come twice, so that both sides send the last ones again.
 
 use crate::Context;
+use crate::context::Locked;
 use crate::context::{Checked, PeerState};
 use crate::error::{Error, Result};
 use crate::transport::PeerId;
@@ -49,7 +50,21 @@ struct Blocks {
     received: usize,
 }
 
+impl Exchanges {
+    /// This task enters one more; gives its number.
+    fn enter(&mut self) -> u64 {
+        self.entered += 1;
+        self.entered
+    }
+}
+
 impl Barrier {
+    /// This task enters one more; gives its number.
+    fn enter(&mut self) -> u64 {
+        self.entered += 1;
+        self.entered
+    }
+
     /// Boxed, so that the answer of a check in a loop that polls travels in registers.
     #[inline]
     fn not_over(&self) -> Result<(), Box<Error>> {
@@ -68,23 +83,20 @@ impl Context {
         self.may_wait("barrier")?;
         self.collectives_go_on()?;
         let (me, n) = (self.shared.task, self.shared.tasks);
-        let held = self.guard();
-        // SAFETY: the lock is held and the reference ends here.
-        let barrier = unsafe { &mut self.state().barrier };
-        barrier.entered += 1;
-        let epoch = barrier.entered;
-        drop(held);
+        let epoch = self.locked().barrier.enter();
         for round in 0..rounds(n) {
             let to = (me + (1 << round)) % n;
             let from = (me + n - (1 << round) % n) % n;
-            let held = self.guard();
-            // SAFETY: the lock is held and the reference ends here.
-            unsafe { self.state() }.barrier.sent[round as usize] = epoch;
-            self.send_packet(to, &Header::new(Kind::Barrier, 0, epoch << 8 | u64::from(round)), &[], &[])?;
-            drop(held);
-            let arrived = |c: &Self| -> Checked<()> {
-                // SAFETY: the lock is held during the check and the reference ends with it.
-                let state = unsafe { c.state() };
+            let mut locked = self.locked();
+            locked.barrier.sent[round as usize] = epoch;
+            locked.send_packet(
+                to,
+                &Header::new(Kind::Barrier, 0, epoch << 8 | u64::from(round)),
+                &[],
+                &[],
+            )?;
+            drop(locked);
+            let arrived = |state: &mut Locked<'_>| -> Checked<()> {
                 if state.barrier.seen[round as usize] >= epoch {
                     return Ok(Some(()));
                 }
@@ -102,78 +114,7 @@ impl Context {
     /// # Errors
     /// They are over: a task was started anew.
     pub fn collectives_go_on(&self) -> Result<()> {
-        let _held = self.guard();
-        // SAFETY: the lock is held and the reference ends here.
-        unsafe { self.state() }.barrier.not_over().map_err(|e| *e)
-    }
-
-    /// Another process has taken a task's place, perhaps this one: no collective call can succeed any more. The lock is held.
-    #[cold]
-    pub(crate) fn end_collectives(&self, because_of: PeerId) {
-        // SAFETY: the lock is held and the reference ends here.
-        unsafe { self.state() }.barrier.over.get_or_insert(because_of);
-        self.wake_sleepers();
-    }
-
-    /// A task was purged, or has purged this one: what an allgather under way needs may be lost. The others in it must not wait. The
-    /// lock is held.
-    #[cold]
-    pub(crate) fn collectives_disturbed(&self, because_of: PeerId) {
-        // SAFETY: the lock is held and the reference ends before anything is sent.
-        let state = unsafe { self.state() };
-        if state.exchanges.under_way == 0 || state.barrier.over.is_some() {
-            return;
-        }
-        self.end_collectives(because_of);
-        for peer in (0..self.shared.tasks).filter(|peer| *peer != self.shared.task) {
-            // SAFETY: as above.
-            if unsafe { self.state() }.peers[peer as usize].state == PeerState::Up {
-                self.tell_over(peer, because_of);
-            }
-        }
-    }
-
-    /// Everything begins anew with a task, but barriers: what they need may have been lost. The lock is held.
-    #[cold]
-    pub(crate) fn renew_barriers(&self, with: PeerId) {
-        let (me, n) = (self.shared.task, self.shared.tasks);
-        for round in 0..rounds(n) {
-            // SAFETY: the lock is held and the reference ends before anything is sent.
-            let barrier = unsafe { &self.state().barrier };
-            let epoch = barrier.sent[round as usize];
-            if epoch > 0 && barrier.over.is_none() && (me + (1 << round)) % n == with {
-                let header = Header::new(Kind::Barrier, 0, epoch << 8 | u64::from(round));
-                self.reply_packet(with, &header, &[]);
-            }
-        }
-    }
-
-    fn tell_over(&self, peer: PeerId, because_of: PeerId) {
-        self.reply_packet(peer, &Header::new(Kind::Barrier, 0, u64::from(because_of) << 8 | OVER), &[]);
-    }
-
-    /// Whoever makes a collective call is told that they are over. The lock is held.
-    fn refused_as_over(&self, source: PeerId) -> bool {
-        // SAFETY: the lock is held and the reference ends here.
-        let over = unsafe { self.state() }.barrier.over;
-        if let Some(because_of) = over {
-            self.tell_over(source, because_of);
-        }
-        over.is_some()
-    }
-
-    pub(crate) fn barrier_arrived(&self, source: PeerId, subject: u64) {
-        let (epoch, round) = (subject >> 8, subject & 0xff);
-        if round == OVER {
-            return self.end_collectives(epoch as PeerId);
-        }
-        if self.refused_as_over(source) {
-            return;
-        }
-        // SAFETY: the lock is held and the reference ends here.
-        if let Some(seen) = unsafe { self.state() }.barrier.seen.get_mut(round as usize) {
-            *seen = (*seen).max(epoch);
-        }
+        self.locked().barrier.not_over().map_err(|e| *e)
     }
 
     /// Gives everybody everybody's value, by task. All values have the same length.
@@ -191,20 +132,13 @@ impl Context {
     }
 
     fn count_exchange(&self, change: u32) {
-        let _held = self.guard();
-        // SAFETY: the lock is held and the reference ends here.
-        let exchanges = unsafe { &mut self.state().exchanges };
+        let exchanges = &mut self.locked().exchanges;
         exchanges.under_way = exchanges.under_way.wrapping_add(change);
     }
 
     fn run_all_gather(&self, value: &[u8]) -> Result<Vec<u8>> {
         let (me, n) = (self.shared.task, self.shared.tasks);
-        let held = self.guard();
-        // SAFETY: the lock is held and the reference ends here.
-        let exchanges = unsafe { &mut self.state().exchanges };
-        exchanges.entered += 1;
-        let epoch = exchanges.entered;
-        drop(held);
+        let epoch = self.locked().exchanges.enter();
         // Blocks of the tasks me, me + 1, … as far as known: Bruck's order.
         let mut known = value.to_vec();
         for round in 0..rounds(n) {
@@ -212,10 +146,9 @@ impl Context {
             let blocks = distance.min(n - distance) as usize;
             let to = (me + n - distance) % n;
             let from = (me + distance) % n;
-            self.send_blocks(to, epoch, round, &known[..blocks * value.len()])?;
-            let all_there = |c: &Self| -> Checked<Blocks> {
-                // SAFETY: the lock is held during the check and the reference ends with it.
-                let state = unsafe { c.state() };
+            self.locked().send_blocks(to, epoch, round, &known[..blocks * value.len()])?;
+            let all_there = |locked: &mut Locked<'_>| -> Checked<Blocks> {
+                let state = &mut **locked;
                 let key = (epoch, round);
                 if state.exchanges.inbox.get(&key).is_some_and(|b| b.received >= b.bytes.len()) {
                     return Ok(state.exchanges.inbox.remove(&key));
@@ -239,13 +172,75 @@ impl Context {
         known.rotate_right(me as usize * value.len());
         Ok(known)
     }
+}
 
-    fn send_blocks(&self, to: PeerId, epoch: u64, round: u32, bytes: &[u8]) -> Result<()> {
-        let _held = self.guard();
+impl Locked<'_> {
+    /// Another process has taken a task's place, perhaps this one: no collective call can succeed any more.
+    #[cold]
+    pub(crate) fn end_collectives(&mut self, because_of: PeerId) {
+        self.barrier.over.get_or_insert(because_of);
+        self.shared().wake_sleepers();
+    }
+
+    /// A task was purged, or has purged this one: what an allgather under way needs may be lost. The others in it must not wait.
+    #[cold]
+    pub(crate) fn collectives_disturbed(&mut self, because_of: PeerId) {
+        let state = &mut **self;
+        if state.exchanges.under_way == 0 || state.barrier.over.is_some() {
+            return;
+        }
+        self.end_collectives(because_of);
+        for peer in self.shared().other_tasks() {
+            if self.peers[peer as usize].state == PeerState::Up {
+                self.tell_over(peer, because_of);
+            }
+        }
+    }
+
+    /// Everything begins anew with a task, but barriers: what they need may have been lost.
+    #[cold]
+    pub(crate) fn renew_barriers(&mut self, with: PeerId) {
+        let (me, n) = (self.shared().task, self.shared().tasks);
+        for round in 0..rounds(n) {
+            let barrier = &self.barrier;
+            let epoch = barrier.sent[round as usize];
+            if epoch > 0 && barrier.over.is_none() && (me + (1 << round)) % n == with {
+                let header = Header::new(Kind::Barrier, 0, epoch << 8 | u64::from(round));
+                self.reply_packet(with, &header, &[]);
+            }
+        }
+    }
+
+    fn tell_over(&mut self, peer: PeerId, because_of: PeerId) {
+        self.reply_packet(peer, &Header::new(Kind::Barrier, 0, u64::from(because_of) << 8 | OVER), &[]);
+    }
+
+    /// Whoever makes a collective call is told that they are over.
+    fn refused_as_over(&mut self, source: PeerId) -> bool {
+        let over = self.barrier.over;
+        if let Some(because_of) = over {
+            self.tell_over(source, because_of);
+        }
+        over.is_some()
+    }
+
+    pub(crate) fn barrier_arrived(&mut self, source: PeerId, subject: u64) {
+        let (epoch, round) = (subject >> 8, subject & 0xff);
+        if round == OVER {
+            return self.end_collectives(epoch as PeerId);
+        }
+        if self.refused_as_over(source) {
+            return;
+        }
+        if let Some(seen) = self.barrier.seen.get_mut(round as usize) {
+            *seen = (*seen).max(epoch);
+        }
+    }
+
+    fn send_blocks(&mut self, to: PeerId, epoch: u64, round: u32, bytes: &[u8]) -> Result<()> {
         let mut offset = 0;
         loop {
-            // SAFETY: the lock is held and the reference ends here.
-            let room = unsafe { self.state() }.room_to(to).saturating_sub(MAX_HEADER).max(1);
+            let room = self.room_to(to).saturating_sub(MAX_HEADER).max(1);
             let n = room.min(bytes.len() - offset);
             let mut header = Header::new(Kind::Gather, 0, epoch << 8 | u64::from(round));
             header.total = bytes.len() as u64;
@@ -258,7 +253,7 @@ impl Context {
         }
     }
 
-    pub(crate) fn gather_arrived(&self, source: PeerId, header: &Header, data: &[u8]) {
+    pub(crate) fn gather_arrived(&mut self, source: PeerId, header: &Header, data: &[u8]) {
         if self.refused_as_over(source) {
             return;
         }
@@ -268,8 +263,7 @@ impl Context {
         if total > 1 << 26 || offset.checked_add(data.len() as u64).is_none_or(|end| end > total) {
             return tracing::warn!(source, total, offset, len = data.len(), "block of an exchange dropped");
         }
-        // SAFETY: the lock is held and the reference ends here.
-        let blocks = unsafe { self.state() }.exchanges.inbox.entry(key).or_default();
+        let blocks = self.exchanges.inbox.entry(key).or_default();
         blocks.bytes.resize(total as usize, 0);
         blocks.bytes[offset as usize..offset as usize + data.len()].copy_from_slice(data);
         blocks.received += data.len();

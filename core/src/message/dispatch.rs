@@ -3,8 +3,8 @@
 use super::fragment::Arrival;
 use super::reassembly::Reassembly;
 use super::{Destination, Outgoing, Pull, Source, State, Waiting};
-use crate::Context;
 use crate::completion::Notify;
+use crate::context::Locked;
 use crate::counter::Counter;
 use crate::error::Error;
 use crate::handlers::{Delivery, Handler, Incoming, Job, Run, TABLE_END};
@@ -14,10 +14,10 @@ use crate::transport::{Event, EventKind, PeerId, Status};
 use crate::wire::{CHECKED, COMPLETION, Header, Kind, ShortMessage};
 use std::ptr::NonNull;
 
-impl Context {
+impl Locked<'_> {
     /// Handles one event of a link. The lock is held and `dispatching` is set.
     #[inline(always)]
-    pub(crate) fn dispatch(&self, path: Path, event: &Event) {
+    pub(crate) fn dispatch(&mut self, path: Path, event: &Event) {
         if event.kind == EventKind::Message as u32 {
             // SAFETY: the transport keeps the bytes valid until its next poll, which can't come before we are done; whoever sent them
             // has handed them over and does not write there until the transport gives the place back.
@@ -29,7 +29,7 @@ impl Context {
     }
 
     #[cold]
-    fn dispatch_rare(&self, event: &Event) {
+    fn dispatch_rare(&mut self, event: &Event) {
         match event.kind {
             k if k == EventKind::Complete as u32 => {
                 self.end_operation(event.token, Status::from_raw(event.status));
@@ -41,22 +41,21 @@ impl Context {
 
     /// Handles one packet. The lock is held and `dispatching` is set.
     #[inline(always)]
-    pub(crate) fn packet_arrived(&self, path: Path, source: PeerId, packet: &[u8]) {
-        // SAFETY: the lock is held and the reference ends here.
-        let state = unsafe { self.state() };
+    pub(crate) fn packet_arrived(&mut self, path: Path, source: PeerId, packet: &[u8]) {
+        let state = &mut **self;
         if state.unsettled > 0 && !state.may_take(source, packet) {
             return;
         }
         match ShortMessage::parse::<false>(packet) {
             // By far the most frequent packet.
-            Some(short) if source < self.shared.tasks => self.short_arrived(path, source, short, packet),
+            Some(short) if source < self.shared().tasks => self.short_arrived(path, source, short, packet),
             _ => self.any_packet_arrived(path, source, packet),
         }
     }
 
     /// A whole active message of which the origin wants to hear no more.
     #[inline(always)]
-    fn short_arrived(&self, path: Path, source: PeerId, message: ShortMessage<'_>, packet: &[u8]) {
+    fn short_arrived(&mut self, path: Path, source: PeerId, message: ShortMessage<'_>, packet: &[u8]) {
         let ShortMessage { number, handler, target_counter, user_header, data } = message;
         let incoming =
             Incoming { source, user_header, len: data.len() as u64, data: Some(data), first: data };
@@ -74,22 +73,21 @@ impl Context {
     }
 
     #[inline(always)]
-    fn count_received(&self, path: Path, len: usize) {
-        // SAFETY: the lock is held and the reference ends here.
-        let counts = unsafe { self.state() }.statistics.path_mut(path);
+    fn count_received(&mut self, path: Path, len: usize) {
+        let counts = self.statistics.path_mut(path);
         counts.packets_received += 1;
         counts.data_received += len as u64;
     }
 
     #[inline(never)]
-    fn any_packet_arrived(&self, path: Path, source: PeerId, packet: &[u8]) {
-        if source < self.shared.tasks
+    fn any_packet_arrived(&mut self, path: Path, source: PeerId, packet: &[u8]) {
+        if source < self.shared().tasks
             && let Some(short) = ShortMessage::parse::<true>(packet)
         {
             return self.short_arrived(path, source, short, packet);
         }
         match Header::parse(packet) {
-            Ok((header, rest)) if source < self.shared.tasks => {
+            Ok((header, rest)) if source < self.shared().tasks => {
                 self.count_received(path, rest.len().saturating_sub(usize::from(header.user_header)));
                 self.other_arrived(source, &header, rest, packet);
             }
@@ -98,7 +96,7 @@ impl Context {
         }
     }
 
-    fn other_arrived(&self, source: PeerId, header: &Header, rest: &[u8], packet: &[u8]) {
+    fn other_arrived(&mut self, source: PeerId, header: &Header, rest: &[u8], packet: &[u8]) {
         match header.kind {
             Kind::Am | Kind::AmFirst | Kind::AmPull => self.am_arrived(source, header, rest, packet),
             Kind::Fragment => self.fragment(source, header.message, header.subject, rest),
@@ -121,7 +119,7 @@ impl Context {
     }
 
     /// An active message's first or only packet: run the header handler on the packet's own bytes.
-    fn am_arrived(&self, source: PeerId, header: &Header, rest: &[u8], packet: &[u8]) {
+    fn am_arrived(&mut self, source: PeerId, header: &Header, rest: &[u8], packet: &[u8]) {
         let Some((user_header, data)) = rest.split_at_checked(header.user_header as usize) else {
             return malformed(source, packet, &"user header longer than the packet");
         };
@@ -134,10 +132,9 @@ impl Context {
 
     /// Does what a header handler answered.
     #[inline(never)]
-    fn deliver(&self, source: PeerId, header: &Header, delivery: Delivery, data: &[u8], packet: &[u8]) {
+    fn deliver(&mut self, source: PeerId, header: &Header, delivery: Delivery, data: &[u8], packet: &[u8]) {
         if delivery.drop {
-            // SAFETY: the lock is held and nothing below calls out.
-            unsafe { self.state() }.dropped.push_back((source, packet.into()));
+            self.dropped.push_back((source, packet.into()));
             return;
         }
         let Delivery { into: mut destination, completion, run, .. } = delivery;
@@ -146,7 +143,7 @@ impl Context {
         match header.kind {
             Kind::Am => {
                 // SAFETY: the header handler vouched for `len` bytes.
-                unsafe { destination.write(0, data) };
+                self.out(|_| unsafe { destination.write(0, data) });
                 self.arrived(source, arrival);
             }
             Kind::AmFirst => {
@@ -167,19 +164,18 @@ impl Context {
                     destination,
                     bounce: Vec::new(),
                 };
-                // SAFETY: the lock is held and nothing below calls out.
-                unsafe { self.state() }.pulls.push_back(pull);
+                self.pulls.push_back(pull);
             }
         }
     }
 
     #[inline(always)]
-    fn call_header_handler(&self, handler: u64, incoming: &Incoming<'_>) -> Delivery {
+    fn call_header_handler(&mut self, handler: u64, incoming: &Incoming<'_>) -> Delivery {
         if handler < TABLE_END {
-            match self.shared.handlers.get(handler) {
-                Some(Handler::Closure(f)) => return f(self, incoming),
+            match self.shared().handlers.get(handler) {
+                Some(Handler::Closure(f)) => return self.out(|context| f(context, incoming)),
                 Some(Handler::Address(address)) => return self.call_raw_handler(*address, incoming),
-                None if self.handler_may_come(handler) => return Delivery::later(),
+                None if self.shared().handlers.may_come(handler) => return Delivery::later(),
                 None => {}
             }
         } else {
@@ -190,10 +186,10 @@ impl Context {
     }
 
     #[inline(always)]
-    fn call_raw_handler(&self, address: u64, incoming: &Incoming<'_>) -> Delivery {
-        match self.shared.hooks.header {
+    fn call_raw_handler(&mut self, address: u64, incoming: &Incoming<'_>) -> Delivery {
+        match self.shared().hooks.header {
             // SAFETY: the interface that set the hook knows what its addresses are; tasks of a job trust each other's.
-            Some(call) => unsafe { call(self, address, incoming) },
+            Some(call) => self.out(|context| unsafe { call(context, address, incoming) }),
             None => {
                 self.report(
                     Error::HeaderHandlerNull { origin: incoming.source, handler: address },
@@ -206,9 +202,8 @@ impl Context {
 
     /// A message's data is all there: fences that wait for it may be answered.
     #[inline(always)]
-    fn delivered(&self, source: PeerId, message: u32) {
-        // SAFETY: the lock is held; the reference ends before fences are answered.
-        let state = unsafe { self.state() };
+    fn delivered(&mut self, source: PeerId, message: u32) {
+        let state = &mut **self;
         state.ended_receives += 1;
         let peer = &mut state.peers[source as usize];
         peer.arrived.done(message);
@@ -219,7 +214,7 @@ impl Context {
 
     /// A message's data is all there: count it, run or queue its completion handler, answer.
     #[inline(always)]
-    pub(crate) fn arrived(&self, source: PeerId, arrival: Arrival) {
+    pub(crate) fn arrived(&mut self, source: PeerId, arrival: Arrival) {
         self.delivered(source, arrival.message);
         match arrival.completion {
             None => {
@@ -234,39 +229,34 @@ impl Context {
                     Run::Thread => false,
                     Run::Inline => true,
                     // A reply can be sent without waiting while nothing is held back.
-                    // SAFETY: the lock is held and the reference ends here.
-                    Run::InlineReply => unsafe { self.state() }.holds_nothing_back(),
+                    Run::InlineReply => self.holds_nothing_back(),
                 };
                 let reply = arrival.reply.map(|operation| (source, operation));
-                // SAFETY: as above.
-                let life = unsafe { self.state() }.peers[source as usize].life;
+                let life = self.peers[source as usize].life;
                 let target_counter = arrival.target_counter;
                 let job = Job { handler, reply, peer: source, life, target_counter };
                 if inline {
                     self.run_inline(job);
                 } else {
-                    self.queue_completion(job);
+                    self.out(|context| context.queue_completion(job));
                 }
             }
         }
     }
 
-    pub(crate) fn run_inline(&self, job: Job) {
+    pub(crate) fn run_inline(&mut self, job: Job) {
         // Calls that the handler makes must not poll: the packet being dispatched would go away under it.
-        // SAFETY: the lock is held and the references end here.
-        unsafe { self.state() }.dispatching += 1;
-        self.call_completion_handler(job.handler);
-        // SAFETY: as above; the origin handed back an address that this task gave out.
-        unsafe {
-            self.state().dispatching -= 1;
-            self.count_at(job.target_counter, job.peer);
-        }
+        self.dispatching += 1;
+        self.out(|context| context.call_completion_handler(job.handler));
+        self.dispatching -= 1;
+        // SAFETY: the origin handed back an address that this task gave out.
+        unsafe { self.count_at(job.target_counter, job.peer) };
         if let Some((peer, operation)) = job.reply {
             self.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
         }
     }
 
-    fn put_arrived(&self, source: PeerId, header: &Header, data: &[u8]) {
+    fn put_arrived(&mut self, source: PeerId, header: &Header, data: &[u8]) {
         if !self.may_touch(source, header, header.subject, data.len() as u64) {
             return;
         }
@@ -275,7 +265,7 @@ impl Context {
         self.arrived(source, arrival_of(header, None, Run::Thread));
     }
 
-    fn put_first_arrived(&self, source: PeerId, header: &Header, data: &[u8]) {
+    fn put_first_arrived(&mut self, source: PeerId, header: &Header, data: &[u8]) {
         let destination = match NonNull::new(header.subject as usize as *mut u8) {
             Some(at) if self.may_touch(source, header, header.subject, header.total) => {
                 Destination::Contiguous(at)
@@ -290,7 +280,7 @@ impl Context {
         );
     }
 
-    fn get_arrived(&self, source: PeerId, header: &Header) {
+    fn get_arrived(&mut self, source: PeerId, header: &Header) {
         if !self.may_touch(source, header, header.subject, header.total) {
             return;
         }
@@ -301,8 +291,7 @@ impl Context {
         } else {
             Notify::counter(target_counter as usize as *const Counter)
         };
-        // SAFETY: the lock is held; the references end before calls out.
-        unsafe { self.state() }.outgoing.push_back(Outgoing {
+        self.outgoing.push_back(Outgoing {
             peer: source,
             source: Source::Contiguous(header.subject as usize as *const u8, header.total),
             position: 0,
@@ -318,14 +307,12 @@ impl Context {
         }
         self.advance();
         // The request is done as a message once it is answered; fences wait for the answer at its origin.
-        // SAFETY: as above.
-        unsafe { self.state() }.peers[source as usize].arrived.done(header.message);
+        self.peers[source as usize].arrived.done(header.message);
         self.answer_fences(source);
     }
 
-    fn get_data_arrived(&self, source: PeerId, header: &Header, data: &[u8]) {
-        // SAFETY: the lock is held; layouts run no call of ours.
-        let state = unsafe { self.state() };
+    fn get_data_arrived(&mut self, source: PeerId, header: &Header, data: &[u8]) {
+        let state = &mut **self;
         let Some(operation) = state.operations.get_mut(header.subject) else { return };
         let Waiting::Get { destination, remaining, total } = &mut operation.waiting else { return };
         let position = header.extra[0];
@@ -341,9 +328,8 @@ impl Context {
     }
 
     /// The target's completion handler has returned.
-    fn completed(&self, id: u64) {
-        // SAFETY: the lock is held and the reference ends before anybody is told.
-        let state = unsafe { self.state() };
+    fn completed(&mut self, id: u64) {
+        let state = &mut **self;
         match state.operations.get_mut(id) {
             // The buffer is still being fetched as far as we know: remember that only `Pulled` is missing.
             Some(op) if matches!(op.waiting, Waiting::Pull(_)) => {
@@ -361,9 +347,8 @@ impl Context {
     }
 
     /// The target has fetched our buffer.
-    fn pulled(&self, id: u64) {
-        // SAFETY: the lock is held and the reference ends before anybody is told.
-        let state = unsafe { self.state() };
+    fn pulled(&mut self, id: u64) {
+        let state = &mut **self;
         state.ended_sends += 1;
         let Some(op) = state.operations.get_mut(id) else { return };
         let (peer, sequence, origin) = (op.peer, op.sequence, std::mem::take(&mut op.origin));
@@ -377,9 +362,8 @@ impl Context {
     }
 
     /// Ends an operation that a fence waits for.
-    pub(crate) fn end_operation(&self, id: u64, status: Status) {
-        // SAFETY: the lock is held and the reference ends before anybody is told.
-        let state = unsafe { self.state() };
+    pub(crate) fn end_operation(&mut self, id: u64, status: Status) {
+        let state = &mut **self;
         if let Some(Waiting::Transport(ended)) = state.operations.get_mut(id).map(|o| &mut o.waiting) {
             *ended = Some(status);
             return;
@@ -390,20 +374,22 @@ impl Context {
         if status == Status::Done && op.target_counter != 0 {
             self.count_remote(peer, op.target_counter);
         }
-        let outcome = || if status == Status::Done { Ok(()) } else { Err(self.link_failed(peer, status)) };
-        let (first, second) = (outcome(), outcome());
+        let (first, second) = (self.outcome(peer, status), self.outcome(peer, status));
         op.origin.notify(self, peer, first);
         op.completion.notify(self, peer, second);
     }
 
+    fn outcome(&mut self, peer: PeerId, status: Status) -> Result<(), Error> {
+        if status == Status::Done { Ok(()) } else { Err(self.link_failed(peer, status)) }
+    }
+
     /// Whether a one-sided operation may touch this range: always for interfaces that pass raw addresses, only registered
     /// regions for the safe one.
-    fn may_touch(&self, source: PeerId, header: &Header, addr: u64, len: u64) -> bool {
+    fn may_touch(&mut self, source: PeerId, header: &Header, addr: u64, len: u64) -> bool {
         if header.flags & CHECKED == 0 {
             return true;
         }
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
+        let state = &mut **self;
         let inside = state.holds_region(addr, len);
         if !inside {
             tracing::warn!(source, addr, len, "one-sided access outside the regions of this task refused");
@@ -412,17 +398,13 @@ impl Context {
     }
 
     /// Gives packets that header handlers dropped another chance.
-    pub(crate) fn redeliver_dropped(&self) {
-        // SAFETY: the lock is held; the references end before handlers run.
-        for _ in 0..unsafe { self.state() }.dropped.len() {
-            // SAFETY: as above.
-            let Some((source, packet)) = unsafe { self.state() }.dropped.pop_front() else { return };
+    pub(crate) fn redeliver_dropped(&mut self) {
+        for _ in 0..self.dropped.len() {
+            let Some((source, packet)) = self.dropped.pop_front() else { return };
             if let Ok((header, rest)) = Header::parse(&packet) {
-                // SAFETY: as above.
-                unsafe { self.state() }.dispatching += 1;
+                self.dispatching += 1;
                 self.other_arrived(source, &header, rest, &packet);
-                // SAFETY: as above.
-                unsafe { self.state() }.dispatching -= 1;
+                self.dispatching -= 1;
             }
         }
     }

@@ -15,7 +15,7 @@
 //! Over datagram links the packet engine tells epochs apart, in each datagram.
 
 use super::State;
-use crate::Context;
+use crate::context::Locked;
 use crate::context::PeerState;
 use crate::transport::PeerId;
 use crate::wire::{Encoded, Header, Kind};
@@ -171,12 +171,11 @@ impl State {
     }
 }
 
-impl Context {
+impl Locked<'_> {
     /// A peer says which epochs its next packets belong to.
     #[cold]
-    pub(super) fn epoch_arrived(&self, source: PeerId, theirs: u32, known: u64) {
-        // SAFETY: the lock is held; the reference ends before anybody is told.
-        let state = unsafe { self.state() };
+    pub(super) fn epoch_arrived(&mut self, source: PeerId, theirs: u32, known: u64) {
+        let state = &mut **self;
         let up = state.peers[source as usize].state == PeerState::Up;
         let Some(heard) = state.change_epochs(source, |epochs| epochs.hear(theirs, known, up)) else {
             return;
@@ -185,8 +184,7 @@ impl Context {
         if heard.restarted {
             self.peer_restarted(source, 0);
         }
-        // SAFETY: as above; the reference is a new one.
-        let state = unsafe { self.state() };
+        let state = &mut **self;
         if heard.answer {
             state.send_epoch(source);
         } else {

@@ -1,17 +1,98 @@
 //! The loss of a peer, and errors that belong to no call.
 
 use crate::Context;
-use crate::context::PeerState;
+use crate::context::{Locked, PeerState};
 use crate::error::Error;
 use crate::sync::Ordering;
 use crate::transport::PeerId;
 
 impl Context {
+    /// Accepts that a peer is gone: waits no longer fail because of it.
+    pub fn acknowledge_failure(&self, peer: PeerId) {
+        self.locked().unacknowledged.retain(|p| *p != peer);
+    }
+
+    /// Cancels what is under way with a task and sends nothing to it until it is [resumed](Self::resume).
+    ///
+    /// *LAPI Guide, LAPI_Purge_totask.*
+    ///
+    /// # Errors
+    /// Bad target.
+    #[doc(alias = "LAPI_Purge_totask")]
+    pub fn purge(&self, target: PeerId) -> crate::Result<()> {
+        self.usable()?;
+        self.check_target(target)?;
+        let mut locked = self.locked();
+        let state = &mut *locked;
+        let p = &mut state.peers[target as usize];
+        p.state = PeerState::Purged;
+        p.life = p.life.wrapping_add(1);
+        self.shared.beginnings.fetch_add(1, Ordering::Relaxed);
+        if let Some((_, datagrams)) = state.engine_to(target) {
+            datagrams.purge(target);
+        }
+        state.end_epoch(target);
+        self.shared.windows[target as usize].close();
+        state.unacknowledged.retain(|p| *p != target);
+        state.reassemblies.forget_peer(target);
+        locked.give_up(target);
+        let p = &mut locked.peers[target as usize];
+        p.confirmed = p.next_message;
+        p.answered.restart(p.next_operation);
+        locked.collectives_disturbed(target);
+        self.shared.wake_sleepers();
+        Ok(())
+    }
+
+    /// Talks to a purged task again, be it the same process or one that was started in its place.
+    ///
+    /// If its process has ended, another link than that of shared memory is needed, which knows this process only.
+    ///
+    /// *LAPI Guide, LAPI_Resume_totask.*
+    ///
+    /// # Errors
+    /// Bad target; the task's process has ended and none has taken its place yet, or can be reached if it has.
+    #[doc(alias = "LAPI_Resume_totask")]
+    pub fn resume(&self, target: PeerId) -> crate::Result<()> {
+        self.usable()?;
+        self.check_target(target)?;
+        let mut locked = self.locked();
+        if locked.peers[target as usize].state != PeerState::Purged {
+            return Ok(());
+        }
+        let replaced = locked.look_for(target);
+        let state = &mut *locked;
+        let p = &mut state.peers[target as usize];
+        if p.dead {
+            let reason = match p.process {
+                Some(_) => {
+                    "its process has ended and no other has taken its place yet: resume it again when one has"
+                }
+                None => "its process has ended, and this job's tasks can't be started anew",
+            };
+            return Err(Error::TargetDown { task: target, reason: reason.into() });
+        }
+        p.state = PeerState::Up;
+        if !replaced {
+            self.shared.windows[target as usize].open();
+        }
+        if let Some((_, datagrams)) = state.engine_to(target) {
+            datagrams.resume(target);
+        }
+        locked.start_afresh(target);
+        locked.begin_epoch(target);
+        locked.advance();
+        locked.same_or_unknown(target);
+        locked.flush_datagrams();
+        Ok(())
+    }
+}
+
+impl Locked<'_> {
     /// A peer is gone. Everything that waits for it ends; everything else goes on.
     #[cold]
-    pub(crate) fn peer_down(&self, peer: PeerId, how: &str) {
-        // SAFETY: the lock is held; the reference ends before anybody is told.
-        let state = unsafe { self.state() };
+    pub(crate) fn peer_down(&mut self, peer: PeerId, how: &str) {
+        let state = &mut **self;
         let ended = match state.peers[peer as usize].state {
             PeerState::Down => return,
             PeerState::Ended => true,
@@ -34,16 +115,14 @@ impl Context {
         }
         let error = || Error::TargetDown { task: peer, reason: how.to_owned() };
         tracing::debug!(peer, pending, interrupted, "peer down: {how}");
-        // SAFETY: as above.
-        unsafe { self.state() }.unacknowledged.push(peer);
+        self.unacknowledged.push(peer);
         self.report(error(), peer);
-        self.wake_sleepers();
+        self.shared().wake_sleepers();
     }
 
     /// Ends everything under way with a peer; returns how much that was.
-    pub(crate) fn give_up(&self, peer: PeerId) -> usize {
-        // SAFETY: the lock is held; the reference is renewed after anybody is told.
-        let state = unsafe { self.state() };
+    pub(crate) fn give_up(&mut self, peer: PeerId) -> usize {
+        let state = &mut **self;
         let operations = state.operations.drain_peer(peer);
         let (mut ours, rest): (Vec<_>, Vec<_>) = state.outgoing.drain(..).partition(|o| o.peer == peer);
         state.outgoing.extend(rest);
@@ -57,24 +136,23 @@ impl Context {
         let p = &mut state.peers[peer as usize];
         p.fences.clear();
         let count = operations.len() + ours.len() + zero_copy.len();
-        // SAFETY: as above.
-        let refusal = || unsafe { self.state() }.peers[peer as usize].refusal(peer);
         for operation in operations {
-            operation.origin.notify(self, peer, Err(refusal()));
-            operation.completion.notify(self, peer, Err(refusal()));
+            let (first, second) = (self.refusal(peer), self.refusal(peer));
+            operation.origin.notify(self, peer, Err(first));
+            operation.completion.notify(self, peer, Err(second));
         }
         let origins = ours.drain(..).map(|out| out.origin).chain(zero_copy);
         for origin in origins {
-            origin.notify(self, peer, Err(refusal()));
+            let refusal = self.refusal(peer);
+            origin.notify(self, peer, Err(refusal));
         }
         count
     }
 
     /// A peer has purged this task, or started anew: what was under way with it will not end.
     #[cold]
-    pub(crate) fn peer_restarted(&self, peer: PeerId, lost: usize) {
-        // SAFETY: the lock is held; the reference is renewed after operations are told.
-        let state = unsafe { self.state() };
+    pub(crate) fn peer_restarted(&mut self, peer: PeerId, lost: usize) {
+        let state = &mut **self;
         let interrupted = state.reassemblies.forget_peer(peer);
         let pending = self.give_up(peer);
         tracing::debug!(peer, pending, interrupted, lost, "the peer has purged this task or started anew");
@@ -88,15 +166,14 @@ impl Context {
             let reason = "its process has ended and was started anew; what was under way is lost".into();
             self.report(Error::TargetDown { task: peer, reason }, peer);
         }
-        self.wake_sleepers();
+        self.shared().wake_sleepers();
     }
 
     /// Everything begins anew with what seems to be the same process, and is over a link that no other one could use. Where nobody can
-    /// tell, it counts as another one. The lock is held.
-    fn same_or_unknown(&self, peer: PeerId) {
-        // SAFETY: the lock is held and the reference ends here.
-        let over_an_engine = unsafe { self.state() }.engine_to(peer).is_some();
-        if !over_an_engine || self.replacements_show() {
+    /// tell, it counts as another one.
+    fn same_or_unknown(&mut self, peer: PeerId) {
+        let over_an_engine = self.engine_to(peer).is_some();
+        if !over_an_engine || self.shared().replacements_show() {
             self.renew_barriers(peer);
         } else {
             self.end_collectives(peer);
@@ -104,11 +181,10 @@ impl Context {
     }
 
     /// Nothing before this moment is waited for, and both sides number from 0: nothing from before is taken.
-    fn start_afresh(&self, peer: PeerId) {
-        // SAFETY: the lock is held and the reference ends here.
-        let p = unsafe { &mut self.state().peers[peer as usize] };
+    fn start_afresh(&mut self, peer: PeerId) {
+        self.shared().beginnings.fetch_add(1, Ordering::Relaxed);
+        let p = &mut self.peers[peer as usize];
         p.life = p.life.wrapping_add(1);
-        self.shared.beginnings.fetch_add(1, Ordering::Relaxed);
         p.next_message = 0;
         p.confirmed = 0;
         p.arrived.restart(0);
@@ -116,124 +192,35 @@ impl Context {
     }
 
     /// A peer has terminated its context in good order.
-    pub(crate) fn peer_ended(&self, peer: PeerId) {
-        // SAFETY: the lock is held and the reference ends here.
-        let p = unsafe { &mut self.state().peers[peer as usize] };
+    pub(crate) fn peer_ended(&mut self, peer: PeerId) {
+        let p = &mut self.peers[peer as usize];
         p.farewell = true;
         if p.state == PeerState::Up {
             p.state = PeerState::Ended;
         }
-        self.wake_sleepers();
+        self.shared().wake_sleepers();
     }
 
     /// Hands an error that belongs to no call to whoever registered for them.
     ///
     /// *LAPI Guide, "Registering an error handler".*
     #[cold]
-    pub(crate) fn report(&self, error: Error, peer: PeerId) {
+    pub(crate) fn report(&mut self, error: Error, peer: PeerId) {
         if self.call_error_handler(&error, peer) {
             // The program has been told and goes on without the peer: waits don't fail for it.
-            // SAFETY: the lock is held and the reference ends here.
-            unsafe { self.state() }.unacknowledged.retain(|p| *p != peer);
+            self.unacknowledged.retain(|p| *p != peer);
         }
     }
 
     /// Tells the program's error handler; true if there is one and it wants to go on.
     #[cold]
-    pub(crate) fn call_error_handler(&self, error: &Error, peer: PeerId) -> bool {
-        match &self.shared.hooks.error {
-            Some(handler) => handler(self, error, peer),
+    pub(crate) fn call_error_handler(&mut self, error: &Error, peer: PeerId) -> bool {
+        match &self.shared().hooks.error {
+            Some(handler) => self.out(|context| handler(context, error, peer)),
             None => {
                 tracing::error!(peer, "{}", error.with_causes());
                 false
             }
         }
-    }
-
-    /// Accepts that a peer is gone: waits no longer fail because of it.
-    pub fn acknowledge_failure(&self, peer: PeerId) {
-        let _held = self.guard();
-        // SAFETY: the lock is held and the reference ends here.
-        unsafe { self.state() }.unacknowledged.retain(|p| *p != peer);
-    }
-
-    /// Cancels what is under way with a task and sends nothing to it until it is [resumed](Self::resume).
-    ///
-    /// *LAPI Guide, LAPI_Purge_totask.*
-    ///
-    /// # Errors
-    /// Bad target.
-    #[doc(alias = "LAPI_Purge_totask")]
-    pub fn purge(&self, target: PeerId) -> crate::Result<()> {
-        self.usable()?;
-        self.check_target(target)?;
-        let _held = self.guard();
-        // SAFETY: the lock is held; the reference ends before anybody is told.
-        let state = unsafe { self.state() };
-        let p = &mut state.peers[target as usize];
-        p.state = PeerState::Purged;
-        p.life = p.life.wrapping_add(1);
-        self.shared.beginnings.fetch_add(1, Ordering::Relaxed);
-        if let Some((_, datagrams)) = state.engine_to(target) {
-            datagrams.purge(target);
-        }
-        state.end_epoch(target);
-        self.shared.windows[target as usize].close();
-        state.unacknowledged.retain(|p| *p != target);
-        state.reassemblies.forget_peer(target);
-        self.give_up(target);
-        // SAFETY: as above.
-        let p = unsafe { &mut self.state().peers[target as usize] };
-        p.confirmed = p.next_message;
-        p.answered.restart(p.next_operation);
-        self.collectives_disturbed(target);
-        self.wake_sleepers();
-        Ok(())
-    }
-
-    /// Talks to a purged task again, be it the same process or one that was started in its place.
-    ///
-    /// If its process has ended, another link than that of shared memory is needed, which knows this process only.
-    ///
-    /// *LAPI Guide, LAPI_Resume_totask.*
-    ///
-    /// # Errors
-    /// Bad target; the task's process has ended and none has taken its place yet, or can be reached if it has.
-    #[doc(alias = "LAPI_Resume_totask")]
-    pub fn resume(&self, target: PeerId) -> crate::Result<()> {
-        self.usable()?;
-        self.check_target(target)?;
-        let _held = self.guard();
-        // SAFETY: the lock is held and the reference ends here.
-        if unsafe { self.state() }.peers[target as usize].state != PeerState::Purged {
-            return Ok(());
-        }
-        let replaced = self.look_for(target);
-        // SAFETY: as above.
-        let state = unsafe { self.state() };
-        let p = &mut state.peers[target as usize];
-        if p.dead {
-            let reason = match p.process {
-                Some(_) => {
-                    "its process has ended and no other has taken its place yet: resume it again when one has"
-                }
-                None => "its process has ended, and this job's tasks can't be started anew",
-            };
-            return Err(Error::TargetDown { task: target, reason: reason.into() });
-        }
-        p.state = PeerState::Up;
-        if !replaced {
-            self.shared.windows[target as usize].open();
-        }
-        if let Some((_, datagrams)) = state.engine_to(target) {
-            datagrams.resume(target);
-        }
-        self.start_afresh(target);
-        // SAFETY: as above.
-        unsafe { self.state() }.begin_epoch(target);
-        self.advance();
-        self.same_or_unknown(target);
-        self.flush_datagrams();
-        Ok(())
     }
 }

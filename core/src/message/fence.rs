@@ -4,6 +4,7 @@
 //! Operations that have answers anyway (gets, atomics, rendezvous) are numbered apart and counted here.
 
 use crate::Context;
+use crate::context::Locked;
 use crate::context::PeerState;
 use crate::error::{Error, Result};
 use crate::sync::{Ordering, fence};
@@ -34,15 +35,11 @@ impl Context {
         self.may_wait("fence")?;
         // SYNC: SeqCst: direct stores to windows are globally visible before anything that follows.
         fence(Ordering::SeqCst);
-        let held = self.guard();
-        let marks = self.mark_all()?;
-        drop(held);
+        let marks = self.locked().mark_all()?;
         if marks.is_empty() {
             return Ok(());
         }
-        self.wait_for("a fence", |c| {
-            // SAFETY: the lock is held during the check and the reference ends with it.
-            let state = unsafe { c.state() };
+        self.wait_for("a fence", |state| {
             for mark in &marks {
                 let peer = &state.peers[mark.peer as usize];
                 let done = peer.confirmed.wrapping_sub(mark.messages) < 1 << 31
@@ -60,12 +57,27 @@ impl Context {
         })
     }
 
-    /// Asks every peer that has something of ours to do, and says what to wait for. The lock is held.
-    fn mark_all(&self) -> Result<Vec<Mark>> {
+    /// Fences, then waits until all tasks have done the same.
+    ///
+    /// *LAPI Guide, LAPI_Gfence.*
+    ///
+    /// # Errors
+    /// As for [`barrier`](Self::barrier).
+    #[doc(alias = "LAPI_Gfence")]
+    pub fn gfence(&self) -> Result<()> {
+        self.usable()?;
+        self.collectives_go_on()?;
+        self.fence()?;
+        self.barrier()
+    }
+}
+
+impl Locked<'_> {
+    /// Asks every peer that has something of ours to do, and says what to wait for.
+    fn mark_all(&mut self) -> Result<Vec<Mark>> {
         let mut marks = Vec::new();
-        for peer in 0..self.shared.tasks {
-            // SAFETY: the lock is held; the reference ends before the packet is sent.
-            let p = unsafe { &self.state().peers[peer as usize] };
+        for peer in 0..self.shared().tasks {
+            let p = &self.peers[peer as usize];
             let (life, messages, operations) = (p.life, p.next_message, p.next_operation);
             let unconfirmed = p.confirmed != messages;
             if !unconfirmed && p.answered.reached(operations) {
@@ -83,47 +95,30 @@ impl Context {
     }
 
     /// A peer wants to know when its messages before `upto` are done.
-    pub(crate) fn fence_arrived(&self, source: PeerId, upto: u32) {
-        // SAFETY: the lock is held and the reference ends here.
-        unsafe { self.state() }.peers[source as usize].fences.push(upto);
+    pub(crate) fn fence_arrived(&mut self, source: PeerId, upto: u32) {
+        self.peers[source as usize].fences.push(upto);
         self.answer_fences(source);
     }
 
     /// Answers the fences of a peer that have been reached.
     #[inline]
-    pub(crate) fn answer_fences(&self, source: PeerId) {
+    pub(crate) fn answer_fences(&mut self, source: PeerId) {
         loop {
-            // SAFETY: the lock is held; the reference ends before the reply.
-            let peer = unsafe { &mut self.state().peers[source as usize] };
+            let peer = &mut self.peers[source as usize];
             let Some(at) = peer.fences.iter().position(|upto| peer.arrived.reached(*upto)) else { return };
             let upto = peer.fences.swap_remove(at);
             self.reply_packet(source, &Header::new(Kind::FenceReply, 0, u64::from(upto)), &[]);
         }
     }
 
-    pub(crate) fn fence_reply_arrived(&self, source: PeerId, upto: u32) {
+    pub(crate) fn fence_reply_arrived(&mut self, source: PeerId, upto: u32) {
         self.gave_sign_of_life(source);
-        // SAFETY: the lock is held and the reference ends here.
-        let peer = unsafe { &mut self.state().peers[source as usize] };
+        let peer = &mut self.peers[source as usize];
         if upto.wrapping_sub(peer.confirmed) < 1 << 31 {
             peer.confirmed = upto;
             self.end_zero_copy_sends(source, |send| {
                 upto.wrapping_sub(send.message).wrapping_sub(1) < 1 << 31
             });
         }
-    }
-
-    /// Fences, then waits until all tasks have done the same.
-    ///
-    /// *LAPI Guide, LAPI_Gfence.*
-    ///
-    /// # Errors
-    /// As for [`barrier`](Self::barrier).
-    #[doc(alias = "LAPI_Gfence")]
-    pub fn gfence(&self) -> Result<()> {
-        self.usable()?;
-        self.collectives_go_on()?;
-        self.fence()?;
-        self.barrier()
     }
 }

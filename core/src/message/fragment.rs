@@ -3,8 +3,8 @@
 use super::self_send::LAYOUT;
 use super::send::Head;
 use super::{Destination, Direction, Source, State};
-use crate::Context;
 use crate::completion::Notify;
+use crate::context::Locked;
 use crate::context::PeerState;
 use crate::error::Error;
 use crate::handlers::{CompletionHandler, Run};
@@ -73,26 +73,22 @@ pub(crate) struct Arrival {
     pub(crate) reply: Option<u64>,
 }
 
-impl Context {
-    /// Advances everything that waits for progress. The lock is held.
+impl Locked<'_> {
+    /// Advances everything that waits for progress.
     #[cold]
-    pub(crate) fn advance(&self) {
-        // SAFETY: the lock is held and the reference ends here, as below.
-        if !unsafe { self.state() }.deferred.is_empty() {
+    pub(crate) fn advance(&mut self) {
+        if !self.deferred.is_empty() {
             self.send_deferred();
         }
-        // SAFETY: as above.
-        if !unsafe { self.state() }.outgoing.is_empty() {
+        if !self.outgoing.is_empty() {
             self.advance_outgoing();
         }
-        // SAFETY: as above.
-        let state = unsafe { self.state() };
+        let state = &mut **self;
         if state.dispatching == 0 {
             if !state.pulls.is_empty() {
                 self.advance_pull();
             }
-            // SAFETY: as above.
-            if !unsafe { self.state() }.dropped.is_empty() {
+            if !self.dropped.is_empty() {
                 self.redeliver_dropped();
             }
         }
@@ -101,10 +97,9 @@ impl Context {
     /// Whether a message that somebody waits to have sent is to be copied, so that its buffer is free at once: it is short
     /// enough, and not too many are copied already.
     //= LAPI Guide, table 40, MP_REXMIT_BUF_SIZE and MP_REXMIT_BUF_CNT
-    pub(super) fn may_copy(&self, len: u64, user_header: usize, origin: &Notify) -> bool {
-        let config = &self.shared.config;
-        // SAFETY: the lock is held and the reference ends here.
-        let copies = unsafe { self.state() }.copies;
+    pub(super) fn may_copy(&mut self, len: u64, user_header: usize, origin: &Notify) -> bool {
+        let config = &self.shared().config;
+        let copies = self.copies;
         !origin.is_none()
             && len.saturating_add(user_header as u64) <= *config.rexmit_buf_size.get() as u64
             && copies < *config.rexmit_buf_cnt.get()
@@ -115,7 +110,7 @@ impl Context {
     /// # Safety
     /// The lock is held; the source's memory is valid.
     pub(super) unsafe fn keep_copy(
-        &self,
+        &mut self,
         peer: PeerId,
         source: &mut Source,
         user_header: usize,
@@ -133,29 +128,26 @@ impl Context {
     /// # Safety
     /// The lock is held; the source's memory is valid.
     pub(super) unsafe fn copy_out(
-        &self,
+        &mut self,
         peer: PeerId,
         source: &mut Source,
         origin: &mut Notify,
     ) -> Box<[u8]> {
         let mut copy = vec![0; source.len() as usize].into_boxed_slice();
         // SAFETY: the caller's promise.
-        unsafe { source.read(0, &mut copy) };
+        self.out(|_| unsafe { source.read(0, &mut copy) });
         *source = Source::Contiguous(copy.as_ptr(), copy.len() as u64);
-        // SAFETY: the lock is held and the reference ends before anybody is told.
-        unsafe { self.state() }.copies += 1;
+        self.copies += 1;
         std::mem::take(origin).notify(self, peer, Ok(()));
         copy
     }
 
-    fn advance_outgoing(&self) {
-        // SAFETY: the lock is held; the reference is renewed after every notification.
-        let turns = unsafe { self.state() }.outgoing.len();
+    fn advance_outgoing(&mut self) {
+        let turns = self.outgoing.len();
         // A peer without room: whatever else is for it waits where it stands.
         let (mut at, mut full) = (0, None);
         for _ in 0..turns {
-            // SAFETY: as above.
-            let state = unsafe { self.state() };
+            let state = &mut **self;
             match state.outgoing.get(at) {
                 Some(next) if full == Some(next.peer) => {
                     at += 1;
@@ -165,20 +157,17 @@ impl Context {
             }
             let Some(mut out) = state.outgoing.remove(at) else { return };
             // SAFETY: as above; layouts run no call of ours.
-            match unsafe { self.push_packets(self.state(), &mut out) } {
+            match self.push_packets(&mut out) {
                 Pushed::TurnOver => {
-                    // SAFETY: as above.
-                    unsafe { self.state() }.outgoing.push_back(out);
+                    self.outgoing.push_back(out);
                 }
                 Pushed::NoRoom => {
                     full = Some(out.peer);
-                    // SAFETY: as above.
-                    unsafe { self.state() }.outgoing.insert(at, out);
+                    self.outgoing.insert(at, out);
                     at += 1;
                 }
                 Pushed::All => {
-                    // SAFETY: as above.
-                    let state = unsafe { self.state() };
+                    let state = &mut **self;
                     state.forget(&out);
                     if let Some(origin) = state.zero_copy_sends.all_out(out.peer, out.message, out.origin) {
                         state.ended_sends += 1;
@@ -193,8 +182,7 @@ impl Context {
                 }
             }
         }
-        // SAFETY: as above.
-        let state = unsafe { self.state() };
+        let state = &mut **self;
         if state.has_engines() && state.dispatching == 0 {
             self.flush_datagrams();
         }
@@ -202,38 +190,36 @@ impl Context {
 
     /// A message that is partly out will never be all out.
     #[cold]
-    fn message_failed(&self, out: Outgoing, error: Error) {
+    fn message_failed(&mut self, out: Outgoing, error: Error) {
         // What of it is out need not be read again, now that it comes to nothing.
         self.end_zero_copy_sends(out.peer, |send| send.message == out.message);
-        // SAFETY: the lock is held and the reference ends before anybody is told.
-        let state = unsafe { self.state() };
+        let state = &mut **self;
         state.ended_sends += 1;
         state.forget(&out);
         out.origin.notify(self, out.peer, Err(error));
     }
 
     /// Sends packets of a message until it is out, its turn ends or there is no room.
-    fn push_packets(&self, state: &mut State, out: &mut Outgoing) -> Pushed {
-        let _in_use = self.state_in_use();
+    fn push_packets(&mut self, out: &mut Outgoing) -> Pushed {
         let peer = out.peer;
-        if state.peers[peer as usize].state == PeerState::Down {
-            return Pushed::Lost(state.peers[peer as usize].refusal(peer));
+        if self.peers[peer as usize].state == PeerState::Down {
+            return Pushed::Lost(self.refusal(peer));
         }
-        if state.link_to(peer).is_none() {
-            return Pushed::Lost(state.peers[peer as usize].refusal(peer));
+        if self.link_to(peer).is_none() {
+            return Pushed::Lost(self.refusal(peer));
         }
         // SAFETY: whoever started the message promised that its source is valid until it is told otherwise.
-        match unsafe { self.send_head(state, out) } {
+        match unsafe { self.send_head(out) } {
             Status::Done => {}
             Status::Again => return Pushed::NoRoom,
             other => return Pushed::Refused(other),
         }
-        let most = (state.room_to(peer) - MAX_HEADER) as u64;
+        let most = (self.room_to(peer) - MAX_HEADER) as u64;
         let total = out.source.len();
-        let turn = state.engine_to(peer).map_or(TURN, |(_, datagrams)| datagrams.batch() * BATCHES);
+        let turn = self.engine_to(peer).map_or(TURN, |(_, datagrams)| datagrams.batch() * BATCHES);
         // An answer's memory is not ours to keep, for nobody is told when it is free; a copy goes with its message.
         let zero_copy = matches!(out.source, Source::Contiguous(..))
-            && state.engine_to(peer).is_some()
+            && self.engine_to(peer).is_some()
             && out.answer_to.is_none()
             && out.copy.is_none()
             && !(out.origin.is_none() && out.completion == 0);
@@ -253,10 +239,10 @@ impl Context {
             header.extra[0] = out.position;
             // SAFETY: whoever started the message promised that its source is valid until it is told otherwise.
             let status = unsafe {
-                if zero_copy && state.may_send_zero_copy(peer, total, out.position + n) {
-                    self.send_zero_copy_packet(state, out, &header, n)
+                if zero_copy && self.may_send_zero_copy(peer, total, out.position + n) {
+                    self.send_zero_copy_packet(out, &header, n)
                 } else {
-                    self.try_packet_of(state, peer, &header, &[], &mut out.source, out.position, n)
+                    self.try_packet_of(peer, &header, &[], &mut out.source, out.position, n)
                 }
             };
             match status {
@@ -272,33 +258,25 @@ impl Context {
     ///
     /// # Safety
     /// The source is contiguous memory, valid until whoever started the message is told that it has ended.
-    unsafe fn send_zero_copy_packet(
-        &self,
-        state: &mut State,
-        out: &Outgoing,
-        header: &Header,
-        n: u64,
-    ) -> Status {
+    unsafe fn send_zero_copy_packet(&mut self, out: &Outgoing, header: &Header, n: u64) -> Status {
         let Source::Contiguous(from, _) = &out.source else { return Status::Invalid };
         let body = RawSlice { ptr: from.wrapping_add(out.position as usize).cast_mut(), len: n as usize };
-        let token = state.zero_copy_sends.begin_packet(out.peer, out.message, out.completion);
+        let token = self.zero_copy_sends.begin_packet(out.peer, out.message, out.completion);
         // SAFETY: the send keeps whoever started the message from being told before its end.
-        let status = unsafe { self.send_zero_copy_datagram(state, out.peer, header, body, token) };
+        let status = unsafe { self.send_zero_copy_datagram(out.peer, header, body, token) };
         if status != Status::Done {
-            state.zero_copy_sends.cancel_packet(token);
+            self.zero_copy_sends.cancel_packet(token);
         }
         status
     }
 
     /// Moves one slice of the first pull.
-    fn advance_pull(&self) {
-        // SAFETY: the lock is held; the reference is renewed after every call out.
-        let state = unsafe { self.state() };
-        let Some(mut pull) = state.pulls.pop_front() else { return };
-        if state.peers[pull.peer as usize].state == PeerState::Down {
+    fn advance_pull(&mut self) {
+        let Some(mut pull) = self.pulls.pop_front() else { return };
+        if self.peers[pull.peer as usize].state == PeerState::Down {
             return;
         }
-        if pull.remote == LAYOUT && pull.peer == self.task() {
+        if pull.remote == LAYOUT && pull.peer == self.shared().task {
             return self.fetch_from_self(pull);
         }
         let n = (pull.total - pull.position).min(SLICE as u64) as usize;
@@ -311,7 +289,7 @@ impl Context {
             Destination::Discard => std::ptr::null_mut(),
         };
         let remote = RemoteAddr { addr: pull.remote + pull.position, key: 0 };
-        let status = match (state.link_to(pull.peer), into.is_null()) {
+        let status = match (self.link_to(pull.peer), into.is_null()) {
             (_, true) => Status::Done,
             // SAFETY: `into` lies in the header handler's buffer or in the bounce buffer; the origin vouched for its side.
             (Some(link), false) => unsafe {
@@ -323,31 +301,31 @@ impl Context {
             Status::Done => {
                 if let Destination::Scatter(layout) = &mut pull.destination {
                     // SAFETY: the header handler vouched for the layout's memory.
-                    unsafe { layout.write(pull.position, &pull.bounce[..n]) };
+                    self.out(|_| unsafe { layout.write(pull.position, &pull.bounce[..n]) });
                 }
                 pull.position += n as u64;
                 if !into.is_null() {
-                    self.count_direct(pull.peer, Direction::In, n as u64);
+                    self.shared().count_direct(pull.peer, Direction::In, n as u64);
                 }
                 if pull.position < pull.total && !matches!(pull.destination, Destination::Discard) {
-                    state.pulls.push_back(pull);
+                    self.pulls.push_back(pull);
                     return;
                 }
                 self.reply_packet(pull.peer, &Header::new(Kind::Pulled, 0, pull.operation), &[]);
                 self.arrived(pull.peer, pull.arrival);
             }
-            Status::Again => state.pulls.push_back(pull),
+            Status::Again => self.pulls.push_back(pull),
             Status::PeerDown => {}
             other => {
                 tracing::debug!(peer = pull.peer, status = ?other, "direct copy refused; the data comes in packets");
-                state.statistics.bulk.refused += 1;
+                self.statistics.bulk.refused += 1;
                 self.pull_by_packets(pull);
             }
         }
     }
 
     /// Asks for the rest of a rendezvous as an ordinary get, because the direct copy was refused.
-    fn pull_by_packets(&self, pull: Pull) {
+    fn pull_by_packets(&mut self, pull: Pull) {
         let Pull { peer, remote, total, position, operation, arrival, mut destination, .. } = pull;
         if let Destination::Contiguous(base) = &mut destination {
             // SAFETY: stays within the header handler's buffer of `total` bytes.
@@ -358,8 +336,9 @@ impl Context {
         let context = self.internal();
         let then = Notify::Dyn(Box::new(move |peer, outcome: Result<(), Error>| {
             if outcome.is_ok() {
-                context.reply_packet(peer, &Header::new(Kind::Pulled, 0, operation), &[]);
-                context.arrived(peer, arrival);
+                let mut locked = context.locked();
+                locked.reply_packet(peer, &Header::new(Kind::Pulled, 0, operation), &[]);
+                locked.arrived(peer, arrival);
             }
         }));
         self.request_data(peer, remote + position, total - position, destination, then);

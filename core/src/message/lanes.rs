@@ -2,7 +2,7 @@
 
 use super::{Short, State};
 use crate::Context;
-use crate::context::{AdaptiveWait, Checked, PeerState};
+use crate::context::{AdaptiveWait, Checked, Locked, PeerState, ShortSection};
 use crate::stats::Path;
 use crate::sync::spin_loop;
 use crate::transport::lane::{INLINE, ReceiveLanes, Taken, copy_short};
@@ -167,62 +167,59 @@ impl Context {
         if !self.shared.alive.here() {
             return false;
         }
-        let Some(section) = self.shared.lock.enter_biased() else { return false };
-        // SAFETY: the lock is held and nothing below calls out; the rest is the caller's promise.
-        let sent = unsafe { self.state().send_in_lane(message) };
+        let Some(mut section) = self.short_section() else { return false };
+        // SAFETY: the caller promises that handler and counter are what the target gave out.
+        let sent = unsafe { section.send_in_lane(message) };
         let Some(news) = sent else {
-            let _held = self.shared.lock.keep(section);
-            // SAFETY: the lock is held; the rest is the caller's promise.
-            return unsafe { self.send_without_lane(message) };
+            // SAFETY: as for the lane.
+            return unsafe { self.send_without_lane(section, message) };
         };
-        self.shared.lock.leave_biased(section);
-        news == 0 || self.attend(message.target, news)
+        drop(section);
+        news == 0 || self.locked().attend(message.target, news)
     }
 
-    /// The rest of it where no lane leads to the target. The lock is held.
+    /// The rest of it where no lane leads to the target.
     ///
     /// # Safety
     /// As for [`send_at_once`](Self::send_at_once).
     #[inline(never)]
-    unsafe fn send_without_lane(&self, message: Short<'_>) -> bool {
+    unsafe fn send_without_lane(&self, section: ShortSection<'_>, message: Short<'_>) -> bool {
+        let mut locked = section.keep();
         message.target < self.shared.tasks
             && message.user_header.is_empty()
             && message.data.len() as u64 <= Short::LONGEST
             && self.usable().is_ok()
-            // SAFETY: the lock is held; the rest is the caller's promise.
-            && unsafe { self.am_short_by_table(message) }
+            // SAFETY: the caller promises that handler and counter are what the target gave out.
+            && unsafe { locked.am_short_by_table(message) }
     }
+}
 
+impl Locked<'_> {
     /// Does what the attention word of a task asked for. False: the task is gone.
     #[cold]
     #[inline(never)]
-    pub(super) fn attend(&self, target: PeerId, news: u32) -> bool {
-        let _held = self.guard();
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
-        state.link_to(target).is_none_or(|link| link.attend(target, news) != Status::PeerDown)
+    pub(super) fn attend(&mut self, target: PeerId, news: u32) -> bool {
+        self.link_to(target).is_none_or(|link| link.attend(target, news) != Status::PeerDown)
     }
 
-    /// Looks at the lanes alone, until `check` gives a result or for as long as that is wise. The lock is held.
+    /// Looks at the lanes alone, until `check` gives a result or for as long as that is wise.
     #[inline(always)]
     pub(crate) fn watch_lanes<R>(
-        &self,
-        check: &mut impl FnMut(&Self) -> Checked<R>,
+        &mut self,
+        check: &mut impl FnMut(&mut Self) -> Checked<R>,
         idle: &mut AdaptiveWait,
     ) -> Checked<R> {
-        // SAFETY: the lock is held; the references end before anything is dispatched.
-        let alone = || unsafe { self.state() }.lanes_alone();
-        let Some(mut lanes) = alone() else { return Ok(None) };
+        let Some(mut lanes) = self.lanes_alone() else { return Ok(None) };
         let mut looks = 0;
-        let most = self.shared.crowding.lane_looks();
-        // SAFETY: the lock is held, and the reference ends here.
-        let inbound = unsafe { &mut self.state().inbound };
+        let shared = self.shared();
+        let most = shared.crowding.lane_looks();
+        let inbound = &mut self.inbound;
         let mut for_answer = inbound.answer_due > 0;
         // Once: a program that polls by calls comes here with each of them.
         if std::mem::take(&mut inbound.rest_due) {
             (0..REST).for_each(|_| spin_loop());
         }
-        while looks < most && !self.is_wanted() {
+        while looks < most && !shared.lock_is_wanted() {
             let mut index = 0;
             // SAFETY: the list and the lanes it names live as long as the link; they change within calls of the transport only,
             // which a handler may cause: hence the list is read anew each time.
@@ -249,7 +246,7 @@ impl Context {
                         }
                         idle.reset();
                         (looks, for_answer) = (0, false);
-                        let Some(now) = alone() else { return Ok(None) };
+                        let Some(now) = self.lanes_alone() else { return Ok(None) };
                         lanes = now;
                     }
                 }
@@ -271,23 +268,17 @@ impl Context {
 
     /// Handles a message of a lane. A function of its own: the loops that wait keep their registers.
     ///
-    /// # Safety
-    /// The lock is held and nothing is being dispatched; the message stays in place until the transport is polled.
+    /// Nothing else is being dispatched.
     #[inline(never)]
-    unsafe fn lane_message(&self, peer: PeerId, packet: &[u8]) {
-        // SAFETY: the caller's promise; references to the state end before anything is dispatched.
-        unsafe {
-            let state = self.state();
-            state.inbound.since += 1;
-            state.inbound.answer_due = 0;
-            state.dispatching = 1;
-            self.packet_arrived(Path::SharedMemory, peer, packet);
-            let state = self.state();
-            state.dispatching = 0;
-            if state.has_work() {
-                self.advance();
-            }
+    fn lane_message(&mut self, peer: PeerId, packet: &[u8]) {
+        self.inbound.since += 1;
+        self.inbound.answer_due = 0;
+        self.dispatching = 1;
+        self.packet_arrived(Path::SharedMemory, peer, packet);
+        self.dispatching = 0;
+        if self.has_work() {
+            self.advance();
         }
-        self.wake_sleepers();
+        self.shared().wake_sleepers();
     }
 }

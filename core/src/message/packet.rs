@@ -2,7 +2,7 @@
 
 use super::epochs::is_of_any_epoch;
 use super::{Source, State, bytes};
-use crate::Context;
+use crate::context::Locked;
 use crate::context::{AdaptiveWait, PeerState};
 use crate::error::{Error, Result};
 use crate::stats::Path;
@@ -13,36 +13,29 @@ use std::time::Duration;
 /// How long a wait for room sleeps, once nothing has moved for long: nobody wakes it when there is room.
 const NAP: Duration = Duration::from_micros(100);
 
-impl Context {
+impl Locked<'_> {
     /// Tries to send one packet. `data` is copied before return.
     #[inline(always)]
-    pub(crate) fn try_packet(
-        &self,
-        state: &mut State,
-        peer: PeerId,
-        header: &Header,
-        user: &[u8],
-        data: &[u8],
-    ) -> Status {
-        let _in_use = self.state_in_use();
+    pub(crate) fn try_packet(&mut self, peer: PeerId, header: &Header, user: &[u8], data: &[u8]) -> Status {
         let mut head = Encoded::new();
         let n = header.encode(&mut head);
         let status = if user.len() <= Encoded::USER_ROOM {
             let n = head.append(n, user);
-            self.submit(state, peer, head.bytes(n), data)
+            self.submit(peer, head.bytes(n), data)
         } else {
             let fill = |out: &mut [u8]| out.copy_from_slice(data);
-            return self.try_packet_with(state, peer, header, user, data.len(), fill);
+            return self.try_packet_with(peer, header, user, data.len(), fill);
         };
         if status == Status::Done {
-            state.count_sent(peer, data.len());
+            self.count_sent(peer, data.len());
         }
         status
     }
 
     /// Tries to hand over a packet that lies in two pieces, the first of which is short unless there is no other.
     #[inline(always)]
-    fn submit(&self, state: &mut State, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
+    fn submit(&mut self, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
+        let state = &mut **self;
         if let Some(status) = state.packet_in_lane(peer, head, data) {
             return status;
         }
@@ -58,7 +51,7 @@ impl Context {
         if total <= link.limits().max_short as usize {
             link.am_short(peer, head, data)
         } else if state.datagrams[index].is_some() {
-            self.send_datagram(state, peer, head, data)
+            self.send_datagram(peer, head, data)
         } else {
             link.am_packed(peer, total, |out| {
                 let (a, b) = out.split_at_mut(head.len());
@@ -70,15 +63,14 @@ impl Context {
 
     /// Tries to send one packet whose `len` bytes of data `fill` writes in place.
     pub(crate) fn try_packet_with(
-        &self,
-        state: &mut State,
+        &mut self,
         peer: PeerId,
         header: &Header,
         user: &[u8],
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Status {
-        let _in_use = self.state_in_use();
+        let state = &mut **self;
         let p = &state.peers[peer as usize];
         if p.epochs.hold() {
             return Status::Again;
@@ -100,16 +92,16 @@ impl Context {
         let status = if state.datagrams[index].is_some() {
             let mut packet = std::mem::take(&mut state.scratch);
             packet.resize(total, 0);
-            write(&mut packet);
+            self.out(|_| write(&mut packet));
             let (head, data) = packet.split_at(total - len);
-            let status = self.send_datagram(state, peer, head, data);
-            state.scratch = packet;
+            let status = self.send_datagram(peer, head, data);
+            self.scratch = packet;
             status
         } else {
             link.am_packed(peer, total, write)
         };
         if status == Status::Done {
-            state.count_sent(peer, len);
+            self.count_sent(peer, len);
         }
         status
     }
@@ -121,8 +113,7 @@ impl Context {
     #[allow(clippy::too_many_arguments, reason = "the parts of one packet")]
     #[inline]
     pub(crate) unsafe fn try_packet_of(
-        &self,
-        state: &mut State,
+        &mut self,
         peer: PeerId,
         header: &Header,
         user: &[u8],
@@ -134,10 +125,10 @@ impl Context {
             Source::Contiguous(from, _) => {
                 // SAFETY: the caller's promise.
                 let data = unsafe { bytes(from.wrapping_add(position as usize), len) };
-                self.try_packet(state, peer, header, user, data)
+                self.try_packet(peer, header, user, data)
             }
             Source::Gather(layout, _) => {
-                self.try_packet_with(state, peer, header, user, len as usize, |out| {
+                self.try_packet_with(peer, header, user, len as usize, |out| {
                     // SAFETY: the caller's promise.
                     unsafe { layout.read(position, out) };
                 })
@@ -149,10 +140,14 @@ impl Context {
     ///
     /// The lock is held; while there is no room it is let go now and then.
     #[inline(always)]
-    pub(crate) fn send_packet(&self, peer: PeerId, header: &Header, user: &[u8], data: &[u8]) -> Result<()> {
-        // SAFETY: the lock is held; `try_packet` calls nothing of the user's.
-        let state = unsafe { self.state() };
-        match self.try_packet(state, peer, header, user, data) {
+    pub(crate) fn send_packet(
+        &mut self,
+        peer: PeerId,
+        header: &Header,
+        user: &[u8],
+        data: &[u8],
+    ) -> Result<()> {
+        match self.try_packet(peer, header, user, data) {
             Status::Done => Ok(()),
             status => self.send_packet_slow(status, peer, header, user, data),
         }
@@ -160,7 +155,7 @@ impl Context {
 
     #[cold]
     fn send_packet_slow(
-        &self,
+        &mut self,
         mut status: Status,
         peer: PeerId,
         header: &Header,
@@ -173,25 +168,20 @@ impl Context {
                 Status::Again => {}
                 other => return Err(self.link_failed(peer, other)),
             }
-            // SAFETY: the lock is held; the reference ends before progress is made.
-            let state = unsafe { self.state() };
-            if state.dispatching > 0 || state.may_hold(peer) {
-                state.defer(peer, header, user, data);
+            if self.dispatching > 0 || self.may_hold(peer) {
+                self.defer(peer, header, user, data);
                 return Ok(());
             }
             self.wait_for_room(peer)?;
-            // SAFETY: as above.
-            status = self.try_packet(unsafe { self.state() }, peer, header, user, data);
+            status = self.try_packet(peer, header, user, data);
         }
     }
 
     /// Makes progress so that a peer's ring, or our own tables, get room. Called with the lock held, outside handlers.
-    pub(crate) fn wait_for_room(&self, peer: PeerId) -> Result<()> {
-        // SAFETY: the lock is held and the reference ends here.
-        let life = unsafe { self.state() }.peers[peer as usize].life;
+    pub(crate) fn wait_for_room(&mut self, peer: PeerId) -> Result<()> {
+        let life = self.peers[peer as usize].life;
         self.wait_for_progress();
-        // SAFETY: as above.
-        let p = unsafe { &self.state().peers[peer as usize] };
+        let p = &self.peers[peer as usize];
         if p.state != PeerState::Up {
             return Err(p.refusal(peer));
         }
@@ -203,51 +193,45 @@ impl Context {
     }
 
     /// One round of a wait for something that no arrival need announce. The lock is held, outside handlers.
-    fn wait_for_progress(&self) {
-        let handled = self.progress_locked();
-        // SAFETY: the lock is held and the references end before others have it.
-        let mut wait = std::mem::replace(unsafe { &mut self.state().for_room }, AdaptiveWait::new());
+    fn wait_for_progress(&mut self) {
+        let handled = self.progress();
+        let mut wait = std::mem::replace(&mut self.for_room, AdaptiveWait::new());
         if handled > 0 {
             wait.reset();
             self.yield_lock();
         } else if wait.pause_for_room(self) {
-            self.shared.lock.without(|| std::thread::sleep(NAP));
+            self.unlocked(|_| std::thread::sleep(NAP));
         }
-        // SAFETY: as above.
-        unsafe { self.state() }.for_room = wait;
+        self.for_room = wait;
     }
 
     /// Answers a peer: never waits, never fails (a peer that can't be reached is a peer that needs no answer).
     #[inline(always)]
-    pub(crate) fn reply_packet(&self, peer: PeerId, header: &Header, data: &[u8]) {
-        // SAFETY: the lock is held; `try_packet` calls nothing of the user's.
-        let state = unsafe { self.state() };
-        let room = state.deferred.is_empty();
-        let status = if room { self.try_packet(state, peer, header, &[], data) } else { Status::Again };
+    pub(crate) fn reply_packet(&mut self, peer: PeerId, header: &Header, data: &[u8]) {
+        let room = self.deferred.is_empty();
+        let status = if room { self.try_packet(peer, header, &[], data) } else { Status::Again };
         match status {
             Status::Done | Status::InProgress => {}
-            Status::Again => state.defer(peer, header, &[], data),
+            Status::Again => self.defer(peer, header, &[], data),
             other => self.packet_refused(peer, other),
         }
     }
 
     /// Sends what was deferred, as far as there is room.
-    pub(crate) fn send_deferred(&self) {
-        // SAFETY: the lock is held; the reference is renewed after each packet.
-        for _ in 0..unsafe { self.state() }.deferred.len() {
-            // SAFETY: as above.
-            let state = unsafe { self.state() };
+    pub(crate) fn send_deferred(&mut self) {
+        for _ in 0..self.deferred.len() {
+            let state = &mut **self;
             let Some((peer, packet)) = state.deferred.pop_front() else { return };
             if state.peers[peer as usize].epochs.hold() && !is_of_any_epoch(&packet) {
                 state.held.push_back((peer, packet));
                 continue;
             }
-            match self.submit(state, peer, &packet, &[]) {
+            match self.submit(peer, &packet, &[]) {
                 Status::Done | Status::InProgress => {
-                    state.count_sent(peer, 0);
-                    state.deferred_sent(peer, &packet);
+                    self.count_sent(peer, 0);
+                    self.deferred_sent(peer, &packet);
                 }
-                Status::Again => state.deferred.push_back((peer, packet)),
+                Status::Again => self.deferred.push_back((peer, packet)),
                 other => self.packet_refused(peer, other),
             }
         }
@@ -256,7 +240,7 @@ impl Context {
     /// A link does not take a packet of which no call can tell the program. If the peer is gone, so is the wish for it. If not,
     /// what misses it would wait for ever: the peer counts as lost.
     #[cold]
-    pub(super) fn packet_refused(&self, peer: PeerId, status: Status) {
+    pub(super) fn packet_refused(&mut self, peer: PeerId, status: Status) {
         if status != Status::PeerDown {
             let error = self.link_failed(peer, status);
             self.peer_down(peer, &format!("a packet for it could not be sent: {error}"));
@@ -265,14 +249,10 @@ impl Context {
 
     /// Turns a link's refusal into an error, noting the peer's death.
     #[cold]
-    pub(crate) fn link_failed(&self, peer: PeerId, status: Status) -> Error {
-        // SAFETY: the lock is held and the reference ends here.
-        let name = unsafe { self.state() }.link_to(peer).map_or("none", |l| l.name()).to_owned();
+    pub(crate) fn link_failed(&mut self, peer: PeerId, status: Status) -> Error {
+        let name = self.link_to(peer).map_or("none", |l| l.name()).to_owned();
         match status {
-            Status::PeerDown => {
-                // SAFETY: as above.
-                unsafe { self.state() }.peers[peer as usize].refusal(peer)
-            }
+            Status::PeerDown => self.refusal(peer),
             Status::Panicked => Error::Transport {
                 transport: name,
                 what: "it panicked in an earlier operation and can't be used any more".into(),

@@ -2,7 +2,7 @@
 
 use super::Destination;
 use super::fragment::Arrival;
-use crate::Context;
+use crate::context::Locked;
 use crate::transport::PeerId;
 use std::collections::HashMap;
 
@@ -67,16 +67,15 @@ impl Reassemblies {
     }
 }
 
-impl Context {
+impl Locked<'_> {
     /// The first packet's handler has answered: take its data, then whatever came early.
-    pub(crate) fn begin_reassembly(&self, source: PeerId, mut reassembly: Reassembly, data: &[u8]) {
+    pub(crate) fn begin_reassembly(&mut self, source: PeerId, mut reassembly: Reassembly, data: &[u8]) {
         let n = (data.len() as u64).min(reassembly.total) as usize;
         // SAFETY: the header handler vouched for `total` bytes.
         unsafe { reassembly.destination.write(0, &data[..n]) };
         reassembly.received = n as u64;
         let key = (source, reassembly.arrival.message);
-        // SAFETY: the lock is held and nothing below calls out.
-        let state = unsafe { self.state() };
+        let state = &mut **self;
         state.reassemblies.started.insert(key, reassembly);
         for (position, bytes) in state.reassemblies.take_early(key) {
             self.fragment(source, key.1, position, &bytes);
@@ -85,9 +84,8 @@ impl Context {
     }
 
     /// A further packet of a message.
-    pub(crate) fn fragment(&self, source: PeerId, message: u32, position: u64, data: &[u8]) {
-        // SAFETY: the lock is held; the reference ends before a layout is written.
-        let state = unsafe { self.state() };
+    pub(crate) fn fragment(&mut self, source: PeerId, message: u32, position: u64, data: &[u8]) {
+        let state = &mut **self;
         let key = (source, message);
         let Some(reassembly) = state.reassemblies.started.get_mut(&key) else {
             if !state.reassemblies.keep_early(key, position, data) {
@@ -128,19 +126,17 @@ impl Context {
 
     /// A layout may run functions of the program's: it is taken out of our state meanwhile.
     #[inline(never)]
-    fn scatter(&self, source: PeerId, message: u32, position: u64, data: &[u8], mut layout: Destination) {
+    fn scatter(&mut self, source: PeerId, message: u32, position: u64, data: &[u8], mut layout: Destination) {
         // SAFETY: within the `total` bytes that the header handler vouched for.
         unsafe { layout.write(position, data) };
-        // SAFETY: the lock is held and the reference ends here.
-        if let Some(reassembly) = unsafe { self.state() }.reassemblies.started.get_mut(&(source, message)) {
+        if let Some(reassembly) = self.reassemblies.started.get_mut(&(source, message)) {
             reassembly.destination = layout;
         }
         self.finish_if_complete(source, message);
     }
 
-    fn finish_if_complete(&self, source: PeerId, message: u32) {
-        // SAFETY: the lock is held; the reference ends before `arrived`.
-        let state = unsafe { self.state() };
+    fn finish_if_complete(&mut self, source: PeerId, message: u32) {
+        let state = &mut **self;
         let key = (source, message);
         if state.reassemblies.started.get(&key).is_some_and(|a| a.received >= a.total)
             && let Some(reassembly) = state.reassemblies.started.remove(&key)

@@ -9,6 +9,7 @@ use super::send::Departure;
 use super::{Destination, MAX_MESSAGE, Operation, Source, State, Waiting};
 use crate::Context;
 use crate::completion::Notify;
+use crate::context::Locked;
 use crate::context::PeerState;
 use crate::error::{Error, Result};
 use crate::sync::{Ordering, fence};
@@ -159,90 +160,11 @@ impl Context {
             // SAFETY: the caller's promise; the window is mapped as long as the context lives.
             unsafe { copy_watched(from, to, len as usize) };
             self.count_direct(args.target, Direction::Out, len);
-            return self.after_direct(args.target, args.target_counter, args.origin, args.completion);
+            self.after_direct(args.target, args.target_counter, args.origin, args.completion);
+            return Ok(());
         }
-        let _held = self.guard();
-        // SAFETY: the lock is held; the promise is handed on.
-        unsafe { self.put_locked(args, bulk) }
-    }
-
-    /// The data has been copied by this task's own stores.
-    #[inline(always)]
-    fn after_direct(
-        &self,
-        target: PeerId,
-        target_counter: u64,
-        origin: Notify,
-        completion: Notify,
-    ) -> Result<()> {
-        if target_counter != 0 {
-            // SYNC: Release: the message that counts follows the data; it pairs with the target's Acquire of the packet.
-            fence(Ordering::Release);
-            let _held = self.guard();
-            self.count_remote(target, target_counter);
-        }
-        if matches!(origin, Notify::None | Notify::Counter(_))
-            && matches!(completion, Notify::None | Notify::Counter(_))
-        {
-            origin.notify(self, target, Ok(()));
-            completion.notify(self, target, Ok(()));
-        } else {
-            let _held = self.guard();
-            origin.notify(self, target, Ok(()));
-            completion.notify(self, target, Ok(()));
-        }
-        Ok(())
-    }
-
-    /// Counts a counter of the target's by message. The lock is held.
-    pub(crate) fn count_remote(&self, target: PeerId, counter: u64) {
-        let header = Header::new(Kind::Counter, self.next_message(target), 0).with_target_counter(counter);
-        self.reply_packet(target, &header, &[]);
-    }
-
-    /// # Safety
-    /// As for [`put`](Self::put); the lock is held.
-    unsafe fn put_locked(&self, args: PutArgs, bulk: Bulk) -> Result<()> {
-        let PutArgs { target, remote, source, target_counter, origin, completion, checked } = args;
-        let len = source.len();
-        if len > MAX_MESSAGE {
-            return Err(Error::DataLength { len, max: MAX_MESSAGE });
-        }
-        // SAFETY: the lock is held; no reference lives across a call out.
-        let state = unsafe { self.state() };
-        let peer = &state.peers[target as usize];
-        if peer.state != PeerState::Up {
-            return Err(peer.refusal(target));
-        }
-        let Some(link) = state.link_to(target) else {
-            return Err(self.link_failed(target, Status::PeerDown));
-        };
-        let mut way = way_of(link, Caps::PUT_ZCOPY, len, 0, bulk, &self.shared.config);
-        let mut timed = None;
-        if way == Way::Direct && matches!(source, Source::Contiguous(..)) {
-            (way, timed) = state.quicker(target, Direction::Out, len);
-        }
-        if way != Way::Packets
-            && let Source::Contiguous(from, _) = source
-            // SAFETY: the source is valid, by the promise of `put`.
-            && unsafe { self.copy_directly(target, Direction::Out, from.cast_mut(), remote, len, way)? }
-        {
-            timed.into_iter().for_each(Timed::done);
-            self.count_direct(target, Direction::Out, len);
-            return self.after_direct(target, target_counter, origin, completion);
-        }
-        let completion = match timed {
-            Some(timed) if way == Way::Packets => timed.with(completion),
-            _ => completion,
-        };
-        let mut header = Header::new(Kind::Put, 0, remote).with_target_counter(target_counter);
-        if checked {
-            header.flags |= CHECKED;
-        }
-        // SAFETY: the caller's promise; the lock is held.
-        unsafe {
-            self.send_message(Departure { target, header, user_header: &[], source, origin, completion })
-        }
+        // SAFETY: the caller's promise about source and target is handed on.
+        unsafe { self.locked().put(args, bulk) }
     }
 
     /// Reads a task's memory.
@@ -295,22 +217,56 @@ impl Context {
             // SAFETY: the caller's promise; the window is mapped as long as the context lives.
             unsafe { copy_watched(from, to.as_ptr(), args.len as usize) };
             self.count_direct(args.target, Direction::In, args.len);
-            return self.after_direct(args.target, args.target_counter, args.origin, Notify::None);
+            self.after_direct(args.target, args.target_counter, args.origin, Notify::None);
+            return Ok(());
         }
-        let _held = self.guard();
-        // SAFETY: the lock is held; the promise is handed on.
-        unsafe { self.get_locked(args, bulk) }
+        // SAFETY: the caller's promise about destination and target is handed on.
+        unsafe { self.locked().get(args, bulk) }
+    }
+
+    /// The data has been copied by this task's own stores: counters count, and whoever waits is told.
+    #[inline(always)]
+    fn after_direct(&self, target: PeerId, target_counter: u64, origin: Notify, completion: Notify) {
+        if target_counter == 0
+            && let (Some(origin), Some(completion)) = (origin.plain(), completion.plain())
+        {
+            origin.notify(self, target);
+            completion.notify(self, target);
+        } else {
+            self.locked().after_direct(target, target_counter, origin, completion);
+        }
+    }
+}
+
+impl Locked<'_> {
+    /// [`Context::after_direct`] with the lock held.
+    fn after_direct(&mut self, target: PeerId, target_counter: u64, origin: Notify, completion: Notify) {
+        if target_counter != 0 {
+            // SYNC: Release: the message that counts follows the data; it pairs with the target's
+            // Acquire of the packet.
+            fence(Ordering::Release);
+            self.count_remote(target, target_counter);
+        }
+        origin.notify(self, target, Ok(()));
+        completion.notify(self, target, Ok(()));
+    }
+
+    /// Counts a counter of the target's by message.
+    pub(crate) fn count_remote(&mut self, target: PeerId, counter: u64) {
+        let header = Header::new(Kind::Counter, self.next_message(target), 0).with_target_counter(counter);
+        self.reply_packet(target, &header, &[]);
     }
 
     /// # Safety
-    /// As for [`get`](Self::get); the lock is held.
-    unsafe fn get_locked(&self, args: GetArgs, bulk: Bulk) -> Result<()> {
-        let GetArgs { target, remote, len, destination, target_counter, origin, checked } = args;
+    /// As for [`put`](Self::put); the lock is held.
+    unsafe fn put(&mut self, args: PutArgs, bulk: Bulk) -> Result<()> {
+        let PutArgs { target, remote, source, target_counter, origin, completion, checked } = args;
+        let len = source.len();
         if len > MAX_MESSAGE {
             return Err(Error::DataLength { len, max: MAX_MESSAGE });
         }
-        // SAFETY: the lock is held; no reference lives across a call out.
-        let state = unsafe { self.state() };
+        let shared = self.shared();
+        let state = &mut **self;
         let peer = &state.peers[target as usize];
         if peer.state != PeerState::Up {
             return Err(peer.refusal(target));
@@ -318,7 +274,52 @@ impl Context {
         let Some(link) = state.link_to(target) else {
             return Err(self.link_failed(target, Status::PeerDown));
         };
-        let mut way = way_of(link, Caps::GET_ZCOPY, len, 0, bulk, &self.shared.config);
+        let mut way = way_of(link, Caps::PUT_ZCOPY, len, 0, bulk, &shared.config);
+        let mut timed = None;
+        if way == Way::Direct && matches!(source, Source::Contiguous(..)) {
+            (way, timed) = state.quicker(target, Direction::Out, len);
+        }
+        if way != Way::Packets
+            && let Source::Contiguous(from, _) = source
+            // SAFETY: the caller's promise.
+            && unsafe { self.copy_directly(target, Direction::Out, from.cast_mut(), remote, len, way)? }
+        {
+            timed.into_iter().for_each(Timed::done);
+            self.shared().count_direct(target, Direction::Out, len);
+            self.after_direct(target, target_counter, origin, completion);
+            return Ok(());
+        }
+        let completion = match timed {
+            Some(timed) if way == Way::Packets => timed.with(completion),
+            _ => completion,
+        };
+        let mut header = Header::new(Kind::Put, 0, remote).with_target_counter(target_counter);
+        if checked {
+            header.flags |= CHECKED;
+        }
+        // SAFETY: the caller's promise; the lock is held.
+        unsafe {
+            self.send_message(Departure { target, header, user_header: &[], source, origin, completion })
+        }
+    }
+
+    /// # Safety
+    /// As for [`get`](Self::get); the lock is held.
+    unsafe fn get(&mut self, args: GetArgs, bulk: Bulk) -> Result<()> {
+        let GetArgs { target, remote, len, destination, target_counter, origin, checked } = args;
+        if len > MAX_MESSAGE {
+            return Err(Error::DataLength { len, max: MAX_MESSAGE });
+        }
+        let shared = self.shared();
+        let state = &mut **self;
+        let peer = &state.peers[target as usize];
+        if peer.state != PeerState::Up {
+            return Err(peer.refusal(target));
+        }
+        let Some(link) = state.link_to(target) else {
+            return Err(self.link_failed(target, Status::PeerDown));
+        };
+        let mut way = way_of(link, Caps::GET_ZCOPY, len, 0, bulk, &shared.config);
         let mut timed = None;
         if way == Way::Direct && matches!(destination, Destination::Contiguous(_)) {
             (way, timed) = state.quicker(target, Direction::In, len);
@@ -329,8 +330,9 @@ impl Context {
             && unsafe { self.copy_directly(target, Direction::In, to.as_ptr(), remote, len, way)? }
         {
             timed.into_iter().for_each(Timed::done);
-            self.count_direct(target, Direction::In, len);
-            return self.after_direct(target, target_counter, origin, Notify::None);
+            self.shared().count_direct(target, Direction::In, len);
+            self.after_direct(target, target_counter, origin, Notify::None);
+            return Ok(());
         }
         let origin = match timed {
             Some(timed) if way == Way::Packets => timed.with(origin),
@@ -347,7 +349,7 @@ impl Context {
 
     /// Registers that data will come, and gives the packet that asks for it.
     fn ask_for(
-        &self,
+        &mut self,
         peer: PeerId,
         remote: u64,
         len: u64,
@@ -357,8 +359,7 @@ impl Context {
         let sequence = self.next_operation(peer);
         let mut header = Header::new(Kind::Get, 0, remote);
         header.total = len;
-        // SAFETY: the lock is held and nothing below calls out.
-        header.extra[0] = unsafe { self.state() }.operations.insert(Operation {
+        header.extra[0] = self.operations.insert(Operation {
             peer,
             waiting: Waiting::Get { destination, remaining: len, total: len },
             origin,
@@ -371,7 +372,7 @@ impl Context {
 
     /// Asks for data from within the dispatcher: never waits.
     pub(crate) fn request_data(
-        &self,
+        &mut self,
         peer: PeerId,
         remote: u64,
         len: u64,

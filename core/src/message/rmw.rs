@@ -3,6 +3,7 @@
 use super::{Operation, Waiting};
 use crate::Context;
 use crate::completion::Notify;
+use crate::context::Locked;
 use crate::context::PeerState;
 use crate::error::{Error, Result};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -52,7 +53,7 @@ impl Context {
     pub unsafe fn rmw(&self, args: RmwArgs) -> Result<()> {
         // SAFETY: the caller's promise.
         if unsafe { self.rmw_mapped(&args) } {
-            args.origin.notify(self, args.target, Ok(()));
+            args.origin.notify_unlocked(self, args.target, Ok(()));
             return Ok(());
         }
         self.rmw_by_message(args)
@@ -75,8 +76,7 @@ impl Context {
                 source: None,
             });
         }
-        let _held = self.guard();
-        self.rmw_locked(args)
+        self.locked().rmw(args)
     }
 
     /// The shortest atomic: on a variable that is [mapped](Self::direct) here. Stores the answer, but tells nobody. False: the variable
@@ -101,19 +101,19 @@ impl Context {
         }
         true
     }
+}
 
-    fn rmw_locked(&self, args: RmwArgs) -> Result<()> {
+impl Locked<'_> {
+    fn rmw(&mut self, args: RmwArgs) -> Result<()> {
         let target = args.target;
-        // SAFETY: the lock is held; no reference lives across a call out.
-        let peer = unsafe { &self.state().peers[target as usize] };
+        let peer = &self.peers[target as usize];
         if peer.state != PeerState::Up {
             return Err(peer.refusal(target));
         }
         self.wait_for_operation_slot(target)?;
         let sequence = self.next_operation(target);
         let compare = (args.swap_answers_success && args.op == RmwOp::CompareAndSwap).then_some(args.compare);
-        // SAFETY: as above.
-        let id = unsafe { self.state() }.operations.insert(Operation {
+        let id = self.operations.insert(Operation {
             peer: target,
             waiting: Waiting::Rmw { previous: args.previous.cast(), width: args.width, compare },
             origin: args.origin,
@@ -131,7 +131,7 @@ impl Context {
     }
 
     /// A peer's atomic on a variable of ours.
-    pub(crate) fn rmw_arrived(&self, source: PeerId, header: &Header) {
+    pub(crate) fn rmw_arrived(&mut self, source: PeerId, header: &Header) {
         let (op, width) = (header.user_header % 16, u32::from(header.user_header / 16));
         let op = match op {
             0 => RmwOp::FetchAndAdd,
@@ -144,8 +144,7 @@ impl Context {
         if (width != 4 && width != 8) || addr == 0 || !addr.is_multiple_of(u64::from(width)) {
             return tracing::warn!(source, addr, width, "atomic operation on no variable dropped");
         }
-        // SAFETY: the lock is held and the reference ends here.
-        if header.flags & CHECKED != 0 && !unsafe { self.state() }.holds_region(addr, u64::from(width)) {
+        if header.flags & CHECKED != 0 && !self.holds_region(addr, u64::from(width)) {
             return tracing::warn!(
                 source,
                 addr,
@@ -159,14 +158,12 @@ impl Context {
         let mut reply = Header::new(Kind::RmwReply, 0, header.extra[2]);
         reply.extra[0] = previous;
         self.reply_packet(source, &reply, &[]);
-        // SAFETY: as above.
-        unsafe { self.state() }.peers[source as usize].arrived.done(header.message);
+        self.peers[source as usize].arrived.done(header.message);
         self.answer_fences(source);
     }
 
-    pub(crate) fn rmw_reply_arrived(&self, header: &Header) {
-        // SAFETY: the lock is held and the reference ends before anybody is told.
-        let state = unsafe { self.state() };
+    pub(crate) fn rmw_reply_arrived(&mut self, header: &Header) {
+        let state = &mut **self;
         let Some(operation) = state.operations.get_mut(header.subject) else { return };
         let Waiting::Rmw { previous, width, compare } = operation.waiting else { return };
         // SAFETY: the origin promised that the place is writable until it is told.

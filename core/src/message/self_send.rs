@@ -5,8 +5,8 @@
 
 use super::fragment::{Pull, SLICE};
 use super::{Destination, Source, Waiting};
-use crate::Context;
 use crate::completion::Notify;
+use crate::context::Locked;
 use crate::stats::Path;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
@@ -16,29 +16,27 @@ const PIECE: u64 = 32 << 10;
 /// Stands for the address of the data in an announcement whose operation has a layout.
 pub(super) const LAYOUT: u64 = 0;
 
-impl Context {
+impl Locked<'_> {
     /// Whether a message of several packets goes from layout to layout. Not from within a handler, where a message may have to be
     /// out before anything else can move.
     pub(super) fn goes_straight(
-        &self,
+        &mut self,
         target: PeerId,
         source: &Source,
         user_header: usize,
         origin: &Notify,
     ) -> bool {
         let Source::Gather(layout, len) = source else { return false };
-        // SAFETY: the lock is held and the reference ends here.
-        let dispatching = unsafe { self.state() }.dispatching > 0;
-        target == self.task()
+        let dispatching = self.dispatching > 0;
+        target == self.shared().task
             && layout.local().is_some()
             && !dispatching
             && !self.may_copy(*len, user_header, origin)
     }
 
     /// Moves one slice of a message to ourselves.
-    pub(super) fn fetch_from_self(&self, mut pull: Pull) {
-        // SAFETY: the lock is held; the reference ends before layouts are touched, which may run functions of the program's.
-        let state = unsafe { self.state() };
+    pub(super) fn fetch_from_self(&mut self, mut pull: Pull) {
+        let state = &mut **self;
         let layout = match state.operations.get_mut(pull.operation).map(|operation| &mut operation.waiting) {
             Some(Waiting::Pull(layout)) => layout.take(),
             _ => None,
@@ -50,7 +48,7 @@ impl Context {
         let n = whole(SLICE as u64, left);
         state.dispatching += 1;
         // SAFETY: the header handler vouched for the destination's memory, and the origin for the source's.
-        unsafe {
+        self.out(|_| unsafe {
             let straight = match (&mut pull.destination, layout.local()) {
                 (Destination::Discard, _) => true,
                 (Destination::Scatter(to), Some(from)) => to.fetch(position, from, n),
@@ -64,9 +62,8 @@ impl Context {
                 pull.destination.write(position + done, &pull.bounce);
                 done += piece;
             }
-        }
-        // SAFETY: the lock is held; the reference ends before anybody is told.
-        let state = unsafe { self.state() };
+        });
+        let state = &mut **self;
         state.dispatching -= 1;
         let counts = state.statistics.path_mut(Path::Local);
         counts.data_sent += n;

@@ -6,8 +6,8 @@
 //! sends it, is kept as a message, not as a packet, and cut when its turn comes.
 
 use super::{Outgoing, Source, State};
-use crate::Context;
 use crate::completion::Notify;
+use crate::context::Locked;
 use crate::error::Result;
 use crate::transport::{PeerId, Status};
 use crate::wire::{Header, Kind, MAX_HEADER};
@@ -36,7 +36,7 @@ enum Posted {
     NoRoom,
 }
 
-impl Context {
+impl Locked<'_> {
     /// Sends a message with data, whatever its length. Returns as soon as it is on its way.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Context {
     /// # Safety
     /// The lock is held; the source's memory is valid until `origin` is told.
     #[inline]
-    pub(super) unsafe fn send_message(&self, message: Departure<'_>) -> Result<()> {
+    pub(super) unsafe fn send_message(&mut self, message: Departure<'_>) -> Result<()> {
         let Departure { target, mut header, user_header, mut source, origin, completion } = message;
         header.user_header = user_header.len() as u16;
         let mut waited_for = 0;
@@ -54,16 +54,15 @@ impl Context {
             header = header.with_completion(waited_for);
         }
         let mut first = 0;
-        let posted = self.post(target, |state, number| {
+        let posted = self.post(target, |locked, number| {
             header.message = number;
-            first = state.cut_first(target, &mut header, &source);
+            first = locked.cut_first(target, &mut header, &source);
             // SAFETY: the source is valid by the caller's promise, and longer than what is cut from it.
-            unsafe { self.try_packet_of(state, target, &header, user_header, &mut source, 0, first) }
+            unsafe { locked.try_packet_of(target, &header, user_header, &mut source, 0, first) }
         });
         match posted {
             Ok(Posted::Sent) if first == source.len() => {
-                // SAFETY: the lock is held and the reference ends here.
-                unsafe { self.state() }.ended_sends += 1;
+                self.ended_sends += 1;
                 origin.notify(self, target, Ok(()));
                 Ok(())
             }
@@ -86,8 +85,7 @@ impl Context {
                 Ok(())
             }
             Err(e) => {
-                // SAFETY: as above.
-                unsafe { self.state() }.operations.remove(waited_for);
+                self.operations.remove(waited_for);
                 Err(e)
             }
         }
@@ -99,7 +97,7 @@ impl Context {
     /// # Safety
     /// As for [`send_message`](Self::send_message).
     #[cold]
-    unsafe fn send_rest(&self, mut rest: Outgoing, first: u64, user_header: usize) {
+    unsafe fn send_rest(&mut self, mut rest: Outgoing, first: u64, user_header: usize) {
         let (peer, len) = (rest.peer, rest.source.len());
         let mut origin = std::mem::take(&mut rest.origin);
         rest.copy = if rest.head.is_some() && first == len {
@@ -111,10 +109,8 @@ impl Context {
             unsafe { self.keep_copy(peer, &mut rest.source, user_header, &mut origin) }
         };
         rest.origin = origin;
-        // SAFETY: the lock is held and the reference ends here.
-        let state = unsafe { self.state() };
-        state.heads += usize::from(rest.head.is_some());
-        state.outgoing.push_back(rest);
+        self.heads += usize::from(rest.head.is_some());
+        self.outgoing.push_back(rest);
         self.advance();
     }
 
@@ -123,18 +119,17 @@ impl Context {
     /// # Errors
     /// As for [`send_message`](Self::send_message).
     pub(super) fn send_request(
-        &self,
+        &mut self,
         target: PeerId,
         mut header: Header,
         user_header: &[u8],
         operation: u64,
     ) -> Result<()> {
-        let posted = self.post(target, |state, number| {
+        let posted = self.post(target, |locked, number| {
             header.message = number;
-            self.try_packet(state, target, &header, user_header, &[])
+            locked.try_packet(target, &header, user_header, &[])
         });
-        // SAFETY: the lock is held and the reference ends here.
-        let state = unsafe { self.state() };
+        let state = &mut **self;
         match posted {
             Ok(Posted::Sent) => Ok(()),
             Ok(Posted::NoRoom) => {
@@ -153,21 +148,19 @@ impl Context {
     /// Tries to send the packet that `attempt` makes of a message's number until there is room for it or, where waiting is impossible
     /// inside a handler, or may last until the peer resumes this task, once: then the number is the message's, but the packet is still to be sent.
     #[inline]
-    fn post(&self, target: PeerId, mut attempt: impl FnMut(&mut State, u32) -> Status) -> Result<Posted> {
+    fn post(&mut self, target: PeerId, mut attempt: impl FnMut(&mut Self, u32) -> Status) -> Result<Posted> {
         loop {
-            // SAFETY: the lock is held; the reference ends before progress is made.
-            let state = unsafe { self.state() };
-            let number = state.peers[target as usize].next_message;
-            let posted = match attempt(state, number) {
+            let number = self.peers[target as usize].next_message;
+            let posted = match attempt(self, number) {
                 Status::Done | Status::InProgress => Posted::Sent,
-                Status::Again if state.dispatching > 0 || state.may_hold(target) => Posted::NoRoom,
+                Status::Again if self.dispatching > 0 || self.may_hold(target) => Posted::NoRoom,
                 Status::Again => {
                     self.wait_for_room(target)?;
                     continue;
                 }
                 other => return Err(self.link_failed(target, other)),
             };
-            state.peers[target as usize].next_message = number.wrapping_add(1);
+            self.peers[target as usize].next_message = number.wrapping_add(1);
             return Ok(posted);
         }
     }
@@ -176,18 +169,18 @@ impl Context {
     ///
     /// # Safety
     /// The lock is held; the source's memory is valid.
-    pub(super) unsafe fn send_head(&self, state: &mut State, out: &mut Outgoing) -> Status {
+    pub(super) unsafe fn send_head(&mut self, out: &mut Outgoing) -> Status {
         let Some(head) = &mut out.head else { return Status::Done };
-        let n = state.cut_first(out.peer, &mut head.header, &out.source);
+        let n = self.cut_first(out.peer, &mut head.header, &out.source);
         // SAFETY: the caller's promise.
         let status = unsafe {
             let Head { header, user_header } = &**head;
-            self.try_packet_of(state, out.peer, header, user_header, &mut out.source, 0, n)
+            self.try_packet_of(out.peer, header, user_header, &mut out.source, 0, n)
         };
         if status == Status::Done {
             out.position = n;
             out.head = None;
-            state.heads -= 1;
+            self.heads -= 1;
         }
         status
     }

@@ -8,8 +8,8 @@
 //! handler) says as much as they do: the send ends before the program is told.
 
 use super::{Source, State};
-use crate::Context;
 use crate::completion::Notify;
+use crate::context::Locked;
 use crate::transport::{Caps, PeerId};
 
 /// Messages from this length on are sent from where they lie.
@@ -85,11 +85,10 @@ impl ZeroCopySends {
     }
 }
 
-impl Context {
+impl Locked<'_> {
     /// A packet whose bytes were not copied was acknowledged.
-    pub(crate) fn zero_copy_packet_acknowledged(&self, token: u64) {
-        // SAFETY: the lock is held; the reference ends before anybody is told.
-        let state = unsafe { self.state() };
+    pub(crate) fn zero_copy_packet_acknowledged(&mut self, token: u64) {
+        let state = &mut **self;
         let list = &mut state.zero_copy_sends.list;
         let Some(at) = list.iter().position(|l| l.token == token) else { return };
         list[at].open -= 1;
@@ -103,17 +102,15 @@ impl Context {
 
     /// Messages of which `which` is true have arrived: their memory is not read any more.
     #[inline]
-    pub(crate) fn end_zero_copy_sends(&self, peer: PeerId, which: impl Fn(&ZeroCopySend) -> bool) {
-        // SAFETY: the lock is held and the reference ends here.
-        if !unsafe { self.state() }.zero_copy_sends.list.is_empty() {
+    pub(crate) fn end_zero_copy_sends(&mut self, peer: PeerId, which: impl Fn(&ZeroCopySend) -> bool) {
+        if !self.zero_copy_sends.list.is_empty() {
             self.end_zero_copy_sends_slow(peer, which);
         }
     }
 
     #[cold]
-    fn end_zero_copy_sends_slow(&self, peer: PeerId, which: impl Fn(&ZeroCopySend) -> bool) {
-        // SAFETY: the lock is held; the reference ends before anybody is told.
-        let state = unsafe { self.state() };
+    fn end_zero_copy_sends_slow(&mut self, peer: PeerId, which: impl Fn(&ZeroCopySend) -> bool) {
+        let state = &mut **self;
         let ended: Vec<ZeroCopySend> =
             state.zero_copy_sends.list.extract_if(.., |l| l.peer == peer && which(l)).collect();
         state.ended_sends += ended.iter().filter(|l| l.origin.is_some()).count() as u64;

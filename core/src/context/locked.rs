@@ -1,0 +1,174 @@
+//! The lock owns the state: who works with the state holds a [`Locked`], which nothing but taking the
+//! lock makes.
+//!
+//! A reference to the state is borrowed from the `Locked`, and everything that may let somebody else
+//! at the state (code of the program's, another thread) takes the `Locked` by `&mut`. So the compiler
+//! sees to it that no reference is left then. What it can't see is that a thread which holds the
+//! lock takes it again: calls that the program makes from handlers do, and get a `Locked` of their
+//! own. That is sound because the outer one is lent to [`Locked::out`] meanwhile, and no code of
+//! the library takes the lock while it works with a `Locked` of its own. Debug builds check that.
+
+use super::{Context, InternalContext, Shared};
+use crate::lock::Section;
+use crate::message::State;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+/// The lock of a context, held by this thread, and the state that it guards.
+pub(crate) struct Locked<'a> {
+    context: &'a Context,
+    /// The context's own: so that it is one load away.
+    state: NonNull<State>,
+}
+
+impl Context {
+    /// Takes the lock.
+    #[inline(always)]
+    pub(crate) fn locked(&self) -> Locked<'_> {
+        self.shared.lock.acquire();
+        self.begin()
+    }
+
+    /// Takes the lock if nobody else holds it.
+    #[inline]
+    pub(crate) fn try_locked(&self) -> Option<Locked<'_>> {
+        self.shared.lock.try_acquire().then(|| self.begin())
+    }
+
+    /// Takes the lock for a short section that calls nothing, if this thread has the lock's bias.
+    #[inline(always)]
+    pub(crate) fn short_section(&self) -> Option<ShortSection<'_>> {
+        let section = self.shared.lock.enter_biased()?;
+        self.shared.references.begin();
+        Some(ShortSection { context: self, section })
+    }
+
+    /// The lock has just been taken.
+    #[inline(always)]
+    fn begin(&self) -> Locked<'_> {
+        self.shared.references.begin();
+        Locked { context: self, state: self.shared.state_ptr() }
+    }
+}
+
+impl Shared {
+    /// Whether somebody waits for the lock, or a thread of the context for a core.
+    #[inline(always)]
+    pub(crate) fn lock_is_wanted(&self) -> bool {
+        self.lock.is_wanted()
+    }
+
+    #[inline(always)]
+    fn state_ptr(&self) -> NonNull<State> {
+        // SAFETY: a cell that `self` contains is not at address 0.
+        unsafe { NonNull::new_unchecked(self.state.get()) }
+    }
+}
+
+impl<'a> Locked<'a> {
+    /// What the threads of the context share without the lock. None of it leads back to the state.
+    #[inline(always)]
+    pub(crate) fn shared(&self) -> &'a Shared {
+        &self.context.shared
+    }
+
+    /// Runs what may come back to the context: code of the program's, or a call that takes the lock
+    /// itself. The lock is held meanwhile.
+    #[inline(always)]
+    pub(crate) fn out<R>(&mut self, call: impl FnOnce(&Context) -> R) -> R {
+        let _outside = self.shared().references.outside();
+        call(self.context)
+    }
+
+    /// Lets go of the lock, however deep this thread is in it, while `meanwhile` runs.
+    pub(crate) fn unlocked<R>(&mut self, meanwhile: impl FnOnce(&'a Shared) -> R) -> R {
+        let shared = self.shared();
+        let _outside = shared.references.outside();
+        shared.lock.without(|| meanwhile(shared))
+    }
+
+    /// Hands the lock to a thread that waits for it, and takes it again when that one has had it.
+    pub(super) fn hand_over(&mut self) {
+        let shared = self.shared();
+        let _outside = shared.references.outside();
+        shared.lock.hand_over();
+    }
+
+    /// The context for one of its own threads or for what ends later.
+    pub(crate) fn internal(&self) -> InternalContext {
+        self.context.internal()
+    }
+}
+
+impl Deref for Locked<'_> {
+    type Target = State;
+
+    #[inline(always)]
+    fn deref(&self) -> &State {
+        // SAFETY: the lock keeps other threads out. On this thread every other `Locked` is lent to
+        // `out` (see above), so that no `&mut` is borrowed from it; those of this one end by the
+        // borrow of `self`.
+        unsafe { self.state.as_ref() }
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut State {
+        // SAFETY: as in `deref`, and the borrow of `self` is unique: no `&` is borrowed from it either.
+        unsafe { self.state.as_mut() }
+    }
+}
+
+impl Drop for Locked<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.shared().references.end();
+        self.shared().lock.release();
+    }
+}
+
+/// The lock, held for a moment by the thread that has its bias, and the state. Where nothing is called
+/// it costs two stores.
+pub(crate) struct ShortSection<'a> {
+    context: &'a Context,
+    section: Section,
+}
+
+impl<'a> ShortSection<'a> {
+    /// Goes on with the lock held in the ordinary way, for what may call others.
+    #[inline]
+    pub(crate) fn keep(self) -> Locked<'a> {
+        let this = ManuallyDrop::new(self);
+        let shared = &this.context.shared;
+        shared.lock.keep(this.section);
+        Locked { context: this.context, state: shared.state_ptr() }
+    }
+}
+
+impl Deref for ShortSection<'_> {
+    type Target = State;
+
+    #[inline(always)]
+    fn deref(&self) -> &State {
+        // SAFETY: as for `Locked`: the lock is held, and a `Locked` of this thread is lent meanwhile.
+        unsafe { self.context.shared.state_ptr().as_ref() }
+    }
+}
+
+impl DerefMut for ShortSection<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut State {
+        // SAFETY: as in `deref`, and the borrow of `self` is unique.
+        unsafe { self.context.shared.state_ptr().as_mut() }
+    }
+}
+
+impl Drop for ShortSection<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.context.shared.references.end();
+        self.context.shared.lock.leave_biased(self.section);
+    }
+}

@@ -1,0 +1,144 @@
+//! Sleeping until something arrives, and waking those who sleep.
+
+use super::{Locked, Shared};
+use crate::message::State;
+use crate::sync::blocking::{Condvar, Mutex};
+use crate::sync::{AtomicU32, Ordering};
+use crate::transport::{Caps, Status};
+use std::time::Duration;
+
+/// Longest sleep in one piece: a bound for what nobody would wake us for.
+pub(super) const SLEEP_IN_PIECES: Duration = Duration::from_millis(50);
+
+/// Threads of this process that sleep inside the context.
+pub(crate) struct Sleepers {
+    /// How many: the one that sleeps in the transport and those that wait for it.
+    count: AtomicU32,
+    /// Whether somebody sleeps in the transport.
+    asleep: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Sleepers {
+    pub(crate) fn new() -> Self {
+        Self { count: AtomicU32::new(0), asleep: Mutex::new(false), changed: Condvar::new() }
+    }
+}
+
+impl Locked<'_> {
+    /// Sleeps until something may have changed, at most for `limit`. The lock is held; it is let go meanwhile.
+    ///
+    /// One thread sleeps in the transport; others wait for it to find something.
+    pub(crate) fn sleep(&mut self, limit: Duration) {
+        if self.dispatching > 0 {
+            // Others' polling would take away the packet that is being handled.
+            return self.give_core_away();
+        }
+        let shared = self.shared();
+        let s = &shared.sleepers;
+        // SYNC: counted under the lock, before `arm` looks once more: whoever changes a condition afterwards sees us.
+        s.count.fetch_add(1, Ordering::Relaxed);
+        let armed = self.arm();
+        let limit = self.until_timers(limit);
+        if let (true, Some(limit)) = (armed, limit) {
+            self.unlocked(|shared| shared.sleep_unlocked(limit));
+        } else {
+            // Something is to be done, but nothing comes of doing it: whoever could change that may need the core.
+            self.give_core_away();
+        }
+        s.count.fetch_sub(1, Ordering::Relaxed);
+        if !shared.attributes.interrupts.load(Ordering::Relaxed) {
+            self.disarm();
+        }
+    }
+}
+
+impl State {
+    /// Prepares every link to wake us. False when something is there already.
+    pub(crate) fn arm(&mut self) -> bool {
+        if self.has_work() || self.self_pending > 0 {
+            return false;
+        }
+        let mut quiet = true;
+        for link in &mut self.links {
+            if link.caps().contains(Caps::WAIT) && link.arm() == Status::Again {
+                quiet = false;
+            }
+        }
+        quiet && (!self.has_engines() || self.until_timers(SLEEP_IN_PIECES).is_some())
+    }
+
+    pub(crate) fn disarm(&mut self) {
+        for link in &mut self.links {
+            if link.caps().contains(Caps::WAIT) {
+                link.disarm();
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Wakes everybody who sleeps in the context, because something may have changed for them.
+    #[inline(always)]
+    pub(crate) fn wake_sleepers(&self) {
+        // SYNC: Relaxed is enough: whoever goes to sleep checks its condition under the lock after counting itself.
+        if self.sleepers.count.load(Ordering::Relaxed) > 0 {
+            self.wake_sleepers_slow();
+        }
+    }
+
+    #[cold]
+    fn wake_sleepers_slow(&self) {
+        self.sleepers.changed.notify_all();
+        for s in &self.link_sleepers {
+            s.wake();
+        }
+    }
+
+    fn sleep_unlocked(&self, limit: Duration) {
+        let s = &self.sleepers;
+        let mut taken = s.asleep.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if *taken {
+            drop(s.changed.wait_timeout(taken, limit.min(Duration::from_millis(1))));
+            return;
+        }
+        *taken = true;
+        drop(taken);
+        self.sleep_in_transport(limit);
+        *s.asleep.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = false;
+        s.changed.notify_all();
+    }
+
+    pub(super) fn sleep_in_transport(&self, limit: Duration) {
+        match &*self.link_sleepers {
+            [] => std::thread::sleep(limit.min(Duration::from_millis(1))),
+            [only] => only.wait(limit.as_nanos() as u64),
+            several => {
+                let mut fds: Vec<libc::pollfd> = several
+                    .iter()
+                    .map(|s| libc::pollfd { fd: s.fd(), events: libc::POLLIN, revents: 0 })
+                    .collect();
+                // Nothing tells what arrives over a link without a descriptor.
+                let blind = fds.iter().any(|fd| fd.fd < 0);
+                let limit = if blind { limit.min(Duration::from_millis(1)) } else { limit };
+                let time = libc::timespec {
+                    tv_sec: limit.as_secs().min(1000) as libc::time_t,
+                    tv_nsec: libc::c_long::from(limit.subsec_nanos()),
+                };
+                // SAFETY: the array and the time are valid for the call.
+                unsafe {
+                    libc::ppoll(
+                        fds.as_mut_ptr(),
+                        fds.len() as libc::nfds_t,
+                        &raw const time,
+                        std::ptr::null(),
+                    );
+                }
+                // Wakes are taken notice of by whoever waits.
+                for (s, _) in several.iter().zip(&fds).filter(|(_, fd)| fd.revents != 0) {
+                    s.wait(0);
+                }
+            }
+        }
+    }
+}
