@@ -308,9 +308,7 @@ impl Context {
         if done.0.load(Ordering::Acquire) > 0 {
             Ok(())
         } else {
-            let _held = self.guard();
-            // SAFETY: the lock is held and the reference ends here.
-            Err(unsafe { self.state() }.peers[target as usize].refusal(target))
+            Err(self.locked().refusal(target))
         }
     }
 
