@@ -85,7 +85,10 @@ fn a_plugin_that_panics_ends_the_job_with_the_reason() {
         let done = dir.job("panics").var("ZOO_PANICS", place).run(TASK, &["all-to-all"]);
         assert!(done.err.contains(&format!("the zoo's panic in {place}")), "{done:?}");
         // A transport that breaks while it is polled takes its peers with it.
-        refused(done, &[if place == "poll" { "is down: its process has ended" } else { "panicked" }]);
+        refused(
+            done,
+            &[if place == "poll" { "is down: the transport to it failed (Panicked)" } else { "panicked" }],
+        );
     }
 }
 
