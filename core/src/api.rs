@@ -6,7 +6,9 @@ use crate::Context;
 use crate::completion::Notify;
 use crate::context::{HandlerId, RemoteMemory};
 use crate::error::{Error, Result};
-use crate::message::{AmSend, Destination, GetArgs, PutArgs, RmwArgs, Short, Source, local_rmw};
+use crate::message::{
+    AmSend, Attempt, Bulk, Destination, GetArgs, PutArgs, RmwArgs, Short, Source, local_rmw,
+};
 use crate::pending::Pending;
 use crate::sync::{AtomicI32, Ordering};
 use crate::transport::copy::copy_watched;
@@ -27,23 +29,21 @@ impl Context {
     pub fn send(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
         let message = Short { user_header, ..Short::plain(target, u64::from(handler.0), data) };
         // SAFETY: the data is copied before return; handlers come from the table.
-        if unsafe { self.send_at_once(message) } {
-            return Ok(());
+        match unsafe { self.send_at_once(message) } {
+            Attempt::Sent => Ok(()),
+            attempt => self.send_any(message, handler, attempt),
         }
-        self.send_any(target, handler, user_header, data)
     }
 
     #[inline(never)]
-    fn send_any(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
+    fn send_any(&self, message: Short<'_>, handler: HandlerId, attempt: Attempt) -> Result<()> {
         self.usable()?;
-        self.check_target(target)?;
-        if user_header.is_empty() && data.len() as u64 <= Short::LONGEST {
-            let message = Short::plain(target, u64::from(handler.0), data);
-            // SAFETY: the data is copied before return; handlers come from the table.
-            if unsafe { self.locked().am_short(message) } {
-                return Ok(());
-            }
+        self.check_target(message.target)?;
+        // SAFETY: the data is copied before return; handlers come from the table.
+        if unsafe { self.locked().send_short(message, attempt) }? {
+            return Ok(());
         }
+        let Short { target, user_header, data, .. } = message;
         // SAFETY: the data is borrowed for as long as this call takes.
         unsafe {
             self.send_source(
@@ -142,7 +142,7 @@ impl Context {
             checked: true,
         };
         // SAFETY: this call waits until the flag says that the data is free; the target checks the range.
-        unsafe { self.put(args)? };
+        unsafe { self.put_by_transport(args, Bulk::AsConfigured)? };
         self.settle(&done, to.task)
     }
 
@@ -197,7 +197,7 @@ impl Context {
             checked: true,
         };
         // SAFETY: this call waits until the flag says that the data has come; the target checks the range.
-        unsafe { self.get(args)? };
+        unsafe { self.get_by_transport(args, Bulk::AsConfigured)? };
         self.settle(&done, from.task)
     }
 
@@ -291,7 +291,7 @@ impl Context {
             checked: true,
         };
         // SAFETY: this call waits until the flag says that the answer has come; the target checks the variable.
-        unsafe { self.rmw(args)? };
+        unsafe { self.rmw_by_message(args)? };
         self.settle(&done, variable.task)?;
         // SAFETY: a local variable, written through the pointer above.
         Ok(unsafe { (&raw const previous).read() })
@@ -305,11 +305,7 @@ impl Context {
             self.settle_slow(done);
         }
         // SYNC: as above.
-        if done.0.load(Ordering::Acquire) > 0 {
-            Ok(())
-        } else {
-            Err(self.locked().refusal(target))
-        }
+        if done.0.load(Ordering::Acquire) > 0 { Ok(()) } else { Err(self.locked().refusal(target)) }
     }
 
     #[cold]

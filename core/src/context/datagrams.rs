@@ -292,6 +292,16 @@ impl State {
         both.filter_map(|(link, datagrams)| Some((link, datagrams.as_deref_mut()?)))
     }
 
+    /// Whether a packet of so many bytes, header and all, is none too large for a peer.
+    #[inline(always)]
+    pub(crate) fn takes(&self, peer: PeerId, len: usize) -> bool {
+        let index = self.peers[peer as usize].route.index();
+        match self.datagrams.get(index) {
+            Some(Some(datagrams)) => datagrams.has_room(peer, len),
+            _ => self.links.get(index).is_some_and(|l| len <= l.limits().max_packed as usize),
+        }
+    }
+
     /// The largest packet, header and all, that a peer can be sent now.
     #[inline(always)]
     pub(crate) fn room_to(&self, peer: PeerId) -> usize {

@@ -1,16 +1,16 @@
 //! Active messages: the sending side.
 
 use super::bulk::{Bulk, Way, way_of};
+use super::packet::Submitted;
 use super::self_send::LAYOUT;
 use super::send::Departure;
-use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Source, State, Waiting};
+use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Source, State, TrustedSource, Waiting};
 use crate::Context;
 use crate::completion::Notify;
 use crate::config::Origin;
 use crate::context::Locked;
 use crate::context::{PeerState, Route};
 use crate::error::{Error, Result};
-use crate::stats::Path;
 use crate::transport::{Caps, PeerId, Status};
 use crate::wire::{Header, Kind, MAX_HEADER, short_head};
 use zerocopy::IntoBytes;
@@ -22,7 +22,7 @@ const EAGER: u64 = 16 << 10;
 const INTERFACE_ROOM: usize = 32;
 
 /// An active message to send, in the terms of the interfaces above.
-pub struct AmSend<'a> {
+pub struct AmSend<'a, S = Source> {
     /// The task whose header handler runs.
     pub target: PeerId,
     /// Index in the target's handler table, or an address that the target's interface understands.
@@ -30,13 +30,27 @@ pub struct AmSend<'a> {
     /// Passed to the header handler; a multiple of 4 bytes, at most [`MAX_USER_HEADER`].
     pub user_header: &'a [u8],
     /// The data.
-    pub source: Source,
+    pub source: S,
     /// Address of a counter at the target, 0 for none.
     pub target_counter: u64,
     /// Told when `source` may be reused.
     pub origin: Notify,
     /// Told when the completion handler has returned.
     pub completion: Notify,
+}
+
+impl<'a> AmSend<'a> {
+    /// The same with a source that somebody has vouched for.
+    ///
+    /// # Safety
+    /// As for [`Context::am_send`].
+    #[inline(always)]
+    unsafe fn trusted(self) -> AmSend<'a, TrustedSource> {
+        let Self { target, handler, user_header, source, target_counter, origin, completion } = self;
+        // SAFETY: `am_send`'s caller vouches for the source until `origin` is told.
+        let source = unsafe { TrustedSource::new(source) };
+        AmSend { target, handler, user_header, source, target_counter, origin, completion }
+    }
 }
 
 /// An active message whose bytes are copied at once and of which nobody at the origin wants to hear again.
@@ -52,6 +66,17 @@ pub struct Short<'a> {
     pub data: &'a [u8],
     /// Address of a counter at the target, 0 for none.
     pub target_counter: u64,
+}
+
+/// How a try to send a [`Short`] message went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    Sent,
+    /// There was none: the lock has to be taken first.
+    None,
+    NoRoom,
+    /// The message needs more than this way has, or something is wrong with it.
+    Unfit,
 }
 
 impl<'a> Short<'a> {
@@ -93,17 +118,18 @@ impl Context {
             && message.completion.is_none()
             && len <= Short::LONGEST
         {
-            // SAFETY: a null source has length 0.
+            // SAFETY: `am_send`'s caller vouches for the source; a null one has length 0.
             let data = unsafe { bytes(data, len) };
             let AmSend { target, handler, user_header, target_counter, .. } = message;
-            // SAFETY: the caller promises that handler and counter are what the target gave out.
-            if unsafe { locked.am_short(Short { target, handler, user_header, data, target_counter }) } {
+            let short = Short { target, handler, user_header, data, target_counter };
+            // SAFETY: `am_send`'s caller has handler and counter from the target.
+            if unsafe { locked.send_short(short, Attempt::None) }? {
                 message.origin.notify(&mut locked, target, Ok(()));
                 return Ok(());
             }
         }
-        // SAFETY: the caller's promise about the source is handed on.
-        unsafe { locked.am_send(message) }
+        // SAFETY: this is `am_send`.
+        locked.am_send(unsafe { message.trusted() })
     }
 
     /// Tries the shortest path. False: the message could not go this way, nothing has happened; [`am_send`](Self::am_send) finds
@@ -113,20 +139,15 @@ impl Context {
     /// `target_counter` and an address in `handler` are what the target gave out.
     #[inline(always)]
     pub unsafe fn try_send_short(&self, message: Short<'_>) -> bool {
-        // SAFETY: the caller's promise.
-        if unsafe { self.send_at_once(message) } {
-            return true;
+        // SAFETY: this function demands what `send_at_once` does.
+        match unsafe { self.send_at_once(message) } {
+            Attempt::Sent => true,
+            Attempt::None if message.target < self.shared.tasks && self.usable().is_ok() => {
+                // SAFETY: the same.
+                unsafe { self.locked().am_short(message) == Attempt::Sent }
+            }
+            _ => false,
         }
-        // A user header needs a lane or the general path, which looks for one again.
-        if message.target >= self.shared.tasks
-            || !message.user_header.is_empty()
-            || message.data.len() as u64 > Short::LONGEST
-            || self.usable().is_err()
-        {
-            return false;
-        }
-        // SAFETY: the caller promises that handler and counter are what the target gave out.
-        unsafe { self.locked().am_short(message) }
     }
 
     /// [`am_send`](Self::am_send) with a wish about bulk transfer.
@@ -148,80 +169,86 @@ impl Context {
             if locked.peers[target as usize].state == PeerState::Up {
                 let room = locked.room_to(target).saturating_sub(MAX_HEADER + user) as u64;
                 if message.source.len() > room {
-                    // SAFETY: the caller's promise about the source is handed on.
-                    return unsafe { locked.am_send_long(message, bulk) };
+                    // SAFETY: this function demands what `am_send` does.
+                    return locked.am_send_long(unsafe { message.trusted() }, bulk);
                 }
             }
         }
         // What fits one packet is no matter of bulk transfer; whatever is wrong is found there, too.
-        // SAFETY: the promise is handed on.
+        // SAFETY: this function demands what `am_send` does.
         unsafe { self.am_send(message) }
     }
 }
 
 impl Locked<'_> {
-    /// The whole path of a [short](Short) message. False: it could not go this way, nothing has happened.
+    /// Sends a [short](Short) message, waiting for room if need be. False: it can't go as one, or
+    /// not from where this is called; nothing has happened. `attempt`: how the first try went.
+    ///
+    /// # Errors
+    /// The target is down or purged.
     ///
     /// # Safety
-    /// As for [`am_send`](Self::am_send).
+    /// `handler` and `target_counter` are what the target gave out.
     #[inline(always)]
-    pub(crate) unsafe fn am_short(&mut self, message: Short<'_>) -> bool {
-        // SAFETY: the caller promises that handler and counter are what the target gave out.
-        unsafe {
-            match self.send_in_lane(message) {
-                Some(news) => news == 0 || self.attend(message.target, news),
-                None => self.am_short_by_table(message),
+    pub(crate) unsafe fn send_short(&mut self, message: Short<'_>, mut attempt: Attempt) -> Result<bool> {
+        loop {
+            match attempt {
+                Attempt::Sent => return Ok(true),
+                Attempt::None => {}
+                Attempt::NoRoom if !self.may_not_wait(message.target) => {
+                    self.wait_for_room(message.target)?
+                }
+                Attempt::NoRoom | Attempt::Unfit => return Ok(false),
             }
+            // SAFETY: this function demands what `am_short` does.
+            attempt = unsafe { self.am_short(message) };
         }
     }
 
-    /// As [`am_short`](Self::am_short), through the transport's table.
+    /// Tries to send a [short](Short) message.
     ///
     /// # Safety
-    /// As there.
+    /// `handler` and `target_counter` are what the target gave out.
+    #[inline(always)]
+    pub(crate) unsafe fn am_short(&mut self, message: Short<'_>) -> Attempt {
+        // SAFETY: this function demands what `send_in_lane` does.
+        match unsafe { self.send_in_lane(message) } {
+            Some(0) => Attempt::Sent,
+            Some(news) => self.attend(message.target, news),
+            None => self.am_short_by_table(message),
+        }
+    }
+
+    /// As [`am_short`](Self::am_short), where no lane takes the message.
     #[inline(never)]
-    pub(super) unsafe fn am_short_by_table(&mut self, message: Short<'_>) -> bool {
+    pub(super) fn am_short_by_table(&mut self, message: Short<'_>) -> Attempt {
         let Short { target, handler, user_header, data, target_counter } = message;
-        let state = &mut **self;
-        let peer = &mut state.peers[target as usize];
-        let index = peer.route.index();
-        let Some(link) = state.links.get_mut(index) else { return false };
+        let Some(peer) = self.peers.get(target as usize) else { return Attempt::Unfit };
         // With a user header there is more to look at.
-        if peer.state != PeerState::Up || peer.epochs.hold() || !user_header.is_empty() {
-            return false;
+        if peer.state != PeerState::Up || !user_header.is_empty() || data.len() as u64 > Short::LONGEST {
+            return Attempt::Unfit;
         }
         let head = [short_head(peer.next_message, 0, target_counter != 0), handler, target_counter];
         let words = if target_counter == 0 { 2 } else { 3 };
         let head = head.map(u64::to_le);
         let head = head[..words].as_bytes();
-        let total = head.len() + data.len();
-        let status = match state.datagrams[index].as_deref_mut() {
-            Some(datagrams) if datagrams.has_room(target, total) => {
-                datagrams.send(link, target, head, data, state.dispatching > 0)
-            }
-            None if total <= link.limits().max_short as usize => link.am_short(target, head, data),
-            _ => return false,
-        };
-        if status != Status::Done {
-            return false;
+        if !self.takes(target, head.len() + data.len()) {
+            return Attempt::Unfit;
         }
-        peer.next_message = peer.next_message.wrapping_add(1);
-        state.ended_sends += 1;
-        let path = state.paths[index];
-        if path == Path::Local {
-            state.self_pending += 1;
+        match self.submit_by_table(target, head, data) {
+            Submitted::Sent => {}
+            Submitted::NoRoom => return Attempt::NoRoom,
+            Submitted::Refused(_) => return Attempt::Unfit,
         }
-        let counts = state.statistics.path_mut(path);
-        counts.packets_sent += 1;
-        counts.data_sent += data.len() as u64;
-        self.wake_for_timer();
-        true
+        self.next_message(target);
+        self.ended_sends += 1;
+        self.count_sent(target, data.len());
+        Attempt::Sent
     }
 
-    /// # Safety
-    /// As for [`am_send`](Self::am_send); the lock is held.
+    /// [`Context::am_send`] with the lock held.
     #[inline(always)]
-    unsafe fn am_send(&mut self, message: AmSend<'_>) -> Result<()> {
+    fn am_send(&mut self, message: AmSend<'_, TrustedSource>) -> Result<()> {
         let target = message.target;
         let len = message.source.len();
         let state = &mut **self;
@@ -235,31 +262,22 @@ impl Locked<'_> {
         // It need be no more than a guess: whoever sends packets cuts them anew.
         let room = state.room_to(target).saturating_sub(MAX_HEADER + message.user_header.len()) as u64;
         if len > room {
-            // SAFETY: as for this function.
-            return unsafe { self.am_send_long(message, Bulk::AsConfigured) };
+            return self.am_send_long(message, Bulk::AsConfigured);
         }
-        // SAFETY: as for this function.
-        unsafe { self.am_send_packets(message) }
+        self.am_send_packets(message)
     }
 
     /// Sends a message in packets.
-    ///
-    /// # Safety
-    /// As for [`am_send`](Self::am_send); the lock is held.
     #[inline]
-    unsafe fn am_send_packets(&mut self, message: AmSend<'_>) -> Result<()> {
+    fn am_send_packets(&mut self, message: AmSend<'_, TrustedSource>) -> Result<()> {
         let AmSend { target, handler, user_header, source, target_counter, origin, completion } = message;
         let header = Header::new(Kind::Am, 0, handler).with_target_counter(target_counter);
-        // SAFETY: the caller's promise.
-        unsafe { self.send_message(Departure { target, header, user_header, source, origin, completion }) }
+        self.send_message(Departure { target, header, user_header, source, origin, completion })
     }
 
     /// A message that does not fit one packet.
-    ///
-    /// # Safety
-    /// As for [`am_send`](Self::am_send); the lock is held.
     #[cold]
-    unsafe fn am_send_long(&mut self, message: AmSend<'_>, bulk: Bulk) -> Result<()> {
+    fn am_send_long(&mut self, message: AmSend<'_, TrustedSource>, bulk: Bulk) -> Result<()> {
         let (target, len, user) = (message.target, message.source.len(), message.user_header.len());
         if len > MAX_MESSAGE {
             return Err(Error::DataLength { len, max: MAX_MESSAGE });
@@ -280,10 +298,9 @@ impl Locked<'_> {
         let copied = way == Way::Direct
             && config.rexmit_buf_size.origin() != Origin::Default
             && self.may_copy(len, user, &message.origin);
-        let direct = way != Way::Packets && !copied && matches!(message.source, Source::Contiguous(..));
+        let direct = way != Way::Packets && !copied && message.source.contiguous().is_some();
         if !direct && !straight {
-            // SAFETY: the caller's promise.
-            return unsafe { self.am_send_packets(message) };
+            return self.am_send_packets(message);
         }
         if direct && way == Way::Bulk {
             self.statistics.bulk.count(len);
@@ -292,14 +309,14 @@ impl Locked<'_> {
     }
 
     /// Tells the target of a message whose data it is to fetch.
-    fn am_announce(&mut self, message: AmSend<'_>) -> Result<()> {
+    fn am_announce(&mut self, message: AmSend<'_, TrustedSource>) -> Result<()> {
         let AmSend { target, handler, user_header, source, target_counter, origin, completion } = message;
         let mut header = Header::new(Kind::AmPull, 0, handler).with_target_counter(target_counter);
         header.user_header = user_header.len() as u16;
         header.total = source.len();
-        let (address, layout) = match source {
-            Source::Contiguous(data, _) => (data.addr() as u64, None),
-            Source::Gather(layout, _) => (LAYOUT, Some(layout)),
+        let (address, layout) = match source.contiguous() {
+            Some(data) => (data.addr() as u64, None),
+            None => (LAYOUT, Some(source)),
         };
         let wants_completion = !completion.is_none();
         let sequence = self.next_operation(target);
@@ -375,6 +392,6 @@ pub unsafe fn bytes<'a>(data: *const u8, len: u64) -> &'a [u8] {
     if len == 0 {
         return &[];
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: readable for `len` bytes by the contract above.
     unsafe { std::slice::from_raw_parts(data, len as usize) }
 }

@@ -62,7 +62,8 @@ impl Locked<'_> {
     /// piece was refused, and packets must carry the message.
     ///
     /// # Safety
-    /// The lock is held; both ranges are valid, as [`put`](Self::put) and [`get`](Self::get) demand.
+    /// Both ranges are valid, as [`Context::put`](crate::Context::put) and
+    /// [`get`](crate::Context::get) demand.
     //= LAPI Guide, Bulk transfer of messages, packets if a step fails
     pub(super) unsafe fn copy_directly(
         &mut self,
@@ -79,7 +80,7 @@ impl Locked<'_> {
             let n = (len - done).min(SLICE as u64) as usize;
             let slice = RawSlice { ptr: local.wrapping_add(done as usize), len: n };
             let there = RemoteAddr { addr: remote + done, key: 0 };
-            // SAFETY: the lock is held; the rest is the caller's promise.
+            // SAFETY: within the ranges, of which both are valid until this returns.
             let status = unsafe {
                 self.transfer(target, |link, token| match direction {
                     Direction::Out => link.put_zcopy(target, slice, there, token),
@@ -121,7 +122,7 @@ impl Locked<'_> {
     /// Runs one zero-copy operation of the link to a peer to its end.
     ///
     /// # Safety
-    /// The lock is held; what `begin` starts works on memory that the caller keeps valid until this returns.
+    /// What `begin` starts works on memory that the caller keeps valid until this returns.
     unsafe fn transfer(&mut self, target: PeerId, begin: impl FnOnce(&mut Link, u64) -> Status) -> Status {
         let sequence = self.next_operation(target);
         let state = &mut **self;

@@ -2,7 +2,7 @@
 
 use super::fragment::Arrival;
 use super::reassembly::Reassembly;
-use super::{Destination, Outgoing, Pull, Source, State, Waiting};
+use super::{Destination, Outgoing, Pull, Source, State, TrustedDestination, TrustedSource, Waiting};
 use crate::completion::Notify;
 use crate::context::Locked;
 use crate::counter::Counter;
@@ -137,27 +137,23 @@ impl Locked<'_> {
             self.dropped.push_back((source, packet.into()));
             return;
         }
-        let Delivery { into: mut destination, completion, run, .. } = delivery;
+        let Delivery { into, completion, run, .. } = delivery;
         let len = if header.kind == Kind::Am { data.len() as u64 } else { header.total };
+        // SAFETY: the header handler vouched for `len` bytes, until the message has arrived.
+        let mut destination = unsafe { TrustedDestination::new(into, len) };
         let arrival = arrival_of(header, completion, run);
         match header.kind {
             Kind::Am => {
-                // SAFETY: the header handler vouched for `len` bytes.
-                self.out(|_| unsafe { destination.write(0, data) });
+                self.out(|_| destination.write(0, data));
                 self.arrived(source, arrival);
             }
             Kind::AmFirst => {
-                self.begin_reassembly(
-                    source,
-                    Reassembly { destination, received: 0, total: len, arrival },
-                    data,
-                );
+                self.begin_reassembly(source, Reassembly { destination, received: 0, arrival }, data);
             }
             _ => {
                 let pull = Pull {
                     peer: source,
                     remote: header.extra[0],
-                    total: len,
                     position: 0,
                     operation: header.extra[1],
                     arrival,
@@ -268,16 +264,13 @@ impl Locked<'_> {
     fn put_first_arrived(&mut self, source: PeerId, header: &Header, data: &[u8]) {
         let destination = match NonNull::new(header.subject as usize as *mut u8) {
             Some(at) if self.may_touch(source, header, header.subject, header.total) => {
-                Destination::Contiguous(at)
+                // SAFETY: the origin names memory that this task gave out (checked for the safe interface).
+                unsafe { TrustedDestination::new(Destination::Contiguous(at), header.total) }
             }
-            _ => Destination::Discard,
+            _ => TrustedDestination::discard(header.total),
         };
         let arrival = arrival_of(header, None, Run::Thread);
-        self.begin_reassembly(
-            source,
-            Reassembly { destination, received: 0, total: header.total, arrival },
-            data,
-        );
+        self.begin_reassembly(source, Reassembly { destination, received: 0, arrival }, data);
     }
 
     fn get_arrived(&mut self, source: PeerId, header: &Header) {
@@ -291,9 +284,12 @@ impl Locked<'_> {
         } else {
             Notify::counter(target_counter as usize as *const Counter)
         };
+        let wanted = Source::Contiguous(header.subject as usize as *const u8, header.total);
+        // SAFETY: the origin names memory that this task gave out (checked for the safe interface).
+        let wanted = unsafe { TrustedSource::new(wanted) };
         self.outgoing.push_back(Outgoing {
             peer: source,
-            source: Source::Contiguous(header.subject as usize as *const u8, header.total),
+            source: wanted,
             position: 0,
             message: header.message,
             answer_to: Some(operation),
@@ -314,13 +310,24 @@ impl Locked<'_> {
     fn get_data_arrived(&mut self, source: PeerId, header: &Header, data: &[u8]) {
         let state = &mut **self;
         let Some(operation) = state.operations.get_mut(header.subject) else { return };
-        let Waiting::Get { destination, remaining, total } = &mut operation.waiting else { return };
+        let Waiting::Get { destination, .. } = &mut operation.waiting else { return };
         let position = header.extra[0];
-        if position.checked_add(data.len() as u64).is_none_or(|end| end > *total) {
+        if !destination.holds(position, data.len()) {
             return malformed(source, data, &"answer beyond the end of what was asked for");
         }
-        // SAFETY: within the `total` bytes that the origin vouched for.
-        unsafe { destination.write(position, data) };
+        if destination.is_layout() {
+            let mut layout = destination.take();
+            self.out(|_| layout.write(position, data));
+            let Some(Waiting::Get { destination, .. }) = self.operations.waiting_mut(header.subject) else {
+                return;
+            };
+            *destination = layout;
+        } else {
+            destination.write(position, data);
+        }
+        let Some(Waiting::Get { remaining, .. }) = self.operations.waiting_mut(header.subject) else {
+            return;
+        };
         *remaining = remaining.saturating_sub(data.len() as u64);
         if *remaining == 0 {
             self.end_operation(header.subject, Status::Done);

@@ -1,8 +1,9 @@
 //! What advances only when somebody makes progress: messages of several packets going out, rendezvous data coming in.
 
+use super::packet::Submitted;
 use super::self_send::LAYOUT;
 use super::send::Head;
-use super::{Destination, Direction, Source, State};
+use super::{Direction, Source, State, TrustedDestination, TrustedSource};
 use crate::completion::Notify;
 use crate::context::Locked;
 use crate::context::PeerState;
@@ -23,7 +24,7 @@ const BATCHES: usize = 2;
 /// A message of several packets on its way out.
 pub(crate) struct Outgoing {
     pub(crate) peer: PeerId,
-    pub(crate) source: Source,
+    pub(crate) source: TrustedSource,
     /// Bytes that are out already.
     pub(crate) position: u64,
     pub(crate) message: u32,
@@ -53,12 +54,11 @@ pub(crate) struct Pull {
     pub(crate) peer: PeerId,
     /// Where the data is at the peer.
     pub(crate) remote: u64,
-    pub(crate) total: u64,
     pub(crate) position: u64,
     /// The peer's operation, told by `Pulled`.
     pub(crate) operation: u64,
     pub(crate) arrival: Arrival,
-    pub(crate) destination: Destination,
+    pub(crate) destination: TrustedDestination,
     /// Where slices land first when the destination is a layout.
     pub(crate) bounce: Vec<u8>,
 }
@@ -106,37 +106,31 @@ impl Locked<'_> {
     }
 
     /// Copies a message that is about to go out in several packets, if it may be, and tells whoever waits for its buffer.
-    ///
-    /// # Safety
-    /// The lock is held; the source's memory is valid.
-    pub(super) unsafe fn keep_copy(
+    pub(super) fn keep_copy(
         &mut self,
         peer: PeerId,
-        source: &mut Source,
+        source: &mut TrustedSource,
         user_header: usize,
         origin: &mut Notify,
     ) -> Option<Box<[u8]>> {
         if !self.may_copy(source.len(), user_header, origin) {
             return None;
         }
-        // SAFETY: the caller's promise.
-        Some(unsafe { self.copy_out(peer, source, origin) })
+        Some(self.copy_out(peer, source, origin))
     }
 
     /// Copies a message that is about to go out later, and tells whoever waits for its buffer.
-    ///
-    /// # Safety
-    /// The lock is held; the source's memory is valid.
-    pub(super) unsafe fn copy_out(
+    pub(super) fn copy_out(
         &mut self,
         peer: PeerId,
-        source: &mut Source,
+        source: &mut TrustedSource,
         origin: &mut Notify,
     ) -> Box<[u8]> {
         let mut copy = vec![0; source.len() as usize].into_boxed_slice();
-        // SAFETY: the caller's promise.
-        self.out(|_| unsafe { source.read(0, &mut copy) });
-        *source = Source::Contiguous(copy.as_ptr(), copy.len() as u64);
+        self.out(|_| source.read(0, &mut copy));
+        let all = Source::Contiguous(copy.as_ptr(), copy.len() as u64);
+        // SAFETY: the copy lives as long as the message, which keeps it beside its source.
+        *source = unsafe { TrustedSource::new(all) };
         self.copies += 1;
         std::mem::take(origin).notify(self, peer, Ok(()));
         copy
@@ -156,7 +150,6 @@ impl Locked<'_> {
                 _ => {}
             }
             let Some(mut out) = state.outgoing.remove(at) else { return };
-            // SAFETY: as above; layouts run no call of ours.
             match self.push_packets(&mut out) {
                 Pushed::TurnOver => {
                     self.outgoing.push_back(out);
@@ -208,17 +201,16 @@ impl Locked<'_> {
         if self.link_to(peer).is_none() {
             return Pushed::Lost(self.refusal(peer));
         }
-        // SAFETY: whoever started the message promised that its source is valid until it is told otherwise.
-        match unsafe { self.send_head(out) } {
-            Status::Done => {}
-            Status::Again => return Pushed::NoRoom,
-            other => return Pushed::Refused(other),
+        match self.send_head(out) {
+            Submitted::Sent => {}
+            Submitted::NoRoom => return Pushed::NoRoom,
+            Submitted::Refused(status) => return Pushed::Refused(status),
         }
         let most = (self.room_to(peer) - MAX_HEADER) as u64;
         let total = out.source.len();
         let turn = self.engine_to(peer).map_or(TURN, |(_, datagrams)| datagrams.batch() * BATCHES);
         // An answer's memory is not ours to keep, for nobody is told when it is free; a copy goes with its message.
-        let zero_copy = matches!(out.source, Source::Contiguous(..))
+        let zero_copy = out.source.contiguous().is_some()
             && self.engine_to(peer).is_some()
             && out.answer_to.is_none()
             && out.copy.is_none()
@@ -237,37 +229,34 @@ impl Locked<'_> {
                 Some(operation) => Header::new(Kind::GetData, out.message, operation),
             };
             header.extra[0] = out.position;
-            // SAFETY: whoever started the message promised that its source is valid until it is told otherwise.
-            let status = unsafe {
-                if zero_copy && self.may_send_zero_copy(peer, total, out.position + n) {
-                    self.send_zero_copy_packet(out, &header, n)
-                } else {
-                    self.try_packet_of(peer, &header, &[], &mut out.source, out.position, n)
-                }
+            let submitted = if zero_copy && self.may_send_zero_copy(peer, total, out.position + n) {
+                self.send_zero_copy_packet(out, &header, n)
+            } else {
+                self.try_packet_of(peer, (&header, &[]), &mut out.source, out.position, n)
             };
-            match status {
-                Status::Done => out.position += n,
-                Status::Again => return Pushed::NoRoom,
-                other => return Pushed::Refused(other),
+            match submitted {
+                Submitted::Sent => out.position += n,
+                Submitted::NoRoom => return Pushed::NoRoom,
+                Submitted::Refused(status) => return Pushed::Refused(status),
             }
         }
         if out.position == total { Pushed::All } else { Pushed::TurnOver }
     }
 
     /// Sends a packet whose `n` bytes an engine reads from where they are.
-    ///
-    /// # Safety
-    /// The source is contiguous memory, valid until whoever started the message is told that it has ended.
-    unsafe fn send_zero_copy_packet(&mut self, out: &Outgoing, header: &Header, n: u64) -> Status {
-        let Source::Contiguous(from, _) = &out.source else { return Status::Invalid };
-        let body = RawSlice { ptr: from.wrapping_add(out.position as usize).cast_mut(), len: n as usize };
+    fn send_zero_copy_packet(&mut self, out: &Outgoing, header: &Header, n: u64) -> Submitted {
+        let Some(data) = out.source.bytes(out.position, n) else {
+            return Submitted::Refused(Status::Invalid);
+        };
+        let body = RawSlice { ptr: data.as_ptr().cast_mut(), len: data.len() };
         let token = self.zero_copy_sends.begin_packet(out.peer, out.message, out.completion);
-        // SAFETY: the send keeps whoever started the message from being told before its end.
+        // SAFETY: whoever started the message vouched for its source until it is told, which happens
+        // when all packets with this token have been acknowledged.
         let status = unsafe { self.send_zero_copy_datagram(out.peer, header, body, token) };
         if status != Status::Done {
             self.zero_copy_sends.cancel_packet(token);
         }
-        status
+        status.into()
     }
 
     /// Moves one slice of the first pull.
@@ -279,14 +268,12 @@ impl Locked<'_> {
         if pull.remote == LAYOUT && pull.peer == self.shared().task {
             return self.fetch_from_self(pull);
         }
-        let n = (pull.total - pull.position).min(SLICE as u64) as usize;
-        let into = match &pull.destination {
-            Destination::Contiguous(base) => base.as_ptr().wrapping_add(pull.position as usize),
-            Destination::Scatter(_) => {
-                pull.bounce.resize(SLICE.min(pull.total as usize), 0);
-                pull.bounce.as_mut_ptr()
-            }
-            Destination::Discard => std::ptr::null_mut(),
+        let n = (pull.destination.len() - pull.position).min(SLICE as u64) as usize;
+        let into = if pull.destination.is_layout() {
+            pull.bounce.resize(SLICE.min(pull.destination.len() as usize), 0);
+            pull.bounce.as_mut_ptr()
+        } else {
+            pull.destination.place_of(pull.position)
         };
         let remote = RemoteAddr { addr: pull.remote + pull.position, key: 0 };
         let status = match (self.link_to(pull.peer), into.is_null()) {
@@ -299,15 +286,14 @@ impl Locked<'_> {
         };
         match status {
             Status::Done => {
-                if let Destination::Scatter(layout) = &mut pull.destination {
-                    // SAFETY: the header handler vouched for the layout's memory.
-                    self.out(|_| unsafe { layout.write(pull.position, &pull.bounce[..n]) });
+                if pull.destination.is_layout() {
+                    self.out(|_| pull.destination.write(pull.position, &pull.bounce[..n]));
                 }
                 pull.position += n as u64;
                 if !into.is_null() {
                     self.shared().count_direct(pull.peer, Direction::In, n as u64);
                 }
-                if pull.position < pull.total && !matches!(pull.destination, Destination::Discard) {
+                if pull.position < pull.destination.len() && !pull.destination.is_discard() {
                     self.pulls.push_back(pull);
                     return;
                 }
@@ -326,13 +312,8 @@ impl Locked<'_> {
 
     /// Asks for the rest of a rendezvous as an ordinary get, because the direct copy was refused.
     fn pull_by_packets(&mut self, pull: Pull) {
-        let Pull { peer, remote, total, position, operation, arrival, mut destination, .. } = pull;
-        if let Destination::Contiguous(base) = &mut destination {
-            // SAFETY: stays within the header handler's buffer of `total` bytes.
-            *base = unsafe { base.add(position as usize) };
-        } else if position > 0 {
-            destination = Destination::Scatter(Box::new(Shifted { layout: destination, by: position }));
-        }
+        let Pull { peer, remote, position, operation, arrival, destination, .. } = pull;
+        let rest = destination.behind(position);
         let context = self.internal();
         let then = Notify::Dyn(Box::new(move |peer, outcome: Result<(), Error>| {
             if outcome.is_ok() {
@@ -341,7 +322,7 @@ impl Locked<'_> {
                 locked.arrived(peer, arrival);
             }
         }));
-        self.request_data(peer, remote + position, total - position, destination, then);
+        self.request_data(peer, remote + position, rest, then);
     }
 }
 
@@ -350,18 +331,5 @@ impl State {
     pub(super) fn forget(&mut self, out: &Outgoing) {
         self.copies -= usize::from(out.copy.is_some());
         self.heads -= usize::from(out.head.is_some());
-    }
-}
-
-/// A destination whose beginning has arrived already.
-struct Shifted {
-    layout: Destination,
-    by: u64,
-}
-
-impl super::Scatter for Shifted {
-    unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
-        // SAFETY: the caller's promise, shifted.
-        unsafe { self.layout.write(position + self.by, bytes) };
     }
 }

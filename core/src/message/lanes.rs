@@ -1,6 +1,6 @@
 //! The shortest way of a short active message: written and read in place, in the lanes of [`crate::transport::lane`].
 
-use super::{Short, State};
+use super::{Attempt, Short, State};
 use crate::Context;
 use crate::context::{AdaptiveWait, Checked, Locked, PeerState, ShortSection};
 use crate::stats::Path;
@@ -157,49 +157,42 @@ impl State {
 }
 
 impl Context {
-    /// The whole way of a short message, if nothing stands in it. False: something does, nothing has happened; the long way finds
-    /// out what.
+    /// The whole way of a short message, if nothing stands in it.
     ///
     /// # Safety
     /// `handler` and `target_counter` are what the target gave out.
     #[inline(always)]
-    pub(crate) unsafe fn send_at_once(&self, message: Short<'_>) -> bool {
+    pub(crate) unsafe fn send_at_once(&self, message: Short<'_>) -> Attempt {
         if !self.shared.alive.here() {
-            return false;
+            return Attempt::Unfit;
         }
-        let Some(mut section) = self.short_section() else { return false };
-        // SAFETY: the caller promises that handler and counter are what the target gave out.
-        let sent = unsafe { section.send_in_lane(message) };
-        let Some(news) = sent else {
-            // SAFETY: as for the lane.
-            return unsafe { self.send_without_lane(section, message) };
-        };
-        drop(section);
-        news == 0 || self.locked().attend(message.target, news)
+        let Some(mut section) = self.short_section() else { return Attempt::None };
+        // SAFETY: this function demands what `send_in_lane` does.
+        match unsafe { section.send_in_lane(message) } {
+            Some(0) => Attempt::Sent,
+            sent => self.send_at_once_slow(section, message, sent),
+        }
     }
 
-    /// The rest of it where no lane leads to the target.
-    ///
-    /// # Safety
-    /// As for [`send_at_once`](Self::send_at_once).
+    /// The rest of it where no lane leads to the target, or the lane's reader wants something.
     #[inline(never)]
-    unsafe fn send_without_lane(&self, section: ShortSection<'_>, message: Short<'_>) -> bool {
+    fn send_at_once_slow(&self, section: ShortSection<'_>, message: Short<'_>, sent: Option<u32>) -> Attempt {
         let mut locked = section.keep();
-        message.target < self.shared.tasks
-            && message.user_header.is_empty()
-            && message.data.len() as u64 <= Short::LONGEST
-            && self.usable().is_ok()
-            // SAFETY: the caller promises that handler and counter are what the target gave out.
-            && unsafe { locked.am_short_by_table(message) }
+        match sent {
+            Some(news) => locked.attend(message.target, news),
+            None if self.usable().is_ok() => locked.am_short_by_table(message),
+            None => Attempt::Unfit,
+        }
     }
 }
 
 impl Locked<'_> {
-    /// Does what the attention word of a task asked for. False: the task is gone.
+    /// Does what the attention word of a task asked for after a message in its lane.
     #[cold]
     #[inline(never)]
-    pub(super) fn attend(&mut self, target: PeerId, news: u32) -> bool {
-        self.link_to(target).is_none_or(|link| link.attend(target, news) != Status::PeerDown)
+    pub(super) fn attend(&mut self, target: PeerId, news: u32) -> Attempt {
+        let gone = self.link_to(target).is_some_and(|link| link.attend(target, news) == Status::PeerDown);
+        if gone { Attempt::Unfit } else { Attempt::Sent }
     }
 
     /// Looks at the lanes alone, until `check` gives a result or for as long as that is wise.

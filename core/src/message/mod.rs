@@ -10,6 +10,7 @@
 //! * `zero_copy_send`: memory of the program that engines read from where it lies;
 //! * `dispatch`: what an arriving packet does;
 //! * `reassembly`: messages of several packets on the receiving side;
+//! * `trusted`: memory of the program that somebody has vouched for;
 //! * `fence`, `collective`: fences, the barrier and the allgather of addresses;
 //! * `epochs`: telling packets from before a purge from those after it, over links without an engine;
 //! * `failure`: what the loss of a peer does to everything above.
@@ -32,8 +33,10 @@ mod rmw;
 mod self_send;
 mod send;
 mod sequence_window;
+mod trusted;
 mod zero_copy_send;
 
+pub(crate) use am::Attempt;
 pub use am::{AmSend, Short, bytes};
 pub use bulk::{BULK_PIECE, Bulk};
 pub(crate) use collective::{Barrier, Exchanges};
@@ -46,6 +49,7 @@ pub use rma::{Direction, GetArgs, PutArgs};
 pub use rmw::RmwArgs;
 pub(crate) use rmw::local_rmw;
 pub(crate) use sequence_window::SequenceWindow;
+pub(crate) use trusted::{TrustedDestination, TrustedSource};
 use zero_copy_send::ZeroCopySends;
 
 use crate::context::{AdaptiveWait, Peer, Vigil};
@@ -115,8 +119,10 @@ pub(crate) struct State {
     pub(crate) self_pending: u32,
     /// Non-zero while a packet is being dispatched: no waiting, no polling.
     pub(crate) dispatching: u32,
-    /// Room to write a packet's data before an engine copies it.
-    pub(crate) scratch: Vec<u8>,
+    /// Room for a packet's head with a long user header.
+    pub(crate) long_head: Vec<u8>,
+    /// Room for the bytes that a layout gathers before an engine copies them.
+    pub(crate) gathered: Vec<u8>,
     /// When silent peers are looked for next.
     pub(crate) vigil: Vigil,
     pub(crate) statistics: Statistics,
@@ -156,7 +162,8 @@ impl State {
             polled: [Event::EMPTY; BATCH],
             self_pending: 0,
             dispatching: 0,
-            scratch: Vec::new(),
+            long_head: Vec::new(),
+            gathered: Vec::new(),
             vigil: Vigil::default(),
             statistics: Statistics::default(),
             ended_sends: 0,

@@ -1,5 +1,6 @@
 //! Operations that wait for an answer, and whom to tell when they end.
 
+use super::{TrustedDestination, TrustedSource};
 use crate::completion::Notify;
 use crate::transport::copy::copy_long_watched;
 use crate::transport::{PeerId, Status};
@@ -64,7 +65,7 @@ pub trait Gather: Send {
 
 // SAFETY: the interface's caller promises that the memory is valid until the operation ends, on whatever thread.
 unsafe impl Send for Destination {}
-// SAFETY: as above.
+// SAFETY: whoever starts the operation promises that the memory is valid, on whatever thread.
 unsafe impl Send for Source {}
 
 impl Source {
@@ -98,11 +99,11 @@ impl Source {
     #[inline]
     pub(crate) unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
         match self {
-            // SAFETY: the caller's promise.
+            // SAFETY: readable by the contract above.
             Self::Contiguous(from, _) => unsafe {
                 std::ptr::copy_nonoverlapping(from.add(position as usize), out.as_mut_ptr(), out.len());
             },
-            // SAFETY: the caller's promise.
+            // SAFETY: the layout's memory is valid by the contract above.
             Self::Gather(layout, _) => unsafe { layout.read(position, out) },
         }
     }
@@ -117,11 +118,12 @@ impl Destination {
     pub(crate) unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
         match self {
             Self::Discard => {}
-            // SAFETY: the caller's promise. The ranges can't overlap: `bytes` is a transport's packet.
+            // SAFETY: writable by the contract above. The ranges can't overlap: `bytes` is a transport's
+            // packet or a copy.
             Self::Contiguous(to) => unsafe {
                 copy_long_watched(bytes.as_ptr(), to.as_ptr().add(position as usize), bytes.len());
             },
-            // SAFETY: the caller's promise.
+            // SAFETY: the layout's memory is valid by the contract above.
             Self::Scatter(layout) => unsafe { layout.write(position, bytes) },
         }
     }
@@ -132,9 +134,9 @@ pub(crate) enum Waiting {
     /// `Complete`: the completion handler of an active message or put.
     Completion,
     /// `Pulled`, then perhaps `Complete`: the target fetches our buffer. The target is this task if there is a layout.
-    Pull(Option<Box<dyn Gather>>),
+    Pull(Option<TrustedSource>),
     /// `GetData` until `remaining` is 0.
-    Get { destination: Destination, remaining: u64, total: u64 },
+    Get { destination: TrustedDestination, remaining: u64 },
     /// `RmwReply`.
     Rmw { previous: *mut u64, width: u32, compare: Option<u64> },
     /// The transport's completion event, whose status stays here until whoever waits has read it.
@@ -187,6 +189,11 @@ impl Operations {
             return None;
         }
         slot.operation.as_mut()
+    }
+
+    /// What an operation waits for.
+    pub(crate) fn waiting_mut(&mut self, id: u64) -> Option<&mut Waiting> {
+        self.get_mut(id).map(|operation| &mut operation.waiting)
     }
 
     pub(crate) fn remove(&mut self, id: u64) -> Option<Operation> {

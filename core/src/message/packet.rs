@@ -1,7 +1,7 @@
 //! One packet on its way: the right flavour, and what to do when there is no room.
 
 use super::epochs::is_of_any_epoch;
-use super::{Source, State, bytes};
+use super::{State, TrustedSource};
 use crate::context::Locked;
 use crate::context::{AdaptiveWait, PeerState};
 use crate::error::{Error, Result};
@@ -13,127 +13,172 @@ use std::time::Duration;
 /// How long a wait for room sleeps, once nothing has moved for long: nobody wakes it when there is room.
 const NAP: Duration = Duration::from_micros(100);
 
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Submitted {
+    /// It is on its way.
+    Sent,
+    /// Not now; nothing has happened.
+    NoRoom,
+    /// Never: what the link said.
+    Refused(Status),
+}
+
+impl From<Status> for Submitted {
+    #[inline(always)]
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Done | Status::InProgress => Self::Sent,
+            Status::Again => Self::NoRoom,
+            other => Self::Refused(other),
+        }
+    }
+}
+
+/// What stands behind a packet's head.
+pub(crate) trait Body {
+    fn len(&self) -> usize;
+
+    /// The bytes, if they lie somewhere already.
+    fn bytes(&self) -> Option<&[u8]>;
+
+    /// Writes them.
+    fn write(self, out: &mut [u8]);
+}
+
+impl Body for &[u8] {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+
+    #[inline(always)]
+    fn bytes(&self) -> Option<&[u8]> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn write(self, out: &mut [u8]) {
+        out.copy_from_slice(self);
+    }
+}
+
+/// Part of a message's source.
+struct Part<'a> {
+    source: &'a mut TrustedSource,
+    position: u64,
+    len: usize,
+}
+
+impl Body for Part<'_> {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        self.source.bytes(self.position, self.len as u64)
+    }
+
+    fn write(self, out: &mut [u8]) {
+        self.source.read(self.position, out);
+    }
+}
+
 impl Locked<'_> {
-    /// Tries to send one packet. `data` is copied before return.
+    /// Tries to send one packet. The body is copied before return.
     #[inline(always)]
-    pub(crate) fn try_packet(&mut self, peer: PeerId, header: &Header, user: &[u8], data: &[u8]) -> Status {
-        let mut head = Encoded::new();
-        let n = header.encode(&mut head);
-        let status = if user.len() <= Encoded::USER_ROOM {
-            let n = head.append(n, user);
-            self.submit(peer, head.bytes(n), data)
-        } else {
-            let fill = |out: &mut [u8]| out.copy_from_slice(data);
-            return self.try_packet_with(peer, header, user, data.len(), fill);
-        };
-        if status == Status::Done {
-            self.count_sent(peer, data.len());
-        }
-        status
-    }
-
-    /// Tries to hand over a packet that lies in two pieces, the first of which is short unless there is no other.
-    #[inline(always)]
-    fn submit(&mut self, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
-        let state = &mut **self;
-        if let Some(status) = state.packet_in_lane(peer, head, data) {
-            return status;
-        }
-        let p = &state.peers[peer as usize];
-        if p.epochs.hold() && !is_of_any_epoch(head) {
-            return Status::Again;
-        }
-        let index = p.route.index();
-        let Some(link) = state.links.get_mut(index) else {
-            return Status::PeerDown;
-        };
-        let total = head.len() + data.len();
-        if total <= link.limits().max_short as usize {
-            link.am_short(peer, head, data)
-        } else if state.datagrams[index].is_some() {
-            self.send_datagram(peer, head, data)
-        } else {
-            link.am_packed(peer, total, |out| {
-                let (a, b) = out.split_at_mut(head.len());
-                a.copy_from_slice(head);
-                b.copy_from_slice(data);
-            })
-        }
-    }
-
-    /// Tries to send one packet whose `len` bytes of data `fill` writes in place.
-    pub(crate) fn try_packet_with(
+    pub(crate) fn try_packet(
         &mut self,
         peer: PeerId,
         header: &Header,
         user: &[u8],
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> Status {
-        let state = &mut **self;
-        let p = &state.peers[peer as usize];
-        if p.epochs.hold() {
-            return Status::Again;
-        }
-        let index = p.route.index();
-        let Some(link) = state.links.get_mut(index) else {
-            return Status::PeerDown;
-        };
+        body: impl Body,
+    ) -> Submitted {
         let mut head = Encoded::new();
         let n = header.encode(&mut head);
-        let total = n + user.len() + len;
-        let write = |out: &mut [u8]| {
-            let (a, rest) = out.split_at_mut(n);
-            let (b, c) = rest.split_at_mut(user.len());
-            a.copy_from_slice(head.bytes(n));
-            b.copy_from_slice(user);
-            fill(c);
-        };
-        let status = if state.datagrams[index].is_some() {
-            let mut packet = std::mem::take(&mut state.scratch);
-            packet.resize(total, 0);
-            self.out(|_| write(&mut packet));
-            let (head, data) = packet.split_at(total - len);
-            let status = self.send_datagram(peer, head, data);
-            self.scratch = packet;
-            status
-        } else {
-            link.am_packed(peer, total, write)
-        };
-        if status == Status::Done {
-            self.count_sent(peer, len);
+        if user.len() <= Encoded::USER_ROOM {
+            let n = head.append(n, user);
+            return self.submit(peer, head.bytes(n), body);
         }
-        status
+        let mut long_head = std::mem::take(&mut self.long_head);
+        long_head.clear();
+        long_head.extend_from_slice(head.bytes(n));
+        long_head.extend_from_slice(user);
+        let submitted = self.submit(peer, &long_head, body);
+        self.long_head = long_head;
+        submitted
     }
 
     /// Tries to send one packet that carries `len` bytes of a source, from `position` on.
-    ///
-    /// # Safety
-    /// The source's memory is valid, and the bytes lie within its length.
-    #[allow(clippy::too_many_arguments, reason = "the parts of one packet")]
     #[inline]
-    pub(crate) unsafe fn try_packet_of(
+    pub(crate) fn try_packet_of(
         &mut self,
         peer: PeerId,
-        header: &Header,
-        user: &[u8],
-        source: &mut Source,
+        (header, user): (&Header, &[u8]),
+        source: &mut TrustedSource,
         position: u64,
         len: u64,
-    ) -> Status {
-        match source {
-            Source::Contiguous(from, _) => {
-                // SAFETY: the caller's promise.
-                let data = unsafe { bytes(from.wrapping_add(position as usize), len) };
-                self.try_packet(peer, header, user, data)
-            }
-            Source::Gather(layout, _) => {
-                self.try_packet_with(peer, header, user, len as usize, |out| {
-                    // SAFETY: the caller's promise.
-                    unsafe { layout.read(position, out) };
-                })
-            }
+    ) -> Submitted {
+        self.try_packet(peer, header, user, Part { source, position, len: len as usize })
+    }
+
+    /// The one way of a packet: in the peer's lane if that has room, else through the transport's table.
+    #[inline(always)]
+    fn submit(&mut self, peer: PeerId, head: &[u8], body: impl Body) -> Submitted {
+        let len = body.len();
+        let in_lane = match body.bytes() {
+            Some(data) => self.packet_in_lane(peer, head, data),
+            None => None,
+        };
+        let submitted = match in_lane {
+            Some(status) => status.into(),
+            None => self.submit_by_table(peer, head, body),
+        };
+        if submitted == Submitted::Sent {
+            self.count_sent(peer, len);
         }
+        submitted
+    }
+
+    /// As [`submit`](Self::submit), where no lane takes the packet. It is not counted yet.
+    #[inline]
+    pub(super) fn submit_by_table(&mut self, peer: PeerId, head: &[u8], body: impl Body) -> Submitted {
+        let state = &mut **self;
+        let p = &state.peers[peer as usize];
+        if p.epochs.hold() && !is_of_any_epoch(head) {
+            return Submitted::NoRoom;
+        }
+        let index = p.route.index();
+        let Some(link) = state.links.get_mut(index) else {
+            return Submitted::Refused(Status::PeerDown);
+        };
+        let total = head.len() + body.len();
+        if state.datagrams[index].is_some() {
+            return self.submit_datagram(peer, head, body);
+        }
+        let status = match body.bytes() {
+            Some(data) if total <= link.limits().max_short as usize => link.am_short(peer, head, data),
+            _ => link.am_packed(peer, total, |out| {
+                let (front, back) = out.split_at_mut(head.len());
+                front.copy_from_slice(head);
+                body.write(back);
+            }),
+        };
+        status.into()
+    }
+
+    /// The same over a link with an engine, which takes bytes that lie somewhere.
+    #[inline]
+    fn submit_datagram(&mut self, peer: PeerId, head: &[u8], body: impl Body) -> Submitted {
+        if let Some(data) = body.bytes() {
+            return self.send_datagram(peer, head, data).into();
+        }
+        let mut gathered = std::mem::take(&mut self.gathered);
+        gathered.resize(body.len(), 0);
+        self.out(|_| body.write(&mut gathered));
+        let status = self.send_datagram(peer, head, &gathered);
+        self.gathered = gathered;
+        status.into()
     }
 
     /// Sends one packet, waiting for room if need be: inside a handler, where waiting is impossible, a copy is deferred.
@@ -148,32 +193,32 @@ impl Locked<'_> {
         data: &[u8],
     ) -> Result<()> {
         match self.try_packet(peer, header, user, data) {
-            Status::Done => Ok(()),
-            status => self.send_packet_slow(status, peer, header, user, data),
+            Submitted::Sent => Ok(()),
+            first => self.send_packet_slow(first, peer, header, user, data),
         }
     }
 
     #[cold]
     fn send_packet_slow(
         &mut self,
-        mut status: Status,
+        mut submitted: Submitted,
         peer: PeerId,
         header: &Header,
         user: &[u8],
         data: &[u8],
     ) -> Result<()> {
         loop {
-            match status {
-                Status::Done | Status::InProgress => return Ok(()),
-                Status::Again => {}
-                other => return Err(self.link_failed(peer, other)),
+            match submitted {
+                Submitted::Sent => return Ok(()),
+                Submitted::NoRoom => {}
+                Submitted::Refused(status) => return Err(self.link_failed(peer, status)),
             }
-            if self.dispatching > 0 || self.may_hold(peer) {
+            if self.may_not_wait(peer) {
                 self.defer(peer, header, user, data);
                 return Ok(());
             }
             self.wait_for_room(peer)?;
-            status = self.try_packet(peer, header, user, data);
+            submitted = self.try_packet(peer, header, user, data);
         }
     }
 
@@ -209,11 +254,11 @@ impl Locked<'_> {
     #[inline(always)]
     pub(crate) fn reply_packet(&mut self, peer: PeerId, header: &Header, data: &[u8]) {
         let room = self.deferred.is_empty();
-        let status = if room { self.try_packet(peer, header, &[], data) } else { Status::Again };
-        match status {
-            Status::Done | Status::InProgress => {}
-            Status::Again => self.defer(peer, header, &[], data),
-            other => self.packet_refused(peer, other),
+        let submitted = if room { self.try_packet(peer, header, &[], data) } else { Submitted::NoRoom };
+        match submitted {
+            Submitted::Sent => {}
+            Submitted::NoRoom => self.defer(peer, header, &[], data),
+            Submitted::Refused(status) => self.packet_refused(peer, status),
         }
     }
 
@@ -226,13 +271,10 @@ impl Locked<'_> {
                 state.held.push_back((peer, packet));
                 continue;
             }
-            match self.submit(peer, &packet, &[]) {
-                Status::Done | Status::InProgress => {
-                    self.count_sent(peer, 0);
-                    self.deferred_sent(peer, &packet);
-                }
-                Status::Again => self.deferred.push_back((peer, packet)),
-                other => self.packet_refused(peer, other),
+            match self.submit(peer, &packet, &[][..]) {
+                Submitted::Sent => self.deferred_sent(peer, &packet),
+                Submitted::NoRoom => self.deferred.push_back((peer, packet)),
+                Submitted::Refused(status) => self.packet_refused(peer, status),
             }
         }
     }
@@ -268,6 +310,12 @@ impl Locked<'_> {
 }
 
 impl State {
+    /// Whether a packet without room must be kept instead of waited with: inside a handler, and for a
+    /// peer whose epoch is not known yet.
+    pub(super) fn may_not_wait(&self, peer: PeerId) -> bool {
+        self.dispatching > 0 || self.may_hold(peer)
+    }
+
     /// Keeps a packet until there is room, or until its peer's epoch is known.
     pub(super) fn defer(&mut self, peer: PeerId, header: &Header, user: &[u8], data: &[u8]) {
         let mut head = Encoded::new();

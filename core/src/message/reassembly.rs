@@ -1,6 +1,6 @@
 //! Messages of several packets on the receiving side, in whatever order the packets come.
 
-use super::Destination;
+use super::TrustedDestination;
 use super::fragment::Arrival;
 use crate::context::Locked;
 use crate::transport::PeerId;
@@ -12,9 +12,8 @@ const MAX_EARLY: usize = 4096;
 
 /// A message under way.
 pub(crate) struct Reassembly {
-    pub(crate) destination: Destination,
+    pub(crate) destination: TrustedDestination,
     pub(crate) received: u64,
-    pub(crate) total: u64,
     pub(crate) arrival: Arrival,
 }
 
@@ -67,17 +66,21 @@ impl Reassemblies {
     }
 }
 
+impl Reassembly {
+    fn is_complete(&self) -> bool {
+        self.received >= self.destination.len()
+    }
+}
+
 impl Locked<'_> {
     /// The first packet's handler has answered: take its data, then whatever came early.
     pub(crate) fn begin_reassembly(&mut self, source: PeerId, mut reassembly: Reassembly, data: &[u8]) {
-        let n = (data.len() as u64).min(reassembly.total) as usize;
-        // SAFETY: the header handler vouched for `total` bytes.
-        unsafe { reassembly.destination.write(0, &data[..n]) };
+        let n = (data.len() as u64).min(reassembly.destination.len()) as usize;
+        self.out(|_| reassembly.destination.write(0, &data[..n]));
         reassembly.received = n as u64;
         let key = (source, reassembly.arrival.message);
-        let state = &mut **self;
-        state.reassemblies.started.insert(key, reassembly);
-        for (position, bytes) in state.reassemblies.take_early(key) {
+        self.reassemblies.started.insert(key, reassembly);
+        for (position, bytes) in self.reassemblies.take_early(key) {
             self.fragment(source, key.1, position, &bytes);
         }
         self.finish_if_complete(source, key.1);
@@ -85,8 +88,8 @@ impl Locked<'_> {
 
     /// A further packet of a message.
     pub(crate) fn fragment(&mut self, source: PeerId, message: u32, position: u64, data: &[u8]) {
-        let state = &mut **self;
         let key = (source, message);
+        let state = &mut **self;
         let Some(reassembly) = state.reassemblies.started.get_mut(&key) else {
             if !state.reassemblies.keep_early(key, position, data) {
                 tracing::warn!(
@@ -98,26 +101,24 @@ impl Locked<'_> {
             }
             return;
         };
-        let fits = position.checked_add(data.len() as u64).is_some_and(|end| end <= reassembly.total);
-        if !fits {
+        if !reassembly.destination.holds(position, data.len()) {
             tracing::warn!(
                 source,
                 message,
                 position,
                 len = data.len(),
-                total = reassembly.total,
+                total = reassembly.destination.len(),
                 "fragment beyond its message dropped"
             );
             return;
         }
         reassembly.received += data.len() as u64;
-        if let Destination::Scatter(_) = &reassembly.destination {
-            let layout = std::mem::replace(&mut reassembly.destination, Destination::Discard);
+        if reassembly.destination.is_layout() {
+            let layout = reassembly.destination.take();
             return self.scatter(source, message, position, data, layout);
         }
-        // SAFETY: within the `total` bytes that the header handler vouched for.
-        unsafe { reassembly.destination.write(position, data) };
-        if reassembly.received >= reassembly.total
+        reassembly.destination.write(position, data);
+        if reassembly.is_complete()
             && let Some(reassembly) = state.reassemblies.started.remove(&key)
         {
             self.arrived(source, reassembly.arrival);
@@ -126,9 +127,15 @@ impl Locked<'_> {
 
     /// A layout may run functions of the program's: it is taken out of our state meanwhile.
     #[inline(never)]
-    fn scatter(&mut self, source: PeerId, message: u32, position: u64, data: &[u8], mut layout: Destination) {
-        // SAFETY: within the `total` bytes that the header handler vouched for.
-        unsafe { layout.write(position, data) };
+    fn scatter(
+        &mut self,
+        source: PeerId,
+        message: u32,
+        position: u64,
+        data: &[u8],
+        mut layout: TrustedDestination,
+    ) {
+        self.out(|_| layout.write(position, data));
         if let Some(reassembly) = self.reassemblies.started.get_mut(&(source, message)) {
             reassembly.destination = layout;
         }
@@ -136,10 +143,10 @@ impl Locked<'_> {
     }
 
     fn finish_if_complete(&mut self, source: PeerId, message: u32) {
-        let state = &mut **self;
         let key = (source, message);
-        if state.reassemblies.started.get(&key).is_some_and(|a| a.received >= a.total)
-            && let Some(reassembly) = state.reassemblies.started.remove(&key)
+        let started = &mut self.reassemblies.started;
+        if started.get(&key).is_some_and(Reassembly::is_complete)
+            && let Some(reassembly) = started.remove(&key)
         {
             self.arrived(source, reassembly.arrival);
         }

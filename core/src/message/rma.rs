@@ -6,7 +6,7 @@
 use super::bulk::{Bulk, Way, way_of};
 use super::copy_choice::{Copier, Timed};
 use super::send::Departure;
-use super::{Destination, MAX_MESSAGE, Operation, Source, State, Waiting};
+use super::{Destination, MAX_MESSAGE, Operation, Source, State, TrustedDestination, TrustedSource, Waiting};
 use crate::Context;
 use crate::completion::Notify;
 use crate::context::Locked;
@@ -27,13 +27,13 @@ pub enum Direction {
 }
 
 /// A one-sided write, in the terms of the interfaces above.
-pub struct PutArgs {
+pub struct PutArgs<S = Source> {
     /// The task whose memory is written.
     pub target: PeerId,
     /// Where, in its address space.
     pub remote: u64,
     /// What.
-    pub source: Source,
+    pub source: S,
     /// Address of a counter at the target, 0 for none.
     pub target_counter: u64,
     /// Told when the source may be reused.
@@ -45,7 +45,7 @@ pub struct PutArgs {
 }
 
 /// A one-sided read, in the terms of the interfaces above.
-pub struct GetArgs {
+pub struct GetArgs<D = Destination> {
     /// The task whose memory is read.
     pub target: PeerId,
     /// Where, in its address space.
@@ -53,7 +53,7 @@ pub struct GetArgs {
     /// How many bytes.
     pub len: u64,
     /// Where they go.
-    pub destination: Destination,
+    pub destination: D,
     /// Address of a counter at the target, 0 for none.
     pub target_counter: u64,
     /// Told when the data is here.
@@ -87,7 +87,7 @@ impl Context {
         let Some(to) = self.direct(target, remote, len).filter(|_| self.usable().is_ok()) else {
             return false;
         };
-        // SAFETY: the caller's promise; the window is mapped as long as the context lives.
+        // SAFETY: `from` is readable by the contract above; the window is mapped as long as the context lives.
         unsafe { copy_watched(from, to, len as usize) };
         self.count_direct(target, Direction::Out, len);
         true
@@ -102,7 +102,7 @@ impl Context {
         let Some(from) = self.direct(target, remote, len).filter(|_| self.usable().is_ok()) else {
             return false;
         };
-        // SAFETY: as in `put_mapped`.
+        // SAFETY: `to` is writable by the contract above; the window is mapped as long as the context lives.
         unsafe { copy_watched(from, to, len as usize) };
         self.count_direct(target, Direction::In, len);
         true
@@ -121,7 +121,7 @@ impl Context {
     #[doc(alias = "LAPI_Put")]
     #[inline]
     pub unsafe fn put(&self, args: PutArgs) -> Result<()> {
-        // SAFETY: the promise is handed on.
+        // SAFETY: this is `put`.
         unsafe { self.put_by(args, Bulk::AsConfigured) }
     }
 
@@ -134,37 +134,33 @@ impl Context {
     /// As for [`put`](Self::put).
     #[inline(always)]
     pub unsafe fn put_by(&self, args: PutArgs, bulk: Bulk) -> Result<()> {
-        if args.target_counter == 0
-            && let (Some(origin), Some(completion)) = (args.origin.plain(), args.completion.plain())
-            && let Source::Contiguous(from, len) = args.source
-            // SAFETY: the caller's promise.
+        if let Source::Contiguous(from, len) = args.source
+            // SAFETY: `put`'s caller vouches for the source and for what `remote` names.
             && unsafe { self.put_mapped(args.target, args.remote, from, len) }
         {
-            origin.notify(self, args.target);
-            completion.notify(self, args.target);
-            return Ok(());
-        }
-        // SAFETY: as above.
-        unsafe { self.put_any_way(args, bulk) }
-    }
-
-    /// # Safety
-    /// As for [`put`](Self::put).
-    #[inline(never)]
-    unsafe fn put_any_way(&self, args: PutArgs, bulk: Bulk) -> Result<()> {
-        self.usable()?;
-        self.check_target(args.target)?;
-        if let Source::Contiguous(from, len) = args.source
-            && let Some(to) = self.direct(args.target, args.remote, len)
-        {
-            // SAFETY: the caller's promise; the window is mapped as long as the context lives.
-            unsafe { copy_watched(from, to, len as usize) };
-            self.count_direct(args.target, Direction::Out, len);
             self.after_direct(args.target, args.target_counter, args.origin, args.completion);
             return Ok(());
         }
-        // SAFETY: the caller's promise about source and target is handed on.
-        unsafe { self.locked().put(args, bulk) }
+        // SAFETY: this function demands what `put` does.
+        unsafe { self.put_by_transport(args, bulk) }
+    }
+
+    /// [`put_by`](Self::put_by) to memory that is not mapped here.
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put).
+    ///
+    /// # Safety
+    /// As for [`put`](Self::put).
+    #[inline(never)]
+    pub(crate) unsafe fn put_by_transport(&self, args: PutArgs, bulk: Bulk) -> Result<()> {
+        self.usable()?;
+        self.check_target(args.target)?;
+        let PutArgs { target, remote, source, target_counter, origin, completion, checked } = args;
+        // SAFETY: `put`'s caller vouches for the source until `origin` is told.
+        let source = unsafe { TrustedSource::new(source) };
+        let args = PutArgs { target, remote, source, target_counter, origin, completion, checked };
+        self.locked().put(args, bulk)
     }
 
     /// Reads a task's memory.
@@ -179,7 +175,7 @@ impl Context {
     #[doc(alias = "LAPI_Get")]
     #[inline]
     pub unsafe fn get(&self, args: GetArgs) -> Result<()> {
-        // SAFETY: the promise is handed on.
+        // SAFETY: this is `get`.
         unsafe { self.get_by(args, Bulk::AsConfigured) }
     }
 
@@ -192,36 +188,33 @@ impl Context {
     /// As for [`get`](Self::get).
     #[inline(always)]
     pub unsafe fn get_by(&self, args: GetArgs, bulk: Bulk) -> Result<()> {
-        if args.target_counter == 0
-            && let Some(origin) = args.origin.plain()
-            && let Destination::Contiguous(to) = args.destination
-            // SAFETY: the caller's promise.
+        if let Destination::Contiguous(to) = args.destination
+            // SAFETY: `get`'s caller vouches for the destination and for what `remote` names.
             && unsafe { self.get_mapped(args.target, args.remote, to.as_ptr(), args.len) }
         {
-            origin.notify(self, args.target);
-            return Ok(());
-        }
-        // SAFETY: as above.
-        unsafe { self.get_any_way(args, bulk) }
-    }
-
-    /// # Safety
-    /// As for [`get`](Self::get).
-    #[inline(never)]
-    unsafe fn get_any_way(&self, args: GetArgs, bulk: Bulk) -> Result<()> {
-        self.usable()?;
-        self.check_target(args.target)?;
-        if let Destination::Contiguous(to) = args.destination
-            && let Some(from) = self.direct(args.target, args.remote, args.len)
-        {
-            // SAFETY: the caller's promise; the window is mapped as long as the context lives.
-            unsafe { copy_watched(from, to.as_ptr(), args.len as usize) };
-            self.count_direct(args.target, Direction::In, args.len);
             self.after_direct(args.target, args.target_counter, args.origin, Notify::None);
             return Ok(());
         }
-        // SAFETY: the caller's promise about destination and target is handed on.
-        unsafe { self.locked().get(args, bulk) }
+        // SAFETY: this function demands what `get` does.
+        unsafe { self.get_by_transport(args, bulk) }
+    }
+
+    /// [`get_by`](Self::get_by) from memory that is not mapped here.
+    ///
+    /// # Errors
+    /// As for [`get`](Self::get).
+    ///
+    /// # Safety
+    /// As for [`get`](Self::get).
+    #[inline(never)]
+    pub(crate) unsafe fn get_by_transport(&self, args: GetArgs, bulk: Bulk) -> Result<()> {
+        self.usable()?;
+        self.check_target(args.target)?;
+        let GetArgs { target, remote, len, destination, target_counter, origin, checked } = args;
+        // SAFETY: `get`'s caller vouches for the destination until `origin` is told.
+        let destination = unsafe { TrustedDestination::new(destination, len) };
+        let args = GetArgs { target, remote, len, destination, target_counter, origin, checked };
+        self.locked().get(args, bulk)
     }
 
     /// The data has been copied by this task's own stores: counters count, and whoever waits is told.
@@ -233,8 +226,13 @@ impl Context {
             origin.notify(self, target);
             completion.notify(self, target);
         } else {
-            self.locked().after_direct(target, target_counter, origin, completion);
+            self.after_direct_locked(target, target_counter, origin, completion);
         }
+    }
+
+    #[inline(never)]
+    fn after_direct_locked(&self, target: PeerId, target_counter: u64, origin: Notify, completion: Notify) {
+        self.locked().after_direct(target, target_counter, origin, completion);
     }
 }
 
@@ -257,9 +255,8 @@ impl Locked<'_> {
         self.reply_packet(target, &header, &[]);
     }
 
-    /// # Safety
-    /// As for [`put`](Self::put); the lock is held.
-    unsafe fn put(&mut self, args: PutArgs, bulk: Bulk) -> Result<()> {
+    /// [`Context::put_by_transport`] with the lock held.
+    fn put(&mut self, args: PutArgs<TrustedSource>, bulk: Bulk) -> Result<()> {
         let PutArgs { target, remote, source, target_counter, origin, completion, checked } = args;
         let len = source.len();
         if len > MAX_MESSAGE {
@@ -276,12 +273,12 @@ impl Locked<'_> {
         };
         let mut way = way_of(link, Caps::PUT_ZCOPY, len, 0, bulk, &shared.config);
         let mut timed = None;
-        if way == Way::Direct && matches!(source, Source::Contiguous(..)) {
+        if way == Way::Direct && source.contiguous().is_some() {
             (way, timed) = state.quicker(target, Direction::Out, len);
         }
         if way != Way::Packets
-            && let Source::Contiguous(from, _) = source
-            // SAFETY: the caller's promise.
+            && let Some(from) = source.contiguous()
+            // SAFETY: the source is vouched for, and the target gave out what `remote` names.
             && unsafe { self.copy_directly(target, Direction::Out, from.cast_mut(), remote, len, way)? }
         {
             timed.into_iter().for_each(Timed::done);
@@ -297,15 +294,11 @@ impl Locked<'_> {
         if checked {
             header.flags |= CHECKED;
         }
-        // SAFETY: the caller's promise; the lock is held.
-        unsafe {
-            self.send_message(Departure { target, header, user_header: &[], source, origin, completion })
-        }
+        self.send_message(Departure { target, header, user_header: &[], source, origin, completion })
     }
 
-    /// # Safety
-    /// As for [`get`](Self::get); the lock is held.
-    unsafe fn get(&mut self, args: GetArgs, bulk: Bulk) -> Result<()> {
+    /// [`Context::get_by_transport`] with the lock held.
+    fn get(&mut self, args: GetArgs<TrustedDestination>, bulk: Bulk) -> Result<()> {
         let GetArgs { target, remote, len, destination, target_counter, origin, checked } = args;
         if len > MAX_MESSAGE {
             return Err(Error::DataLength { len, max: MAX_MESSAGE });
@@ -321,13 +314,13 @@ impl Locked<'_> {
         };
         let mut way = way_of(link, Caps::GET_ZCOPY, len, 0, bulk, &shared.config);
         let mut timed = None;
-        if way == Way::Direct && matches!(destination, Destination::Contiguous(_)) {
+        if way == Way::Direct && !destination.place_of(0).is_null() {
             (way, timed) = state.quicker(target, Direction::In, len);
         }
         if way != Way::Packets
-            && let Destination::Contiguous(to) = destination
-            // SAFETY: the destination is valid, by the promise of `get`.
-            && unsafe { self.copy_directly(target, Direction::In, to.as_ptr(), remote, len, way)? }
+            && !destination.place_of(0).is_null()
+            // SAFETY: the destination is vouched for, and the target gave out what `remote` names.
+            && unsafe { self.copy_directly(target, Direction::In, destination.place_of(0), remote, len, way)? }
         {
             timed.into_iter().for_each(Timed::done);
             self.shared().count_direct(target, Direction::In, len);
@@ -339,7 +332,7 @@ impl Locked<'_> {
             _ => origin,
         };
         self.wait_for_operation_slot(target)?;
-        let mut header = self.ask_for(target, remote, len, destination, origin);
+        let mut header = self.ask_for(target, remote, destination, origin);
         header = header.with_target_counter(target_counter);
         if checked {
             header.flags |= CHECKED;
@@ -352,16 +345,16 @@ impl Locked<'_> {
         &mut self,
         peer: PeerId,
         remote: u64,
-        len: u64,
-        destination: Destination,
+        destination: TrustedDestination,
         origin: Notify,
     ) -> Header {
+        let len = destination.len();
         let sequence = self.next_operation(peer);
         let mut header = Header::new(Kind::Get, 0, remote);
         header.total = len;
         header.extra[0] = self.operations.insert(Operation {
             peer,
-            waiting: Waiting::Get { destination, remaining: len, total: len },
+            waiting: Waiting::Get { destination, remaining: len },
             origin,
             completion: Notify::None,
             target_counter: 0,
@@ -375,11 +368,10 @@ impl Locked<'_> {
         &mut self,
         peer: PeerId,
         remote: u64,
-        len: u64,
-        destination: Destination,
+        destination: TrustedDestination,
         then: Notify,
     ) {
-        let mut header = self.ask_for(peer, remote, len, destination, then);
+        let mut header = self.ask_for(peer, remote, destination, then);
         header.message = self.next_message(peer);
         self.reply_packet(peer, &header, &[]);
     }

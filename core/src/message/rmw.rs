@@ -51,16 +51,21 @@ impl Context {
     #[doc(alias = "LAPI_Rmw64")]
     #[inline(always)]
     pub unsafe fn rmw(&self, args: RmwArgs) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function demands what `rmw_mapped` does.
         if unsafe { self.rmw_mapped(&args) } {
             args.origin.notify_unlocked(self, args.target, Ok(()));
             return Ok(());
         }
-        self.rmw_by_message(args)
+        // SAFETY: this is `rmw`.
+        unsafe { self.rmw_by_message(args) }
     }
 
+    /// [`rmw`](Self::rmw) of a variable that is not mapped here.
+    ///
+    /// # Safety
+    /// As for [`rmw`](Self::rmw).
     #[inline(never)]
-    fn rmw_by_message(&self, args: RmwArgs) -> Result<()> {
+    pub(crate) unsafe fn rmw_by_message(&self, args: RmwArgs) -> Result<()> {
         self.usable()?;
         self.check_target(args.target)?;
         if args.width != 4 && args.width != 8 {
@@ -94,7 +99,8 @@ impl Context {
         else {
             return false;
         };
-        // SAFETY: mapped, aligned (windows are page-aligned), and the caller's promise.
+        // SAFETY: mapped and aligned (windows are page-aligned); the place for the answer is writable by
+        // `rmw`'s contract.
         unsafe {
             let previous = local_rmw(variable, args.width, args.op, args.operand, args.compare);
             store_answer(args, previous);
@@ -183,7 +189,7 @@ fn answer(previous: u64, width: u32, compare: Option<u64>) -> u64 {
 #[inline(always)]
 unsafe fn store_answer(args: &RmwArgs, previous: u64) {
     let compare = (args.swap_answers_success && args.op == RmwOp::CompareAndSwap).then_some(args.compare);
-    // SAFETY: the caller's promise.
+    // SAFETY: writable by the contract above.
     unsafe { store(args.previous, args.width, answer(previous, args.width, compare)) };
 }
 
@@ -194,7 +200,7 @@ unsafe fn store(at: *mut u8, width: u32, value: u64) {
     if at.is_null() {
         return;
     }
-    // SAFETY: the caller's promise; alignment is not assumed.
+    // SAFETY: writable by the contract above; alignment is not assumed.
     unsafe {
         if width == 4 {
             at.cast::<u32>().write_unaligned(value as u32);
@@ -212,7 +218,7 @@ unsafe fn store(at: *mut u8, width: u32, value: u64) {
 pub(crate) unsafe fn local_rmw(variable: *mut u8, width: u32, op: RmwOp, operand: u64, compare: u64) -> u64 {
     macro_rules! run {
         ($atomic:ty, $word:ty) => {{
-            // SAFETY: the caller's promise; the types have the same layout.
+            // SAFETY: valid and aligned by the contract above; the types have the same layout.
             let v = unsafe { &*variable.cast::<$atomic>() };
             let (a, b) = (operand as $word, compare as $word);
             u64::from(match op {
@@ -247,7 +253,7 @@ mod tests {
             let previous = unsafe { local_rmw((&raw mut wide).cast(), 8, op, operand, compare) };
             assert_eq!((previous, wide), (before, after), "{op:?} on 64 bits");
             let mut narrow = before as u32;
-            // SAFETY: as above.
+            // SAFETY: a local variable of this width.
             let previous = unsafe { local_rmw((&raw mut narrow).cast(), 4, op, operand, compare) };
             assert_eq!((previous, u64::from(narrow)), (before, after), "{op:?} on 32 bits");
         }

@@ -4,7 +4,7 @@
 //! from layout to layout, a slice at a time.
 
 use super::fragment::{Pull, SLICE};
-use super::{Destination, Source, Waiting};
+use super::{TrustedSource, Waiting};
 use crate::completion::Notify;
 use crate::context::Locked;
 use crate::stats::Path;
@@ -22,43 +22,35 @@ impl Locked<'_> {
     pub(super) fn goes_straight(
         &mut self,
         target: PeerId,
-        source: &Source,
+        source: &TrustedSource,
         user_header: usize,
         origin: &Notify,
     ) -> bool {
-        let Source::Gather(layout, len) = source else { return false };
-        let dispatching = self.dispatching > 0;
         target == self.shared().task
-            && layout.local().is_some()
-            && !dispatching
-            && !self.may_copy(*len, user_header, origin)
+            && source.local().is_some()
+            && self.dispatching == 0
+            && !self.may_copy(source.len(), user_header, origin)
     }
 
     /// Moves one slice of a message to ourselves.
     pub(super) fn fetch_from_self(&mut self, mut pull: Pull) {
-        let state = &mut **self;
-        let layout = match state.operations.get_mut(pull.operation).map(|operation| &mut operation.waiting) {
-            Some(Waiting::Pull(layout)) => layout.take(),
+        let source = match self.operations.waiting_mut(pull.operation) {
+            Some(Waiting::Pull(source)) => source.take(),
             _ => None,
         };
-        let Some(mut layout) = layout else { return };
-        let (position, left) = (pull.position, pull.total - pull.position);
-        let atom = layout.atom().max(1);
+        let Some(mut source) = source else { return };
+        let (position, left) = (pull.position, pull.destination.len() - pull.position);
+        let atom = source.atom();
         let whole = |most: u64, left: u64| if left > most { most - most % atom } else { left };
         let n = whole(SLICE as u64, left);
-        state.dispatching += 1;
-        // SAFETY: the header handler vouched for the destination's memory, and the origin for the source's.
-        self.out(|_| unsafe {
-            let straight = match (&mut pull.destination, layout.local()) {
-                (Destination::Discard, _) => true,
-                (Destination::Scatter(to), Some(from)) => to.fetch(position, from, n),
-                _ => false,
-            };
+        self.dispatching += 1;
+        self.out(|_| {
+            let straight = pull.destination.fetch(position, &source, n);
             let mut done = if straight { n } else { 0 };
             while done < n {
                 let piece = whole(PIECE, n - done);
                 pull.bounce.resize(piece as usize, 0);
-                layout.read(position + done, &mut pull.bounce);
+                source.read(position + done, &mut pull.bounce);
                 pull.destination.write(position + done, &pull.bounce);
                 done += piece;
             }
@@ -69,16 +61,14 @@ impl Locked<'_> {
         counts.data_sent += n;
         counts.data_received += n;
         pull.position += n;
-        if pull.position < pull.total && !matches!(pull.destination, Destination::Discard) {
-            if let Some(Waiting::Pull(place)) =
-                state.operations.get_mut(pull.operation).map(|operation| &mut operation.waiting)
-            {
-                *place = Some(layout);
+        if pull.position < pull.destination.len() && !pull.destination.is_discard() {
+            if let Some(Waiting::Pull(place)) = state.operations.waiting_mut(pull.operation) {
+                *place = Some(source);
             }
             state.pulls.push_back(pull);
             return;
         }
-        drop(layout);
+        drop(source);
         self.reply_packet(pull.peer, &Header::new(Kind::Pulled, 0, pull.operation), &[]);
         self.arrived(pull.peer, pull.arrival);
     }

@@ -5,11 +5,12 @@
 //! call that fails has used up no number, which a fence would wait for in vain. What can't wait, because a handler
 //! sends it, is kept as a message, not as a packet, and cut when its turn comes.
 
-use super::{Outgoing, Source, State};
+use super::packet::Submitted;
+use super::{Outgoing, State, TrustedSource};
 use crate::completion::Notify;
 use crate::context::Locked;
 use crate::error::Result;
-use crate::transport::{PeerId, Status};
+use crate::transport::PeerId;
 use crate::wire::{Header, Kind, MAX_HEADER};
 
 /// A message with data that packets are to carry.
@@ -18,7 +19,7 @@ pub(super) struct Departure<'a> {
     /// As if one packet carried it; number, completion and lengths are filled in when it is sent.
     pub(super) header: Header,
     pub(super) user_header: &'a [u8],
-    pub(super) source: Source,
+    pub(super) source: TrustedSource,
     pub(super) origin: Notify,
     pub(super) completion: Notify,
 }
@@ -41,11 +42,8 @@ impl Locked<'_> {
     ///
     /// # Errors
     /// The peer is gone, or can't be reached. Nothing has been sent then.
-    ///
-    /// # Safety
-    /// The lock is held; the source's memory is valid until `origin` is told.
     #[inline]
-    pub(super) unsafe fn send_message(&mut self, message: Departure<'_>) -> Result<()> {
+    pub(super) fn send_message(&mut self, message: Departure<'_>) -> Result<()> {
         let Departure { target, mut header, user_header, mut source, origin, completion } = message;
         header.user_header = user_header.len() as u16;
         let mut waited_for = 0;
@@ -57,8 +55,7 @@ impl Locked<'_> {
         let posted = self.post(target, |locked, number| {
             header.message = number;
             first = locked.cut_first(target, &mut header, &source);
-            // SAFETY: the source is valid by the caller's promise, and longer than what is cut from it.
-            unsafe { locked.try_packet_of(target, &header, user_header, &mut source, 0, first) }
+            locked.try_packet_of(target, (&header, user_header), &mut source, 0, first)
         });
         match posted {
             Ok(Posted::Sent) if first == source.len() => {
@@ -80,8 +77,7 @@ impl Locked<'_> {
                     copy: None,
                     head,
                 };
-                // SAFETY: the caller's promise.
-                unsafe { self.send_rest(rest, first, user_header.len()) };
+                self.send_rest(rest, first, user_header.len());
                 Ok(())
             }
             Err(e) => {
@@ -93,20 +89,15 @@ impl Locked<'_> {
 
     /// Leaves to whoever makes progress what of a message could not be sent at once. `first`: how much its first packet took, or
     /// would have taken.
-    ///
-    /// # Safety
-    /// As for [`send_message`](Self::send_message).
     #[cold]
-    unsafe fn send_rest(&mut self, mut rest: Outgoing, first: u64, user_header: usize) {
+    fn send_rest(&mut self, mut rest: Outgoing, first: u64, user_header: usize) {
         let (peer, len) = (rest.peer, rest.source.len());
         let mut origin = std::mem::take(&mut rest.origin);
         rest.copy = if rest.head.is_some() && first == len {
             // Whoever sends so little finds the buffer free when the call returns.
-            // SAFETY: the caller's promise.
-            Some(unsafe { self.copy_out(peer, &mut rest.source, &mut origin) })
+            Some(self.copy_out(peer, &mut rest.source, &mut origin))
         } else {
-            // SAFETY: as above.
-            unsafe { self.keep_copy(peer, &mut rest.source, user_header, &mut origin) }
+            self.keep_copy(peer, &mut rest.source, user_header, &mut origin)
         };
         rest.origin = origin;
         self.heads += usize::from(rest.head.is_some());
@@ -127,7 +118,7 @@ impl Locked<'_> {
     ) -> Result<()> {
         let posted = self.post(target, |locked, number| {
             header.message = number;
-            locked.try_packet(target, &header, user_header, &[])
+            locked.try_packet(target, &header, user_header, &[][..])
         });
         let state = &mut **self;
         match posted {
@@ -148,17 +139,21 @@ impl Locked<'_> {
     /// Tries to send the packet that `attempt` makes of a message's number until there is room for it or, where waiting is impossible
     /// inside a handler, or may last until the peer resumes this task, once: then the number is the message's, but the packet is still to be sent.
     #[inline]
-    fn post(&mut self, target: PeerId, mut attempt: impl FnMut(&mut Self, u32) -> Status) -> Result<Posted> {
+    fn post(
+        &mut self,
+        target: PeerId,
+        mut attempt: impl FnMut(&mut Self, u32) -> Submitted,
+    ) -> Result<Posted> {
         loop {
             let number = self.peers[target as usize].next_message;
             let posted = match attempt(self, number) {
-                Status::Done | Status::InProgress => Posted::Sent,
-                Status::Again if self.dispatching > 0 || self.may_hold(target) => Posted::NoRoom,
-                Status::Again => {
+                Submitted::Sent => Posted::Sent,
+                Submitted::NoRoom if self.may_not_wait(target) => Posted::NoRoom,
+                Submitted::NoRoom => {
                     self.wait_for_room(target)?;
                     continue;
                 }
-                other => return Err(self.link_failed(target, other)),
+                Submitted::Refused(status) => return Err(self.link_failed(target, status)),
             };
             self.peers[target as usize].next_message = number.wrapping_add(1);
             return Ok(posted);
@@ -166,30 +161,24 @@ impl Locked<'_> {
     }
 
     /// Sends the first packet of a message that had to wait.
-    ///
-    /// # Safety
-    /// The lock is held; the source's memory is valid.
-    pub(super) unsafe fn send_head(&mut self, out: &mut Outgoing) -> Status {
-        let Some(head) = &mut out.head else { return Status::Done };
+    pub(super) fn send_head(&mut self, out: &mut Outgoing) -> Submitted {
+        let Some(head) = &mut out.head else { return Submitted::Sent };
         let n = self.cut_first(out.peer, &mut head.header, &out.source);
-        // SAFETY: the caller's promise.
-        let status = unsafe {
-            let Head { header, user_header } = &**head;
-            self.try_packet_of(out.peer, header, user_header, &mut out.source, 0, n)
-        };
-        if status == Status::Done {
+        let Head { header, user_header } = &**head;
+        let submitted = self.try_packet_of(out.peer, (header, user_header), &mut out.source, 0, n);
+        if submitted == Submitted::Sent {
             out.position = n;
             out.head = None;
             self.heads -= 1;
         }
-        status
+        submitted
     }
 }
 
 impl State {
     /// How many bytes of a message its first packet takes, as the way to its target is now; the header says whether others follow.
     #[inline]
-    fn cut_first(&self, peer: PeerId, header: &mut Header, source: &Source) -> u64 {
+    fn cut_first(&self, peer: PeerId, header: &mut Header, source: &TrustedSource) -> u64 {
         let room = self.room_to(peer).saturating_sub(MAX_HEADER + usize::from(header.user_header)) as u64;
         let len = source.len();
         let whole = len <= room;

@@ -7,7 +7,7 @@
 //! What the message layer learns before the acknowledgements come (an answered fence, the end of the target's completion
 //! handler) says as much as they do: the send ends before the program is told.
 
-use super::{Source, State};
+use super::{State, TrustedSource};
 use crate::completion::Notify;
 use crate::context::Locked;
 use crate::transport::{Caps, PeerId};
@@ -133,12 +133,10 @@ impl State {
 
     /// Bytes in the first packet of a message that needs several; `room` is there. They are copied, so they are few if the
     /// rest need not be.
-    pub(crate) fn first_part(&self, peer: PeerId, source: &Source, room: u64) -> u64 {
+    pub(crate) fn first_part(&self, peer: PeerId, source: &TrustedSource, room: u64) -> u64 {
         let most = source.packet_bytes(room, source.len());
-        match source {
-            Source::Contiguous(_, len) if *len >= PAGES_FROM && self.refers_to_pages(peer) => most.min(FIRST),
-            _ => most,
-        }
+        let stays = source.contiguous().is_some() && source.len() >= PAGES_FROM && self.refers_to_pages(peer);
+        if stays { most.min(FIRST) } else { most }
     }
 
     /// Whether the way to a peer leaves out the kernel's copy of what is sent from where it lies, so that doing so pays to the end.
