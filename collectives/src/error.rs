@@ -139,6 +139,17 @@ pub enum CollectiveError {
 /// What collectives give.
 pub type Result<T, E = CollectiveError> = std::result::Result<T, E>;
 
+impl CollectiveError {
+    /// What it means for the team of the task `me`, which has found it.
+    pub(crate) fn cause(&self, me: u32) -> Cause {
+        match self {
+            Self::Over { task } => Cause::Renewed(*task),
+            Self::Gone { task } | Self::Silent { task, .. } => Cause::Gone(*task),
+            _ => Cause::Broken(me),
+        }
+    }
+}
+
 /// Why a team is over, in a form that is remembered and sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {

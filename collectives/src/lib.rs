@@ -22,7 +22,9 @@
 //! # Ok::<(), lapis_collectives::CollectiveError>(())
 //! ```
 
+mod board;
 mod call;
+mod combine;
 mod element;
 mod engine;
 mod error;
@@ -34,6 +36,7 @@ pub mod select;
 mod team;
 
 pub use call::{Call, Signature};
+pub use combine::{By, Combine};
 pub use element::{Complex, Element, Located, Logical, Operator, Type};
 pub use error::{CollectiveError, Result};
 pub use group::{Group, GroupError, Split};
@@ -41,4 +44,4 @@ pub use request::{Persistent, Request};
 pub use schedule::Side;
 pub use schedule::exchange::Edge;
 pub use schedule::tree::Parts;
-pub use team::{By, Combine, Team};
+pub use team::Team;

@@ -1,10 +1,11 @@
 //! Operations under way that nobody waits for yet, and operations that are set up once and started many times.
 
 use crate::call::Call;
+use crate::combine::{By, Combine};
 use crate::element::Element;
 use crate::engine::{Held, Op};
 use crate::error::{CollectiveError, Result};
-use crate::team::{By, Combine, Key, Team};
+use crate::team::{Key, Team};
 use lapis_core::{CompletionHandler, Context, Counter};
 use std::future::Future;
 use std::pin::Pin;

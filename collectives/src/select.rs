@@ -34,10 +34,12 @@ pub enum Algorithm {
     Pairwise,
     /// Blocks by the bits of their way.
     Bruck,
+    /// Through memory that all members map; only for calls that block, of members on one host.
+    Memory,
 }
 
 /// Names, as the variable has them.
-const NAMES: [(&str, Algorithm); 11] = [
+const NAMES: [(&str, Algorithm); 12] = [
     ("dissemination", Dissemination),
     ("tree", Tree),
     ("pieces", Pieces),
@@ -49,6 +51,7 @@ const NAMES: [(&str, Algorithm); 11] = [
     ("ring", Ring),
     ("pairwise", Pairwise),
     ("bruck", Bruck),
+    ("memory", Memory),
 ];
 
 impl Algorithm {
@@ -106,6 +109,11 @@ impl Wishes {
         Ok(Self(wishes))
     }
 
+    /// Whether messages are wanted where memory would do.
+    pub(crate) fn want_messages(&self, call: &Call<'_>) -> bool {
+        !self.0.is_empty() && self.for_call(call).is_some_and(|wish| wish != Memory)
+    }
+
     fn for_call(&self, call: &Call<'_>) -> Option<Algorithm> {
         self.0.iter().rev().find(|(name, _)| *name == call.name()).map(|(_, algorithm)| *algorithm)
     }
@@ -123,44 +131,48 @@ pub struct Row {
 }
 
 use Algorithm::{
-    Bruck, Chain, Dissemination, Doubling, Halves, Pairwise, Pieces, Ring, Tree, TwoLevels, TwoTrees,
+    Bruck, Chain, Dissemination, Doubling, Halves, Memory, Pairwise, Pieces, Ring, Tree, TwoLevels, TwoTrees,
 };
 
 const TABLE: &[Row] = &[
     Row {
         operation: "barrier",
-        algorithms: &[Dissemination, TwoLevels],
+        algorithms: &[Memory, Dissemination, TwoLevels],
         rule: "two-levels where several hosts have several members each; otherwise dissemination",
     },
     Row {
         operation: "broadcast",
-        algorithms: &[Tree, Pieces, Chain, TwoTrees, TwoLevels],
+        algorithms: &[Memory, Tree, Pieces, Chain, TwoTrees, TwoLevels],
         rule: "up to 32 KiB two-levels on several hosts, otherwise tree; beyond that two-trees from 6 members on, else chain",
     },
-    Row { operation: "reduce", algorithms: &[Tree, Chain], rule: "tree up to 64 KiB, then chain" },
+    Row { operation: "reduce", algorithms: &[Memory, Tree, Chain], rule: "tree up to 64 KiB, then chain" },
     Row {
         operation: "allreduce",
-        algorithms: &[Doubling, Halves, Ring, TwoLevels],
+        algorithms: &[Memory, Doubling, Halves, Ring, TwoLevels],
         rule: "up to 8 KiB two-levels on several hosts, otherwise doubling; halves up to 1 MiB, then ring; doubling if operands keep their order",
     },
     Row {
         operation: "reduce_scatter",
-        algorithms: &[Doubling, Pairwise, Ring, Halves],
+        algorithms: &[Memory, Doubling, Pairwise, Ring, Halves],
         rule: "doubling up to 512 B, then pairwise; ring from 64 KiB a part on if operands may change places",
     },
     Row {
         operation: "allgather",
-        algorithms: &[Doubling, Bruck, Ring],
+        algorithms: &[Memory, Doubling, Bruck, Ring],
         rule: "up to 32 KiB in all doubling for powers of two, otherwise bruck; then ring",
     },
     Row {
         operation: "alltoall",
-        algorithms: &[Pairwise, Bruck],
+        algorithms: &[Memory, Pairwise, Bruck],
         rule: "bruck up to 128 B a part from 8 members on, otherwise pairwise",
     },
 ];
 
-/// The table by which algorithms are chosen.
+/// What goes before the table.
+pub const FIRST_RULE: &str = "memory for calls that block, of members on one host, \
+     but for reductions that shall be reproducible, multicasts and what has unequal parts";
+
+/// The table by which algorithms are chosen, after [`FIRST_RULE`].
 pub fn table() -> &'static [Row] {
     TABLE
 }
@@ -169,6 +181,8 @@ pub fn table() -> &'static [Row] {
 pub fn choose(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Algorithm {
     let hosts = shape.hosts.filter(|hosts| hosts.len() > 1 && hosts.len() < shape.n);
     let fits = |algorithm: Algorithm| match (call, algorithm) {
+        // Whoever asks has no memory in common.
+        (_, Memory) => false,
         (_, TwoLevels) => {
             hosts.is_some_and(|hosts| !call.folds() || shape.reorder || hosts.in_order())
                 && !(shape.reproducible && call.folds())

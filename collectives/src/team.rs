@@ -1,16 +1,18 @@
 //! Members of a collective, and calling it.
 
+use crate::board::Memory;
 use crate::call::{Call, Signature};
-use crate::element::{Element, Operator, Type, kernel};
-use crate::engine::{Engine, Fold, Held, Members, Op, UserFold};
+use crate::combine::{By, Combine};
+use crate::element::{Element, Type};
+use crate::engine::{Engine, Fold, Held, Members, Op};
 use crate::error::{CollectiveError, Result};
 use crate::group::{Group, GroupError, Split};
-use crate::schedule::Side;
 use crate::schedule::levels::Hosts;
 use crate::schedule::tree::Parts;
 use crate::select::{self, Shape, Wishes};
 use lapis_core::Context;
-use lapis_core::sync::{AtomicBool, Ordering, UnsafeCell};
+use lapis_core::sync::{AtomicBool, Ordering};
+use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
@@ -33,16 +35,18 @@ pub(crate) struct Inner {
     pub(crate) context: Context,
     pub(crate) engine: Arc<Engine>,
     pub(crate) members: NonNull<Members>,
-    group: Group,
+    pub(crate) group: Group,
     me: usize,
     hosts: OnceLock<Option<Hosts>>,
-    wishes: Wishes,
+    pub(crate) wishes: Wishes,
     reproducible: AtomicBool,
+    /// The way through memory. Used under the context's lock.
+    pub(crate) memory: UnsafeCell<Memory>,
     /// Used under the context's lock.
     kept: UnsafeCell<Vec<(Key, Box<Op>)>>,
 }
 
-// SAFETY: `members` and `kept` are used under the context's lock; the rest is Sync by itself.
+// SAFETY: `members`, `memory` and `kept` are used under the context's lock; the rest is Sync by itself.
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
@@ -55,76 +59,6 @@ pub(crate) struct Key {
     count: usize,
     size: usize,
     reproducible: bool,
-}
-
-/// How elements are combined.
-pub enum Combine<'f, T> {
-    /// By an operator of the library.
-    Operator(Operator),
-    /// By a function that minds no order.
-    Commutative(Box<dyn Fn(T, T) -> T + Send + Sync + 'f>),
-    /// By a function whose operands stay in the order of ranks.
-    Ordered(Box<dyn Fn(T, T) -> T + Send + Sync + 'f>),
-}
-
-impl<T> From<Operator> for Combine<'_, T> {
-    fn from(operator: Operator) -> Self {
-        Self::Operator(operator)
-    }
-}
-
-impl<'f, T> Combine<'f, T> {
-    /// A function that is associative and commutative. It calls nothing of Lapis.
-    pub fn commutative(f: impl Fn(T, T) -> T + Send + Sync + 'f) -> Self {
-        Self::Commutative(Box::new(f))
-    }
-
-    /// A function that is associative. It calls nothing of Lapis.
-    pub fn ordered(f: impl Fn(T, T) -> T + Send + Sync + 'f) -> Self {
-        Self::Ordered(Box::new(f))
-    }
-
-    /// The same, of bytes.
-    pub(crate) fn of_bytes(self) -> By<'f>
-    where
-        T: Element,
-    {
-        let each = |f: Box<dyn Fn(T, T) -> T + Send + Sync + 'f>| -> Box<UserFold<'f>> {
-            Box::new(move |from, into, side| {
-                for (a, b) in from.chunks_exact(size_of::<T>()).zip(into.chunks_exact_mut(size_of::<T>())) {
-                    // SAFETY: as many bytes as a value has, which may be any (`Element`).
-                    unsafe {
-                        let (from, here) = (
-                            a.as_ptr().cast::<T>().read_unaligned(),
-                            b.as_ptr().cast::<T>().read_unaligned(),
-                        );
-                        let value = if side == Side::Before { f(from, here) } else { f(here, from) };
-                        b.as_mut_ptr().cast::<T>().write_unaligned(value);
-                    }
-                }
-            })
-        };
-        match self {
-            Self::Operator(operator) => By::Operator(operator),
-            Self::Commutative(f) => By::User { fold: each(f), commutes: true },
-            Self::Ordered(f) => By::User { fold: each(f), commutes: false },
-        }
-    }
-}
-
-/// How bytes are combined.
-pub enum By<'f> {
-    /// They are not.
-    Nothing,
-    /// By an operator of the library.
-    Operator(Operator),
-    /// By a function of elements' bytes: what comes, what is there and becomes the result, and on which side what comes stands.
-    User {
-        /// The function. It calls nothing of Lapis.
-        fold: Box<UserFold<'f>>,
-        /// Whether it minds order.
-        commutes: bool,
-    },
 }
 
 impl Team {
@@ -161,6 +95,7 @@ impl Team {
             hosts: OnceLock::new(),
             wishes,
             reproducible: AtomicBool::new(false),
+            memory: UnsafeCell::new(Memory::default()),
             kept: UnsafeCell::new(Vec::with_capacity(KEPT)),
         };
         Ok(Self(Arc::new(inner)))
@@ -189,6 +124,10 @@ impl Team {
     /// as many members. All members say the same. Costs time for long data.
     pub fn set_reproducible(&self, on: bool) {
         self.0.reproducible.store(on, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_reproducible(&self) -> bool {
+        self.0.reproducible.load(Ordering::Relaxed)
     }
 
     /// The context.
@@ -226,6 +165,17 @@ impl Team {
         self.0.hosts.get_or_init(find).as_ref()
     }
 
+    pub(crate) fn shape(&self, of: Type, reorder: bool) -> Shape<'_> {
+        Shape {
+            me: self.rank(),
+            n: self.len(),
+            hosts: self.hosts(),
+            size: of.size(),
+            reorder,
+            reproducible: self.0.reproducible.load(Ordering::Relaxed),
+        }
+    }
+
     /// An operation ready to run.
     pub(crate) fn prepare(
         &self,
@@ -256,25 +206,8 @@ impl Team {
         }
         call.check(self.rank(), self.len(), of.size())?;
         let reorder = !matches!(by, By::User { commutes: false, .. });
-        let fold = match by {
-            _ if !call.folds() => Fold::None,
-            By::Operator(operator) => {
-                let found = kernel(of, operator);
-                Fold::Kernel(
-                    found.ok_or(CollectiveError::Operator { operator: Some(operator), element: of })?,
-                )
-            }
-            By::User { fold, .. } => Fold::User(fold),
-            By::Nothing => return Err(CollectiveError::Operator { operator: None, element: of }),
-        };
-        let shape = Shape {
-            me: self.rank(),
-            n: self.len(),
-            hosts: self.hosts(),
-            size: of.size(),
-            reorder,
-            reproducible,
-        };
+        let fold = Fold::of(call, of, by)?;
+        let shape = self.shape(of, reorder);
         let script = select::script(call, &shape, select::choose(call, &shape, &inner.wishes));
         let op = Op::new(&script, self.group(), of.size(), fold, signature, call.name());
         Ok((NonNull::from(Box::leak(Box::new(op))), key))
@@ -336,6 +269,29 @@ impl Team {
         self.context().may_block(call.name())?;
         // SAFETY: functions are used until the operation has ended, which this call waits for; then they go.
         let by: By<'static> = unsafe { std::mem::transmute(by) };
+        if self.may_use_memory(call) {
+            // SAFETY: the caller's promise.
+            let by = match unsafe { self.call_through_memory(call, of, by, input, output) } {
+                Ok(ended) => return ended,
+                Err(by) => by,
+            };
+            // SAFETY: as above.
+            return unsafe { self.call_by_messages(call, of, by, input, output) };
+        }
+        // SAFETY: as above.
+        unsafe { self.call_by_messages(call, of, by, input, output) }
+    }
+
+    /// # Safety
+    /// As for [`call_raw`](Self::call_raw).
+    pub(crate) unsafe fn call_by_messages(
+        &self,
+        call: &Call<'_>,
+        of: Type,
+        by: By<'static>,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Result<()> {
         let (op, key) = self.prepare(call, of, by)?;
         // SAFETY: the caller's promise; this call waits for the end.
         unsafe {
@@ -534,6 +490,13 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let _held = Held::new(&self.context);
         // SAFETY: the lock is held; operations under way keep the team.
-        unsafe { self.engine.forget(self.members) };
+        unsafe {
+            let board = (*self.memory.get()).board.take();
+            if let Some(board) = board.filter(|_| self.context.is_usable()) {
+                board.leave();
+                self.engine.bury_board(&self.context, *board, self.group.clone());
+            }
+            self.engine.forget(self.members);
+        }
     }
 }

@@ -21,13 +21,15 @@ mod wait;
 mod wire;
 
 pub(crate) use op::{Fold, Op, UserFold};
+pub(crate) use wait::lost;
 
+use crate::board::Board;
 use crate::error::{Cause, CollectiveError, Result};
 use crate::group::Group;
 use lapis_core::context::SERVICE;
-use lapis_core::sync::UnsafeCell;
 use lapis_core::{CompletionHandler, Context, Delivery, Destination, Incoming, Run};
 use op::{State, find};
+use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use wire::{HEADER, Header, Kind};
@@ -94,6 +96,8 @@ struct Inner {
     active: Vec<(NonNull<Op>, NonNull<Members>)>,
     /// Something has come that may let an operation go on.
     attention: bool,
+    /// Boards of teams that are no more, which others may still read.
+    left: Vec<(Board, Group)>,
     /// How often everything had begun anew with anybody, and with whom.
     beginnings: u32,
     by_task: Box<[u32]>,
@@ -111,6 +115,7 @@ impl Engine {
                 strays: Vec::new(),
                 active: Vec::new(),
                 attention: false,
+                left: Vec::new(),
                 beginnings: context.beginnings(),
                 by_task,
             };
@@ -191,6 +196,38 @@ impl Engine {
         drop(unsafe { Box::from_raw(members.as_ptr()) });
     }
 
+    /// Keeps the board of a team that is no more until all members have left it, and gives back those that all have left.
+    ///
+    /// # Safety
+    /// The lock is held, and the context can be used.
+    pub(crate) unsafe fn bury_board(&self, context: &Context, board: Board, group: Group) {
+        // SAFETY: the lock is held, and nothing below calls out.
+        let left = &mut unsafe { self.inner() }.left;
+        left.push((board, group));
+        left.retain(|(board, group)| {
+            let alive = |rank| group.task(rank).is_some_and(|task| context.reachable(task).is_ok());
+            let over = board.is_left(alive);
+            if over {
+                // SAFETY: it came from this context, and nobody reads it any more.
+                unsafe { context.free_raw(board.region()) };
+            }
+            !over
+        });
+    }
+
+    /// Lets operations go on if something has come for them.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub(crate) unsafe fn advance_if_needed(&self, context: &Context) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.wants_attention() {
+                self.advance_all(context);
+            }
+        }
+    }
+
     /// A message of a collective has come.
     ///
     /// # Safety
@@ -204,6 +241,9 @@ impl Engine {
         // SAFETY: the lock is held; the reference ends with the block.
         let team = unsafe { self.inner() }.find(header.team);
         let Some(team) = team else {
+            if header.kind == Kind::Nudge {
+                return Delivery::bury();
+            }
             let letter = Letter { source: message.source, header, data: Vec::new() };
             // SAFETY: the lock is held, and nothing is called.
             return self.keep(message, letter, data, |engine, letter| unsafe {
@@ -232,6 +272,10 @@ impl Engine {
         let members = team.as_ptr();
         // SAFETY: the caller's promise; each reference ends where it stands.
         unsafe {
+            if header.kind == Kind::Nudge {
+                // That it has come is all.
+                return Delivery::bury();
+            }
             if header.kind == Kind::Over {
                 (*members).over.get_or_insert(Cause::from_code(header.number, header.tag));
                 self.inner().attention = true;

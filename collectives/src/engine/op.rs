@@ -1,8 +1,9 @@
 //! An operation ready to run: a member's steps with tasks for ranks, its scratch, and a slot for each message. Made once, run as often as
 //! one likes; running allocates nothing.
 
-use crate::call::Signature;
-use crate::element::Kernel;
+use crate::call::{Call, Signature};
+use crate::combine::By;
+use crate::element::{Kernel, Type, kernel};
 use crate::error::{CollectiveError, Result};
 use crate::group::Group;
 use crate::schedule::{Buffer, Script, Side, Span, Step};
@@ -19,6 +20,20 @@ pub(crate) enum Fold {
     Kernel(Kernel),
     /// By the program.
     User(Box<UserFold<'static>>),
+}
+
+impl Fold {
+    /// For a call on elements of this type.
+    pub(crate) fn of(call: &Call<'_>, of: Type, by: By<'static>) -> Result<Self> {
+        match by {
+            _ if !call.folds() => Ok(Self::None),
+            By::Operator(operator) => kernel(of, operator)
+                .map(Self::Kernel)
+                .ok_or(CollectiveError::Operator { operator: Some(operator), element: of }),
+            By::User { fold, .. } => Ok(Self::User(fold)),
+            By::Nothing => Err(CollectiveError::Operator { operator: None, element: of }),
+        }
+    }
 }
 
 /// A step with everything looked up.

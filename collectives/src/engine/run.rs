@@ -85,8 +85,8 @@ impl Engine {
             {
                 (*op).failure = Some(cause.error());
             }
-            if (*op).failure.is_some() {
-                self.spread(context, team, op);
+            if let Some(cause) = (*op).failure.as_ref().map(|failure| failure.cause(context.task())) {
+                self.spread(context, team, cause);
             }
             let ended = (*op).next == (&(*op).acts).len() || (*op).failure.is_some();
             if ended && self.settled(context, op) {
@@ -317,11 +317,7 @@ impl Engine {
     /// # Safety
     /// As for [`advance`](Self::advance).
     pub(super) unsafe fn failed(&self, op: *mut Op, task: u32, error: Error) {
-        let failure = match error {
-            Error::TargetDown { .. } => Cause::Gone(task).error(),
-            Error::Purged { .. } => Cause::Renewed(task).error(),
-            other => other.into(),
-        };
+        let failure = super::lost(task, error);
         // SAFETY: the caller's promise.
         unsafe { (*op).failure.get_or_insert(failure) };
     }

@@ -168,7 +168,7 @@ impl Engine {
     ///
     /// # Safety
     /// The lock is held.
-    pub(super) unsafe fn note_beginnings(&self, context: &Context) {
+    pub(crate) unsafe fn note_beginnings(&self, context: &Context) {
         // SAFETY: the caller's promise; nothing below calls out.
         let inner = unsafe { self.inner() };
         let now = context.beginnings();
@@ -192,20 +192,13 @@ impl Engine {
         }
     }
 
-    /// An operation has failed: the team is over, and the others are told, who may wait for messages that won't come.
+    /// A call has failed: the team is over, and the others are told, who may wait for messages that won't come.
     ///
     /// # Safety
-    /// The lock is held; both live.
-    pub(super) unsafe fn spread(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
+    /// The lock is held; the team lives.
+    pub(crate) unsafe fn spread(&self, context: &Context, team: NonNull<Members>, cause: Cause) {
         // SAFETY: the caller's promise; references end where they stand.
         unsafe {
-            let cause = match &(*op).failure {
-                Some(CollectiveError::Over { task }) => Cause::Renewed(*task),
-                Some(CollectiveError::Gone { task } | CollectiveError::Silent { task, .. }) => {
-                    Cause::Gone(*task)
-                }
-                _ => Cause::Broken(context.task()),
-            };
             let members = team.as_ptr();
             (*members).over.get_or_insert(cause);
             if std::mem::replace(&mut (*members).told, true) {
@@ -222,12 +215,42 @@ impl Engine {
             let n = (*members).group.len();
             for rank in 0..n {
                 let Some(task) = (*members).group.task(rank) else { continue };
-                if task != context.task() && cause != Cause::Gone(task) {
-                    // Whom that doesn't reach has noticed by itself, or is gone.
+                if task != context.task() {
+                    // Whom that doesn't reach has noticed by itself, or is gone. Who was only
+                    // silent must not go on alone.
                     let _ = post(context, task, &packet);
                 }
             }
         }
+    }
+
+    /// Wakes a member that sleeps for something in memory. If that fails, it looks by itself after a while.
+    ///
+    /// # Safety
+    /// The lock is held; the team lives.
+    pub(crate) unsafe fn nudge(&self, context: &Context, team: NonNull<Members>, task: u32) {
+        // SAFETY: the caller's promise.
+        let id = unsafe { (*team.as_ptr()).id };
+        let header = Header { team: id, number: 0, kind: Kind::Nudge, tag: 0, signature: 0 };
+        let _ = post(context, task, &header.bytes());
+    }
+
+    /// Whether something has come that may let an operation go on.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub(crate) unsafe fn wants_attention(&self) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner() }.attention
+    }
+}
+
+/// What the failure of a message to a member means for its team.
+pub(crate) fn lost(task: u32, error: Error) -> CollectiveError {
+    match error {
+        Error::TargetDown { .. } => Cause::Gone(task).error(),
+        Error::Purged { .. } => Cause::Renewed(task).error(),
+        other => other.into(),
     }
 }
 

@@ -10,7 +10,10 @@
 pub(crate) const HEADER: usize = 24;
 
 /// Operations of a team are numbered up to this number, then from 0 on again.
-pub(crate) const NUMBERS: u32 = (1 << 30) - 1;
+pub(crate) const NUMBERS: u32 = (1 << KIND) - 1;
+
+/// Bits of a number, below the kind.
+const KIND: u32 = 29;
 
 /// Whether a number comes before another one; they are never half of all numbers apart.
 pub(crate) fn before(number: u32, other: u32) -> bool {
@@ -29,6 +32,8 @@ pub(crate) enum Kind {
     Over,
     /// Long data waits for its receiver to be ready: its length, in 8 bytes, follows. Said for the sake of checks.
     Long,
+    /// Something has changed in memory for which the receiver sleeps.
+    Nudge,
 }
 
 /// A parsed header.
@@ -46,7 +51,7 @@ impl Header {
     pub(crate) fn bytes(&self) -> [u8; HEADER] {
         let mut out = [0; HEADER];
         out[..8].copy_from_slice(&self.team.to_le_bytes());
-        out[8..12].copy_from_slice(&(self.number << 2 | self.kind as u32).to_le_bytes());
+        out[8..12].copy_from_slice(&(self.number << (32 - KIND) | self.kind as u32).to_le_bytes());
         out[12..16].copy_from_slice(&self.tag.to_le_bytes());
         out[16..].copy_from_slice(&self.signature.to_le_bytes());
         out
@@ -57,13 +62,15 @@ impl Header {
         let bytes: &[u8; HEADER] = bytes.first_chunk()?;
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
-        let kind = match word(8) & 3 {
+        let kind = match word(8) & 7 {
             0 => Kind::Data,
             1 => Kind::Ready,
             2 => Kind::Over,
-            _ => Kind::Long,
+            3 => Kind::Long,
+            4 => Kind::Nudge,
+            _ => return None,
         };
-        Some(Self { team: long(0), number: word(8) >> 2, kind, tag: word(12), signature: long(16) })
+        Some(Self { team: long(0), number: word(8) >> (32 - KIND), kind, tag: word(12), signature: long(16) })
     }
 }
 
@@ -80,16 +87,17 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn headers_survive_their_bytes(
-            team: u64, number in 0u32..1 << 30, kind in 0usize..4, tag: u32, signature: u64,
+            team: u64, number in 0u32..1 << 29, kind in 0usize..5, tag: u32, signature: u64,
         ) {
-            let kind = [Kind::Data, Kind::Ready, Kind::Over, Kind::Long][kind];
+            let kind = [Kind::Data, Kind::Ready, Kind::Over, Kind::Long, Kind::Nudge][kind];
             let header = Header { team, number, kind, tag, signature };
             proptest::prop_assert_eq!(Header::parse(&header.bytes()), Some(header));
         }
 
         #[test]
         fn any_bytes_are_parsed_or_refused(bytes: Vec<u8>) {
-            proptest::prop_assert_eq!(Header::parse(&bytes).is_none(), bytes.len() < HEADER);
+            let known = bytes.len() >= HEADER && bytes[8] & 7 <= 4;
+            proptest::prop_assert_eq!(Header::parse(&bytes).is_some(), known);
         }
     }
 }

@@ -13,6 +13,7 @@
 pub mod doubling;
 pub mod exchange;
 pub mod levels;
+pub mod memory;
 pub mod ring;
 pub mod tree;
 pub mod two_trees;

@@ -69,6 +69,17 @@ impl Context {
         self.may_wait(call)
     }
 
+    /// Whether calls can be made: the context has not terminated, and this process is none that a fork made.
+    pub fn is_usable(&self) -> bool {
+        self.usable().is_ok()
+    }
+
+    /// Whether others want the cores that this task's threads run on, so that who waits had better give them away.
+    #[inline]
+    pub fn is_crowded(&self) -> bool {
+        self.shared.crowding.is_crowded()
+    }
+
     /// The first task of the machine on which `task` runs: the same for all of its tasks, at every task.
     pub fn host_of(&self, task: PeerId) -> u32 {
         self.shared.hosts.get(task as usize).copied().unwrap_or(task)

@@ -22,6 +22,10 @@ pub(crate) enum Kind {
     FetchAddStream,
     CompareSwap,
     Gfence,
+    Barrier,
+    Broadcast,
+    AllReduce,
+    AllToAll,
     FirstInit,
     Init,
     Blocked,
@@ -46,6 +50,7 @@ const LATENCY: &[u64] = &[8, 64, 256, K, 4 * K, 16 * K, 64 * K, 256 * K, M, 4 * 
 const BANDWIDTH: &[u64] = &[K, 4 * K, 16 * K, 64 * K, 256 * K, M, 4 * M];
 const RATE: &[u64] = &[8, 64];
 const TAIL: &[u64] = &[8, K];
+const COLLECTIVE: &[u64] = &[8, 64, K, 8 * K, 64 * K, M];
 const PAUSE: &[u64] = &[8 * K, 64 * K];
 
 const fn bench(
@@ -114,6 +119,24 @@ pub(crate) const BENCHES: &[Bench] = {
         bench("fadd_rate", "stream of fetch and add of 8 bytes", FetchAddStream, Millions, &[8], true),
         bench("cas", "compare and swap of 8 bytes with its answer", CompareSwap, Nanoseconds, &[8], true),
         bench("gfence", "global fence of all tasks", Gfence, Nanoseconds, &[0], false),
+        bench("barrier", "barrier of a team of all tasks", Barrier, Nanoseconds, &[0], false),
+        bench("bcast", "broadcast, every task the root in turn", Broadcast, Nanoseconds, COLLECTIVE, false),
+        bench(
+            "allreduce",
+            "sum of doubles over all tasks, at all tasks",
+            AllReduce,
+            Nanoseconds,
+            COLLECTIVE,
+            false,
+        ),
+        bench(
+            "alltoall",
+            "exchange of all tasks, so much for each",
+            AllToAll,
+            Nanoseconds,
+            COLLECTIVE,
+            false,
+        ),
         bench(
             "init_first",
             "start and end of the first context: plugins loaded, tasks meet, connect and part",

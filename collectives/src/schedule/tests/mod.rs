@@ -5,6 +5,7 @@ use super::tree;
 use super::{Place, Script, doubling, exchange, ring, two_trees};
 use crate::model::{Model, Sending, Values};
 
+mod memory;
 mod moving;
 
 /// A map x → ax + b: composing them is associative, does not commute, and tells who is in it.

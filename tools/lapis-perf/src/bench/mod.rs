@@ -4,6 +4,7 @@ mod am;
 mod atomic;
 mod onesided;
 mod sync;
+mod team;
 
 use crate::plan::{Figure, Kind};
 use crate::session::Session;
@@ -27,6 +28,10 @@ pub(crate) fn prepare<'s>(session: &'s Session, figure: &Figure) -> Result<Batch
         Kind::FetchAddStream => atomic::fetch_add(session, target()?, atomic::WINDOW),
         Kind::CompareSwap => atomic::compare_swap(session, target()?),
         Kind::Gfence => return Ok(sync::gfence(session)),
+        Kind::Barrier => return team::barrier(session),
+        Kind::Broadcast => return team::broadcast(session, size),
+        Kind::AllReduce => return team::all_reduce(session, size),
+        Kind::AllToAll => return team::all_to_all(session, size),
         Kind::Init => return Ok(sync::init(session)),
         // These are no batches: `sample` and `single` take them themselves.
         Kind::FirstInit | Kind::Blocked | Kind::RoundTrip { .. } | Kind::Pause => return Ok(idle()),

@@ -1,0 +1,143 @@
+//! How members show each other, through memory, how far they are.
+//!
+//! Every word has one writer. A member that has put its data of round k where it is read stores k
+//! in that round's line, and then in
+//! `begun`. Who has seen k in the line may read the data. Who has seen k in `begun` knows that this
+//! member reads nothing of rounds before k any more.
+
+use lapis_core::sync::{AtomicU64, Ordering};
+
+/// What a member shows in a round; short data stands behind it.
+#[repr(C)]
+pub(crate) struct Line {
+    round: AtomicU64,
+    /// What the member calls.
+    signature: AtomicU64,
+}
+
+impl Line {
+    /// The data of `round` is there.
+    #[inline(always)]
+    pub(crate) fn show(&self, round: u64, signature: u64) {
+        self.signature.store(signature, Ordering::Relaxed);
+        // SYNC: pairs with the Acquire load in `shown`: signature and data come first.
+        self.round.store(round, Ordering::Release);
+    }
+
+    /// What the member calls, once the data of `round` is there.
+    #[inline(always)]
+    pub(crate) fn shown(&self, round: u64) -> Option<u64> {
+        // SYNC: pairs with the Release store in `show`.
+        let there = self.round.load(Ordering::Acquire) == round;
+        there.then(|| self.signature.load(Ordering::Relaxed))
+    }
+}
+
+/// How far a member is.
+#[repr(C)]
+pub(crate) struct Begun(AtomicU64);
+
+impl Begun {
+    /// The member has ended all rounds before `round`.
+    #[inline(always)]
+    pub(crate) fn set(&self, round: u64) {
+        // SYNC: pairs with the Acquire load in `get`: what the member has read, it has read before.
+        self.0.store(round, Ordering::Release);
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self) -> u64 {
+        // SYNC: pairs with the Release store in `set`: what follows overwrites what the member has
+        // read.
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    struct Member {
+        lines: [(Line, UnsafeCell<u64>); 2],
+        begun: Begun,
+    }
+
+    impl Member {
+        fn new() -> Self {
+            let line =
+                || (Line { round: AtomicU64::new(0), signature: AtomicU64::new(0) }, UnsafeCell::new(0));
+            Self { lines: [line(), line()], begun: Begun(AtomicU64::new(0)) }
+        }
+    }
+
+    fn wait(mut ready: impl FnMut() -> bool) {
+        while !ready() {
+            thread::yield_now();
+        }
+    }
+
+    /// Rounds as the executor makes them, with two areas: everybody puts; those who `take` read
+    /// what the others have put.
+    fn rounds(members: &[Member], me: usize, rounds: u64, takes: impl Fn(usize, u64) -> bool) {
+        let slots = 2;
+        for round in 1..=rounds {
+            let others = || (0..members.len()).filter(|other| *other != me);
+            for other in others() {
+                wait(|| members[other].begun.get() + slots > round);
+            }
+            let (line, data) = &members[me].lines[(round % slots) as usize];
+            // SAFETY: that nobody reads now is what the model checks.
+            data.with_mut(|data| unsafe { *data = round * 10 + me as u64 });
+            line.show(round, round * 7);
+            members[me].begun.set(round);
+            for other in others().filter(|_| takes(me, round)) {
+                let (line, data) = &members[other].lines[(round % slots) as usize];
+                let mut signature = None;
+                wait(|| {
+                    signature = line.shown(round);
+                    signature.is_some()
+                });
+                assert_eq!(signature, Some(round * 7));
+                // SAFETY: as above.
+                data.with(|data| assert_eq!(unsafe { *data }, round * 10 + other as u64));
+            }
+        }
+    }
+
+    fn explore(n: usize, last: u64, takes: fn(usize, u64) -> bool) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(if n == 2 { 3 } else { 2 });
+        // Three threads that wait for each other give way often.
+        builder.max_branches = 20_000;
+        builder.check(move || {
+            let members: Arc<Vec<Member>> = Arc::new((0..n).map(|_| Member::new()).collect());
+            let threads: Vec<_> = (1..n)
+                .map(|me| {
+                    let members = Arc::clone(&members);
+                    thread::spawn(move || rounds(&members, me, last, takes))
+                })
+                .collect();
+            rounds(&members, 0, last, takes);
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn loom_everybody_reads_whole_data_of_everybody() {
+        explore(2, 4, |_, _| true);
+    }
+
+    #[test]
+    fn loom_a_root_that_runs_ahead_overwrites_nothing_that_is_read() {
+        explore(2, 4, |me, _| me == 1);
+        explore(3, 3, |me, _| me != 0);
+    }
+
+    #[test]
+    fn loom_roots_that_change_overwrite_nothing_that_is_read() {
+        explore(2, 4, |me, round| me as u64 == round % 2);
+    }
+}

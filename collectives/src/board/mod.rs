@@ -1,0 +1,190 @@
+//! Collectives of members on one host, through memory that all of them map.
+//!
+//! Each member of a team has a board in its own memory, which the others read: lines with flags and
+//! short data, and areas for longer data. [`memory`](crate::schedule::memory) says what is put and
+//! taken in which round; here are the flags, and who waits how.
+//!
+//! ```text
+//! | begun | left: a byte of each member | dozing: a bit of each member | lines | areas |
+//! ```
+//!
+//! Nobody writes to another's board but to say that it has left the team, or dozes (on the board of
+//! rank 0).
+
+mod flags;
+mod run;
+mod setup;
+mod wait;
+
+pub(crate) use setup::Memory;
+
+use crate::schedule::memory::{Round, SLOTS};
+use flags::{Begun, Line};
+use lapis_core::Context;
+use lapis_core::sync::{AtomicU8, AtomicU64, Ordering};
+use lapis_core::transport::RegionInfo;
+
+/// Bytes of an area.
+pub(crate) const AREA: usize = 64 << 10;
+
+/// From one line to the next: processors fetch lines in pairs.
+const LINE: usize = 128;
+
+/// Bytes of data that stand in a line, behind its flag.
+const INLINE: usize = LINE - size_of::<Line>();
+
+const PAGE: usize = 4096;
+
+/// Where things lie on the boards of a team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Places {
+    dozing: usize,
+    lines: usize,
+    areas: usize,
+    len: usize,
+}
+
+impl Places {
+    fn of(n: usize) -> Self {
+        let left = LINE;
+        let dozing = left + n.next_multiple_of(LINE);
+        let lines = dozing + (n.div_ceil(64) * 8).next_multiple_of(LINE);
+        let areas = (lines + SLOTS * LINE).next_multiple_of(PAGE);
+        Self { dozing, lines, areas, len: areas + SLOTS * AREA }
+    }
+}
+
+/// A member's board, and the way to those of the others.
+pub(crate) struct Board {
+    memory: RegionInfo,
+    places: Places,
+    /// By rank: where boards begin, this member's own included.
+    bases: Box<[*mut u8]>,
+    me: usize,
+    /// The round that was begun last.
+    round: u64,
+    /// What every member has begun, as far as is known.
+    begun: Box<[u64]>,
+    /// None of them is smaller.
+    least: u64,
+    work: Round,
+    scratch: Vec<[u64; 8]>,
+}
+
+impl Board {
+    /// Memory for a board of a team of `n`; `None` if there is no room.
+    pub(crate) fn memory(context: &Context, n: usize) -> Option<RegionInfo> {
+        context.alloc_raw(Places::of(n).len).ok()
+    }
+
+    /// The board of the member at rank `me`, from the addresses of all, by task and address; `None`
+    /// if one is not mapped here.
+    pub(crate) fn new(
+        context: &Context,
+        memory: RegionInfo,
+        me: usize,
+        all: impl ExactSizeIterator<Item = (u32, u64)>,
+    ) -> Option<Self> {
+        let n = all.len();
+        let places = Places::of(n);
+        let mut bases = Vec::with_capacity(n);
+        for (rank, (task, address)) in all.enumerate() {
+            bases.push(if rank == me {
+                memory.addr as usize as *mut u8
+            } else {
+                context.direct(task, address, places.len as u64).filter(|_| address != 0)?
+            });
+        }
+        if bases.iter().any(|base| !base.addr().is_multiple_of(64)) {
+            return None;
+        }
+        Some(Self {
+            memory,
+            places,
+            bases: bases.into(),
+            me,
+            round: 0,
+            begun: vec![0; n].into(),
+            least: 0,
+            work: Round::default(),
+            scratch: Vec::new(),
+        })
+    }
+
+    fn begun(&self, member: usize) -> &Begun {
+        // SAFETY: boards begin with it, are mapped as long as the context is open, and hold zeroes
+        // or what their owners store.
+        unsafe { &*self.bases[member].cast() }
+    }
+
+    #[inline(always)]
+    fn line_at(&self, member: usize, round: u64) -> *mut u8 {
+        self.bases[member].wrapping_add(self.places.lines + (round % SLOTS as u64) as usize * LINE)
+    }
+
+    #[inline(always)]
+    fn line(&self, member: usize, round: u64) -> &Line {
+        // SAFETY: within the board, as for `begun`; 16 bytes of flags, which are atomics.
+        unsafe { &*self.line_at(member, round).cast() }
+    }
+
+    /// Where a member's data of a round is: in its line if it is `short`.
+    #[inline(always)]
+    fn data(&self, member: usize, round: u64, short: bool) -> *mut u8 {
+        if short {
+            return self.line_at(member, round).wrapping_add(size_of::<Line>());
+        }
+        let slot = (round % SLOTS as u64) as usize;
+        self.bases[member].wrapping_add(self.places.areas + slot * AREA)
+    }
+
+    /// Whether the member at `rank` has left, on the board of `member`.
+    fn left(&self, member: usize, rank: usize) -> &AtomicU8 {
+        // SAFETY: within the board, as for `begun`.
+        unsafe { &*self.bases[member].wrapping_add(LINE + rank).cast() }
+    }
+
+    /// Who sleeps, a bit for each rank.
+    fn dozing(&self) -> impl ExactSizeIterator<Item = &AtomicU64> {
+        let first = self.bases[0].wrapping_add(self.places.dozing).cast::<AtomicU64>();
+        // SAFETY: within the board, as for `begun`.
+        (0..self.bases.len().div_ceil(64)).map(move |word| unsafe { &*first.add(word) })
+    }
+
+    /// Says to the others that this member reads their boards no more.
+    pub(crate) fn leave(&self) {
+        for member in (0..self.bases.len()).filter(|member| *member != self.me) {
+            // SYNC: pairs with the Acquire load in `is_left`: all reads are over.
+            self.left(member, self.me).store(1, Ordering::Release);
+        }
+    }
+
+    /// Whether all others have left, as far as they are `alive`.
+    pub(crate) fn is_left(&self, alive: impl Fn(usize) -> bool) -> bool {
+        (0..self.bases.len()).all(|member| {
+            // SYNC: pairs with the Release store in `leave`.
+            member == self.me || self.left(self.me, member).load(Ordering::Acquire) != 0 || !alive(member)
+        })
+    }
+
+    /// The memory, to be given back.
+    pub(crate) fn region(&self) -> RegionInfo {
+        self.memory
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_on_a_board_overlaps() {
+        for n in [1, 2, 63, 64, 65, 127, 128, 129, 1000, 5000] {
+            let places = Places::of(n);
+            assert!(LINE + n <= places.dozing, "{n} members: {places:?}");
+            assert!(places.dozing + n.div_ceil(64) * 8 <= places.lines, "{n} members: {places:?}");
+            assert!(places.lines + SLOTS * LINE <= places.areas, "{n} members: {places:?}");
+            assert!(places.lines.is_multiple_of(LINE) && places.areas.is_multiple_of(PAGE));
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Taking the rounds of an operation.
+
+use super::{AREA, Board, INLINE, LINE};
+use crate::engine::{Engine, Fold, Members};
+use crate::error::{CollectiveError, Result};
+use crate::schedule::memory::{Plan, Round, SLOTS, Take};
+use crate::schedule::{Side, Span};
+use crate::{Call, Signature};
+use lapis_core::Context;
+use std::ptr::NonNull;
+
+/// An operation and who runs it. The context's lock is held; waits let go of it.
+pub(crate) struct Work<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) engine: &'a Engine,
+    pub(crate) members: NonNull<Members>,
+    /// Nobody else uses it while the operation runs.
+    pub(crate) board: *mut Board,
+    pub(crate) call: &'a Call<'a>,
+    pub(crate) signature: Signature,
+    pub(crate) fold: &'a Fold,
+    pub(crate) size: usize,
+    pub(crate) input: *const u8,
+    pub(crate) output: *mut u8,
+}
+
+/// The rounds of a call; `None`: it is not done through memory, at no member.
+pub(super) fn plan<'a>(call: &Call<'a>, me: usize, n: usize, size: usize) -> Option<Plan<'a>> {
+    Plan::new(call, me, n, AREA, size)
+}
+
+impl Work<'_> {
+    /// Runs it. There is a [`plan`] for it.
+    ///
+    /// # Safety
+    /// The lock is held; the buffers are as long as the call says, and nobody else's.
+    pub(crate) unsafe fn run(&self) -> Result<()> {
+        // SAFETY: the board is this operation's; references to it end before anybody waits.
+        let (me, n) = unsafe { ((*self.board).me, (&(*self.board).bases).len()) };
+        if let Some(cause) = unsafe { (*self.members.as_ptr()).over } {
+            return Err(cause.error());
+        }
+        let Some(plan) = plan(self.call, me, n, self.size) else { return Ok(()) };
+        // SAFETY: as above.
+        let mut round = unsafe {
+            let scratch = &mut (*self.board).scratch;
+            let needed = (plan.scratch() * self.size).div_ceil(LINE / 2);
+            scratch.resize(needed.max(scratch.len()), [0; 8]);
+            std::mem::take(&mut (*self.board).work)
+        };
+        // SAFETY: the caller's promise.
+        let ended = (0..plan.rounds()).try_for_each(|r| unsafe {
+            plan.round(r, &mut round);
+            self.take_round(&plan, &round)
+        });
+        // SAFETY: as above.
+        unsafe { (*self.board).work = round };
+        ended
+    }
+
+    /// # Safety
+    /// As for [`run`](Self::run).
+    unsafe fn take_round(&self, plan: &Plan<'_>, work: &Round) -> Result<()> {
+        // SAFETY: the board is this operation's and lives; nothing refers to its plain fields while
+        // somebody waits.
+        unsafe {
+            let board = self.board;
+            (*board).round += 1;
+            let (round, me) = ((*board).round, (*board).me);
+            self.wait_for_room(round)?;
+            let short = plan.width() * self.size <= INLINE;
+            let area = (*board).data(me, round, short);
+            for put in &work.puts {
+                let (from, len) = self.bytes(put.from);
+                std::ptr::copy_nonoverlapping(from, area.add(put.at * self.size), len);
+            }
+            (*board).line(me, round).show(round, self.signature.0);
+            (*board).begun(me).set(round);
+            self.wake_dozing();
+            for (from, into) in &work.copies {
+                let ((from, len), (into, _)) = (self.bytes(*from), self.bytes(*into));
+                if from != into {
+                    std::ptr::copy(from, into, len);
+                }
+            }
+            let mut seen = 1;
+            for take in &work.takes {
+                if take.member != me {
+                    self.wait_for_data(take.member, round)?;
+                    seen += 1;
+                }
+                self.take(take, (*board).data(take.member, round, short));
+            }
+            if seen == (&(*board).bases).len() {
+                // Everybody has shown this round, and has begun it therefore.
+                (*board).least = round;
+            }
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As for [`run`](Self::run); the member's data is there.
+    unsafe fn take(&self, take: &Take, area: *const u8) {
+        // SAFETY: the area holds what the plan says, and nobody writes there now; the rest is the
+        // caller's promise.
+        unsafe {
+            let (into, len) = self.bytes(take.into);
+            let from = area.add(take.at * self.size);
+            match (take.fold, self.fold) {
+                (None, _) => std::ptr::copy_nonoverlapping(from, into, len),
+                (Some(_), Fold::Kernel(kernel)) => kernel(into, from, len / self.size),
+                (Some(side), Fold::User(fold)) => {
+                    let from = std::slice::from_raw_parts(from, len);
+                    fold(from, std::slice::from_raw_parts_mut(into, len), side);
+                }
+                (Some(Side::Before | Side::After), Fold::None) => {}
+            }
+        }
+    }
+
+    /// First byte of a span, and how many there are.
+    fn bytes(&self, span: Span) -> (*mut u8, usize) {
+        use crate::schedule::Buffer;
+        let base = match span.buffer {
+            Buffer::Input => self.input.cast_mut(),
+            Buffer::Output => self.output,
+            // SAFETY: the board is this operation's; only an address is computed.
+            Buffer::Scratch => unsafe { (&mut (*self.board).scratch).as_mut_ptr().cast() },
+        };
+        (base.wrapping_add(span.start * self.size), span.len * self.size)
+    }
+
+    /// Waits until nobody reads what lies where the data of `round` goes.
+    ///
+    /// # Safety
+    /// The lock is held.
+    #[inline]
+    unsafe fn wait_for_room(&self, round: u64) -> Result<()> {
+        // SAFETY: the board is this operation's and lives.
+        unsafe {
+            let board = self.board;
+            let enough = (round + 1).saturating_sub(SLOTS as u64);
+            if (*board).least >= enough {
+                return Ok(());
+            }
+            (&mut (*board).begun)[(*board).me] = round;
+            for member in 0..(&(*board).bases).len() {
+                if (&(*board).begun)[member] < enough {
+                    let board: *const Board = board;
+                    let there = || (*board).begun(member).get() >= enough;
+                    self.wait_for(member, there)?;
+                    let seen = (*board).begun(member).get();
+                    (&mut (*self.board).begun)[member] = seen;
+                }
+            }
+            (*board).least = (&(*board).begun).iter().copied().min().unwrap_or(round);
+        }
+        Ok(())
+    }
+
+    /// Waits for a member's data.
+    ///
+    /// # Safety
+    /// The lock is held.
+    #[inline]
+    unsafe fn wait_for_data(&self, member: usize, round: u64) -> Result<()> {
+        // SAFETY: the board is this operation's and lives; the line is shared memory made for this.
+        let line = unsafe { (*self.board).line(member, round) };
+        let mut theirs = line.shown(round);
+        if theirs.is_none() {
+            let there = || {
+                theirs = line.shown(round);
+                theirs.is_some()
+            };
+            // SAFETY: the caller's promise.
+            unsafe { self.wait_for(member, there) }?;
+        }
+        match theirs {
+            Some(theirs) if theirs != self.signature.0 => Err(self.mismatch(member, theirs)),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    pub(super) fn mismatch(&self, member: usize, theirs: u64) -> CollectiveError {
+        let from = self.task(member);
+        CollectiveError::Mismatch { from, theirs: Signature(theirs), mine: self.signature }
+    }
+}

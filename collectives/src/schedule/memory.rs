@@ -1,0 +1,284 @@
+//! Collectives through memory that all members map: rounds instead of messages. Pure, as the other
+//! schedules.
+//!
+//! In each round every member puts some of its data where all can read it (its *area*), shows that
+//! it has, and takes what it needs from the areas of others. There are [`SLOTS`] areas of each
+//! member, used in turns. The rule that keeps data whole: a member begins round k only when all
+//! members have begun round k − [`SLOTS`] + 1, for then all have ended the round whose area is used
+//! again. Every member has as many rounds as the others, even with nothing to put or to take.
+//!
+//! Operands are always folded in the order of ranks.
+
+use super::{Side, Span, piece};
+use crate::call::Call;
+
+/// Areas of each member.
+pub const SLOTS: usize = 4;
+
+/// Reductions of so many bytes are divided among the members, from [`DIVIDE_MEMBERS`] on.
+const DIVIDE_FROM: usize = 4 << 10;
+
+/// With fewer members it costs least if everybody folds everything.
+const DIVIDE_MEMBERS: usize = 4;
+
+/// Data that a member shows to the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Put {
+    /// What.
+    pub from: Span,
+    /// Where in its area, in elements.
+    pub at: usize,
+}
+
+/// Data that a member takes from an area, which may be its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Take {
+    /// Whose.
+    pub member: usize,
+    /// Where in it, in elements.
+    pub at: usize,
+    /// Where to. Of no length: the member is waited for, no more.
+    pub into: Span,
+    /// Whether it replaces what is there, or is folded with it, and from which side.
+    pub fold: Option<Side>,
+}
+
+/// What a member does in a round: it puts, shows, copies within its own memory, and takes, in this
+/// order.
+#[derive(Clone, Debug, Default)]
+pub struct Round {
+    /// Into its area.
+    pub puts: Vec<Put>,
+    /// From where to where.
+    pub copies: Vec<(Span, Span)>,
+    /// From areas.
+    pub takes: Vec<Take>,
+}
+
+/// All rounds of a member in an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a> {
+    call: Call<'a>,
+    me: usize,
+    n: usize,
+    /// Elements of each part that one round carries.
+    window: usize,
+    /// Elements of an area that are used.
+    width: usize,
+    /// Windows.
+    windows: usize,
+    /// Each window takes two rounds: everybody folds a piece of it, then all take the pieces.
+    divided: bool,
+}
+
+/// How many elements at a time: each member's whole data, or a part for each member.
+fn parts(call: &Call<'_>, n: usize) -> Option<(usize, usize)> {
+    match *call {
+        Call::Barrier => Some((0, 1)),
+        Call::Broadcast { count, .. }
+        | Call::Reduce { count, .. }
+        | Call::AllReduce { count }
+        | Call::Gather { count, .. }
+        | Call::AllGather { count }
+        | Call::Scan { count }
+        | Call::ExScan { count } => Some((count, 1)),
+        Call::Scatter { count, .. } | Call::AllToAll { count } => Some((count, n)),
+        Call::ReduceScatter { counts } => Some((counts.iter().copied().max().unwrap_or(0), n)),
+        _ => None,
+    }
+}
+
+impl<'a> Plan<'a> {
+    /// The rounds of member `me` of `n`, with areas of `room` bytes and elements of `size`. `None`
+    /// for what is not done this way.
+    pub fn new(call: &Call<'a>, me: usize, n: usize, room: usize, size: usize) -> Option<Self> {
+        let (count, parts) = parts(call, n)?;
+        let most = room / size.max(1) / parts;
+        if most == 0 {
+            return None;
+        }
+        let window = count.min(most);
+        let reduces = matches!(call, Call::Reduce { .. } | Call::AllReduce { .. });
+        let divided = reduces && n >= DIVIDE_MEMBERS && count * size >= DIVIDE_FROM;
+        let windows = count.div_ceil(window.max(1)).max(1);
+        Some(Self { call: *call, me, n, window, width: window * parts, windows, divided })
+    }
+
+    /// How many rounds there are: as many at every member.
+    pub fn rounds(&self) -> usize {
+        self.windows * (1 + usize::from(self.divided))
+    }
+
+    /// Elements of each area that are used: as many at every member.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Elements of scratch.
+    pub fn scratch(&self) -> usize {
+        if self.divided { self.window / self.n + 1 } else { 0 }
+    }
+
+    /// Writes round `r`, from 0 on. Allocates nothing when `out` has been used for an operation of
+    /// its kind.
+    pub fn round(&self, r: usize, out: &mut Round) {
+        out.puts.clear();
+        out.copies.clear();
+        out.takes.clear();
+        let w = if self.divided { r / 2 } else { r };
+        match self.call {
+            Call::Barrier => self.take_all(out, |_| (0, Span::NONE)),
+            Call::Broadcast { root, count } => self.broadcast(out, root, self.span(w, count)),
+            Call::AllReduce { count } if self.divided => self.divided(out, r, self.span(w, count), None),
+            Call::AllReduce { count } => self.folded(out, self.span(w, count), true),
+            Call::Reduce { root, count } if self.divided => {
+                self.divided(out, r, self.span(w, count), Some(root));
+            }
+            Call::Reduce { root, count } => self.folded(out, self.span(w, count), self.me == root),
+            Call::Gather { root, count } => self.gathered(out, self.span(w, count), count, self.me == root),
+            Call::AllGather { count } => self.gathered(out, self.span(w, count), count, true),
+            Call::Scatter { root, count } => self.scattered(out, root, w, count),
+            Call::AllToAll { count } => self.exchanged(out, w, count),
+            Call::ReduceScatter { counts } => self.folded_parts(out, w, counts),
+            Call::Scan { count } => {
+                let at = self.span(w, count);
+                out.puts.push(Put { from: input(at), at: 0 });
+                self.fold_in_order(out, 0..self.me + 1, 0, output(at));
+            }
+            Call::ExScan { count } => {
+                let at = self.span(w, count);
+                out.puts.push(Put { from: input(at), at: 0 });
+                self.fold_in_order(out, 0..self.me, 0, output(at));
+            }
+            _ => {}
+        }
+    }
+
+    /// First element and length of window `w` of so many elements.
+    fn span(&self, w: usize, count: usize) -> (usize, usize) {
+        let start = (w * self.window).min(count);
+        (start, self.window.min(count - start))
+    }
+
+    /// The other members, the next one first, so that not everybody reads from one.
+    fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let (me, n) = (self.me, self.n);
+        (me + 1..n).chain(0..me)
+    }
+
+    fn take_all(&self, out: &mut Round, from: impl Fn(usize) -> (usize, Span)) {
+        for member in self.others() {
+            let (at, into) = from(member);
+            out.takes.push(Take { member, at, into, fold: None });
+        }
+    }
+
+    fn fold_in_order(&self, out: &mut Round, who: std::ops::Range<usize>, at: usize, into: Span) {
+        for member in who.clone() {
+            let fold = (member > who.start).then_some(Side::After);
+            out.takes.push(Take { member, at, into, fold });
+        }
+    }
+
+    fn broadcast(&self, out: &mut Round, root: usize, at: (usize, usize)) {
+        if self.me == root {
+            out.puts.push(Put { from: output(at), at: 0 });
+        } else {
+            out.takes.push(Take { member: root, at: 0, into: output(at), fold: None });
+        }
+    }
+
+    /// Who gets the result folds everything.
+    fn folded(&self, out: &mut Round, at: (usize, usize), gets: bool) {
+        if self.n != 2 {
+            out.puts.push(Put { from: input(at), at: 0 });
+            if gets {
+                self.fold_in_order(out, 0..self.n, 0, output(at));
+            }
+            return;
+        }
+        let other = 1 - self.me;
+        let both = matches!(self.call, Call::AllReduce { .. });
+        if both || !gets {
+            out.puts.push(Put { from: input(at), at: 0 });
+        }
+        if gets {
+            out.copies.push((input(at), output(at)));
+            let side = if other < self.me { Side::Before } else { Side::After };
+            out.takes.push(Take { member: other, at: 0, into: output(at), fold: Some(side) });
+        }
+    }
+
+    /// Everybody folds a piece, then all or the root take the pieces.
+    fn divided(&self, out: &mut Round, r: usize, at: (usize, usize), root: Option<usize>) {
+        let whole = output(at);
+        let of = |member: usize| piece(whole, self.n, member);
+        let gets = root.is_none_or(|root| root == self.me);
+        let here = of(self.me);
+        let mine = if gets { here } else { Span::scratch(0, here.len) };
+        if r.is_multiple_of(2) {
+            out.puts.push(Put { from: input(at), at: 0 });
+            self.fold_in_order(out, 0..self.n, here.start - at.0, mine);
+            return;
+        }
+        if root != Some(self.me) {
+            out.puts.push(Put { from: mine, at: 0 });
+        }
+        if gets {
+            self.take_all(out, |member| (0, of(member)));
+        }
+    }
+
+    fn gathered(&self, out: &mut Round, at: (usize, usize), count: usize, gets: bool) {
+        let of = |member: usize| output((member * count + at.0, at.1));
+        if !gets || matches!(self.call, Call::AllGather { .. }) {
+            out.puts.push(Put { from: input(at), at: 0 });
+        }
+        if gets {
+            out.copies.push((input(at), of(self.me)));
+            self.take_all(out, |member| (0, of(member)));
+        }
+    }
+
+    fn scattered(&self, out: &mut Round, root: usize, w: usize, count: usize) {
+        let (start, len) = self.span(w, count);
+        if self.me != root {
+            let into = output((start, len));
+            out.takes.push(Take { member: root, at: self.me * self.window, into, fold: None });
+            return;
+        }
+        for member in self.others() {
+            out.puts.push(Put { from: input((member * count + start, len)), at: member * self.window });
+        }
+        out.copies.push((input((root * count + start, len)), output((start, len))));
+    }
+
+    fn exchanged(&self, out: &mut Round, w: usize, count: usize) {
+        let (start, len) = self.span(w, count);
+        let of = |member: usize| (member * count + start, len);
+        for member in self.others() {
+            out.puts.push(Put { from: input(of(member)), at: member * self.window });
+        }
+        out.copies.push((input(of(self.me)), output(of(self.me))));
+        self.take_all(out, |member| (self.me * self.window, output(of(member))));
+    }
+
+    fn folded_parts(&self, out: &mut Round, w: usize, counts: &[usize]) {
+        let mut first = 0;
+        for (member, count) in counts.iter().copied().enumerate() {
+            let (start, len) = self.span(w, count);
+            out.puts.push(Put { from: input((first + start, len)), at: member * self.window });
+            first += count;
+        }
+        let into = output(self.span(w, counts[self.me]));
+        self.fold_in_order(out, 0..self.n, self.me * self.window, into);
+    }
+}
+
+fn input((start, len): (usize, usize)) -> Span {
+    Span::input(start, len)
+}
+
+fn output((start, len): (usize, usize)) -> Span {
+    Span::output(start, len)
+}

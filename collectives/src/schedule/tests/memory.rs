@@ -1,0 +1,249 @@
+//! Rounds through memory, among every number of members, in random orders: what is taken must be
+//! what was put in that very round.
+
+use super::super::memory::{Plan, Round, SLOTS};
+use super::super::{Buffer, Side, Span};
+use super::{JUNK, Map, folded, noise, roots, then, value};
+use crate::call::Call;
+
+struct Member<'a> {
+    plan: Plan<'a>,
+    buffers: [Vec<Map>; 3],
+    in_place: bool,
+    /// Round that was begun last, from 1 on, and how many of its takes were made.
+    begun: usize,
+    taken: usize,
+    round: Round,
+}
+
+/// Where a member's data of a round lies, and of which round it is.
+type Area = (usize, Vec<Map>);
+
+impl Member<'_> {
+    fn buffer(&mut self, which: Buffer) -> &mut Vec<Map> {
+        let which = if self.in_place && which == Buffer::Input { Buffer::Output } else { which };
+        &mut self.buffers[which as usize]
+    }
+
+    fn read(&mut self, span: Span) -> Vec<Map> {
+        self.buffer(span.buffer)[span.start..][..span.len].to_vec()
+    }
+
+    fn write(&mut self, span: Span, data: &[Map]) {
+        assert_ne!(span.buffer, Buffer::Input);
+        self.buffer(span.buffer)[span.start..][..span.len].copy_from_slice(data);
+    }
+
+    fn ended_round(&self) -> bool {
+        self.taken == self.round.takes.len()
+    }
+}
+
+/// The buffers of one case: as many elements of input and output as a member needs.
+struct Case<'a> {
+    call: Call<'a>,
+    n: usize,
+    room: usize,
+    in_place: bool,
+    inputs: &'a dyn Fn(usize) -> usize,
+    outputs: &'a dyn Fn(usize) -> usize,
+    expected: &'a dyn Fn(usize, usize) -> Map,
+}
+
+impl Case<'_> {
+    fn check(&self) {
+        let n = self.n;
+        let mut members: Vec<Member<'_>> = (0..n).map(|me| self.member(me)).collect();
+        let mut areas: Vec<Vec<Area>> = vec![vec![(0, vec![JUNK; self.room]); SLOTS]; n];
+        let rounds = members[0].plan.rounds();
+        let mut random = (n * 31 + self.room) as u64;
+        loop {
+            random = noise(random);
+            let from = random as usize % n;
+            let mut order = (from..n).chain(0..from);
+            let Some(me) = order.find(|me| self.is_able(&members, &areas, *me, rounds)) else { break };
+            // Some go on for long, some stop after each step.
+            for _ in 0..1 + random % 5 {
+                if self.is_able(&members, &areas, me, rounds) {
+                    step(&mut members, &mut areas, me);
+                }
+            }
+        }
+        for (me, member) in members.iter().enumerate() {
+            assert!(member.begun == rounds && member.ended_round(), "{:?} of {n}: {me} waits", self.call);
+            assert_eq!(member.plan.rounds(), rounds, "{:?} of {n}", self.call);
+            assert_eq!(member.plan.width(), members[0].plan.width());
+            for i in 0..(self.outputs)(me) {
+                let got = member.buffers[1][i];
+                assert_eq!(got, (self.expected)(me, i), "{:?} of {n}: member {me} element {i}", self.call);
+            }
+        }
+    }
+
+    fn member(&self, me: usize) -> Member<'_> {
+        let plan = Plan::new(&self.call, me, self.n, self.room, 1).unwrap();
+        let broadcasts = matches!(self.call, Call::Broadcast { root, .. } if root == me);
+        let input: Vec<Map> = (0..(self.inputs)(me)).map(|i| value(me, i)).collect();
+        let mut output = vec![JUNK; (self.outputs)(me)];
+        if broadcasts {
+            output = (0..output.len()).map(|i| value(me, i)).collect();
+        }
+        if self.in_place {
+            output.resize(output.len().max(input.len()), JUNK);
+            output[..input.len()].copy_from_slice(&input);
+        }
+        let scratch = vec![JUNK; plan.scratch()];
+        let buffers = [input, output, scratch];
+        Member { plan, buffers, in_place: self.in_place, begun: 0, taken: 0, round: Round::default() }
+    }
+
+    fn is_able(&self, members: &[Member<'_>], areas: &[Vec<Area>], me: usize, rounds: usize) -> bool {
+        let member = &members[me];
+        if let Some(take) = member.round.takes.get(member.taken) {
+            return areas[take.member][member.begun % SLOTS].0 >= member.begun;
+        }
+        let next = member.begun + 1;
+        next <= rounds && members.iter().all(|other| other.begun + SLOTS > next)
+    }
+}
+
+fn step(members: &mut [Member<'_>], areas: &mut [Vec<Area>], me: usize) {
+    let member = &mut members[me];
+    if let Some(take) = member.round.takes.get(member.taken).copied() {
+        let (round, data) = &areas[take.member][member.begun % SLOTS];
+        assert_eq!(*round, member.begun, "an area was used again too early");
+        let mut data = data[take.at..][..take.into.len].to_vec();
+        let here = member.read(take.into);
+        for (new, old) in data.iter_mut().zip(&here) {
+            *new = match take.fold {
+                None => *new,
+                Some(Side::Before) => then(new, old),
+                Some(Side::After) => then(old, new),
+            };
+        }
+        member.write(take.into, &data);
+        member.taken += 1;
+        return;
+    }
+    let mut round = std::mem::take(&mut member.round);
+    member.plan.round(member.begun, &mut round);
+    (member.begun, member.taken) = (member.begun + 1, 0);
+    let (width, slot) = (member.plan.width(), member.begun % SLOTS);
+    let (shown, area) = &mut areas[me][slot];
+    for put in &round.puts {
+        assert!(put.at + put.from.len <= width, "{put:?} beyond {width}");
+        let data = member.read(put.from);
+        area[put.at..][..put.from.len].copy_from_slice(&data);
+    }
+    *shown = member.begun;
+    for (from, into) in &round.copies {
+        let data = member.read(*from);
+        member.write(*into, &data);
+    }
+    member.round = round;
+}
+
+/// Numbers of members.
+fn sizes() -> impl Iterator<Item = usize> {
+    let most = if cfg!(miri) { 4 } else { 24 };
+    (1..=most).chain((!cfg!(miri)).then_some([64, 100]).into_iter().flatten())
+}
+
+/// Each case in place and not, with large and small areas.
+fn each(n: usize, case: impl Fn(usize, bool)) {
+    for room in [5000, 3 * n] {
+        for in_place in [false, true] {
+            case(room, in_place);
+        }
+    }
+}
+
+/// Element counts: nothing, little, and enough that large groups divide reductions.
+fn counts(n: usize) -> Vec<usize> {
+    match n {
+        _ if cfg!(miri) => vec![0, 1, 7],
+        4 | 5 => vec![0, 1, 7, 4099],
+        0..=12 => vec![0, 1, 7],
+        _ => vec![1],
+    }
+}
+
+#[test]
+fn reductions_through_memory_fold_in_order() {
+    for n in sizes() {
+        for count in counts(n) {
+            each(n, |room, in_place| {
+                let all = |_: usize, i: usize| folded(0..n, i, true);
+                let call = Call::AllReduce { count };
+                let case =
+                    Case { call, n, room, in_place, inputs: &|_| count, outputs: &|_| count, expected: &all };
+                case.check();
+                for root in roots(n) {
+                    let outputs = |me: usize| if me == root { count } else { 0 };
+                    Case { call: Call::Reduce { root, count }, outputs: &outputs, ..case }.check();
+                }
+                let upto = |me: usize, i: usize| folded(0..me + 1, i, true);
+                Case { call: Call::Scan { count }, expected: &upto, ..case }.check();
+                let before = |me: usize, i: usize| match me {
+                    0 if in_place => value(0, i),
+                    0 => JUNK,
+                    _ => folded(0..me, i, true),
+                };
+                Case { call: Call::ExScan { count }, expected: &before, ..case }.check();
+            });
+        }
+        let counts: Vec<usize> = (0..n).map(|member| member * 5 % 7).collect();
+        let starts: Vec<usize> = (0..n).map(|member| counts[..member].iter().sum()).collect();
+        each(n, |room, in_place| {
+            let call = Call::ReduceScatter { counts: &counts };
+            let expected = |me: usize, i: usize| folded(0..n, starts[me] + i, true);
+            let total = counts.iter().sum();
+            let (inputs, outputs) = (|_: usize| total, |me: usize| counts[me]);
+            Case { call, n, room, in_place, inputs: &inputs, outputs: &outputs, expected: &expected }.check();
+        });
+    }
+}
+
+#[test]
+fn data_moves_through_memory_to_where_it_belongs() {
+    for n in sizes() {
+        for count in counts(n).into_iter().filter(|count| *count < 10) {
+            each(n, |room, in_place| {
+                let all = |_: usize, i: usize| value(i / count, i % count);
+                let (one, each) = (|_: usize| count, |_: usize| n * count);
+                let case = Case {
+                    call: Call::AllGather { count },
+                    n,
+                    room,
+                    in_place,
+                    inputs: &one,
+                    outputs: &each,
+                    expected: &all,
+                };
+                case.check();
+                let crossed = |me: usize, i: usize| value(i / count, me * count + i % count);
+                Case { call: Call::AllToAll { count }, inputs: &each, expected: &crossed, ..case }.check();
+                for root in roots(n) {
+                    let at_root = |me: usize| if me == root { n * count } else { 0 };
+                    Case { call: Call::Gather { root, count }, outputs: &at_root, ..case }.check();
+                    let part = |me: usize, i: usize| value(root, me * count + i);
+                    let call = Call::Scatter { root, count };
+                    Case { call, inputs: &at_root, outputs: &one, expected: &part, ..case }.check();
+                    let roots = |_: usize, i: usize| value(root, i);
+                    let call = Call::Broadcast { root, count };
+                    Case { call, inputs: &|_| 0, outputs: &one, expected: &roots, ..case }.check();
+                }
+            });
+        }
+        let inputs = |_: usize| 0;
+        let (call, expected) = (Call::Barrier, |_: usize, _: usize| JUNK);
+        Case { call, n, room: 1, in_place: false, inputs: &inputs, outputs: &inputs, expected: &expected }
+            .check();
+    }
+}
+
+#[test]
+fn what_does_not_fit_goes_another_way() {
+    assert!(Plan::new(&Call::AllToAll { count: 1 }, 0, 9, 8, 1).is_none());
+    assert!(Plan::new(&Call::AllReduce { count: 1 }, 0, 2, 8, 16).is_none());
+}
