@@ -266,6 +266,21 @@ impl Team {
         input: *const u8,
         output: *mut u8,
     ) -> Result<()> {
+        call.check(self.rank(), self.len(), of.size())?;
+        // SAFETY: the caller's promise.
+        unsafe { self.call_checked(call, of, by, input, output) }
+    }
+
+    /// # Safety
+    /// As for [`call_raw`](Self::call_raw); the call has been checked.
+    unsafe fn call_checked(
+        &self,
+        call: &Call<'_>,
+        of: Type,
+        by: By<'_>,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Result<()> {
         self.context().may_block(call.name())?;
         // SAFETY: functions are used until the operation has ended, which this call waits for; then they go.
         let by: By<'static> = unsafe { std::mem::transmute(by) };
@@ -305,14 +320,14 @@ impl Team {
     fn call<T: Element>(&self, call: &Call<'_>, by: By<'_>, input: &[T], output: &mut [T]) -> Result<()> {
         call.check_buffers(self.rank(), self.len(), T::TYPE.size(), input.len(), output.len())?;
         // SAFETY: the buffers are borrowed for the call and long enough.
-        unsafe { self.call_raw(call, T::TYPE, by, input.as_ptr().cast(), output.as_mut_ptr().cast()) }
+        unsafe { self.call_checked(call, T::TYPE, by, input.as_ptr().cast(), output.as_mut_ptr().cast()) }
     }
 
     fn call_in_place<T: Element>(&self, call: &Call<'_>, by: By<'_>, data: &mut [T]) -> Result<()> {
         call.check_buffers(self.rank(), self.len(), T::TYPE.size(), data.len(), data.len())?;
         let data = data.as_mut_ptr().cast();
         // SAFETY: as for `call`.
-        unsafe { self.call_raw(call, T::TYPE, by, data, data) }
+        unsafe { self.call_checked(call, T::TYPE, by, data, data) }
     }
 }
 

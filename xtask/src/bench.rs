@@ -7,10 +7,10 @@ use anyhow::Result;
 #[command(
     after_help = "All other options are those of the runner: `cargo xtask bench -- --help` shows them \
                         (--only, --transport, --rounds, --peers, --quick, …). `cargo xtask bench dgsp` times data \
-                        gather/scatter programs instead, beside every MPI found. docs/bench-format.md explains the output."
+                        gather/scatter programs instead, `cargo xtask bench collectives` collectives, both beside every MPI found. docs/bench-format.md explains the output."
 )]
 pub(crate) struct Args {
-    /// `dgsp`, and options of the runner
+    /// `dgsp` or `collectives`, and options of the runner
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     runner: Vec<String>,
 }
@@ -37,7 +37,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     sh::run(&mut sh::cargo(build))?;
     let mut runner = sh::ours(workspace::target_dir().join("release/lapis-bench"));
-    if !dgsp {
+    let collectives = args.runner.first().is_some_and(|first| first == "collectives");
+    if !dgsp && !collectives {
         runner.arg("run");
     }
     sh::run(runner.current_dir(workspace::root()).args(&args.runner))

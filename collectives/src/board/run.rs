@@ -30,18 +30,16 @@ pub(super) fn plan<'a>(call: &Call<'a>, me: usize, n: usize, size: usize) -> Opt
 }
 
 impl Work<'_> {
-    /// Runs it. There is a [`plan`] for it.
+    /// Runs it as it was planned.
     ///
     /// # Safety
     /// The lock is held; the buffers are as long as the call says, and nobody else's.
-    pub(crate) unsafe fn run(&self) -> Result<()> {
-        // SAFETY: the board is this operation's; references to it end before anybody waits.
-        let (me, n) = unsafe { ((*self.board).me, (&(*self.board).bases).len()) };
+    pub(crate) unsafe fn run(&self, plan: &Plan<'_>) -> Result<()> {
+        // SAFETY: the team lives.
         if let Some(cause) = unsafe { (*self.members.as_ptr()).over } {
             return Err(cause.error());
         }
-        let Some(plan) = plan(self.call, me, n, self.size) else { return Ok(()) };
-        // SAFETY: as above.
+        // SAFETY: the board is this operation's; references to it end before anybody waits.
         let mut round = unsafe {
             let scratch = &mut (*self.board).scratch;
             let needed = (plan.scratch() * self.size).div_ceil(LINE / 2);
@@ -51,7 +49,7 @@ impl Work<'_> {
         // SAFETY: the caller's promise.
         let ended = (0..plan.rounds()).try_for_each(|r| unsafe {
             plan.round(r, &mut round);
-            self.take_round(&plan, &round)
+            self.take_round(plan, &round)
         });
         // SAFETY: as above.
         unsafe { (*self.board).work = round };

@@ -72,7 +72,7 @@ impl Team {
     /// Calls through memory; gives the operator back if there is no way.
     ///
     /// # Safety
-    /// As for [`call_raw`](Self::call_raw).
+    /// As for [`call_raw`](Self::call_raw); the call has been checked.
     pub(crate) unsafe fn call_through_memory(
         &self,
         call: &Call<'_>,
@@ -99,12 +99,9 @@ impl Team {
             let Some(board) = (*memory).board.as_deref_mut() else { return Err(by) };
             let board: *mut Board = board;
             let operator = if let By::Operator(operator) = by { Some(operator) } else { None };
-            if let Err(e) = call.check(self.rank(), self.len(), of.size()) {
-                return Ok(Err(e));
-            }
-            if super::run::plan(call, self.rank(), self.len(), of.size()).is_none() {
+            let Some(plan) = super::run::plan(call, self.rank(), self.len(), of.size()) else {
                 return Err(by);
-            }
+            };
             let fold = match Fold::of(call, of, by) {
                 Ok(fold) => fold,
                 Err(e) => return Ok(Err(e)),
@@ -121,7 +118,7 @@ impl Team {
                 input,
                 output,
             };
-            let ended = work.run();
+            let ended = work.run(&plan);
             if let Err(e) = &ended {
                 self.0.engine.spread(context, self.0.members, e.cause(context.task()));
             }

@@ -14,9 +14,13 @@ use std::time::{Duration, Instant};
 /// Looks at the flag alone, which take a few microseconds. Where cores are wanted, one.
 const LOOKS: u32 = 1500;
 
-/// How long a wait goes on before it says that it dozes: the context's wait may sleep before, for
-/// no longer than that.
+/// Those among them that follow each other at once: what comes soon is seen soon.
+const EAGER_LOOKS: u32 = 64;
+
+/// How long a wait goes on looking and making progress before it dozes. Where cores are wanted,
+/// each look gives the core away, and all others may have it first.
 const AWAKE: Duration = Duration::from_micros(200);
+const AWAKE_WHEN_CROWDED: Duration = Duration::from_millis(2);
 
 /// The longest sleep without looking.
 const DOZE: Duration = Duration::from_millis(5);
@@ -29,11 +33,13 @@ impl Work<'_> {
     #[inline]
     pub(super) unsafe fn wait_for(&self, member: usize, mut there: impl FnMut() -> bool) -> Result<()> {
         let looks = if self.context.is_crowded() { 1 } else { LOOKS };
-        for _ in 0..looks {
+        for look in 0..looks {
             if there() {
                 return Ok(());
             }
-            spin_loop();
+            if look >= EAGER_LOOKS {
+                spin_loop();
+            }
         }
         // SAFETY: the caller's promise.
         unsafe { self.wait_long(member, &mut there) }
@@ -45,16 +51,23 @@ impl Work<'_> {
     #[inline(never)]
     unsafe fn wait_long(&self, member: usize, there: &mut dyn FnMut() -> bool) -> Result<()> {
         let since = Instant::now();
-        let mut dozes = false;
+        let crowded = self.context.is_crowded();
+        let awake = if crowded { AWAKE_WHEN_CROWDED } else { AWAKE };
         loop {
-            if dozes {
-                self.set_dozing(true);
+            // Somebody shows less often than this member looks: it lets others have lock and core.
+            while since.elapsed() < awake {
+                // SAFETY: the lock is held.
+                if there() || unsafe { self.is_disturbed() } {
+                    break;
+                }
+                self.context.progress()?;
             }
-            let until = Instant::now() + if dozes { DOZE } else { AWAKE };
-            // SAFETY: the caller's promise; waits ask with the lock held.
-            let ready = || unsafe { there() || self.is_disturbed() };
-            let waited = self.context.wait_quietly(ready, Some(until));
-            if dozes {
+            let mut waited = Ok(true);
+            if since.elapsed() >= awake {
+                self.set_dozing(true);
+                // SAFETY: the caller's promise; waits ask with the lock held.
+                let ready = || unsafe { there() || self.is_disturbed() };
+                waited = self.context.wait_quietly(ready, Some(Instant::now() + DOZE));
                 self.set_dozing(false);
             }
             // SAFETY: the lock is held; nothing refers to the engine's state.
@@ -67,7 +80,6 @@ impl Work<'_> {
             hopeless?;
             // SAFETY: as above.
             unsafe { self.engine.advance_if_needed(self.context) };
-            dozes = true;
         }
     }
 

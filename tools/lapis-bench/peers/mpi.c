@@ -1,4 +1,4 @@
-/* Two ranks of an MPI, measured as lapis-perf measures Lapis. */
+/* Ranks of an MPI, measured as lapis-perf measures Lapis: two, or for collectives any number. */
 #include "measure.h"
 
 #include <mpi.h>
@@ -92,6 +92,22 @@ static void allreduce(int rank, long count, long size) {
         MPI_Allreduce(buffer, buffer + MAX_SIZE, size / sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
+/* Roots take turns: a root alone would run ahead of the others. */
+static void bcast(int rank, long count, long size) {
+    int ranks;
+    long i;
+    (void)rank;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    for (i = 0; i < count; i++)
+        MPI_Bcast(buffer, size, MPI_CHAR, i % ranks, MPI_COMM_WORLD);
+}
+
+static void alltoall(int rank, long count, long size) {
+    (void)rank;
+    for (; count > 0; count--)
+        MPI_Alltoall(buffer, size, MPI_CHAR, buffer + MAX_SIZE, size, MPI_CHAR, MPI_COMM_WORLD);
+}
+
 static const struct bench benches[] = {
     {"am_lat", HALF_NS, am_lat, 0, MAX_SIZE, "MPI_Send, MPI_Recv"},
     {"am_rate", MILLIONS, am_stream, 0, 4096, "MPI_Isend, 64 under way"},
@@ -105,27 +121,53 @@ static const struct bench benches[] = {
     {"fadd_rate", MILLIONS, fadd_many, 8, 8, "MPI_Fetch_and_op, one flush"},
     {"cas", NS, cas_each, 8, 8, "MPI_Compare_and_swap, MPI_Win_flush"},
     {"gfence", NS, barrier, 0, 0, "MPI_Barrier"},
+    {"barrier", NS, barrier, 0, 0, "MPI_Barrier"},
+    {"bcast", NS, bcast, 1, 1 << 20, "MPI_Bcast, roots in turn"},
+    {"alltoall", NS, alltoall, 1, 1 << 20, "MPI_Alltoall"},
     {"allreduce", NS, allreduce, 8, 1 << 20, "MPI_Allreduce of doubles"},
 };
 
+/* Of this rank or of all, as the launcher tells before MPI starts; NULL if it does not. */
+static const char *told(const char *open_mpi, const char *pmi) {
+    const char *value = getenv(open_mpi);
+    return value ? value : getenv(pmi);
+}
+
+/* What any number of ranks do; one-sided operations and messages are for two. */
+static int only_collectives(const struct arguments *a) {
+    static const char *const names[] = {"barrier", "bcast", "allreduce", "alltoall"};
+    size_t i;
+    for (i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(a->benches, names[i]) == 0)
+            return 1;
+    return 0;
+}
+
 int main(int argc, char **argv) {
     struct arguments a = read_arguments(argc, argv);
-    const char *early = getenv("OMPI_COMM_WORLD_RANK");
+    const char *early = told("OMPI_COMM_WORLD_RANK", "PMI_RANK");
+    const char *all = told("OMPI_COMM_WORLD_SIZE", "PMI_SIZE");
     int rank, ranks;
-    if (!early)
-        early = getenv("PMI_RANK");
-    if (early) /* before the library starts threads or touches memory */
+    if (early && all && atoi(all) == 2) /* before the library starts threads or touches memory */
         pin_to(atoi(early));
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    buffer = calloc(2, MAX_SIZE);
+    if (only_collectives(&a)) {
+        if (!early && ranks == 2)
+            pin_to(rank);
+        measure_all(&a, benches, sizeof benches / sizeof *benches, rank);
+        free(buffer);
+        MPI_Finalize();
+        return 0;
+    }
     if (ranks != 2) {
         fprintf(stderr, "this needs 2 ranks and has %d\n", ranks);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     if (!early)
         pin_to(rank);
-    buffer = calloc(2, MAX_SIZE);
     MPI_Win_allocate(MAX_SIZE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window_memory, &window);
     memset(window_memory, 0, MAX_SIZE);
     MPI_Win_lock_all(0, window);

@@ -28,6 +28,8 @@ enum Command {
     Run(runner::Args),
     /// Pack, unpack and copy the shapes of applications, beside hand-written loops, memcpy and every MPI found
     Dgsp(runner::dgsp::Args),
+    /// Collectives of jobs of several sizes over shared memory, beside every MPI found
+    Collectives(runner::collectives::Args),
 }
 
 #[derive(clap::Args)]
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Command::Floor(args) => print_floors(&args),
         Command::Run(args) => runner::run(&args),
         Command::Dgsp(args) => runner::dgsp::run(&args),
+        Command::Collectives(args) => runner::collectives::run(&args),
         Command::Probe => floor::probe().map(|ns| println!("{ns:.1}")),
     };
     match outcome {

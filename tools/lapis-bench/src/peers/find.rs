@@ -32,6 +32,32 @@ pub(crate) fn lapis(transport: &str) -> Result<Party, Absent> {
     Ok(Party { name: "lapis".into(), transport: transport.into(), how: How::Lapis(line) })
 }
 
+/// Lapis over shared memory in jobs of so many tasks.
+pub(crate) fn lapis_of(tasks: usize) -> Result<Party, Absent> {
+    let mut party = lapis("shm")?;
+    if let How::Lapis(line) = &mut party.how {
+        let words = &mut line.words;
+        words[2] = tasks.to_string().into();
+        if tasks > 2 {
+            // Without `--bind core`: tasks that outnumber cores are the kernel's business.
+            words.drain(3..5);
+        }
+    }
+    Ok(party)
+}
+
+/// Every MPI found over shared memory in jobs of so many ranks, each with what it takes first.
+pub(crate) fn mpis_of(ranks: usize) -> Found {
+    let mut found = (Vec::new(), Vec::new());
+    for mpi in MPIS {
+        match mpi.party(false, ranks) {
+            Ok(parties) => found.0.extend(parties.into_iter().take(1)),
+            Err(error) => found.1.push(Absent { name: mpi.name.into(), why: format!("{error:#}") }),
+        }
+    }
+    found
+}
+
 /// Lapis through its C interface, compiled against this tree's header and the library beside this program.
 pub(crate) fn lapis_from_c(transport: &str) -> Result<Party, Absent> {
     let name = "lapis-c";
@@ -79,7 +105,7 @@ pub(crate) fn peers(transport: &str) -> Found {
         found.1.push(Absent { name: "gasnet-ex udp".into(), why });
     }
     for mpi in MPIS {
-        match mpi.party(sockets) {
+        match mpi.party(sockets, 2) {
             Ok(parties) => found.0.extend(parties),
             Err(error) => found.1.push(Absent { name: mpi.name.into(), why: format!("{error:#}") }),
         }
@@ -226,8 +252,8 @@ struct Variant {
     variables: &'static [(&'static str, &'static str)],
 }
 
-const OPEN_MPI: [&str; 6] = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2"];
-const MPICH: [&str; 4] = ["-bind-to", "none", "-n", "2"];
+const OPEN_MPI: [&str; 5] = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n"];
+const MPICH: [&str; 3] = ["-bind-to", "none", "-n"];
 
 const MPIS: &[Mpi] = &[
     Mpi {
@@ -353,13 +379,14 @@ impl Mpi {
         }
     }
 
-    fn party(&self, sockets: bool) -> Result<Vec<Party>> {
+    fn party(&self, sockets: bool, ranks: usize) -> Result<Vec<Party>> {
         let (program, launcher) = self.program("mpi.c", "mpi")?;
         let is_open_mpi = self.name.starts_with("openmpi");
         let first: &[&str] = if is_open_mpi { &OPEN_MPI } else { &MPICH };
         let variants = if sockets { self.sockets } else { self.shm };
         let party = |v: &Variant| {
-            let line = Line::new([&launcher]).args(first).args(v.arguments).args([&program]);
+            let line = Line::new([&launcher]).args(first).args([ranks.to_string()]);
+            let line = line.args(v.arguments).args([&program]);
             let line = v.variables.iter().fold(line, |line, (name, value)| line.var(name, *value));
             Party { name: self.name.into(), transport: v.transport.into(), how: How::Program(line) }
         };

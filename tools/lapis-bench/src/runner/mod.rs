@@ -1,6 +1,7 @@
 //! `lapis-bench run`: floors, Lapis and peers in interleaved rounds, each sample between two probes.
 
 mod bars;
+pub(crate) mod collectives;
 pub(crate) mod dgsp;
 mod dgsp_report;
 mod machine;
