@@ -10,7 +10,7 @@
 //!
 //! Objects that are loaded later are found when an address or a name is met that was in none before.
 
-use crate::handles::lock;
+use crate::sync::lock;
 use lapis_core::sync::blocking::Mutex;
 use lapis_core::sync::{AtomicBool, AtomicU64, Ordering};
 use std::ffi::{CStr, c_int, c_void};

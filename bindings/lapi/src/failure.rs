@@ -1,16 +1,9 @@
-//! From errors to codes, to the program's error handler, or to the end of the job.
+//! From errors to codes.
 
-use crate::abi::{
-    LAPI_COMMUNICATION_ERROR, LAPI_ERR_UNKNOWN, LAPI_INTERNAL_ERROR, LAPI_SUCCESS, LAPI_USER_ERROR,
-    LAPI_err_hndlr, lapi_err_t,
-};
-use crate::handles;
-use lapis_core::{Context, Error, LapiCode};
+use crate::abi::{LAPI_ERR_UNKNOWN, LAPI_SUCCESS};
+use lapis_core::Error;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// Exit status of a task that ends the job because of an asynchronous error.
-const EXIT_STATUS: c_int = 1;
 
 /// The outcome of a subroutine before it becomes a number.
 pub(crate) type Outcome<T = ()> = Result<T, c_int>;
@@ -39,86 +32,5 @@ pub(crate) fn cold(call: &'static str, body: impl FnOnce() -> Outcome) -> c_int 
             tracing::error!(target: "lapis::call", "{call} panicked: a defect of Lapis; please report it");
             LAPI_ERR_UNKNOWN
         }
-    }
-}
-
-/// An error that belongs to no call. Core holds the lock while it tells; the guide wants the program's handler to run
-/// without it, so another thread calls it.
-//= LAPI Guide, Registering an error handler, a handler that returns lets execution continue
-//= LAPI Guide, Lock sharing, the error handler is invoked without the lock
-pub(crate) fn asynchronous(
-    context: &Context,
-    handler: Option<LAPI_err_hndlr>,
-    error: &Error,
-    peer: u32,
-) -> bool {
-    let code = error.code();
-    let task = context.task();
-    let text = error.with_causes();
-    if let (Error::Timeout { .. }, Some(instance)) = (error, handles::of_context(context)) {
-        crate::calls::attention::timeout(instance, peer);
-    }
-    let Some(handler) = handler else { end_job(context, code, &text) };
-    tracing::info!(target: "lapis::call", "{} told to the error handler: {text}", code.name());
-    let handle = handles::for_handlers(context).addr();
-    let kind = kind(error);
-    let name = std::thread::Builder::new().name("lapis-error".into());
-    let started = lapis_core::threads::spawn(name, move || {
-        let (mut code, mut kind) = (code.value(), kind);
-        let (mut task, mut source) = (task as c_int, peer as c_int);
-        let handle = std::ptr::with_exposed_provenance_mut(handle);
-        // SAFETY: the program registered the handler for this; the handle lies in a static.
-        unsafe { handler(handle, &mut code, &mut kind, &mut task, &mut source) };
-    });
-    if let Err(e) = started {
-        end_job(context, LapiCode::ERR_UNKNOWN, &format!("{text}; and its handler can't be run: {e}"));
-    }
-    true
-}
-
-//= LAPI Guide, Registering an error handler, error_type says whose error it is
-fn kind(error: &Error) -> lapi_err_t {
-    match error {
-        Error::HeaderHandlerNull { .. }
-        | Error::Vector { .. }
-        | Error::Dgsp { .. }
-        | Error::Invalid { .. } => LAPI_USER_ERROR,
-        Error::Internal { .. } | Error::System { .. } | Error::MemoryExhausted { .. } => LAPI_INTERNAL_ERROR,
-        _ => LAPI_COMMUNICATION_ERROR,
-    }
-}
-
-/// Without a handler the job ends, with one line that says why.
-//= LAPI Guide, Registering an error handler, without a handler the job is terminated
-fn end_job(context: &Context, code: LapiCode, text: &str) -> ! {
-    let line = format!("{} ({}): {text}", code.name(), code.value());
-    crate::diagnostics::say(&format!("lapis: task {}: {line}; the job ends", context.task()));
-    context.abort(EXIT_STATUS, &line);
-    // Not `exit`: exit handlers of the program would run in the middle of the dispatcher.
-    // SAFETY: ends the process.
-    unsafe { libc::_exit(EXIT_STATUS) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::abi::{LAPI_ERR_HDR_HNDLR_NULL, LAPI_ERR_MEMORY_EXHAUSTED, LAPI_ERR_NO_CONNECTIVITY};
-    use crate::abi::{LAPI_ERR_TIMEOUT, LAPI_ERR_UNKNOWN};
-
-    //= LAPI Guide, Registering an error handler, error_type says whose error it is
-    //= type=test
-    #[test]
-    fn errors_are_the_programs_the_networks_or_ours() {
-        let of = |error: Error| (kind(&error), error.code().value());
-        let user = Error::HeaderHandlerNull { origin: 1, handler: 0 };
-        assert_eq!(of(user), (LAPI_USER_ERROR, LAPI_ERR_HDR_HNDLR_NULL));
-        let down = Error::TargetDown { task: 1, reason: String::new() };
-        assert_eq!(of(down), (LAPI_COMMUNICATION_ERROR, LAPI_ERR_NO_CONNECTIVITY));
-        let late = Error::Timeout { task: 1, seconds: 900, doing: "sending" };
-        assert_eq!(of(late), (LAPI_COMMUNICATION_ERROR, LAPI_ERR_TIMEOUT));
-        let memory = Error::MemoryExhausted { what: "a copy", bytes: 1 << 40 };
-        assert_eq!(of(memory), (LAPI_INTERNAL_ERROR, LAPI_ERR_MEMORY_EXHAUSTED));
-        let defect = Error::Internal { what: String::new() };
-        assert_eq!(of(defect), (LAPI_INTERNAL_ERROR, LAPI_ERR_UNKNOWN));
     }
 }

@@ -5,13 +5,14 @@
 //! instance's number, and a handle that outlived its context is told apart from the one that took its place.
 
 use crate::abi::{LAPI_ERR_HNDL_INVALID, LAPI_ERR_UNKNOWN, lapi_handle_t};
+use crate::sync::lock;
 use lapis_core::context::Call;
-use lapis_core::sync::blocking::{Mutex, MutexGuard};
+use lapis_core::sync::blocking::Mutex;
 use lapis_core::sync::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, CachePadded, Ordering};
 use lapis_core::{Context, Error};
+use std::collections::BTreeSet;
 use std::ffi::{c_int, c_uint};
 use std::ptr::null_mut;
-use std::sync::PoisonError;
 
 /// Instances of LAPI that a task may have: MAX_PORTS.
 //= LAPI Guide, LAPI_Init, instance_no is 1 to 16
@@ -39,15 +40,15 @@ pub(crate) struct Instance {
     /// One collective call at a time, whatever thread makes it.
     pub(crate) collective: AtomicBool,
     /// Counters that tell whom they wait for.
-    pub(crate) watches: crate::calls::Watches,
+    pub(crate) watches: crate::calls::watches::Watches,
     /// Vector gets that wait for their data.
-    pub(crate) gets: crate::vector::PendingGets,
+    pub(crate) gets: crate::vector::pending::Pending,
     /// Tasks that were reported for their silence.
-    pub(crate) silent: crate::calls::attention::Silent,
+    pub(crate) silent: Mutex<BTreeSet<u32>>,
     /// The function that CONTROL instructions pass data to.
-    pub(crate) ddm: crate::dgsp::DdmSlot,
+    pub(crate) ddm: crate::dgsp::ddm::Slot,
     /// What lapis_alloc gave.
-    pub(crate) blocks: crate::memory::Blocks,
+    pub(crate) blocks: crate::blocks::Blocks,
     /// Purges so far, so that waits notice one.
     pub(crate) purges: AtomicU64,
 }
@@ -248,9 +249,4 @@ pub(crate) fn retire(instance: &'static Instance) {
 /// All live instances.
 pub(crate) fn all() -> impl Iterator<Item = &'static Instance> {
     TABLE.iter().filter_map(|slot| live(slot.handle.load(Ordering::Relaxed)).ok())
-}
-
-/// Locks a mutex whose data stays whole even if a holder panicked.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

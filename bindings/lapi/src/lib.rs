@@ -9,7 +9,11 @@
 //! * `handlers`: from core's hooks to the C handlers of programs;
 //! * [`memory`]: `lapis.h`, memory that peers reach directly;
 //! * `vector`: layouts of non-contiguous data and the messages that carry them;
-//! * `failure`: from errors to codes, error handlers and the end of the job.
+//! * `failure`: from errors to codes; `error_handler`: errors that belong to no call.
+//!
+//! Files depend on each other in one direction: calls on handlers, vectors and DGSPs, these on
+//! `handles`, and that on what an instance consists of (`code`, `blocks`, `calls/watches`,
+//! `vector/pending`, `dgsp/ddm`).
 //!
 //! # Panics
 //!
@@ -23,11 +27,14 @@ pub mod exports;
 pub mod fortran;
 pub mod memory;
 
+mod blocks;
 mod calls;
 mod code;
 mod dgsp;
 mod diagnostics;
+mod error_handler;
 mod failure;
 mod handlers;
 mod handles;
+mod sync;
 mod vector;

@@ -3,28 +3,9 @@
 use crate::abi::*;
 use crate::failure::{self, cold};
 use crate::handles;
-use lapis_core::sync::blocking::Mutex;
-use lapis_core::{Error, Memory};
-use std::collections::HashMap;
+use lapis_core::Error;
 use std::ffi::{c_int, c_ulong, c_void};
 use std::ptr::null_mut;
-
-/// What `lapis_alloc` has given out, by address.
-#[derive(Default)]
-pub(crate) struct Blocks(Mutex<HashMap<usize, Memory>>);
-
-impl Blocks {
-    /// Gives everything back.
-    pub(crate) fn clear(&self) {
-        // As in `lapis_free`.
-        let all = std::mem::take(&mut *self.locked());
-        drop(all);
-    }
-
-    fn locked(&self) -> impl std::ops::DerefMut<Target = HashMap<usize, Memory>> + '_ {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
 
 /// Allocates memory that every task reaches as directly as the transports allow: see `lapis.h`.
 ///

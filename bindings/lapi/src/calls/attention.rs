@@ -8,17 +8,13 @@
 
 use crate::abi::*;
 use crate::diagnostics;
-use crate::handles::{Instance, lock};
+use crate::handles::Instance;
+use crate::sync::lock;
 use lapis_core::config::{Config, Instances, UseShm};
-use lapis_core::sync::blocking::Mutex;
 use lapis_core::transport::{FailoverTrouble, Verdict};
 use lapis_core::{Context, error};
-use std::collections::BTreeSet;
 use std::ffi::c_int;
 use std::sync::Once;
-
-/// Tasks that were reported for their silence.
-pub(crate) type Silent = Mutex<BTreeSet<u32>>;
 
 /// Writes one message.
 fn say(context: &Context, number: c_int, detail: &str) {

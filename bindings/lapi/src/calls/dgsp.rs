@@ -2,9 +2,11 @@
 
 use super::transfer::{hint, user_header};
 use crate::abi::*;
-use crate::dgsp::{self, Program};
+use crate::dgsp::layout::{self, SHORT};
+use crate::dgsp::registry::{self, Program};
 use crate::failure::{self, Outcome};
-use crate::handlers::send_notify;
+use crate::handlers::internal::{ATOMS, note};
+use crate::handlers::notify::send_notify;
 use crate::handles::Instance;
 use lapis_core::config::{Config, Environment};
 use lapis_core::message::{AmSend, Bulk, Short};
@@ -21,7 +23,7 @@ pub(super) unsafe fn register(command: *mut lapi_reg_dgsp_t) -> Outcome {
         let Some(descr) = (*command).idgsp.as_ref() else { return Err(LAPI_ERR_DGSP) };
         let verify = verifies()?;
         let program = read(descr, verify).map_err(|error| refused(&error, verify))?;
-        (*command).dgsp_handle = dgsp::register(program, *descr)?;
+        (*command).dgsp_handle = registry::register(program, *descr)?;
     }
     Ok(())
 }
@@ -86,7 +88,7 @@ fn refused(error: &lapis_dgsp::Error, verify: bool) -> i32 {
 //= LAPI Guide, LAPI_Util, LAPI_RESERVE_DGSP
 pub(super) unsafe fn reserve(command: *mut lapi_resv_dgsp_t) -> Outcome {
     // SAFETY: the caller's promise.
-    dgsp::reserve(unsafe { (*command).dgsp_handle })
+    registry::reserve(unsafe { (*command).dgsp_handle })
 }
 
 /// # Safety
@@ -95,7 +97,7 @@ pub(super) unsafe fn reserve(command: *mut lapi_resv_dgsp_t) -> Outcome {
 //= LAPI Guide, LAPI_Util, LAPI_ERR_DGSP_FREE
 pub(super) unsafe fn unreserve(command: *mut lapi_dref_dgsp_t) -> Outcome {
     // SAFETY: the caller's promise.
-    dgsp::unreserve(unsafe { (*command).dgsp_handle })
+    registry::unreserve(unsafe { (*command).dgsp_handle })
 }
 
 /// # Safety
@@ -114,7 +116,7 @@ pub(super) unsafe fn pack(_: &Instance, command: *mut lapi_pack_dgsp_t) -> Outco
     // SAFETY: the caller's promise; the buffers are as large as the command says.
     unsafe {
         let c = &mut *command;
-        let program = dgsp::acquire(c.dgsp_handle).ok_or(LAPI_ERR_DGSP)?;
+        let program = registry::acquire(c.dgsp_handle).ok_or(LAPI_ERR_DGSP)?;
         let (at, bytes) = within(c.position, c.bytes, c.out_size)?;
         if bytes == 0 {
             return Ok(());
@@ -137,7 +139,7 @@ pub(super) unsafe fn unpack(instance: &Instance, command: *mut lapi_unpack_dgsp_
     // SAFETY: the caller's promise; the buffers are as large as the command says.
     unsafe {
         let c = &mut *command;
-        let program = dgsp::acquire(c.dgsp_handle).ok_or(LAPI_ERR_DGSP)?;
+        let program = registry::acquire(c.dgsp_handle).ok_or(LAPI_ERR_DGSP)?;
         let (at, bytes) = within(c.position, c.bytes, c.in_size)?;
         if bytes == 0 {
             return Ok(());
@@ -148,7 +150,7 @@ pub(super) unsafe fn unpack(instance: &Instance, command: *mut lapi_unpack_dgsp_
         lands_within(&program, bytes as u64, c.out_size)?;
         let data = std::slice::from_raw_parts(c.buf.cast::<u8>().add(at), bytes);
         let function = instance.ddm.get(program.descriptor().atom_size as u64);
-        dgsp::scatter(&program, c.out_buf.cast(), 0, data, function).map_err(failure::of)?;
+        layout::scatter(&program, c.out_buf.cast(), 0, data, function).map_err(failure::of)?;
         c.position += c.bytes;
     }
     Ok(())
@@ -208,13 +210,13 @@ pub(super) unsafe fn xfer(instance: &Instance, command: *const lapi_amdgsp_t) ->
         if c.udata_len > LAPI_MAX_MSG_SZ {
             return Err(LAPI_ERR_DATA_LEN);
         }
-        let program = dgsp::acquire(c.dgsp).ok_or(LAPI_ERR_DGSP)?;
+        let program = registry::acquire(c.dgsp).ok_or(LAPI_ERR_DGSP)?;
         let plain = user_header.is_empty() && c.hdr_hdl != 0 && c.cmpl_cntr.is_null() && c.shdlr.is_none();
         if plain && send_short(instance, &program, c) {
             return Ok(());
         }
         let both_contiguous = c.flags & BUFFER_BOTH_CONTIGUOUS != 0;
-        let (source, atom) = dgsp::source(program, c.udata, c.udata_len, both_contiguous)?;
+        let (source, atom) = layout::source(program, c.udata, c.udata_len, both_contiguous)?;
         let message = AmSend {
             target: c.tgt,
             handler: instance.code.portable(c.tgt, c.hdr_hdl),
@@ -233,10 +235,10 @@ pub(super) unsafe fn xfer(instance: &Instance, command: *const lapi_amdgsp_t) ->
 /// # Safety
 /// As for [`xfer`].
 unsafe fn send_short(instance: &Instance, program: &Program, c: &lapi_amdgsp_t) -> bool {
-    let mut room = [0; dgsp::SHORT];
+    let mut room = [0; SHORT];
     // SAFETY: the caller's promise.
     unsafe {
-        let Some(data) = dgsp::short(program, c.udata, c.udata_len, &mut room) else { return false };
+        let Some(data) = layout::short(program, c.udata, c.udata_len, &mut room) else { return false };
         let handler = instance.code.portable(c.tgt, c.hdr_hdl);
         let message = Short { target_counter: c.tgt_cntr, ..Short::plain(c.tgt, handler, data) };
         if !instance.context.try_send_short(message) {
@@ -257,8 +259,8 @@ unsafe fn send(instance: &Instance, message: AmSend<'_>, atom: u64, bulk: Bulk) 
         // SAFETY: the caller's promise.
         return unsafe { instance.context.am_send_by(message, bulk) };
     }
-    let header = [message.user_header, &dgsp::note(atom)].concat();
-    let message = AmSend { handler: dgsp::ATOMS | message.handler, user_header: &header, ..message };
+    let header = [message.user_header, &note(atom)].concat();
+    let message = AmSend { handler: ATOMS | message.handler, user_header: &header, ..message };
     // SAFETY: the caller's promise.
     unsafe { instance.context.am_send(message) }
 }

@@ -1,11 +1,12 @@
 //! LAPI_Init and LAPI_Term.
 
-use super::{attention, udp};
+use super::{attention, recovery, udp};
 use crate::abi::*;
 use crate::code::Code;
 use crate::failure::{self, Outcome, cold};
+use crate::handlers::{arrivals, notify};
 use crate::handles::{self, Instance, Reservation};
-use crate::{diagnostics, handlers};
+use crate::{diagnostics, error_handler};
 use lapis_core::config::{Config, Environment, EuiLib, MsgApi, UseShm};
 use lapis_core::context::RawHooks;
 use lapis_core::sync::{AtomicBool, AtomicI32, AtomicU64};
@@ -55,11 +56,11 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
         ack_threshold: AtomicI32::new(*config.ack_thresh.get() as c_int),
         packet_size: super::attributes::packet_size(&context),
         collective: AtomicBool::new(false),
-        watches: super::Watches::default(),
-        gets: crate::vector::PendingGets::default(),
-        silent: attention::Silent::default(),
-        ddm: crate::dgsp::DdmSlot::default(),
-        blocks: crate::memory::Blocks::default(),
+        watches: Default::default(),
+        gets: Default::default(),
+        silent: Default::default(),
+        ddm: Default::default(),
+        blocks: Default::default(),
         purges: AtomicU64::new(0),
         context,
     };
@@ -125,12 +126,10 @@ fn open(
 ) -> Result<Context, Error> {
     let handler = info.err_hndlr;
     let mut hooks = RawHooks {
-        header: Some(handlers::header),
-        completion: Some(handlers::completion),
-        counted: Some(super::counted),
-        error: Some(Box::new(move |context, error, peer| {
-            failure::asynchronous(context, handler, error, peer)
-        })),
+        header: Some(arrivals::header),
+        completion: Some(notify::completion),
+        counted: Some(recovery::counted),
+        error: Some(Box::new(move |context, error, peer| error_handler::tell(context, handler, error, peer))),
         failover: Some(Box::new(attention::failover_troubled)),
         ..RawHooks::default()
     };

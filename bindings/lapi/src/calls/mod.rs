@@ -18,6 +18,7 @@ mod transfer;
 mod udp;
 mod util;
 mod vectors;
+pub(crate) mod watches;
 mod xfer;
 
 pub(crate) use addresses::{addr_get, addr_set, address, address_init, address_init64};
@@ -25,7 +26,7 @@ pub(crate) use attributes::{qenv, senv};
 pub(crate) use counters::{getcntr, setcntr, waitcntr};
 pub(crate) use init::{init, term};
 pub(crate) use misc::{fence, gfence, msg_string, msgpoll, probe};
-pub(crate) use recovery::{Watches, counted, nopoll_wait, purge_totask, resume_totask, setcntr_wstatus};
+pub(crate) use recovery::{nopoll_wait, purge_totask, resume_totask, setcntr_wstatus};
 pub(crate) use rmw::{rmw, rmw64};
 pub(crate) use transfer::{amsend, get, put};
 pub(crate) use util::util;

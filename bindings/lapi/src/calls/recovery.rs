@@ -1,82 +1,14 @@
 //! Going on without a task: LAPI_Setcntr_wstatus, LAPI_Nopoll_wait, LAPI_Purge_totask and LAPI_Resume_totask.
 
 use super::counters::counter;
+use super::watches::Watch;
 use crate::abi::*;
 use crate::failure::{self, Outcome, cold};
-use crate::handles::{self, Instance, lock};
-use lapis_core::sync::blocking::Mutex;
-use lapis_core::sync::{AtomicU32, Ordering};
+use crate::handles::{self, Instance};
+use crate::sync::lock;
+use lapis_core::sync::Ordering;
 use lapis_core::{Context, Counter};
-use std::collections::{HashMap, HashSet};
 use std::ffi::{c_int, c_uint};
-
-/// Counters that tell whom they wait for, by address, and who is purged.
-#[derive(Default)]
-pub(crate) struct Watches {
-    inner: Mutex<Watched>,
-    next_tag: AtomicU32,
-}
-
-#[derive(Default)]
-struct Watched {
-    counters: HashMap<usize, Watch>,
-    purged: HashSet<u32>,
-}
-
-struct Watch {
-    tag: u32,
-    tasks: Vec<u32>,
-    /// The program's array, one entry for each of `tasks`.
-    status: Status,
-}
-
-/// The program's status array.
-struct Status(*mut c_int);
-
-// SAFETY: written under the mutex only; the program reads it when it knows that nothing is under way.
-unsafe impl Send for Status {}
-
-impl Watch {
-    fn change(&mut self, task: u32, change: impl Fn(lapi_dest_status_t) -> lapi_dest_status_t) {
-        for (at, _) in self.tasks.iter().enumerate().filter(|(_, t)| **t == task) {
-            // SAFETY: by the guide, the array has an entry for each task and lives as long as the counter is used.
-            unsafe {
-                let status = self.status.0.add(at);
-                *status = change(*status);
-            }
-        }
-    }
-
-    /// Whether a task was purged before anything came from it.
-    fn interrupted(&self) -> bool {
-        // SAFETY: as above.
-        (0..self.tasks.len()).any(|at| unsafe { *self.status.0.add(at) } == LAPI_MSG_PURGED)
-    }
-}
-
-impl Watches {
-    /// Ends the watch of a counter that gets another purpose.
-    pub(crate) fn forget(&self, counter: &Counter) {
-        lock(&self.inner).counters.remove(&std::ptr::from_ref(counter).addr());
-    }
-
-    /// # Safety
-    /// `status` has as many entries as `list` and lives as long as the counter is watched.
-    unsafe fn watch(&self, counter: &Counter, list: &[u32], status: *mut c_int) {
-        let mut inner = lock(&self.inner);
-        let tasks = list.to_vec();
-        for (at, task) in tasks.iter().enumerate() {
-            //= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_INITIAL and LAPI_MSG_INVALID
-            let state = if inner.purged.contains(task) { LAPI_MSG_INVALID } else { LAPI_MSG_INITIAL };
-            // SAFETY: the caller's promise.
-            unsafe { *status.add(at) = state };
-        }
-        let tag = self.next_tag.fetch_add(1, Ordering::Relaxed) | 1 << 31;
-        let watch = Watch { tag, tasks, status: Status(status) };
-        inner.counters.insert(std::ptr::from_ref(counter).addr(), watch);
-        counter.set_tag(tag);
-    }
-}
 
 /// Core's hook: an operation with `peer` is about to count a counter that has a tag.
 //= LAPI Guide, LAPI_Setcntr_wstatus, LAPI_MSG_RECVD

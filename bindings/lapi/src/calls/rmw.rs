@@ -3,7 +3,7 @@
 use super::transfer::count;
 use crate::abi::*;
 use crate::failure::{self, Outcome, code};
-use crate::handlers::send_notify;
+use crate::handlers::notify::send_notify;
 use crate::handles::{self, Instance};
 use lapis_core::message::RmwArgs;
 use lapis_core::transport::RmwOp;

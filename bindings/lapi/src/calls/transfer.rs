@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::failure::{self, Outcome, code};
-use crate::handlers::{get_notify, send_notify};
+use crate::handlers::notify::{get_notify, send_notify};
 use crate::handles::{self, Instance};
 use lapis_core::message::{
     AmSend, Bulk, Destination, GetArgs, MAX_USER_HEADER, PutArgs, Short, Source, bytes,

@@ -35,55 +35,16 @@ pub(super) unsafe fn addresses(
     if !by_hand || task >= tasks || *config.use_shm.get() == UseShm::Only {
         return Ok(Vec::new());
     }
-    let mut all: Addresses = vec![Vec::new(); tasks as usize];
-    let mut take = |list: &[lapi_udp_t], own: Option<SocketAddr>| {
-        for (at, (paths, entry)) in all.iter_mut().zip(list).enumerate() {
-            let told = address(entry);
-            paths.push(own.filter(|_| told.port() == 0 && at == task as usize).unwrap_or(told));
-        }
-    };
-    if let Some(handler) = extend.udp_hndlr {
-        // Held during the calls, so that nobody else gets the ports that the handler may pass on.
-        let mut held = Vec::new();
-        let local = local_addresses(config)?;
-        for (instance, ip) in local.into_iter().enumerate() {
-            let place = UdpSocket::bind((ip, 0)).and_then(|socket| Ok((socket.local_addr()?, socket)));
-            let (own, socket) = place.map_err(|e| {
-                tracing::error!(target: "lapis::init", "LAPI_Init: no UDP socket at {ip}: {e}");
-                LAPI_ERR_UDP_SOCKET
-            })?;
-            held.push(socket);
-            let mut mine = lapi_udp_t { ip_addr: u32::from(ip).to_be(), port_no: own.port().to_be() };
-            let mut list = vec![lapi_udp_t { ip_addr: 0, port_no: 0 }; tasks as usize];
-            let mut handle = reservation.handle();
-            let mut about =
-                lapi_udpinfo_t { task_id: task, num_tasks: tasks, instance_no: instance as u32, reserved: 0 };
-            // SAFETY: the caller's promise; all pointers are valid during the call.
-            let status = unsafe { handler(&mut handle, &mut mine, list.as_mut_ptr(), &mut about) };
-            if status != 0 {
-                tracing::error!(target: "lapis::init", "LAPI_Init: the user's UDP handler returned {status}");
-                return Err(LAPI_ERR_USER_UDP_HNDLR_FAIL);
-            }
-            take(&list, Some(own));
-        }
-    } else if !extend.add_udp_addrs.is_null() {
-        let given = if extend.num_udp_addr == 0 { i64::from(tasks) } else { extend.num_udp_addr.into() };
-        let whole = given % i64::from(tasks) == 0;
-        // Before the list is read: a wrong number leads out of it.
-        if given < 0 || !whole || given / i64::from(tasks) > MAX_PATHS {
-            tracing::error!(
-                target: "lapis::init",
-                "LAPI_Init: num_udp_addr is {given}; {tasks} tasks have {tasks} addresses for each of 1 to {MAX_PATHS} instances"
-            );
-            return Err(LAPI_ERR_UDP_PORT_INFO);
-        }
+    let all = if let Some(handler) = extend.udp_hndlr {
         // SAFETY: the caller's promise.
-        let list = unsafe { std::slice::from_raw_parts(extend.add_udp_addrs, given as usize) };
-        list.chunks_exact(tasks as usize).for_each(|list| take(list, None));
+        unsafe { of_handler(handler, reservation, config, (task, tasks)) }?
+    } else if !extend.add_udp_addrs.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { of_list(extend, tasks) }?
     } else {
         //= LAPI Guide, LAPI_Init, LAPI_ERR_NO_UDP_HNDLR
         return Err(LAPI_ERR_NO_UDP_HNDLR);
-    }
+    };
     for (task, told) in all.iter().enumerate() {
         if let Some(bad) = told.iter().find(|a| a.port() == 0 || a.ip().is_unspecified()) {
             tracing::error!(target: "lapis::init", "LAPI_Init: the program tells no UDP address for task {task}, but {bad}");
@@ -91,6 +52,73 @@ pub(super) unsafe fn addresses(
         }
     }
     Ok(all)
+}
+
+/// Calls the user's handler once for each network instance.
+///
+/// # Safety
+/// The handler follows its prototype.
+unsafe fn of_handler(
+    handler: udp_init_hndlr,
+    reservation: &Reservation,
+    config: &Config,
+    (task, tasks): (u32, u32),
+) -> Outcome<Addresses> {
+    let mut all: Addresses = vec![Vec::new(); tasks as usize];
+    // Held during the calls, so that nobody else gets the ports that the handler may pass on.
+    let mut held = Vec::new();
+    for (instance, ip) in local_addresses(config)?.into_iter().enumerate() {
+        let place = UdpSocket::bind((ip, 0)).and_then(|socket| Ok((socket.local_addr()?, socket)));
+        let (own, socket) = place.map_err(|e| {
+            tracing::error!(target: "lapis::init", "LAPI_Init: no UDP socket at {ip}: {e}");
+            LAPI_ERR_UDP_SOCKET
+        })?;
+        held.push(socket);
+        let mut mine = lapi_udp_t { ip_addr: u32::from(ip).to_be(), port_no: own.port().to_be() };
+        let mut list = vec![lapi_udp_t { ip_addr: 0, port_no: 0 }; tasks as usize];
+        let mut handle = reservation.handle();
+        let mut about =
+            lapi_udpinfo_t { task_id: task, num_tasks: tasks, instance_no: instance as u32, reserved: 0 };
+        // SAFETY: the caller's promise; all pointers are valid during the call.
+        let status = unsafe { handler(&mut handle, &mut mine, list.as_mut_ptr(), &mut about) };
+        if status != 0 {
+            tracing::error!(target: "lapis::init", "LAPI_Init: the user's UDP handler returned {status}");
+            return Err(LAPI_ERR_USER_UDP_HNDLR_FAIL);
+        }
+        // What it leaves 0 for this task itself means the port that is held.
+        if u16::from_be(list[task as usize].port_no) == 0 {
+            list[task as usize] = lapi_udp_t { ip_addr: u32::from(ip).to_be(), port_no: own.port().to_be() };
+        }
+        add(&mut all, &list);
+    }
+    Ok(all)
+}
+
+/// Takes the addresses of the user's list: those of all tasks for the first instance, then for the next.
+///
+/// # Safety
+/// The list is as long as `extend` says.
+unsafe fn of_list(extend: &lapi_extend_t, tasks: u32) -> Outcome<Addresses> {
+    let given = if extend.num_udp_addr == 0 { i64::from(tasks) } else { extend.num_udp_addr.into() };
+    let whole = given % i64::from(tasks) == 0;
+    // Before the list is read: a wrong number leads out of it.
+    if given < 0 || !whole || given / i64::from(tasks) > MAX_PATHS {
+        tracing::error!(
+            target: "lapis::init",
+            "LAPI_Init: num_udp_addr is {given}; {tasks} tasks have {tasks} addresses for each of 1 to {MAX_PATHS} instances"
+        );
+        return Err(LAPI_ERR_UDP_PORT_INFO);
+    }
+    // SAFETY: the caller's promise.
+    let list = unsafe { std::slice::from_raw_parts(extend.add_udp_addrs, given as usize) };
+    let mut all: Addresses = vec![Vec::new(); tasks as usize];
+    list.chunks_exact(tasks as usize).for_each(|list| add(&mut all, list));
+    Ok(all)
+}
+
+/// One more address for each task.
+fn add(all: &mut Addresses, list: &[lapi_udp_t]) {
+    all.iter_mut().zip(list).for_each(|(paths, entry)| paths.push(address(entry)));
 }
 
 /// This machine's address for each network instance. The structure that tells the program has room for IPv4.

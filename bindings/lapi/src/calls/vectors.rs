@@ -3,9 +3,10 @@
 use super::transfer::user_header;
 use crate::abi::*;
 use crate::failure::{Outcome, cold};
-use crate::handlers::send_notify;
+use crate::handlers::notify::send_notify;
 use crate::handles::{self, Instance};
-use crate::vector::{self, Layout, Side, View};
+use crate::vector::layout::{Layout, Side, View};
+use crate::vector::{amv, get, put};
 use lapis_core::{Counter, Notify};
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -53,7 +54,7 @@ pub(super) unsafe fn xfer_amv(instance: &Instance, command: *const lapi_amv_t) -
         }
         let view = View::of(c.org_vec, Side::Origin)?;
         view.check_type(Side::Origin, true)?;
-        let message = vector::AmvMessage {
+        let message = amv::Message {
             tgt: c.tgt,
             handler: instance.code.portable(c.tgt, c.hdr_hdl),
             user_header,
@@ -64,7 +65,7 @@ pub(super) unsafe fn xfer_amv(instance: &Instance, command: *const lapi_amv_t) -
             origin: send_notify(c.org_cntr, c.shdlr, c.sinfo),
             completion: Notify::counter(c.cmpl_cntr.cast::<Counter>()),
         };
-        vector::send_amv(instance, message)
+        amv::send(instance, message)
     }
 }
 
@@ -105,7 +106,7 @@ pub(super) unsafe fn xfer_putv(instance: &Instance, command: *const lapi_putv_t)
         let (shape, origin, target) = both(instance, c.tgt, c.flags, c.org_vec, c.tgt_vec)?;
         let told = send_notify(c.org_cntr, c.shdlr, c.sinfo);
         let completion = Notify::counter(c.cmpl_cntr.cast::<Counter>());
-        vector::send_put(instance, c.tgt, shape, origin, target, c.tgt_cntr, told, completion)
+        put::send(instance, c.tgt, shape, origin, target, c.tgt_cntr, told, completion)
     }
 }
 
@@ -142,8 +143,8 @@ pub(super) unsafe fn xfer_getv(instance: &Instance, command: *const lapi_getv_t)
     unsafe {
         let c = &*command;
         let (shape, origin, target) = both(instance, c.tgt, c.flags, c.org_vec, c.tgt_vec)?;
-        let told = vector::Told { counter: c.org_cntr, handler: c.chndlr, argument: c.cinfo };
-        vector::send_get(instance, c.tgt, shape, origin, target, c.tgt_cntr, told)
+        let told = get::Told { counter: c.org_cntr, handler: c.chndlr, argument: c.cinfo };
+        get::send(instance, c.tgt, shape, origin, target, c.tgt_cntr, told)
     }
 }
 

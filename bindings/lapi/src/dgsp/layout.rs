@@ -1,10 +1,11 @@
 //! A registered program as the source or the destination of a message.
 
-use super::{Function, Program, acquire, error};
+use super::ddm::Function;
+use super::registry::{Program, acquire};
 use crate::abi::*;
 use crate::failure::{self, Outcome};
+use crate::handlers::address::raise_later;
 use crate::handles;
-use crate::vector::raise_later;
 use lapis_core::handlers::Incoming;
 use lapis_core::message::{Destination, Gather, Scatter, Source};
 use lapis_core::{Context, Error, LapiCode};
@@ -260,3 +261,9 @@ fn all(moved: Result<usize, lapis_dgsp::Error>, wanted: usize) -> Result<(), Err
 }
 
 const _: () = assert!(ErrorCode::Other as i32 == LAPI_ERR_DGSP_OTHER);
+
+/// The error for what the engine refuses.
+fn error(error: &lapis_dgsp::Error) -> Error {
+    let code = LapiCode::from_i32(error.code as i32).unwrap_or(LapiCode::ERR_DGSP_OTHER);
+    Error::Dgsp { problem: error.to_string(), code }
+}

@@ -10,7 +10,7 @@
 
 use crate::abi::*;
 use crate::failure::Outcome;
-use crate::handles::lock;
+use crate::sync::lock;
 use lapis_core::sync::blocking::Mutex;
 use lapis_core::sync::{AtomicPtr, AtomicU64, Ordering};
 use lapis_dgsp::Registered;

@@ -1,11 +1,16 @@
 //! Active messages from a vector to a vector.
 
-use super::{AMV, Layout, Side, Stream, View, described, in_bytes, plainly, shape_of, shape_word, words};
+use super::description::{described, plainly, shape_of, shape_word, words};
+use super::layout::{Layout, Side, Stream, View, in_bytes};
 use crate::abi::*;
 use crate::failure::{self, Outcome};
-use crate::handlers::{raw, return_info, run_of};
-use crate::handles::{self, Instance, lock};
-use lapis_core::handlers::{HANDLER_TABLE_SIZE, Incoming};
+use crate::handlers::address::{handler_address, raise_later};
+use crate::handlers::call::{return_info, run_of};
+use crate::handlers::internal::AMV;
+use crate::handlers::notify::{completion as run_completion, raw};
+use crate::handles::{self, Instance};
+use crate::sync::lock;
+use lapis_core::handlers::Incoming;
 use lapis_core::message::{AmSend, Source};
 use lapis_core::sync::blocking::Mutex;
 use lapis_core::{CompletionHandler, Context, Delivery, Error, LapiCode, Notify, Run};
@@ -71,7 +76,7 @@ struct Wish {
 
 /// The target's side.
 //= LAPI Guide, LAPI_Amsendv, the header handler returns a vector
-pub(super) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Option<Delivery> {
+pub(crate) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Option<Delivery> {
     let (user, shape) = incoming.user_header.split_at_checked(incoming.user_header.len().checked_sub(8)?)?;
     let (vec_type, count) = shape_of(words(shape).next()?);
     let entries = if vec_type == LAPI_GEN_STRIDED_XFER { 1 } else { u64::from(count) };
@@ -121,7 +126,7 @@ pub(super) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) 
         if let Some((function, argument)) = lock(&wish).completion.take() {
             let argument = std::ptr::with_exposed_provenance_mut::<c_void>(argument);
             // SAFETY: the header handler gave both.
-            unsafe { crate::handlers::completion(context, function as usize, argument) };
+            unsafe { run_completion(context, function as usize, argument) };
         }
     };
     let mut delivery = plainly(into);
@@ -195,34 +200,4 @@ impl Call {
         let what = "the vector that a header handler returned does not fit the origin's";
         raise_later(&instance.context, self.source, Error::Invalid { what, code });
     }
-}
-
-/// The address of a header handler that a message names by index or address, or what becomes of the message without one. If nothing
-/// is worth waiting for, the error handler is told.
-pub(crate) fn handler_address(context: &Context, handler: u64, source: u32) -> Result<u64, Delivery> {
-    let address = if handler < HANDLER_TABLE_SIZE as u64 {
-        context.handler_address(handler as usize).unwrap_or(0)
-    } else {
-        address_here(context, handler)
-    };
-    if address != 0 {
-        return Ok(address);
-    }
-    if context.handler_may_come(handler) {
-        return Err(Delivery::later());
-    }
-    raise_later(context, source, Error::HeaderHandlerNull { origin: source, handler });
-    Err(Delivery::bury())
-}
-
-/// The address in this process of a handler that another task names. 0: it has no such function.
-fn address_here(context: &Context, handler: u64) -> u64 {
-    let code = handles::of_context(context).map(|instance| &instance.code);
-    code.and_then(|code| code.absolute(handler)).unwrap_or(0)
-}
-
-/// Tells the error handler, but not from within the dispatcher.
-pub(crate) fn raise_later(context: &Context, source: u32, error: Error) {
-    let raise = move |context: &Context| context.raise(error, source);
-    context.run_on_handler_thread(CompletionHandler::Closure(Box::new(raise)));
 }

@@ -1,65 +1,21 @@
 //! Gets between vectors: a request with the target's blocks, and an answer with their bytes.
 
+use super::description::{plainly, shape_of, shape_word, words};
+use super::layout::Layout;
+use super::pending::Get;
 use super::put::description_len;
-use super::{ANSWER, GET, Layout, plainly, shape_of, shape_word, words};
 use crate::abi::compl_hndlr_t;
 use crate::failure::{self, Outcome};
-use crate::handlers::raw;
-use crate::handles::{self, Instance, lock};
+use crate::handlers::internal::{ANSWER, GET};
+use crate::handlers::notify::{get_notify, raw};
+use crate::handles::{self, Instance};
+use crate::sync::lock;
 use lapis_core::handlers::Incoming;
 use lapis_core::message::{AmSend, Destination, Direction, Gather, GetArgs, Source};
-use lapis_core::sync::blocking::Mutex;
 use lapis_core::transport::copy::copy_watched;
 use lapis_core::{CompletionHandler, Context, Counter, Delivery, Notify, Run};
-use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
-
-/// Gets whose answer has not arrived, by number.
-#[derive(Default)]
-pub(crate) struct Pending(Mutex<Numbered>);
-
-#[derive(Default)]
-struct Numbered {
-    next: u64,
-    gets: BTreeMap<u64, Get>,
-}
-
-struct Get {
-    target: u32,
-    /// Where the data goes; taken when the answer begins to arrive.
-    origin: Option<Layout>,
-    completion: Option<CompletionHandler>,
-}
-
-impl Pending {
-    fn add(&self, get: Get) -> u64 {
-        let mut all = lock(&self.0);
-        let number = all.next;
-        all.next += 1;
-        all.gets.insert(number, get);
-        number
-    }
-
-    fn remove(&self, number: u64) -> Option<Get> {
-        lock(&self.0).gets.remove(&number)
-    }
-
-    /// Names the gets that have begun so far.
-    pub(crate) fn mark(&self) -> u64 {
-        lock(&self.0).next
-    }
-
-    /// Whether all gets before the mark have ended.
-    pub(crate) fn done(&self, mark: u64) -> bool {
-        lock(&self.0).gets.first_key_value().is_none_or(|(number, _)| *number >= mark)
-    }
-
-    /// Gives up the gets from a task that is purged.
-    pub(crate) fn forget(&self, target: u32) {
-        lock(&self.0).gets.retain(|_, get| get.target != target);
-    }
-}
 
 /// What is told when the data is here.
 pub(crate) struct Told {
@@ -91,7 +47,7 @@ pub(crate) unsafe fn send(
             len: 0,
             destination: Destination::Discard,
             target_counter: tgt_cntr,
-            origin: crate::handlers::get_notify(told.counter, told.handler, told.argument),
+            origin: get_notify(told.counter, told.handler, told.argument),
             checked: false,
         };
         // SAFETY: no memory is touched; the counters are the caller's promise.
@@ -160,7 +116,7 @@ impl Gather for Bytes {
 }
 
 /// The target's side: a request.
-pub(super) fn requested(incoming: &Incoming<'_>) -> Option<Delivery> {
+pub(crate) fn requested(incoming: &Incoming<'_>) -> Option<Delivery> {
     let mut header = words(incoming.user_header);
     let (vec_type, count) = shape_of(header.next()?);
     let (number, tgt_cntr, org_cntr) = (header.next()?, header.next()?, header.next()?);
@@ -198,7 +154,7 @@ pub(super) fn requested(incoming: &Incoming<'_>) -> Option<Delivery> {
 }
 
 /// The origin's side: the answer.
-pub(super) fn answered(context: &Context, incoming: &Incoming<'_>) -> Option<Delivery> {
+pub(crate) fn answered(context: &Context, incoming: &Incoming<'_>) -> Option<Delivery> {
     let number = words(incoming.user_header).next()?;
     let instance = handles::of_context(context)?;
     let layout = lock(&instance.gets.0).gets.get_mut(&number)?.origin.take()?;

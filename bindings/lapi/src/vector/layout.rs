@@ -458,11 +458,13 @@ mod tests {
         for (layout, vec_type, count) in [(listed, LAPI_GEN_IOVECTOR, 2), (strided, LAPI_GEN_STRIDED_XFER, 3)]
         {
             let bytes = layout.description().unwrap();
-            let back = Layout::of_words(vec_type, count, super::super::words(&bytes)).unwrap();
+            let back = Layout::of_words(vec_type, count, crate::vector::description::words(&bytes)).unwrap();
             assert_eq!((back.description().unwrap(), back.len()), (bytes.clone(), layout.len()));
-            assert!(Layout::of_words(vec_type, count, super::super::words(&bytes[8..])).is_none());
+            assert!(
+                Layout::of_words(vec_type, count, crate::vector::description::words(&bytes[8..])).is_none()
+            );
         }
         let huge = [1u64, u64::MAX, 1, 2].map(u64::to_le_bytes).concat();
-        assert!(Layout::of_words(LAPI_GEN_IOVECTOR, 2, super::super::words(&huge)).is_none());
+        assert!(Layout::of_words(LAPI_GEN_IOVECTOR, 2, crate::vector::description::words(&huge)).is_none());
     }
 }

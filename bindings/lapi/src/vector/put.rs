@@ -1,7 +1,9 @@
 //! Puts between vectors.
 
-use super::{Layout, PUT, Stream, described, plainly, shape_of, shape_word, words};
+use super::description::{described, plainly, shape_of, shape_word, words};
+use super::layout::{Layout, Stream};
 use crate::failure::{self, Outcome};
+use crate::handlers::internal::PUT;
 use crate::handles::Instance;
 use lapis_core::handlers::Incoming;
 use lapis_core::message::{AmSend, Direction, PutArgs, Source};
@@ -85,7 +87,7 @@ unsafe fn copy_directly(context: &Context, tgt: u32, origin: &mut Layout, target
 }
 
 /// The target's side.
-pub(super) fn arrived(incoming: &Incoming<'_>) -> Option<Delivery> {
+pub(crate) fn arrived(incoming: &Incoming<'_>) -> Option<Delivery> {
     let (vec_type, count) = shape_of(words(incoming.user_header).next()?);
     let need = description_len(vec_type, count)?;
     if need > incoming.len {
