@@ -222,11 +222,7 @@ impl Message {
         match self {
             Self::Challenge { scheme, nonce } => {
                 w.u8(0x01).raw(&MAGIC).u16(VERSION);
-                w.u8(match scheme {
-                    Scheme::Secret => 0,
-                    Scheme::SameUser => 1,
-                });
-                w.raw(nonce);
+                w.u8(u8::from(*scheme == Scheme::SameUser)).raw(nonce);
             }
             Self::Hello { task, tasks, context, pid, nonce, proof } => {
                 w.u8(0x02).raw(&MAGIC).u16(VERSION);
@@ -273,14 +269,7 @@ impl Message {
                 }
             }
             Self::Failed { id, failure } => {
-                w.u8(0x23).u32(*id);
-                match failure {
-                    Failure::TaskLost { task, how } => w.u8(1).u32(*task).text(how),
-                    Failure::Aborted { task, code, message } => w.u8(2).u32(*task).i32(*code).text(message),
-                    Failure::Timeout { detail } => w.u8(3).text(detail),
-                    Failure::Mismatch { detail } => w.u8(4).text(detail),
-                    Failure::Limit { detail } => w.u8(5).text(detail),
-                };
+                failure.encode(w.u8(0x23).u32(*id));
             }
             Self::Ended { task, how } => {
                 w.u8(0x24).u32(*task).text(how);
@@ -307,14 +296,8 @@ impl Message {
             }
             0x02 => {
                 r.greeting()?;
-                Self::Hello {
-                    task: r.u32()?,
-                    tasks: r.u32()?,
-                    context: r.u32()?,
-                    pid: r.u32()?,
-                    nonce: r.key()?,
-                    proof: r.key()?,
-                }
+                let (task, tasks, context, pid) = (r.u32()?, r.u32()?, r.u32()?, r.u32()?);
+                Self::Hello { task, tasks, context, pid, nonce: r.key()?, proof: r.key()? }
             }
             0x03 => {
                 let (proof, generation, rounds) = (r.key()?, r.u32()?, r.u32()?);
@@ -341,30 +324,8 @@ impl Message {
             0x15 => Self::Finalize { id: r.u32()? },
             0x20 => Self::Done { id: r.u32()? },
             0x21 => Self::Value { id: r.u32()?, value: r.bytes(MAX_VALUE)? },
-            0x22 => {
-                let (id, count) = (r.u32()?, r.u32()?);
-                if count > MAX_TASKS {
-                    return Err(r.bad("more values than a job has tasks"));
-                }
-                // The vector grows with the bytes that are really there, never with the announced count.
-                let mut values = Vec::new();
-                for _ in 0..count {
-                    values.push(r.bytes(MAX_VALUE)?);
-                }
-                Self::Values { id, values }
-            }
-            0x23 => {
-                let id = r.u32()?;
-                let failure = match r.u8()? {
-                    1 => Failure::TaskLost { task: r.u32()?, how: r.text(MAX_TEXT)? },
-                    2 => Failure::Aborted { task: r.u32()?, code: r.i32()?, message: r.text(MAX_TEXT)? },
-                    3 => Failure::Timeout { detail: r.text(MAX_TEXT)? },
-                    4 => Failure::Mismatch { detail: r.text(MAX_TEXT)? },
-                    5 => Failure::Limit { detail: r.text(MAX_TEXT)? },
-                    _ => return Err(r.bad("unknown failure")),
-                };
-                Self::Failed { id, failure }
-            }
+            0x22 => Self::Values { id: r.u32()?, values: r.values()? },
+            0x23 => Self::Failed { id: r.u32()?, failure: Failure::decode(&mut r)? },
             0x24 => Self::Ended { task: r.u32()?, how: r.text(MAX_TEXT)? },
             other => return Err(ProtocolError::UnknownKind(other)),
         };
@@ -372,6 +333,29 @@ impl Message {
             0 => Ok(message),
             extra => Err(ProtocolError::Trailing { kind, extra }),
         }
+    }
+}
+
+impl Failure {
+    fn encode(&self, w: &mut Writer) {
+        match self {
+            Self::TaskLost { task, how } => w.u8(1).u32(*task).text(how),
+            Self::Aborted { task, code, message } => w.u8(2).u32(*task).i32(*code).text(message),
+            Self::Timeout { detail } => w.u8(3).text(detail),
+            Self::Mismatch { detail } => w.u8(4).text(detail),
+            Self::Limit { detail } => w.u8(5).text(detail),
+        };
+    }
+
+    fn decode(r: &mut Reader<'_>) -> Result<Self, ProtocolError> {
+        Ok(match r.u8()? {
+            1 => Self::TaskLost { task: r.u32()?, how: r.text(MAX_TEXT)? },
+            2 => Self::Aborted { task: r.u32()?, code: r.i32()?, message: r.text(MAX_TEXT)? },
+            3 => Self::Timeout { detail: r.text(MAX_TEXT)? },
+            4 => Self::Mismatch { detail: r.text(MAX_TEXT)? },
+            5 => Self::Limit { detail: r.text(MAX_TEXT)? },
+            _ => return Err(r.bad("unknown failure")),
+        })
     }
 }
 
@@ -458,6 +442,16 @@ impl<'a> Reader<'a> {
     fn text(&mut self, limit: usize) -> Result<String, ProtocolError> {
         String::from_utf8(self.bytes(limit)?).map_err(|_| self.bad("a text is not UTF-8"))
     }
+    /// The parts of an exchange.
+    fn values(&mut self) -> Result<Vec<Vec<u8>>, ProtocolError> {
+        let count = self.u32()?;
+        if count > MAX_TASKS {
+            return Err(self.bad("more values than a job has tasks"));
+        }
+        // The vector grows with the bytes that are really there, never with the announced count.
+        (0..count).map(|_| self.bytes(MAX_VALUE)).collect()
+    }
+
     fn greeting(&mut self) -> Result<(), ProtocolError> {
         if self.array::<8>()? != MAGIC {
             return Err(ProtocolError::WrongMagic);

@@ -26,25 +26,9 @@ const LINGER: Duration = Duration::from_millis(300);
 
 /// Runs the job; the result is the launcher's exit code.
 pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
-    let system = |what| move |source| Fault::System { what, source };
     let placed = hosts::place(&spec.hosts, if spec.hosts.is_empty() { 0 } else { spec.tasks }, spec.by_node)?;
-    // Without hosts the program is looked for before anything is started; other machines look for themselves.
-    let programs = match placed.is_empty() {
-        true => spec
-            .parts
-            .iter()
-            .map(|part| Program::find(part.program.clone(), part.args.clone()))
-            .collect::<Result<Vec<_>, _>>()?,
-        false => Vec::new(),
-    };
-    if let Input::Task(task @ 1..) = spec.input
-        && task >= spec.tasks
-    {
-        return Err(Fault::Usage(format!(
-            "task {task} cannot read the input: the job has {} tasks",
-            spec.tasks
-        )));
-    }
+    let programs = programs_of(spec, placed.is_empty())?;
+    check_input(spec)?;
     let hosts = hosts_of(spec, &placed);
     if let Some(path) = &spec.save_hosts {
         std::fs::write(path, hosts.join("\n") + "\n")
@@ -55,12 +39,41 @@ pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
         return Ok(0);
     }
     let (limits, piped) = raise_descriptor_limit(spec)?;
+    let secret = random_secret()?;
+    let job = JobName::draw()?;
+    let (running, address) = serve(spec, &job, secret)?;
+    let env = variables_of(spec, &job, &address, &secret);
+    if placed.is_empty() {
+        run_here(spec, &programs, &env, (limits, piped), running)
+    } else {
+        run_there(spec, &placed, &env, running)
+    }
+}
+
+/// The programs, looked for before anything is started; other machines look for themselves.
+fn programs_of(spec: &JobSpec, here: bool) -> Result<Vec<Program>, Fault> {
+    let parts = if here { &spec.parts[..] } else { &[] };
+    Ok(parts
+        .iter()
+        .map(|part| Program::find(part.program.clone(), part.args.clone()))
+        .collect::<Result<_, _>>()?)
+}
+
+fn check_input(spec: &JobSpec) -> Result<(), Fault> {
+    match spec.input {
+        Input::Task(task @ 1..) if task >= spec.tasks => {
+            Err(Fault::Usage(format!("task {task} cannot read the input: the job has {} tasks", spec.tasks)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes the signals and starts guard, server and writers: everything but the tasks.
+fn serve<'s>(spec: &'s JobSpec, job: &JobName, secret: [u8; 32]) -> Result<(Running<'s>, Address), Fault> {
+    let system = |what| move |source| Fault::System { what, source };
     // The guard is forked while there is one thread, and after the signals are taken, so that it has them blocked.
     let signals = Signals::take().map_err(system("taking over the signals"))?;
     let guard = Guard::start().map_err(system("starting the guard process"))?;
-
-    let secret = random_secret()?;
-    let job = JobName::draw()?;
     let (listener, address) = listen(spec, &job.id).map_err(system("listening for the tasks"))?;
     let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
         .map_err(|e| Fault::System { what: "making an eventfd", source: e.into() })?;
@@ -78,48 +91,61 @@ pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
         }
     })
     .map_err(system("starting the key-value server"))?;
+    Ok((Running::new(spec, server, signals, guard, events, wake, outlets), address))
+}
 
-    let env = variables_of(spec, &job, &address, &secret);
-    let mut running = Running::new(spec, server, signals, guard, events, wake, outlets);
-    let code = if placed.is_empty() {
-        let here: Vec<u32> = (0..spec.tasks).collect();
-        let which: Vec<usize> = here.iter().map(|task| spec.part_of(*task)).collect();
-        let cpus = bind::assign(spec.binding, spec.tasks).unwrap_or_else(|cores| {
-            let need = spec.tasks;
-            running.say(&format!("--bind core needs {need} cores and {cores} are usable: not binding"));
-            Vec::new()
-        });
-        let spawner = Spawner {
-            programs: &programs,
-            which: &which,
-            folder: spec.folder.as_deref(),
-            files: spec.files.as_deref(),
-            env: &env,
-            here: &here,
-            mask: running.original_mask(),
-            limits,
-            cpus: &cpus,
-            piped,
-            guard: running.guard_line(),
-        };
-        start_here(spec, &spawner, &mut running)?;
-        running.until_the_end(&|task, before| {
-            let local = spawner.start(task as usize, before, Stdio::null());
-            local.map(Born::Here).map_err(|e| spawner.fault(task, e))
-        })
-    } else {
-        let agents = Agents { spec, env: environment(&env)?, mask: running.original_mask() };
-        for (host, tasks) in &placed {
-            running.add_remote(agents.start(host, tasks, tasks, 0)?);
-        }
-        say_started(&running, spec);
-        running.until_the_end(&|task, before| {
-            let place = placed.iter().find(|(_, tasks)| tasks.contains(&task));
-            let (host, here) = place.expect("every task has a place");
-            agents.start(host, &[task], here, before).map(Born::There)
-        })
+/// Runs all tasks on this machine.
+fn run_here(
+    spec: &JobSpec,
+    programs: &[Program],
+    env: &[(OsString, OsString)],
+    (limits, piped): (Rlimit, [bool; 2]),
+    mut running: Running<'_>,
+) -> Result<u8, Fault> {
+    let here: Vec<u32> = (0..spec.tasks).collect();
+    let which: Vec<usize> = here.iter().map(|task| spec.part_of(*task)).collect();
+    let cpus = bind::assign(spec.binding, spec.tasks).unwrap_or_else(|cores| {
+        let need = spec.tasks;
+        running.say(&format!("--bind core needs {need} cores and {cores} are usable: not binding"));
+        Vec::new()
+    });
+    let spawner = Spawner {
+        programs,
+        which: &which,
+        folder: spec.folder.as_deref(),
+        files: spec.files.as_deref(),
+        env,
+        here: &here,
+        mask: running.original_mask(),
+        limits,
+        cpus: &cpus,
+        piped,
+        guard: running.guard_line(),
     };
-    Ok(code)
+    start_here(spec, &spawner, &mut running)?;
+    Ok(running.until_the_end(&|task, before| {
+        let local = spawner.start(task as usize, before, Stdio::null());
+        local.map(Born::Here).map_err(|e| spawner.fault(task, e))
+    }))
+}
+
+/// Runs the tasks where they are placed, by an agent on each machine.
+fn run_there(
+    spec: &JobSpec,
+    placed: &[(String, Vec<u32>)],
+    env: &[(OsString, OsString)],
+    mut running: Running<'_>,
+) -> Result<u8, Fault> {
+    let agents = Agents { spec, env: environment(env)?, mask: running.original_mask() };
+    for (host, tasks) in placed {
+        running.add_remote(agents.start(host, tasks, tasks, 0)?);
+    }
+    say_started(&running, spec);
+    Ok(running.until_the_end(&|task, before| {
+        let place = placed.iter().find(|(_, tasks)| tasks.contains(&task));
+        let (host, here) = place.expect("every task has a place");
+        agents.start(host, &[task], here, before).map(Born::There)
+    }))
 }
 
 /// The machine of each task.

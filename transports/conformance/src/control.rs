@@ -120,29 +120,7 @@ impl Coordinator {
     pub(crate) fn run(self, mortal: Option<u32>) -> Outcome {
         let (to_main, reports) = mpsc::channel::<(u32, Report, Option<UnixStream>)>();
         let Self { listener, tasks, patience } = self;
-        // Accepting ends with the count; if a task never comes, the watchdog speaks and this thread stays behind.
-        std::thread::spawn(move || {
-            for _ in 0..tasks {
-                let Ok((mut stream, _)) = listener.accept() else { return };
-                let to_main = to_main.clone();
-                std::thread::spawn(move || {
-                    let mut task = [0; 4];
-                    if stream.read_exact(&mut task).is_err() {
-                        return;
-                    }
-                    let task = u32::from_le_bytes(task);
-                    loop {
-                        let report = receive(&mut stream);
-                        let writer =
-                            matches!(report, Report::Hello).then(|| stream.try_clone().ok()).flatten();
-                        let end = matches!(report, Report::Gone);
-                        if to_main.send((task, report, writer)).is_err() || end {
-                            return;
-                        }
-                    }
-                });
-            }
-        });
+        accept(listener, tasks, to_main);
         let mut all: BTreeMap<u32, Task> = (0..tasks)
             .map(|t| (t, Task { state: State::Starting, since: Instant::now(), stream: None }))
             .collect();
@@ -187,6 +165,32 @@ impl Coordinator {
         });
         skipped.unwrap_or(Outcome::Passed)
     }
+}
+
+/// Takes the tasks' connections and passes on what they report.
+fn accept(listener: UnixListener, tasks: u32, to_main: mpsc::Sender<(u32, Report, Option<UnixStream>)>) {
+    // Accepting ends with the count; if a task never comes, the watchdog speaks and this thread stays behind.
+    std::thread::spawn(move || {
+        for _ in 0..tasks {
+            let Ok((mut stream, _)) = listener.accept() else { return };
+            let to_main = to_main.clone();
+            std::thread::spawn(move || {
+                let mut task = [0; 4];
+                if stream.read_exact(&mut task).is_err() {
+                    return;
+                }
+                let task = u32::from_le_bytes(task);
+                loop {
+                    let report = receive(&mut stream);
+                    let writer = matches!(report, Report::Hello).then(|| stream.try_clone().ok()).flatten();
+                    let end = matches!(report, Report::Gone);
+                    if to_main.send((task, report, writer)).is_err() || end {
+                        return;
+                    }
+                }
+            });
+        }
+    });
 }
 
 /// When all living tasks wait in the same exchange, gives everybody everybody's parts.

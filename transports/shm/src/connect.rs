@@ -78,6 +78,33 @@ const STRANGERS_TOLD: u32 = 8;
 /// Looks at the peers, a millisecond apart, after which interrupts count as turned off for good.
 const LASTING: u32 = 5;
 
+/// Where the sender of a number writes into a peer's segment.
+///
+/// # Safety
+/// Nobody else sends with this number, and the segment stays mapped as long as the `Out` is used.
+unsafe fn way_in(segment: &Segment, member: usize) -> Out {
+    let header = segment.header();
+    Out {
+        lane: if member < LANES {
+            // SAFETY: the caller's promise: with the number, the lane is ours alone.
+            unsafe {
+                let (slots, control, data) = segment.lane(member);
+                Tx::attach(slots, control, data, segment.shape())
+            }
+        } else {
+            Tx::closed()
+        },
+        many: (member >= LANES).then(|| {
+            // SAFETY: the caller's promise.
+            unsafe { ManyTx::attach(layout::shared(segment.base()), member as u16) }
+        }),
+        attention: &raw const header.attention.0,
+        bitmap: &raw const header.bitmap.0,
+        bit: if member < LANES { 1 << member } else { 0 },
+        pace: StorePolicy::default(),
+    }
+}
+
 impl Shm {
     fn name(&self) -> String {
         format!("task {} (context {})", self.me.task, self.me.context)
@@ -284,22 +311,7 @@ impl Shm {
         let (task, word) = (self.peers[dense].address.task, member_word(self.me.task, self.me.incarnation));
         let header = segment.header();
         let base = header.base.load(Ordering::Relaxed);
-        if self.no_attach.is_none()
-            && let Err(why) = probe(&segment, base, who.pid)
-        {
-            if self.copying == Copying::Attach {
-                return Err(TransportError::Io(format!(
-                    "LAPIS_SHM_COPY=cma, but cross-memory attach to task {task} (process {}) was {why}; set \
-                     LAPIS_SHM_COPY=auto or allow process_vm_readv and process_vm_writev",
-                    who.pid
-                )));
-            }
-            self.host.warn(format_args!(
-                "cross-memory attach to task {task} (process {}) {why}: large messages are copied twice",
-                who.pid
-            ));
-            self.no_attach = Some(why);
-        }
+        self.probe_attach(task, &segment, who)?;
         // SYNC: pairs with other senders' claims; the first to store gets the number.
         let member = header.members.iter().position(|m| {
             m.load(Ordering::Relaxed) == 0
@@ -311,33 +323,15 @@ impl Shm {
                 header.members.len()
             )));
         };
-        let out = Out {
-            lane: if member < LANES {
-                // SAFETY: the segment stays mapped as long as the `Out` is used: `forget` closes it first; the number
-                // is ours alone, hence the lane.
-                unsafe {
-                    let (slots, control, data) = segment.lane(member);
-                    Tx::attach(slots, control, data, segment.shape())
-                }
-            } else {
-                Tx::closed()
-            },
-            many: (member >= LANES).then(|| {
-                // SAFETY: as above.
-                unsafe { ManyTx::attach(layout::shared(segment.base()), member as u16) }
-            }),
-            attention: &raw const header.attention.0,
-            bitmap: &raw const header.bitmap.0,
-            bit: if member < LANES { 1 << member } else { 0 },
-            pace: StorePolicy::default(),
-        };
+        // SAFETY: the number was just taken; `forget` closes the `Out` before the segment goes.
+        let out = unsafe { way_in(&segment, member) };
         if !self.membarrier {
             // SYNC: seen by ourselves, who need it, in program order.
             header.attention.0.word.fetch_or(NEEDY, Ordering::AcqRel);
         }
         let line =
             (member < LANES && !self.is_host_of_mailbox_line(task) && task != self.me.task).then(|| {
-                // SAFETY: as above; until it learns of us, the receiver does not look at the line.
+                // SAFETY: the lane's number is ours alone; until it learns of us, the receiver does not look at the line.
                 unsafe {
                     let line = layout::mailbox_line(segment.base(), member);
                     (*line).head.store(0, Ordering::Relaxed);
@@ -357,6 +351,28 @@ impl Shm {
             None => self.outbox.outs[dense].lane.set_mailbox(self.peers[dense].mailbox),
         }
         self.inbox.look_again();
+        Ok(())
+    }
+
+    /// Finds out whether cross-memory attach works with a peer, unless it failed with another one.
+    fn probe_attach(&mut self, task: u32, segment: &Segment, who: Credentials) -> Result<(), TransportError> {
+        if self.no_attach.is_some() {
+            return Ok(());
+        }
+        let base = segment.header().base.load(Ordering::Relaxed);
+        let Err(why) = probe(segment, base, who.pid) else { return Ok(()) };
+        if self.copying == Copying::Attach {
+            return Err(TransportError::Io(format!(
+                "LAPIS_SHM_COPY=cma, but cross-memory attach to task {task} (process {}) was {why}; set \
+                 LAPIS_SHM_COPY=auto or allow process_vm_readv and process_vm_writev",
+                who.pid
+            )));
+        }
+        self.host.warn(format_args!(
+            "cross-memory attach to task {task} (process {}) {why}: large messages are copied twice",
+            who.pid
+        ));
+        self.no_attach = Some(why);
         Ok(())
     }
 

@@ -324,38 +324,7 @@ impl Shm {
         inbox.members.resize(used, u32::MAX);
         let mut met = Vec::new();
         for member in 0..used {
-            // SYNC: pairs with the claim in `open_peer`.
-            let word = header.members[member].load(Ordering::Acquire);
-            let dense = self.outbox.find(word as u32).filter(|&d| {
-                let a = &self.peers[d].address;
-                word != 0 && word == member_word(a.task, a.incarnation)
-            });
-            if member >= LANES {
-                inbox.members[member] = dense.map_or(u32::MAX, |d| d as u32);
-                inbox.many_used |= word != 0;
-                continue;
-            }
-            let known = inbox.poisoned >> member & 1 == 1
-                || inbox.lanes.iter().chain(&inbox.discarded).any(|l| l.number as usize == member)
-                // A handler may arm before the events of the last poll are done with, so that these are still there.
-                || inbox.graves.iter().any(|(lane, _)| lane.number as usize == member);
-            if let (Some(dense), false) = (dense, known) {
-                // SAFETY: the segment lives as long as the inbox; one `Rx` per lane.
-                let mut rx = unsafe {
-                    let (slots, control, data) = inbox.segment.lane(member);
-                    Rx::attach(slots, control, data, inbox.segment.shape(), layout::MAX_MESSAGE)
-                };
-                let peer = self.peers[dense].address.task;
-                rx.share(peer, &raw const self.bell.progress.next[member]);
-                let lane = InLane { rx, peer, dense, number: member as u8, bell: Arc::clone(&self.bell) };
-                lane.rx.tell_position(&self.bell.progress.next[member]);
-                if self.peers[dense].state == State::Gone {
-                    inbox.discarded.push(lane);
-                } else {
-                    inbox.lanes.push(lane);
-                    met.push((dense, member, peer));
-                }
-            }
+            met.extend(self.meet(member).map(|(dense, peer)| (dense, member, peer)));
         }
         for (dense, member, peer) in met {
             if self.is_host_of_mailbox_line(peer) {
@@ -379,6 +348,42 @@ impl Shm {
             self.inbox.share_lanes();
         }
         self.inbox.pending = u64::MAX;
+    }
+
+    /// Takes up the lane of a sender that is new and known; which one it is.
+    fn meet(&mut self, member: usize) -> Option<(usize, u32)> {
+        let inbox = &mut self.inbox;
+        // SYNC: pairs with the claim in `open_peer`.
+        let word = inbox.segment.header().members[member].load(Ordering::Acquire);
+        let dense = self.outbox.find(word as u32).filter(|&d| {
+            let a = &self.peers[d].address;
+            word != 0 && word == member_word(a.task, a.incarnation)
+        });
+        if member >= LANES {
+            inbox.members[member] = dense.map_or(u32::MAX, |d| d as u32);
+            inbox.many_used |= word != 0;
+            return None;
+        }
+        let known = inbox.poisoned >> member & 1 == 1
+            || inbox.lanes.iter().chain(&inbox.discarded).any(|l| l.number as usize == member)
+            // A handler may arm before the events of the last poll are done with, so that these are still there.
+            || inbox.graves.iter().any(|(lane, _)| lane.number as usize == member);
+        let dense = dense.filter(|_| !known)?;
+        // SAFETY: the segment lives as long as the inbox; one `Rx` per lane.
+        let mut rx = unsafe {
+            let (slots, control, data) = inbox.segment.lane(member);
+            Rx::attach(slots, control, data, inbox.segment.shape(), layout::MAX_MESSAGE)
+        };
+        let peer = self.peers[dense].address.task;
+        rx.share(peer, &raw const self.bell.progress.next[member]);
+        let lane = InLane { rx, peer, dense, number: member as u8, bell: Arc::clone(&self.bell) };
+        lane.rx.tell_position(&self.bell.progress.next[member]);
+        if self.peers[dense].state == State::Gone {
+            inbox.discarded.push(lane);
+            return None;
+        }
+        inbox.lanes.push(lane);
+        Some((dense, peer))
     }
 
     /// [`Transport::arm`](lapis_core::transport::Transport::arm).
