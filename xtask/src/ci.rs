@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: all that must hold before a change goes in. `.ci/run` calls this and nothing else.
 
-use crate::{codegen, fuzz, nightly, setup, sh, test, tidy};
+use crate::{bench, codegen, fuzz, nightly, setup, sh, test, tidy};
 use anyhow::{Result, bail};
 use std::time::Instant;
 
@@ -26,6 +26,7 @@ const STEPS: &[Step] = &[
     }),
     ("fuzz", || fuzz::run(&fuzz::Args::default())),
     ("thread sanitizer", nightly::short),
+    ("instructions", || bench::instructions::run(false)),
     // Last, so that the runner's closing line is the last line of the log.
     ("test", || test::run(&test::Args::default())),
 ];

@@ -59,6 +59,7 @@ pub(crate) const PACKAGES: &[Package] = &[
     library("libclang-dev", "test install", "reads libfabric's headers when the rdma transport is built"),
     tool("iproute2", "ip", "test", "makes network namespaces with delay and loss for the udp tests"),
     tool("nftables", "nft", "test", "cuts paths for the udp failover tests"),
+    tool("valgrind", "valgrind", "ci", "counts the instructions of each operation"),
     // Not for `test`: the package leaves a server running, which nobody asks for on a machine to work at.
     Package {
         name: "openssh-server",

@@ -1,5 +1,7 @@
 //! `cargo xtask bench`: builds what is measured, then hands over to `lapis-bench`.
 
+pub(crate) mod instructions;
+
 use crate::{sh, workspace};
 use anyhow::Result;
 
@@ -7,15 +9,21 @@ use anyhow::Result;
 #[command(
     after_help = "All other options are those of the runner: `cargo xtask bench -- --help` shows them \
                         (--only, --transport, --rounds, --peers, --quick, …). `cargo xtask bench dgsp` times data \
-                        gather/scatter programs instead, `cargo xtask bench collectives` collectives, both beside every MPI found. docs/bench-format.md explains the output."
+                        gather/scatter programs instead, `cargo xtask bench collectives` collectives, both beside every \
+                        MPI found. `cargo xtask bench instructions` counts instructions by callgrind and compares \
+                        them with docs/bench/instructions.md (--write writes it). docs/bench-format.md explains the \
+                        output."
 )]
 pub(crate) struct Args {
-    /// `dgsp` or `collectives`, and options of the runner
+    /// `dgsp`, `collectives` or `instructions`, and options of the runner
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     runner: Vec<String>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    if args.runner.first().is_some_and(|first| first == "instructions") {
+        return instructions::run(args.runner.iter().any(|word| word == "--write"));
+    }
     let dgsp = args.runner.first().is_some_and(|first| first == "dgsp");
     let packages = workspace::packages()?;
     let mut build = vec!["build", "--release", "--quiet"];

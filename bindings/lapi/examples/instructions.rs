@@ -1,0 +1,214 @@
+//! What callgrind counts for `cargo xtask bench instructions`: each operation many times within [`lapis_counted`].
+//!
+//! Two contexts in one thread talk to each other over shared memory, so that nobody waits and nothing depends on time. For each
+//! operation it prints a line `operation<TAB>bytes<TAB>times` and calls [`lapis_counted`] twice: to warm up, and to be counted.
+//! The first operation does nothing: what it costs is to be taken off the others.
+
+use lapi_r::abi::*;
+use lapi_r::exports::*;
+use lapis_core::bootstrap::{
+    Address, Environment, Listener, Options, Server, ServerConfig, detect_in, random_secret,
+};
+use lapis_core::context::HandlerId;
+use lapis_core::message::{GetArgs, PutArgs, Source};
+use lapis_core::{Context, Counter, Delivery, Destination, Error, Notify};
+use std::cell::Cell;
+use std::ffi::{c_ulong, c_void};
+use std::hint::black_box;
+use std::ptr::{NonNull, null_mut};
+
+type Result<T> = std::result::Result<T, Error>;
+
+const BALL: HandlerId = HandlerId(1);
+const TIMES: u64 = 2000;
+
+thread_local! {
+    static CAUGHT: Cell<u64> = const { Cell::new(0) };
+}
+
+/// What callgrind knows by name.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn lapis_counted(times: u64, operation: &mut Operation<'_>) {
+    for _ in 0..times {
+        (operation.0)();
+    }
+}
+
+struct Operation<'a>(&'a mut dyn FnMut());
+
+fn count(name: &str, bytes: usize, mut operation: impl FnMut()) {
+    println!("{name}\t{bytes}\t{TIMES}");
+    for _ in 0..2 {
+        lapis_counted(black_box(TIMES), &mut Operation(&mut operation));
+    }
+}
+
+fn join(server: &Address, secret: &str, task: &str) -> Result<Context> {
+    let environment = Environment::of([
+        ("LAPIS_KVS", &*server.to_string()),
+        ("LAPIS_JOB_ID", "instructions"),
+        ("LAPIS_JOB_SECRET", secret),
+        ("LAPIS_TASK", task),
+        ("LAPIS_TASKS", "2"),
+    ]);
+    let job = detect_in(&environment, &Options::default()).expect("the job's store");
+    let builder = Context::builder().bootstrap(job).set("LAPIS_TRANSPORT", "shm").interrupts(false);
+    let context = builder.transport(lapis_loopback::table()).init()?;
+    context.set_handler(BALL, |_, message| {
+        CAUGHT.set(CAUGHT.get() + 1);
+        // Packets of one piece are looked at where they are; others need a place.
+        thread_local! {
+            static PLACE: Cell<*mut u8> = const { Cell::new(null_mut()) };
+        }
+        if PLACE.get().is_null() {
+            PLACE.set(vec![0u8; 1 << 20].leak().as_mut_ptr());
+        }
+        match NonNull::new(PLACE.get()) {
+            Some(place) if message.data.is_none() => {
+                Delivery { into: Destination::Contiguous(place), ..Delivery::bury() }
+            }
+            _ => Delivery::bury(),
+        }
+    })?;
+    context.gfence()?;
+    Ok(context)
+}
+
+fn pair() -> Result<(Context, Context)> {
+    let secret = random_secret().expect("random numbers");
+    let hex: String = secret.iter().map(|b| format!("{b:02x}")).collect();
+    let name = format!("unix:@lapis-instructions-{}", std::process::id());
+    let listener = Listener::bind(&name.parse().expect("an address")).expect("a socket");
+    let server = Server::start(listener, ServerConfig::new(2, secret), |_| {}).expect("a store");
+    let address = server.address().clone();
+    // Lives as long as the process.
+    std::mem::forget(server);
+    let (a, b) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| join(&address, &hex, "1"));
+        (join(&address, &hex, "0"), other.join().expect("the other task joins"))
+    });
+    Ok((a?, b?))
+}
+
+fn messages(a: &Context, b: &Context) {
+    let data = vec![7; 16 << 10];
+    for bytes in [8, 200, 1 << 10, 4 << 10, 16 << 10] {
+        let data = &data[..bytes];
+        // To and fro: what is counted is two messages.
+        count("message, to and fro", bytes, || {
+            for (from, to) in [(a, b), (b, a)] {
+                let before = CAUGHT.get();
+                from.send(to.task(), BALL, &[], black_box(data)).expect("the peer is there");
+                to.wait_until(|| CAUGHT.get() != before).expect("the message comes");
+            }
+        });
+        count("message, nothing comes back", bytes, || {
+            let before = CAUGHT.get();
+            a.send(1, BALL, &[], black_box(data)).expect("the peer is there");
+            b.wait_until(|| CAUGHT.get() != before).expect("the message comes");
+        });
+    }
+}
+
+fn put_and_get(a: &Context, b: &Context) -> Result<()> {
+    let shared = b.alloc(64)?;
+    let heap = vec![0u64; 8].leak();
+    let here = vec![0u64; 8].leak();
+    let (from, done) = (here.as_ptr().cast::<u8>(), Counter::new(0));
+    let mapped = shared.remote();
+    let mut eight = [1; 8];
+    count("put, mapped memory", 8, || a.put_bytes(mapped, black_box(&eight)).expect("it is mapped"));
+    count("get, mapped memory", 8, || a.get_bytes(mapped, black_box(&mut eight)).expect("it is mapped"));
+    let remote = heap.as_ptr().addr() as u64;
+    let put = || PutArgs {
+        target: 1,
+        remote,
+        source: Source::Contiguous(from, 8),
+        target_counter: 0,
+        origin: Notify::None,
+        completion: Notify::None,
+        checked: false,
+    };
+    count("put, any memory", 8, || {
+        // SAFETY: both places live until the process ends.
+        unsafe { a.put(black_box(put())) }.expect("the peer is there");
+        b.progress().expect("there is something");
+    });
+    let get = || GetArgs {
+        target: 1,
+        remote,
+        len: 8,
+        destination: Destination::Contiguous(NonNull::from(&*here).cast()),
+        target_counter: 0,
+        origin: Notify::counter(&raw const done),
+        checked: false,
+    };
+    count("get, any memory", 8, || {
+        // SAFETY: as above; nobody else uses what is written.
+        unsafe { a.get(black_box(get())) }.expect("the peer is there");
+        b.progress().expect("there is something");
+        a.wait_counter(&done, 1).expect("the answer comes");
+    });
+    Ok(())
+}
+
+unsafe extern "C" fn nothing(
+    _: *mut lapi_handle_t,
+    _: *mut c_void,
+    _: *mut u32,
+    _: *mut c_ulong,
+    _: *mut Option<compl_hndlr_t>,
+    _: *mut *mut c_void,
+) -> *mut c_void {
+    null_mut()
+}
+
+/// Calls of the C interface, to the task itself.
+fn calls_from_c() {
+    let mut handle = 0;
+    let (mut from, mut to, mut value) = (7u64, 0u64, 0);
+    let (from, to) = ((&raw mut from).cast::<c_void>(), (&raw mut to).cast::<c_void>());
+    let no_counter = null_mut();
+    // SAFETY: all zero bytes are what the guide asks for; everything that is passed lives until the end.
+    unsafe {
+        let mut info: lapi_info_t = std::mem::zeroed();
+        assert_eq!(LAPI_Init(&mut handle, &mut info), LAPI_SUCCESS);
+        LAPI_Senv(handle, INTERRUPT_SET, 0);
+        LAPI_Addr_set(handle, nothing as *mut _, 1);
+        count("C: LAPI_Qenv", 4, || {
+            LAPI_Qenv(black_box(handle), INTERRUPT_SET, &mut value);
+        });
+        count("C: LAPI_Put to itself", 8, || {
+            LAPI_Put(black_box(handle), 0, 8, to, from, no_counter, no_counter, no_counter);
+        });
+        count("C: LAPI_Amsend to itself, LAPI_Probe", 8, || {
+            let handler = std::ptr::without_provenance_mut(1);
+            let (header, length) = (null_mut(), 0);
+            LAPI_Amsend(
+                black_box(handle),
+                0,
+                handler,
+                header,
+                length,
+                from,
+                8,
+                no_counter,
+                no_counter,
+                no_counter,
+            );
+            LAPI_Probe(handle);
+        });
+    }
+}
+
+fn main() -> Result<()> {
+    count("nothing", 0, || {
+        black_box(());
+    });
+    calls_from_c();
+    let (a, b) = pair()?;
+    messages(&a, &b);
+    put_and_get(&a, &b)?;
+    std::process::exit(0)
+}

@@ -1,0 +1,232 @@
+//! `cargo xtask bench instructions`: how many instructions each operation takes, by callgrind, held against the committed table.
+//!
+//! The example `instructions` of lapis-lapi does each operation many times within one function; callgrind writes a file for each
+//! call of it. Nothing in it depends on time, so two runs of one build give the same numbers.
+
+use crate::{sh, workspace};
+use anyhow::{Context as _, Result, bail, ensure};
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Command;
+
+/// The committed table.
+const TABLE: &str = "docs/bench/instructions.md";
+/// The function within which everything is counted.
+const COUNTED: &str = "lapis_counted";
+/// What counts as a change, in percent, and in instructions where a percent is less than one.
+const PERCENT: f64 = 3.0;
+const LEAST: f64 = 2.0;
+
+const HEAD: &str = "\
+# Instructions of each operation
+
+Written by `cargo xtask bench instructions --write`; `cargo xtask ci` compares: a count that differs
+by more than 3 % fails, for better or worse. Two contexts in one thread talk over shared memory, so
+nothing is counted while somebody waits. *Without copies* leaves out what `memcpy` and Lapis' own
+copy loops take. Callgrind slows the clock down, so that the tasks' cores count as distant ones: the
+bytes of long messages go past the caches. A message to and fro counts half, so that it is one way.
+The goal for a message one way, without copies: 150 for 8 bytes, 300 for 200 B to 16 KiB.
+
+| operation | bytes | instructions | without copies |
+|---|---:|---:|---:|
+";
+
+#[derive(Debug, Clone, PartialEq)]
+struct Row {
+    operation: String,
+    bytes: u64,
+    all: f64,
+    without_copies: f64,
+}
+
+/// Compares, or writes the table.
+pub(crate) fn run(write: bool) -> Result<()> {
+    if sh::which("valgrind").is_none() {
+        eprintln!("SKIPPED: valgrind is missing (`cargo xtask setup ci` installs it)");
+        return Ok(());
+    }
+    let now = count()?;
+    let file = workspace::root().join(TABLE);
+    print!("{}", table(&now));
+    if write {
+        std::fs::write(&file, format!("{HEAD}{}", table(&now)))?;
+        println!("wrote {}", file.display());
+        return Ok(());
+    }
+    let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+    let changes = changes(&parse(&text)?, &now);
+    ensure!(
+        changes.is_empty(),
+        "{}\nis it meant? `cargo xtask bench instructions --write`, and commit {}",
+        changes.join("\n"),
+        file.display()
+    );
+    Ok(())
+}
+
+fn count() -> Result<Vec<Row>> {
+    let arguments = ["build", "--release", "--quiet", "-p", "lapis-lapi", "-p", "lapis-shm"];
+    sh::run(sh::cargo(arguments).args(["--lib", "--example", "instructions"]))?;
+    let folder = workspace::target_dir().join("instructions");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
+    std::fs::create_dir_all(&folder)?;
+    let release = workspace::target_dir().join("release");
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--tool=callgrind", "--quiet"]);
+    valgrind.arg(format!("--zero-before={COUNTED}")).arg(format!("--dump-after={COUNTED}"));
+    valgrind.arg(format!("--callgrind-out-file={}", folder.join("counts").display()));
+    valgrind.arg(release.join("examples/instructions")).env("LAPIS_TRANSPORT_PATH", &release);
+    let output = valgrind.output().context("valgrind")?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.success(), "valgrind: {}", String::from_utf8_lossy(&output.stderr));
+    let mut rows = Vec::new();
+    for (index, line) in said.lines().enumerate() {
+        let mut words = line.split('\t');
+        let (Some(operation), Some(bytes), Some(times)) = (words.next(), words.next(), words.next()) else {
+            bail!("the example said {line:?}");
+        };
+        // Of each two calls the first one warms up.
+        let (all, copies) = of_file(&folder.join(format!("counts.{}", 2 * index + 2)))?;
+        let hops = if operation.ends_with("to and fro") { 2.0 } else { 1.0 };
+        let times: f64 = times.parse::<f64>()? * hops;
+        let (all, without_copies) = (all as f64 / times, (all - copies) as f64 / times);
+        rows.push((
+            Row { operation: operation.to_owned(), bytes: bytes.parse()?, all, without_copies },
+            hops,
+        ));
+    }
+    ensure!(rows.len() > 1, "the example counted nothing");
+    // The loop itself.
+    let (nothing, _) = rows.remove(0);
+    let less = |(row, hops): (Row, f64)| Row {
+        all: row.all - nothing.all / hops,
+        without_copies: row.without_copies - nothing.all / hops,
+        ..row
+    };
+    Ok(rows.into_iter().map(less).collect())
+}
+
+/// What callgrind counted, and how much of it were copies.
+fn of_file(file: &Path) -> Result<(u64, u64)> {
+    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    of_text(&text).with_context(|| file.display().to_string())
+}
+
+fn of_text(text: &str) -> Result<(u64, u64)> {
+    let total = text.lines().find_map(|l| l.strip_prefix("totals: ").or(l.strip_prefix("summary: ")));
+    let total = total.and_then(|n| n.trim().parse().ok()).context("no total")?;
+    let mut names: HashMap<&str, &str> = HashMap::new();
+    let (mut copies, mut copying, mut called) = (0, false, false);
+    for line in text.lines() {
+        if let Some((key, name)) = line.split_once("fn=(").filter(|(key, _)| ["", "c"].contains(key)) {
+            let (id, name) = name.split_once(')').context("a name without its end")?;
+            let known = if name.is_empty() { names.get(id).copied() } else { Some(name) };
+            names.insert(id, known.context("a function without a name")?);
+            if key.is_empty() {
+                copying = is_copy(names[id]);
+            }
+        } else if line.starts_with("calls=") {
+            // The next line is what the callee took.
+            called = true;
+        } else if line.starts_with(|c: char| c.is_ascii_digit() || "+-*".contains(c)) {
+            let cost: u64 = line.split(' ').nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);
+            if copying && !called {
+                copies += cost;
+            }
+            called = false;
+        }
+    }
+    Ok((total, copies))
+}
+
+fn is_copy(function: &str) -> bool {
+    let function = function.trim();
+    ["memcpy", "memmove", "transport::copy::"].iter().any(|part| function.contains(part))
+}
+
+fn table(rows: &[Row]) -> String {
+    let line = |row: &Row| {
+        format!("| {} | {} | {:.0} | {:.0} |\n", row.operation, row.bytes, row.all, row.without_copies)
+    };
+    rows.iter().map(line).collect()
+}
+
+fn parse(text: &str) -> Result<Vec<Row>> {
+    let lines = text.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    lines
+        .filter(|line| line.starts_with('|'))
+        .map(|line| {
+            let words: Vec<&str> = line.split('|').map(str::trim).collect();
+            let &[_, operation, bytes, all, without_copies, _] = &words[..] else {
+                bail!("not a row: {line}");
+            };
+            Ok(Row {
+                operation: operation.to_owned(),
+                bytes: bytes.parse()?,
+                all: all.parse()?,
+                without_copies: without_copies.parse()?,
+            })
+        })
+        .collect()
+}
+
+/// What is not as it was. Copies are the C library's, and differ between machines.
+fn changes(before: &[Row], now: &[Row]) -> Vec<String> {
+    let find = |rows: &[Row], row: &Row| {
+        rows.iter().find(|r| (&r.operation, r.bytes) == (&row.operation, row.bytes)).cloned()
+    };
+    let mut changes = Vec::new();
+    for row in now {
+        let name = format!("{}, {} bytes", row.operation, row.bytes);
+        let Some(old) = find(before, row) else {
+            changes.push(format!("{name}: not in the table"));
+            continue;
+        };
+        let change = row.without_copies - old.without_copies;
+        if change.abs() > (old.without_copies * PERCENT / 100.0).max(LEAST) {
+            changes.push(format!(
+                "{name}: {:.0} instructions without copies, {:.0} before ({:+.1} %)",
+                row.without_copies,
+                old.without_copies,
+                change / old.without_copies * 100.0
+            ));
+        }
+    }
+    let gone = before.iter().filter(|row| find(now, row).is_none());
+    changes.extend(gone.map(|row| format!("{}, {} bytes: no longer counted", row.operation, row.bytes)));
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_are_told_from_the_rest() {
+        let text = "events: Ir\n\nfn=(1) lapis_counted\n+3 10\ncfn=(2) memcpy\ncalls=5 +1\n* 70\n\n\
+                    fn=(2)\n5 60\n+1 10\nfn=(3) lapis_core::transport::copy::copy_long\n7 5\n\ntotals: 85\n";
+        assert_eq!(of_text(text).unwrap(), (85, 75));
+        assert!(of_text("fn=(1) x\n").is_err());
+    }
+
+    #[test]
+    fn the_table_is_read_as_it_is_written_and_small_changes_are_none() {
+        let row = |all: f64| Row { operation: "put".into(), bytes: 8, all, without_copies: all - 10.0 };
+        let rows = parse(&format!("{HEAD}{}", table(&[row(210.0)]))).unwrap();
+        assert_eq!(rows, [row(210.0)]);
+        assert!(changes(&rows, &[row(215.0)]).is_empty());
+        for other in [row(217.0), row(203.0)] {
+            assert_eq!(changes(&rows, std::slice::from_ref(&other)).len(), 1, "{other:?}");
+        }
+        assert_eq!(changes(&rows, &[]).len(), 1);
+        assert_eq!(changes(&[], &rows).len(), 1);
+    }
+
+    #[test]
+    fn the_committed_table_can_be_read() {
+        let text = std::fs::read_to_string(workspace::root().join(TABLE)).unwrap();
+        assert!(!parse(&text).unwrap().is_empty());
+    }
+}
