@@ -13,6 +13,7 @@ mod lock;
 pub mod message;
 pub mod pending;
 pub mod reliable;
+mod state;
 pub mod stats;
 pub mod sync;
 pub mod threads;

@@ -150,7 +150,7 @@ impl AdaptiveWait {
     /// As [`pause`](Self::pause), after a look that asked the system if packets come as datagrams.
     #[inline(always)]
     pub(crate) fn pause_after(&mut self, locked: &mut Locked<'_>) -> bool {
-        if locked.has_engines() {
+        if locked.links.has_engines() {
             self.looks += LOOKS_PER_SYSTEM_CALL;
         }
         self.pause(locked)

@@ -88,7 +88,7 @@ impl Context {
         if *self.shared.config.notimeout.get() {
             return;
         }
-        for (_, datagrams) in self.locked().engines() {
+        for (_, datagrams) in self.locked().links.engines() {
             datagrams.set_timeout(Some(timeout));
         }
     }

@@ -11,7 +11,7 @@ use crate::config::{Config, Environment, Origin, SetError};
 use crate::error::{Error, Result};
 use crate::handlers::{CompletionQueue, Delivery, HandlerTable, Incoming};
 use crate::lock::ContextLock;
-use crate::message::State;
+use crate::state::State;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use crate::transport::abi::TransportOps;
 use crate::transport::{Caps, FailoverTrouble, Known, Link, PeerId, Registry, Request, Sleeper, search_dirs};
@@ -216,7 +216,7 @@ impl ContextBuilder {
             context.locked().end_collectives(context.task());
         }
         if interrupts && context.tasks() > 1 {
-            for link in &mut context.locked().links {
+            for link in &mut context.locked().links.open {
                 link.set_interrupts(true);
             }
             context.ensure_progress_thread()?;

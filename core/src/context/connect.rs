@@ -3,11 +3,12 @@
 use super::init_errors::{boot_error, link_error, not_opened, not_there};
 use super::restart::plain_address;
 use super::tally::{self, Tallies};
-use super::{Peer, PeerState, Route, host_topology, init_errors};
+use super::{host_topology, init_errors};
 use crate::bootstrap::{self, Bootstrap, Entry};
 use crate::config::{Config, Environment, UseShm};
 use crate::datagrams::{self, Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
+use crate::state::{Peer, PeerState, Route};
 use crate::transport::{
     Caps, Link, OpenParams, PeerId, Reach, Registry, Request, Selection, TransportError, Window, with_options,
 };

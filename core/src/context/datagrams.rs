@@ -1,13 +1,13 @@
 //! Datagram links within the context: their units to the dispatcher, their engines' events to whom they concern.
 
-use super::{Context, Locked, PeerState};
-use crate::datagrams::{Datagrams, more_follows};
+use super::{Context, Locked};
+use crate::datagrams::more_follows;
 use crate::error::Error;
-use crate::message::State;
 use crate::reliable::Event;
 use crate::reliable::wire::MIN_DATAGRAM;
+use crate::state::{PeerState, State};
 use crate::sync::Ordering;
-use crate::transport::{FailoverTrouble, Link, PeerId, RawSlice, Status};
+use crate::transport::{FailoverTrouble, PeerId, RawSlice, Status};
 use crate::wire::{Encoded, Header};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ impl Context {
     /// Sets after how many packets an acknowledgement is sent.
     #[doc(alias = "ACK_THRESHOLD")]
     pub fn set_ack_threshold(&self, packets: u32) {
-        for (_, datagrams) in self.locked().engines() {
+        for (_, datagrams) in self.locked().links.engines() {
             datagrams.set_ack_threshold(packets);
         }
     }
@@ -28,22 +28,22 @@ impl Locked<'_> {
         // Changed under the lock only.
         let spinning = self.shared().polling.load(Ordering::Relaxed) > 0;
         let state = &mut **self;
-        let early_room = state.reassemblies.early_room();
-        let Some((link, datagrams)) = state.engine_at(index) else { return 0 };
+        let early_room = state.receiving.reassemblies.early_room();
+        let Some((link, datagrams)) = state.links.engine_at(index) else { return 0 };
         match datagrams.poll(link, early_room, spinning) {
             Ok(0) => return 0,
             Ok(_) => {}
             Err(status) => return self.link_broken(index, status),
         }
         let units = datagrams.take_units();
-        let path = state.paths[index];
+        let path = state.links.paths[index];
         state.dispatching += 1;
         for unit in &units {
             if let Some(lost) = unit.new_life_after() {
                 self.peer_restarted(unit.peer, lost);
                 continue;
             }
-            if self.peers[unit.peer as usize].state == PeerState::Purged {
+            if self.peers[unit.peer].state == PeerState::Purged {
                 continue; // A handler of this round has purged it.
             }
             // SAFETY: `dispatching` keeps the link from being polled until the units are dealt with.
@@ -52,7 +52,7 @@ impl Locked<'_> {
         let state = &mut **self;
         state.dispatching -= 1;
         let handled = units.len();
-        let Some((link, datagrams)) = state.engine_at(index) else { return handled };
+        let Some((link, datagrams)) = state.links.engine_at(index) else { return handled };
         datagrams.give_back(units);
         datagrams.flush_what_is_ready(link);
         if datagrams.has_news() { handled + self.engine_news(index) } else { handled }
@@ -62,14 +62,14 @@ impl Locked<'_> {
     #[inline(never)]
     fn engine_news(&mut self, index: usize) -> usize {
         let mut handled = 0;
-        while let Some(event) = self.engine_at(index).and_then(|(_, d)| d.event()) {
+        while let Some(event) = self.links.engine_at(index).and_then(|(_, d)| d.event()) {
             match event {
                 Event::Acked { token, .. } => self.zero_copy_packet_acknowledged(token),
                 event => self.engine_says(event),
             }
             handled += 1;
         }
-        if let Some(troubles) = self.engine_at(index).and_then(|(_, d)| d.troubles()) {
+        if let Some(troubles) = self.links.engine_at(index).and_then(|(_, d)| d.troubles()) {
             self.failover_troubled(&troubles);
         }
         handled
@@ -77,7 +77,7 @@ impl Locked<'_> {
 
     /// Tells whoever cares what the transports said about failover while they were set up.
     pub(super) fn report_failover(&mut self) {
-        let troubles: Vec<_> = self.engines().filter_map(|(_, d)| d.troubles()).collect();
+        let troubles: Vec<_> = self.links.engines().filter_map(|(_, d)| d.troubles()).collect();
         self.failover_troubled(&troubles.concat());
     }
 
@@ -192,17 +192,17 @@ impl Locked<'_> {
         let tasks = self.shared().tasks;
         loop {
             let state = &mut **self;
-            if !state.has_engines() || state.dispatching > 0 {
+            if !state.links.has_engines() || state.dispatching > 0 {
                 return;
             }
             let mut waiting: Vec<PeerId> = Vec::new();
             for peer in 0..tasks {
-                let up = state.peers[peer as usize].state == PeerState::Up;
+                let up = state.peers[peer].state == PeerState::Up;
                 if up && state.engine_to(peer).is_some_and(|(_, d)| d.owes(peer)) {
                     waiting.push(peer);
                 }
             }
-            let acks = state.engines().any(|(_, d)| d.owes_acks());
+            let acks = state.links.engines().any(|(_, d)| d.owes_acks());
             if waiting.is_empty() && !acks {
                 break;
             }
@@ -214,7 +214,7 @@ impl Locked<'_> {
                 self.sleep(Duration::from_millis(1));
             }
         }
-        for (link, datagrams) in self.engines() {
+        for (link, datagrams) in self.links.engines() {
             datagrams.log_refusals(link.name());
         }
     }
@@ -229,7 +229,7 @@ impl Locked<'_> {
 
     #[cold]
     fn wake_for_timer_slow(&mut self) {
-        let Some(patience) = self.engines().filter_map(|(_, d)| d.patience()).min() else { return };
+        let Some(patience) = self.links.engines().filter_map(|(_, d)| d.patience()).min() else { return };
         let (now, until) =
             (self.shared().clock.elapsed(), self.shared().sleeping_until.load(Ordering::Relaxed));
         if (now + patience).as_nanos() < u128::from(until) {
@@ -242,73 +242,23 @@ impl Locked<'_> {
 }
 
 impl State {
-    /// Sends what waits for company. Called before the lock is let go for long.
-    pub(crate) fn flush_datagrams(&mut self) {
-        for (link, datagrams) in self.engines() {
-            if datagrams.holds_back() {
-                let now = datagrams.now();
-                datagrams.flush(link, now);
-            }
-        }
-    }
-
-    /// Cuts a sleep so that it ends when an engine's timer is due; `None` if one is due now or something can't be
-    /// sent at present.
-    pub(crate) fn until_timers(&mut self, limit: Duration) -> Option<Duration> {
-        let mut limit = limit;
-        for (_, datagrams) in self.engines() {
-            if datagrams.holds_back() {
-                return None;
-            }
-            if let Some(patience) = datagrams.patience() {
-                limit = limit.min(patience);
-            }
-        }
-        (!limit.is_zero()).then_some(limit)
-    }
-
-    /// Whether any link has an engine.
-    #[inline(always)]
-    pub(crate) fn has_engines(&self) -> bool {
-        self.with_engines
-    }
-
-    /// The link at `index` and its engine, if it has one.
-    #[inline(always)]
-    pub(crate) fn engine_at(&mut self, index: usize) -> Option<(&mut Link, &mut Datagrams)> {
-        let datagrams = self.datagrams.get_mut(index)?.as_deref_mut()?;
-        Some((&mut self.links[index], datagrams))
-    }
-
-    /// The link to a peer and its engine, if it has one.
-    #[inline(always)]
-    pub(crate) fn engine_to(&mut self, peer: PeerId) -> Option<(&mut Link, &mut Datagrams)> {
-        self.engine_at(self.peers[peer as usize].route.index())
-    }
-
-    /// All links with engines.
-    pub(crate) fn engines(&mut self) -> impl Iterator<Item = (&mut Link, &mut Datagrams)> {
-        let both = self.links.iter_mut().zip(&mut self.datagrams);
-        both.filter_map(|(link, datagrams)| Some((link, datagrams.as_deref_mut()?)))
-    }
-
     /// Whether a packet of so many bytes, header and all, is none too large for a peer.
     #[inline(always)]
     pub(crate) fn takes(&self, peer: PeerId, len: usize) -> bool {
-        let index = self.peers[peer as usize].route.index();
-        match self.datagrams.get(index) {
+        let index = self.peers[peer].route.index();
+        match self.links.datagrams.get(index) {
             Some(Some(datagrams)) => datagrams.has_room(peer, len),
-            _ => self.links.get(index).is_some_and(|l| len <= l.limits().max_packed as usize),
+            _ => self.links.open.get(index).is_some_and(|l| len <= l.limits().max_packed as usize),
         }
     }
 
     /// The largest packet, header and all, that a peer can be sent now.
     #[inline(always)]
     pub(crate) fn room_to(&self, peer: PeerId) -> usize {
-        let index = self.peers[peer as usize].route.index();
-        match self.datagrams.get(index) {
+        let index = self.peers[peer].route.index();
+        match self.links.datagrams.get(index) {
             Some(Some(datagrams)) => datagrams.room(peer),
-            _ => self.links.get(index).map_or(0, |l| l.limits().max_packed as usize),
+            _ => self.links.open.get(index).map_or(0, |l| l.limits().max_packed as usize),
         }
     }
 }

@@ -117,7 +117,7 @@ impl Context {
         }
         if let Some((peer, operation)) = job.reply {
             let mut locked = self.locked();
-            if locked.peers[peer as usize].life == job.life {
+            if locked.peers[peer].life == job.life {
                 locked.reply_packet(peer, &Header::new(Kind::Complete, 0, operation), &[]);
             }
         }

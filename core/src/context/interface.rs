@@ -3,6 +3,7 @@
 use super::{Context, Locked};
 use crate::error::Result;
 use crate::handlers::{CompletionHandler, Job};
+use crate::state::PeerState;
 use crate::sync::Ordering;
 use crate::wire::{Header, Kind};
 use std::time::{Duration, Instant};
@@ -97,7 +98,7 @@ impl Locked<'_> {
     /// Tells everybody that this task's silence will be no failure.
     pub(super) fn say_goodbye(&mut self) {
         for peer in 0..self.shared().tasks {
-            let up = self.peers[peer as usize].state == super::PeerState::Up;
+            let up = self.peers[peer].state == PeerState::Up;
             if up && peer != self.shared().task {
                 self.reply_packet(peer, &Header::new(Kind::Goodbye, 0, 0), &[]);
             }

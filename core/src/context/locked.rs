@@ -10,7 +10,7 @@
 
 use super::{Context, InternalContext, Shared};
 use crate::lock::Section;
-use crate::message::State;
+use crate::state::State;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;

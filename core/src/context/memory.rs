@@ -78,12 +78,12 @@ impl Context {
         let len = len.max(1);
         let mut locked = self.locked();
         let state = &mut *locked;
-        let link = state.links.iter().position(|l| {
+        let link = state.links.open.iter().position(|l| {
             l.caps().contains(Caps::ALLOCATE | Caps::WINDOW) && !l.caps().contains(Caps::SELF_ONLY)
         });
         let (base, region) = match link {
             Some(index) => {
-                let info = state.links[index].mem_alloc(len).map_err(|e| exhausted(&e, len))?;
+                let info = state.links.open[index].mem_alloc(len).map_err(|e| exhausted(&e, len))?;
                 let base = NonNull::new(info.addr as usize as *mut u8).ok_or_else(|| Error::Internal {
                     what: "a transport allocated memory at address 0".into(),
                 })?;
@@ -127,6 +127,7 @@ impl Context {
         } else {
             self.locked()
                 .links
+                .open
                 .iter()
                 .position(|l| {
                     l.caps().contains(Caps::ALLOCATE | Caps::WINDOW) && !l.caps().contains(Caps::SELF_ONLY)
@@ -240,7 +241,7 @@ impl Drop for Memory {
         state.regions.retain(|r| *r != here);
         match self.region {
             Owner::Transport(index, id) => {
-                if let Some(link) = state.links.get_mut(index) {
+                if let Some(link) = state.links.open.get_mut(index) {
                     // SAFETY: the identifier came from this link and is released once.
                     unsafe { link.mem_release(id) };
                 }

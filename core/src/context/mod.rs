@@ -14,7 +14,6 @@ mod interface;
 mod locked;
 mod memory;
 mod one_reference;
-mod peers;
 mod poll;
 mod progress;
 mod region;
@@ -32,11 +31,10 @@ pub use attributes::HandlerId;
 pub use builder::{ContextBuilder, ErrorHandler, FailoverHandler, RawHooks};
 pub(crate) use locked::{Locked, ShortSection};
 pub use memory::{Memory, RemoteMemory};
-pub(crate) use peers::{Peer, PeerState, Route};
 pub use progress::Polled;
 pub use region::{Attached, MemoryRegion};
 pub use service::SERVICE;
-pub(crate) use silence::Vigil;
+pub(crate) use silence::{Silence, Vigil};
 pub(crate) use sleep::Sleepers;
 pub(crate) use wait::Checked;
 
@@ -45,7 +43,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::handlers::{CompletionQueue, HandlerTable};
 use crate::lock::ContextLock;
-use crate::message::State;
+use crate::state::State;
 use crate::stats::{Path, Statistics};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::transport::{PeerId, Sleeper};
@@ -181,7 +179,7 @@ impl Context {
         if !self.shared.terminated.load(Ordering::Relaxed) {
             self.shared.tallies.add_to(&mut statistics, self.shared.task);
         }
-        for (_, datagrams) in state.engines() {
+        for (_, datagrams) in state.links.engines() {
             let (duplicates, retransmissions) = datagrams.repetitions(self.shared.tasks);
             let network = statistics.path_mut(Path::Network);
             network.duplicates += duplicates;

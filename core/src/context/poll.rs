@@ -23,7 +23,7 @@ impl Context {
         let mut locked = self.locked();
         let before = locked.ended();
         let mut last = before;
-        let mut looks = locked.inbound.looks_of_a_call();
+        let mut looks = locked.links.inbound.looks_of_a_call();
         // As long as there is something to find.
         locked.watch(|now| {
             looks = if now == last { looks - 1 } else { 1 };
@@ -116,6 +116,6 @@ impl Locked<'_> {
     ///
     #[inline(always)]
     fn ended(&self) -> Ended {
-        (self.ended_sends, self.ended_receives)
+        (self.sending.ended, self.receiving.ended)
     }
 }

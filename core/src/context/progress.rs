@@ -35,7 +35,7 @@ impl Context {
         if self.shared.attributes.interrupts.swap(on, Ordering::Relaxed) == on {
             return Ok(());
         }
-        for link in &mut locked.links {
+        for link in &mut locked.links.open {
             link.set_interrupts(on);
         }
         if on {
@@ -45,7 +45,7 @@ impl Context {
                 locked.arm();
             }
         } else {
-            locked.disarm();
+            locked.links.disarm();
         }
         Ok(())
     }
@@ -89,7 +89,7 @@ impl Context {
             if found == 0 && self.shared.polling.load(Ordering::Relaxed) == 0 {
                 locked.mind_silence();
                 if locked.arm()
-                    && let Some(limit) = locked.until_timers(SLEEP_IN_PIECES)
+                    && let Some(limit) = locked.links.until_timers(SLEEP_IN_PIECES)
                 {
                     drop(locked);
                     self.doze(limit);
@@ -132,10 +132,10 @@ impl Locked<'_> {
             return 0;
         }
         state.looked_at_everything();
-        let (links, engines) = (state.links.len(), state.with_engines);
+        let (links, engines) = (state.links.open.len(), state.links.with_engines);
         let mut handled = 0;
         for index in 0..links {
-            if engines && self.datagrams[index].is_some() {
+            if engines && self.links.datagrams[index].is_some() {
                 handled += self.poll_datagrams(index);
             } else {
                 handled += self.poll_link(index);
@@ -145,7 +145,7 @@ impl Locked<'_> {
             self.advance();
         }
         if engines {
-            self.flush_datagrams();
+            self.links.flush_datagrams();
         }
         if handled > 0 {
             self.shared().wake_sleepers();
@@ -157,23 +157,23 @@ impl Locked<'_> {
     #[inline(always)]
     fn poll_link(&mut self, index: usize) -> usize {
         let state = &mut **self;
-        let path = state.paths[index];
+        let path = state.links.paths[index];
         let local = path == crate::stats::Path::Local;
-        if local && state.self_pending == 0 {
+        if local && state.links.self_pending == 0 {
             return 0;
         }
-        let n = match state.links[index].poll(&mut state.polled) {
+        let n = match state.links.open[index].poll(&mut state.links.polled) {
             Ok(0) => return 0,
             Ok(n) => n,
             Err(status) => return self.link_broken(index, status),
         };
         if local {
-            state.self_pending = state.self_pending.saturating_sub(n as u32);
+            state.links.self_pending = state.links.self_pending.saturating_sub(n as u32);
         }
         state.dispatching += 1;
         for at in 0..n {
             // While packets are dispatched nobody polls: the array stays as it is.
-            let event = self.polled[at];
+            let event = self.links.polled[at];
             self.dispatch(path, &event);
         }
         self.dispatching -= 1;
@@ -184,7 +184,7 @@ impl Locked<'_> {
     #[cold]
     pub(super) fn link_broken(&mut self, index: usize, status: Status) -> usize {
         for peer in 0..self.shared().tasks {
-            if self.peers[peer as usize].route.index() == index {
+            if self.peers[peer].route.index() == index {
                 self.peer_down(peer, &format!("the transport to it failed ({status:?})"));
             }
         }

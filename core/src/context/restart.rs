@@ -5,11 +5,11 @@
 //! engine, and nothing of the old process is mapped.
 
 use super::connect::{address_in, card_key, epoch_of};
-use super::{Context, Locked, PeerState, Route, Shared};
+use super::{Context, Locked, Shared};
 use crate::bootstrap::Entry;
 use crate::datagrams::{Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
-use crate::message::State;
+use crate::state::{PeerState, Route, State};
 use crate::sync::Ordering;
 use crate::transport::{Caps, PeerId};
 use std::net::SocketAddr;
@@ -55,10 +55,10 @@ impl Context {
             return Ok(());
         }
         let card = plain_address(&listed[target as usize]);
-        let index = state.peers[target as usize].route.index();
-        if state.datagrams.get(index).is_some_and(Option::is_none) {
+        let index = state.peers[target].route.index();
+        if state.links.datagrams.get(index).is_some_and(Option::is_none) {
             // The tasks of one machine have met, and a successor of one can't meet the others.
-            let p = &state.peers[target as usize];
+            let p = &state.peers[target];
             return match p.dead || p.state == PeerState::Down {
                 false => Ok(()),
                 true => Err(Error::NotAllowed {
@@ -94,7 +94,7 @@ impl Context {
         if peer >= self.shared.tasks {
             return 0;
         }
-        self.locked().peers[peer as usize].life
+        self.locked().peers[peer].life
     }
 
     /// The network paths to a task, by number: whether each carries data at present. Empty where there is only one way.
@@ -110,7 +110,7 @@ impl Locked<'_> {
     /// Looks whether another process has taken a peer's place, and turns to it.
     #[cold]
     pub(crate) fn look_for(&mut self, peer: PeerId) -> bool {
-        let Some(known) = self.peers[peer as usize].process else { return false };
+        let Some(known) = self.peers[peer].process else { return false };
         let mut job = self.shared().bootstrap.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if job.entry() == Entry::Once {
             return false;
@@ -127,7 +127,7 @@ impl Locked<'_> {
         drop(job);
         match self.turn_to(peer, &card, &info, generation) {
             Ok(()) => {
-                let p = &mut self.peers[peer as usize];
+                let p = &mut self.peers[peer];
                 (p.process, p.dead, p.farewell) = (Some(epoch), false, false);
                 self.end_collectives(peer);
                 // What the former process has mapped here is no longer its successor's.
@@ -156,10 +156,10 @@ impl Locked<'_> {
     ) -> Result<()> {
         let shared = self.shared();
         let state = &mut **self;
-        let former = state.peers[peer as usize].route.index();
+        let former = state.peers[peer].route.index();
         let mut reasons = Vec::new();
-        for index in 0..state.links.len() {
-            let link = &mut state.links[index];
+        for index in 0..state.links.open.len() {
+            let link = &mut state.links.open[index];
             if !link.caps().contains(Caps::DATAGRAM) || link.caps().contains(Caps::AM_SHORT) {
                 reasons.push(format!("{}: reaches only the process that has ended", link.name()));
                 continue;
@@ -183,21 +183,21 @@ impl Locked<'_> {
                     alone: false,
                     peers: Vec::new(),
                 };
-                match &mut state.datagrams[index] {
+                match &mut state.links.datagrams[index] {
                     Some(datagrams) => datagrams.adopt(peer, params.epoch),
                     none => {
                         params.peers.push((peer, None));
                         *none = Some(Box::new(Datagrams::new(link, Timing::of(&shared.config), &params)?));
-                        state.with_engines = true;
+                        state.links.with_engines = true;
                     }
                 }
-                if let Some((_, datagrams)) = state.engine_at(index) {
+                if let Some((_, datagrams)) = state.links.engine_at(index) {
                     // Until it is resumed.
                     datagrams.purge(peer);
                 }
             }
             state.forget_epochs(peer);
-            let p = &mut state.peers[peer as usize];
+            let p = &mut state.peers[peer];
             (p.route, p.lane) = (Route::over(index), None);
             return Ok(());
         }
@@ -213,9 +213,9 @@ impl State {
 
     /// A link says that a peer's process has ended. One that carries datagrams doesn't know.
     pub(crate) fn note_death(&mut self, peer: PeerId) {
-        let index = self.peers[peer as usize].route.index();
-        if self.datagrams.get(index).is_none_or(Option::is_none) {
-            let p = &mut self.peers[peer as usize];
+        let index = self.peers[peer].route.index();
+        if self.links.datagrams.get(index).is_none_or(Option::is_none) {
+            let p = &mut self.peers[peer];
             p.dead = !p.farewell;
         }
     }

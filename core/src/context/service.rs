@@ -1,9 +1,10 @@
 //! For layers between core and the program, as collectives are: a header handler that needs no number of the program's, state that
 //! belongs to the context, and what they must know of other tasks.
 
-use super::{Context, HandlerId, PeerState};
+use super::{Context, HandlerId};
 use crate::error::Result;
 use crate::handlers::{Delivery, HANDLER_TABLE_SIZE, Handler, Incoming};
+use crate::state::PeerState;
 use crate::sync::blocking::Mutex;
 use crate::transport::PeerId;
 use std::any::Any;
@@ -55,7 +56,7 @@ impl Context {
     /// Why not: it died, was purged, or has terminated its context.
     pub fn reachable(&self, target: PeerId) -> Result<()> {
         self.check_target(target)?;
-        let peer = &self.locked().peers[target as usize];
+        let peer = &self.locked().peers[target];
         if peer.state == PeerState::Up { Ok(()) } else { Err(peer.refusal(target)) }
     }
 

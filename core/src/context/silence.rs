@@ -6,9 +6,9 @@
 //!
 //! *LAPI Guide, LAPI_Senv, TIMEOUT.*
 
-use super::{Context, Locked, PeerState};
+use super::{Context, Locked};
 use crate::error::Error;
-use crate::message::State;
+use crate::state::{PeerState, State};
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Context {
     /// A call waits for something that one task alone can send. The lock is not held.
     pub(crate) fn await_peer<R>(&self, peer: PeerId, wait: impl FnOnce() -> R) -> R {
         let count = |change: u32| {
-            let p = &mut self.locked().peers[peer as usize];
+            let p = &mut self.locked().peers[peer];
             p.awaited = p.awaited.wrapping_add(change);
         };
         count(1);
@@ -57,7 +57,7 @@ impl Locked<'_> {
     /// sleeps.
     #[inline(always)]
     pub(super) fn mind_silence_seldom(&mut self) {
-        let vigil = &mut self.vigil;
+        let vigil = &mut self.peers.vigil;
         vigil.looks += 1;
         if vigil.looks >= LOOKS {
             vigil.looks = 0;
@@ -71,10 +71,10 @@ impl Locked<'_> {
     pub(super) fn mind_silence(&mut self) {
         let now = self.shared().clock.elapsed();
         let state = &mut **self;
-        if state.dispatching > 0 || now < state.vigil.next {
+        if state.dispatching > 0 || now < state.peers.vigil.next {
             return;
         }
-        state.vigil.next = now + BETWEEN;
+        state.peers.vigil.next = now + BETWEEN;
         self.hear_of_deaths();
         if *self.shared().config.notimeout.get() {
             return;
@@ -83,10 +83,10 @@ impl Locked<'_> {
         for peer in self.shared().other_tasks() {
             let state = &mut **self;
             if !state.owes(peer) {
-                state.peers[peer as usize].silence = Silence::default();
+                state.peers[peer].silence = Silence::default();
                 continue;
             }
-            let p = &mut state.peers[peer as usize];
+            let p = &mut state.peers[peer];
             let silent = now.saturating_sub(*p.silence.since.get_or_insert(now));
             if !p.silence.asked && silent >= limit / ASK_AFTER {
                 p.silence.asked = true;
@@ -104,7 +104,7 @@ impl Locked<'_> {
     /// A peer has given a sign of life.
     pub(crate) fn gave_sign_of_life(&mut self, peer: PeerId) {
         let shared = self.shared();
-        let silence = &mut self.peers[peer as usize].silence;
+        let silence = &mut self.peers[peer].silence;
         if silence.asked {
             *silence = Silence { since: Some(shared.clock.elapsed()), asked: false };
         }
@@ -118,7 +118,7 @@ impl Locked<'_> {
         drop(job);
         let this_task = self.shared().task;
         for (task, how) in ended {
-            let Some(p) = self.peers.get_mut(task as usize) else { continue };
+            let Some(p) = self.peers.get_mut(task) else { continue };
             if task == this_task || p.farewell {
                 continue;
             }
@@ -135,7 +135,7 @@ impl Locked<'_> {
     /// *LAPI Guide, "Registering an error handler"; LAPI_Senv, TIMEOUT.*
     #[cold]
     pub(super) fn fell_silent(&mut self, peer: PeerId, seconds: u64, doing: &'static str) {
-        if self.peers[peer as usize].state != PeerState::Up {
+        if self.peers[peer].state != PeerState::Up {
             return;
         }
         let error = Error::Timeout { task: peer, seconds, doing };
@@ -151,12 +151,11 @@ impl State {
         if self.engine_to(peer).is_some() {
             return false;
         }
-        let p = &self.peers[peer as usize];
+        let p = &self.peers[peer];
         p.state == PeerState::Up
             && (p.awaited > 0
                 || p.confirmed != p.next_message
                 || !p.answered.reached(p.next_operation)
-                || self.outgoing.iter().any(|out| out.peer == peer)
-                || [&self.deferred, &self.held].iter().any(|q| q.iter().any(|(to, _)| *to == peer)))
+                || self.sending.has_for(peer))
     }
 }

@@ -1,10 +1,8 @@
 //! Sleeping until something arrives, and waking those who sleep.
 
 use super::{Locked, Shared};
-use crate::message::State;
 use crate::sync::blocking::{Condvar, Mutex};
 use crate::sync::{AtomicU32, Ordering};
-use crate::transport::{Caps, Status};
 use std::time::Duration;
 
 /// Longest sleep in one piece: a bound for what nobody would wake us for.
@@ -39,7 +37,7 @@ impl Locked<'_> {
         // SYNC: counted under the lock, before `arm` looks once more: whoever changes a condition afterwards sees us.
         s.count.fetch_add(1, Ordering::Relaxed);
         let armed = self.arm();
-        let limit = self.until_timers(limit);
+        let limit = self.links.until_timers(limit);
         if let (true, Some(limit)) = (armed, limit) {
             self.unlocked(|shared| shared.sleep_unlocked(limit));
         } else {
@@ -48,31 +46,7 @@ impl Locked<'_> {
         }
         s.count.fetch_sub(1, Ordering::Relaxed);
         if !shared.attributes.interrupts.load(Ordering::Relaxed) {
-            self.disarm();
-        }
-    }
-}
-
-impl State {
-    /// Prepares every link to wake us. False when something is there already.
-    pub(crate) fn arm(&mut self) -> bool {
-        if self.has_work() || self.self_pending > 0 {
-            return false;
-        }
-        let mut quiet = true;
-        for link in &mut self.links {
-            if link.caps().contains(Caps::WAIT) && link.arm() == Status::Again {
-                quiet = false;
-            }
-        }
-        quiet && (!self.has_engines() || self.until_timers(SLEEP_IN_PIECES).is_some())
-    }
-
-    pub(crate) fn disarm(&mut self) {
-        for link in &mut self.links {
-            if link.caps().contains(Caps::WAIT) {
-                link.disarm();
-            }
+            self.links.disarm();
         }
     }
 }

@@ -43,9 +43,7 @@ impl Context {
             tracing::debug!("leaving the job's store: {e}");
         }
         let state = &mut *self.locked();
-        state.with_engines = false;
-        state.datagrams.clear();
-        state.links.clear();
+        state.links.close();
         Ok(())
     }
 
@@ -77,9 +75,9 @@ impl Context {
 impl Locked<'_> {
     pub(super) fn flush_deferred(&mut self) {
         let deadline = Instant::now() + Duration::from_millis(200);
-        self.wait_before(Some(deadline), |locked| locked.deferred.is_empty());
-        self.flush_datagrams();
-        for link in &mut self.links {
+        self.wait_before(Some(deadline), |locked| locked.sending.deferred.is_empty());
+        self.links.flush_datagrams();
+        for link in &mut self.links.open {
             link.flush();
         }
     }

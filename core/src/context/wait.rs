@@ -157,7 +157,7 @@ impl Locked<'_> {
         let polling = &self.shared().polling;
         polling.store(polling.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if self.shared().interrupts() {
-            self.disarm();
+            self.links.disarm();
         }
     }
 
@@ -189,7 +189,7 @@ impl Locked<'_> {
     #[inline]
     fn fail_if_hopeless(&mut self) -> Result<(), Box<Error>> {
         let state = &mut **self;
-        match state.unacknowledged.first() {
+        match state.peers.unacknowledged.first() {
             None => Ok(()),
             Some(&dead) => Err(state.refusal(dead).into()),
         }

@@ -4,13 +4,13 @@ use super::bulk::{Bulk, Way, way_of};
 use super::packet::Submitted;
 use super::self_send::LAYOUT;
 use super::send::Departure;
-use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Source, State, TrustedSource, Waiting};
+use super::{MAX_MESSAGE, MAX_USER_HEADER, Operation, Source, TrustedSource, Waiting};
 use crate::Context;
 use crate::completion::Notify;
 use crate::config::Origin;
 use crate::context::Locked;
-use crate::context::{PeerState, Route};
 use crate::error::{Error, Result};
+use crate::state::{PeerState, Route, State};
 use crate::transport::{Caps, PeerId, Status};
 use crate::wire::{Header, Kind, MAX_HEADER, short_head};
 use zerocopy::IntoBytes;
@@ -166,7 +166,7 @@ impl Context {
         {
             self.usable()?;
             let mut locked = self.locked();
-            if locked.peers[target as usize].state == PeerState::Up {
+            if locked.peers[target].state == PeerState::Up {
                 let room = locked.room_to(target).saturating_sub(MAX_HEADER + user) as u64;
                 if message.source.len() > room {
                     // SAFETY: this function demands what `am_send` does.
@@ -223,7 +223,7 @@ impl Locked<'_> {
     #[inline(never)]
     pub(super) fn am_short_by_table(&mut self, message: Short<'_>) -> Attempt {
         let Short { target, handler, user_header, data, target_counter } = message;
-        let Some(peer) = self.peers.get(target as usize) else { return Attempt::Unfit };
+        let Some(peer) = self.peers.get(target) else { return Attempt::Unfit };
         // With a user header there is more to look at.
         if peer.state != PeerState::Up || !user_header.is_empty() || data.len() as u64 > Short::LONGEST {
             return Attempt::Unfit;
@@ -241,7 +241,7 @@ impl Locked<'_> {
             Submitted::Refused(_) => return Attempt::Unfit,
         }
         self.next_message(target);
-        self.ended_sends += 1;
+        self.sending.ended += 1;
         self.count_sent(target, data.len());
         Attempt::Sent
     }
@@ -252,7 +252,7 @@ impl Locked<'_> {
         let target = message.target;
         let len = message.source.len();
         let state = &mut **self;
-        let peer = &mut state.peers[target as usize];
+        let peer = &mut state.peers[target];
         if peer.state != PeerState::Up {
             return Err(peer.refusal(target));
         }
@@ -367,7 +367,7 @@ impl State {
     /// The number for the next message to a peer.
     #[inline(always)]
     pub(crate) fn next_message(&mut self, target: PeerId) -> u32 {
-        let peer = &mut self.peers[target as usize];
+        let peer = &mut self.peers[target];
         let number = peer.next_message;
         peer.next_message = number.wrapping_add(1);
         number
@@ -376,7 +376,7 @@ impl State {
     /// The number for the next operation that a fence with this peer waits for.
     #[inline(always)]
     pub(crate) fn next_operation(&mut self, target: PeerId) -> u32 {
-        let peer = &mut self.peers[target as usize];
+        let peer = &mut self.peers[target];
         let number = peer.next_operation;
         peer.next_operation = number.wrapping_add(1);
         number

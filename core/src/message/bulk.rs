@@ -74,7 +74,7 @@ impl Locked<'_> {
         len: u64,
         way: Way,
     ) -> Result<bool> {
-        let life = self.peers[target as usize].life;
+        let life = self.peers[target].life;
         let mut done = 0u64;
         while done < len {
             let n = (len - done).min(SLICE as u64) as usize;
@@ -109,7 +109,7 @@ impl Locked<'_> {
                 }
             }
             self.yield_lock();
-            if self.peers[target as usize].life != life {
+            if self.peers[target].life != life {
                 return Err(Error::Purged { task: target });
             }
         }
@@ -147,7 +147,7 @@ impl Locked<'_> {
         }
         let state = &mut **self;
         state.operations.remove(token);
-        state.peers[target as usize].answered.done(sequence);
+        state.peers[target].answered.done(sequence);
         status
     }
 }

@@ -8,9 +8,10 @@
 //! still makes one is told so. Barriers survive purges: their packets may come twice, so that both sides send the last ones again.
 
 use crate::Context;
+use crate::context::Checked;
 use crate::context::Locked;
-use crate::context::{Checked, PeerState};
 use crate::error::{Error, Result};
+use crate::state::PeerState;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind, MAX_HEADER};
 use std::collections::HashMap;
@@ -21,9 +22,16 @@ const ROUNDS: usize = 32;
 /// In place of the round: collective calls are over, because of the task in place of the call's number.
 const OVER: u64 = 0xff;
 
+/// The collective calls under way.
+#[derive(Default)]
+pub(crate) struct Collectives {
+    barrier: Barrier,
+    exchanges: Exchanges,
+}
+
 /// Arrivals of the barrier.
 #[derive(Default)]
-pub(crate) struct Barrier {
+struct Barrier {
     /// Collective calls are over because of this task.
     over: Option<PeerId>,
     /// The last barrier that each round's packet was sent for.
@@ -36,7 +44,7 @@ pub(crate) struct Barrier {
 
 /// Data of allgathers.
 #[derive(Default)]
-pub(crate) struct Exchanges {
+struct Exchanges {
     /// Allgathers this task has entered.
     entered: u64,
     /// Allgathers that this task is in.
@@ -83,12 +91,12 @@ impl Context {
         self.may_wait("barrier")?;
         self.collectives_go_on()?;
         let (me, n) = (self.shared.task, self.shared.tasks);
-        let epoch = self.locked().barrier.enter();
+        let epoch = self.locked().collectives.barrier.enter();
         for round in 0..rounds(n) {
             let to = (me + (1 << round)) % n;
             let from = (me + n - (1 << round) % n) % n;
             let mut locked = self.locked();
-            locked.barrier.sent[round as usize] = epoch;
+            locked.collectives.barrier.sent[round as usize] = epoch;
             locked.send_packet(
                 to,
                 &Header::new(Kind::Barrier, 0, epoch << 8 | u64::from(round)),
@@ -97,11 +105,11 @@ impl Context {
             )?;
             drop(locked);
             let arrived = |state: &mut Locked<'_>| -> Checked<()> {
-                if state.barrier.seen[round as usize] >= epoch {
+                if state.collectives.barrier.seen[round as usize] >= epoch {
                     return Ok(Some(()));
                 }
-                state.barrier.not_over()?;
-                let peer = &state.peers[from as usize];
+                state.collectives.barrier.not_over()?;
+                let peer = &state.peers[from];
                 if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from).into()) }
             };
             self.await_peer(from, || self.wait_for("a barrier", arrived))?;
@@ -114,7 +122,7 @@ impl Context {
     /// # Errors
     /// They are over: a task was started anew.
     pub fn collectives_go_on(&self) -> Result<()> {
-        self.locked().barrier.not_over().map_err(|e| *e)
+        self.locked().collectives.barrier.not_over().map_err(|e| *e)
     }
 
     /// Gives everybody everybody's value, by task. All values have the same length.
@@ -132,13 +140,13 @@ impl Context {
     }
 
     fn count_exchange(&self, change: u32) {
-        let exchanges = &mut self.locked().exchanges;
+        let exchanges = &mut self.locked().collectives.exchanges;
         exchanges.under_way = exchanges.under_way.wrapping_add(change);
     }
 
     fn run_all_gather(&self, value: &[u8]) -> Result<Vec<u8>> {
         let (me, n) = (self.shared.task, self.shared.tasks);
-        let epoch = self.locked().exchanges.enter();
+        let epoch = self.locked().collectives.exchanges.enter();
         // Blocks of the tasks me, me + 1, … as far as known: Bruck's order.
         let mut known = value.to_vec();
         for round in 0..rounds(n) {
@@ -150,11 +158,11 @@ impl Context {
             let all_there = |locked: &mut Locked<'_>| -> Checked<Blocks> {
                 let state = &mut **locked;
                 let key = (epoch, round);
-                if state.exchanges.inbox.get(&key).is_some_and(|b| b.received >= b.bytes.len()) {
-                    return Ok(state.exchanges.inbox.remove(&key));
+                if state.collectives.exchanges.inbox.get(&key).is_some_and(|b| b.received >= b.bytes.len()) {
+                    return Ok(state.collectives.exchanges.inbox.remove(&key));
                 }
-                state.barrier.not_over()?;
-                let peer = &state.peers[from as usize];
+                state.collectives.barrier.not_over()?;
+                let peer = &state.peers[from];
                 if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from).into()) }
             };
             let arrived = self.await_peer(from, || self.wait_for("an exchange of addresses", all_there))?;
@@ -178,7 +186,7 @@ impl Locked<'_> {
     /// Another process has taken a task's place, perhaps this one: no collective call can succeed any more.
     #[cold]
     pub(crate) fn end_collectives(&mut self, because_of: PeerId) {
-        self.barrier.over.get_or_insert(because_of);
+        self.collectives.barrier.over.get_or_insert(because_of);
         self.shared().wake_sleepers();
     }
 
@@ -186,12 +194,12 @@ impl Locked<'_> {
     #[cold]
     pub(crate) fn collectives_disturbed(&mut self, because_of: PeerId) {
         let state = &mut **self;
-        if state.exchanges.under_way == 0 || state.barrier.over.is_some() {
+        if state.collectives.exchanges.under_way == 0 || state.collectives.barrier.over.is_some() {
             return;
         }
         self.end_collectives(because_of);
         for peer in self.shared().other_tasks() {
-            if self.peers[peer as usize].state == PeerState::Up {
+            if self.peers[peer].state == PeerState::Up {
                 self.tell_over(peer, because_of);
             }
         }
@@ -202,7 +210,7 @@ impl Locked<'_> {
     pub(crate) fn renew_barriers(&mut self, with: PeerId) {
         let (me, n) = (self.shared().task, self.shared().tasks);
         for round in 0..rounds(n) {
-            let barrier = &self.barrier;
+            let barrier = &self.collectives.barrier;
             let epoch = barrier.sent[round as usize];
             if epoch > 0 && barrier.over.is_none() && (me + (1 << round)) % n == with {
                 let header = Header::new(Kind::Barrier, 0, epoch << 8 | u64::from(round));
@@ -217,7 +225,7 @@ impl Locked<'_> {
 
     /// Whoever makes a collective call is told that they are over.
     fn refused_as_over(&mut self, source: PeerId) -> bool {
-        let over = self.barrier.over;
+        let over = self.collectives.barrier.over;
         if let Some(because_of) = over {
             self.tell_over(source, because_of);
         }
@@ -232,7 +240,7 @@ impl Locked<'_> {
         if self.refused_as_over(source) {
             return;
         }
-        if let Some(seen) = self.barrier.seen.get_mut(round as usize) {
+        if let Some(seen) = self.collectives.barrier.seen.get_mut(round as usize) {
             *seen = (*seen).max(epoch);
         }
     }
@@ -263,7 +271,7 @@ impl Locked<'_> {
         if total > 1 << 26 || offset.checked_add(data.len() as u64).is_none_or(|end| end > total) {
             return tracing::warn!(source, total, offset, len = data.len(), "block of an exchange dropped");
         }
-        let blocks = self.exchanges.inbox.entry(key).or_default();
+        let blocks = self.collectives.exchanges.inbox.entry(key).or_default();
         blocks.bytes.resize(total as usize, 0);
         blocks.bytes[offset as usize..offset as usize + data.len()].copy_from_slice(data);
         blocks.received += data.len();

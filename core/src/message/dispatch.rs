@@ -2,12 +2,13 @@
 
 use super::fragment::Arrival;
 use super::reassembly::Reassembly;
-use super::{Destination, Outgoing, Pull, Source, State, TrustedDestination, TrustedSource, Waiting};
+use super::{Destination, Outgoing, Pull, Source, TrustedDestination, TrustedSource, Waiting};
 use crate::completion::Notify;
 use crate::context::Locked;
 use crate::counter::Counter;
 use crate::error::Error;
 use crate::handlers::{Delivery, Handler, Incoming, Job, Run, TABLE_END};
+use crate::state::State;
 use crate::stats::Path;
 use crate::transport::copy::copy_watched;
 use crate::transport::{Event, EventKind, PeerId, Status};
@@ -43,7 +44,7 @@ impl Locked<'_> {
     #[inline(always)]
     pub(crate) fn packet_arrived(&mut self, path: Path, source: PeerId, packet: &[u8]) {
         let state = &mut **self;
-        if state.unsettled > 0 && !state.may_take(source, packet) {
+        if state.peers.unsettled > 0 && !state.may_take(source, packet) {
             return;
         }
         match ShortMessage::parse::<false>(packet) {
@@ -134,7 +135,7 @@ impl Locked<'_> {
     #[inline(never)]
     fn deliver(&mut self, source: PeerId, header: &Header, delivery: Delivery, data: &[u8], packet: &[u8]) {
         if delivery.drop {
-            self.dropped.push_back((source, packet.into()));
+            self.receiving.dropped.push_back((source, packet.into()));
             return;
         }
         let Delivery { into, completion, run, .. } = delivery;
@@ -160,7 +161,7 @@ impl Locked<'_> {
                     destination,
                     bounce: Vec::new(),
                 };
-                self.pulls.push_back(pull);
+                self.receiving.pulls.push_back(pull);
             }
         }
     }
@@ -200,8 +201,8 @@ impl Locked<'_> {
     #[inline(always)]
     fn delivered(&mut self, source: PeerId, message: u32) {
         let state = &mut **self;
-        state.ended_receives += 1;
-        let peer = &mut state.peers[source as usize];
+        state.receiving.ended += 1;
+        let peer = &mut state.peers[source];
         peer.arrived.done(message);
         if !peer.fences.is_empty() {
             self.answer_fences(source);
@@ -225,10 +226,10 @@ impl Locked<'_> {
                     Run::Thread => false,
                     Run::Inline => true,
                     // A reply can be sent without waiting while nothing is held back.
-                    Run::InlineReply => self.holds_nothing_back(),
+                    Run::InlineReply => self.sending.holds_nothing_back(),
                 };
                 let reply = arrival.reply.map(|operation| (source, operation));
-                let life = self.peers[source as usize].life;
+                let life = self.peers[source].life;
                 let target_counter = arrival.target_counter;
                 let job = Job { handler, reply, peer: source, life, target_counter };
                 if inline {
@@ -287,7 +288,7 @@ impl Locked<'_> {
         let wanted = Source::Contiguous(header.subject as usize as *const u8, header.total);
         // SAFETY: the origin names memory that this task gave out (checked for the safe interface).
         let wanted = unsafe { TrustedSource::new(wanted) };
-        self.outgoing.push_back(Outgoing {
+        self.sending.outgoing.push_back(Outgoing {
             peer: source,
             source: wanted,
             position: 0,
@@ -303,7 +304,7 @@ impl Locked<'_> {
         }
         self.advance();
         // The request is done as a message once it is answered; fences wait for the answer at its origin.
-        self.peers[source as usize].arrived.done(header.message);
+        self.peers[source].arrived.done(header.message);
         self.answer_fences(source);
     }
 
@@ -356,7 +357,7 @@ impl Locked<'_> {
     /// The target has fetched our buffer.
     fn pulled(&mut self, id: u64) {
         let state = &mut **self;
-        state.ended_sends += 1;
+        state.sending.ended += 1;
         let Some(op) = state.operations.get_mut(id) else { return };
         let (peer, sequence, origin) = (op.peer, op.sequence, std::mem::take(&mut op.origin));
         if op.completion.is_none() {
@@ -364,7 +365,7 @@ impl Locked<'_> {
         } else {
             op.waiting = Waiting::Completion;
         }
-        state.peers[peer as usize].answered.done(sequence);
+        state.peers[peer].answered.done(sequence);
         origin.notify(self, peer, Ok(()));
     }
 
@@ -376,7 +377,7 @@ impl Locked<'_> {
             return;
         }
         let Some(op) = state.operations.remove(id) else { return };
-        state.peers[op.peer as usize].answered.done(op.sequence);
+        state.peers[op.peer].answered.done(op.sequence);
         let peer = op.peer;
         if status == Status::Done && op.target_counter != 0 {
             self.count_remote(peer, op.target_counter);
@@ -406,8 +407,8 @@ impl Locked<'_> {
 
     /// Gives packets that header handlers dropped another chance.
     pub(crate) fn redeliver_dropped(&mut self) {
-        for _ in 0..self.dropped.len() {
-            let Some((source, packet)) = self.dropped.pop_front() else { return };
+        for _ in 0..self.receiving.dropped.len() {
+            let Some((source, packet)) = self.receiving.dropped.pop_front() else { return };
             if let Ok((header, rest)) = Header::parse(&packet) {
                 self.dispatching += 1;
                 self.other_arrived(source, &header, rest, &packet);

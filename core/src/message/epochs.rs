@@ -14,9 +14,8 @@
 //!
 //! Over datagram links the packet engine tells epochs apart, in each datagram.
 
-use super::State;
 use crate::context::Locked;
-use crate::context::PeerState;
+use crate::state::{PeerState, State};
 use crate::transport::PeerId;
 use crate::wire::{Encoded, Header, Kind};
 use std::collections::VecDeque;
@@ -91,13 +90,14 @@ impl State {
         if self.engine_to(peer).is_some() {
             return None;
         }
-        let p = &mut self.peers[peer as usize];
+        let p = &mut self.peers[peer];
         let before = p.epochs.settled;
         let result = change(&mut p.epochs);
-        self.unsettled = self.unsettled + u32::from(before) - u32::from(p.epochs.settled);
+        let after = p.epochs.settled;
         if p.epochs.hold() {
             p.lane = None;
         }
+        self.peers.unsettled = self.peers.unsettled + u32::from(before) - u32::from(after);
         Some(result)
     }
 
@@ -115,14 +115,12 @@ impl State {
     #[cold]
     #[inline(never)]
     pub(super) fn may_take(&self, source: PeerId, packet: &[u8]) -> bool {
-        self.peers.get(source as usize).is_none_or(|p| p.epochs.settled) || is_of_any_epoch(packet)
+        self.peers.get(source).is_none_or(|p| p.epochs.settled) || is_of_any_epoch(packet)
     }
 
     /// Whether one packet or message more may be kept for a peer whose epoch is not known yet.
     pub(super) fn may_hold(&self, peer: PeerId) -> bool {
-        let messages = || self.outgoing.iter().filter(|out| out.peer == peer).count();
-        self.peers[peer as usize].epochs.hold()
-            && self.held.iter().filter(|(p, _)| *p == peer).count() + messages() < MOST_HELD
+        self.peers[peer].epochs.hold() && self.sending.held_for(peer) < MOST_HELD
     }
 
     /// An `Epoch` packet goes out with the next progress, before everything else for the peer.
@@ -135,29 +133,31 @@ impl State {
         };
         let mut head = Encoded::new();
         let n = Header::new(Kind::Epoch, own, known).encode(&mut head);
-        self.deferred.retain(|(p, packet)| *p != peer || packet.first() != Some(&(Kind::Epoch as u8)));
-        self.deferred.push_front((peer, head.bytes(n).into()));
+        self.sending
+            .deferred
+            .retain(|(p, packet)| *p != peer || packet.first() != Some(&(Kind::Epoch as u8)));
+        self.sending.deferred.push_front((peer, head.bytes(n).into()));
     }
 
     /// A packet that was deferred has left.
     #[inline]
     pub(super) fn deferred_sent(&mut self, peer: PeerId, packet: &[u8]) {
         if packet.first() == Some(&(Kind::Epoch as u8)) {
-            self.peers[peer as usize].epochs.due = false;
+            self.peers[peer].epochs.due = false;
             self.let_go(peer);
         }
     }
 
     /// If nothing stands against it any more: what was held for a peer goes out.
     fn let_go(&mut self, peer: PeerId) {
-        let p = &self.peers[peer as usize];
+        let p = &self.peers[peer];
         if p.epochs.hold() || p.state != PeerState::Up {
             return;
         }
         self.find_lane(peer);
-        let (ours, rest): (VecDeque<_>, _) = self.held.drain(..).partition(|(p, _)| *p == peer);
-        self.held = rest;
-        self.deferred.extend(ours);
+        let (ours, rest): (VecDeque<_>, _) = self.sending.held.drain(..).partition(|(p, _)| *p == peer);
+        self.sending.held = rest;
+        self.sending.deferred.extend(ours);
     }
 
     /// A peer is purged: what comes from it until it knows the new epoch belongs to a former one.
@@ -176,7 +176,7 @@ impl Locked<'_> {
     #[cold]
     pub(super) fn epoch_arrived(&mut self, source: PeerId, theirs: u32, known: u64) {
         let state = &mut **self;
-        let up = state.peers[source as usize].state == PeerState::Up;
+        let up = state.peers[source].state == PeerState::Up;
         let Some(heard) = state.change_epochs(source, |epochs| epochs.hear(theirs, known, up)) else {
             return;
         };
@@ -196,7 +196,7 @@ impl Locked<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::Peer;
+    use crate::state::Peer;
     use proptest::prelude::*;
     use std::collections::VecDeque;
 

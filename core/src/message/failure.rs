@@ -1,15 +1,16 @@
 //! The loss of a peer, and errors that belong to no call.
 
 use crate::Context;
-use crate::context::{Locked, PeerState};
+use crate::context::Locked;
 use crate::error::Error;
+use crate::state::PeerState;
 use crate::sync::Ordering;
 use crate::transport::PeerId;
 
 impl Context {
     /// Accepts that a peer is gone: waits no longer fail because of it.
     pub fn acknowledge_failure(&self, peer: PeerId) {
-        self.locked().unacknowledged.retain(|p| *p != peer);
+        self.locked().peers.unacknowledged.retain(|p| *p != peer);
     }
 
     /// Cancels what is under way with a task and sends nothing to it until it is [resumed](Self::resume).
@@ -24,7 +25,7 @@ impl Context {
         self.check_target(target)?;
         let mut locked = self.locked();
         let state = &mut *locked;
-        let p = &mut state.peers[target as usize];
+        let p = &mut state.peers[target];
         p.state = PeerState::Purged;
         p.life = p.life.wrapping_add(1);
         self.shared.beginnings.fetch_add(1, Ordering::Relaxed);
@@ -33,10 +34,10 @@ impl Context {
         }
         state.end_epoch(target);
         self.shared.windows[target as usize].close();
-        state.unacknowledged.retain(|p| *p != target);
-        state.reassemblies.forget_peer(target);
+        state.peers.unacknowledged.retain(|p| *p != target);
+        state.receiving.reassemblies.forget_peer(target);
         locked.give_up(target);
-        let p = &mut locked.peers[target as usize];
+        let p = &mut locked.peers[target];
         p.confirmed = p.next_message;
         p.answered.restart(p.next_operation);
         locked.collectives_disturbed(target);
@@ -57,12 +58,12 @@ impl Context {
         self.usable()?;
         self.check_target(target)?;
         let mut locked = self.locked();
-        if locked.peers[target as usize].state != PeerState::Purged {
+        if locked.peers[target].state != PeerState::Purged {
             return Ok(());
         }
         let replaced = locked.look_for(target);
         let state = &mut *locked;
-        let p = &mut state.peers[target as usize];
+        let p = &mut state.peers[target];
         if p.dead {
             let reason = match p.process {
                 Some(_) => {
@@ -83,7 +84,7 @@ impl Context {
         locked.begin_epoch(target);
         locked.advance();
         locked.same_or_unknown(target);
-        locked.flush_datagrams();
+        locked.links.flush_datagrams();
         Ok(())
     }
 }
@@ -93,14 +94,14 @@ impl Locked<'_> {
     #[cold]
     pub(crate) fn peer_down(&mut self, peer: PeerId, how: &str) {
         let state = &mut **self;
-        let ended = match state.peers[peer as usize].state {
+        let ended = match state.peers[peer].state {
             PeerState::Down => return,
             PeerState::Ended => true,
             PeerState::Purged => return state.note_death(peer),
             PeerState::Up => false,
         };
         if !ended {
-            let p = &mut state.peers[peer as usize];
+            let p = &mut state.peers[peer];
             (p.state, p.cause) = (PeerState::Down, Some(how.into()));
         }
         state.note_death(peer);
@@ -108,14 +109,14 @@ impl Locked<'_> {
             datagrams.purge(peer);
         }
         state.unsettle(peer);
-        let interrupted = state.reassemblies.forget_peer(peer);
+        let interrupted = state.receiving.reassemblies.forget_peer(peer);
         let pending = self.give_up(peer);
         if ended && pending == 0 && interrupted == 0 {
             return;
         }
         let error = || Error::TargetDown { task: peer, reason: how.to_owned() };
         tracing::debug!(peer, pending, interrupted, "peer down: {how}");
-        self.unacknowledged.push(peer);
+        self.peers.unacknowledged.push(peer);
         self.report(error(), peer);
         self.shared().wake_sleepers();
     }
@@ -124,16 +125,11 @@ impl Locked<'_> {
     pub(crate) fn give_up(&mut self, peer: PeerId) -> usize {
         let state = &mut **self;
         let operations = state.operations.drain_peer(peer);
-        let (mut ours, rest): (Vec<_>, Vec<_>) = state.outgoing.drain(..).partition(|o| o.peer == peer);
-        state.outgoing.extend(rest);
-        ours.iter().for_each(|out| state.forget(out));
-        state.pulls.retain(|p| p.peer != peer);
-        state.deferred.retain(|(p, _)| *p != peer);
-        state.held.retain(|(p, _)| *p != peer);
-        state.dropped.retain(|(p, _)| *p != peer);
+        let mut ours = state.sending.drop_peer(peer);
+        state.receiving.drop_peer(peer);
         // The engine has been told to forget the peer, so it does not read their memory any more.
-        let zero_copy = state.zero_copy_sends.forget_peer(peer);
-        let p = &mut state.peers[peer as usize];
+        let zero_copy = state.sending.zero_copy.forget_peer(peer);
+        let p = &mut state.peers[peer];
         p.fences.clear();
         let count = operations.len() + ours.len() + zero_copy.len();
         for operation in operations {
@@ -153,7 +149,7 @@ impl Locked<'_> {
     #[cold]
     pub(crate) fn peer_restarted(&mut self, peer: PeerId, lost: usize) {
         let state = &mut **self;
-        let interrupted = state.reassemblies.forget_peer(peer);
+        let interrupted = state.receiving.reassemblies.forget_peer(peer);
         let pending = self.give_up(peer);
         tracing::debug!(peer, pending, interrupted, lost, "the peer has purged this task or started anew");
         self.start_afresh(peer);
@@ -183,7 +179,7 @@ impl Locked<'_> {
     /// Nothing before this moment is waited for, and both sides number from 0: nothing from before is taken.
     fn start_afresh(&mut self, peer: PeerId) {
         self.shared().beginnings.fetch_add(1, Ordering::Relaxed);
-        let p = &mut self.peers[peer as usize];
+        let p = &mut self.peers[peer];
         p.life = p.life.wrapping_add(1);
         p.next_message = 0;
         p.confirmed = 0;
@@ -193,7 +189,7 @@ impl Locked<'_> {
 
     /// A peer has terminated its context in good order.
     pub(crate) fn peer_ended(&mut self, peer: PeerId) {
-        let p = &mut self.peers[peer as usize];
+        let p = &mut self.peers[peer];
         p.farewell = true;
         if p.state == PeerState::Up {
             p.state = PeerState::Ended;
@@ -208,7 +204,7 @@ impl Locked<'_> {
     pub(crate) fn report(&mut self, error: Error, peer: PeerId) {
         if self.call_error_handler(&error, peer) {
             // The program has been told and goes on without the peer: waits don't fail for it.
-            self.unacknowledged.retain(|p| *p != peer);
+            self.peers.unacknowledged.retain(|p| *p != peer);
         }
     }
 

@@ -5,8 +5,8 @@
 
 use crate::Context;
 use crate::context::Locked;
-use crate::context::PeerState;
 use crate::error::{Error, Result};
+use crate::state::PeerState;
 use crate::sync::{Ordering, fence};
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
@@ -41,7 +41,7 @@ impl Context {
         }
         self.wait_for("a fence", |state| {
             for mark in &marks {
-                let peer = &state.peers[mark.peer as usize];
+                let peer = &state.peers[mark.peer];
                 let done = peer.confirmed.wrapping_sub(mark.messages) < 1 << 31
                     && peer.answered.reached(mark.operations);
                 if !done {
@@ -77,7 +77,7 @@ impl Locked<'_> {
     fn mark_all(&mut self) -> Result<Vec<Mark>> {
         let mut marks = Vec::new();
         for peer in 0..self.shared().tasks {
-            let p = &self.peers[peer as usize];
+            let p = &self.peers[peer];
             let (life, messages, operations) = (p.life, p.next_message, p.next_operation);
             let unconfirmed = p.confirmed != messages;
             if !unconfirmed && p.answered.reached(operations) {
@@ -96,7 +96,7 @@ impl Locked<'_> {
 
     /// A peer wants to know when its messages before `upto` are done.
     pub(crate) fn fence_arrived(&mut self, source: PeerId, upto: u32) {
-        self.peers[source as usize].fences.push(upto);
+        self.peers[source].fences.push(upto);
         self.answer_fences(source);
     }
 
@@ -104,7 +104,7 @@ impl Locked<'_> {
     #[inline]
     pub(crate) fn answer_fences(&mut self, source: PeerId) {
         loop {
-            let peer = &mut self.peers[source as usize];
+            let peer = &mut self.peers[source];
             let Some(at) = peer.fences.iter().position(|upto| peer.arrived.reached(*upto)) else { return };
             let upto = peer.fences.swap_remove(at);
             self.reply_packet(source, &Header::new(Kind::FenceReply, 0, u64::from(upto)), &[]);
@@ -113,7 +113,7 @@ impl Locked<'_> {
 
     pub(crate) fn fence_reply_arrived(&mut self, source: PeerId, upto: u32) {
         self.gave_sign_of_life(source);
-        let peer = &mut self.peers[source as usize];
+        let peer = &mut self.peers[source];
         if upto.wrapping_sub(peer.confirmed) < 1 << 31 {
             peer.confirmed = upto;
             self.end_zero_copy_sends(source, |send| {

@@ -3,12 +3,12 @@
 use super::packet::Submitted;
 use super::self_send::LAYOUT;
 use super::send::Head;
-use super::{Direction, Source, State, TrustedDestination, TrustedSource};
+use super::{Direction, Source, TrustedDestination, TrustedSource};
 use crate::completion::Notify;
 use crate::context::Locked;
-use crate::context::PeerState;
 use crate::error::Error;
 use crate::handlers::{CompletionHandler, Run};
+use crate::state::PeerState;
 use crate::transport::{PeerId, RawSlice, RemoteAddr, Status};
 use crate::wire::{Header, Kind, MAX_HEADER};
 
@@ -77,18 +77,18 @@ impl Locked<'_> {
     /// Advances everything that waits for progress.
     #[cold]
     pub(crate) fn advance(&mut self) {
-        if !self.deferred.is_empty() {
+        if !self.sending.deferred.is_empty() {
             self.send_deferred();
         }
-        if !self.outgoing.is_empty() {
+        if !self.sending.outgoing.is_empty() {
             self.advance_outgoing();
         }
         let state = &mut **self;
         if state.dispatching == 0 {
-            if !state.pulls.is_empty() {
+            if !state.receiving.pulls.is_empty() {
                 self.advance_pull();
             }
-            if !self.dropped.is_empty() {
+            if !self.receiving.dropped.is_empty() {
                 self.redeliver_dropped();
             }
         }
@@ -99,7 +99,7 @@ impl Locked<'_> {
     //= LAPI Guide, table 40, MP_REXMIT_BUF_SIZE and MP_REXMIT_BUF_CNT
     pub(super) fn may_copy(&mut self, len: u64, user_header: usize, origin: &Notify) -> bool {
         let config = &self.shared().config;
-        let copies = self.copies;
+        let copies = self.sending.copies;
         !origin.is_none()
             && len.saturating_add(user_header as u64) <= *config.rexmit_buf_size.get() as u64
             && copies < *config.rexmit_buf_cnt.get()
@@ -131,39 +131,39 @@ impl Locked<'_> {
         let all = Source::Contiguous(copy.as_ptr(), copy.len() as u64);
         // SAFETY: the copy lives as long as the message, which keeps it beside its source.
         *source = unsafe { TrustedSource::new(all) };
-        self.copies += 1;
+        self.sending.copies += 1;
         std::mem::take(origin).notify(self, peer, Ok(()));
         copy
     }
 
     fn advance_outgoing(&mut self) {
-        let turns = self.outgoing.len();
+        let turns = self.sending.outgoing.len();
         // A peer without room: whatever else is for it waits where it stands.
         let (mut at, mut full) = (0, None);
         for _ in 0..turns {
             let state = &mut **self;
-            match state.outgoing.get(at) {
+            match state.sending.outgoing.get(at) {
                 Some(next) if full == Some(next.peer) => {
                     at += 1;
                     continue;
                 }
                 _ => {}
             }
-            let Some(mut out) = state.outgoing.remove(at) else { return };
+            let Some(mut out) = state.sending.outgoing.remove(at) else { return };
             match self.push_packets(&mut out) {
                 Pushed::TurnOver => {
-                    self.outgoing.push_back(out);
+                    self.sending.outgoing.push_back(out);
                 }
                 Pushed::NoRoom => {
                     full = Some(out.peer);
-                    self.outgoing.insert(at, out);
+                    self.sending.outgoing.insert(at, out);
                     at += 1;
                 }
                 Pushed::All => {
                     let state = &mut **self;
-                    state.forget(&out);
-                    if let Some(origin) = state.zero_copy_sends.all_out(out.peer, out.message, out.origin) {
-                        state.ended_sends += 1;
+                    state.sending.forget(&out);
+                    if let Some(origin) = state.sending.zero_copy.all_out(out.peer, out.message, out.origin) {
+                        state.sending.ended += 1;
                         origin.notify(self, out.peer, Ok(()));
                     }
                 }
@@ -176,8 +176,8 @@ impl Locked<'_> {
             }
         }
         let state = &mut **self;
-        if state.has_engines() && state.dispatching == 0 {
-            self.flush_datagrams();
+        if state.links.has_engines() && state.dispatching == 0 {
+            self.links.flush_datagrams();
         }
     }
 
@@ -187,15 +187,15 @@ impl Locked<'_> {
         // What of it is out need not be read again, now that it comes to nothing.
         self.end_zero_copy_sends(out.peer, |send| send.message == out.message);
         let state = &mut **self;
-        state.ended_sends += 1;
-        state.forget(&out);
+        state.sending.ended += 1;
+        state.sending.forget(&out);
         out.origin.notify(self, out.peer, Err(error));
     }
 
     /// Sends packets of a message until it is out, its turn ends or there is no room.
     fn push_packets(&mut self, out: &mut Outgoing) -> Pushed {
         let peer = out.peer;
-        if self.peers[peer as usize].state == PeerState::Down {
+        if self.peers[peer].state == PeerState::Down {
             return Pushed::Lost(self.refusal(peer));
         }
         if self.link_to(peer).is_none() {
@@ -249,20 +249,20 @@ impl Locked<'_> {
             return Submitted::Refused(Status::Invalid);
         };
         let body = RawSlice { ptr: data.as_ptr().cast_mut(), len: data.len() };
-        let token = self.zero_copy_sends.begin_packet(out.peer, out.message, out.completion);
+        let token = self.sending.zero_copy.begin_packet(out.peer, out.message, out.completion);
         // SAFETY: whoever started the message vouched for its source until it is told, which happens
         // when all packets with this token have been acknowledged.
         let status = unsafe { self.send_zero_copy_datagram(out.peer, header, body, token) };
         if status != Status::Done {
-            self.zero_copy_sends.cancel_packet(token);
+            self.sending.zero_copy.cancel_packet(token);
         }
         status.into()
     }
 
     /// Moves one slice of the first pull.
     fn advance_pull(&mut self) {
-        let Some(mut pull) = self.pulls.pop_front() else { return };
-        if self.peers[pull.peer as usize].state == PeerState::Down {
+        let Some(mut pull) = self.receiving.pulls.pop_front() else { return };
+        if self.peers[pull.peer].state == PeerState::Down {
             return;
         }
         if pull.remote == LAYOUT && pull.peer == self.shared().task {
@@ -294,13 +294,13 @@ impl Locked<'_> {
                     self.shared().count_direct(pull.peer, Direction::In, n as u64);
                 }
                 if pull.position < pull.destination.len() && !pull.destination.is_discard() {
-                    self.pulls.push_back(pull);
+                    self.receiving.pulls.push_back(pull);
                     return;
                 }
                 self.reply_packet(pull.peer, &Header::new(Kind::Pulled, 0, pull.operation), &[]);
                 self.arrived(pull.peer, pull.arrival);
             }
-            Status::Again => self.pulls.push_back(pull),
+            Status::Again => self.receiving.pulls.push_back(pull),
             Status::PeerDown => {}
             other => {
                 tracing::debug!(peer = pull.peer, status = ?other, "direct copy refused; the data comes in packets");
@@ -323,13 +323,5 @@ impl Locked<'_> {
             }
         }));
         self.request_data(peer, remote + position, rest, then);
-    }
-}
-
-impl State {
-    /// A message is no longer among those on their way.
-    pub(super) fn forget(&mut self, out: &Outgoing) {
-        self.copies -= usize::from(out.copy.is_some());
-        self.heads -= usize::from(out.head.is_some());
     }
 }

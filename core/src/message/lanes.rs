@@ -1,8 +1,9 @@
 //! The shortest way of a short active message: written and read in place, in the lanes of [`crate::transport::lane`].
 
-use super::{Attempt, Short, State};
+use super::{Attempt, Short};
 use crate::Context;
-use crate::context::{AdaptiveWait, Checked, Locked, PeerState, ShortSection};
+use crate::context::{AdaptiveWait, Checked, Locked, ShortSection};
+use crate::state::{PeerState, State};
 use crate::stats::Path;
 use crate::sync::spin_loop;
 use crate::transport::lane::{INLINE, ReceiveLanes, Taken, copy_short};
@@ -55,31 +56,32 @@ impl Inbound {
 
 impl State {
     /// Asks the transports for their lanes. To be called when the peers are connected.
-    pub(super) fn find_lanes(&mut self) {
-        (0..self.peers.len()).for_each(|task| self.find_lane(task as PeerId));
+    pub(crate) fn find_lanes(&mut self) {
+        (0..self.peers.len()).for_each(|peer| self.find_lane(peer));
         let found =
             |link: &mut Link| link.caps().contains(Caps::LANES).then(|| link.receive_lanes()).flatten();
-        self.inbound = Inbound { lanes: self.links.iter_mut().find_map(found), ..Inbound::default() };
+        self.links.inbound =
+            Inbound { lanes: self.links.open.iter_mut().find_map(found), ..Inbound::default() };
     }
 
     /// Asks for the lane to one peer.
     pub(super) fn find_lane(&mut self, peer: PeerId) {
-        self.peers[peer as usize].lane = self.link_to(peer).and_then(|link| link.send_lane(peer));
+        self.peers[peer].lane = self.link_to(peer).and_then(|link| link.send_lane(peer));
     }
 
     /// Forgets the lanes: the links are about to be closed.
     pub(crate) fn forget_lanes(&mut self) {
-        self.inbound = Inbound::default();
+        self.links.inbound = Inbound::default();
         self.peers.iter_mut().for_each(|peer| peer.lane = None);
     }
 
     /// The lanes, if nothing but what arrives in them is to be expected for a moment.
     #[inline(always)]
     fn lanes_alone(&self) -> Option<*mut ReceiveLanes> {
-        let lanes = self.inbound.lanes?;
-        let alone = !self.with_engines
-            && self.inbound.since < MESSAGES
-            && self.self_pending == 0
+        let lanes = self.links.inbound.lanes?;
+        let alone = !self.links.with_engines
+            && self.links.inbound.since < MESSAGES
+            && self.links.self_pending == 0
             && self.dispatching == 0
             && !self.has_work();
         alone.then_some(lanes.as_ptr())
@@ -88,7 +90,7 @@ impl State {
     /// Everything has been looked at.
     #[inline(always)]
     pub(crate) fn looked_at_everything(&mut self) {
-        self.inbound.since = 0;
+        self.links.inbound.since = 0;
     }
 
     /// Sends a message in the lane to its target; gives what the target's attention word says. `None`: it can't go this way,
@@ -99,7 +101,7 @@ impl State {
     #[inline(always)]
     pub(super) unsafe fn send_in_lane(&mut self, message: Short<'_>) -> Option<u32> {
         let Short { target, handler, user_header, data, target_counter } = message;
-        let peer = self.peers.get_mut(target as usize)?;
+        let peer = self.peers.get_mut(target)?;
         let lane = peer.lane?.as_ptr();
         let words = if target_counter == 0 { 16 } else { 24 };
         let len = words + user_header.len() + data.len();
@@ -124,8 +126,8 @@ impl State {
             })
         };
         peer.next_message = peer.next_message.wrapping_add(1);
-        self.ended_sends += 1;
-        self.inbound.expect_answer();
+        self.sending.ended += 1;
+        self.links.inbound.expect_answer();
         let counts = self.statistics.path_mut(Path::SharedMemory);
         counts.packets_sent += 1;
         counts.data_sent += data.len() as u64;
@@ -136,7 +138,7 @@ impl State {
     /// way, nothing has happened.
     #[inline(always)]
     pub(super) fn packet_in_lane(&mut self, target: PeerId, head: &[u8], data: &[u8]) -> Option<Status> {
-        let peer = &self.peers[target as usize];
+        let peer = &self.peers[target];
         let lane = peer.lane?.as_ptr();
         // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes us their only user.
         let news = unsafe {
@@ -147,7 +149,7 @@ impl State {
         };
         if self.dispatching == 0 {
             // What is sent while something is handled is an answer, not a question.
-            self.inbound.expect_answer();
+            self.links.inbound.expect_answer();
         }
         if news == 0 {
             return Some(Status::Done);
@@ -206,7 +208,7 @@ impl Locked<'_> {
         let mut looks = 0;
         let shared = self.shared();
         let most = shared.crowding.lane_looks();
-        let inbound = &mut self.inbound;
+        let inbound = &mut self.links.inbound;
         let mut for_answer = inbound.answer_due > 0;
         // Once: a program that polls by calls comes here with each of them.
         if std::mem::take(&mut inbound.rest_due) {
@@ -264,8 +266,8 @@ impl Locked<'_> {
     /// Nothing else is being dispatched.
     #[inline(never)]
     fn lane_message(&mut self, peer: PeerId, packet: &[u8]) {
-        self.inbound.since += 1;
-        self.inbound.answer_due = 0;
+        self.links.inbound.since += 1;
+        self.links.inbound.answer_due = 0;
         self.dispatching = 1;
         self.packet_arrived(Path::SharedMemory, peer, packet);
         self.dispatching = 0;

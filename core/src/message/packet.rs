@@ -1,12 +1,13 @@
 //! One packet on its way: the right flavour, and what to do when there is no room.
 
+use super::TrustedSource;
 use super::epochs::is_of_any_epoch;
-use super::{State, TrustedSource};
+use crate::context::AdaptiveWait;
 use crate::context::Locked;
-use crate::context::{AdaptiveWait, PeerState};
 use crate::error::{Error, Result};
+use crate::state::{PeerState, State};
 use crate::stats::Path;
-use crate::transport::{Caps, Link, PeerId, Status};
+use crate::transport::{PeerId, Status};
 use crate::wire::{Encoded, Header};
 use std::time::Duration;
 
@@ -100,12 +101,12 @@ impl Locked<'_> {
             let n = head.append(n, user);
             return self.submit(peer, head.bytes(n), body);
         }
-        let mut long_head = std::mem::take(&mut self.long_head);
+        let mut long_head = std::mem::take(&mut self.sending.long_head);
         long_head.clear();
         long_head.extend_from_slice(head.bytes(n));
         long_head.extend_from_slice(user);
         let submitted = self.submit(peer, &long_head, body);
-        self.long_head = long_head;
+        self.sending.long_head = long_head;
         submitted
     }
 
@@ -144,16 +145,16 @@ impl Locked<'_> {
     #[inline]
     pub(super) fn submit_by_table(&mut self, peer: PeerId, head: &[u8], body: impl Body) -> Submitted {
         let state = &mut **self;
-        let p = &state.peers[peer as usize];
+        let p = &state.peers[peer];
         if p.epochs.hold() && !is_of_any_epoch(head) {
             return Submitted::NoRoom;
         }
         let index = p.route.index();
-        let Some(link) = state.links.get_mut(index) else {
+        let Some(link) = state.links.open.get_mut(index) else {
             return Submitted::Refused(Status::PeerDown);
         };
         let total = head.len() + body.len();
-        if state.datagrams[index].is_some() {
+        if state.links.datagrams[index].is_some() {
             return self.submit_datagram(peer, head, body);
         }
         let status = match body.bytes() {
@@ -173,11 +174,11 @@ impl Locked<'_> {
         if let Some(data) = body.bytes() {
             return self.send_datagram(peer, head, data).into();
         }
-        let mut gathered = std::mem::take(&mut self.gathered);
+        let mut gathered = std::mem::take(&mut self.sending.gathered);
         gathered.resize(body.len(), 0);
         self.out(|_| body.write(&mut gathered));
         let status = self.send_datagram(peer, head, &gathered);
-        self.gathered = gathered;
+        self.sending.gathered = gathered;
         status.into()
     }
 
@@ -224,9 +225,9 @@ impl Locked<'_> {
 
     /// Makes progress so that a peer's ring, or our own tables, get room. Called with the lock held, outside handlers.
     pub(crate) fn wait_for_room(&mut self, peer: PeerId) -> Result<()> {
-        let life = self.peers[peer as usize].life;
+        let life = self.peers[peer].life;
         self.wait_for_progress();
-        let p = &self.peers[peer as usize];
+        let p = &self.peers[peer];
         if p.state != PeerState::Up {
             return Err(p.refusal(peer));
         }
@@ -240,20 +241,20 @@ impl Locked<'_> {
     /// One round of a wait for something that no arrival need announce. The lock is held, outside handlers.
     fn wait_for_progress(&mut self) {
         let handled = self.progress();
-        let mut wait = std::mem::replace(&mut self.for_room, AdaptiveWait::new());
+        let mut wait = std::mem::replace(&mut self.sending.for_room, AdaptiveWait::new());
         if handled > 0 {
             wait.reset();
             self.yield_lock();
         } else if wait.pause_for_room(self) {
             self.unlocked(|_| std::thread::sleep(NAP));
         }
-        self.for_room = wait;
+        self.sending.for_room = wait;
     }
 
     /// Answers a peer: never waits, never fails (a peer that can't be reached is a peer that needs no answer).
     #[inline(always)]
     pub(crate) fn reply_packet(&mut self, peer: PeerId, header: &Header, data: &[u8]) {
-        let room = self.deferred.is_empty();
+        let room = self.sending.deferred.is_empty();
         let submitted = if room { self.try_packet(peer, header, &[], data) } else { Submitted::NoRoom };
         match submitted {
             Submitted::Sent => {}
@@ -264,16 +265,16 @@ impl Locked<'_> {
 
     /// Sends what was deferred, as far as there is room.
     pub(crate) fn send_deferred(&mut self) {
-        for _ in 0..self.deferred.len() {
+        for _ in 0..self.sending.deferred.len() {
             let state = &mut **self;
-            let Some((peer, packet)) = state.deferred.pop_front() else { return };
-            if state.peers[peer as usize].epochs.hold() && !is_of_any_epoch(&packet) {
-                state.held.push_back((peer, packet));
+            let Some((peer, packet)) = state.sending.deferred.pop_front() else { return };
+            if state.peers[peer].epochs.hold() && !is_of_any_epoch(&packet) {
+                state.sending.held.push_back((peer, packet));
                 continue;
             }
             match self.submit(peer, &packet, &[][..]) {
                 Submitted::Sent => self.deferred_sent(peer, &packet),
-                Submitted::NoRoom => self.deferred.push_back((peer, packet)),
+                Submitted::NoRoom => self.sending.deferred.push_back((peer, packet)),
                 Submitted::Refused(status) => self.packet_refused(peer, status),
             }
         }
@@ -321,37 +322,19 @@ impl State {
         let mut head = Encoded::new();
         let n = header.encode(&mut head);
         let packet = [head.bytes(n), user, data].concat().into_boxed_slice();
-        let hold = self.peers[peer as usize].epochs.hold() && !is_of_any_epoch(&packet);
-        let later = if hold { &mut self.held } else { &mut self.deferred };
+        let hold = self.peers[peer].epochs.hold() && !is_of_any_epoch(&packet);
+        let later = if hold { &mut self.sending.held } else { &mut self.sending.deferred };
         later.push_back((peer, packet));
-    }
-
-    /// The link to a peer.
-    #[inline(always)]
-    pub(crate) fn link_to(&mut self, peer: PeerId) -> Option<&mut Link> {
-        self.links.get_mut(self.peers[peer as usize].route.index())
     }
 
     #[inline(always)]
     pub(crate) fn count_sent(&mut self, peer: PeerId, data: usize) {
-        let path = self.paths[self.peers[peer as usize].route.index()];
+        let path = self.links.paths[self.peers[peer].route.index()];
         if path == Path::Local {
-            self.self_pending += 1;
+            self.links.self_pending += 1;
         }
         let counts = self.statistics.path_mut(path);
         counts.packets_sent += 1;
         counts.data_sent += data as u64;
-    }
-}
-
-/// The statistics path that a link counts for.
-pub(crate) fn path_of(link: &Link) -> Path {
-    let caps = link.caps();
-    if caps.contains(Caps::SELF_ONLY) {
-        Path::Local
-    } else if caps.contains(Caps::LOCAL_ONLY) {
-        Path::SharedMemory
-    } else {
-        Path::Network
     }
 }

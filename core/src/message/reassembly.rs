@@ -79,8 +79,8 @@ impl Locked<'_> {
         self.out(|_| reassembly.destination.write(0, &data[..n]));
         reassembly.received = n as u64;
         let key = (source, reassembly.arrival.message);
-        self.reassemblies.started.insert(key, reassembly);
-        for (position, bytes) in self.reassemblies.take_early(key) {
+        self.receiving.reassemblies.started.insert(key, reassembly);
+        for (position, bytes) in self.receiving.reassemblies.take_early(key) {
             self.fragment(source, key.1, position, &bytes);
         }
         self.finish_if_complete(source, key.1);
@@ -90,8 +90,8 @@ impl Locked<'_> {
     pub(crate) fn fragment(&mut self, source: PeerId, message: u32, position: u64, data: &[u8]) {
         let key = (source, message);
         let state = &mut **self;
-        let Some(reassembly) = state.reassemblies.started.get_mut(&key) else {
-            if !state.reassemblies.keep_early(key, position, data) {
+        let Some(reassembly) = state.receiving.reassemblies.started.get_mut(&key) else {
+            if !state.receiving.reassemblies.keep_early(key, position, data) {
                 tracing::warn!(
                     source,
                     message,
@@ -119,7 +119,7 @@ impl Locked<'_> {
         }
         reassembly.destination.write(position, data);
         if reassembly.is_complete()
-            && let Some(reassembly) = state.reassemblies.started.remove(&key)
+            && let Some(reassembly) = state.receiving.reassemblies.started.remove(&key)
         {
             self.arrived(source, reassembly.arrival);
         }
@@ -136,7 +136,7 @@ impl Locked<'_> {
         mut layout: TrustedDestination,
     ) {
         self.out(|_| layout.write(position, data));
-        if let Some(reassembly) = self.reassemblies.started.get_mut(&(source, message)) {
+        if let Some(reassembly) = self.receiving.reassemblies.started.get_mut(&(source, message)) {
             reassembly.destination = layout;
         }
         self.finish_if_complete(source, message);
@@ -144,7 +144,7 @@ impl Locked<'_> {
 
     fn finish_if_complete(&mut self, source: PeerId, message: u32) {
         let key = (source, message);
-        let started = &mut self.reassemblies.started;
+        let started = &mut self.receiving.reassemblies.started;
         if started.get(&key).is_some_and(Reassembly::is_complete)
             && let Some(reassembly) = started.remove(&key)
         {

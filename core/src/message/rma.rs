@@ -6,12 +6,12 @@
 use super::bulk::{Bulk, Way, way_of};
 use super::copy_choice::{Copier, Timed};
 use super::send::Departure;
-use super::{Destination, MAX_MESSAGE, Operation, Source, State, TrustedDestination, TrustedSource, Waiting};
+use super::{Destination, MAX_MESSAGE, Operation, Source, TrustedDestination, TrustedSource, Waiting};
 use crate::Context;
 use crate::completion::Notify;
 use crate::context::Locked;
-use crate::context::PeerState;
 use crate::error::{Error, Result};
+use crate::state::{PeerState, State};
 use crate::sync::{Ordering, fence};
 use crate::transport::copy::copy_watched;
 use crate::transport::{Caps, PeerId, Status};
@@ -264,7 +264,7 @@ impl Locked<'_> {
         }
         let shared = self.shared();
         let state = &mut **self;
-        let peer = &state.peers[target as usize];
+        let peer = &state.peers[target];
         if peer.state != PeerState::Up {
             return Err(peer.refusal(target));
         }
@@ -305,7 +305,7 @@ impl Locked<'_> {
         }
         let shared = self.shared();
         let state = &mut **self;
-        let peer = &state.peers[target as usize];
+        let peer = &state.peers[target];
         if peer.state != PeerState::Up {
             return Err(peer.refusal(target));
         }
@@ -386,8 +386,8 @@ impl State {
         if !packets_are_quick {
             return (Way::Direct, None);
         }
-        let idle = self.outgoing.is_empty() && self.operations.len() == 0;
-        let choice = self.peers[target as usize].copy_choice.get_or_insert_default();
+        let idle = self.sending.outgoing.is_empty() && self.operations.len() == 0;
+        let choice = self.peers[target].copy_choice.get_or_insert_default();
         match choice.next(direction, len, idle) {
             (Copier::Transport, timed) => (Way::Direct, timed),
             (Copier::Packets, timed) => (Way::Packets, timed),

@@ -4,8 +4,8 @@ use super::{Operation, Waiting};
 use crate::Context;
 use crate::completion::Notify;
 use crate::context::Locked;
-use crate::context::PeerState;
 use crate::error::{Error, Result};
+use crate::state::PeerState;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::transport::{PeerId, RmwOp, Status};
 use crate::wire::{CHECKED, Header, Kind};
@@ -112,7 +112,7 @@ impl Context {
 impl Locked<'_> {
     fn rmw(&mut self, args: RmwArgs) -> Result<()> {
         let target = args.target;
-        let peer = &self.peers[target as usize];
+        let peer = &self.peers[target];
         if peer.state != PeerState::Up {
             return Err(peer.refusal(target));
         }
@@ -164,7 +164,7 @@ impl Locked<'_> {
         let mut reply = Header::new(Kind::RmwReply, 0, header.extra[2]);
         reply.extra[0] = previous;
         self.reply_packet(source, &reply, &[]);
-        self.peers[source as usize].arrived.done(header.message);
+        self.peers[source].arrived.done(header.message);
         self.answer_fences(source);
     }
 

@@ -65,7 +65,7 @@ impl Locked<'_> {
             if let Some(Waiting::Pull(place)) = state.operations.waiting_mut(pull.operation) {
                 *place = Some(source);
             }
-            state.pulls.push_back(pull);
+            state.receiving.pulls.push_back(pull);
             return;
         }
         drop(source);

@@ -6,10 +6,11 @@
 //! sends it, is kept as a message, not as a packet, and cut when its turn comes.
 
 use super::packet::Submitted;
-use super::{Outgoing, State, TrustedSource};
+use super::{Outgoing, TrustedSource};
 use crate::completion::Notify;
 use crate::context::Locked;
 use crate::error::Result;
+use crate::state::State;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind, MAX_HEADER};
 
@@ -59,7 +60,7 @@ impl Locked<'_> {
         });
         match posted {
             Ok(Posted::Sent) if first == source.len() => {
-                self.ended_sends += 1;
+                self.sending.ended += 1;
                 origin.notify(self, target, Ok(()));
                 Ok(())
             }
@@ -100,8 +101,8 @@ impl Locked<'_> {
             self.keep_copy(peer, &mut rest.source, user_header, &mut origin)
         };
         rest.origin = origin;
-        self.heads += usize::from(rest.head.is_some());
-        self.outgoing.push_back(rest);
+        self.sending.heads += usize::from(rest.head.is_some());
+        self.sending.outgoing.push_back(rest);
         self.advance();
     }
 
@@ -129,7 +130,7 @@ impl Locked<'_> {
             }
             Err(e) => {
                 if let Some(operation) = state.operations.remove(operation) {
-                    state.peers[target as usize].answered.done(operation.sequence);
+                    state.peers[target].answered.done(operation.sequence);
                 }
                 Err(e)
             }
@@ -145,7 +146,7 @@ impl Locked<'_> {
         mut attempt: impl FnMut(&mut Self, u32) -> Submitted,
     ) -> Result<Posted> {
         loop {
-            let number = self.peers[target as usize].next_message;
+            let number = self.peers[target].next_message;
             let posted = match attempt(self, number) {
                 Submitted::Sent => Posted::Sent,
                 Submitted::NoRoom if self.may_not_wait(target) => Posted::NoRoom,
@@ -155,7 +156,7 @@ impl Locked<'_> {
                 }
                 Submitted::Refused(status) => return Err(self.link_failed(target, status)),
             };
-            self.peers[target as usize].next_message = number.wrapping_add(1);
+            self.peers[target].next_message = number.wrapping_add(1);
             return Ok(posted);
         }
     }
@@ -169,7 +170,7 @@ impl Locked<'_> {
         if submitted == Submitted::Sent {
             out.position = n;
             out.head = None;
-            self.heads -= 1;
+            self.sending.heads -= 1;
         }
         submitted
     }

@@ -7,9 +7,10 @@
 //! What the message layer learns before the acknowledgements come (an answered fence, the end of the target's completion
 //! handler) says as much as they do: the send ends before the program is told.
 
-use super::{State, TrustedSource};
+use super::TrustedSource;
 use crate::completion::Notify;
 use crate::context::Locked;
+use crate::state::State;
 use crate::transport::{Caps, PeerId};
 
 /// Messages from this length on are sent from where they lie.
@@ -89,21 +90,21 @@ impl Locked<'_> {
     /// A packet whose bytes were not copied was acknowledged.
     pub(crate) fn zero_copy_packet_acknowledged(&mut self, token: u64) {
         let state = &mut **self;
-        let list = &mut state.zero_copy_sends.list;
+        let list = &mut state.sending.zero_copy.list;
         let Some(at) = list.iter().position(|l| l.token == token) else { return };
         list[at].open -= 1;
         if list[at].open > 0 || list[at].origin.is_none() {
             return;
         }
         let ZeroCopySend { peer, origin, .. } = list.remove(at);
-        state.ended_sends += 1;
+        state.sending.ended += 1;
         origin.unwrap_or_default().notify(self, peer, Ok(()));
     }
 
     /// Messages of which `which` is true have arrived: their memory is not read any more.
     #[inline]
     pub(crate) fn end_zero_copy_sends(&mut self, peer: PeerId, which: impl Fn(&ZeroCopySend) -> bool) {
-        if !self.zero_copy_sends.list.is_empty() {
+        if !self.sending.zero_copy.list.is_empty() {
             self.end_zero_copy_sends_slow(peer, which);
         }
     }
@@ -112,8 +113,8 @@ impl Locked<'_> {
     fn end_zero_copy_sends_slow(&mut self, peer: PeerId, which: impl Fn(&ZeroCopySend) -> bool) {
         let state = &mut **self;
         let ended: Vec<ZeroCopySend> =
-            state.zero_copy_sends.list.extract_if(.., |l| l.peer == peer && which(l)).collect();
-        state.ended_sends += ended.iter().filter(|l| l.origin.is_some()).count() as u64;
+            state.sending.zero_copy.list.extract_if(.., |l| l.peer == peer && which(l)).collect();
+        state.sending.ended += ended.iter().filter(|l| l.origin.is_some()).count() as u64;
         if let Some((_, datagrams)) = state.engine_to(peer) {
             ended.iter().for_each(|l| datagrams.settle(peer, l.token));
         }
@@ -141,7 +142,7 @@ impl State {
 
     /// Whether the way to a peer leaves out the kernel's copy of what is sent from where it lies, so that doing so pays to the end.
     fn refers_to_pages(&self, peer: PeerId) -> bool {
-        let link = self.links.get(self.peers[peer as usize].route.index());
+        let link = self.links.open.get(self.peers[peer].route.index());
         link.is_some_and(|link| link.caps().contains(Caps::LENT_PAGES))
     }
 }

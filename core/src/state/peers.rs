@@ -1,10 +1,11 @@
 //! What a context knows of each other task.
 
-use super::silence::Silence;
+use crate::context::{Silence, Vigil};
 use crate::error::Error;
-use crate::message::{CopyChoice, Epochs, SequenceWindow, State};
+use crate::message::{CopyChoice, Epochs, SequenceWindow};
 use crate::transport::PeerId;
 use crate::transport::lane::SendLane;
+use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
 /// How packets reach a peer.
@@ -115,10 +116,59 @@ impl Peer {
     }
 }
 
-impl State {
+/// All tasks of the job as this one knows them.
+pub(crate) struct Peers {
+    all: Vec<Peer>,
+    /// How many there are with which no pair of epochs is agreed: most of what comes from them is dropped.
+    pub(crate) unsettled: u32,
+    /// Those that died and that the program has not acknowledged.
+    pub(crate) unacknowledged: Vec<PeerId>,
+    /// When silent ones are looked for next.
+    pub(crate) vigil: Vigil,
+}
+
+impl Peers {
+    pub(super) fn new(all: Vec<Peer>) -> Self {
+        Self { all, unsettled: 0, unacknowledged: Vec::new(), vigil: Vigil::default() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, peer: PeerId) -> Option<&Peer> {
+        self.all.get(peer as usize)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, peer: PeerId) -> Option<&mut Peer> {
+        self.all.get_mut(peer as usize)
+    }
+
+    pub(crate) fn len(&self) -> PeerId {
+        self.all.len() as PeerId
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
+        self.all.iter_mut()
+    }
+
     /// Why nothing can be sent to a peer.
     #[cold]
     pub(crate) fn refusal(&self, peer: PeerId) -> Error {
-        self.peers[peer as usize].refusal(peer)
+        self[peer].refusal(peer)
+    }
+}
+
+impl Index<PeerId> for Peers {
+    type Output = Peer;
+
+    #[inline(always)]
+    fn index(&self, peer: PeerId) -> &Peer {
+        &self.all[peer as usize]
+    }
+}
+
+impl IndexMut<PeerId> for Peers {
+    #[inline(always)]
+    fn index_mut(&mut self, peer: PeerId) -> &mut Peer {
+        &mut self.all[peer as usize]
     }
 }

@@ -1,0 +1,128 @@
+//! The open transports, and what belongs to each of them.
+
+use crate::datagrams::Datagrams;
+use crate::message::Inbound;
+use crate::stats::Path;
+use crate::transport::{Caps, Event, Link, Status};
+use std::time::Duration;
+
+/// Events taken from a link at once.
+const BATCH: usize = 16;
+
+/// The open transports.
+pub(crate) struct Links {
+    /// In order of preference.
+    pub(crate) open: Vec<Link>,
+    /// The packet engine of each link that needs one.
+    pub(crate) datagrams: Vec<Option<Box<Datagrams>>>,
+    /// Whether any does.
+    pub(crate) with_engines: bool,
+    /// What each link counts for in the statistics.
+    pub(crate) paths: Vec<Path>,
+    /// What a link's last poll found.
+    pub(crate) polled: [Event; BATCH],
+    /// Packets to ourselves that have not come back yet: the self transport is polled only for them.
+    pub(crate) self_pending: u32,
+    /// The lanes that this task reads.
+    pub(crate) inbound: Inbound,
+}
+
+impl Links {
+    pub(super) fn new(open: Vec<Link>, datagrams: Vec<Option<Box<Datagrams>>>) -> Self {
+        Self {
+            with_engines: datagrams.iter().any(Option::is_some),
+            datagrams,
+            paths: open.iter().map(path_of).collect(),
+            open,
+            polled: [Event::EMPTY; BATCH],
+            self_pending: 0,
+            inbound: Inbound::default(),
+        }
+    }
+
+    /// The links are closed. Nobody sleeps or polls any more.
+    pub(crate) fn close(&mut self) {
+        self.with_engines = false;
+        self.datagrams.clear();
+        self.open.clear();
+    }
+
+    /// Whether any link has an engine.
+    #[inline(always)]
+    pub(crate) fn has_engines(&self) -> bool {
+        self.with_engines
+    }
+
+    /// The link at `index` and its engine, if it has one.
+    #[inline(always)]
+    pub(crate) fn engine_at(&mut self, index: usize) -> Option<(&mut Link, &mut Datagrams)> {
+        let datagrams = self.datagrams.get_mut(index)?.as_deref_mut()?;
+        Some((&mut self.open[index], datagrams))
+    }
+
+    /// All links with engines.
+    pub(crate) fn engines(&mut self) -> impl Iterator<Item = (&mut Link, &mut Datagrams)> {
+        let both = self.open.iter_mut().zip(&mut self.datagrams);
+        both.filter_map(|(link, datagrams)| Some((link, datagrams.as_deref_mut()?)))
+    }
+
+    /// Sends what waits for company. Called before the lock is let go for long.
+    pub(crate) fn flush_datagrams(&mut self) {
+        for (link, datagrams) in self.engines() {
+            if datagrams.holds_back() {
+                let now = datagrams.now();
+                datagrams.flush(link, now);
+            }
+        }
+    }
+
+    /// Cuts a sleep so that it ends when an engine's timer is due; `None` if one is due now or something can't be
+    /// sent at present.
+    pub(crate) fn until_timers(&mut self, limit: Duration) -> Option<Duration> {
+        let mut limit = limit;
+        for (_, datagrams) in self.engines() {
+            if datagrams.holds_back() {
+                return None;
+            }
+            if let Some(patience) = datagrams.patience() {
+                limit = limit.min(patience);
+            }
+        }
+        (!limit.is_zero()).then_some(limit)
+    }
+
+    /// Prepares every link to wake whoever sleeps. False when something is there already.
+    pub(super) fn arm(&mut self) -> bool {
+        if self.self_pending > 0 {
+            return false;
+        }
+        let mut quiet = true;
+        for link in &mut self.open {
+            if link.caps().contains(Caps::WAIT) && link.arm() == Status::Again {
+                quiet = false;
+            }
+        }
+        quiet && (!self.has_engines() || self.until_timers(Duration::MAX).is_some())
+    }
+
+    /// Nobody sleeps: nobody need be woken.
+    pub(crate) fn disarm(&mut self) {
+        for link in &mut self.open {
+            if link.caps().contains(Caps::WAIT) {
+                link.disarm();
+            }
+        }
+    }
+}
+
+/// The statistics path that a link counts for.
+fn path_of(link: &Link) -> Path {
+    let caps = link.caps();
+    if caps.contains(Caps::SELF_ONLY) {
+        Path::Local
+    } else if caps.contains(Caps::LOCAL_ONLY) {
+        Path::SharedMemory
+    } else {
+        Path::Network
+    }
+}

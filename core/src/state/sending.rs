@@ -1,0 +1,90 @@
+//! What is on its way out, or waits to be.
+
+use crate::context::AdaptiveWait;
+use crate::message::{Outgoing, ZeroCopySends};
+use crate::transport::PeerId;
+use std::collections::VecDeque;
+
+/// A packet without data, complete with header, and whom it is for.
+type Kept = (PeerId, Box<[u8]>);
+
+/// What is on its way out, or waits to be.
+pub(crate) struct Sending {
+    /// Messages of several packets.
+    pub(crate) outgoing: VecDeque<Outgoing>,
+    /// How many of them go out from copies.
+    pub(crate) copies: usize,
+    /// How many of them wait to have their first packet sent.
+    pub(crate) heads: usize,
+    /// Messages whose memory engines may still read.
+    pub(crate) zero_copy: ZeroCopySends,
+    /// Packets that met back-pressure where waiting was impossible.
+    pub(crate) deferred: VecDeque<Kept>,
+    /// The same for peers whose epoch is not known yet.
+    pub(crate) held: VecDeque<Kept>,
+    /// Room for a packet's head with a long user header.
+    pub(crate) long_head: Vec<u8>,
+    /// Room for the bytes that a layout gathers before an engine copies them.
+    pub(crate) gathered: Vec<u8>,
+    /// Messages whose sending has ended, for LAPI_Msgpoll.
+    pub(crate) ended: u64,
+    /// Since when there has been no room for what is to be sent.
+    pub(crate) for_room: AdaptiveWait,
+}
+
+impl Sending {
+    pub(super) fn new() -> Self {
+        Self {
+            outgoing: VecDeque::new(),
+            copies: 0,
+            heads: 0,
+            zero_copy: ZeroCopySends::default(),
+            deferred: VecDeque::new(),
+            held: VecDeque::new(),
+            long_head: Vec::new(),
+            gathered: Vec::new(),
+            ended: 0,
+            for_room: AdaptiveWait::new(),
+        }
+    }
+
+    /// Whether nothing waits that a handler sent.
+    #[inline(always)]
+    pub(crate) fn holds_nothing_back(&self) -> bool {
+        self.deferred.is_empty() && self.heads == 0
+    }
+
+    /// Whether nothing advances with progress.
+    #[inline(always)]
+    pub(super) fn is_idle(&self) -> bool {
+        self.outgoing.is_empty() && self.deferred.is_empty()
+    }
+
+    /// Whether something for a peer has not left.
+    pub(crate) fn has_for(&self, peer: PeerId) -> bool {
+        self.outgoing.iter().any(|out| out.peer == peer)
+            || [&self.deferred, &self.held].iter().any(|kept| kept.iter().any(|(to, _)| *to == peer))
+    }
+
+    /// How many packets and messages are kept for a peer whose epoch is not known.
+    pub(crate) fn held_for(&self, peer: PeerId) -> usize {
+        self.held.iter().filter(|(to, _)| *to == peer).count()
+            + self.outgoing.iter().filter(|out| out.peer == peer).count()
+    }
+
+    /// Drops what is for a peer; gives back the messages, of which somebody is to be told.
+    pub(crate) fn drop_peer(&mut self, peer: PeerId) -> Vec<Outgoing> {
+        let (theirs, rest): (Vec<_>, Vec<_>) = self.outgoing.drain(..).partition(|o| o.peer == peer);
+        self.outgoing.extend(rest);
+        theirs.iter().for_each(|out| self.forget(out));
+        self.deferred.retain(|(to, _)| *to != peer);
+        self.held.retain(|(to, _)| *to != peer);
+        theirs
+    }
+
+    /// A message is no longer among those on their way.
+    pub(crate) fn forget(&mut self, out: &Outgoing) {
+        self.copies -= usize::from(out.copy.is_some());
+        self.heads -= usize::from(out.head.is_some());
+    }
+}
