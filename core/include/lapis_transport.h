@@ -316,7 +316,7 @@ typedef struct {
                    uint64_t token);
     int32_t (*send_datagrams)(void *instance, const lapis_datagram_batch *batches, uint32_t count); /* how many */
     int32_t (*poll)(void *instance, lapis_event *events, uint32_t capacity);                        /* how many */
-    void (*flush)(void *instance);
+    void (*flush)(void *instance); /* not called any more; may be null since minor 4 */
     int32_t (*arm)(void *instance);
     void (*disarm)(void *instance);
     void (*set_interrupts)(void *instance, int32_t on);

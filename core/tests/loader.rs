@@ -151,7 +151,7 @@ fn capability_without_entry_and_entry_without_capability() {
 #[test]
 fn mandatory_entry_missing() {
     let dir = Dir::new("mandatory");
-    says(&dir.refused("mandatory", &["-DBUG_MANDATORY"]), &["mandatory entry flush is null"]);
+    says(&dir.refused("mandatory", &["-DBUG_MANDATORY"]), &["mandatory entry disarm is null"]);
 }
 
 #[test]

@@ -77,8 +77,5 @@ impl Locked<'_> {
         let deadline = Instant::now() + Duration::from_millis(200);
         self.wait_before(Some(deadline), |locked| locked.sending.deferred.is_empty());
         self.links.flush_datagrams();
-        for link in &mut self.links.open {
-            link.flush();
-        }
     }
 }

@@ -140,7 +140,7 @@ pub struct RawAttributes {
 pub type PackFn = unsafe extern "C" fn(arg: *mut c_void, into: *mut u8, len: usize);
 
 /// The operation table. Entries are null exactly when the capability bit of the same name is clear; entries that belong
-/// to no bit are always there, but for the declaration, which may be null. Arguments are those of [`Transport`](super::Transport)'s methods, in the same order.
+/// to no bit are always there, but for `flush` and the declaration, which may be null. Arguments are those of [`Transport`](super::Transport)'s methods, in the same order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "each entry is the method of the same name of `Transport`")]
@@ -214,6 +214,7 @@ pub struct TransportOps {
     pub send_datagrams:
         Option<unsafe extern "C" fn(*mut c_void, batches: *const DatagramBatch, count: u32) -> i32>,
     pub poll: Option<PollFn>,
+    /// Not called any more, and may be null since minor 4; earlier hosts refuse a table without it.
     pub flush: Option<unsafe extern "C" fn(*mut c_void)>,
     pub arm: Option<unsafe extern "C" fn(*mut c_void) -> i32>,
     pub disarm: Option<unsafe extern "C" fn(*mut c_void)>,

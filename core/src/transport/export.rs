@@ -337,10 +337,8 @@ impl<T: Transport> Exported<T> {
         unsafe { Self::counted(i, |t| t.poll(std::slice::from_raw_parts_mut(events, capacity as usize))) }
     }
 
-    unsafe extern "C" fn flush(i: *mut c_void) {
-        // SAFETY: as above.
-        unsafe { Self::quietly(i, T::flush) }
-    }
+    /// Hosts before minor 4 want the entry, and call it once before a context ends.
+    unsafe extern "C" fn flush(_: *mut c_void) {}
 
     unsafe extern "C" fn arm(i: *mut c_void) -> i32 {
         // SAFETY: as above.

@@ -369,13 +369,6 @@ impl Link {
         self.answer(unsafe { call!(self.attend(peer, attention)) })
     }
 
-    /// See [`Transport::flush`](super::Transport::flush).
-    #[inline(always)]
-    pub fn flush(&mut self) {
-        // SAFETY: a live instance.
-        unsafe { call!(self.flush()) }
-    }
-
     /// See [`Transport::arm`](super::Transport::arm).
     #[inline(always)]
     pub fn arm(&mut self) -> Status {

@@ -13,7 +13,9 @@
 //! Each operation comes in up to three flavours: *short* copies its arguments before it returns, *packed* lets a
 //! callback write into the transport's own buffer, *zero-copy* reads the caller's memory until the completion
 //! event. A capability bit is set exactly when the operation is wired; core never calls an operation whose bit is
-//! clear. No operation blocks: [`Status::Again`] is an ordinary answer which means *poll, then try again*.
+//! clear. No operation blocks: [`Status::Again`] is an ordinary answer which means *poll, then try again*. Nothing is held
+//! back to be sent together with what may come later: core gathers datagrams itself, and a message that a transport keeps
+//! would wait for as long as the program computes.
 //!
 //! **Threads.** Core calls everything except the [`Waiter`] from one thread at a time, under the context's lock. The
 //! waiter is shared: [`Waiter::wait`] runs without the lock while other threads use the transport, and
@@ -114,7 +116,7 @@ pub trait Transport: Sized + Send + 'static {
     }
 
     /// Sends an active message whose body is read in place until the completion event for `token`.
-    /// ([`Caps::AM_ZCOPY`])
+    /// Core does not call it yet. ([`Caps::AM_ZCOPY`])
     ///
     /// # Safety
     /// `body` stays valid and unchanged until the event, or until the instance is closed.
@@ -123,7 +125,7 @@ pub trait Transport: Sized + Send + 'static {
     }
 
     /// Writes `data` to the peer's memory at `remote`, copied before return; `data.len()` ≤ [`Limits::max_short`].
-    /// ([`Caps::PUT_SHORT`])
+    /// Core does not call it yet. ([`Caps::PUT_SHORT`])
     ///
     /// # Safety
     /// `remote` names memory that the peer agreed to have written.
@@ -131,7 +133,8 @@ pub trait Transport: Sized + Send + 'static {
         Status::Unsupported
     }
 
-    /// Reads `into.len` bytes of the peer's memory at `remote` before return. ([`Caps::GET_SHORT`])
+    /// Reads `into.len` bytes of the peer's memory at `remote` before return. Core does not call it
+    /// yet. ([`Caps::GET_SHORT`])
     ///
     /// # Safety
     /// `into` is writable; `remote` names memory that the peer agreed to have read.
@@ -157,7 +160,7 @@ pub trait Transport: Sized + Send + 'static {
     }
 
     /// Changes one 32- or 64-bit variable of the peer's memory atomically and gives its previous value.
-    /// ([`Caps::RMW`])
+    /// Core does not call it yet. ([`Caps::RMW`])
     ///
     /// # Safety
     /// `request.remote` is an aligned variable that the peer agreed to have changed; `previous` outlives the event.
@@ -199,9 +202,6 @@ pub trait Transport: Sized + Send + 'static {
     /// transport that can tell without one.
     fn poll(&mut self, events: &mut [Event]) -> usize;
 
-    /// Sends what was held back to be sent together. Core calls it when a public call ends.
-    fn flush(&mut self) {}
-
     /// Prepares for [`Waiter::wait`]: from now on an arrival ends the wait. [`Status::Again`]: something is there
     /// already, poll instead. ([`Caps::WAIT`])
     fn arm(&mut self) -> Status {
@@ -215,7 +215,7 @@ pub trait Transport: Sized + Send + 'static {
     /// mode, in which a progress thread sleeps while the program computes.
     fn set_interrupts(&mut self, on: bool) {}
 
-    /// Makes local memory reachable by peers. ([`Caps::REGISTER`])
+    /// Makes local memory reachable by peers. Core does not call it yet. ([`Caps::REGISTER`])
     ///
     /// # Safety
     /// The range stays mapped until [`mem_release`](Self::mem_release).

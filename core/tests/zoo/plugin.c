@@ -190,9 +190,8 @@ static const struct {
 #endif
     .poll = poll_,
 #ifndef BUG_MANDATORY
-    .flush = nothing,
-#endif
     .disarm = nothing,
+#endif
     .set_interrupts = set_interrupts,
 #ifdef DECLARES
     .declaration = &declaration,

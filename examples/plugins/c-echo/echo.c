@@ -210,7 +210,6 @@ static const lapis_transport_ops table = {
     .mem_release = echo_mem_release,
     .am_short = echo_am_short,
     .poll = echo_poll,
-    .flush = echo_nothing,
     .disarm = echo_nothing,
     .set_interrupts = echo_set_interrupts,
     .declaration = &declaration,

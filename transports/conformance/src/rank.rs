@@ -316,7 +316,7 @@ impl Rank {
         self.inbox.pop_front().expect("waited for")
     }
 
-    /// Calls an operation, polling, until it is accepted; then flushes. The answer is `Done` or `InProgress`.
+    /// Calls an operation, polling, until it is accepted. The answer is `Done` or `InProgress`.
     pub(crate) fn insist(&mut self, what: &str, mut operation: impl FnMut(&mut Link) -> Status) -> Status {
         let mut said = false;
         loop {
@@ -326,14 +326,10 @@ impl Rank {
                         self.doing(format!("{what}: again and again"));
                         said = true;
                     }
-                    self.link_mut().flush();
                     self.poll();
                     std::thread::yield_now();
                 }
-                status @ (Status::Done | Status::InProgress) => {
-                    self.link_mut().flush();
-                    return status;
-                }
+                status @ (Status::Done | Status::InProgress) => return status,
                 status => panic!("{what}: answered {status:?}"),
             }
         }

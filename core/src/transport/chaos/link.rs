@@ -404,11 +404,6 @@ impl Transport for ChaosLink {
         n
     }
 
-    fn flush(&mut self) {
-        self.pump();
-        self.inner().flush();
-    }
-
     fn arm(&mut self) -> Status {
         if !self.out.is_empty() || !self.late.is_empty() || !self.news.is_empty() {
             return Status::Again;

@@ -69,7 +69,6 @@ fn send_some(r: &mut Rank, count: u32, message: impl Fn(u32) -> Vec<u8>) -> u32 
             status => panic!("message {sent} into a queue with room: {status:?}"),
         }
     }
-    r.link_mut().flush();
     let previous = r.previous();
     let parts = r.exchange_idle("how many are under way", &sent.to_le_bytes());
     u32::from_le_bytes(parts[&previous][..4].try_into().expect("4 bytes"))
@@ -92,7 +91,6 @@ pub(crate) fn poll_keeps_to_its_capacity(r: &mut Rank) {
         got += events[..n].iter().filter(|e| e.kind == EventKind::Message as u32).count();
         capacity = capacity % 3 + 1;
         if n == 0 {
-            r.link_mut().flush();
             std::thread::yield_now();
         }
     }
@@ -156,7 +154,6 @@ pub(crate) fn datagrams_arrive_whole(r: &mut Rank) {
                 // SAFETY: the slices outlive the call.
                 let sent = unsafe { r.link_mut().send_datagrams(&[batch]) }.expect("sending works");
                 assert!(sent <= 1, "{sent} of 1 batches accepted");
-                r.link_mut().flush();
                 r.poll();
                 here |= r.inbox.drain(..).any(|m| m.bytes == expected);
                 let parts = r.exchange("who has it", &[u8::from(here)]);

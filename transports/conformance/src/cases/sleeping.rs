@@ -30,7 +30,6 @@ pub(crate) fn arming_with_something_there_says_again(r: &mut Rank) {
         r.link_mut().disarm();
         r.sync_idle("nobody has sent");
         r.insist("am_short", |l| l.am_short(next, b"knock", &[]));
-        r.link_mut().flush();
         r.sync_idle("everybody has sent");
         // What was sent before may take a moment to become visible, but not for ever.
         while r.link_mut().arm() == Status::Done {
