@@ -6,12 +6,13 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let linux = std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux");
     if linux {
-        // Programs record this name: a library whose interface changes incompatibly gets another one, and both can be
-        // installed.
+        // Programs record this name: a library whose interface changes incompatibly gets another
+        // one, and both can be installed.
         println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,liblapi_r.so.1");
         // What the crates below export for their own cdylibs is none of this library's interface.
         println!("cargo::rustc-cdylib-link-arg=-Wl,--exclude-libs,ALL");
-        // Calls into the library find their symbols at load time, so the first call of each costs no more than the others.
+        // Calls into the library find their symbols at load time, so the first call of each costs
+        // no more than the others.
         println!("cargo::rustc-cdylib-link-arg=-Wl,-z,now");
         version_symbols();
     }
@@ -21,7 +22,8 @@ fn main() {
     println!("cargo::rustc-env=BUILD_OF_LAPIS={profile}, {target}, {}", when());
 }
 
-/// When the library is built, as date and time of day; SOURCE_DATE_EPOCH says it for builds that are to be equal.
+/// When the library is built, as date and time of day; SOURCE_DATE_EPOCH says it for builds that
+/// are to be equal.
 fn when() -> String {
     println!("cargo::rerun-if-env-changed=SOURCE_DATE_EPOCH");
     // What the library consists of: its time is that of its last change.
@@ -36,7 +38,8 @@ fn when() -> String {
     format!("built {year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
-/// Year, month and day of a number of days since 1970. Years begin in March, so that leap days come last.
+/// Year, month and day of a number of days since 1970. Years begin in March, so that leap days come
+/// last.
 fn date(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -48,9 +51,10 @@ fn date(days: i64) -> (i64, i64, i64) {
     (era * 400 + year + i64::from(month <= 2), month, day)
 }
 
-/// Gives every symbol the soname as its version, so that a program which finds a library of another major says so when it
-/// starts. The version script that the compiler passes is anonymous, and linkers refuse one with names beside it; GNU ld has
-/// an option that needs no script. Without that linker the symbols have no versions, and everything else is the same.
+/// Gives every symbol the soname as its version, so that a program which finds a library of another
+/// major says so when it starts. The version script that the compiler passes is anonymous, and
+/// linkers refuse one with names beside it; GNU ld has an option that needs no script. Without that
+/// linker the symbols have no versions, and everything else is the same.
 fn version_symbols() {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if std::env::split_paths(&path).any(|dir| dir.join("ld.bfd").is_file()) {
@@ -61,8 +65,8 @@ fn version_symbols() {
     }
 }
 
-/// Programs that are linked against Cargo's output directory look for the soname there when they start; Cargo makes no such
-/// link.
+/// Programs that are linked against Cargo's output directory look for the soname there when they
+/// start; Cargo makes no such link.
 fn link_by_soname() {
     let Ok(out) = std::env::var("OUT_DIR") else { return };
     // <target>/<profile>/build/<package>/out

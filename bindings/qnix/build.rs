@@ -3,7 +3,8 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
-        // Programs record this name: a library whose interface changes incompatibly gets another one.
+        // Programs record this name: a library whose interface changes incompatibly gets another
+        // one.
         println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libqnix.so.1");
         println!("cargo::rustc-cdylib-link-arg=-Wl,--exclude-libs,ALL");
         println!("cargo::rustc-cdylib-link-arg=-Wl,-z,now");
@@ -11,7 +12,8 @@ fn main() {
     link_by_soname();
 }
 
-/// Programs that are linked against Cargo's output directory look for the soname there when they start.
+/// Programs that are linked against Cargo's output directory look for the soname there when they
+/// start.
 fn link_by_soname() {
     let Ok(out) = std::env::var("OUT_DIR") else { return };
     // <target>/<profile>/build/<package>/out

@@ -1,5 +1,5 @@
-//! Reads libfabric's headers. Where they, or libclang which reads them, are missing, the transport is
-//! built all the same and says at run time what was missing.
+//! Reads libfabric's headers. Where they, or libclang which reads them, are missing, the transport
+//! is built all the same and says at run time what was missing.
 
 use std::env;
 use std::path::PathBuf;

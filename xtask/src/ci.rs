@@ -1,4 +1,5 @@
-//! `cargo xtask ci`: all that must hold before a change goes in. `.ci/run` calls this and nothing else.
+//! `cargo xtask ci`: all that must hold before a change goes in. `.ci/run` calls this and nothing
+//! else.
 
 use crate::{bench, codegen, fuzz, nightly, setup, sh, test, tidy};
 use anyhow::{Result, bail};

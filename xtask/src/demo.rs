@@ -31,7 +31,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if !missing.is_empty() {
         bail!("the demo needs what this tree does not hold yet: {}", missing.join("; "));
     }
-    // Only what runs here, and with cargo's own progress: on a fresh machine this is where the minutes go.
+    // Only what runs here, and with cargo's own progress: on a fresh machine this is where the
+    // minutes go.
     let begin = Instant::now();
     let mut build = vec!["build", "--release"];
     PARTS.iter().for_each(|(package, ..)| build.extend(["-p", package]));

@@ -1,7 +1,9 @@
-//! `cargo xtask fuzz`: every fuzz target under libFuzzer for a while, as many at once as there are cores.
+//! `cargo xtask fuzz`: every fuzz target under libFuzzer for a while, as many at once as there are
+//! cores.
 //!
-//! The stable compiler has the instrumentation that libFuzzer steers by, though not its sanitizers; overflow and debug checks
-//! are on (`fuzz/Cargo.toml`). What is found meanwhile stays under `target/fuzz/`, so that the next run starts from it.
+//! The stable compiler has the instrumentation that libFuzzer steers by, though not its sanitizers;
+//! overflow and debug checks are on (`fuzz/Cargo.toml`). What is found meanwhile stays under
+//! `target/fuzz/`, so that the next run starts from it.
 
 use crate::{setup, sh, workspace};
 use anyhow::{Context, Result, bail};
@@ -9,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-/// What libFuzzer needs of the compiler: counters on edges, their places, and the operands of comparisons.
+/// What libFuzzer needs of the compiler: counters on edges, their places, and the operands of
+/// comparisons.
 const INSTRUMENTED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
@@ -119,7 +122,8 @@ fn executed(log: &str) -> Option<u64> {
     line.trim().parse().ok()
 }
 
-/// Does the work for all items on as many threads as there are cores; outcomes in the order of the items.
+/// Does the work for all items on as many threads as there are cores; outcomes in the order of the
+/// items.
 fn at_once<T: Send>(items: &[String], work: impl Fn(&str) -> T + Sync) -> Vec<T> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (next, done) = (Mutex::new(0..items.len()), Mutex::new(Vec::new()));

@@ -1,4 +1,5 @@
-//! `cargo xtask install --prefix DIR`: a tree that programs build against and run from, from any directory.
+//! `cargo xtask install --prefix DIR`: a tree that programs build against and run from, from any
+//! directory.
 
 use crate::workspace::{self, Package};
 use crate::{setup, sh};
@@ -64,7 +65,8 @@ impl Build<'_> {
         let mut command = sh::cargo(["build"]);
         self.profile(&mut command);
         if !self.release {
-            // As tests have built it: another choice of packages has other features, and so builds all anew.
+            // As tests have built it: another choice of packages has other features, and so builds
+            // all anew.
             return sh::run(command.arg("--workspace"));
         }
         for package in self.packages.iter().filter(|p| is_installed(p)) {
@@ -117,7 +119,8 @@ fn plugins(build: &Build<'_>, tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Installs each binding's library under its soname, with the link that the linker looks for. Returns their names.
+/// Installs each binding's library under its soname, with the link that the linker looks for.
+/// Returns their names.
 fn libraries(build: &Build<'_>, tree: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let lib = tree.join("lib");
@@ -129,7 +132,8 @@ fn libraries(build: &Build<'_>, tree: &Path) -> Result<Vec<String>> {
             copy(&built, &lib.join(&soname), 0o755)?;
             link(&soname, &lib.join(&plain))?;
             if library == "lapi_r" {
-                // The guide's programs may link either name; there is one library, and it is thread-safe.
+                // The guide's programs may link either name; there is one library, and it is
+                // thread-safe.
                 link(&soname, &lib.join("liblapi.so"))?;
             }
             names.push(library.to_owned());
@@ -141,10 +145,11 @@ fn libraries(build: &Build<'_>, tree: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Links a library with its version script, so that programs record which version of each symbol they were built against.
+/// Links a library with its version script, so that programs record which version of each symbol
+/// they were built against.
 ///
-/// rustc gives the linker a version script of its own for a cdylib, and linkers refuse a second one beside it: the same
-/// objects are linked once more, from an archive.
+/// rustc gives the linker a version script of its own for a cdylib, and linkers refuse a second one
+/// beside it: the same objects are linked once more, from an archive.
 fn versioned(build: &Build<'_>, package: &Package, library: &str, soname: &str) -> Result<PathBuf> {
     let script = package.dir.join(format!("lib{}.map", library.trim_end_matches("_r")));
     if !script.is_file() {
@@ -214,8 +219,8 @@ fn copy_all(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Compiles `lapi.f90`. Compilers, and versions of one, can't read each other's modules: whoever uses another one than
-/// `gfortran` compiles the source, which is installed as well.
+/// Compiles `lapi.f90`. Compilers, and versions of one, can't read each other's modules: whoever
+/// uses another one than `gfortran` compiles the source, which is installed as well.
 fn fortran_module(tree: &Path) {
     let include = tree.join("include");
     let mut fc = Command::new("gfortran");
@@ -270,7 +275,8 @@ fn descriptions(library: &str, tree: &Path) -> Result<()> {
     write(&folder.join(format!("{name}-config-version.cmake")), &check)
 }
 
-/// The soname in a library's dynamic section. A library without one can't be replaced beside an old one.
+/// The soname in a library's dynamic section. A library without one can't be replaced beside an old
+/// one.
 fn soname(library: &Path) -> Result<String> {
     let text = sh::output(Command::new("readelf").arg("-d").arg(library))
         .with_context(|| format!("`readelf -d {}` failed", library.display()))?;

@@ -1,6 +1,7 @@
 //! Developer commands of Lapis: `cargo xtask <command>`.
 //!
-//! One subcommand per file; everything a person or the CI machine does to this repository is one of these commands.
+//! One subcommand per file; everything a person or the CI machine does to this repository is one of
+//! these commands.
 
 mod bench;
 mod ci;
@@ -35,7 +36,8 @@ enum Command {
     Test(test::Args),
     /// Every fuzz target for a minute each
     Fuzz(fuzz::Args),
-    /// What the CI machine runs: format, lints, generated files, invariants, documentation, fuzzing, tests
+    /// What the CI machine runs: format, lints, generated files, invariants, documentation,
+    /// fuzzing, tests
     Ci(ci::Args),
     /// Measure Lapis beside the machine's floors and the peers found installed
     Bench(bench::Args),

@@ -1,15 +1,20 @@
-//! `cargo xtask nightly`: what takes too long for every change. `.ci/nightly` calls this and nothing else.
+//! `cargo xtask nightly`: what takes too long for every change. `.ci/nightly` calls this and
+//! nothing else.
 //!
-//! * C programs and unit tests under ThreadSanitizer. The compiler's sanitizer works with any toolchain when it is allowed to
-//!   (`RUSTC_BOOTSTRAP`); what it lacks is a standard library compiled with it, for which a toolchain's sources are rarely
-//!   installed. Hence `lapis_core::sync::blocking`, whose locks it sees through, and `bindings/lapi/tests/tsan`, which names what
-//!   remains. `cargo xtask ci` runs the shortest part of it ([`short`]).
-//! * The copy engine of `lapis-dgsp` under AddressSanitizer: its tests run all of its `unsafe` code against lists of bytes.
-//! * The copy engine's tests, and unit tests of what calls no system, under Miri, where a toolchain has it.
+//! * C programs and unit tests under ThreadSanitizer. The compiler's sanitizer works with any
+//!   toolchain when it is allowed to (`RUSTC_BOOTSTRAP`); what it lacks is a standard library
+//!   compiled with it, for which a toolchain's sources are rarely installed. Hence
+//!   `lapis_core::sync::blocking`, whose locks it sees through, and `bindings/lapi/tests/tsan`,
+//!   which names what remains. `cargo xtask ci` runs the shortest part of it ([`short`]).
+//! * The copy engine of `lapis-dgsp` under AddressSanitizer: its tests run all of its `unsafe` code
+//!   against lists of bytes.
+//! * The copy engine's tests, and unit tests of what calls no system, under Miri, where a toolchain
+//!   has it.
 //! * Ten thousand endpoints of the packet engine in virtual time.
-//! * What the packet engine's simulator finds in thousands of seeds, other ones every night, of each property.
-//! * All tests with large doses: hundreds of kills, a soak over UDP with every fault, narrow paths always among them, thousands
-//!   of cases of each property.
+//! * What the packet engine's simulator finds in thousands of seeds, other ones every night, of
+//!   each property.
+//! * All tests with large doses: hundreds of kills, a soak over UDP with every fault, narrow paths
+//!   always among them, thousands of cases of each property.
 //!
 //! What a machine lacks is said in one line, and the rest runs.
 
@@ -25,7 +30,8 @@ pub(crate) struct Args {
     /// Only these parts (several with commas); all of them without it
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// Only these C programs of bindings/lapi/tests/{programs,dgsp} (several with commas); all that suit without it
+    /// Only these C programs of bindings/lapi/tests/{programs,dgsp} (several with commas); all that
+    /// suit without it
     #[arg(long, value_delimiter = ',')]
     programs: Vec<String>,
     /// Leave the unit tests out of ThreadSanitizer's part
@@ -64,15 +70,17 @@ const UNSUITABLE: &[(&str, &str)] = &[
 /// Seeds of each property of the packet engine: three quarters of an hour of processor time in all.
 const SEEDS: u64 = 3000;
 
-/// What calls no system, and Miri can run therefore: first of all the `unsafe` code of the copy engine and the transports' copies.
-/// The tests' doses under Miri let each entry end within minutes.
+/// What calls no system, and Miri can run therefore: first of all the `unsafe` code of the copy
+/// engine and the transports' copies. The tests' doses under Miri let each entry end within
+/// minutes.
 const FOR_MIRI: &[&[&str]] = &[
     &["-p", "lapis-dgsp", "--lib", "--tests"],
     &["-p", "lapis-core", "--lib", "--", "wire::", "transport::copy::", "transport::lane::"],
     &["-p", "lapis-collectives", "--lib"],
 ];
 
-/// What `cargo xtask ci` runs under ThreadSanitizer: locks and contexts; rings and wake-ups among threads.
+/// What `cargo xtask ci` runs under ThreadSanitizer: locks and contexts; rings and wake-ups among
+/// threads.
 const SHORT: [&[&str]; 2] =
     [&["-p", "lapis-core", "--lib", "--test", "single_task"], &["-p", "lapis-shm", "--test", "local"]];
 

@@ -17,7 +17,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command, passing its two outputs through and also returning them, together with its status.
+/// Runs a command, passing its two outputs through and also returning them, together with its
+/// status.
 ///
 /// Standard error goes to our standard error line by line, so that a long test run stays visible.
 pub(crate) fn tee(command: &mut Command) -> Result<(ExitStatus, String)> {
@@ -58,8 +59,9 @@ pub(crate) fn cargo(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> C
 
 /// A program of this tree, which finds the libraries of the build that it belongs to.
 ///
-/// `cargo run`, by which we were started, has put the folder of our own build in front of `LD_LIBRARY_PATH`, and that comes before
-/// the run path of a program: a release or sanitized one would be given the debug build's `liblapi_r.so`.
+/// `cargo run`, by which we were started, has put the folder of our own build in front of
+/// `LD_LIBRARY_PATH`, and that comes before the run path of a program: a release or sanitized one
+/// would be given the debug build's `liblapi_r.so`.
 pub(crate) fn ours(program: PathBuf) -> Command {
     let mut command = Command::new(program);
     if let Some(path) = std::env::var_os("LD_LIBRARY_PATH") {

@@ -1,5 +1,5 @@
-//! An installed tree, moved away from where it was installed: programs are built against it in every documented way, and run from
-//! another directory with no help from the environment.
+//! An installed tree, moved away from where it was installed: programs are built against it in
+//! every documented way, and run from another directory with no help from the environment.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,13 @@
-//! `deny.toml` allows the licences of everything that is linked, whether or not cargo-deny is at hand to say so.
+//! `deny.toml` allows the licences of everything that is linked, whether or not cargo-deny is at
+//! hand to say so.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// Whether an SPDX expression of ANDs and ORs (the form that crates use; `/` is an old OR) can be met.
+/// Whether an SPDX expression of ANDs and ORs (the form that crates use; `/` is an old OR) can be
+/// met.
 fn met(expression: &str, allowed: &BTreeSet<String>) -> bool {
     if let Some(inner) = expression.strip_prefix('(')
         && let Some((first, rest)) = inner.split_once(") AND ")

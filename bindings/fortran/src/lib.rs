@@ -1,8 +1,8 @@
 //! The Fortran interface of LAPI: the include file and the module.
 //!
-//! Both are generated from `bindings/lapi/api` by `cargo xtask codegen`. The subroutines behind them are exported by
-//! `liblapi_r.so` (`bindings/lapi/src/fortran`): that is the library that the guide's Fortran programs link. This package holds
-//! what compilers read, and the tests of both.
+//! Both are generated from `bindings/lapi/api` by `cargo xtask codegen`. The subroutines behind
+//! them are exported by `liblapi_r.so` (`bindings/lapi/src/fortran`): that is the library that the
+//! guide's Fortran programs link. This package holds what compilers read, and the tests of both.
 
 /// `lapif.h`, for programs in fixed and free form that include it.
 pub const LAPIF_H: &str = include_str!("../include/lapif.h");

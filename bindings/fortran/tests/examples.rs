@@ -20,7 +20,8 @@ fn run(program: &Path, with: &[PathBuf]) {
     std::fs::create_dir_all(&dir).expect("a directory");
     let modules = format!("-J{}", dir.display());
     let sources: Vec<&Path> = with.iter().map(PathBuf::as_path).chain([program]).collect();
-    // Modules warn when they are compiled with checks of interfaces that they can't have: not these.
+    // Modules warn when they are compiled with checks of interfaces that they can't have: not
+    // these.
     let flags =
         if program.extension().is_some_and(|e| e == "f") { ["-w", "-O1"] } else { ["-Wall", "-Werror"] };
     let binary =

@@ -64,7 +64,8 @@ fn c_and_fortran_tasks_work_together() {
     }
 }
 
-/// The library that chapter 9 describes, in C, seen from a Fortran program: by its C names and by its Fortran names.
+/// The library that chapter 9 describes, in C, seen from a Fortran program: by its C names and by
+/// its Fortran names.
 #[test]
 fn profiling_libraries_interpose() {
     let program = compile(&source("programs/calls.inc"), styles().next().expect("a style"));

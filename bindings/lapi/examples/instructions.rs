@@ -1,8 +1,10 @@
-//! What callgrind counts for `cargo xtask bench instructions`: each operation many times within [`lapis_counted`].
+//! What callgrind counts for `cargo xtask bench instructions`: each operation many times within
+//! [`lapis_counted`].
 //!
-//! Two contexts in one thread talk to each other over shared memory, so that nobody waits and nothing depends on time. For each
-//! operation it prints a line `operation<TAB>bytes<TAB>times` and calls [`lapis_counted`] twice: to warm up, and to be counted.
-//! The first operation does nothing: what it costs is to be taken off the others.
+//! Two contexts in one thread talk to each other over shared memory, so that nobody waits and
+//! nothing depends on time. For each operation it prints a line `operation<TAB>bytes<TAB>times` and
+//! calls [`lapis_counted`] twice: to warm up, and to be counted. The first operation does nothing:
+//! what it costs is to be taken off the others.
 
 use lapi_r::abi::*;
 use lapi_r::exports::*;
@@ -170,7 +172,8 @@ fn calls_from_c() {
     let (mut from, mut to, mut value) = (7u64, 0u64, 0);
     let (from, to) = ((&raw mut from).cast::<c_void>(), (&raw mut to).cast::<c_void>());
     let no_counter = null_mut();
-    // SAFETY: all zero bytes are what the guide asks for; everything that is passed lives until the end.
+    // SAFETY: all zero bytes are what the guide asks for; everything that is passed lives until the
+    // end.
     unsafe {
         let mut info: lapi_info_t = std::mem::zeroed();
         assert_eq!(LAPI_Init(&mut handle, &mut info), LAPI_SUCCESS);

@@ -1,9 +1,10 @@
-//! What the C entry costs above the Rust call: both do the same operation on the task itself, in turns.
+//! What the C entry costs above the Rust call: both do the same operation on the task itself, in
+//! turns.
 //!
 //!     cargo run --release -p lapis-lapi --example overhead
 //!
-//! With `--json` it prints the differences of put, read-modify-write and active message as `cargo xtask bench` reads them
-//! (docs/bench-format.md).
+//! With `--json` it prints the differences of put, read-modify-write and active message as
+//! `cargo xtask bench` reads them (docs/bench-format.md).
 
 use lapi_r::abi::*;
 use lapi_r::exports::*;
@@ -47,7 +48,8 @@ fn compare_with_pauses(
     }
 }
 
-/// Nanoseconds per call in the median burst: what else runs on the machine lengthens a few of them a lot.
+/// Nanoseconds per call in the median burst: what else runs on the machine lengthens a few of them
+/// a lot.
 fn measure(call: &mut impl FnMut(), pause: &mut impl FnMut()) -> f64 {
     let mut bursts: Vec<u128> = (0..CALLS / BURST)
         .map(|_| {

@@ -1,7 +1,9 @@
-//! The types and constants of `lapi.h`. Written by `cargo xtask codegen` from bindings/lapi/api. Edit that.
+//! The types and constants of `lapi.h`. Written by `cargo xtask codegen` from bindings/lapi/api.
+//! Edit that.
 //!
-//! Names are C's, so that the LAPI Guide can be read beside the code. Enumerations are plain integers: a C program can
-//! pass any value, and an invalid value in a Rust enum would be undefined behaviour.
+//! Names are C's, so that the LAPI Guide can be read beside the code. Enumerations are plain
+//! integers: a C program can pass any value, and an invalid value in a Rust enum would be undefined
+//! behaviour.
 #![allow(non_camel_case_types, non_snake_case, reason = "the names are C's")]
 
 use libc::{in_addr_t, in_port_t, pthread_attr_t, pthread_t, timespec};

@@ -1,21 +1,25 @@
 //! Header handlers named by the address that they have here.
 //!
-//! The guide wants the address that a handler has at the target. Where every task of a program lies at the same addresses,
-//! that is the address that it has at the origin, too, and there are runtimes that never exchange any. Address-space
-//! randomisation takes this away from them; so the address of a function of this process travels as *object and offset*
-//! ([`RELATIVE`]), and the target finds its own copy of the object. Addresses from elsewhere pass as they are.
+//! The guide wants the address that a handler has at the target. Where every task of a program lies
+//! at the same addresses, that is the address that it has at the origin, too, and there are
+//! runtimes that never exchange any. Address-space randomisation takes this away from them; so the
+//! address of a function of this process travels as *object and offset* ([`RELATIVE`]), and the
+//! target finds its own copy of the object. Addresses from elsewhere pass as they are.
 //!
-//! An address that another task gave out may by chance lie where this process has code, once in about a million pairs of
-//! tasks. [`Code::note`] remembers those that came by `LAPI_Address_init`; they pass as they are.
+//! An address that another task gave out may by chance lie where this process has code, once in
+//! about a million pairs of tasks. [`Code::note`] remembers those that came by `LAPI_Address_init`;
+//! they pass as they are.
 //!
-//! Objects that are loaded later are found when an address or a name is met that was in none before.
+//! Objects that are loaded later are found when an address or a name is met that was in none
+//! before.
 
 use crate::sync::lock;
 use lapis_core::sync::blocking::Mutex;
 use lapis_core::sync::{AtomicBool, AtomicU64, Ordering};
 use std::ffi::{CStr, c_int, c_void};
 
-/// A header handler as object and offset: below the marks of internal handlers, above all addresses.
+/// A header handler as object and offset: below the marks of internal handlers, above all
+/// addresses.
 pub(crate) const RELATIVE: u64 = 1 << 60;
 const OFFSET_BITS: u32 = 40;
 const NAME_BITS: u32 = 20;
@@ -31,7 +35,8 @@ pub(crate) struct Code {
     segments: Segments,
     /// What was loaded when it was looked at last, if that was later.
     late: Mutex<Segments>,
-    /// Addresses that were looked for in vain: those of other tasks, which come with every message to them.
+    /// Addresses that were looked for in vain: those of other tasks, which come with every message
+    /// to them.
     elsewhere: [AtomicU64; ELSEWHERE],
     /// Addresses in other tasks that lie in `segments`.
     foreign: Mutex<Vec<(u32, u64)>>,
@@ -166,7 +171,8 @@ fn loaded() -> Vec<Segment> {
 }
 
 unsafe extern "C" fn object(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
-    // SAFETY: what dl_iterate_phdr and `loaded` pass; names are strings, headers are as many as is said.
+    // SAFETY: what dl_iterate_phdr and `loaded` pass; names are strings, headers are as many as is
+    // said.
     let (info, found, headers) = unsafe {
         let headers: &[_] = match (*info).dlpi_phdr {
             headers if headers.is_null() => &[],

@@ -11,8 +11,8 @@ use std::ffi::c_int;
 /// Exit status of a task that ends the job because of an asynchronous error.
 const EXIT_STATUS: c_int = 1;
 
-/// An error that belongs to no call. Core holds the lock while it tells; the guide wants the program's handler to run
-/// without it, so another thread calls it.
+/// An error that belongs to no call. Core holds the lock while it tells; the guide wants the
+/// program's handler to run without it, so another thread calls it.
 //= LAPI Guide, Registering an error handler, a handler that returns lets execution continue
 //= LAPI Guide, Lock sharing, the error handler is invoked without the lock
 pub(crate) fn tell(context: &Context, handler: Option<LAPI_err_hndlr>, error: &Error, peer: u32) -> bool {

@@ -1,8 +1,9 @@
 //! From handles to contexts.
 //!
-//! A process has at most 16 contexts, the guide's instances. The table is fixed, so that looking a handle up is two loads
-//! from one cache line and a comparison. A handle is `generation × 32 + instance`: the first one of an instance is the
-//! instance's number, and a handle that outlived its context is told apart from the one that took its place.
+//! A process has at most 16 contexts, the guide's instances. The table is fixed, so that looking a
+//! handle up is two loads from one cache line and a comparison. A handle is
+//! `generation × 32 + instance`: the first one of an instance is the instance's number, and a
+//! handle that outlived its context is told apart from the one that took its place.
 
 use crate::abi::{LAPI_ERR_HNDL_INVALID, LAPI_ERR_UNKNOWN, lapi_handle_t};
 use crate::sync::lock;
@@ -18,8 +19,8 @@ use std::ptr::null_mut;
 //= LAPI Guide, LAPI_Init, instance_no is 1 to 16
 pub(crate) const MAX_INSTANCES: usize = 16;
 
-/// Instances that ended are kept until so many others have ended: a thread that is still inside of a call of one, which the
-/// guide forbids, finds memory there and an error.
+/// Instances that ended are kept until so many others have ended: a thread that is still inside of
+/// a call of one, which the guide forbids, finds memory there and an error.
 const KEPT: usize = 1;
 
 /// Bits of a handle that name the instance.
@@ -104,8 +105,8 @@ impl Drop for Entered {
     }
 }
 
-/// Begins a call of the program's with the instance that a handle names. Refused is a call from a signal handler that interrupted
-/// another call where it changes what both would use.
+/// Begins a call of the program's with the instance that a handle names. Refused is a call from a
+/// signal handler that interrupted another call where it changes what both would use.
 #[inline(always)]
 pub(crate) fn get(handle: lapi_handle_t) -> Result<Entered, c_int> {
     let instance = live(handle)?;
@@ -115,7 +116,8 @@ pub(crate) fn get(handle: lapi_handle_t) -> Result<Entered, c_int> {
     }
 }
 
-/// Refuses a call in the midst of another. Says so once, in a way that is allowed where memory is being allocated, too.
+/// Refuses a call in the midst of another. Says so once, in a way that is allowed where memory is
+/// being allocated, too.
 #[cold]
 fn amid() -> c_int {
     static SAID: AtomicBool = AtomicBool::new(false);
@@ -151,7 +153,8 @@ pub(crate) fn for_handlers(context: &Context) -> *mut lapi_handle_t {
     slot(context.number() + 1).for_handlers.as_ptr()
 }
 
-/// A place of the table that is being set up. Dropped without [`publish`](Self::publish), it becomes free again.
+/// A place of the table that is being set up. Dropped without [`publish`](Self::publish), it
+/// becomes free again.
 pub(crate) struct Reservation {
     number: u32,
     handle: lapi_handle_t,

@@ -1,7 +1,8 @@
 //! The C interface of LAPI: `liblapi_r.so`.
 //!
 //! * [`abi`]: the types and constants of `lapi.h`, generated;
-//! * [`exports`]: the exported symbols, generated: each `LAPI_*` and `PLAPI_*` goes to one function of `calls`;
+//! * [`exports`]: the exported symbols, generated: each `LAPI_*` and `PLAPI_*` goes to one function
+//!   of `calls`;
 //! * [`fortran`]: the same subroutines for Fortran;
 //! * `calls`: the subroutines: check what the guide says that they check, translate, call core;
 //! * `code`: addresses of functions here as other tasks understand them;
@@ -17,10 +18,11 @@
 //!
 //! # Panics
 //!
-//! A panic never unwinds into C: every subroutine is an `extern "C"` function, at whose border Rust ends the process. That is
-//! deliberate. A panic means that Lapis contradicts itself, most likely under the context's lock with its state half changed;
-//! going on would give wrong data instead of an end. Subroutines off the data path catch panics nevertheless and return
-//! `LAPI_ERR_UNKNOWN` (`failure::cold`).
+//! A panic never unwinds into C: every subroutine is an `extern "C"` function, at whose border Rust
+//! ends the process. That is deliberate. A panic means that Lapis contradicts itself, most likely
+//! under the context's lock with its state half changed; going on would give wrong data instead of
+//! an end. Subroutines off the data path catch panics nevertheless and return `LAPI_ERR_UNKNOWN`
+//! (`failure::cold`).
 
 pub mod abi;
 pub mod exports;

@@ -33,7 +33,8 @@ pub unsafe extern "C" fn lapis_alloc(hndl: lapi_handle_t, len: c_ulong, addr: *m
 pub unsafe extern "C" fn lapis_free(hndl: lapi_handle_t, addr: *mut c_void) -> c_int {
     cold("lapis_free", || {
         let instance = handles::get(hndl)?;
-        // It goes when the list is free again: that takes the context's lock, whose holder may run a handler that wants the list.
+        // It goes when the list is free again: that takes the context's lock, whose holder may run
+        // a handler that wants the list.
         let memory = instance.blocks.locked().remove(&addr.addr());
         if memory.is_some() || addr.is_null() { Ok(()) } else { Err(LAPI_ERR_TGT_ADDR_NULL) }
     })

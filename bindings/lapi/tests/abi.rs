@@ -91,15 +91,17 @@ fn programs_of_the_guides_kind_compile() {
     }
 }
 
-/// The tables give the order, the types and (for Fortran) the padding of the command structures, for 32 and 64 bits.
-/// `tests/c/tables.c` has the offsets that follow from them, written down independently of the list.
+/// The tables give the order, the types and (for Fortran) the padding of the command structures,
+/// for 32 and 64 bits. `tests/c/tables.c` has the offsets that follow from them, written down
+/// independently of the list.
 #[test]
 fn command_structures_are_laid_out_as_the_guides_tables() {
     let source = Path::new(BINDING).join("tests/c/tables.c");
     compile("cc", &["-c"], &source, &scratch("tables64.o"));
     // Compilers for other machines don't know -m32.
     if cfg!(target_arch = "x86_64") {
-        // The system's own headers for 32 bits are rarely installed; small stand-ins are enough to compile.
+        // The system's own headers for 32 bits are rarely installed; small stand-ins are enough to
+        // compile.
         let stubs = format!("-I{BINDING}/tests/c/stubs");
         compile("cc", &["-c", "-m32", "-nostdinc", &stubs], &source, &scratch("tables32.o"));
     }

@@ -42,7 +42,8 @@ fn variables_and_hints_decide_and_refused_steps_are_replaced_by_packets() {
         (wanted, 0, false, [10, 3 * (LONG + (150 << 10)) + 2 * (5000 + 4096), 0]),
         (wanted, no, false, [0, 0, 0]),
         (wanted, yes | no, false, [0, 0, 0]),
-        // What was put or got in part goes by packets from the beginning; a pull goes on where it was.
+        // What was put or got in part goes by packets from the beginning; a pull goes on where it
+        // was.
         (wanted, 0, true, [1, LONG, 3]),
         (wanted, no, true, [0, 0, 0]),
     ];

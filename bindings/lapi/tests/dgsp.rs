@@ -1,4 +1,5 @@
-//! Data gather/scatter programs from C: each program of `tests/dgsp` as a job of its own, over each transport there is.
+//! Data gather/scatter programs from C: each program of `tests/dgsp` as a job of its own, over each
+//! transport there is.
 
 mod support;
 
@@ -55,7 +56,8 @@ fn random_layouts_deliver_what_a_list_of_bytes_says() {
     with_losses(2, &program, &["20", "0xfeed"]);
 }
 
-/// Datagrams are lost, doubled and overtake one another, also small ones, and paths become narrow; a transport that has no room now and then.
+/// Datagrams are lost, doubled and overtake one another, also small ones, and paths become narrow;
+/// a transport that has no room now and then.
 fn with_losses(tasks: u32, program: &Path, args: &[&str]) {
     let losses = "drop=0.05,dup=0.05,reorder=0.2,seed=11";
     let narrow = "drop=0.05,mtu=1000,again=0.05,seed=11";
@@ -76,7 +78,8 @@ fn with_losses(tasks: u32, program: &Path, args: &[&str]) {
     }
 }
 
-/// The words that C lays out are those that the engine reads: opcodes, sizes, the place of every field.
+/// The words that C lays out are those that the engine reads: opcodes, sizes, the place of every
+/// field.
 #[test]
 fn the_header_and_the_engine_mean_the_same_words() {
     use lapi_r::abi::*;

@@ -1,4 +1,5 @@
-//! What the user is told about failover between network instances, on hosts that are network namespaces.
+//! What the user is told about failover between network instances, on hosts that are network
+//! namespaces.
 
 mod support;
 
@@ -60,7 +61,8 @@ fn the_loss_of_every_instance_is_told_and_of_one_it_is_not() {
     hosts.net.rail(0, true);
     hosts.net.rail(1, false);
     hosts.net.rail(0, false);
-    // Both sides see it: one's links are set down, the other's lose their carrier. Each says so once.
+    // Both sides see it: one's links are set down, the other's lose their carrier. Each says so
+    // once.
     running.read_line("491:");
     running.read_line("491:");
     hosts.net.rail(0, true);

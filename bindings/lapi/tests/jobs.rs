@@ -1,4 +1,5 @@
-//! Jobs whose ends must be judged from outside: errors that belong to no call, deaths, profiling libraries, bad environments.
+//! Jobs whose ends must be judged from outside: errors that belong to no call, deaths, profiling
+//! libraries, bad environments.
 
 mod support;
 
@@ -51,7 +52,8 @@ fn without_an_error_handler_the_job_ends_with_one_line() {
 fn a_task_that_dies_is_told_to_error_handlers() {
     let program = job_program("death");
     for transport in transports() {
-        // The launcher ends the job with the death's own code; what matters is that nobody hangs or crashes on the way.
+        // The launcher ends the job with the death's own code; what matters is that nobody hangs or
+        // crashes on the way.
         let end = Job::of(3).env("LAPIS_TRANSPORT", transport).arg("handler").run(&program);
         assert_eq!(end.code(), Some(128 + 9), "{}", end.stderr());
         assert!(!end.stderr().contains("does not hold"), "{}", end.stderr());
@@ -227,12 +229,14 @@ fn initialization_gives_the_guides_codes() {
     by_hand(&program, LAPI_ERR_NO_NETSTR_SET, &[], &[&two[..], &[("MP_EUILIB", "us")]].concat());
     by_hand(&program, LAPI_ERR_NO_UDP_HNDLR, &["extend"], &two);
     by_hand(&program, LAPI_ERR_USER_UDP_HNDLR_FAIL, &["extend", "handler"], &two);
-    // A task alone is told the same, whether the environment says that it is alone or nothing at all.
+    // A task alone is told the same, whether the environment says that it is alone or nothing at
+    // all.
     for one in [&[][..], &[("MP_PROCS", "1"), ("MP_CHILD", "0")]] {
         by_hand(&program, LAPI_ERR_NO_UDP_HNDLR, &["extend"], one);
         by_hand(&program, LAPI_ERR_USER_UDP_HNDLR_FAIL, &["extend", "handler"], one);
     }
-    // Lengths that lead out of the list: fewer than none, more than there can be instances for, no multiple of the tasks.
+    // Lengths that lead out of the list: fewer than none, more than there can be instances for, no
+    // multiple of the tasks.
     for len in ["list=-2", "list=2147483646", "list=1", "list=18"] {
         by_hand(&program, LAPI_ERR_UDP_PORT_INFO, &["extend", len], &two);
     }

@@ -8,8 +8,8 @@ use support::{Job, checked, compile_as, transports};
 
 const ARCHIVE: &str = "netpipe_3.7.2.orig.tar.gz";
 
-/// Fetches the source through apt, with lists of its own so that the machine's stay as they are. `None`, said aloud, where
-/// that is not possible.
+/// Fetches the source through apt, with lists of its own so that the machine's stay as they are.
+/// `None`, said aloud, where that is not possible.
 fn source() -> Option<PathBuf> {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("netpipe");
     let tree = home.join("NetPIPE-3.7.2/src");

@@ -130,7 +130,8 @@ fn the_program_may_tell_the_addresses_by_a_list_or_a_handler() {
     }
 }
 
-/// No datagram passes: only the way that the guide promises to tasks of one node can carry the messages.
+/// No datagram passes: only the way that the guide promises to tasks of one node can carry the
+/// messages.
 //= LAPI Guide, table 42, LAPI_USE_SHM of yes
 //= type=test
 #[test]

@@ -72,7 +72,8 @@ impl Hps {
 
 /// Rings or silences a doorbell.
 pub(crate) fn ring(bell: &AtomicI32, state: i32) {
-    // SYNC: Release pairs with the Acquire of `state_of`, and with whoever reads the visible structure: what was received precedes it.
+    // SYNC: Release pairs with the Acquire of `state_of`, and with whoever reads the visible
+    // structure: what was received precedes it.
     bell.store(state, Ordering::Release);
 }
 

@@ -23,7 +23,8 @@ pub struct Sending<'a> {
     data: ManuallyDrop<Vec<u8>>,
 }
 
-/// A buffer that waits for a message. Dropped before [`wait`](Self::wait), it keeps its buffer for ever.
+/// A buffer that waits for a message. Dropped before [`wait`](Self::wait), it keeps its buffer for
+/// ever.
 #[must_use = "a buffer that nobody waits for keeps its context"]
 pub struct Receiving<'a> {
     node: &'a Node,
@@ -32,7 +33,8 @@ pub struct Receiving<'a> {
 }
 
 impl Process {
-    /// Joins the job that the environment announces. Returns when all of its processes have done so.
+    /// Joins the job that the environment announces. Returns when all of its processes have done
+    /// so.
     ///
     /// # Errors
     /// Names and sizes that contradict each other; a job that can't be joined.
@@ -61,7 +63,8 @@ impl Process {
         self.sending(Some(to), tag, data, |at| self.node.send(at, Form::Pages))
     }
 
-    /// Sends to all other members of a group; an application's number is the group of its processes.
+    /// Sends to all other members of a group; an application's number is the group of its
+    /// processes.
     ///
     /// # Errors
     /// As for [`send`](Self::send); a group that is not known here.

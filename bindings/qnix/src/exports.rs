@@ -15,8 +15,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::Mutex;
 
-/// This process, from qx_init to qx_end. It is never freed: other threads may be in a call, and the program keeps looking at its Host
-/// Parameter Structure.
+/// This process, from qx_init to qx_end. It is never freed: other threads may be in a call, and the
+/// program keeps looking at its Host Parameter Structure.
 static NODE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
 
 /// One at a time begins or ends.
@@ -146,7 +146,8 @@ pub unsafe extern "C" fn qx_buffer_pool(pool_size: c_int) -> c_int {
     })
 }
 
-/// Writes the physical addresses of a locked buffer's pages, and its numbers of bytes in the first and the last one.
+/// Writes the physical addresses of a locked buffer's pages, and its numbers of bytes in the first
+/// and the last one.
 ///
 /// # Safety
 /// `phys_addr` is NULL or has room for one element more than the buffer has pages.
@@ -216,8 +217,8 @@ impl Where {
 /// Assigns a Send Context.
 ///
 /// # Safety
-/// `receiver_proc_name` is NULL or two integers; `context_reg` is NULL, a table that qx_buffer_translate wrote, or, with a size of 0, `len`
-/// bytes.
+/// `receiver_proc_name` is NULL or two integers; `context_reg` is NULL, a table that
+/// qx_buffer_translate wrote, or, with a size of 0, `len` bytes.
 //= QNIX API, qx_send_context
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qx_send_context(
@@ -276,7 +277,8 @@ pub unsafe extern "C" fn qx_send_context(
 /// Assigns a Receive Context.
 ///
 /// # Safety
-/// `sender_proc_name` is NULL or two integers; `context_reg` is NULL or a table that qx_buffer_translate wrote.
+/// `sender_proc_name` is NULL or two integers; `context_reg` is NULL or a table that
+/// qx_buffer_translate wrote.
 //= QNIX API, qx_recv_context
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qx_recv_context(

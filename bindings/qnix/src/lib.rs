@@ -1,4 +1,5 @@
-//! The QNIX interface on Lapis: `libqnix.so` for C programs (`qx.h`), and [`Process`] for Rust programs.
+//! The QNIX interface on Lapis: `libqnix.so` for C programs (`qx.h`), and [`Process`] for Rust
+//! programs.
 //!
 //! ```
 //! use qnix::{Name, Process};

@@ -1,8 +1,8 @@
 //! Which message meets which Receive Context.
 //!
-//! Messages of one process are taken in the order in which it sent them, whatever order they arrive in: each carries a number that counts the
-//! messages from its sender to this receiver. A message goes to the oldest Receive Context of its sender and tag; one that finds none
-//! waits.
+//! Messages of one process are taken in the order in which it sent them, whatever order they arrive
+//! in: each carries a number that counts the messages from its sender to this receiver. A message
+//! goes to the oldest Receive Context of its sender and tag; one that finds none waits.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -40,7 +40,8 @@ struct From {
     next: u32,
     /// What overtook it.
     early: BTreeMap<u32, (i32, Arrival)>,
-    /// How many messages there will be, if the process has ended; `Some(None)`: nobody knows how many are lost.
+    /// How many messages there will be, if the process has ended; `Some(None)`: nobody knows how
+    /// many are lost.
     ended: Option<Option<u32>>,
 }
 
@@ -117,7 +118,8 @@ impl Matching {
         self.from.entry(source).or_default().ended.get_or_insert(messages);
     }
 
-    /// The contexts that wait in vain, because their process has ended and all that it sent is here.
+    /// The contexts that wait in vain, because their process has ended and all that it sent is
+    /// here.
     pub(crate) fn in_vain(&mut self, source: u32) -> Vec<usize> {
         if !self.from.get(&source).is_some_and(From::is_over) {
             return Vec::new();

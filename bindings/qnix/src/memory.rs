@@ -1,7 +1,7 @@
 //! Locked memory, the tokens that stand for physical addresses, and the buffer pool.
 //!
-//! A token is a random page number with the address's offset in the page below it, as a physical address has it. It names a page only
-//! as long as the page is locked; anything else is refused.
+//! A token is a random page number with the address's offset in the page below it, as a physical
+//! address has it. It names a page only as long as the page is locked; anything else is refused.
 
 use crate::abi::{POOL_MAX, SEND_MAX};
 use crate::error::{Error, Result};
@@ -77,7 +77,8 @@ impl Memory {
         Ok(())
     }
 
-    /// A token that is not in use, with its low bits free for an offset. Nobody guesses one: the generator is keyed.
+    /// A token that is not in use, with its low bits free for an offset. Nobody guesses one: the
+    /// generator is keyed.
     fn draw(&mut self) -> u64 {
         loop {
             self.drawn += 1;
@@ -101,7 +102,8 @@ impl Memory {
                 let token = page.token;
                 self.pages.remove(&number);
                 self.tokens.remove(&token);
-                // SAFETY: unlocking changes nothing in memory; that the page is gone is no error of ours.
+                // SAFETY: unlocking changes nothing in memory; that the page is gone is no error of
+                // ours.
                 unsafe { libc::munlock(std::ptr::without_provenance(number * self.page), self.page) };
             }
         }

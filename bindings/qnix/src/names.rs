@@ -6,7 +6,8 @@ use std::collections::HashMap;
 /// The name of a process: its application and its place in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
-    /// AI, the application's number, not negative. It is the name of the group of all its processes, too.
+    /// AI, the application's number, not negative. It is the name of the group of all its
+    /// processes, too.
     pub application: i32,
     /// PI, the number of the process in it, from 0.
     pub process: i32,
@@ -87,7 +88,8 @@ impl Names {
 
 /// The name that the environment gives this process, and the size of its application.
 ///
-/// QX_APPLICATIONS deals the job's tasks out: `1:3,2:2` makes tasks 0 to 2 application 1 and tasks 3 and 4 application 2.
+/// QX_APPLICATIONS deals the job's tasks out: `1:3,2:2` makes tasks 0 to 2 application 1 and tasks
+/// 3 and 4 application 2.
 pub(crate) fn of_environment() -> Result<(Name, i32)> {
     let number =
         |names: [&str; 2]| names.iter().find_map(|name| std::env::var(name).ok()?.trim().parse::<i32>().ok());

@@ -14,7 +14,8 @@ use lapis_core::context::RawHooks;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What calls and handlers share. Whoever holds the mutex calls nothing of core, whose lock may be held by another one who wants the mutex.
+/// What calls and handlers share. Whoever holds the mutex calls nothing of core, whose lock may be
+/// held by another one who wants the mutex.
 pub(crate) struct Shared {
     pub(crate) hps: Arc<Hps>,
     state: Mutex<State>,
@@ -67,7 +68,8 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Joins the job that the environment announces, under a name. Returns when all processes of the job have done so.
+    /// Joins the job that the environment announces, under a name. Returns when all processes of
+    /// the job have done so.
     pub(crate) fn join(name: Name, size: i32) -> Result<Self> {
         diagnostics::install();
         let hps = Arc::new(Hps::new([name.application, name.process], size, page_size()));

@@ -83,7 +83,8 @@ impl Node {
         let sent = match &segments[..] {
             _ if in_registers => send(&registers),
             [] => send(&[]),
-            // SAFETY: the program has lent the memory to the command, and this returns when it is no longer needed.
+            // SAFETY: the program has lent the memory to the command, and this returns when it is
+            // no longer needed.
             [one] => send(unsafe {
                 std::slice::from_raw_parts(std::ptr::with_exposed_provenance(one.address), one.len)
             }),
@@ -99,8 +100,9 @@ impl Node {
         Ok(())
     }
 
-    /// Takes what this process has sent to itself. Nothing else does while the program computes: no other process wakes the thread that
-    /// serves arrivals, and a doorbell is to ring without a call.
+    /// Takes what this process has sent to itself. Nothing else does while the program computes: no
+    /// other process wakes the thread that serves arrivals, and a doorbell is to ring without a
+    /// call.
     fn serve(&self, task: u32) {
         while task == self.context.task() && self.context.progress().is_ok_and(|polled| polled.events > 0) {}
     }

@@ -117,7 +117,8 @@ impl Gather for Owned {
     }
 }
 
-/// Registers what happens when messages arrive. Header handlers only note; what has to be sent is sent by completion handlers.
+/// Registers what happens when messages arrive. Header handlers only note; what has to be sent is
+/// sent by completion handlers.
 pub(crate) fn install(context: &Context, shared: &Arc<Shared>) -> lapis_core::Result<()> {
     let on = |id: HandlerId, f: fn(&Arc<Shared>, &Incoming<'_>) -> Option<Delivery>| {
         let shared = Arc::clone(shared);
@@ -139,7 +140,8 @@ pub(crate) fn install(context: &Context, shared: &Arc<Shared>) -> lapis_core::Re
     on(END, ended)
 }
 
-/// Runs `then` when the message is here: at once if it may send something, else on a handler thread.
+/// Runs `then` when the message is here: at once if it may send something, else on a handler
+/// thread.
 pub(crate) fn then(f: impl FnOnce(&Context) + Send + 'static) -> Delivery {
     let completion = Some(CompletionHandler::Closure(Box::new(f)));
     Delivery { completion, run: Run::InlineReply, ..Delivery::bury() }
@@ -249,7 +251,8 @@ impl State {
         let mut rest = &data[..data.len().min(slot.len)];
         for segment in &slot.segments {
             let (here, later) = rest.split_at(rest.len().min(segment.len));
-            // SAFETY: the segments are memory that the program has lent to the command until it ends.
+            // SAFETY: the segments are memory that the program has lent to the command until it
+            // ends.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     here.as_ptr(),
@@ -310,7 +313,8 @@ fn send_data(
         origin: Notify::Dyn(Box::new(done)),
         completion: Notify::None,
     };
-    // SAFETY: the program has lent the segments to the command until `done` ends it; handlers come from the table.
+    // SAFETY: the program has lent the segments to the command until `done` ends it; handlers come
+    // from the table.
     unsafe { context.am_send(message) }.map_err(of_core)
 }
 

@@ -1,7 +1,8 @@
 //! One message for many processes.
 //!
-//! The sender hands the message on to a few processes, each of which hands it on to its part of the rest: a binomial tree over the list of
-//! receivers, which travels with the message. This is the only file that knows how; the collectives' multicast can take its place.
+//! The sender hands the message on to a few processes, each of which hands it on to its part of the
+//! rest: a binomial tree over the list of receivers, which travels with the message. This is the
+//! only file that knows how; the collectives' multicast can take its place.
 
 use crate::error::Result;
 use crate::matching::Bytes;

@@ -1,5 +1,5 @@
-//! Every C program of `tests/programs`, as a job of its own, over each transport there is, with losses where there can be some; and the
-//! examples, which print what the file beside them says.
+//! Every C program of `tests/programs`, as a job of its own, over each transport there is, with
+//! losses where there can be some; and the examples, which print what the file beside them says.
 
 #[path = "../../lapi/tests/support/mod.rs"]
 mod jobs;
@@ -95,7 +95,8 @@ fn an_end_is_told_to_who_waits_and_to_nobody_else() {
     let (program, job) = (compile(&source), job(&source).option("--keep-going"));
     for transport in transports() {
         let end = job.clone().env("LAPIS_TRANSPORT", transport).run(&program);
-        // One of them was killed: the launcher says so. The others must have found everything as it should be.
+        // One of them was killed: the launcher says so. The others must have found everything as it
+        // should be.
         assert!(!end.stderr().contains("died.c:"), "{transport}: {}", end.stderr());
         assert_ne!(end.code(), Some(124), "{transport}: it hung: {}", end.stderr());
     }

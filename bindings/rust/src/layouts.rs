@@ -1,8 +1,8 @@
 //! Non-contiguous data: sent from any layout, received into any layout, combined on arrival.
 //!
-//! A [`Layout`] says which bytes, in which order; [`Registered`] is its compiled form, to be made once and used often. The
-//! sender's and the receiver's layouts need not be alike: the bytes of a message come in the sender's order and go to the
-//! receiver's places in the receiver's order.
+//! A [`Layout`] says which bytes, in which order; [`Registered`] is its compiled form, to be made
+//! once and used often. The sender's and the receiver's layouts need not be alike: the bytes of a
+//! message come in the sender's order and go to the receiver's places in the receiver's order.
 //!
 //! ```
 //! use lapis::HandlerId;
@@ -47,13 +47,14 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Sending from layouts.
 pub trait Layouts {
-    /// Sends an active message of the first `len` bytes that `layout` names, laid on `memory` at element `origin`, and returns
-    /// when `memory` may change.
+    /// Sends an active message of the first `len` bytes that `layout` names, laid on `memory` at
+    /// element `origin`, and returns when `memory` may change.
     ///
     /// If the layout repeats, all of its applications must lie in the memory, the last one whole.
     ///
     /// # Errors
-    /// As for [`Context::send`]; a layout that leaves the memory, or that can't be sent because it has CONTROL.
+    /// As for [`Context::send`]; a layout that leaves the memory, or that can't be sent because it
+    /// has CONTROL.
     #[allow(clippy::too_many_arguments, reason = "a message and a layout")]
     fn send_layout<T: IntoBytes + Immutable>(
         &self,
@@ -96,7 +97,8 @@ impl Layouts for Context {
     ) -> Result<()> {
         let at = origin.saturating_mul(size_of::<T>());
         let source = source(layout, memory.as_ptr().cast(), size_of_val(memory), at, len)?;
-        // SAFETY: layout and memory are borrowed for as long as the call takes, and the layout was found to keep within.
+        // SAFETY: layout and memory are borrowed for as long as the call takes, and the layout was
+        // found to keep within.
         unsafe { self.send_source(target, handler, user_header, source) }
     }
 
@@ -116,8 +118,9 @@ impl Layouts for Context {
     }
 }
 
-/// Answers a header handler: scatters the message into `memory`, which `layout` is laid on at element `origin`, and hands it to
-/// `keep` when all is there, in the thread that received it: `keep` is short and calls nothing of Lapis.
+/// Answers a header handler: scatters the message into `memory`, which `layout` is laid on at
+/// element `origin`, and hands it to `keep` when all is there, in the thread that received it:
+/// `keep` is short and calls nothing of Lapis.
 ///
 /// A message that does not fit is buried and told to the error handler: `keep` never runs.
 pub fn receive<T>(
@@ -146,10 +149,12 @@ where
     }
 }
 
-/// Answers a header handler: scatters the message in place into memory that other tasks can reach; `origin` is a byte there.
+/// Answers a header handler: scatters the message in place into memory that other tasks can reach;
+/// `origin` is a byte there.
 /// [`Delivery::then`] adds what runs afterwards.
 ///
-/// The context keeps its handlers and the memory its context: let the handler hold the memory weakly.
+/// The context keeps its handlers and the memory its context: let the handler hold the memory
+/// weakly.
 ///
 /// A message that does not fit is buried and told to the error handler.
 pub fn receive_into(
@@ -162,8 +167,9 @@ pub fn receive_into(
     into_memory(context, message, layout, memory, origin, None)
 }
 
-/// Like [`receive_into`], but what `layout` has under CONTROL goes through `combine`, [`Accumulate`] for instance. The layout
-/// comes from [`Descriptor::under_control`], and the sender's [`Descriptor`] must have the same `atom_size`.
+/// Like [`receive_into`], but what `layout` has under CONTROL goes through `combine`,
+/// [`Accumulate`] for instance. The layout comes from [`Descriptor::under_control`], and the
+/// sender's [`Descriptor`] must have the same `atom_size`.
 pub fn combine_into(
     context: &Context,
     message: &Incoming<'_>,
@@ -311,7 +317,8 @@ impl Scatter for Target {
         if self.failed || bytes.is_empty() {
             return;
         }
-        // SAFETY: the bytes were found to lie in the memory, which this value or the completion handler keeps.
+        // SAFETY: the bytes were found to lie in the memory, which this value or the completion
+        // handler keeps.
         let stored = unsafe {
             match &self.combine {
                 Some(combine) => self.layout.unpack_with(self.base, position, bytes, &**combine),
@@ -330,8 +337,8 @@ impl Scatter for Target {
         if !known || !lapis_dgsp::apart(src, origin.base, dst, self.base, position + len) {
             return false;
         }
-        // SAFETY: the sender waits and has checked its side, whoever made this checked the other, and they were just found
-        // to have no byte in common.
+        // SAFETY: the sender waits and has checked its side, whoever made this checked the other,
+        // and they were just found to have no byte in common.
         let stored =
             unsafe { lapis_dgsp::copy(src, origin.base, position, dst, self.base, position, len as usize) };
         self.note(stored);

@@ -1,6 +1,8 @@
-//! Lapis for Rust programs: active messages, one-sided transfers and remote atomics between the tasks of a parallel job.
+//! Lapis for Rust programs: active messages, one-sided transfers and remote atomics between the
+//! tasks of a parallel job.
 //!
-//! Start the tasks with `lapirun -n 4 program`; each calls [`init`] and talks to the others by number.
+//! Start the tasks with `lapirun -n 4 program`; each calls [`init`] and talks to the others by
+//! number.
 //!
 //! ```
 //! use lapis::{Delivery, HandlerId};
@@ -66,7 +68,8 @@
 //! # Ok::<(), lapis::Error>(())
 //! ```
 //!
-//! `examples/rust/src/bin/awaiting.rs` is a whole program. Data that is not contiguous is sent and received through [`layouts`].
+//! `examples/rust/src/bin/awaiting.rs` is a whole program. Data that is not contiguous is sent and
+//! received through [`layouts`].
 
 /// The examples of the README compile and run.
 #[cfg(doctest)]

@@ -1,4 +1,5 @@
-//! Layouts from safe Rust, in a job of one task: what arrives, and what is refused before it can do harm.
+//! Layouts from safe Rust, in a job of one task: what arrives, and what is refused before it can do
+//! harm.
 
 use lapis::core::bootstrap::singleton;
 use lapis::core::config::Environment;

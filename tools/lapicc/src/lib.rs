@@ -1,7 +1,8 @@
 //! Wrapper compilers: the system's compiler with what LAPI programs need added.
 //!
-//! `lapicc -show …` prints the command instead of running it. The compiler behind it is `cc` (`c++`, `gfortran`), or what the variable
-//! `LAPIS_CC` (`LAPIS_CXX`, `LAPIS_FC`) says, words separated by blanks. Everything else is handed on as it is.
+//! `lapicc -show …` prints the command instead of running it. The compiler behind it is `cc`
+//! (`c++`, `gfortran`), or what the variable `LAPIS_CC` (`LAPIS_CXX`, `LAPIS_FC`) says, words
+//! separated by blanks. Everything else is handed on as it is.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -122,8 +123,8 @@ impl Tree {
             Language::C => words.push(joined("-I", &self.include)),
             Language::Fortran => {
                 words.push(joined("-I", &self.fortran));
-                // Programs that include lapif.h pass buffers of all types to the same subroutine; this compiler takes that
-                // for a mistake unless told otherwise.
+                // Programs that include lapif.h pass buffers of all types to the same subroutine;
+                // this compiler takes that for a mistake unless told otherwise.
                 if words.iter().any(|word| word.to_string_lossy().contains("gfortran")) {
                     words.push("-fallow-argument-mismatch".into());
                 }

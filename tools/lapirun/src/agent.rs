@@ -1,7 +1,8 @@
 //! The launcher's hand on another machine: `lapirun --agent`, started through ssh or the like.
 //!
-//! It takes its orders on standard input, so that the job's secret never stands on a command line, and reports on standard output.
-//! The end of its input means that the launcher is gone: it kills its tasks and leaves.
+//! It takes its orders on standard input, so that the job's secret never stands on a command line,
+//! and reports on standard output. The end of its input means that the launcher is gone: it kills
+//! its tasks and leaves.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -266,9 +267,11 @@ impl Remote {
         if !words.is_empty() {
             command.arg(agent);
         }
-        // A group of its own keeps ^C from the remote command: the launcher passes signals on itself.
+        // A group of its own keeps ^C from the remote command: the launcher passes signals on
+        // itself.
         command.process_group(0);
-        // SAFETY: the closure runs between fork and exec and makes one system call: no allocation, no locks.
+        // SAFETY: the closure runs between fork and exec and makes one system call: no allocation,
+        // no locks.
         unsafe {
             // The launcher's blocked signals would be inherited all the way down to the tasks.
             command.pre_exec(move || {
@@ -283,7 +286,8 @@ impl Remote {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
         rustix::io::ioctl_fionbio(&from, true)?;
-        // A remote command that fails at once closes this pipe: its end, seen later, tells more than the error here.
+        // A remote command that fails at once closes this pipe: its end, seen later, tells more
+        // than the error here.
         let _ = wire::send(&mut to, wire::ORDER, 0, &serde_json::to_vec(order)?);
         Ok(Self {
             host: host.into(),
@@ -306,7 +310,8 @@ impl Remote {
         let _ = wire::send(&mut self.to, wire::SIGNAL, signal as u32, &[]);
     }
 
-    /// What the agent has said since the last call; the flag is `false` when it has said its last word.
+    /// What the agent has said since the last call; the flag is `false` when it has said its last
+    /// word.
     pub(crate) fn hear(&mut self) -> (Vec<News>, bool) {
         let mut chunk = [0u8; 64 << 10];
         let mut open = true;

@@ -15,7 +15,8 @@ pub(crate) struct Allocation {
 const SRUN: &str =
     "srun --overlap --nodes=1 --ntasks=1 --nodelist={host} --mpi=none --unbuffered --export=ALL";
 
-/// The allocation that the variables describe; `None` if there is none, or if it is this machine alone.
+/// The allocation that the variables describe; `None` if there is none, or if it is this machine
+/// alone.
 pub(crate) fn current(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Allocation>, Fault> {
     let (slurm, pbs, lsf) = (slurm(variable)?, pbs(variable)?, lsf(variable)?);
     let Some(found) = slurm.or(pbs).or(lsf) else { return Ok(None) };

@@ -6,7 +6,8 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::job::Binding;
 
-/// The processors that this process may use, together where they share something, in the order of the first of each.
+/// The processors that this process may use, together where they share something, in the order of
+/// the first of each.
 fn groups(shared: impl Fn(usize) -> Option<String>) -> Vec<Vec<usize>> {
     let Ok(allowed) = sched_getaffinity(None) else {
         return Vec::new();
@@ -55,7 +56,8 @@ fn contains(list: &str, cpu: usize) -> bool {
     })
 }
 
-/// A set of processors for each task; none without binding. `Err`: the number of cores, if there are fewer than tasks.
+/// A set of processors for each task; none without binding. `Err`: the number of cores, if there
+/// are fewer than tasks.
 pub(crate) fn assign(binding: Binding, tasks: u32) -> Result<Vec<CpuSet>, usize> {
     let places = match binding {
         Binding::None => return Ok(Vec::new()),

@@ -1,8 +1,10 @@
-//! Which of several misfortunes was the first: the job ends with its exit code, and its line is the one that is printed.
+//! Which of several misfortunes was the first: the job ends with its exit code, and its line is the
+//! one that is printed.
 //!
-//! A task that dies takes others with it: they notice that it is gone, complain, abort the job or exit. Their complaints may reach
-//! the launcher before the kernel reports the death. What tells the order is the end of each task's connection to
-//! the store: nobody can notice a death before it. So a complaint waits a moment for the reports of those that were gone before it.
+//! A task that dies takes others with it: they notice that it is gone, complain, abort the job or
+//! exit. Their complaints may reach the launcher before the kernel reports the death. What tells
+//! the order is the end of each task's connection to the store: nobody can notice a death before
+//! it. So a complaint waits a moment for the reports of those that were gone before it.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +12,8 @@ use crate::spawn::Outcome;
 
 /// How long a complaint waits for the report of a task whose connection had ended before it.
 const REPORT: Duration = Duration::from_secs(1);
-/// How long an abort waits where nobody's connection had ended: a dying task's sockets close one after the other.
+/// How long an abort waits where nobody's connection had ended: a dying task's sockets close one
+/// after the other.
 const SETTLE: Duration = Duration::from_millis(50);
 
 /// A task's wish that the job end.

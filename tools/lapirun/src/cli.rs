@@ -30,7 +30,8 @@ Signals INT, TERM, HUP, QUIT, USR1 and USR2 go to all tasks and what they have s
 #[derive(Debug, Parser)]
 #[command(name = "lapirun", version, after_help = AFTER, disable_help_subcommand = true)]
 struct Cli {
-    /// Number of tasks; with hosts or in a batch system's allocation, as many as they take unless given.
+    /// Number of tasks; with hosts or in a batch system's allocation, as many as they take unless
+    /// given.
     #[arg(short = 'n', long = "tasks", value_name = "N", value_parser = number_of_tasks)]
     tasks: Option<u32>,
 
@@ -38,8 +39,8 @@ struct Cli {
     #[arg(short = 'x', long = "export", value_name = "VAR[=VALUE]")]
     export: Vec<String>,
 
-    /// Where tasks may run: on a core each, on the cores that share a cache or a memory, or anywhere; without it, what LAPIS_BIND
-    /// says, or none.
+    /// Where tasks may run: on a core each, on the cores that share a cache or a memory, or
+    /// anywhere; without it, what LAPIS_BIND says, or none.
     #[arg(long, value_enum)]
     bind: Option<Binding>,
 
@@ -51,7 +52,8 @@ struct Cli {
     #[arg(long, value_name = "TASK", value_parser = input, default_value = "0")]
     stdin: Input,
 
-    /// File that gets all that a task writes, instead of lapirun's own output; %t stands for the task's number.
+    /// File that gets all that a task writes, instead of lapirun's own output; %t stands for the
+    /// task's number.
     #[arg(short = 'o', long, value_name = "FILE", conflicts_with = "tag_output")]
     output: Option<String>,
 
@@ -67,11 +69,13 @@ struct Cli {
     #[arg(long, value_name = "S", value_parser = seconds, default_value = "2")]
     grace: Duration,
 
-    /// Starts tasks that fail anew, up to so many times altogether. See LAPI_Purge_totask and LAPI_Resume_totask.
+    /// Starts tasks that fail anew, up to so many times altogether. See LAPI_Purge_totask and
+    /// LAPI_Resume_totask.
     #[arg(long, value_name = "N", default_value_t = 0)]
     restart: u32,
 
-    /// Lets the other tasks go on when one has failed; the exit code is still that of the first that failed.
+    /// Lets the other tasks go on when one has failed; the exit code is still that of the first
+    /// that failed.
     #[arg(long)]
     keep_going: bool,
 
@@ -99,8 +103,8 @@ struct Cli {
     #[arg(long, value_enum, default_value = "slot")]
     map_by: MapBy,
 
-    /// Command that runs something on a machine; {host} stands for its name. Words are split at blanks [default: ssh -x -o
-    /// BatchMode=yes {host}, in an allocation the batch system's].
+    /// Command that runs something on a machine; {host} stands for its name. Words are split at
+    /// blanks [default: ssh -x -o BatchMode=yes {host}, in an allocation the batch system's].
     #[arg(long, value_name = "COMMAND", env = "LAPIS_REMOTE")]
     remote: Option<String>,
 

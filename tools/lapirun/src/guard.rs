@@ -1,7 +1,8 @@
 //! The guard: a process that outlives a killed launcher for long enough to kill the tasks.
 //!
-//! It sleeps in a read on a pipe whose other end only the launcher holds. Each task writes its group
-//! there before it becomes the user's program; the end of the pipe without a word of dismissal means that the launcher was killed.
+//! It sleeps in a read on a pipe whose other end only the launcher holds. Each task writes its
+//! group there before it becomes the user's program; the end of the pipe without a word of
+//! dismissal means that the launcher was killed.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -21,7 +22,8 @@ impl Guard {
     /// Starts the guard. The launcher must have no second thread yet.
     pub(crate) fn start() -> io::Result<Self> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-        // SAFETY: the process has one thread, so the child may go on using everything; it never returns from `watch`.
+        // SAFETY: the process has one thread, so the child may go on using everything; it never
+        // returns from `watch`.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
@@ -32,8 +34,9 @@ impl Guard {
         }
     }
 
-    /// The descriptor to which a task writes its group's number before it becomes the user's program. The task does it
-    /// itself: if the launcher did, it could be killed before it has, when the task's own children already run.
+    /// The descriptor to which a task writes its group's number before it becomes the user's
+    /// program. The task does it itself: if the launcher did, it could be killed before it has,
+    /// when the task's own children already run.
     pub(crate) fn line(&self) -> RawFd {
         self.pipe.as_raw_fd()
     }
@@ -49,7 +52,8 @@ impl Drop for Guard {
 }
 
 fn watch(pipe: &OwnedFd) -> ! {
-    // A session of its own: neither ^C nor a killed terminal group reaches the guard. The launcher's mask, inherited, blocks the rest.
+    // A session of its own: neither ^C nor a killed terminal group reaches the guard. The
+    // launcher's mask, inherited, blocks the rest.
     let _ = rustix::process::setsid();
     // Whoever waits for the end of the launcher's output must not wait for the guard.
     // SAFETY: these calls only change this process's descriptor table, which no one else uses.
@@ -64,7 +68,8 @@ fn watch(pipe: &OwnedFd) -> ! {
     let mut groups = Vec::new();
     let mut word = [0u8; 4];
     loop {
-        // SAFETY: descriptor 0 is the pipe now; the buffer has the size that is passed. Words of four bytes are written whole.
+        // SAFETY: descriptor 0 is the pipe now; the buffer has the size that is passed. Words of
+        // four bytes are written whole.
         let n = unsafe { libc::read(0, word.as_mut_ptr().cast(), word.len()) };
         if n == 4 {
             match i32::from_ne_bytes(word) {

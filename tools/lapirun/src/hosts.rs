@@ -40,7 +40,8 @@ pub(crate) fn from_list(text: &str) -> Result<Vec<Host>, Fault> {
     text.split(',').map(|part| host(part.trim())).collect()
 }
 
-/// Reads a file with one host a line: `host`, `host:tasks` or `host slots=tasks`; `#` begins a comment.
+/// Reads a file with one host a line: `host`, `host:tasks` or `host slots=tasks`; `#` begins a
+/// comment.
 pub(crate) fn from_file(path: &Path) -> Result<Vec<Host>, Fault> {
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|e| fault(&shown, &e.to_string()))?;

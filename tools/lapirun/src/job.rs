@@ -108,7 +108,8 @@ pub struct JobSpec {
     pub input: Input,
     /// What becomes of the tasks' standard output.
     pub output: Output,
-    /// File that gets what a task writes, instead of the launcher; `%t` stands for the task's number.
+    /// File that gets what a task writes, instead of the launcher; `%t` stands for the task's
+    /// number.
     pub files: Option<String>,
     /// Folder of the tasks; the launcher's own if absent.
     pub folder: Option<PathBuf>,

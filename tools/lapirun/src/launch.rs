@@ -21,7 +21,8 @@ use crate::signals::Signals;
 use crate::spawn::{Program, Spawner};
 use crate::wire::Order;
 
-/// How long the others wait for the news of a task's end before they hear only that its connection broke.
+/// How long the others wait for the news of a task's end before they hear only that its connection
+/// broke.
 const LINGER: Duration = Duration::from_millis(300);
 
 /// Runs the job; the result is the launcher's exit code.
@@ -71,7 +72,8 @@ fn check_input(spec: &JobSpec) -> Result<(), Fault> {
 /// Takes the signals and starts guard, server and writers: everything but the tasks.
 fn serve<'s>(spec: &'s JobSpec, job: &JobName, secret: [u8; 32]) -> Result<(Running<'s>, Address), Fault> {
     let system = |what| move |source| Fault::System { what, source };
-    // The guard is forked while there is one thread, and after the signals are taken, so that it has them blocked.
+    // The guard is forked while there is one thread, and after the signals are taken, so that it
+    // has them blocked.
     let signals = Signals::take().map_err(system("taking over the signals"))?;
     let guard = Guard::start().map_err(system("starting the guard process"))?;
     let (listener, address) = listen(spec, &job.id).map_err(system("listening for the tasks"))?;
@@ -270,7 +272,8 @@ fn listen(spec: &JobSpec, job: &str) -> io::Result<(Listener, Address)> {
         let address = listener.address().clone();
         return Ok((listener, address));
     }
-    // Every interface: which one a host comes through is the routing's business, and strangers lack the secret.
+    // Every interface: which one a host comes through is the routing's business, and strangers lack
+    // the secret.
     let listener = Listener::bind(&Address::Tcp { host: "::".into(), port: 0 })
         .or_else(|_| Listener::bind(&Address::Tcp { host: "0.0.0.0".into(), port: 0 }))?;
     let Address::Tcp { port, .. } = *listener.address() else {
@@ -322,8 +325,8 @@ impl JobName {
     }
 }
 
-/// Lets the launcher open as much as the system allows; the tasks get the limit that the user has. Says as well which of the
-/// tasks' standard output and standard error the launcher reads.
+/// Lets the launcher open as much as the system allows; the tasks get the limit that the user has.
+/// Says as well which of the tasks' standard output and standard error the launcher reads.
 fn raise_descriptor_limit(spec: &JobSpec) -> Result<(Rlimit, [bool; 2]), Fault> {
     let given = rustix::process::getrlimit(Resource::Nofile);
     let mut raised = given;
@@ -348,7 +351,8 @@ fn raise_descriptor_limit(spec: &JobSpec) -> Result<(Rlimit, [bool; 2]), Fault> 
     if need > limit {
         return Err(Fault::Descriptors { tasks: spec.tasks, need, limit });
     }
-    // Lines of several tasks stay whole when the launcher joins them. At a terminal tasks write line by line, if it is theirs.
+    // Lines of several tasks stay whole when the launcher joins them. At a terminal tasks write
+    // line by line, if it is theirs.
     let wanted = spec.tasks > 1 && need + streams <= limit;
     Ok((given, [io::stdout().is_terminal(), io::stderr().is_terminal()].map(|terminal| wanted && !terminal)))
 }

@@ -1,17 +1,21 @@
-//! The launcher of Lapis jobs: starts the tasks, serves their key-value store, and ends them all together.
+//! The launcher of Lapis jobs: starts the tasks, serves their key-value store, and ends them all
+//! together.
 //!
-//! Two commands share it: `lapirun`, and `poe` for scripts written for IBM's Parallel Operating Environment.
+//! Two commands share it: `lapirun`, and `poe` for scripts written for IBM's Parallel Operating
+//! Environment.
 //!
 //! # Processes
 //!
-//! Every task is the leader of a process group of its own. So one `kill` reaches a task with all it has started, and ^C
-//! at the terminal reaches the launcher alone, which passes it on exactly once. (A task in the launcher's own group would
-//! get ^C twice, and could not be told apart from its neighbours.) A guard process waits for the launcher's
-//! death and then kills the groups; tasks also ask the kernel for SIGKILL at the launcher's death. Exited tasks are left
-//! unreaped until the end, so that their group numbers cannot be given to others meanwhile.
+//! Every task is the leader of a process group of its own. So one `kill` reaches a task with all it
+//! has started, and ^C at the terminal reaches the launcher alone, which passes it on exactly once.
+//! (A task in the launcher's own group would get ^C twice, and could not be told apart from its
+//! neighbours.) A guard process waits for the launcher's death and then kills the groups; tasks
+//! also ask the kernel for SIGKILL at the launcher's death. Exited tasks are left unreaped until
+//! the end, so that their group numbers cannot be given to others meanwhile.
 //!
-//! On other machines the launcher starts one agent each (`lapirun --agent`, through ssh or any command that takes a host), which
-//! starts the tasks there in the same way and ends them when its input ends.
+//! On other machines the launcher starts one agent each (`lapirun --agent`, through ssh or any
+//! command that takes a host), which starts the tasks there in the same way and ends them when its
+//! input ends.
 
 pub mod cli;
 pub mod poe;

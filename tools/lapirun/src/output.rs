@@ -1,7 +1,8 @@
 //! What the launcher writes: the output of tasks, whole lines of it, and its own lines.
 //!
-//! Threads do the writing. Whoever reads may stop doing so for as long as he likes: signals, time-outs and the ends of tasks are
-//! heard all the same. What waits to be written is bounded, as a pipe's content is: a full outlet's tasks are not read.
+//! Threads do the writing. Whoever reads may stop doing so for as long as he likes: signals,
+//! time-outs and the ends of tasks are heard all the same. What waits to be written is bounded, as
+//! a pipe's content is: a full outlet's tasks are not read.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -28,7 +29,8 @@ pub(crate) struct Outlets {
 }
 
 impl Outlets {
-    /// Starts the writing threads; `bell` is rung when there is room again, and when all is written.
+    /// Starts the writing threads; `bell` is rung when there is room again, and when all is
+    /// written.
     pub(crate) fn start(bell: &Arc<OwnedFd>) -> io::Result<Self> {
         let out = Outlet::start(rustix::stdio::stdout(), bell)?;
         // Two writers to one pipe would mix their lines.
@@ -245,7 +247,8 @@ impl Stream {
 
     /// The last words of a job: everybody who could write has ended, or has left the job's groups.
     pub(crate) fn drain(mut self) {
-        // A pipe holds a bounded amount; more comes only from a process that escaped, which is not waited for.
+        // A pipe holds a bounded amount; more comes only from a process that escaped, which is not
+        // waited for.
         for _ in 0..64 {
             let mut fds = [PollFd::new(&self.from, PollFlags::IN)];
             let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -260,7 +263,8 @@ impl Stream {
     }
 }
 
-/// Cuts a byte stream into lines, and begins them with the task's number if asked to. Without that the bytes stay what they were.
+/// Cuts a byte stream into lines, and begins them with the task's number if asked to. Without that
+/// the bytes stay what they were.
 struct Lines {
     prefix: Option<String>,
     held: Vec<u8>,

@@ -1,7 +1,9 @@
-//! The command line of `poe`: the common options of IBM's Parallel Operating Environment, translated.
+//! The command line of `poe`: the common options of IBM's Parallel Operating Environment,
+//! translated.
 //!
-//! As with the original, options may stand anywhere after the program and are taken out of its arguments; each has a variable
-//! MP_… that the option overrides. What Lapis cannot do is refused by name, never ignored.
+//! As with the original, options may stand anywhere after the program and are taken out of its
+//! arguments; each has a variable MP_… that the option overrides. What Lapis cannot do is refused
+//! by name, never ignored.
 
 use std::collections::HashMap;
 use std::ffi::OsString;

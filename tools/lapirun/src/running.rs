@@ -190,7 +190,8 @@ impl<'a> Running<'a> {
                     ended.push((*number, outcome));
                 }
             }
-            // A task may have ended behind the look, and one ahead of it because of that: both are to be seen together.
+            // A task may have ended behind the look, and one ahead of it because of that: both are
+            // to be seen together.
             if ended.len() == before {
                 return ended;
             }
@@ -208,8 +209,8 @@ impl<'a> Running<'a> {
         let borrowed = PollFd::from_borrowed_fd;
         let mut fds =
             vec![borrowed(self.signals.as_fd(), PollFlags::IN), borrowed(self.wake.as_fd(), PollFlags::IN)];
-        // Who writes faster than the launcher's reader reads has to wait, as at a pipe of his own. Not so at the job's end:
-        // an agent that can't get rid of output is deaf.
+        // Who writes faster than the launcher's reader reads has to wait, as at a pipe of his own.
+        // Not so at the job's end: an agent that can't get rid of output is deaf.
         let room = [false, true].map(|error| self.outlets.has_room(error));
         let ending = self.verdict.is_some() || self.interrupts > 0;
         let read = |may: bool| if may { PollFlags::IN } else { PollFlags::empty() };
@@ -375,7 +376,8 @@ impl<'a> Running<'a> {
         true
     }
 
-    /// Notes the ends of tasks; the first bad one ends the job, unless it is started anew or the others are to go on.
+    /// Notes the ends of tasks; the first bad one ends the job, unless it is started anew or the
+    /// others are to go on.
     fn record(&mut self, ended: &[(u32, Outcome)]) {
         let for_good: Vec<_> = ended.iter().copied().filter(|(n, o)| !self.is_reborn(*n, *o)).collect();
         let ended = &for_good[..];

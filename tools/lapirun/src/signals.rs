@@ -19,7 +19,8 @@ pub(crate) struct Signals {
 impl Signals {
     /// Takes over the launcher's signals. Threads started later inherit the mask.
     pub(crate) fn take() -> io::Result<Self> {
-        // SAFETY: the sets are local and initialised by sigemptyset before use; signalfd returns a descriptor that nobody else owns.
+        // SAFETY: the sets are local and initialised by sigemptyset before use; signalfd returns a
+        // descriptor that nobody else owns.
         unsafe {
             let mut set = std::mem::zeroed::<libc::sigset_t>();
             let mut original = std::mem::zeroed::<libc::sigset_t>();

@@ -66,7 +66,8 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    /// How the task ended, if it has. It is not reaped: the zombie holds the group number until the job's end.
+    /// How the task ended, if it has. It is not reaped: the zombie holds the group number until the
+    /// job's end.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         rustix::process::waitid(WaitId::Pid(self.pid), options).ok().flatten().map(|s| Outcome::of(&s))
@@ -118,7 +119,8 @@ impl Spawner<'_> {
         }
         let (launcher, guard) = (rustix::process::getpid(), self.guard);
         let (mask, limits, cpus) = (self.mask, self.limits, self.cpus.get(place).copied());
-        // SAFETY: the closure runs between fork and exec and makes system calls only: no allocation, no locks.
+        // SAFETY: the closure runs between fork and exec and makes system calls only: no
+        // allocation, no locks.
         unsafe {
             command.pre_exec(move || {
                 // The kernel sends this when the launcher's main thread, which forks, ends.
@@ -186,7 +188,8 @@ impl Spawner<'_> {
     }
 }
 
-/// The guide's list of the other tasks on the node. Left out where it would be too long for an environment.
+/// The guide's list of the other tasks on the node. Left out where it would be too long for an
+/// environment.
 fn common_tasks(task: u32, here: &[u32]) -> Option<String> {
     if here.len() > 4096 {
         return None;

@@ -1,4 +1,5 @@
-//! What a launcher and its agents on other machines say to each other, over the agent's standard input and output.
+//! What a launcher and its agents on other machines say to each other, over the agent's standard
+//! input and output.
 //!
 //! ```text
 //!  0      1        5        9                 9+length

@@ -174,7 +174,8 @@ fn exchange(job: &mut dyn Bootstrap, rounds: u32) {
     println!("done {}", job.task());
 }
 
-/// Connections that say nothing, nonsense, or announce a frame of four gigabytes; as many as descriptors allow.
+/// Connections that say nothing, nonsense, or announce a frame of four gigabytes; as many as
+/// descriptors allow.
 fn attack(stop: &Mutex<bool>) -> usize {
     let address = std::env::var("LAPIS_KVS").expect("LAPIS_KVS");
     let name = address.strip_prefix("unix:@").expect("an abstract socket");

@@ -1,5 +1,5 @@
-//! Jobs on several machines: agents behind a command that only pretends to go elsewhere, and, where the tests may make them,
-//! network namespaces that really cannot reach each other's unix sockets.
+//! Jobs on several machines: agents behind a command that only pretends to go elsewhere, and, where
+//! the tests may make them, network namespaces that really cannot reach each other's unix sockets.
 
 mod common;
 

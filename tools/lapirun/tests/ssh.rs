@@ -1,5 +1,6 @@
-//! Jobs through the real `ssh`, to a server that the test itself starts: on loopback addresses that stand for two machines, with
-//! keys, configuration and port of its own, and as the user who runs the tests. Nothing of the system's or the user's is changed.
+//! Jobs through the real `ssh`, to a server that the test itself starts: on loopback addresses that
+//! stand for two machines, with keys, configuration and port of its own, and as the user who runs
+//! the tests. Nothing of the system's or the user's is changed.
 
 mod common;
 
@@ -72,8 +73,8 @@ impl Server {
         std::fs::write(folder.join("config"), config).expect("the server's configuration");
         let log = std::fs::File::create(folder.join("log")).expect("the server's log");
         let mut command = if rustix::process::getuid().is_root() {
-            // For root it insists on an empty folder in /run, which is there only while the system's own server runs: one of
-            // our own, which nobody else sees.
+            // For root it insists on an empty folder in /run, which is there only while the
+            // system's own server runs: one of our own, which nobody else sees.
             let mut command = clean("unshare");
             let script = "mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && exec \"$@\"";
             command.args(["--mount", "sh", "-c", script, "sh"]).arg(daemon);

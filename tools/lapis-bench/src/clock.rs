@@ -15,16 +15,17 @@ pub fn now_ns() -> u64 {
     (t.tv_sec as u64) * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// Runs `batch` (which performs the given number of operations) again and again until `budget` is used up, and
-/// sums up the nanoseconds per operation of each batch.
+/// Runs `batch` (which performs the given number of operations) again and again until `budget` is
+/// used up, and sums up the nanoseconds per operation of each batch.
 ///
-/// The size of a batch grows until it takes about a millisecond, so that reading the clock costs nothing; the batches
-/// of that warm-up are not counted.
+/// The size of a batch grows until it takes about a millisecond, so that reading the clock costs
+/// nothing; the batches of that warm-up are not counted.
 pub fn per_operation(budget: Duration, mut batch: impl FnMut(u64)) -> Summary {
     let batch_time = (budget / 50).clamp(Duration::from_micros(200), Duration::from_millis(5));
     let mut count = 1;
     loop {
-        // The best of three: a partner that has yet to start must not make a single operation look like a batch.
+        // The best of three: a partner that has yet to start must not make a single operation look
+        // like a batch.
         let timed = (0..3).map(|_| {
             let start = Instant::now();
             batch(count);
@@ -57,7 +58,8 @@ mod tests {
             std::thread::sleep(Duration::from_micros(n));
         });
         assert!(summary.samples >= MIN_BATCHES && calls > summary.samples);
-        // Sleeping at least a microsecond per operation is the one thing a busy machine can't shorten.
+        // Sleeping at least a microsecond per operation is the one thing a busy machine can't
+        // shorten.
         assert!(summary.min >= 1000.0, "{summary:?}");
     }
 

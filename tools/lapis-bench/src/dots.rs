@@ -1,4 +1,5 @@
-//! Plots of ratios as SVG: a row for each name, a mark for each party, over a logarithmic axis with a line at 1.
+//! Plots of ratios as SVG: a row for each name, a mark for each party, over a logarithmic axis with
+//! a line at 1.
 
 use crate::plot::{COLOURS, line, mark, text};
 
@@ -18,7 +19,8 @@ pub struct Dots {
     pub unit: String,
     /// The parties, as the legend names them.
     pub parties: Vec<String>,
-    /// The rows' names, and a ratio of each party, where there is one. What is not above 0 is left out.
+    /// The rows' names, and a ratio of each party, where there is one. What is not above 0 is left
+    /// out.
     pub rows: Vec<(String, Vec<Option<f64>>)>,
 }
 
@@ -89,7 +91,8 @@ mod tests {
     fn larger_ratios_stand_further_right() {
         let svg = dots(vec![Some(0.9), Some(150.0)]).svg().expect("two ratios");
         assert!(!svg.contains("NaN") && svg.contains("a&lt;b") && svg.contains("column"));
-        // The first party's mark is a circle, the second one's a square; a legend has one of each besides.
+        // The first party's mark is a circle, the second one's a square; a legend has one of each
+        // besides.
         let places = |begin: &str| -> Vec<f64> {
             svg.split(begin).skip(1).filter_map(|s| s.split('"').next()?.parse().ok()).collect()
         };

@@ -1,4 +1,5 @@
-//! Running measured programs: with a watchdog, in a process group of their own, so that a hung launcher's ranks die with it.
+//! Running measured programs: with a watchdog, in a process group of their own, so that a hung
+//! launcher's ranks die with it.
 
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
@@ -95,7 +96,8 @@ impl Drop for Running {
         if let Ok(Some(_)) = self.child.try_wait() {
             return;
         }
-        // SAFETY: the group is the child's own, made at its start; it exists until the child is waited for below.
+        // SAFETY: the group is the child's own, made at its start; it exists until the child is
+        // waited for below.
         unsafe { libc::kill(-(self.child.id() as libc::pid_t), libc::SIGKILL) };
         let _ = self.child.wait();
     }

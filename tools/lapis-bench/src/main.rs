@@ -26,7 +26,8 @@ enum Command {
     Probe,
     /// Measure floors, Lapis and (with --peers) the peers in interleaved rounds, and write a report
     Run(runner::Args),
-    /// Pack, unpack and copy the shapes of applications, beside hand-written loops, memcpy and every MPI found
+    /// Pack, unpack and copy the shapes of applications, beside hand-written loops, memcpy and
+    /// every MPI found
     Dgsp(runner::dgsp::Args),
     /// Collectives of jobs of several sizes over shared memory, beside every MPI found
     Collectives(runner::collectives::Args),

@@ -21,7 +21,8 @@ pub fn to(core: usize) -> io::Result<()> {
     set(&[core])
 }
 
-/// Pins the calling thread to one core until the guard is dropped, so that programs started later are not pinned.
+/// Pins the calling thread to one core until the guard is dropped, so that programs started later
+/// are not pinned.
 pub fn while_held(core: usize) -> io::Result<Guard> {
     let before = allowed();
     to(core)?;
@@ -61,7 +62,8 @@ fn set(cores: &[usize]) -> io::Result<()> {
     }
 }
 
-/// The two cores that a pair of measured processes uses: the first two allowed; the same one twice on one core.
+/// The two cores that a pair of measured processes uses: the first two allowed; the same one twice
+/// on one core.
 ///
 /// The answer is that of the first call, since pinning narrows what is allowed.
 pub fn pair() -> (usize, usize) {
@@ -73,7 +75,8 @@ pub fn pair() -> (usize, usize) {
     })
 }
 
-/// Ends a real-time priority that this process was started with, for itself and what it starts from now on.
+/// Ends a real-time priority that this process was started with, for itself and what it starts from
+/// now on.
 pub fn leave_real_time() -> io::Result<()> {
     // SAFETY: the parameters are valid for the call.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &libc::sched_param { sched_priority: 0 }) }

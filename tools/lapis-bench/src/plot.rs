@@ -1,4 +1,5 @@
-//! Plots as SVG: lines over two logarithmic axes, readable on white and as a small picture on a page.
+//! Plots as SVG: lines over two logarithmic axes, readable on white and as a small picture on a
+//! page.
 
 use crate::size;
 
@@ -12,7 +13,8 @@ const BOTTOM: f64 = 62.0;
 /// Width and height of every plot.
 pub const EXTENT: (f64, f64) = (WIDTH, HEIGHT);
 
-/// Colours that differ for colour-blind readers too; with the marks they tell ten lines apart twice over.
+/// Colours that differ for colour-blind readers too; with the marks they tell ten lines apart twice
+/// over.
 pub(crate) const COLOURS: &[&str] = &[
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#444444", "#7a3fb0", "#e0a000",
     "#007a8a",

@@ -1,4 +1,5 @@
-//! Progress of long runs, on standard error: a line that rewrites itself on a terminal, a line now and then elsewhere.
+//! Progress of long runs, on standard error: a line that rewrites itself on a terminal, a line now
+//! and then elsewhere.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
@@ -6,7 +7,8 @@ use std::time::{Duration, Instant};
 /// How often a terminal is written to at most.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How often anything else (a launcher's pipe, a log) is written to at most: short runs stay silent.
+/// How often anything else (a launcher's pipe, a log) is written to at most: short runs stay
+/// silent.
 const LONG_PAUSE: Duration = Duration::from_secs(10);
 
 /// Counts steps and shows how many are left.

@@ -1,4 +1,5 @@
-//! The line of JSON that every measuring program prints for each figure: see `docs/bench-format.md`.
+//! The line of JSON that every measuring program prints for each figure: see
+//! `docs/bench-format.md`.
 
 use crate::stats::Summary;
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,8 @@ pub struct Record {
     pub max: f64,
     /// How many samples (batches, not single operations).
     pub samples: usize,
-    /// Kind of the memory at the target: `heap`, `lapis` (allocated by Lapis, mapped by its peers), `window`, …
+    /// Kind of the memory at the target: `heap`, `lapis` (allocated by Lapis, mapped by its peers),
+    /// `window`, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
     /// Layout of the bytes, where one is packed or copied (`wrf_x`, `column`, …).
@@ -126,7 +128,8 @@ impl Record {
 
     /// The record as one line, without its end.
     pub fn line(&self) -> String {
-        // Strings and finite numbers always serialise; a NaN becomes null, which readers then refuse.
+        // Strings and finite numbers always serialise; a NaN becomes null, which readers then
+        // refuse.
         serde_json::to_string(self).unwrap_or_default()
     }
 

@@ -25,7 +25,8 @@ impl Summary {
         }
     }
 
-    /// The same in another unit, where the unit is a rate (so that the smallest time is the largest rate).
+    /// The same in another unit, where the unit is a rate (so that the smallest time is the largest
+    /// rate).
     pub fn inverted(self, factor: f64) -> Self {
         Self { min: factor / self.max, median: factor / self.median, max: factor / self.min, ..self }
     }
@@ -41,7 +42,8 @@ pub fn median(samples: &[f64]) -> f64 {
     percentile(samples, 50.0)
 }
 
-/// The value below which `percent` of the samples lie, interpolated between neighbours; NaN of no samples.
+/// The value below which `percent` of the samples lie, interpolated between neighbours; NaN of no
+/// samples.
 pub fn percentile(samples: &[f64], percent: f64) -> f64 {
     of_sorted(&sorted(samples), percent)
 }

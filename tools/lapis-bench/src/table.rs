@@ -8,7 +8,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these column heads. The first column is aligned to the left, the others (figures) to the right.
+    /// A table with these column heads. The first column is aligned to the left, the others
+    /// (figures) to the right.
     pub fn new(heading: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { heading: heading.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }

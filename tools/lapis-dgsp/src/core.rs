@@ -1,11 +1,13 @@
 //! Does another thread run on our core now?
 //!
-//! Cores of a virtual machine are often halves of cores: while a neighbour runs on the other half, caches, store queues and
-//! arithmetic units are shared with it, for seconds or minutes. Engines lose by this in unlike measure (a loop over rows more
-//! than memcpy), so that what is measured then says as much of the neighbour as of the engine.
+//! Cores of a virtual machine are often halves of cores: while a neighbour runs on the other half,
+//! caches, store queues and arithmetic units are shared with it, for seconds or minutes. Engines
+//! lose by this in unlike measure (a loop over rows more than memcpy), so that what is measured
+//! then says as much of the neighbour as of the engine.
 //!
-//! Additions that don't wait for each other go several a cycle on a core of our own, and only about half as many on a shared one;
-//! a chain of additions goes one a cycle on both. Their ratio needs no clock rate and no performance counter.
+//! Additions that don't wait for each other go several a cycle on a core of our own, and only about
+//! half as many on a shared one; a chain of additions goes one a cycle on both. Their ratio needs
+//! no clock rate and no performance counter.
 
 use lapis_bench::stats;
 use std::hint::black_box;
@@ -13,7 +15,8 @@ use std::time::{Duration, Instant};
 
 /// Rounds of additions of each kind: a microsecond or so.
 const ROUNDS: usize = 1000;
-/// Looks at a time: a neighbour that waits for its memory most of the time leaves most of them alone.
+/// Looks at a time: a neighbour that waits for its memory most of the time leaves most of them
+/// alone.
 const LOOKS: usize = 8;
 /// So much more than the least ratio seen says that the core is shared.
 const SHARED: f64 = 1.06;
@@ -42,15 +45,17 @@ impl Core {
         self.judge(&ratios)
     }
 
-    /// An interrupt in a chain makes a ratio that no core comes down to again, one among the others a ratio of a shared core: so the
-    /// median tells what is possible, and all but one of the ratios must come near it.
+    /// An interrupt in a chain makes a ratio that no core comes down to again, one among the others
+    /// a ratio of a shared core: so the median tells what is possible, and all but one of the
+    /// ratios must come near it.
     fn judge(&mut self, ratios: &[f64]) -> bool {
         self.least = self.least.min(stats::median(ratios));
         ratios.iter().filter(|&&ratio| ratio > self.least * SHARED).count() > 1
     }
 }
 
-/// How often this process had to give way to others: who runs in between leaves the caches full of his own.
+/// How often this process had to give way to others: who runs in between leaves the caches full of
+/// his own.
 pub(crate) fn preemptions() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|l| l.strip_prefix("nonvoluntary_ctxt_switches:"));

@@ -53,7 +53,8 @@ impl ByteMap {
         out
     }
 
-    /// The same as a picture: colour runs from the message's first block to its last; a bar marks each application.
+    /// The same as a picture: colour runs from the message's first block to its last; a bar marks
+    /// each application.
     pub(crate) fn svg(&self, width: u64) -> String {
         const CELL: i64 = 14;
         const LEFT: i64 = 70;

@@ -12,8 +12,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Works on DGSPs: in text form (see the documentation of `lapis_dgsp::text`) or as JSON with the fields of
-/// lapi_dgsp_descr_t. `-` stands for the standard input.
+/// Works on DGSPs: in text form (see the documentation of `lapis_dgsp::text`) or as JSON with the
+/// fields of lapi_dgsp_descr_t. `-` stands for the standard input.
 #[derive(Parser)]
 #[command(name = "lapis-dgsp", version)]
 struct Args {
@@ -33,7 +33,8 @@ enum Command {
         /// The program.
         file: PathBuf,
     },
-    /// Says what is wrong with a program, with LAPI's error code and the instruction, or what it does.
+    /// Says what is wrong with a program, with LAPI's error code and the instruction, or what it
+    /// does.
     Verify {
         /// The program.
         file: PathBuf,
@@ -52,7 +53,8 @@ enum Command {
         #[arg(long, default_value_t = 32)]
         width: u64,
     },
-    /// Packs and unpacks the shapes of common applications, beside hand-written loops, memcpy, and other programs.
+    /// Packs and unpacks the shapes of common applications, beside hand-written loops, memcpy, and
+    /// other programs.
     Time(time::TimeArgs),
 }
 

@@ -1,4 +1,5 @@
-//! The shapes that are timed: those of the DDTBench collection, in sizes of a halo exchange, and some plain ones.
+//! The shapes that are timed: those of the DDTBench collection, in sizes of a halo exchange, and
+//! some plain ones.
 //!
 //! `peers/mpi_pack.c` builds the same shapes with MPI datatypes; sizes and index lists must match.
 
@@ -6,8 +7,8 @@ use lapis_dgsp::{Error, Layout, Order};
 
 use crate::hand::{self, Both};
 
-/// One array of a shape; what the numbers mean is the hand loop's affair (for boxes: whole size, part, start, in elements,
-/// slowest first).
+/// One array of a shape; what the numbers mean is the hand loop's affair (for boxes: whole size,
+/// part, start, in elements, slowest first).
 #[derive(Clone, Default)]
 pub(crate) struct Array {
     pub(crate) at: usize,

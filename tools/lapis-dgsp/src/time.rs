@@ -1,5 +1,5 @@
-//! `lapis-dgsp time`: packs, unpacks and copies each shape with the engine, a hand-written loop, memcpy and peer programs, in
-//! turn within every round, and prints medians and ratios.
+//! `lapis-dgsp time`: packs, unpacks and copies each shape with the engine, a hand-written loop,
+//! memcpy and peer programs, in turn within every round, and prints medians and ratios.
 #![allow(unsafe_code, reason = "times loops over raw memory")]
 
 use std::collections::BTreeMap;
@@ -32,15 +32,18 @@ pub(crate) struct TimeArgs {
     /// Microseconds that one measurement takes at least.
     #[arg(long, default_value_t = 200)]
     micros: u64,
-    /// Seconds to wait, all in all, for rounds in which nothing else runs on the core; then others do where there are none.
+    /// Seconds to wait, all in all, for rounds in which nothing else runs on the core; then others
+    /// do where there are none.
     #[arg(long, default_value_t = 2.0)]
     patience: f64,
-    /// A program that times the same shapes on request (see peers/mpi_pack.c), as NAME=COMMAND; may be repeated.
+    /// A program that times the same shapes on request (see peers/mpi_pack.c), as NAME=COMMAND; may
+    /// be repeated.
     #[arg(long, value_name = "NAME=COMMAND")]
     peer: Vec<String>,
 }
 
-/// What is timed. `copy` goes from one memory to another of the same layout; by hand, through a packed buffer.
+/// What is timed. `copy` goes from one memory to another of the same layout; by hand, through a
+/// packed buffer.
 const DIRECTIONS: [&str; 3] = ["pack", "unpack", "copy"];
 
 struct Row {
@@ -177,7 +180,8 @@ impl<'s> Bench<'s> {
     ) -> Result<Row, Failure> {
         let s = self.shape;
         let mut arena = Arena::new(s.memory, s.bytes(), 0);
-        // Two memories of one job are seldom at the same place modulo a page, which would stall every copy.
+        // Two memories of one job are seldom at the same place modulo a page, which would stall
+        // every copy.
         let mut far = Arena::new(s.memory, s.bytes(), 1472);
         let mut rounds = Vec::new();
         for _ in 0..args.rounds.max(1) {
@@ -223,7 +227,8 @@ impl<'s> Bench<'s> {
         Ok((round, alone && undisturbed))
     }
 
-    /// Which way the bytes go is decided before the clock starts: to look at it in every call takes as long as copying a hundred bytes.
+    /// Which way the bytes go is decided before the clock starts: to look at it in every call takes
+    /// as long as copying a hundred bytes.
     ///
     /// # Safety
     /// The places are alive, as [`Places`] says.
@@ -273,7 +278,8 @@ impl<'s> Bench<'s> {
     }
 }
 
-/// Where bytes are moved from and to: `mem` and `far` have the size of the shape's memory, `buf` that of its bytes; none overlaps another.
+/// Where bytes are moved from and to: `mem` and `far` have the size of the shape's memory, `buf`
+/// that of its bytes; none overlaps another.
 #[derive(Clone, Copy)]
 struct Places {
     mem: *mut u8,
@@ -284,7 +290,8 @@ struct Places {
 /// One time of each engine.
 type Round = Vec<(String, f64)>;
 
-/// The times of the rounds in which the core was our own; where there are none, of all, and how many those are.
+/// The times of the rounds in which the core was our own; where there are none, of all, and how
+/// many those are.
 fn sum_up(rounds: Vec<(Round, bool)>) -> (BTreeMap<String, Summary>, u64) {
     let some = rounds.iter().any(|r| r.1);
     let disturbed = if some { 0 } else { rounds.len() as u64 };
@@ -305,8 +312,8 @@ impl Turns {
     /// How long to wait before looking again: neighbours stay for a second or so.
     const PAUSE: Duration = Duration::from_millis(2);
 
-    /// A round, and whether the core was our own all the time. One that was disturbed is taken again, so that all engines meet
-    /// the same conditions.
+    /// A round, and whether the core was our own all the time. One that was disturbed is taken
+    /// again, so that all engines meet the same conditions.
     fn quiet(
         &mut self,
         mut round: impl FnMut(&mut Core) -> Result<(Round, bool), Failure>,
@@ -331,8 +338,9 @@ impl Turns {
     }
 }
 
-/// User memory and packed buffer on huge pages, at the same places as in the peer program: which sets of the caches they
-/// fall into would else differ from process to process by more than the engines do.
+/// User memory and packed buffer on huge pages, at the same places as in the peer program: which
+/// sets of the caches they fall into would else differ from process to process by more than the
+/// engines do.
 struct Arena {
     bytes: Vec<u8>,
     start: usize,
@@ -350,7 +358,8 @@ impl Arena {
         let size = (skew + buf + packed).next_multiple_of(Self::HUGE);
         let mut bytes: Vec<u8> = Vec::with_capacity(size + Self::HUGE);
         let start = bytes.as_ptr().align_offset(Self::HUGE);
-        // SAFETY: the advice concerns pages of our own allocation, which nobody has touched, and changes no contents.
+        // SAFETY: the advice concerns pages of our own allocation, which nobody has touched, and
+        // changes no contents.
         let _ = unsafe {
             let pages = bytes.as_mut_ptr().wrapping_add(start).cast();
             rustix::mm::madvise(pages, size, rustix::mm::Advice::LinuxHugepage)
@@ -365,8 +374,9 @@ impl Arena {
     }
 }
 
-/// Nanoseconds of one call: calls are repeated until they take long enough to time, and then once more, which counts. Whoever had
-/// the core before left his own lines in the caches, and two calls don't bring all of ours back where they were.
+/// Nanoseconds of one call: calls are repeated until they take long enough to time, and then once
+/// more, which counts. Whoever had the core before left his own lines in the caches, and two calls
+/// don't bring all of ours back where they were.
 fn time(least: Duration, mut call: impl FnMut()) -> f64 {
     let mut run = |calls: u32| {
         let start = Instant::now();

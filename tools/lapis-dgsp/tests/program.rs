@@ -1,4 +1,5 @@
-//! The program as a whole: every subcommand, from files and from the standard input, and what it says of nonsense.
+//! The program as a whole: every subcommand, from files and from the standard input, and what it
+//! says of nonsense.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

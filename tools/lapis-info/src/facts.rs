@@ -322,7 +322,8 @@ fn describe(link: &Link, plugin: &Plugin) -> Opened {
     let (code, minor) = (plugin.caps(), plugin.abi_minor());
     let names = |caps: Caps| caps.iter_names().map(|(name, _)| name).collect();
     let absent = code.difference(link.caps());
-    // A datagram transport without a path has not been connected to anybody: its figures are those of its paths.
+    // A datagram transport without a path has not been connected to anybody: its figures are those
+    // of its paths.
     let alone = link.caps().contains(Caps::DATAGRAM) && link.limits().paths == 0;
     let of_paths = if alone { Caps::LENT_PAGES } else { Caps::empty() };
     Opened {

@@ -1,4 +1,5 @@
-//! `lapis-info`: the transports that Lapis finds here or refuses, what they can do, and the effective configuration.
+//! `lapis-info`: the transports that Lapis finds here or refuses, what they can do, and the
+//! effective configuration.
 
 mod facts;
 mod text;
@@ -12,7 +13,8 @@ const AFTER: &str = "\
 Without --bootstrap, --transports or --config it shows all three. The exit code is 0, or 2 if a variable of the environment has a value that \
 programs would refuse. LAPIS_LOG=info shows how the plugins are looked for, step by step.";
 
-/// Shows how a program started here would find its job, the transports and what they can do, and the effective configuration.
+/// Shows how a program started here would find its job, the transports and what they can do, and
+/// the effective configuration.
 #[derive(Debug, Parser)]
 #[command(name = "lapis-info", version, after_help = AFTER, max_term_width = 100)]
 struct Cli {

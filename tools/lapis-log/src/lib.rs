@@ -1,4 +1,5 @@
-//! Where the diagnostics of the tools go: standard error, warnings and errors, or what `LAPIS_LOG` asks for.
+//! Where the diagnostics of the tools go: standard error, warnings and errors, or what `LAPIS_LOG`
+//! asks for.
 
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;

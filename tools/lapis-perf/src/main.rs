@@ -54,8 +54,9 @@ fn run(cli: &cli::Cli, plan: &plan::Plan) -> Result<()> {
     session.finish()
 }
 
-/// Ends with a text that all tasks of a job would write alike: the first one does, and its exit code is the job's. The others
-/// leave quietly, or the launcher might end the first before it has spoken.
+/// Ends with a text that all tasks of a job would write alike: the first one does, and its exit
+/// code is the job's. The others leave quietly, or the launcher might end the first before it has
+/// spoken.
 fn refuse(text: &str, code: i32, error: bool) -> ExitCode {
     if std::env::var("LAPIS_TASK").is_ok_and(|task| task != "0") {
         return ExitCode::SUCCESS;

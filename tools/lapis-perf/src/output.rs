@@ -1,4 +1,5 @@
-//! What people and programs read: tables that grow as figures come, lines of JSON, a drawing, signs of life.
+//! What people and programs read: tables that grow as figures come, lines of JSON, a drawing, signs
+//! of life.
 
 use crate::cli::Cli;
 use crate::plan::{Figure, Plan};
@@ -25,7 +26,8 @@ pub(crate) struct Output {
     records: Vec<Record>,
 }
 
-/// Makes sure of a place for the drawing before anything is measured. All tasks do this, so that all refuse alike.
+/// Makes sure of a place for the drawing before anything is measured. All tasks do this, so that
+/// all refuse alike.
 pub(crate) fn reserve(plot: Option<&Path>) -> Result<()> {
     let Some(path) = plot else { return Ok(()) };
     std::fs::File::options().create(true).append(true).open(path).map(drop).with_context(|| refused(path))

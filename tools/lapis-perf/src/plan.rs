@@ -174,14 +174,16 @@ impl Bench {
         if self.has_one_size() {
             return self.sizes.to_vec();
         }
-        // Nothing can't be transferred at a rate of bytes; an empty message ends the stream whose pauses are sought.
+        // Nothing can't be transferred at a rate of bytes; an empty message ends the stream whose
+        // pauses are sought.
         let least = u64::from(self.unit == Unit::Gigabytes || self.kind == Kind::Pause);
         if let Some(sizes) = &cli.sizes {
             return sizes.0.iter().copied().filter(|&s| s >= least).collect();
         }
         let (min, max) = (cli.min_size.unwrap_or(0), cli.max_size.unwrap_or(MAX));
         let mut sizes: Vec<u64> = self.sizes.iter().copied().filter(|&s| s >= min && s <= max).collect();
-        // A bound that was given is measured itself, and beyond the usual sizes they go on by powers of four.
+        // A bound that was given is measured itself, and beyond the usual sizes they go on by
+        // powers of four.
         sizes.extend(cli.min_size.iter().chain(&cli.max_size).copied());
         let last = self.sizes[self.sizes.len() - 1];
         if cli.max_size.is_some() {

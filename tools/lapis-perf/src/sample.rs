@@ -1,4 +1,5 @@
-//! Taking one figure: batches that grow until the clock's own cost vanishes, then samples until the time is used up.
+//! Taking one figure: batches that grow until the clock's own cost vanishes, then samples until the
+//! time is used up.
 
 use crate::bench;
 use crate::plan::{Figure, Kind};
@@ -18,7 +19,8 @@ const MAX_BATCH: u64 = 1 << 24;
 /// Shortest batch that the clock measures well.
 const SHORTEST: Duration = Duration::from_micros(200);
 
-/// Measures in step with the other tasks. Every task gets a record; task 0's is the one that counts.
+/// Measures in step with the other tasks. Every task gets a record; task 0's is the one that
+/// counts.
 pub(crate) fn measure(
     session: &Session,
     figure: &Figure,
@@ -74,8 +76,9 @@ fn finished(figure: &Figure, samples: &[f64]) -> Record {
     }
 }
 
-/// Waits, several times, for a message that the other task sends after a long while; the processor's time in percent of the
-/// clock's. Threads of the library count: the figure is the whole process's.
+/// Waits, several times, for a message that the other task sends after a long while; the
+/// processor's time in percent of the clock's. Threads of the library count: the figure is the
+/// whole process's.
 fn blocked(session: &Session, pulse: &mut dyn FnMut()) -> Result<Vec<f64>> {
     let mut samples = Vec::new();
     for _ in 0..MIN_SAMPLES {

@@ -1,4 +1,5 @@
-//! The job as a measurement sees it: two tasks that take part, what they share, and how they keep in step.
+//! The job as a measurement sees it: two tasks that take part, what they share, and how they keep
+//! in step.
 
 use crate::cli::{Cli, Memory};
 use anyhow::{Context as _, Result, bail};
@@ -31,7 +32,8 @@ pub(crate) struct Session {
     targets: [OnceCell<Target>; 2],
     /// Contexts opened beside the first.
     opened: Cell<u32>,
-    /// Messages that all batches so far have sent to this task: some may come before this task's batch begins.
+    /// Messages that all batches so far have sent to this task: some may come before this task's
+    /// batch begins.
     expected: Cell<u64>,
 }
 
@@ -135,7 +137,8 @@ impl Session {
         Ok(all.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect())
     }
 
-    /// Memory of the other task, of a kind, as large as the largest transfer. All tasks ask for the same kinds in the same order.
+    /// Memory of the other task, of a kind, as large as the largest transfer. All tasks ask for the
+    /// same kinds in the same order.
     pub(crate) fn target(&self, kind: Memory) -> Result<&Target> {
         let cell = &self.targets[kind as usize];
         if cell.get().is_none() {
@@ -262,8 +265,8 @@ impl Buffer {
     /// The first `len` bytes, to read. Only for the buffer that nothing is written to meanwhile.
     pub(crate) fn bytes(&self, len: u64) -> &[u8] {
         assert!(len <= self.len as u64, "{len} bytes of a buffer of {}", self.len);
-        // SAFETY: allocated and filled for at least so many bytes, never freed; a bench either sends from the session's
-        // buffer or gets into it, never both at a time.
+        // SAFETY: allocated and filled for at least so many bytes, never freed; a bench either
+        // sends from the session's buffer or gets into it, never both at a time.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), len as usize) }
     }
 }

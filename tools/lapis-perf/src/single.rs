@@ -1,5 +1,5 @@
-//! Figures that a median of batches hides: single round trips one by one, the longest pause of a stream. They show what
-//! losses and failing links cost.
+//! Figures that a median of batches hides: single round trips one by one, the longest pause of a
+//! stream. They show what losses and failing links cost.
 
 use crate::plan::{Figure, Kind};
 use crate::session::{ACK, DATA, Session};

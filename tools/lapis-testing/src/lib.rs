@@ -1,5 +1,5 @@
-//! For tests: jobs of real tasks, started by the real `lapirun` with the real plugins; any command, under a watchdog; hosts as
-//! network namespaces; a transport that gives every datagram back.
+//! For tests: jobs of real tasks, started by the real `lapirun` with the real plugins; any command,
+//! under a watchdog; hosts as network namespaces; a transport that gives every datagram back.
 //!
 //! ```no_run
 //! let done = lapis_testing::Job::new(4).run("examples/hello", &[]);
@@ -26,7 +26,8 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Longest silence of any command of a test, in the command's own time (see [`Patience`]); far more than any needs.
+/// Longest silence of any command of a test, in the command's own time (see [`Patience`]); far more
+/// than any needs.
 pub const WATCHDOG: Duration = Duration::from_secs(120);
 
 /// A job to start.
@@ -85,7 +86,8 @@ impl Job {
     }
 }
 
-/// A command without input and without the variables of a job that the test itself might run in, and of whoever runs the tests.
+/// A command without input and without the variables of a job that the test itself might run in,
+/// and of whoever runs the tests.
 pub fn clean(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
@@ -108,7 +110,8 @@ pub fn folder() -> &'static Path {
     })
 }
 
-/// A program of the workspace, built first if it is missing: cargo builds another package's programs for no test.
+/// A program of the workspace, built first if it is missing: cargo builds another package's
+/// programs for no test.
 pub fn program(package: &str, name: &str) -> PathBuf {
     let path = folder().join(name);
     if !path.is_file() {

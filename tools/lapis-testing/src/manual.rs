@@ -9,7 +9,8 @@ fn page_of(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/man/man1/{name}.1"))
 }
 
-/// Compares the pages of a program, and of its subcommands, with what its command line says of itself.
+/// Compares the pages of a program, and of its subcommands, with what its command line says of
+/// itself.
 ///
 /// # Panics
 /// A page is missing or stale.

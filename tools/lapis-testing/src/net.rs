@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 /// Number of the subnet that is the launcher's.
 const LAUNCHER: usize = 99;
 
-/// Namespaces, joined by rails `r0`, `r1`… (10.217.N.0/24 or fd17:N::/64) and by one more network for the launcher. Two are
-/// joined by pairs of interfaces, more of them by bridges in a namespace of their own. Nothing of it is seen from outside; all is
-/// removed at the end.
+/// Namespaces, joined by rails `r0`, `r1`… (10.217.N.0/24 or fd17:N::/64) and by one more network
+/// for the launcher. Two are joined by pairs of interfaces, more of them by bridges in a namespace
+/// of their own. Nothing of it is seen from outside; all is removed at the end.
 #[derive(Debug)]
 pub struct Net {
     hosts: Vec<String>,
@@ -66,7 +66,8 @@ impl Net {
             return None;
         }
         if v6 {
-            // For a second or two the kernel makes sure of its own addresses of link-local scope, and answers nobody's questions.
+            // For a second or two the kernel makes sure of its own addresses of link-local scope,
+            // and answers nobody's questions.
             let unsure =
                 |host| net.inside(host, "ip -6 addr show tentative").is_some_and(|list| !list.is_empty());
             let deadline = Instant::now() + Duration::from_secs(20);
@@ -82,7 +83,8 @@ impl Net {
         self.rails
     }
 
-    /// A launcher that is to start a task on each host; the program's name and its arguments are still to come.
+    /// A launcher that is to start a task on each host; the program's name and its arguments are
+    /// still to come.
     pub fn launcher(&self, launcher: impl AsRef<OsStr>) -> Command {
         let list: Vec<String> = self.hosts.iter().map(|host| format!("{host}:1")).collect();
         let mut command = clean("ip");
@@ -99,7 +101,8 @@ impl Net {
         done.status.success().then(|| String::from_utf8_lossy(&done.stdout).into_owned())
     }
 
-    /// Lets so many percent of the datagrams that arrive get lost, on both sides. False: there is no packet filter.
+    /// Lets so many percent of the datagrams that arrive get lost, on both sides. False: there is
+    /// no packet filter.
     pub fn lose(&self, percent: u32) -> bool {
         (0..self.hosts.len()).all(|host| {
             // There is no table yet the first time.
@@ -119,7 +122,8 @@ impl Net {
         let (host, to) = (&self.hosts[0], if up { "up" } else { "down" });
         assert!(ip(&format!("-n {host} link set r{rail} {to}")));
         if up && self.v6 {
-            // An interface that is set down loses its addresses of IPv6; whoever set them sets them again.
+            // An interface that is set down loses its addresses of IPv6; whoever set them sets them
+            // again.
             assert!(ip(&format!("-n {host} addr replace fd17:{rail}::1/64 dev r{rail} nodad")));
         }
         if up {
@@ -132,7 +136,8 @@ impl Net {
         }
     }
 
-    /// Lets each host send so many megabits a second over the first rail. False: there is no traffic control.
+    /// Lets each host send so many megabits a second over the first rail. False: there is no
+    /// traffic control.
     pub fn slow(&self, megabits: u32) -> bool {
         (0..self.hosts.len()).all(|host| {
             let rate = format!("tc qdisc add dev r0 root tbf rate {megabits}mbit burst 64kb latency 5ms");
@@ -140,8 +145,8 @@ impl Net {
         })
     }
 
-    /// Sets the MTU of every rail on one side. From now on each side drops in silence what is larger than its MTU, as networks do
-    /// whose routers' messages get lost.
+    /// Sets the MTU of every rail on one side. From now on each side drops in silence what is
+    /// larger than its MTU, as networks do whose routers' messages get lost.
     pub fn mtu_at(&self, host: usize, mtu: u32) {
         for rail in 0..self.rails {
             // Batches that the kernel has not cut yet pass whatever their size.
@@ -179,7 +184,8 @@ impl Net {
         values.split(' ').nth(at).and_then(|v| v.parse().ok()).expect("a number")
     }
 
-    /// Gives the far side of the first rail an address of another subnet. `routed`: both sides know the way.
+    /// Gives the far side of the first rail an address of another subnet. `routed`: both sides know
+    /// the way.
     pub fn move_far_side(&self, routed: bool) {
         let [near, far] = [&self.hosts[0], &self.hosts[1]];
         assert!(ip(&format!("-n {far} addr flush dev r0")));
@@ -190,7 +196,8 @@ impl Net {
         }
     }
 
-    /// Gives each host a bridge of its own that nothing else is joined to, with addresses of one subnet.
+    /// Gives each host a bridge of its own that nothing else is joined to, with addresses of one
+    /// subnet.
     pub fn add_bridges(&self) {
         for (number, host) in (1..).zip(&self.hosts) {
             assert!(ip(&format!("-n {host} link add br0 type bridge")));

@@ -1,7 +1,8 @@
 //! When a command hangs: it has written nothing for so long, in its own time.
 //!
-//! Its own time stands still while its threads wait for a processor that others use. On a machine with ten times more to do
-//! than it has processors a command may take ten times as long; one that sleeps and is not woken is found as soon as on a quiet one.
+//! Its own time stands still while its threads wait for a processor that others use. On a machine
+//! with ten times more to do than it has processors a command may take ten times as long; one that
+//! sleeps and is not woken is found as soon as on a quiet one.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -60,7 +60,8 @@ pub(crate) fn die(place: &str) -> Result<()> {
     Ok(())
 }
 
-/// Task 1 dies before it joins, once the others are ready for the launcher's signal: a file of each in a folder says so.
+/// Task 1 dies before it joins, once the others are ready for the launcher's signal: a file of each
+/// in a folder says so.
 fn die_before_joining(me: u32) {
     let folder = std::env::var("JOB_TEST_FOLDER").expect("the test names a folder");
     if me != VICTIM {
@@ -85,7 +86,8 @@ fn count_hellos(context: &Context) -> Result<Arc<AtomicU64>> {
     Ok(heard)
 }
 
-/// Task 1 dies, once all others have left the last fence, since a fence with a dead task may fail; after some time more.
+/// Task 1 dies, once all others have left the last fence, since a fence with a dead task may fail;
+/// after some time more.
 fn farewell(context: &Context, heard: &AtomicU64, later: Duration) -> Result<()> {
     if context.task() != VICTIM {
         return context.send(VICTIM, HELLO, &[], &[]);
@@ -155,7 +157,8 @@ pub(crate) fn survive() -> Result<()> {
     context.terminate()
 }
 
-/// Initialises, does a little of everything and terminates, again and again, until somebody ends it.
+/// Initialises, does a little of everything and terminates, again and again, until somebody ends
+/// it.
 pub(crate) fn turmoil() -> Result<()> {
     loop {
         let context = join()?;
@@ -190,7 +193,8 @@ pub(crate) fn turmoil() -> Result<()> {
 pub(crate) fn fork() -> Result<()> {
     let context = join()?;
     context.gfence()?;
-    // SAFETY: the child calls what a forked child may call: nothing that takes a lock another thread might hold.
+    // SAFETY: the child calls what a forked child may call: nothing that takes a lock another
+    // thread might hold.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let refused = |r: Result<()>| matches!(r, Err(Error::ForkedChild { .. }));

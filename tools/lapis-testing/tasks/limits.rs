@@ -14,7 +14,8 @@ pub(crate) fn heap_of_the_builder() -> Result<()> {
     context.terminate()
 }
 
-/// Messages with completion handlers between two tasks that hold no memory of their own to speak of.
+/// Messages with completion handlers between two tasks that hold no memory of their own to speak
+/// of.
 pub(crate) fn frugal() -> Result<()> {
     const COUNT: u64 = 50;
     let context = lapis::init()?;

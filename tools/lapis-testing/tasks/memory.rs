@@ -19,7 +19,8 @@ impl Own {
     fn read(&self, at: usize, into: &mut [u8]) {
         match self {
             Self::Lapis(memory) => memory.read(at, into),
-            // SAFETY: allocated larger than anything read here, and leaked; nobody writes between the fences around a read.
+            // SAFETY: allocated larger than anything read here, and leaked; nobody writes between
+            // the fences around a read.
             Self::Any(base) => unsafe { base.add(at).copy_to_nonoverlapping(into.as_mut_ptr(), into.len()) },
         }
     }
@@ -59,7 +60,8 @@ fn blocks(context: &Context, own: &Own, far: &[RemoteMemory], largest: usize) ->
         let data = filled(me, size);
         let there = Counter::new(0);
         for to in far {
-            // SAFETY: data and counter outlive the wait below; a failed wait ends the process's part in the job.
+            // SAFETY: data and counter outlive the wait below; a failed wait ends the process's
+            // part in the job.
             unsafe {
                 context.put(PutArgs {
                     target: to.task,

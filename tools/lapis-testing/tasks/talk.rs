@@ -41,7 +41,8 @@ const SIZES: &[usize] = &[
     1 << 20,
 ];
 
-/// Everybody sends a message of every size to everybody, itself included, and waits for the confirmations.
+/// Everybody sends a message of every size to everybody, itself included, and waits for the
+/// confirmations.
 pub(crate) fn all_to_all() -> Result<()> {
     let context = join()?;
     let arrived = Arc::new(Counter::new(0));
@@ -127,7 +128,8 @@ pub(crate) fn interrupts(mode: &str) -> Result<()> {
         here.store(true, Ordering::Relaxed);
         Delivery::bury()
     })?;
-    // Both tasks look at task 0's word without a call of Lapis at task 0: 1 says that it computes, 2 that the message is out.
+    // Both tasks look at task 0's word without a call of Lapis at task 0: 1 says that it computes,
+    // 2 that the message is out.
     let word = context.alloc(8)?;
     let all = context.all_gather(&word.remote().to_bytes())?;
     let (all, _) = all.as_chunks();

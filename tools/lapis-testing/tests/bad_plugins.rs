@@ -1,5 +1,5 @@
-//! The zoo of bad plugins in whole jobs: each ends the job at once, with the reason, and with the program's own exit code.
-//! `core/tests/loader.rs` looks at every kind more closely.
+//! The zoo of bad plugins in whole jobs: each ends the job at once, with the reason, and with the
+//! program's own exit code. `core/tests/loader.rs` looks at every kind more closely.
 
 use lapis_testing::{Finished, Job, example, folder};
 use std::fs::Permissions;

@@ -1,7 +1,8 @@
-//! SIGKILL of any or all tasks at random moments, over shared memory and UDP: the job ends with the exit code of the first cause,
-//! its launcher says who died of what, and nothing is left behind.
+//! SIGKILL of any or all tasks at random moments, over shared memory and UDP: the job ends with the
+//! exit code of the first cause, its launcher says who died of what, and nothing is left behind.
 //!
-//! `LAPIS_TEST_KILLS` says how often (`cargo xtask test --nightly` sets hundreds), `LAPIS_TEST_SEED` repeats a run.
+//! `LAPIS_TEST_KILLS` says how often (`cargo xtask test --nightly` sets hundreds),
+//! `LAPIS_TEST_SEED` repeats a run.
 
 use lapis_testing::Job;
 use std::path::Path;
@@ -79,7 +80,8 @@ fn tasks_killed_at_random_moments_leave_nothing_behind() {
         let chosen = 1 + random.below((1 << TASKS) - 1);
         all += u64::from(chosen == (1 << TASKS) - 1);
         for (_, pid) in tasks.iter().enumerate().filter(|(index, _)| chosen >> index & 1 == 1) {
-            // SAFETY: a signal to a process that this test has started and that nobody has waited for.
+            // SAFETY: a signal to a process that this test has started and that nobody has waited
+            // for.
             hit += u64::from(unsafe { libc::kill(*pid as i32, libc::SIGKILL) } == 0);
         }
         let done = running.wait();

@@ -1,4 +1,5 @@
-//! Jobs that other launchers start: hydra's `mpiexec` (PMI-1), Slurm's `srun` (PMI-2, PMIx), Open MPI's `mpirun` (PMIx).
+//! Jobs that other launchers start: hydra's `mpiexec` (PMI-1), Slurm's `srun` (PMI-2, PMIx), Open
+//! MPI's `mpirun` (PMIx).
 //!
 //! What a machine lacks is skipped, and said; `cargo xtask setup` installs it.
 
@@ -125,7 +126,8 @@ fn a_killed_task_is_named_and_ends_the_job_and_an_abort_ends_it_with_its_code() 
 
 #[test]
 fn slurm_tasks_meet_by_pmi2_on_two_nodes_and_by_pmix_on_one() {
-    // The two nodes are one host: the plugin for PMIx, which knows nodes by the host's name, takes one of them only.
+    // The two nodes are one host: the plugin for PMIx, which knows nodes by the host's name, takes
+    // one of them only.
     let script = format!(
         "set -e; for way in 'pmi2 2' 'pmix 1'; do set -- $way; \
          srun --mpi=list 2>&1 | grep -qw $1 || {{ echo no $1; continue; }}; \

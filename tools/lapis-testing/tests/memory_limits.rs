@@ -1,11 +1,12 @@
-//! Jobs under limits on address space of every size, and on the length of files: each ends well or says what it lacks, and none
-//! hangs.
+//! Jobs under limits on address space of every size, and on the length of files: each ends well or
+//! says what it lacks, and none hangs.
 
 use lapis_testing::Job;
 
 const TASK: &str = env!("CARGO_BIN_EXE_lapis-job-task");
 
-/// What a task that got no memory may say. The last is Rust's own word for an allocation of a few bytes, before it aborts.
+/// What a task that got no memory may say. The last is Rust's own word for an allocation of a few
+/// bytes, before it aborts.
 const REASONS: [&str; 4] = ["RLIMIT_AS", "Cannot allocate memory", "out of memory", "memory allocation of"];
 
 #[test]
@@ -34,7 +35,8 @@ fn every_limit_ends_well_or_with_a_reason() {
     assert!(good > 5 && refused > 5, "{good} ended well, {refused} were refused: the limits miss the border");
 }
 
-/// What tasks share is a file, though in no file system: beyond the limit the system would end the task by a signal.
+/// What tasks share is a file, though in no file system: beyond the limit the system would end the
+/// task by a signal.
 #[test]
 fn a_limit_on_files_ends_well_or_with_a_reason() {
     let under = |kilobytes: &str| {

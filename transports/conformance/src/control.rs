@@ -1,5 +1,5 @@
-//! The wire between the tasks of a case and its coordinator: frames over a socket in the abstract name space, for
-//! threads and processes alike.
+//! The wire between the tasks of a case and its coordinator: frames over a socket in the abstract
+//! name space, for threads and processes alike.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -169,7 +169,8 @@ impl Coordinator {
 
 /// Takes the tasks' connections and passes on what they report.
 fn accept(listener: UnixListener, tasks: u32, to_main: mpsc::Sender<(u32, Report, Option<UnixStream>)>) {
-    // Accepting ends with the count; if a task never comes, the watchdog speaks and this thread stays behind.
+    // Accepting ends with the count; if a task never comes, the watchdog speaks and this thread
+    // stays behind.
     std::thread::spawn(move || {
         for _ in 0..tasks {
             let Ok((mut stream, _)) = listener.accept() else { return };

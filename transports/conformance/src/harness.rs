@@ -1,4 +1,5 @@
-//! Running a case: alone, with tasks as threads, or with tasks as processes that run this very test again.
+//! Running a case: alone, with tasks as threads, or with tasks as processes that run this very test
+//! again.
 
 use crate::control::{self, Coordinator, Outcome, Report};
 use crate::rank::{Rank, Setup};
@@ -14,10 +15,11 @@ use std::process::{Child, Command, Stdio};
 pub enum Source {
     /// A table linked into the test.
     Linked(fn() -> &'static TransportOps),
-    /// A plugin's file: a path, or a name that is looked for beside the test's executable, where cargo puts it.
+    /// A plugin's file: a path, or a name that is looked for beside the test's executable, where
+    /// cargo puts it.
     File(&'static str),
-    /// A linked table with faults, written as in `LAPIS_CHAOS`. For cases of traffic: those about exact answers see the
-    /// faults' answers.
+    /// A linked table with faults, written as in `LAPIS_CHAOS`. For cases of traffic: those about
+    /// exact answers see the faults' answers.
     Chaotic(fn() -> &'static TransportOps, &'static str),
 }
 
@@ -42,7 +44,8 @@ const CONTROL: &str = "LAPIS_CONFORMANCE_CONTROL";
 /// Variables that a transport is configured by, instead of those of the process.
 pub type Options = &'static [(&'static str, &'static str)];
 
-/// Runs the case `name`. `test` is the path of the calling test function, by which processes are told to come here.
+/// Runs the case `name`. `test` is the path of the calling test function, by which processes are
+/// told to come here.
 ///
 /// # Panics
 /// When the case fails, with the reason.
@@ -50,7 +53,8 @@ pub fn run(name: &str, mode: Mode, source: Source, test: &str) {
     run_configured(name, mode, source, &[], test);
 }
 
-/// As [`run`], with a transport that is configured by `options`. If there are none, the process's variables count.
+/// As [`run`], with a transport that is configured by `options`. If there are none, the process's
+/// variables count.
 ///
 /// # Panics
 /// When the case fails, with the reason.
@@ -68,7 +72,8 @@ pub fn run_configured(name: &str, mode: Mode, source: Source, options: Options, 
         return;
     }
     let tasks = if mode == Mode::Alone { 1 } else { TASKS };
-    // Unique among all tests of all processes: the address of a local is, together with the process id.
+    // Unique among all tests of all processes: the address of a local is, together with the process
+    // id.
     let control = format!("lapis-{}-{:x}", std::process::id(), (&raw const tasks).addr());
     let coordinator = Coordinator::new(&control, tasks).expect("a socket in the abstract name space");
     let mut children = Vec::new();
@@ -99,7 +104,8 @@ pub fn run_configured(name: &str, mode: Mode, source: Source, options: Options, 
     }
 }
 
-/// Runs every case, one after another, with tasks of this process: for plugins that a test builds itself. `test` names it.
+/// Runs every case, one after another, with tasks of this process: for plugins that a test builds
+/// itself. `test` names it.
 ///
 /// # Panics
 /// When a case fails, with the reason.
@@ -110,7 +116,8 @@ pub fn run_every_case(mode: Mode, source: Source, test: &str) {
     }
 }
 
-/// A skip is seen even where the output of passed tests is not: it goes around the test runner's capture.
+/// A skip is seen even where the output of passed tests is not: it goes around the test runner's
+/// capture.
 fn skip(test: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIP {test}: {why}");
 }

@@ -1,4 +1,5 @@
-//! The conformance suite every Lapis transport passes: what the contract in [`lapis_core::transport`] promises, as tests.
+//! The conformance suite every Lapis transport passes: what the contract in
+//! [`lapis_core::transport`] promises, as tests.
 //!
 //! A transport enrols with one line in `tests/conformance.rs`:
 //!
@@ -12,10 +13,11 @@
 //!     options: &[("LAPIS_RDMA_PROVIDER", "tcp;ofi_rxm")]);
 //! ```
 //!
-//! Each case runs with the transport linked and with its plugin file loaded. A case whose capability the transport lacks
-//! on this machine prints a line that begins with `SKIP`. A line that the transport logs at WARN or ERROR fails the
-//! case, unless the case expects it. A watchdog ends a case in which nothing happens for a minute
-//! (`LAPIS_TEST_PATIENCE`, in seconds) and prints what each task was doing.
+//! Each case runs with the transport linked and with its plugin file loaded. A case whose
+//! capability the transport lacks on this machine prints a line that begins with `SKIP`. A line
+//! that the transport logs at WARN or ERROR fails the case, unless the case expects it. A watchdog
+//! ends a case in which nothing happens for a minute (`LAPIS_TEST_PATIENCE`, in seconds) and prints
+//! what each task was doing.
 
 mod cases;
 mod control;
@@ -74,7 +76,8 @@ macro_rules! __for_each_case {
     };
 }
 
-/// Instantiates the cases of traffic with faults: `chaos_tests!(Alone, lapis_loopback::table(), "again=0.2,seed=1")`.
+/// Instantiates the cases of traffic with faults:
+/// `chaos_tests!(Alone, lapis_loopback::table(), "again=0.2,seed=1")`.
 #[macro_export]
 macro_rules! chaos_tests {
     ($mode:ident, $table:expr, $faults:literal) => {

@@ -76,7 +76,8 @@ impl Rank {
         Ok(rank)
     }
 
-    /// Opens a new instance in place of the present one, if any, and connects it. All tasks do it together.
+    /// Opens a new instance in place of the present one, if any, and connects it. All tasks do it
+    /// together.
     pub(crate) fn reopen(&mut self) -> Result<(), String> {
         self.link = None;
         self.inbox.clear();
@@ -335,7 +336,8 @@ impl Rank {
         }
     }
 
-    /// As [`insist`](Self::insist), for operations with a token: waits for the completion, too, and gives its status.
+    /// As [`insist`](Self::insist), for operations with a token: waits for the completion, too, and
+    /// gives its status.
     pub(crate) fn complete(
         &mut self,
         what: &str,

@@ -1,4 +1,5 @@
-//! The cases of datagram transports, with one that gives every datagram back: whole, or through losses.
+//! The cases of datagram transports, with one that gives every datagram back: whole, or through
+//! losses.
 
 use lapis_conformance::{Mode, Source, run};
 use lapis_testing::mirror;

@@ -1,5 +1,5 @@
-//! The suite's own test: a small honest transport passes with tasks as threads and as processes, and one bug at a time is
-//! found out.
+//! The suite's own test: a small honest transport passes with tasks as threads and as processes,
+//! and one bug at a time is found out.
 
 mod pipes;
 

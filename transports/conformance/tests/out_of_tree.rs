@@ -1,4 +1,5 @@
-//! Plugins outside of the workspace, one in C and one in Rust, built as their authors would, then loaded and tried.
+//! Plugins outside of the workspace, one in C and one in Rust, built as their authors would, then
+//! loaded and tried.
 
 use lapis_conformance::{Mode, Source, run_every_case};
 use lapis_core::transport::{Caps, DatagramBatch, OpenParams, RawSlice, load_file};

@@ -1,7 +1,8 @@
 //! The self transport of Lapis, and the template for others.
 //!
-//! Messages of a task to itself go through a bounded queue; puts, gets and atomics are plain memory accesses.
-//! `docs/writing-a-transport.md` walks through this file; to write a transport of your own, copy the crate.
+//! Messages of a task to itself go through a bounded queue; puts, gets and atomics are plain memory
+//! accesses. `docs/writing-a-transport.md` walks through this file; to write a transport of your
+//! own, copy the crate.
 
 // The atomics come from `lapis_core::sync`; the lint sees through it.
 #![allow(clippy::disallowed_types)]
@@ -25,7 +26,8 @@ const MAX_COPIED: usize = queue::CAPACITY / 4;
 const MAX_HEAD: usize = 1024;
 /// Longest zero-copy operation: an event's length has 32 bits, and a message is one event.
 const MAX_ZCOPY: usize = u32::MAX as usize - MAX_HEAD;
-/// The unit of allocated regions, so that no two share a page. Its size is that of the null page, too.
+/// The unit of allocated regions, so that no two share a page. Its size is that of the null page,
+/// too.
 #[repr(align(4096))]
 #[derive(Clone)]
 struct Page(#[expect(dead_code, reason = "its bytes are for others")] [u8; 4096]);
@@ -37,7 +39,8 @@ pub struct Loopback {
     /// Core connects a task to itself like to any other; until then the peer is unknown.
     connected: bool,
     queue: queue::Queue,
-    /// Zero-copy messages put together for delivery; like those in the queue, they live until the next poll.
+    /// Zero-copy messages put together for delivery; like those in the queue, they live until the
+    /// next poll.
     assembled: Vec<Box<[u8]>>,
     /// Token of the zero-copy message delivered last: its completion is the next event.
     completed: Option<u64>,
@@ -50,7 +53,8 @@ pub struct Loopback {
     next_region: u64,
 }
 
-// SAFETY: the pointers in the queue are to memory that it owns or that core promised to keep; no thread matters.
+// SAFETY: the pointers in the queue are to memory that it owns or that core promised to keep; no
+// thread matters.
 unsafe impl Send for Loopback {}
 
 impl Loopback {
@@ -60,13 +64,15 @@ impl Loopback {
         peer == self.task && self.connected && len <= limit
     }
 
-    /// Queues a message; `accepted` is the answer if there is room. If not: core polls, which makes room, and retries.
+    /// Queues a message; `accepted` is the answer if there is room. If not: core polls, which makes
+    /// room, and retries.
     #[inline(always)]
     fn send(&mut self, len: usize, rest: Option<(RawSlice, u64)>, fill: impl FnOnce(&mut [u8])) -> Status {
         if !self.queue.push(len, rest, fill) {
             return Status::Again;
         }
-        // One predictable branch when nobody sleeps; a lock and a system call only when somebody may.
+        // One predictable branch when nobody sleeps; a lock and a system call only when somebody
+        // may.
         if self.armed || self.interrupts {
             self.bell.wake();
         }
@@ -89,7 +95,8 @@ impl Loopback {
 impl Transport for Loopback {
     const NAME: &'static str = "loopback";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    /// The first 13 bits, one for each operation below, but for datagrams; then the promises about them.
+    /// The first 13 bits, one for each operation below, but for datagrams; then the promises about
+    /// them.
     const CAPS: Caps = Caps::OPERATIONS
         .difference(Caps::DATAGRAM)
         .union(Caps::RELIABLE)
@@ -167,7 +174,8 @@ impl Transport for Loopback {
         if !self.admits(peer, body.len, MAX_ZCOPY) || head.len() > MAX_HEAD {
             return Status::Invalid;
         }
-        // The head is copied, the body read when the message is delivered; then comes the completion.
+        // The head is copied, the body read when the message is delivered; then comes the
+        // completion.
         self.send(head.len(), Some((body, token)), |into| into.copy_from_slice(head))
     }
 
@@ -196,13 +204,15 @@ impl Transport for Loopback {
 
     #[inline(always)]
     unsafe fn rmw(&mut self, peer: PeerId, r: &RmwRequest, previous: *mut u64, _token: u64) -> Status {
-        // SYNC: pairs with the same access by the program's other threads, for which the variable may be a lock.
+        // SYNC: pairs with the same access by the program's other threads, for which the variable
+        // may be a lock.
         const BOTH: Ordering = Ordering::AcqRel;
         // SYNC: a failed comparison, too, sees what the thread wrote that released the value found.
         const READ: Ordering = Ordering::Acquire;
         macro_rules! apply {
             ($atomic:ident, $int:ty) => {{
-                // SAFETY: an aligned variable (checked below) that may be changed by the caller's promise.
+                // SAFETY: an aligned variable (checked below) that may be changed by the caller's
+                // promise.
                 let v = unsafe { $atomic::from_ptr(r.remote.addr as *mut $int) };
                 let (operand, compare) = (r.operand as $int, r.compare as $int);
                 u64::from(match r.op {
@@ -239,7 +249,8 @@ impl Transport for Loopback {
             if let Some((body, token)) = message.rest {
                 // An event is one range of bytes, so this is where the one copy happens.
                 let mut whole = Vec::with_capacity(len + body.len);
-                // SAFETY: the head lies in the queue; core keeps the body until the completion; the room is reserved.
+                // SAFETY: the head lies in the queue; core keeps the body until the completion; the
+                // room is reserved.
                 unsafe {
                     std::ptr::copy_nonoverlapping(bytes, whole.as_mut_ptr(), len);
                     std::ptr::copy_nonoverlapping(body.ptr, whole.as_mut_ptr().add(len), body.len);
@@ -269,7 +280,8 @@ impl Transport for Loopback {
     }
 
     unsafe fn mem_register(&mut self, range: RawSlice) -> Result<RegionInfo, TransportError> {
-        // Any address will do (ANY_ADDRESS); the key is not looked at, and there is nothing to undo.
+        // Any address will do (ANY_ADDRESS); the key is not looked at, and there is nothing to
+        // undo.
         self.next_region += 1;
         Ok(RegionInfo { addr: range.ptr as u64, len: range.len as u64, id: self.next_region, key: 0 })
     }

@@ -1,5 +1,6 @@
-//! The bounded queue between a task and itself: two buffers, one being filled and one being read, which change places
-//! when everything in the second was read. Bytes that were read stay until then, as core needs.
+//! The bounded queue between a task and itself: two buffers, one being filled and one being read,
+//! which change places when everything in the second was read. Bytes that were read stay until
+//! then, as core needs.
 
 use lapis_core::transport::RawSlice;
 
@@ -13,7 +14,8 @@ pub(crate) struct Message {
     pub(crate) bytes: *mut u8,
     /// How many.
     pub(crate) len: usize,
-    /// Zero-copy: the rest of the message, still in the sender's memory, and the token of its completion.
+    /// Zero-copy: the rest of the message, still in the sender's memory, and the token of its
+    /// completion.
     pub(crate) rest: Option<(RawSlice, u64)>,
 }
 
@@ -45,7 +47,8 @@ impl Queue {
         self.filling.messages.is_empty() && self.read == self.reading.messages.len()
     }
 
-    /// Appends a message of `len` bytes which `fill` writes; false, and `fill` not called, when there is no room now.
+    /// Appends a message of `len` bytes which `fill` writes; false, and `fill` not called, when
+    /// there is no room now.
     #[inline(always)]
     pub(crate) fn push(
         &mut self,
@@ -57,7 +60,8 @@ impl Queue {
         // At least one element, so that empty messages are bounded too.
         let Some(place) = b.store.get_mut(b.used..b.used + len.div_ceil(16).max(1)) else { return false };
         let bytes = place.as_mut_ptr().cast::<u8>();
-        // SAFETY: the place has at least `len` bytes, and no message before this one reaches into it.
+        // SAFETY: the place has at least `len` bytes, and no message before this one reaches into
+        // it.
         fill(unsafe { std::slice::from_raw_parts_mut(bytes, len) });
         b.used += place.len();
         b.messages.push(Message { bytes, len, rest });
@@ -75,7 +79,8 @@ impl Queue {
         }
     }
 
-    /// The next message. What was pushed after [`turn`](Self::turn) may have to wait for the next one.
+    /// The next message. What was pushed after [`turn`](Self::turn) may have to wait for the next
+    /// one.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<Message> {
         let message = *self.reading.messages.get(self.read)?;

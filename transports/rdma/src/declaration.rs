@@ -1,4 +1,5 @@
-//! What this transport says of itself before it is opened: its cost, when it is used, its variables.
+//! What this transport says of itself before it is opened: its cost, when it is used, its
+//! variables.
 //!
 //! Looking for an adapter takes milliseconds of each start: only who asks for user space pays them.
 

@@ -96,7 +96,8 @@ impl Endpoint {
             opened.or_else(|code| self.check("opening the fabric", -code).map(|()| ptr::null_mut()))?;
         let info: *mut _ = self.info.first_mut();
         let mut attributes = fi_av_attr { type_: FI_AV_UNSPEC, count: peers, ..zeroed_av() };
-        // SAFETY: each object was opened by the line before, through the tables that libfabric gave.
+        // SAFETY: each object was opened by the line before, through the tables that libfabric
+        // gave.
         unsafe {
             let open = (*(*self.fabric).ops).domain.ok_or_else(missing)?;
             let code = open(self.fabric, info, &mut self.domain, ptr::null_mut());

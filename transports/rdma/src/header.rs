@@ -5,9 +5,9 @@
 //!  | cookie | source | acked  | length | kind   | payload … padded to 8 bytes
 //! ```
 //!
-//! All fields are little endian. The cookie is a keyed hash over both instances, so that a message for
-//! an earlier instance at the same address, or from outside of the job, is dropped. `acked` counts the
-//! messages that the sender has consumed from the receiver: the receiver's credits.
+//! All fields are little endian. The cookie is a keyed hash over both instances, so that a message
+//! for an earlier instance at the same address, or from outside of the job, is dropped. `acked`
+//! counts the messages that the sender has consumed from the receiver: the receiver's credits.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;

@@ -1,7 +1,8 @@
-//! The RDMA transport of Lapis: reliable messages over libfabric, from its tcp provider to real verbs.
+//! The RDMA transport of Lapis: reliable messages over libfabric, from its tcp provider to real
+//! verbs.
 //!
-//! libfabric is loaded when the transport is opened, not linked, so that the plugin is there on every
-//! machine and says in one line what is missing.
+//! libfabric is loaded when the transport is opened, not linked, so that the plugin is there on
+//! every machine and says in one line what is missing.
 //!
 //! | file | concern |
 //! |---|---|

@@ -125,7 +125,8 @@ impl SignalActions {
     }
 }
 
-/// Sets what a signal does, if that is given; gives what it did. `None` for signals that can't be handled.
+/// Sets what a signal does, if that is given; gives what it did. `None` for signals that can't be
+/// handled.
 fn exchange(signal: c_int, action: Option<&libc::sigaction>) -> Option<libc::sigaction> {
     // SAFETY: all zeros is a value of this plain struct.
     let mut was: libc::sigaction = unsafe { std::mem::zeroed() };

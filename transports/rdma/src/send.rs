@@ -1,4 +1,5 @@
-//! Sending: messages are written into buffers of ours and stay there until libfabric is done with them.
+//! Sending: messages are written into buffers of ours and stay there until libfabric is done with
+//! them.
 
 use crate::buffers::Buffers;
 use crate::endpoint::{Endpoint, is_busy};

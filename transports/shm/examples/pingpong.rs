@@ -1,4 +1,5 @@
-//! Two pinned processes over the raw operation table: latency, message rate and bandwidth beside their floors.
+//! Two pinned processes over the raw operation table: latency, message rate and bandwidth beside
+//! their floors.
 //!
 //! `cargo run --release -p lapis-shm --example pingpong [seconds per figure]`
 
@@ -206,7 +207,8 @@ impl Side {
         total as f64 / start.elapsed().as_nanos() as f64
     }
 
-    /// One message of `len` bytes at a time, answered when it is in place; nanoseconds for both ways.
+    /// One message of `len` bytes at a time, answered when it is in place; nanoseconds for both
+    /// ways.
     fn lone(&mut self, rounds: u64, len: usize, attach: bool) -> f64 {
         unsafe extern "C" fn pack(arg: *mut c_void, into: *mut u8, len: usize) {
             // SAFETY: the source is longer than any fragment.

@@ -2,7 +2,8 @@
 
 use std::io;
 
-/// Bytes per system call: short enough that a signal or a dying peer is noticed, long enough that calls don't count.
+/// Bytes per system call: short enough that a signal or a dying peer is noticed, long enough that
+/// calls don't count.
 const STEP: usize = 64 << 20;
 
 /// Which way.
@@ -26,8 +27,8 @@ pub(crate) unsafe fn copy(way: Way, pid: i32, local: *mut u8, remote: u64, len: 
             return Err(io::Error::from_raw_os_error(libc::EFAULT));
         };
         let there = libc::iovec { iov_base: std::ptr::without_provenance_mut(at), iov_len: step };
-        // SAFETY: both vectors have one entry; the local range is valid by the caller's promise; the kernel checks the
-        // remote one.
+        // SAFETY: both vectors have one entry; the local range is valid by the caller's promise;
+        // the kernel checks the remote one.
         let n = unsafe {
             match way {
                 Way::Read => libc::process_vm_readv(pid, &raw const here, 1, &raw const there, 1, 0),
@@ -41,7 +42,8 @@ pub(crate) unsafe fn copy(way: Way, pid: i32, local: *mut u8, remote: u64, len: 
                     return Err(e);
                 }
             }
-            // The kernel stops short at an unmapped page and says EFAULT only when nothing was copied.
+            // The kernel stops short at an unmapped page and says EFAULT only when nothing was
+            // copied.
             0 => return Err(io::Error::from_raw_os_error(libc::EFAULT)),
             n => done += n as usize,
         }

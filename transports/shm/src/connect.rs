@@ -70,7 +70,8 @@ pub(crate) struct Waiting {
 const ACCEPTED_PER_TURN: usize = 64;
 /// Callers whose greeting has not come yet.
 const MOST_CALLERS: usize = 128;
-/// A caller that has said nothing for so long may lose its place. Peers greet in the call after the one that connects.
+/// A caller that has said nothing for so long may lose its place. Peers greet in the call after the
+/// one that connects.
 const SILENT_FOR: Duration = Duration::from_millis(500);
 /// Lines about strangers.
 const STRANGERS_TOLD: u32 = 8;
@@ -219,8 +220,8 @@ impl Shm {
         Ok(!self.peers.iter().any(|p| matches!(p.state, State::Greeting | State::Greeted)))
     }
 
-    /// Lets callers in, a bounded number per turn: strangers may come without end. One that has said nothing for a while gives its
-    /// place to the next; a peer that meets this greets again.
+    /// Lets callers in, a bounded number per turn: strangers may come without end. One that has
+    /// said nothing for a while gives its place to the next; a peer that meets this greets again.
     fn accept_some(&mut self) -> Result<(), TransportError> {
         for _ in 0..ACCEPTED_PER_TURN {
             if self.waiting.callers.len() >= MOST_CALLERS {
@@ -331,14 +332,16 @@ impl Shm {
         }
         let line =
             (member < LANES && !self.is_host_of_mailbox_line(task) && task != self.me.task).then(|| {
-                // SAFETY: the lane's number is ours alone; until it learns of us, the receiver does not look at the line.
+                // SAFETY: the lane's number is ours alone; until it learns of us, the receiver does
+                // not look at the line.
                 unsafe {
                     let line = layout::mailbox_line(segment.base(), member);
                     (*line).head.store(0, Ordering::Relaxed);
                     line
                 }
             });
-        // SYNC: pairs with the receiver's Acquire load of `claims`: the member's word is there, and the line at its beginning.
+        // SYNC: pairs with the receiver's Acquire load of `claims`: the member's word is there, and
+        // the line at its beginning.
         header.members_used.fetch_max(member as u32 + 1, Ordering::AcqRel);
         header.claims.0.fetch_add(1, Ordering::AcqRel);
         self.outbox.set(dense, out);
@@ -435,7 +438,8 @@ impl Shm {
         let Some(dense) = self.outbox.find(peer) else { return };
         let ended = self.peers[dense].state == State::Down
             || self.peers[dense].segment.as_ref().is_some_and(|s| {
-                // SYNC: pairs with the closing of the peer: it will not write to our lanes any more.
+                // SYNC: pairs with the closing of the peer: it will not write to our lanes any
+                // more.
                 s.header().attention.0.word.load(Ordering::Acquire) & CLOSED != 0
             });
         self.lost(dense);
@@ -464,7 +468,8 @@ fn probe(segment: &Segment, base: u64, pid: i32) -> Result<(), String> {
         format!("refused ({name})")
     };
     let (mut word, mut mark) = (0u64, sys::random() | 1);
-    // SAFETY: the local words are valid; the kernel checks the remote ones, which are the peer's header.
+    // SAFETY: the local words are valid; the kernel checks the remote ones, which are the peer's
+    // header.
     unsafe {
         cma::copy(Way::Read, pid, (&raw mut word).cast(), base.wrapping_add(NONCE_AT as u64), 8)
             .map_err(refused)?;

@@ -1,4 +1,5 @@
-//! What this transport says of itself before it is opened: its cost, when it is used, its variables.
+//! What this transport says of itself before it is opened: its cost, when it is used, its
+//! variables.
 
 use lapis_core::config::{Group, Kind, Unit, Variable};
 use lapis_core::error::LapiCode;

@@ -1,8 +1,9 @@
 //! The greeting: how a segment's descriptor gets to a peer.
 //!
-//! Each task listens on an abstract socket. A peer connects, sends one message with its memory file attached, and hangs
-//! up; the kernel keeps all that until the listener comes round to it. The message carries an authenticator keyed with
-//! the job's secret, and the kernel says who connected (SO_PEERCRED): another user, or another job, gets nowhere.
+//! Each task listens on an abstract socket. A peer connects, sends one message with its memory file
+//! attached, and hangs up; the kernel keeps all that until the listener comes round to it. The
+//! message carries an authenticator keyed with the job's secret, and the kernel says who connected
+//! (SO_PEERCRED): another user, or another job, gets nowhere.
 
 use crate::layout::VERSION;
 use crate::sys::{self, check};
@@ -107,7 +108,8 @@ fn credentials(fd: RawFd) -> io::Result<Credentials> {
     Ok(Credentials { pid: c.pid, uid: c.uid })
 }
 
-/// A descriptor for the process at the other end: exact where the kernel offers it (Linux 6.5), else by its number.
+/// A descriptor for the process at the other end: exact where the kernel offers it (Linux 6.5),
+/// else by its number.
 fn peer_pidfd(fd: RawFd, pid: i32) -> io::Result<OwnedFd> {
     const SO_PEERPIDFD: i32 = 77;
     let mut pidfd: RawFd = -1;
@@ -221,7 +223,8 @@ pub(crate) fn greet(name: &str, uid: u32, hello: &Hello, key: &Key, segment: Raw
     let bytes = hello.encode(key);
     let mut iov = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     let mut space = [0u64; 4];
-    // SAFETY: the message is built as cmsg(3) says: one header with one descriptor, in a buffer that is long enough.
+    // SAFETY: the message is built as cmsg(3) says: one header with one descriptor, in a buffer
+    // that is long enough.
     let sent = unsafe {
         let mut m: libc::msghdr = std::mem::zeroed();
         m.msg_iov = &raw mut iov;

@@ -1,4 +1,5 @@
-//! The allocator of a segment's heap. Its books are private memory: nothing that a peer writes can confuse it.
+//! The allocator of a segment's heap. Its books are private memory: nothing that a peer writes can
+//! confuse it.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,8 @@ impl Heap {
         Self { free: BTreeMap::from([(0, len)]), used: BTreeMap::new(), len }
     }
 
-    /// Takes a block: the smallest free one that is long enough. Blocks of `page` or more begin on a page.
+    /// Takes a block: the smallest free one that is long enough. Blocks of `page` or more begin on
+    /// a page.
     pub(crate) fn take(&mut self, len: usize, page: usize) -> Option<usize> {
         if len > self.len {
             return None;

@@ -1,4 +1,5 @@
-//! Where things stand in a segment. Both sides compute this from constants; [`VERSION`] changes with any of them.
+//! Where things stand in a segment. Both sides compute this from constants; [`VERSION`] changes
+//! with any of them.
 
 use crate::mpsc_ring::{MpscRx, MpscTx, Places};
 use crate::shared_bytes::Area;
@@ -15,10 +16,12 @@ pub(crate) const VERSION: u32 = 6;
 
 /// Slots of a lane.
 pub(crate) const SLOTS: usize = 64;
-/// Bytes of a lane's data ring at most. A message of 256 KiB takes 26 µs one way through rings of 1 MiB, 16 through 2 MiB and 10 through
-/// 4 MiB, one of 64 KiB 4.1, 3.3 and 3.0 (Zen 4 with 1 MiB of second cache, two cores that share a third); 8 MiB gain no more.
+/// Bytes of a lane's data ring at most. A message of 256 KiB takes 26 µs one way through rings of 1
+/// MiB, 16 through 2 MiB and 10 through 4 MiB, one of 64 KiB 4.1, 3.3 and 3.0 (Zen 4 with 1 MiB of
+/// second cache, two cores that share a third); 8 MiB gain no more.
 pub(crate) const DATA: usize = 4 << 20;
-/// The same at least: through 512 KiB, and the more through 256 KiB, even a MiB takes twice as long as through this.
+/// The same at least: through 512 KiB, and the more through 256 KiB, even a MiB takes twice as long
+/// as through this.
 const LEAST_DATA: usize = 1 << 20;
 /// What the rings of a task's lanes may come to together before they are made shorter.
 const ALL_DATA: usize = 32 << 20;
@@ -26,7 +29,8 @@ const ALL_DATA: usize = 32 << 20;
 pub(crate) const LANES: usize = 64;
 /// Slots of the shared ring.
 pub(crate) const SHARED_SLOTS: usize = 128;
-/// Longest message in the shared ring: 16 KiB of data with the longest headers, so that a message of that length is one packet.
+/// Longest message in the shared ring: 16 KiB of data with the longest headers, so that a message
+/// of that length is one packet.
 pub(crate) const CHUNK: usize = 18 << 10;
 /// Longest message.
 pub(crate) const MAX_MESSAGE: usize = CHUNK;
@@ -81,7 +85,8 @@ pub(crate) struct Lane {
     _apart: [u64; 8],
     /// For owner and sender in turns, if the owner has the lower number.
     mailbox: MailboxLine,
-    /// Also makes a lane's size an odd number of lines, so that the next slots of many lanes don't fight for one cache set.
+    /// Also makes a lane's size an odd number of lines, so that the next slots of many lanes don't
+    /// fight for one cache set.
     _apart_too: [u64; 16],
     slots: [Slot; SLOTS],
 }
@@ -102,7 +107,8 @@ const _: () = assert!(offset_of!(Fixed, shared_data).is_multiple_of(64) && CHUNK
 /// Where the data rings begin.
 const RINGS: usize = size_of::<Fixed>().next_multiple_of(4096);
 
-/// From one data ring of `ring` bytes to the next: some lines more, so that the messages of many lanes don't fight for one cache set.
+/// From one data ring of `ring` bytes to the next: some lines more, so that the messages of many
+/// lanes don't fight for one cache set.
 const fn stride(ring: usize) -> usize {
     ring + 17 * 64
 }
@@ -112,7 +118,8 @@ pub(crate) const fn heap_at(ring: usize) -> usize {
     (RINGS + LANES * stride(ring)).next_multiple_of(2 << 20)
 }
 
-/// How long the data rings of a task of so many are, a power of two, where the segment may have `space` bytes.
+/// How long the data rings of a task of so many are, a power of two, where the segment may have
+/// `space` bytes.
 pub(crate) const fn ring_for(tasks: u32, space: usize) -> usize {
     let senders = if tasks > 2 { tasks as usize - 1 } else { 1 };
     let mut ring = DATA;

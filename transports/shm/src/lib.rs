@@ -1,52 +1,64 @@
-//! The shared-memory transport of Lapis: tasks of one machine exchange messages through memory that they share.
+//! The shared-memory transport of Lapis: tasks of one machine exchange messages through memory that
+//! they share.
 //!
 //! # Overview
 //!
-//! Every task makes one *segment*: an anonymous file (`memfd`, sealed against shrinking) with a header, the lanes in
-//! which others send to it, a ring for senders beyond the lanes, and a heap. The file's descriptor travels over an
-//! abstract socket, so that nothing is in the file system, the size of `/dev/shm` does not matter, and nothing stays
-//! behind whatever ends the tasks.
+//! Every task makes one *segment*: an anonymous file (`memfd`, sealed against shrinking) with a
+//! header, the lanes in which others send to it, a ring for senders beyond the lanes, and a heap.
+//! The file's descriptor travels over an abstract socket, so that nothing is in the file system,
+//! the size of `/dev/shm` does not matter, and nothing stays behind whatever ends the tasks.
 //!
-//! * `ring`: the lane of one sender to one receiver. A message of up to 184 bytes is one slot whose first word,
-//!   stored last, says that it is there; longer ones lie in a data ring beside the lane, and the receiver reads both
-//!   in place.
-//! * `mailbox_lines`: a line that a pair of tasks writes alternately: whoever answers at once uses no lane.
-//! * `shared`: the ring for senders number 65 and later; a sender that dies leaves no hole that blocks others.
-//! * `wake`, `waiter`: sleeping. Senders learn from one load that nobody sleeps; the store of the message and that load
-//!   are kept in order by the sleeper's `membarrier(2)`, or by fences in interrupt mode.
-//! * `hello`, `address`, `connect`: getting to know peers. Greetings carry an authenticator keyed with the job's secret,
-//!   and the kernel vouches for the user.
-//! * `send`, `receive`: the data path. A receiver with more than eight senders reads a bitmap instead of every lane.
-//! * `pace`: whether the bytes of long messages go through the caches or past them, as the receiver's core is near or far.
+//! * `ring`: the lane of one sender to one receiver. A message of up to 184 bytes is one slot whose
+//!   first word, stored last, says that it is there; longer ones lie in a data ring beside the
+//!   lane, and the receiver reads both in place.
+//! * `mailbox_lines`: a line that a pair of tasks writes alternately: whoever answers at once uses
+//!   no lane.
+//! * `shared`: the ring for senders number 65 and later; a sender that dies leaves no hole that
+//!   blocks others.
+//! * `wake`, `waiter`: sleeping. Senders learn from one load that nobody sleeps; the store of the
+//!   message and that load are kept in order by the sleeper's `membarrier(2)`, or by fences in
+//!   interrupt mode.
+//! * `hello`, `address`, `connect`: getting to know peers. Greetings carry an authenticator keyed
+//!   with the job's secret, and the kernel vouches for the user.
+//! * `send`, `receive`: the data path. A receiver with more than eight senders reads a bitmap
+//!   instead of every lane.
+//! * `pace`: whether the bytes of long messages go through the caches or past them, as the
+//!   receiver's core is near or far.
 //! * `cma`: cross-memory attach, tried out on every peer before it is promised.
 //!
-//! Peers are trusted to be of the job, not to be sane: what is read from shared memory is masked or checked before it
-//! is used, only atomics and raw pointers touch it, and nonsense makes the sender a dead peer. The one exception is the
-//! slice that a packing callback is handed, which the receiver does not read before it is published.
+//! Peers are trusted to be of the job, not to be sane: what is read from shared memory is masked or
+//! checked before it is used, only atomics and raw pointers touch it, and nonsense makes the sender
+//! a dead peer. The one exception is the slice that a packing callback is handed, which the
+//! receiver does not read before it is published.
 //!
 //! # Capabilities
 //!
-//! Active messages (short, packed), zero-copy put and get by cross-memory attach to any address, allocated memory that
-//! peers load from and store to directly, sleeping. Reliable, ordered per peer, reports the death of peers (by pidfd:
-//! within milliseconds; after the last message that the dead task had completed). A peer that closes its end counts as
-//! dead for those who have not disconnected it. Where cross-memory attach is refused, `PUT_ZCOPY`, `GET_ZCOPY` and
+//! Active messages (short, packed), zero-copy put and get by cross-memory attach to any address,
+//! allocated memory that peers load from and store to directly, sleeping. Reliable, ordered per
+//! peer, reports the death of peers (by pidfd: within milliseconds; after the last message that the
+//! dead task had completed). A peer that closes its end counts as dead for those who have not
+//! disconnected it. Where cross-memory attach is refused, `PUT_ZCOPY`, `GET_ZCOPY` and
 //! `ANY_ADDRESS` are missing from the attributes and the note says why.
 //!
-//! Long active messages go in packets (`FAST_PACKETS`), both sides copying at the same time: that takes half as long as the receiver's
-//! `process_vm_readv`, which has to pin each page. Puts and gets, for which the other side need do nothing, go by cross-memory attach.
+//! Long active messages go in packets (`FAST_PACKETS`), both sides copying at the same time: that
+//! takes half as long as the receiver's `process_vm_readv`, which has to pin each page. Puts and
+//! gets, for which the other side need do nothing, go by cross-memory attach.
 //!
 //! # Limits
 //!
-//! * Messages up to 16 KiB; a lane holds 64 messages and 4 MiB of long ones (2 MiB from 10 tasks on, 1 MiB from 18 on). The pages of
-//!   these MiB come into being with packets of longer messages, those of the first MiB with messages from 9 KiB on, and those of the
-//!   first 256 KiB with shorter ones.
-//! * 64 senders with lanes and about 4000 others per receiver. Tasks must share host, network namespace and user.
+//! * Messages up to 16 KiB; a lane holds 64 messages and 4 MiB of long ones (2 MiB from 10 tasks
+//!   on, 1 MiB from 18 on). The pages of these MiB come into being with packets of longer messages,
+//!   those of the first MiB with messages from 9 KiB on, and those of the first 256 KiB with
+//!   shorter ones.
+//! * 64 senders with lanes and about 4000 others per receiver. Tasks must share host, network
+//!   namespace and user.
 //! * One descriptor per peer and six of our own; while connections are made, a few more.
-//! * One segment of address space per peer: 261 MiB (less with shorter rings) and the heap. Where address space is limited both shrink, and
-//!   where a peer's heap does not fit its memory is reached by messages and cross-memory attach only.
+//! * One segment of address space per peer: 261 MiB (less with shorter rings) and the heap. Where
+//!   address space is limited both shrink, and where a peer's heap does not fit its memory is
+//!   reached by messages and cross-memory attach only.
 //! * The wake-up descriptor stirs for arrivals after `arm` only, in interrupt mode as well.
-//! * A process number that is reused within the millisecond before a peer's death is noticed could make a zero-copy
-//!   operation hit another process of the same user.
+//! * A process number that is reused within the millisecond before a peer's death is noticed could
+//!   make a zero-copy operation hit another process of the same user.
 //! * After `fork` the child must not use the parent's instance; dropping it there is harmless.
 //!
 //! # Environment
@@ -55,10 +67,11 @@
 //!
 //! # Not tested
 //!
-//! The model checker has seen the shared ring with one living and one dying sender in its first lap, not going round.
+//! The model checker has seen the shared ring with one living and one dying sender in its first
+//! lap, not going round.
 //!
-//! Tasks in different process-number namespaces; kernels before 6.5 (no SO_PEERPIDFD) and without membarrier; 32-bit
-//! hosts; machines with several memory nodes; other processors than x86-64.
+//! Tasks in different process-number namespaces; kernels before 6.5 (no SO_PEERPIDFD) and without
+//! membarrier; 32-bit hosts; machines with several memory nodes; other processors than x86-64.
 
 #![allow(
     clippy::disallowed_types,

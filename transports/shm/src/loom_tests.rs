@@ -1,4 +1,5 @@
-//! The model checker on the very code that ships: `RUSTFLAGS="--cfg loom" cargo test -p lapis-shm --release --lib`.
+//! The model checker on the very code that ships:
+//! `RUSTFLAGS="--cfg loom" cargo test -p lapis-shm --release --lib`.
 
 use crate::mpsc_ring::{MpscRx, MpscTx, Places};
 use crate::ring_layout::RingLayout;
@@ -53,7 +54,8 @@ impl Lane {
     }
 }
 
-/// Sends messages of the lengths given, each filled with its number; receives them and checks order and bytes.
+/// Sends messages of the lengths given, each filled with its number; receives them and checks order
+/// and bytes.
 fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
     let lane = Lane::new(SLOTS, DATA);
     let sender = {
@@ -132,7 +134,8 @@ fn inline_and_data_messages_mix() {
     explore("lane, mixed", 20, Some(3), || lane::<2, 1024>(&[192, 8, 188, 192]));
 }
 
-/// One task of a pair: sends so many messages, in the mailbox where it may, and receives as many; the other's come in order.
+/// One task of a pair: sends so many messages, in the mailbox where it may, and receives as many;
+/// the other's come in order.
 fn converse(to: &Lane, from: &Lane, mailbox: Mailbox, messages: u8) {
     let mut mailbox = mailbox;
     // SAFETY: lanes and line outlive the thread.
@@ -294,7 +297,8 @@ unsafe fn received(rx: &mut MpscRx<2, CHUNK>) -> Option<(u16, usize, u8)> {
     Some((message.member, message.len, bytes[0]))
 }
 
-/// Two living senders, one message each, in a ring that stands one slot before its end: whoever is second wraps.
+/// Two living senders, one message each, in a ring that stands one slot before its end: whoever is
+/// second wraps.
 #[test]
 fn two_senders_wrap_the_shared_ring() {
     explore("shared ring, two senders, wrapping", 20, Some(2), || {

@@ -1,10 +1,13 @@
-//! The MPSC ring, shared by many producers: for the senders who came too late for a lane of their own.
+//! The MPSC ring, shared by many producers: for the senders who came too late for a lane of their
+//! own.
 //!
-//! A sender claims a slot by a compare-and-swap on the *slot's* header, which then names the sender: if it dies before
-//! its message is complete, the receiver knows whose hole it is and steps over it. The head counter is only a hint that
-//! anybody may push on. Every slot has a fixed chunk for messages longer than 56 bytes.
+//! A sender claims a slot by a compare-and-swap on the *slot's* header, which then names the
+//! sender: if it dies before its message is complete, the receiver knows whose hole it is and steps
+//! over it. The head counter is only a hint that anybody may push on. Every slot has a fixed chunk
+//! for messages longer than 56 bytes.
 //!
-//! Header: position plus one (bits 0–31), length (32–47), ready (48), the sender's member number (49–63).
+//! Header: position plus one (bits 0–31), length (32–47), ready (48), the sender's member number
+//! (49–63).
 
 use crate::shared_bytes::Area;
 use crate::spsc_ring::Corrupt;
@@ -23,7 +26,8 @@ fn header(pos: u64, len: usize, ready: bool, member: u16) -> u64 {
         | u64::from(member) << 49
 }
 
-/// What the slot of `pos` holds when nobody has claimed it in this lap: the position of the lap before.
+/// What the slot of `pos` holds when nobody has claimed it in this lap: the position of the lap
+/// before.
 fn previous<const SLOTS: usize>(pos: u64) -> u32 {
     if pos < SLOTS as u64 { 0 } else { pos.wrapping_add(1).wrapping_sub(SLOTS as u64) as u32 }
 }
@@ -48,7 +52,8 @@ impl<const SLOTS: usize, const CHUNK: usize> MpscTx<SLOTS, CHUNK> {
     /// A sending end for the sender with number `member` (15 bits).
     ///
     /// # Safety
-    /// The places name a ring of this shape that outlives the result; nobody else sends as `member`.
+    /// The places name a ring of this shape that outlives the result; nobody else sends as
+    /// `member`.
     pub(crate) unsafe fn attach(at: Places, member: u16) -> Self {
         const { assert!(SLOTS.is_power_of_two() && CHUNK < 1 << 16) };
         Self { at, tail: 0, member }
@@ -62,8 +67,8 @@ impl<const SLOTS: usize, const CHUNK: usize> MpscTx<SLOTS, CHUNK> {
         for _ in 0..TRIES {
             // SAFETY: the ring is alive by the promise of `attach`; indices are masked.
             unsafe {
-                // SYNC: pairs with the compare-and-swap of the head below, so that a head that was seen implies the
-                // claims before it.
+                // SYNC: pairs with the compare-and-swap of the head below, so that a head that was
+                // seen implies the claims before it.
                 let pos = (*self.at.head).load(Ordering::Acquire);
                 let index = pos as usize & (SLOTS - 1);
                 let slot = self.at.slots.add(index);
@@ -78,15 +83,16 @@ impl<const SLOTS: usize, const CHUNK: usize> MpscTx<SLOTS, CHUNK> {
                     continue;
                 }
                 if pos.wrapping_sub(self.tail) >= SLOTS as u64 {
-                    // SYNC: pairs with the Release store of `MpscRx::release`: the slot's old bytes were read.
+                    // SYNC: pairs with the Release store of `MpscRx::release`: the slot's old bytes
+                    // were read.
                     self.tail = (*self.at.tail).load(Ordering::Acquire);
                     if pos.wrapping_sub(self.tail) >= SLOTS as u64 {
                         return None;
                     }
                 }
                 let claimed = header(pos, len, false, self.member);
-                // SYNC: Acquire pairs with the claim or publication of the lap before; Release lets the receiver, which
-                // may step over the hole, order itself after the claim.
+                // SYNC: Acquire pairs with the claim or publication of the lap before; Release lets
+                // the receiver, which may step over the hole, order itself after the claim.
                 if (*slot).head.compare_exchange(old, claimed, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                     self.push_head(pos);
                     let place = if len <= INLINE {
@@ -142,7 +148,8 @@ impl<const SLOTS: usize, const CHUNK: usize> MpscRx<SLOTS, CHUNK> {
     /// The receiving end.
     ///
     /// # Safety
-    /// The places name a ring of this shape that outlives the result, and nobody else receives from it.
+    /// The places name a ring of this shape that outlives the result, and nobody else receives from
+    /// it.
     pub(crate) unsafe fn attach(at: Places) -> Self {
         // SAFETY: the caller's promise. The tail is written by this side only.
         let next = unsafe { (*at.tail).load(Ordering::Relaxed) };
@@ -171,7 +178,8 @@ impl<const SLOTS: usize, const CHUNK: usize> MpscRx<SLOTS, CHUNK> {
         self.load().map(|h| (h >> 49) as u16)
     }
 
-    /// How far senders have claimed: when [`position`](Self::position) is here, all of it has been seen.
+    /// How far senders have claimed: when [`position`](Self::position) is here, all of it has been
+    /// seen.
     pub(crate) fn claimed(&self) -> u64 {
         // SYNC: pairs with `push_head`.
         // SAFETY: the ring is alive.
@@ -185,7 +193,8 @@ impl<const SLOTS: usize, const CHUNK: usize> MpscRx<SLOTS, CHUNK> {
         self.next
     }
 
-    /// The next message, in place until [`release`](Self::release). Steps over holes whose makers are `dead`.
+    /// The next message, in place until [`release`](Self::release). Steps over holes whose makers
+    /// are `dead`.
     pub(crate) fn next(&mut self, dead: impl Fn(u16) -> bool) -> Option<Result<Shared, Corrupt>> {
         loop {
             let mut head = self.load()?;

@@ -89,7 +89,8 @@ pub(crate) struct Inbox {
     poisoned: u64,
     /// Lanes of disconnected peers, which are emptied now and then.
     discarded: Vec<InLane>,
-    /// Lanes that nobody uses any more, with the word of the member that has ended; to be freed by the next poll.
+    /// Lanes that nobody uses any more, with the word of the member that has ended; to be freed by
+    /// the next poll.
     graves: Vec<(InLane, Option<u64>)>,
     /// From a lane's number to its place in `lanes`.
     place: [u8; LANES],
@@ -180,7 +181,8 @@ impl Shm {
     /// [`Transport::poll`](lapis_core::transport::Transport::poll).
     #[inline(always)]
     pub(crate) fn receive(&mut self, events: &mut [Event]) -> usize {
-        // Before anything is collected: what an event names stays in place, so that lanes come and go here only.
+        // Before anything is collected: what an event names stays in place, so that lanes come and
+        // go here only.
         self.inbox.clear_graves();
         if self.inbox.seen_claims != Some(self.inbox.claims()) {
             self.meet_senders();
@@ -343,7 +345,8 @@ impl Shm {
         if !inbox.marked && inbox.lanes.len() > DIRECT_LANES {
             inbox.marked = true;
             self.bell.sleeper.set(BITMAP);
-            // From here on every sender sees the bit; what was published without it is found by a full look.
+            // From here on every sender sees the bit; what was published without it is found by a
+            // full look.
             self.bell.barrier();
             self.inbox.share_lanes();
         }
@@ -366,7 +369,8 @@ impl Shm {
         }
         let known = inbox.poisoned >> member & 1 == 1
             || inbox.lanes.iter().chain(&inbox.discarded).any(|l| l.number as usize == member)
-            // A handler may arm before the events of the last poll are done with, so that these are still there.
+            // A handler may arm before the events of the last poll are done with, so that these are
+            // still there.
             || inbox.graves.iter().any(|(lane, _)| lane.number as usize == member);
         let dense = dense.filter(|_| !known)?;
         // SAFETY: the segment lives as long as the inbox; one `Rx` per lane.
@@ -465,14 +469,15 @@ impl Inbox {
         self.share_lanes();
     }
 
-    /// Takes a peer's lanes out of use, until the next poll frees them: events may name what they hold. `word`: the peer has ended,
-    /// and so named, so that the next sender may have them.
+    /// Takes a peer's lanes out of use, until the next poll frees them: events may name what they
+    /// hold. `word`: the peer has ended, and so named, so that the next sender may have them.
     fn lay_aside(&mut self, dense: usize, word: Option<u64>) {
         self.graves.extend(self.lanes.extract_if(.., |l| l.dense == dense).map(|lane| (lane, word)));
         self.reindex();
     }
 
-    /// Drops what a disconnected peer has sent and what it will send. `word`: it has ended, so its lane is free.
+    /// Drops what a disconnected peer has sent and what it will send. `word`: it has ended, so its
+    /// lane is free.
     pub(crate) fn discard(&mut self, dense: usize, word: Option<u64>) {
         for lane in self.lanes.iter_mut().filter(|l| l.dense == dense) {
             while let Some(Ok(_)) = lane.rx.next() {}
@@ -504,8 +509,8 @@ impl Inbox {
     }
 }
 
-/// Asks the cache for the beginning of a long message: its header is read only when those before it have been handled, and the rest
-/// the hardware fetches along.
+/// Asks the cache for the beginning of a long message: its header is read only when those before it
+/// have been handled, and the rest the hardware fetches along.
 #[inline(always)]
 fn prefetch_beginning(data: *const u8, len: usize) {
     #[cfg(all(target_arch = "x86_64", not(loom)))]

@@ -2,16 +2,18 @@
 
 /// How a data ring is divided, which follows from its length. Both ends reckon with the same.
 ///
-/// Long messages may lie anywhere in it. Among themselves shorter ones keep to its first part, which stays in the second cache, and
-/// which is all of it that takes memory as long as nobody sends long ones.
+/// Long messages may lie anywhere in it. Among themselves shorter ones keep to its first part,
+/// which stays in the second cache, and which is all of it that takes memory as long as nobody
+/// sends long ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RingLayout {
     size: usize,
     short: Class,
     /// What is no packet of a longer message, and fits one.
     medium: Class,
-    /// Data bytes that the receiver has read but not given back, at most. A short message that steps over all but the first part must
-    /// find room all the same once everything before it has been read.
+    /// Data bytes that the receiver has read but not given back, at most. A short message that
+    /// steps over all but the first part must find room all the same once everything before it has
+    /// been read.
     pub(crate) kept: usize,
 }
 
@@ -34,7 +36,8 @@ impl RingLayout {
         Self { size, short, medium, kept }
     }
 
-    /// Where `len` bytes go that may not wrap: at `pos` or, if they would pass the end of their part of the ring, at the next beginning.
+    /// Where `len` bytes go that may not wrap: at `pos` or, if they would pass the end of their
+    /// part of the ring, at the next beginning.
     #[inline(always)]
     pub(crate) fn place(&self, pos: u64, len: usize) -> u64 {
         let at = self.offset(pos);

@@ -19,7 +19,8 @@ pub(crate) struct Segment {
     shape: RingLayout,
 }
 
-// SAFETY: a mapping may be used from any thread; what it holds is atomics and bytes guarded by the ring protocols.
+// SAFETY: a mapping may be used from any thread; what it holds is atomics and bytes guarded by the
+// ring protocols.
 unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}
@@ -28,7 +29,8 @@ unsafe impl Sync for Segment {}
 const LEAST_HEAP: usize = 1 << 20;
 
 impl Segment {
-    /// Makes this task's own segment, with a heap of `heap` bytes or, if address space is short, less.
+    /// Makes this task's own segment, with a heap of `heap` bytes or, if address space is short,
+    /// less.
     pub(crate) fn create(
         host: &Host,
         name: &str,
@@ -90,8 +92,8 @@ impl Segment {
         header.magic.store(MAGIC, Ordering::Release);
     }
 
-    /// Maps the segment of a peer, which says that it is `task` and `total` bytes long. Without enough address space
-    /// the heap is left out.
+    /// Maps the segment of a peer, which says that it is `task` and `total` bytes long. Without
+    /// enough address space the heap is left out.
     pub(crate) fn attach(host: &Host, fd: RawFd, task: u32, total: u64) -> Result<Self, TransportError> {
         let foreign = |what: &str| TransportError::Io(format!("the segment of task {task}: {what}"));
         let len = sys::sealed_len(fd).map_err(|e| foreign(&e.to_string()))?;
@@ -174,13 +176,14 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by us, and everything that points into it has gone or is never used again.
+        // SAFETY: the range was mapped by us, and everything that points into it has gone or is
+        // never used again.
         unsafe { libc::munmap(self.base.cast(), self.mapped) };
     }
 }
 
-/// A heap that leaves the segment within the limit on the length of files: beyond it, making the segment would end the
-/// process by SIGXFSZ.
+/// A heap that leaves the segment within the limit on the length of files: beyond it, making the
+/// segment would end the process by SIGXFSZ.
 fn heap_within(limit: u64, before: usize, heap: usize, host: &Host) -> Result<usize, TransportError> {
     let fits = usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(before) & !(page() - 1);
     if fits < LEAST_HEAP.min(heap) {

@@ -12,8 +12,8 @@ use lapis_core::transport::lane::{INLINE, SendLane};
 use lapis_core::transport::{PeerId, Status};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// What sending to one peer needs. A peer that can't be sent to at present has a closed lane, so that the fast path
-/// asks one question only.
+/// What sending to one peer needs. A peer that can't be sent to at present has a closed lane, so
+/// that the fast path asks one question only.
 #[repr(C, align(64))]
 pub(crate) struct Out {
     pub(crate) lane: Tx,
@@ -116,8 +116,8 @@ impl Shm {
         }
         let mut pack = |pace: &StorePolicy, into: &mut [u8]| {
             debug_assert_eq!(into.len(), len);
-            // SAFETY: `into` has room for both. Long bodies get places in data rings, in which messages begin at cache lines and
-            // have the last one to themselves.
+            // SAFETY: `into` has room for both. Long bodies get places in data rings, in which
+            // messages begin at cache lines and have the last one to themselves.
             unsafe { pace.store(head, body, into.as_mut_ptr()) };
         };
         self.send_slow(dense, len, &mut pack)
@@ -146,11 +146,12 @@ impl Shm {
             return Status::Invalid;
         }
         let out = &mut self.outbox.outs[dense];
-        // The slices are references to shared memory only as far as the callback's contract demands one; the
-        // receiver does not look at the bytes before they are published.
+        // The slices are references to shared memory only as far as the callback's contract demands
+        // one; the receiver does not look at the bytes before they are published.
         let news = if let Some(many) = &mut out.many {
             let Some((pos, place)) = many.claim(len) else { return self.no_room(dense) };
-            // SAFETY: the place has `len` bytes which are ours until `publish`; the line lives as long as the connection.
+            // SAFETY: the place has `len` bytes which are ours until `publish`; the line lives as
+            // long as the connection.
             unsafe {
                 pack(&out.pace, std::slice::from_raw_parts_mut(place, len));
                 many.publish(pos, len);
@@ -198,7 +199,8 @@ impl Shm {
                 news = wake::look_again(out.attention);
             }
             if news & BITMAP != 0 && out.bit != 0 {
-                // SYNC: pairs with the receiver's Acquire swap: the slot is there when the bit is seen.
+                // SYNC: pairs with the receiver's Acquire swap: the slot is there when the bit is
+                // seen.
                 (*out.bitmap).fetch_or(out.bit, Ordering::AcqRel);
             }
             if news & SLEEP != 0 && wake::take_sleeper(out.attention) {

@@ -1,7 +1,7 @@
 //! Plain bytes shared with another task, in a form that the model checker can watch.
 //!
-//! In shipped builds these types are bare memory. Under `--cfg loom` every access to them is reported to the model
-//! checker, which then fails a test when two unordered accesses meet.
+//! In shipped builds these types are bare memory. Under `--cfg loom` every access to them is
+//! reported to the model checker, which then fails a test when two unordered accesses meet.
 
 #[cfg(loom)]
 use lapis_core::sync::UnsafeCell;

@@ -1,18 +1,22 @@
 //! The SPSC ring: the lane of one sender, with one slot for each message.
 //!
-//! A slot is three cache lines, of which most messages need one: an 8-byte header, written last, and 184 bytes of payload. The header carries the low half
-//! of the message's position plus one, so a slot is full exactly when its header names the position that the receiver
-//! expects: nobody ever clears it, and since headers stand at fixed places, no payload can be taken for one. Longer
-//! messages put their bytes, contiguously, into the lane's data ring. Both sides compute where from the lengths alone;
-//! no offset crosses.
+//! A slot is three cache lines, of which most messages need one: an 8-byte header, written last,
+//! and 184 bytes of payload. The header carries the low half of the message's position plus one, so
+//! a slot is full exactly when its header names the position that the receiver expects: nobody ever
+//! clears it, and since headers stand at fixed places, no payload can be taken for one. Longer
+//! messages put their bytes, contiguously, into the lane's data ring. Both sides compute where from
+//! the lengths alone; no offset crosses.
 //!
-//! The receiver publishes how far it has read on a line of its own, and only every quarter of a lane's slots or 64 KiB of its data
-//! ring, so that the sender's cached copy is nearly always good enough.
+//! The receiver publishes how far it has read on a line of its own, and only every quarter of a
+//! lane's slots or 64 KiB of its data ring, so that the sender's cached copy is nearly always good
+//! enough.
 //!
-//! The data ring is larger than two second caches where memory allows it: in a smaller one each line is stored while the receiver's cache
-//! still holds it from the last round, and taking it away from there costs more than fetching it from the cache that both share.
+//! The data ring is larger than two second caches where memory allows it: in a smaller one each
+//! line is stored while the receiver's cache still holds it from the last round, and taking it away
+//! from there costs more than fetching it from the cache that both share.
 //!
-//! Everything here is memory-safe against a peer that writes nonsense: positions are masked and lengths checked.
+//! Everything here is memory-safe against a peer that writes nonsense: positions are masked and
+//! lengths checked.
 
 use crate::ring_layout::{RingLayout, after};
 use crate::shared_bytes::Area;
@@ -54,7 +58,8 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// Takes over a lane at the place where its receiver stands.
     ///
     /// # Safety
-    /// The three pointers name a lane of this shape that outlives the result, and nobody else sends in it.
+    /// The three pointers name a lane of this shape that outlives the result, and nobody else sends
+    /// in it.
     pub(crate) unsafe fn attach(
         slots: *const Slot,
         control: *const Control,
@@ -104,8 +109,8 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         unsafe { (*self.line.as_ptr()).attention = word };
     }
 
-    /// Says which line is written in turns with the receiver; null for none. A closed lane has none: the receiver looks at the line
-    /// when it looks at the lane.
+    /// Says which line is written in turns with the receiver; null for none. A closed lane has
+    /// none: the receiver looks at the line when it looks at the lane.
     pub(crate) fn set_mailbox(&mut self, mailbox: *mut Mailbox) {
         if self.control.is_null() {
             return;
@@ -122,7 +127,8 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         std::mem::swap(self, &mut other);
     }
 
-    /// Whether the cached positions leave room for a slot. No room does not mean that there is none: see
+    /// Whether the cached positions leave room for a slot. No room does not mean that there is
+    /// none: see
     /// [`refresh`](Self::refresh).
     #[inline(always)]
     pub(crate) fn has_room(&self) -> bool {
@@ -136,7 +142,8 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         if self.control.is_null() {
             return false;
         }
-        // SYNC: pairs with the Release store of `release`: what the receiver read before, it has read.
+        // SYNC: pairs with the Release store of `release`: what the receiver read before, it has
+        // read.
         // SAFETY: the lane is alive by the promise of `attach`.
         let tail = unsafe { (*self.control).tail.load(Ordering::Acquire) };
         // SAFETY: ours, and core is not in the middle of using it.
@@ -144,7 +151,8 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         self.has_room()
     }
 
-    /// Whether a message of `len` bytes can be sent at once: in the line that is written in turns, or in the next slot.
+    /// Whether a message of `len` bytes can be sent at once: in the line that is written in turns,
+    /// or in the next slot.
     #[inline(always)]
     pub(crate) fn takes(&self, len: usize) -> bool {
         // SAFETY: ours, and core is not in the middle of using it; what it names lives as long.
@@ -157,17 +165,20 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// [`takes`](Self::takes) their length.
     #[inline(always)]
     pub(crate) unsafe fn send(&mut self, head: &[u8], body: &[u8]) -> u32 {
-        // SAFETY: there is room for the message; the end is ours, and core is not in the middle of using it.
+        // SAFETY: there is room for the message; the end is ours, and core is not in the middle of
+        // using it.
         unsafe { (*self.line.as_ptr()).send(head, body) }
     }
 
-    /// Lets `write` put a message of `len` bytes where it belongs; answers the receiver's attention word.
+    /// Lets `write` put a message of `len` bytes where it belongs; answers the receiver's attention
+    /// word.
     ///
     /// # Safety
     /// [`takes`](Self::takes) this length; `write` writes as many bytes.
     #[inline(always)]
     pub(crate) unsafe fn publish(&mut self, len: usize, write: impl FnOnce(*mut u8)) -> u32 {
-        // SAFETY: there is room for the message; the end is ours, and core is not in the middle of using it.
+        // SAFETY: there is room for the message; the end is ours, and core is not in the middle of
+        // using it.
         unsafe { (*self.line.as_ptr()).publish(len, write) }
     }
 
@@ -197,10 +208,12 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         Some(unsafe { self.data.for_write(shape.offset(start), len) })
     }
 
-    /// Hands over the message of `len` > 184 bytes that has been written to the data ring; answers the receiver's attention word.
+    /// Hands over the message of `len` > 184 bytes that has been written to the data ring; answers
+    /// the receiver's attention word.
     ///
     /// # Safety
-    /// [`has_room`](Self::has_room), and the bytes are where [`data_room`](Self::data_room) said for this length.
+    /// [`has_room`](Self::has_room), and the bytes are where [`data_room`](Self::data_room) said
+    /// for this length.
     #[inline(always)]
     pub(crate) unsafe fn publish_data(&mut self, len: usize) -> u32 {
         self.data_head = after(self.shape.place(self.data_head, len), len);
@@ -232,7 +245,8 @@ pub(crate) struct LaneRx<const SLOTS: usize> {
     data_released: u64,
     control: *const Control,
     max: usize,
-    /// The last message that came in the mailbox; at a place of its own, for events name it while this end may move.
+    /// The last message that came in the mailbox; at a place of its own, for events name it while
+    /// this end may move.
     copy: Box<[u64; IN_MAILBOX / 8]>,
 }
 
@@ -240,7 +254,8 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
     /// Takes the lane where its last receiver left it. Messages longer than `max` are refused.
     ///
     /// # Safety
-    /// The pointers name a lane of this shape that outlives the result, and nobody else receives from it.
+    /// The pointers name a lane of this shape that outlives the result, and nobody else receives
+    /// from it.
     pub(crate) unsafe fn attach(
         slots: *const Slot,
         control: *const Control,
@@ -321,14 +336,15 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
     /// The next message: its bytes stay in place until [`release`](Self::release).
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<Result<(*mut u8, usize), Corrupt>> {
-        // SAFETY: ours, and core is not in the middle of using it; the lane is alive. A message is taken from where it was found,
-        // lengths are checked, and `place` computes where data are.
+        // SAFETY: ours, and core is not in the middle of using it; the lane is alive. A message is
+        // taken from where it was found, lengths are checked, and `place` computes where data are.
         unsafe {
             let line = self.line.as_ptr();
             match (*line).look() {
                 Found::Nothing => None,
                 Found::InMailbox(len) if len <= IN_MAILBOX => {
-                    // A copy, so that the answer can go the same way before the next poll. There is no second message in the mailbox before that.
+                    // A copy, so that the answer can go the same way before the next poll. There is
+                    // no second message in the mailbox before that.
                     let copy = self.copy.as_mut_ptr().cast::<u8>();
                     copy_short((*line).take_mailbox(), copy, len);
                     (*(*line).mailbox).done();
@@ -359,7 +375,8 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
         unsafe { (*self.line.as_ptr()).prefetch(ahead) };
     }
 
-    /// Gives back everything that [`next`](Self::next) returned so far; tells the sender if it is worth telling.
+    /// Gives back everything that [`next`](Self::next) returned so far; tells the sender if it is
+    /// worth telling.
     #[inline(always)]
     pub(crate) fn release(&mut self) {
         if self.next_position().wrapping_sub(self.released) >= (SLOTS as u64).div_ceil(4)
@@ -403,7 +420,8 @@ mod tests {
 
     #[test]
     fn whatever_lengths_come_there_is_room_once_everything_was_read() {
-        // A small ring, in which messages from 256 bytes on are long ones, and those that tasks use, with the longest of their messages.
+        // A small ring, in which messages from 256 bytes on are long ones, and those that tasks
+        // use, with the longest of their messages.
         let small = RingLayout::of(32 << 10);
         exchange(small, small.longest(), 100_000);
         for ring in [1 << 20, 2 << 20, 4 << 20] {
@@ -411,7 +429,8 @@ mod tests {
         }
     }
 
-    /// Messages of up to `longest` bytes, two of three short ones, each read before the next is sent.
+    /// Messages of up to `longest` bytes, two of three short ones, each read before the next is
+    /// sent.
     fn exchange(shape: RingLayout, longest: usize, messages: u32) {
         // SAFETY: zeroes are slots that nobody has written and a line on which nothing was told.
         let (slots, control): (Box<[Slot; SLOTS]>, Box<Control>) =

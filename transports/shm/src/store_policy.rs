@@ -1,17 +1,20 @@
 //! Which stores take the bytes of long messages to a peer's ring.
 //!
-//! Where both cores share a cache, ordinary stores win: the peer's copy finds the bytes there. Between cores that share none, each line
-//! would have to be taken away from the other core and fetched back, which costs several times as much as the way through memory. Which
-//! cores these are can't be asked: a virtual machine's change their places from one minute to the next. But now and then the
-//! sender reads the line on which the receiver says how far it has read, and how long that takes tells how far away the receiver is.
+//! Where both cores share a cache, ordinary stores win: the peer's copy finds the bytes there.
+//! Between cores that share none, each line would have to be taken away from the other core and
+//! fetched back, which costs several times as much as the way through memory. Which cores these are
+//! can't be asked: a virtual machine's change their places from one minute to the next. But now and
+//! then the sender reads the line on which the receiver says how far it has read, and how long that
+//! takes tells how far away the receiver is.
 
 use lapis_core::transport::copy::{copy_long, store_past_caches};
 use std::time::Instant;
 
 /// Shorter bodies are stored as usual: their latency counts.
 const LEAST: usize = 1 << 10;
-/// From so many nanoseconds for a line of the receiver's on, no cache is shared. Neighbours on one die need 15 to 70 ns, cores of different
-/// dies or sockets 130 and more; reading the clock takes part of it.
+/// From so many nanoseconds for a line of the receiver's on, no cache is shared. Neighbours on one
+/// die need 15 to 70 ns, cores of different dies or sockets 130 and more; reading the clock takes
+/// part of it.
 const FAR: u128 = 100;
 /// What is known of the way to one peer.
 #[derive(Debug, Default)]
@@ -35,7 +38,8 @@ impl StorePolicy {
         tail
     }
 
-    /// Half of the latest reads decide: an interrupt may lengthen one, and another read just before shortens some.
+    /// Half of the latest reads decide: an interrupt may lengthen one, and another read just before
+    /// shortens some.
     fn took(&mut self, nanoseconds: u128) {
         self.slow = self.slow << 1 | u8::from(nanoseconds >= FAR);
         self.far = self.slow.count_ones() >= u8::BITS / 2;
@@ -44,7 +48,8 @@ impl StorePolicy {
     /// Puts the two parts of a message to their place in a ring.
     ///
     /// # Safety
-    /// `to` is at the beginning of a cache line and writable to the end of the line in which the bytes end; it overlaps neither slice.
+    /// `to` is at the beginning of a cache line and writable to the end of the line in which the
+    /// bytes end; it overlaps neither slice.
     #[inline]
     pub(crate) unsafe fn store(&self, head: &[u8], body: &[u8], to: *mut u8) {
         // SAFETY: the caller's promise.

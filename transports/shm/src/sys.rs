@@ -83,7 +83,8 @@ pub(crate) unsafe fn futex_wait(word: *const u32, expected: u32, nanoseconds: u6
         tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
         tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
     };
-    // SAFETY: the caller's promise. Every result (woken, changed, timed out, interrupted) is a return.
+    // SAFETY: the caller's promise. Every result (woken, changed, timed out, interrupted) is a
+    // return.
     unsafe {
         libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, expected, &raw const time, 0usize, 0);
     }
@@ -159,7 +160,8 @@ pub(crate) fn limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
 /// Random bytes.
 pub(crate) fn random() -> u64 {
     let mut value = 0u64;
-    // SAFETY: eight bytes are there. Should the kernel have none yet, zero serves as well: this is no secret.
+    // SAFETY: eight bytes are there. Should the kernel have none yet, zero serves as well: this is
+    // no secret.
     unsafe { libc::getrandom((&raw mut value).cast(), 8, libc::GRND_NONBLOCK) };
     value
 }

@@ -158,7 +158,8 @@ impl Transport for Shm {
         let (segment, file) = Segment::create(&host, "lapis-shm", params.task, params.tasks, heap)?;
         let segment = Arc::new(segment);
         let membarrier = sys::membarrier_register() && sys::membarrier();
-        // SAFETY: the line lives as long as the segment, which `bell` keeps; nobody has been told of it yet.
+        // SAFETY: the line lives as long as the segment, which `bell` keeps; nobody has been told
+        // of it yet.
         let sleeper = unsafe { Sleeper::new(&raw const segment.header().attention.0, membarrier) };
         sleeper.set_fence(params.interrupts, !membarrier);
         let listener = handshake::listen(&name)
@@ -305,8 +306,8 @@ impl Transport for Shm {
         if on {
             self.bell.sleeper.set_fence(true, !self.membarrier);
         }
-        // Off takes effect when it has lasted (`check_peers`): programs turn interrupts off and on around short polling
-        // loops, and on would cost a membarrier each time.
+        // Off takes effect when it has lasted (`check_peers`): programs turn interrupts off and on
+        // around short polling loops, and on would cost a membarrier each time.
     }
 
     fn mem_alloc(&mut self, len: usize) -> Result<RegionInfo, TransportError> {

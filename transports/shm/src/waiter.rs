@@ -13,14 +13,15 @@ use lapis_core::transport::lane::{Slot, index};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// How long one sleep lasts at most before we look whether a peer has died. Two hundred looks a second cost a
-/// thousandth of a core.
+/// How long one sleep lasts at most before we look whether a peer has died. Two hundred looks a
+/// second cost a thousandth of a core.
 const SLICE: Duration = Duration::from_millis(5);
 
 /// Mark of the wake-up socket in the watch set; peers' marks are smaller.
 pub(crate) const SOCKET_MARK: u64 = u64::MAX;
 
-/// How far the transport has read, for sleepers who must find out by themselves whether something waits.
+/// How far the transport has read, for sleepers who must find out by themselves whether something
+/// waits.
 pub(crate) struct Progress {
     /// Lanes that are read, by bit.
     pub(crate) lanes: AtomicU64,

@@ -1,9 +1,11 @@
 //! Who sleeps, and how a sender learns of it for the price of one load.
 //!
-//! Each segment has one attention word. A sender looks at it after publishing; zero, the usual case, means that there
-//! is nothing more to do. The store of the message and the load of the word must not pass each other. In polling mode the
-//! sender pays nothing for that (a compiler fence): the receiver that wants to sleep makes every running task execute
-//! a barrier with `membarrier(2)`. Where the receiver sleeps often (interrupt mode), or the kernel has no such call,
+//! Each segment has one attention word. A sender looks at it after publishing; zero, the usual
+//! case, means that there is nothing more to do. The store of the message and the load of the word
+//! must not pass each other. In polling mode the sender pays nothing for that (a compiler fence):
+//! the receiver that wants to sleep makes every running task execute a barrier with
+//! `membarrier(2)`. Where the receiver sleeps often (interrupt mode), or the kernel has no such
+//! call,
 //! [`FENCE`] tells senders to pay for a real fence instead.
 
 use lapis_core::sync::{AtomicBool, AtomicU32, Ordering, fence};
@@ -26,8 +28,8 @@ pub(crate) struct Attention {
     pub(crate) word: AtomicU32,
     /// Counts wake-ups; what sleepers wait on.
     pub(crate) wakes: AtomicU32,
-    /// Not 0: whoever sleeps may sleep on a descriptor, so the wake-up socket is written to as well. No bit of the word: it stays
-    /// set, and is of interest only to who wakes a sleeper.
+    /// Not 0: whoever sleeps may sleep on a descriptor, so the wake-up socket is written to as
+    /// well. No bit of the word: it stays set, and is of interest only to who wakes a sleeper.
     pub(crate) on_descriptor: AtomicU32,
 }
 
@@ -35,7 +37,8 @@ pub(crate) struct Attention {
 #[inline(always)]
 pub(crate) fn light_barrier() {
     #[cfg(not(loom))]
-    // SYNC: pairs with the receiver's membarrier (`Sleeper::arm`), which turns this into a full fence when it matters.
+    // SYNC: pairs with the receiver's membarrier (`Sleeper::arm`), which turns this into a full
+    // fence when it matters.
     lapis_core::sync::compiler_fence(Ordering::SeqCst);
     #[cfg(loom)]
     // SYNC: the model of the above: a membarrier behaves as if this were a full fence.
@@ -71,8 +74,8 @@ pub(crate) unsafe fn look_again(line: *const Attention) -> u32 {
 pub(crate) unsafe fn take_sleeper(line: *const Attention) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
-        // SYNC: pairs with the setting of SLEEP in `arm`; AcqRel so that exactly one sender gets the bit and the count
-        // that follows is seen by whoever arms next.
+        // SYNC: pairs with the setting of SLEEP in `arm`; AcqRel so that exactly one sender gets
+        // the bit and the count that follows is seen by whoever arms next.
         if (*line).word.fetch_and(!SLEEP, Ordering::AcqRel) & SLEEP == 0 {
             return false;
         }
@@ -117,13 +120,14 @@ impl Sleeper {
         sleeper
     }
 
-    /// Switches between cheap sleeping with dearer sending, and the reverse. `keep` (no membarrier) makes the first
-    /// permanent.
+    /// Switches between cheap sleeping with dearer sending, and the reverse. `keep` (no membarrier)
+    /// makes the first permanent.
     pub(crate) fn set_fence(&self, on: bool, keep: bool) {
         if keep || self.fence.load(Ordering::Relaxed) == on {
             return;
         }
-        // SYNC: pairs with the Acquire load in `arm`. Whoever arms during the change falls back on the membarrier.
+        // SYNC: pairs with the Acquire load in `arm`. Whoever arms during the change falls back on
+        // the membarrier.
         self.settled.store(false, Ordering::Release);
         self.fence.store(on, Ordering::Relaxed);
         if on { self.set(FENCE) } else { self.clear(FENCE) }
@@ -131,7 +135,8 @@ impl Sleeper {
 
     /// Sets bits for senders.
     pub(crate) fn set(&self, bits: u32) {
-        // SYNC: pairs with the senders' looks; ordered for real by the barrier that follows in `arm`.
+        // SYNC: pairs with the senders' looks; ordered for real by the barrier that follows in
+        // `arm`.
         // SAFETY: the line is alive.
         unsafe { (*self.line).word.fetch_or(bits, Ordering::AcqRel) };
     }
@@ -143,8 +148,8 @@ impl Sleeper {
         unsafe { (*self.line).word.fetch_and(!bits, Ordering::AcqRel) };
     }
 
-    /// Announces sleep. Afterwards the caller looks for messages once more: a message that this look misses will
-    /// raise `wakes` above the number returned. `barrier` is the membarrier.
+    /// Announces sleep. Afterwards the caller looks for messages once more: a message that this
+    /// look misses will raise `wakes` above the number returned. `barrier` is the membarrier.
     pub(crate) fn arm(&self, barrier: impl FnOnce()) -> u32 {
         // SYNC: pairs with `count_wake`. Read before SLEEP is set: a wake-up from now on counts.
         // SAFETY: the line is alive.
@@ -158,7 +163,8 @@ impl Sleeper {
             // SYNC: pairs with the Acquire load above.
             self.settled.store(fence, Ordering::Release);
         }
-        // SYNC: pairs with the fence of `look_again`, and under the model with that of `light_barrier`.
+        // SYNC: pairs with the fence of `look_again`, and under the model with that of
+        // `light_barrier`.
         fence(Ordering::SeqCst);
         wakes
     }

@@ -442,7 +442,8 @@ fn many_senders_share_one_receiver() {
     assert!(seen[1..].iter().all(|&n| n == 400), "{seen:?}");
 }
 
-/// The mailbox line of a pair lies beside the lane of one of them. The other one may have come too late for a lane.
+/// The mailbox line of a pair lies beside the lane of one of them. The other one may have come too
+/// late for a lane.
 #[test]
 fn answers_arrive_where_one_task_of_a_pair_has_a_lane_and_the_other_has_none() {
     const LANES: u32 = 64;

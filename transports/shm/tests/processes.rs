@@ -1,4 +1,5 @@
-//! Tasks as processes of their own: exchange among many, sudden death, refused system calls, tight limits, leftovers.
+//! Tasks as processes of their own: exchange among many, sudden death, refused system calls, tight
+//! limits, leftovers.
 
 mod common;
 use common::*;
@@ -169,7 +170,8 @@ fn drain(mut task: Task) {
     }
 }
 
-/// Sleeps until all others are dead; tells how many milliseconds that took and how many of them it used the processor.
+/// Sleeps until all others are dead; tells how many milliseconds that took and how many of them it
+/// used the processor.
 fn sleep(mut task: Task) {
     let cpu = || {
         let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,4 +1,5 @@
-//! Callers of the same host that are no peers: they cost a bounded amount of work and of descriptors, and keep nobody from starting.
+//! Callers of the same host that are no peers: they cost a bounded amount of work and of
+//! descriptors, and keep nobody from starting.
 
 mod common;
 use common::*;
@@ -11,7 +12,8 @@ const NAME_AT: usize = 56;
 
 /// Connects to an instance's socket and says nothing.
 fn call(name: &[u8]) -> OwnedFd {
-    // SAFETY: a plain structure, filled below; ranges are valid for the calls; the descriptor is fresh.
+    // SAFETY: a plain structure, filled below; ranges are valid for the calls; the descriptor is
+    // fresh.
     unsafe {
         let fd = libc::socket(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0);
         assert!(fd >= 0);

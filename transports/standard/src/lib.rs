@@ -1,9 +1,10 @@
 //! The transports that come with Lapis, as programs know them before any plugin is loaded.
 //!
 //! Core names no transport. Bindings and tools hand this list to it
-//! ([`ContextBuilder::know`](lapis_core::ContextBuilder::know)): plugins of these names may be loaded
-//! from the places that are searched, in the order of what they cost, and their variables are known
-//! wherever the plugins are. Others are loaded only if the program gives them or the user names them.
+//! ([`ContextBuilder::know`](lapis_core::ContextBuilder::know)): plugins of these names may be
+//! loaded from the places that are searched, in the order of what they cost, and their variables
+//! are known wherever the plugins are. Others are loaded only if the program gives them or the user
+//! names them.
 //!
 //! Each declaration stands in its transport's crate. It is compiled here once more, from the same
 //! file, so that the transports themselves need not be linked.

@@ -71,8 +71,8 @@ impl fmt::Display for Entry {
     }
 }
 
-/// The addresses of a task whose program told them, one for each path, from `@address:port,address:port…`; `None`: that
-/// is none of this form.
+/// The addresses of a task whose program told them, one for each path, from
+/// `@address:port,address:port…`; `None`: that is none of this form.
 pub(crate) fn plain(bytes: &[u8]) -> Option<Result<Vec<SocketAddr>, String>> {
     let text = std::str::from_utf8(bytes.strip_prefix(b"@")?).unwrap_or_default();
     let parse = |one: &str| match one.parse::<SocketAddr>() {

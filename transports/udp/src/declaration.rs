@@ -1,6 +1,6 @@
-//! What this transport says of itself before it is opened: its cost, when it is used, its variables.
-//! Those of the guide that any network may heed (MP_INSTANCES, MP_EUIDEVICE, MP_LAPI_INET_ADDR) are
-//! core's.
+//! What this transport says of itself before it is opened: its cost, when it is used, its
+//! variables. Those of the guide that any network may heed (MP_INSTANCES, MP_EUIDEVICE,
+//! MP_LAPI_INET_ADDR) are core's.
 
 use lapis_core::config::{Group, Kind, Unit, Variable};
 use lapis_core::error::LapiCode;

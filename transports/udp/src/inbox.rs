@@ -16,10 +16,11 @@ const STREAM: u32 = 4;
 /// After so many that each found a single datagram and nothing behind it, they come one by one.
 const LONE: u32 = 64;
 
-/// How datagrams come. A lone one is had at a fifth less cost by a call that can't tell joined ones apart, and a poll that
-/// finds nothing likewise; a stream needs them joined, and needs to know what the buffer had no room for. So the kernel is told
-/// to join and to count only while they stream: the count alone costs whoever sends a lone datagram a twentieth, for it lies on
-/// a cache line that the receiver writes. What gets lost meanwhile is told later.
+/// How datagrams come. A lone one is had at a fifth less cost by a call that can't tell joined ones
+/// apart, and a poll that finds nothing likewise; a stream needs them joined, and needs to know
+/// what the buffer had no room for. So the kernel is told to join and to count only while they
+/// stream: the count alone costs whoever sends a lone datagram a twentieth, for it lies on a cache
+/// line that the receiver writes. What gets lost meanwhile is told later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
     /// One by one; so many looks in a row found one.
@@ -63,8 +64,8 @@ impl Inbox {
         self.open.is_none() && self.next == self.filled
     }
 
-    /// Fills `events` from what is there; if nothing is, takes what the socket has first. Answers how many, and counts
-    /// what got lost for want of room in the kernel into `dropped`.
+    /// Fills `events` from what is there; if nothing is, takes what the socket has first. Answers
+    /// how many, and counts what got lost for want of room in the kernel into `dropped`.
     ///
     /// The bytes stay until the next call.
     #[inline]
@@ -123,7 +124,8 @@ impl Inbox {
             match self.slots.receive(socket, self.batch) {
                 Ok(n) => break n,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break 0,
-                // An error that an earlier send met, told by ICMP: the engine finds out what is lost.
+                // An error that an earlier send met, told by ICMP: the engine finds out what is
+                // lost.
                 Err(e) if told_of_a_send(&e) => {
                     self.refused |= e.raw_os_error() == Some(libc::ECONNREFUSED);
                 }

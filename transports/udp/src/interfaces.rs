@@ -57,7 +57,8 @@ fn choose(
             names(found)
         )));
     }
-    // Loopback first, for it is cheap; then what is likely to lead somewhere. A stable sort: the kernel's order decides the rest.
+    // Loopback first, for it is cheap; then what is likely to lead somewhere. A stable sort: the
+    // kernel's order decides the rest.
     entries.sort_by_key(|e| (!e.loopback, e.bridge, e.link_local(), e.ip.is_ipv6()));
     entries.truncate(MAX_ENTRIES);
     Ok(entries)

@@ -1,7 +1,7 @@
 //! The UDP transport of Lapis: datagrams between tasks over one or several network interfaces.
 //!
-//! It moves datagrams and nothing else: what gets lost, doubled, reordered or forged is the business of core's packet
-//! engine (`docs/reliable.md`).
+//! It moves datagrams and nothing else: what gets lost, doubled, reordered or forged is the
+//! business of core's packet engine (`docs/reliable.md`).
 //!
 //! | file | concern |
 //! |---|---|

@@ -1,6 +1,8 @@
-//! The state of the links under the rails: a rail that is down is left at once, one that is up again is tried.
+//! The state of the links under the rails: a rail that is down is left at once, one that is up
+//! again is tried.
 //!
-//! LAPI Guide, "Monitoring adapter status": today's Network Availability Matrix is the kernel's news of its links.
+//! LAPI Guide, "Monitoring adapter status": today's Network Availability Matrix is the kernel's
+//! news of its links.
 
 use crate::rail::Rail;
 use crate::sys::LinkNews;
@@ -21,8 +23,8 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Begins to watch; the descriptor to sleep on is returned, if there is anything to watch. Nobody pulls the plug of the
-    /// loopback interface.
+    /// Begins to watch; the descriptor to sleep on is returned, if there is anything to watch.
+    /// Nobody pulls the plug of the loopback interface.
     pub(crate) fn watch(&mut self, rails: &[Rail]) -> io::Result<Option<i32>> {
         self.up.resize(rails.len(), true);
         if self.tried || rails.iter().all(|r| r.inbox.is_none() || !named(r)) {
@@ -47,7 +49,8 @@ impl Links {
         self.news.is_some() && self.polls.is_multiple_of(POLLS)
     }
 
-    /// Looks at the news; answers which rails' links have changed, and how. After an error there is nothing to look at any more.
+    /// Looks at the news; answers which rails' links have changed, and how. After an error there is
+    /// nothing to look at any more.
     pub(crate) fn changes(&mut self, rails: &[Rail], host: &Host) -> io::Result<Vec<(usize, bool)>> {
         let changes = self.look(rails, host);
         if changes.is_err() {

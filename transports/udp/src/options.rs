@@ -8,7 +8,8 @@ use std::net::SocketAddr;
 /// Most rails between two tasks: what the packet engine can tell apart.
 pub(crate) const MAX_RAILS: usize = 8;
 
-/// Smallest datagram that a user can ask for: the longest user header in its packet fits, and so does IPv6's smallest MTU.
+/// Smallest datagram that a user can ask for: the longest user header in its packet fits, and so
+/// does IPv6's smallest MTU.
 pub(crate) const MIN_DATAGRAM: usize = 1232;
 
 /// Smallest datagram that a rail must carry, as the packet engine wants it.

@@ -1,7 +1,7 @@
 //! Which interfaces of two tasks reach each other.
 //!
-//! Both tasks come to the same answer because both look at the pair from the side of the lower-numbered task, so that
-//! path *n* of one is path *n* of the other.
+//! Both tasks come to the same answer because both look at the pair from the side of the
+//! lower-numbered task, so that path *n* of one is path *n* of the other.
 
 use crate::address::{Card, Entry};
 use crate::options::MAX_RAILS;
@@ -13,8 +13,8 @@ pub(crate) struct Pair {
     pub(crate) there: usize,
 }
 
-/// The paths between two tasks, best first. `routed` says whether the kernel knows a way between two entries that
-/// share no subnet.
+/// The paths between two tasks, best first. `routed` says whether the kernel knows a way between
+/// two entries that share no subnet.
 pub(crate) fn pairs(
     me: u32,
     mine: &Card,

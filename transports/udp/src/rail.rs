@@ -93,8 +93,8 @@ impl Rail {
         self.connected && self.lends
     }
 
-    /// Nobody is at the one address that the socket is connected to: whoever comes back may come from elsewhere, so that the
-    /// kernel must not keep others out.
+    /// Nobody is at the one address that the socket is connected to: whoever comes back may come
+    /// from elsewhere, so that the kernel must not keep others out.
     #[cold]
     pub(crate) fn release(&mut self) {
         if self.connected {
@@ -119,8 +119,8 @@ impl Rail {
         Ok(socket.path_mtu()?.saturating_sub(headers))
     }
 
-    /// Sends the bytes of `slices` as datagrams of `segment` bytes (the last may be shorter). `lent`: long slices need not be
-    /// copied.
+    /// Sends the bytes of `slices` as datagrams of `segment` bytes (the last may be shorter).
+    /// `lent`: long slices need not be copied.
     ///
     /// # Safety
     /// The slices are readable.

@@ -181,12 +181,14 @@ impl Socket {
         get_int(self.fd(), libc::SOL_SOCKET, libc::SO_RCVBUF).map(|bytes| bytes as u32)
     }
 
-    /// Several datagrams of one sender may arrive as one, or no longer. Those that are queued stay as they are.
+    /// Several datagrams of one sender may arrive as one, or no longer. Those that are queued stay
+    /// as they are.
     pub(crate) fn join(&self, on: bool) -> io::Result<()> {
         set_int(self.fd(), libc::SOL_UDP, libc::UDP_GRO, on.into())
     }
 
-    /// Arrivals carry the number of datagrams that the buffer had no room for since the socket was opened, or no longer.
+    /// Arrivals carry the number of datagrams that the buffer had no room for since the socket was
+    /// opened, or no longer.
     pub(crate) fn report_overflow(&self, on: bool) -> io::Result<()> {
         set_int(self.fd(), libc::SOL_SOCKET, libc::SO_RXQ_OVFL, on.into())
     }
@@ -218,7 +220,8 @@ impl Socket {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Sends the bytes of `slices` as datagrams of `segment` bytes each (one datagram if `segment` is 0).
+    /// Sends the bytes of `slices` as datagrams of `segment` bytes each (one datagram if `segment`
+    /// is 0).
     ///
     /// # Safety
     /// The slices are readable, and laid out as the kernel's `iovec`.
@@ -325,7 +328,8 @@ pub(crate) struct Arrival {
     pub(crate) len: usize,
     /// Size of each datagram.
     pub(crate) segment: usize,
-    /// Datagrams that the buffer had no room for since the socket was opened, as far as this arrival tells.
+    /// Datagrams that the buffer had no room for since the socket was opened, as far as this
+    /// arrival tells.
     pub(crate) overflow: Option<u32>,
 }
 
@@ -361,8 +365,9 @@ impl Slots {
         self.headers.len()
     }
 
-    /// Takes one datagram off the socket, into the first slot, as cheaply as the kernel can; `None`: there is none. To be
-    /// used while datagrams don't come joined: nothing would tell where they end.
+    /// Takes one datagram off the socket, into the first slot, as cheaply as the kernel can;
+    /// `None`: there is none. To be used while datagrams don't come joined: nothing would tell
+    /// where they end.
     #[inline]
     pub(crate) fn receive_one(&mut self, socket: &Socket) -> io::Result<Option<Arrival>> {
         let libc::iovec { iov_base, iov_len } = self.vectors[0];

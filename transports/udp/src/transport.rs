@@ -18,8 +18,9 @@ use lapis_core::transport::{
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// Datagram size on the loopback interface if the user asks for none: with 14 pages of data, which lie in at most 15, and
-/// the headers in one more, it is what the kernel takes by reference in one piece.
+/// Datagram size on the loopback interface if the user asks for none: with 14 pages of data, which
+/// lie in at most 15, and the headers in one more, it is what the kernel takes by reference in one
+/// piece.
 const ON_LOOPBACK: usize = 14 * 4096 + 136;
 
 /// The same on networks, whose MTU is rarely larger.
@@ -46,7 +47,8 @@ pub struct Udp {
     rails: Vec<Rail>,
     /// Rails that lead to somebody.
     used: Vec<usize>,
-    /// A peer was left: whoever comes back may come from elsewhere, so that the kernel must not keep others out.
+    /// A peer was left: whoever comes back may come from elsewhere, so that the kernel must not
+    /// keep others out.
     moving: bool,
     /// Ways to each task, by path.
     ways: Vec<Option<Box<[Way]>>>,

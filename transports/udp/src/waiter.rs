@@ -13,9 +13,10 @@ use std::io;
 use std::os::fd::RawFd;
 use std::sync::PoisonError;
 
-/// What the transport and its waiter share. The sockets are members of the set that is slept on only while somebody is to
-/// be woken: each arrival at a watched socket calls the set, and that would cost every sender's datagram a tenth of a
-/// microsecond. Adding and removing them reaches a thread that sleeps already.
+/// What the transport and its waiter share. The sockets are members of the set that is slept on
+/// only while somebody is to be woken: each arrival at a watched socket calls the set, and that
+/// would cost every sender's datagram a tenth of a microsecond. Adding and removing them reaches a
+/// thread that sleeps already.
 pub(crate) struct Bell {
     all: Epoll,
     event: EventFd,

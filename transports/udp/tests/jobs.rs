@@ -1,5 +1,5 @@
-//! Jobs of several processes over UDP: on the loopback interface, with faults on purpose, and in network namespaces with
-//! rails that lose packets, go down and come up.
+//! Jobs of several processes over UDP: on the loopback interface, with faults on purpose, and in
+//! network namespaces with rails that lose packets, go down and come up.
 
 mod common;
 
@@ -113,7 +113,8 @@ fn lent_memory_is_left_alone_once_the_program_has_it_back() {
 
 #[test]
 fn strangers_and_replays_change_nothing() {
-    // Three tasks: with two, the kernel itself keeps strangers out. Hearing what to replay needs root.
+    // Three tasks: with two, the kernel itself keeps strangers out. Hearing what to replay needs
+    // root.
     if !is_root() {
         return skip();
     }
@@ -136,7 +137,8 @@ fn a_purged_task_can_be_resumed() {
 
 #[test]
 fn a_task_that_died_is_started_anew_and_the_others_go_on_with_it() {
-    // With two tasks the kernel keeps strangers out, and a new process is one until the old one is purged.
+    // With two tasks the kernel keeps strangers out, and a new process is one until the old one is
+    // purged.
     for (tasks, how) in [(3, "unaware"), (3, "aware"), (2, "aware")] {
         for (interrupts, chaos) in
             [(false, ""), (true, ""), (false, "drop=0.05,dup=0.1,reorder=0.1,mtu=1400,seed=3")]

@@ -1,6 +1,8 @@
-//! Traffic of all kinds while every fault that datagrams can meet comes and goes, narrow paths always among them.
+//! Traffic of all kinds while every fault that datagrams can meet comes and goes, narrow paths
+//! always among them.
 //!
-//! `LAPIS_TEST_SOAK` says for how many seconds (`cargo xtask test --nightly` sets many), `LAPIS_TEST_SEED` repeats a run.
+//! `LAPIS_TEST_SOAK` says for how many seconds (`cargo xtask test --nightly` sets many),
+//! `LAPIS_TEST_SEED` repeats a run.
 
 use lapis_testing::{clean, folder};
 use std::time::{Duration, Instant};

@@ -1,7 +1,9 @@
-//! `cargo xtask bench instructions`: how many instructions each operation takes, by callgrind, held against the committed table.
+//! `cargo xtask bench instructions`: how many instructions each operation takes, by callgrind, held
+//! against the committed table.
 //!
-//! The example `instructions` of lapis-lapi does each operation many times within one function; callgrind writes a file for each
-//! call of it. Nothing in it depends on time, so two runs of one build give the same numbers.
+//! The example `instructions` of lapis-lapi does each operation many times within one function;
+//! callgrind writes a file for each call of it. Nothing in it depends on time, so two runs of one
+//! build give the same numbers.
 
 use crate::{sh, workspace};
 use anyhow::{Context as _, Result, bail, ensure};

@@ -32,7 +32,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     } else {
         &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi"]
     };
-    // What is measured must be as fresh as what measures it; plugins and launcher are separate artefacts.
+    // What is measured must be as fresh as what measures it; plugins and launcher are separate
+    // artefacts.
     let measured = |p: &&workspace::Package| {
         !dgsp && p.place().starts_with("transports/") && p.targets_of("cdylib").next().is_some()
             || programs.contains(&p.name.as_str())

@@ -7,10 +7,12 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 const TOP: &str = "\
-//! The types and constants of `lapi.h`. Written by `cargo xtask codegen` from bindings/lapi/api. Edit that.
+//! The types and constants of `lapi.h`. Written by `cargo xtask codegen` from bindings/lapi/api.
+//! Edit that.
 //!
-//! Names are C's, so that the LAPI Guide can be read beside the code. Enumerations are plain integers: a C program can
-//! pass any value, and an invalid value in a Rust enum would be undefined behaviour.
+//! Names are C's, so that the LAPI Guide can be read beside the code. Enumerations are plain
+//! integers: a C program can pass any value, and an invalid value in a Rust enum would be undefined
+//! behaviour.
 #![allow(non_camel_case_types, non_snake_case, reason = \"the names are C's\")]
 
 use libc::{in_addr_t, in_port_t, pthread_attr_t, pthread_t, timespec};
@@ -128,7 +130,8 @@ fn codes(out: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// The Rust type of a C type. A pointer to a function type becomes an `Option` of the function pointer.
+/// The Rust type of a C type. A pointer to a function type becomes an `Option` of the function
+/// pointer.
 pub(super) fn rust_type(of: &str, functions: &HashSet<FunctionType>) -> Result<String> {
     let mut stars = of.matches('*').count();
     let base = of.trim_end_matches(['*', ' ']);

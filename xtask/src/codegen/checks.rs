@@ -1,5 +1,5 @@
-//! The test that C and Rust see the same layout: a C program that prints sizes, offsets and constants, and a Rust table of
-//! the same. `bindings/lapi/tests/abi.rs` compares them.
+//! The test that C and Rust see the same layout: a C program that prints sizes, offsets and
+//! constants, and a Rust table of the same. `bindings/lapi/tests/abi.rs` compares them.
 
 use super::list::{Aggregate, Item, Section};
 use lapis_core::error::CODES;

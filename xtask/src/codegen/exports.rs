@@ -1,4 +1,5 @@
-//! `exports.rs`: the symbols of `liblapi_r.so`, each subroutine under its own name and under its profiling name.
+//! `exports.rs`: the symbols of `liblapi_r.so`, each subroutine under its own name and under its
+//! profiling name.
 
 use super::abi::{FunctionType, rust_type};
 use super::list::{Call, Handler, Item, Section, calls};
@@ -9,9 +10,10 @@ use std::fmt::Write;
 const TOP: &str = "\
 //! The exported symbols. Written by `cargo xtask codegen` from bindings/lapi/api. Edit that.
 //!
-//! Every subroutine exists twice: `LAPI_*`, which a profiling library may replace by defining it, and `PLAPI_*`, which such a
-//! library calls (LAPI Guide, chapter 9). Both go to the same function of `crate::calls`, which nothing outside can name,
-//! so calls within the library never run through a replaced symbol.
+//! Every subroutine exists twice: `LAPI_*`, which a profiling library may replace by defining it,
+//! and `PLAPI_*`, which such a library calls (LAPI Guide, chapter 9). Both go to the same function
+//! of `crate::calls`, which nothing outside can name, so calls within the library never run through
+//! a replaced symbol.
 #![allow(non_snake_case, reason = \"the names are C's\")]
 #![allow(clippy::too_many_arguments, reason = \"the prototypes are the guide's\")]
 

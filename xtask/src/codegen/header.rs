@@ -120,7 +120,8 @@ fn aggregate(out: &mut String, keyword: &str, item: &Aggregate) -> std::fmt::Res
     for (field, line) in item.fields.iter().zip(lines) {
         let doc = if field.doc.is_empty() { String::new() } else { format!(" /* {} */", field.doc) };
         match &field.in_c {
-            // C programs cast what they store here in more ways than one type allows; C++ ones can't.
+            // C programs cast what they store here in more ways than one type allows; C++ ones
+            // can't.
             Some(in_c) => {
                 writeln!(out, "#ifdef __cplusplus\n    {line:<width$}{doc}\n#else")?;
                 let line = declared(in_c, &field.name, field.length);

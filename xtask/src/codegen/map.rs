@@ -2,9 +2,10 @@
 
 use super::list::{self, Section};
 
-/// The version of every symbol: the soname, as in the library that Cargo links, whose linker takes no script beside rustc's own
-/// and names the version so by itself. A program built against either library runs with the other. What is added to the
-/// interface later belongs under a version of its own that has this one for its parent.
+/// The version of every symbol: the soname, as in the library that Cargo links, whose linker takes
+/// no script beside rustc's own and names the version so by itself. A program built against either
+/// library runs with the other. What is added to the interface later belongs under a version of its
+/// own that has this one for its parent.
 const VERSION: &str = "liblapi_r.so.1";
 
 pub(super) fn generate(sections: &[Section]) -> String {

@@ -1,7 +1,7 @@
 //! Writes the files that are made from lists, or checks that they are fresh.
 //!
-//! The list of LAPI's C interface is `bindings/lapi/api/*.toml` (its README explains the format); the list of return codes
-//! is `lapis_core::error::CODES`.
+//! The list of LAPI's C interface is `bindings/lapi/api/*.toml` (its README explains the format);
+//! the list of return codes is `lapis_core::error::CODES`.
 
 mod abi;
 mod checks;

@@ -88,7 +88,8 @@ fn apt(packages: &[&Package]) -> Result<()> {
     Ok(())
 }
 
-/// How to become root: `Some(None)` when we are, `Some(Some("sudo"))` when sudo lets us without asking.
+/// How to become root: `Some(None)` when we are, `Some(Some("sudo"))` when sudo lets us without
+/// asking.
 fn privilege() -> Option<Option<&'static str>> {
     let is_root = sh::output(Command::new("id").arg("-u")).is_some_and(|id| id.trim() == "0");
     if is_root {

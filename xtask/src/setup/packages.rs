@@ -18,8 +18,8 @@ pub(crate) struct Package {
 
 enum Mark {
     Program(&'static str),
-    /// Asks dpkg: for packages that bring headers or libraries, whose place depends on the architecture, or programs that are
-    /// not on everybody's path.
+    /// Asks dpkg: for packages that bring headers or libraries, whose place depends on the
+    /// architecture, or programs that are not on everybody's path.
     Dpkg,
 }
 
@@ -60,7 +60,8 @@ pub(crate) const PACKAGES: &[Package] = &[
     tool("iproute2", "ip", "test", "makes network namespaces with delay and loss for the udp tests"),
     tool("nftables", "nft", "test", "cuts paths for the udp failover tests"),
     tool("valgrind", "valgrind", "ci", "counts the instructions of each operation"),
-    // Not for `test`: the package leaves a server running, which nobody asks for on a machine to work at.
+    // Not for `test`: the package leaves a server running, which nobody asks for on a machine to
+    // work at.
     Package {
         name: "openssh-server",
         mark: Mark::Dpkg,
@@ -68,7 +69,8 @@ pub(crate) const PACKAGES: &[Package] = &[
         reason: "lets the launcher's tests go through ssh, which they skip without it",
         peer: false,
     },
-    // The launchers of others that the tests start jobs with. Not for `test` either: they bring daemons and other people's compilers.
+    // The launchers of others that the tests start jobs with. Not for `test` either: they bring
+    // daemons and other people's compilers.
     library("mpich", "ci", "hydra's mpiexec: jobs by PMI-1"),
     library("openmpi-bin", "ci", "Open MPI's mpirun: jobs by PMIx"),
     library("libpmix-dev", "ci", "PMIx's header, against which its layouts are checked"),

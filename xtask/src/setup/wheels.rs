@@ -1,4 +1,5 @@
-//! Peers that come as Python wheels: each in a virtual environment of its own under `target/peers/`.
+//! Peers that come as Python wheels: each in a virtual environment of its own under
+//! `target/peers/`.
 
 use crate::{sh, workspace};
 use anyhow::Result;

@@ -26,7 +26,8 @@ pub(super) fn doc(_: &[(&str, &str)]) -> Result<Outcome> {
     libtest(sh::cargo(["test", "--workspace", "--doc", "--no-fail-fast"]))
 }
 
-/// Models under loom: tests whose name or binary says `loom`, in every package that depends on loom.
+/// Models under loom: tests whose name or binary says `loom`, in every package that depends on
+/// loom.
 ///
 /// Other tests of those packages use the same atomics outside a model, which loom refuses.
 pub(super) fn loom(_: &[(&str, &str)]) -> Result<Outcome> {

@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: the repository's invariants as code.
 //!
-//! Each rule is one function from a file to findings. A line that must break a rule says so on itself or on the
-//! line above: `tidy-allow(rule): reason`.
+//! Each rule is one function from a file to findings. A line that must break a rule says so on
+//! itself or on the line above: `tidy-allow(rule): reason`.
 
 mod docs;
 mod source;
@@ -59,7 +59,11 @@ const RULES: &[Rule] = &[
     },
     Rule { name: "places", what: "no path of somebody's machine", check: docs::places },
     Rule { name: "links", what: "relative links in documentation lead somewhere", check: docs::links },
-    Rule { name: "columns", what: "prose in Markdown ends its lines at 100 columns", check: docs::columns },
+    Rule {
+        name: "columns",
+        what: "prose and, where brought to it, comments end their lines at 100 columns",
+        check: docs::columns,
+    },
     Rule {
         name: "whitespace",
         what: "no tabs in Rust, no trailing blanks, a newline at the end",

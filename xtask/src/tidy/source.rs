@@ -5,7 +5,8 @@ use super::{File, Finding};
 /// Above this a file holds more than one concern.
 const MAX_LINES: usize = 550;
 
-/// How far above an unsafe block or an ordering its comment may stand: a statement wrapped by rustfmt is this long.
+/// How far above an unsafe block or an ordering its comment may stand: a statement wrapped by
+/// rustfmt is this long.
 const REACH: usize = 10;
 
 pub(super) fn size(file: &File) -> Vec<Finding> {
@@ -23,8 +24,8 @@ pub(super) fn size(file: &File) -> Vec<Finding> {
 }
 
 pub(super) fn atomics(file: &File) -> Vec<Finding> {
-    // The facade itself, and crates below or beside core that explain an allow for clippy's same rule.
-    // Tests and examples are programs of users, who have std's.
+    // The facade itself, and crates below or beside core that explain an allow for clippy's same
+    // rule. Tests and examples are programs of users, who have std's.
     if is_user_program(file)
         || file.path.starts_with("core/src/sync")
         || file.text.contains("allow(clippy::disallowed_types")
@@ -57,8 +58,8 @@ pub(super) fn statics(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// Core takes the transports that it knows from its caller, so it names none. `loopback` is also the
-/// name of a network interface: it is refused as a string only.
+/// Core takes the transports that it knows from its caller, so it names none. `loopback` is also
+/// the name of a network interface: it is refused as a string only.
 pub(super) fn transports(file: &File) -> Vec<Finding> {
     let test = file.path.ends_with("tests.rs") || file.path.contains("/tests/");
     if !file.path.starts_with("core/src/") || test {

@@ -56,7 +56,8 @@ pub fn compile(source: &Path, style: Style) -> PathBuf {
     let copy = dir.join(format!("program.{}", style.ending));
     std::fs::copy(source, &copy).expect("sources can be copied");
     let parent = source.parent().expect("sources lie in a directory");
-    // The include file has no interfaces, so calls that differ in their arguments get warnings: the others are asked for.
+    // The include file has no interfaces, so calls that differ in their arguments get warnings: the
+    // others are asked for.
     link(
         &["-g", "-fimplicit-none", "-fcheck=bounds"],
         &[&copy],

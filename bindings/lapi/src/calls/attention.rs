@@ -1,10 +1,13 @@
-//! Attention messages: what is no error and yet worth knowing, on standard error, as MP_INFOLEVEL wants it.
+//! Attention messages: what is no error and yet worth knowing, on standard error, as MP_INFOLEVEL
+//! wants it.
 //!
-//! From 1 on: what the user asked for and does not get (485 to 491, 502, 504), and timeouts of several tasks (500). From 2 on: what
-//! is in use (499, 501, 509). Failover: 485 says that setting it up failed, 486 that the kernel does not tell of its links (today's Network
-//! Availability Matrix), 490 that a task is reached over one path alone, 491 that no path to a task is left, or that the kernel's news of
-//! the links have ended. Of the guide's list, 487 to 489 speak of programs that Linux does not have; shared memory that can't be set up
-//! is 502, whatever step fails (505 to 508), and there is no checkpoint to restart from (503).
+//! From 1 on: what the user asked for and does not get (485 to 491, 502, 504), and timeouts of
+//! several tasks (500). From 2 on: what is in use (499, 501, 509). Failover: 485 says that setting
+//! it up failed, 486 that the kernel does not tell of its links (today's Network Availability
+//! Matrix), 490 that a task is reached over one path alone, 491 that no path to a task is left, or
+//! that the kernel's news of the links have ended. Of the guide's list, 487 to 489 speak of
+//! programs that Linux does not have; shared memory that can't be set up is 502, whatever step
+//! fails (505 to 508), and there is no checkpoint to restart from (503).
 
 use crate::abi::*;
 use crate::diagnostics;
@@ -46,7 +49,8 @@ pub(super) fn at_init(instance: &Instance, config: &Config) {
     }
 }
 
-/// What is set and means nothing on Linux: the adapters and windows of IBM's switches. Task 0 says it for all.
+/// What is set and means nothing on Linux: the adapters and windows of IBM's switches. Task 0 says
+/// it for all.
 fn without_effect(context: &Context, config: &Config) {
     if context.task() == 0
         && let Some(listed) = config.listing().iter().find(|listed| listed.variable.name == "MP_LAPI_NETWORK")
@@ -59,8 +63,9 @@ fn without_effect(context: &Context, config: &Config) {
     }
 }
 
-/// LAPI of old did not start without MP_MSG_API. Nothing depends on it here, so that a missing one is worth a line to those who
-/// want the program to run there, too: one for the job, however many contexts its tasks have.
+/// LAPI of old did not start without MP_MSG_API. Nothing depends on it here, so that a missing one
+/// is worth a line to those who want the program to run there, too: one for the job, however many
+/// contexts its tasks have.
 //= LAPI Guide, table 39, MP_MSG_API is to be set
 fn without_msg_api(context: &Context, config: &Config) {
     static ONCE: Once = Once::new();

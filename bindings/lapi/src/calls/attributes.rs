@@ -13,8 +13,8 @@ use lapis_core::wire::MAX_HEADER;
 use std::ffi::c_int;
 use std::time::Duration;
 
-/// MAX_PKTS_OUT: packets in flight to one task. Shared memory's rings and the packet engine's windows are sized apart from
-/// it; this is what a program that paces itself may count on.
+/// MAX_PKTS_OUT: packets in flight to one task. Shared memory's rings and the packet engine's
+/// windows are sized apart from it; this is what a program that paces itself may count on.
 const PACKETS_OUT: c_int = 64;
 
 //= LAPI Guide, LAPI_Qenv, reads a runtime attribute
@@ -67,7 +67,8 @@ fn number(instance: &Instance, query: lapi_query_t) -> c_int {
         TASK_ID => context.task() as c_int,
         NUM_TASKS => context.tasks() as c_int,
         MAX_UHDR_SZ => MAX_USER_HEADER as c_int,
-        // The largest unsigned integer, as the guide wants for 64-bit programs; the largest message for 32-bit ones.
+        // The largest unsigned integer, as the guide wants for 64-bit programs; the largest message
+        // for 32-bit ones.
         MAX_DATA_SZ => {
             if cfg!(target_pointer_width = "64") {
                 -1

@@ -17,7 +17,8 @@ use lapis_dgsp::{Density, Descriptor, ErrorCode, Fault, Registered};
 /// `command` is a lapi_reg_dgsp_t.
 //= LAPI Guide, LAPI_Util, LAPI_REGISTER_DGSP
 pub(super) unsafe fn register(command: *mut lapi_reg_dgsp_t) -> Outcome {
-    // SAFETY: the caller's promise; by the guide, the description is NULL or one with that many words of code.
+    // SAFETY: the caller's promise; by the guide, the description is NULL or one with that many
+    // words of code.
     unsafe {
         //= LAPI Guide, LAPI_Util, LAPI_ERR_DGSP
         let Some(descr) = (*command).idgsp.as_ref() else { return Err(LAPI_ERR_DGSP) };
@@ -73,7 +74,8 @@ fn verifies() -> Outcome<bool> {
     Ok(*config.verify_dgsp.get())
 }
 
-/// The code of an error of the engine. Who asked for verification wants to know which instruction is at fault.
+/// The code of an error of the engine. Who asked for verification wants to know which instruction
+/// is at fault.
 fn refused(error: &lapis_dgsp::Error, verify: bool) -> i32 {
     if verify {
         tracing::error!(target: "lapis::call", "LAPI_Util: {error}");
@@ -165,8 +167,9 @@ fn within(position: u64, bytes: u64, size: u64) -> Outcome<(usize, usize)> {
     }
 }
 
-/// Whether the program keeps within the buffer that it unpacks to. A size of 0 says nothing, and what lies below the buffer's
-/// address is the program's business: its description may have a negative lext.
+/// Whether the program keeps within the buffer that it unpacks to. A size of 0 says nothing, and
+/// what lies below the buffer's address is the program's business: its description may have a
+/// negative lext.
 fn lands_within(program: &Program, bytes: u64, size: u64) -> Outcome {
     let fits = |hi: i128| size == 0 || hi <= i128::from(size);
     match program.reach(bytes) {
@@ -230,7 +233,8 @@ pub(super) unsafe fn xfer(instance: &Instance, command: *const lapi_amdgsp_t) ->
     }
 }
 
-/// The shortest path, for messages that are gathered at once and of which nobody wants to hear again. False: nothing happened.
+/// The shortest path, for messages that are gathered at once and of which nobody wants to hear
+/// again. False: nothing happened.
 ///
 /// # Safety
 /// As for [`xfer`].
@@ -255,7 +259,8 @@ unsafe fn send_short(instance: &Instance, program: &Program, c: &lapi_amdgsp_t) 
 /// As for [`lapis_core::Context::am_send`].
 unsafe fn send(instance: &Instance, message: AmSend<'_>, atom: u64, bulk: Bulk) -> Result<(), Error> {
     if atom == 0 {
-        // Bulk transfer moves one piece of memory: a layout that is none here goes by packets whatever the flags wish.
+        // Bulk transfer moves one piece of memory: a layout that is none here goes by packets
+        // whatever the flags wish.
         // SAFETY: the caller's promise.
         return unsafe { instance.context.am_send_by(message, bulk) };
     }

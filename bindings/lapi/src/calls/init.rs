@@ -42,7 +42,8 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
     let config = configure(&environment)?;
     check_environment(&config, &environment)?;
     let reservation = handles::reserve(info.instance_no).map_err(failed)?;
-    // SAFETY: by the guide, add_info is NULL or a lapi_extend_t, and its handler follows its prototype.
+    // SAFETY: by the guide, add_info is NULL or a lapi_extend_t, and its handler follows its
+    // prototype.
     let addresses = unsafe { udp::addresses(&reservation, info, &config) }?;
     let context = open(info, &reservation, &environment, addresses).map_err(|error| {
         let code = failed(error);
@@ -81,7 +82,8 @@ fn failed(error: Error) -> c_int {
     error.code().value()
 }
 
-/// What stands in the way of the only transport allowed: it is not there at all, or it can't be set up.
+/// What stands in the way of the only transport allowed: it is not there at all, or it can't be set
+/// up.
 //= LAPI Guide, LAPI_Init, LAPI_ERR_SHM_KE_NOT_LOADED and LAPI_ERR_SHM_SETUP
 fn without_shared_memory(code: c_int) -> c_int {
     match code {

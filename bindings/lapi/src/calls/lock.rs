@@ -136,8 +136,8 @@ fn since_epoch(time: &libc::timespec) -> Option<Duration> {
     Some(Duration::new(u64::try_from(time.tv_sec).ok()?, nanoseconds))
 }
 
-/// Waits for a signal. The calling thread holds the lock, which is let go while it sleeps; it makes progress, for in polling
-/// mode the signal may come from a handler that nobody else would run.
+/// Waits for a signal. The calling thread holds the lock, which is let go while it sleeps; it makes
+/// progress, for in polling mode the signal may come from a handler that nobody else would run.
 fn wait(instance: &Instance, condition: &Condition, deadline: Option<Instant>) -> c_int {
     condition.waiters.fetch_add(1, Ordering::Relaxed);
     // All of this happens under the lock, signals included.

@@ -7,8 +7,8 @@ use lapis_core::LapiCode;
 use lapis_core::sync::Ordering;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-/// Runs a collective call while no other thread of this task runs one: the order is the program's business, that they don't
-/// mix is ours.
+/// Runs a collective call while no other thread of this task runs one: the order is the program's
+/// business, that they don't mix is ours.
 //= LAPI Guide, Making global fence calls, calls of several threads are serialized
 pub(super) fn collectively<T>(
     instance: &Instance,

@@ -1,7 +1,8 @@
 //! The subroutines, one function each: `LAPI_Put` is [`put`].
 //!
-//! They check, translate and call core. What the guide wants checked on every call is cheap and always checked where a
-//! violation would otherwise crash; scans and checks that cost something wait for ERROR_CHK.
+//! They check, translate and call core. What the guide wants checked on every call is cheap and
+//! always checked where a violation would otherwise crash; scans and checks that cost something
+//! wait for ERROR_CHK.
 
 mod addresses;
 pub(crate) mod attention;

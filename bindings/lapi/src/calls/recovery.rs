@@ -1,4 +1,5 @@
-//! Going on without a task: LAPI_Setcntr_wstatus, LAPI_Nopoll_wait, LAPI_Purge_totask and LAPI_Resume_totask.
+//! Going on without a task: LAPI_Setcntr_wstatus, LAPI_Nopoll_wait, LAPI_Purge_totask and
+//! LAPI_Resume_totask.
 
 use super::counters::counter;
 use super::watches::Watch;
@@ -60,8 +61,8 @@ pub(crate) unsafe extern "C" fn setcntr_wstatus(
     })
 }
 
-/// How long a list of destinations is. No list is longer than the job: whoever says so has lost count, and reading on would lead
-/// out of the array.
+/// How long a list of destinations is. No list is longer than the job: whoever says so has lost
+/// count, and reading on would lead out of the array.
 fn destinations(num_dest: c_int, tasks: u32) -> Outcome<usize> {
     match u32::try_from(num_dest) {
         Ok(count) if count <= tasks => Ok(count as usize),

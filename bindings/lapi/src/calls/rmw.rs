@@ -74,7 +74,8 @@ unsafe fn modify(instance: &Instance, change: Outcome<RmwArgs>, org_cntr: *mut l
 /// What the parameters ask for, if they are sound. Nobody is told of its end yet.
 ///
 /// # Safety
-/// `in_val` is NULL or one operand of `width` bytes, two for COMPARE_AND_SWAP; the rest as the guide demands.
+/// `in_val` is NULL or one operand of `width` bytes, two for COMPARE_AND_SWAP; the rest as the
+/// guide demands.
 //= LAPI Guide, LAPI_Rmw, LAPI_ERR_RMW_OP, LAPI_ERR_TGT, LAPI_ERR_TGT_VAR_NULL, LAPI_ERR_IN_VAL_NULL
 //= LAPI Guide, LAPI_Rmw, COMPARE_AND_SWAP answers TRUE or FALSE
 #[inline(always)]

@@ -30,7 +30,8 @@ fn table(counts: &PathStatistics, path: Path) -> lapi_statistics_t {
     }
 }
 
-/// Prints all of them on standard output, through C's buffer, so that they come in order with what the program prints.
+/// Prints all of them on standard output, through C's buffer, so that they come in order with what
+/// the program prints.
 //= LAPI Guide, Printing data transfer statistics
 pub(super) fn print(context: &Context) {
     let statistics = context.statistics();

@@ -91,7 +91,8 @@ pub(super) unsafe fn count(instance: &Instance, org_cntr: *mut lapi_cntr_t, tgt:
     }
 }
 
-/// A short message with a user header, a target counter or both. False: it can't go this way, nothing has happened.
+/// A short message with a user header, a target counter or both. False: it can't go this way,
+/// nothing has happened.
 ///
 /// # Safety
 /// As for [`send`].
@@ -191,7 +192,8 @@ pub(crate) unsafe extern "C" fn put(
     cmpl_cntr: *mut lapi_cntr_t,
 ) -> c_int {
     let (tgt_addr, tgt_cntr) = (tgt_addr.addr() as u64, tgt_cntr.addr() as u64);
-    // Memory that is mapped here needs a copy and no more: whatever speaks against that is the general path's to find.
+    // Memory that is mapped here needs a copy and no more: whatever speaks against that is the
+    // general path's to find.
     let sound = tgt_addr != 0 && !org_addr.is_null() && len <= LAPI_MAX_MSG_SZ;
     if sound
         && tgt_cntr == 0

@@ -10,7 +10,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 /// Network instances that a task can have: more are not looked for.
 const MAX_PATHS: i64 = 8;
 
-/// Where each task receives datagrams, one address for each network instance; empty if the program doesn't tell.
+/// Where each task receives datagrams, one address for each network instance; empty if the program
+/// doesn't tell.
 pub(super) type Addresses = Vec<Vec<SocketAddr>>;
 
 fn address(udp: &lapi_udp_t) -> SocketAddr {
@@ -20,7 +21,8 @@ fn address(udp: &lapi_udp_t) -> SocketAddr {
 /// Asks the program for the addresses of a job whose tasks were started by hand.
 ///
 /// # Safety
-/// `info.add_info` is NULL or a lapi_extend_t with a handler of its type and a list of its length, or NULL for either.
+/// `info.add_info` is NULL or a lapi_extend_t with a handler of its type and a list of its length,
+/// or NULL for either.
 //= LAPI Guide, Standalone initialization, a user handler wins over a user list
 pub(super) unsafe fn addresses(
     reservation: &Reservation,
@@ -94,7 +96,8 @@ unsafe fn of_handler(
     Ok(all)
 }
 
-/// Takes the addresses of the user's list: those of all tasks for the first instance, then for the next.
+/// Takes the addresses of the user's list: those of all tasks for the first instance, then for the
+/// next.
 ///
 /// # Safety
 /// The list is as long as `extend` says.
@@ -121,7 +124,8 @@ fn add(all: &mut Addresses, list: &[lapi_udp_t]) {
     all.iter_mut().zip(list).for_each(|(paths, entry)| paths.push(address(entry)));
 }
 
-/// This machine's address for each network instance. The structure that tells the program has room for IPv4.
+/// This machine's address for each network instance. The structure that tells the program has room
+/// for IPv4.
 fn local_addresses(config: &Config) -> Outcome<Vec<Ipv4Addr>> {
     if let Some(list) = config.inet_addr.get() {
         let four = |(ip, _): &(IpAddr, String)| match ip {
@@ -144,7 +148,8 @@ fn local_addresses(config: &Config) -> Outcome<Vec<Ipv4Addr>> {
     Ok(vec![outward().unwrap_or(Ipv4Addr::LOCALHOST); count])
 }
 
-/// The address that this machine has towards others. Nothing is sent: connecting a socket asks the kernel for the way.
+/// The address that this machine has towards others. Nothing is sent: connecting a socket asks the
+/// kernel for the way.
 fn outward() -> Option<Ipv4Addr> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
     // Of the block for documentation: any address beyond this machine's networks serves.

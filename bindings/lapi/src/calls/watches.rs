@@ -31,13 +31,15 @@ pub(super) struct Watch {
 /// The program's status array.
 struct Status(*mut c_int);
 
-// SAFETY: written under the mutex only; the program reads it when it knows that nothing is under way.
+// SAFETY: written under the mutex only; the program reads it when it knows that nothing is under
+// way.
 unsafe impl Send for Status {}
 
 impl Watch {
     pub(super) fn change(&mut self, task: u32, change: impl Fn(lapi_dest_status_t) -> lapi_dest_status_t) {
         for (at, _) in self.tasks.iter().enumerate().filter(|(_, t)| **t == task) {
-            // SAFETY: by the guide, the array has an entry for each task and lives as long as the counter is used.
+            // SAFETY: by the guide, the array has an entry for each task and lives as long as the
+            // counter is used.
             unsafe {
                 let status = self.status.0.add(at);
                 *status = change(*status);

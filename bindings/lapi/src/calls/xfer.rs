@@ -17,7 +17,8 @@ pub(crate) unsafe extern "C" fn xfer(hndl: lapi_handle_t, xfer_cmd: *mut lapi_xf
         if xfer_cmd.is_null() {
             return Err(LAPI_ERR_XFER_CMD);
         }
-        // SAFETY: not null; every command begins with its type, and by the caller's promise is what it says.
+        // SAFETY: not null; every command begins with its type, and by the caller's promise is what
+        // it says.
         unsafe {
             match *xfer_cmd.cast::<lapi_xfer_type_t>() {
                 LAPI_AM_XFER => transfer::xfer_am(instance, xfer_cmd.cast(), false),

@@ -32,7 +32,8 @@ pub(crate) struct Function {
     atom: usize,
 }
 
-/// Alignment that functions written for their operands may count on wherever the target's memory has it.
+/// Alignment that functions written for their operands may count on wherever the target's memory
+/// has it.
 const ALIGNMENT: usize = 16;
 
 #[repr(align(16))]

@@ -17,7 +17,8 @@ use std::ptr::NonNull;
 /// Messages up to so many bytes are gathered before they are sent.
 pub(crate) const SHORT: usize = 512;
 
-/// The first `len` bytes of a message that `program` gathers from memory at `base`, and the size of its atoms.
+/// The first `len` bytes of a message that `program` gathers from memory at `base`, and the size of
+/// its atoms.
 ///
 /// Checks what could go wrong on the way, so that nothing does.
 //= LAPI Guide, LAPI_Xfer, LAPI_ERR_DGSP_CTL for a CONTROL at the gather side
@@ -42,7 +43,8 @@ pub(crate) fn source(
     Ok((source, atom))
 }
 
-/// The bytes of a short message, gathered at once; `None` if it is not short or should go another way.
+/// The bytes of a short message, gathered at once; `None` if it is not short or should go another
+/// way.
 ///
 /// # Safety
 /// As [`Registered::pack_into`].
@@ -75,7 +77,8 @@ fn check_gather(program: &Registered, len: u64) -> Result<(), Error> {
     }
 }
 
-/// Runs a program that was not verified and breaks the rules, without moving anything: it fails here or never.
+/// Runs a program that was not verified and breaks the rules, without moving anything: it fails
+/// here or never.
 fn trace(program: &Registered, len: u64) -> Result<(), Error> {
     let mut machine = Machine::new(program.descriptor()).map_err(|e| error(&e))?;
     let mut left = len;
@@ -112,7 +115,8 @@ impl Gather for Origin {
     }
 }
 
-/// Where a message goes whose header handler asked for a DGSP. `atom` is the atom size of the origin's program.
+/// Where a message goes whose header handler asked for a DGSP. `atom` is the atom size of the
+/// origin's program.
 //= LAPI Guide, LAPI_Xfer, scatter-side DGSP processing
 //= LAPI Guide, The enhanced header handler interface, bytes may be less than the message length
 #[inline(never)]

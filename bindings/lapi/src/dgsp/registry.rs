@@ -1,12 +1,13 @@
 //! The registered programs of this process.
 //!
-//! A handle is the address of the cached description, as the guide has it. Handles are checked without touching what they
-//! point to: slots lie in a few blocks that stay where they are, and a handle that is no slot's address is no handle. Looking
-//! one up takes no lock, since every transfer does it.
+//! A handle is the address of the cached description, as the guide has it. Handles are checked
+//! without touching what they point to: slots lie in a few blocks that stay where they are, and a
+//! handle that is no slot's address is no handle. Looking one up takes no lock, since every
+//! transfer does it.
 //!
-//! A slot has two counts in one word, the guide's user count and that of our own operations. While there are users, operations
-//! may begin; when both counts are 0 the program goes and the slot waits for its next turn, the longest idle one first, so
-//! that stale handles are told for long.
+//! A slot has two counts in one word, the guide's user count and that of our own operations. While
+//! there are users, operations may begin; when both counts are 0 the program goes and the slot
+//! waits for its next turn, the longest idle one first, so that stale handles are told for long.
 
 use crate::abi::*;
 use crate::failure::Outcome;
@@ -35,14 +36,15 @@ struct Slot {
     program: UnsafeCell<Option<Registered>>,
 }
 
-// SAFETY: description and program are written while the counts are 0 and only this module's free list knows the slot, and
-// read while they are not.
+// SAFETY: description and program are written while the counts are 0 and only this module's free
+// list knows the slot, and read while they are not.
 unsafe impl Sync for Slot {}
 
 static SLOTS: [AtomicPtr<Slot>; BLOCKS] = [const { AtomicPtr::new(null_mut()) }; BLOCKS];
 static FREE: Mutex<VecDeque<&'static Slot>> = Mutex::new(VecDeque::new());
 
-/// A registered program that an operation depends on. It stays until the last of these is gone, whatever becomes of its users.
+/// A registered program that an operation depends on. It stays until the last of these is gone,
+/// whatever becomes of its users.
 pub(crate) struct Program(&'static Slot);
 
 /// Caches a program for its first user.
@@ -81,7 +83,8 @@ impl std::ops::Deref for Program {
 
     #[inline(always)]
     fn deref(&self) -> &Registered {
-        // SAFETY: this value is one of the counted operations, so the program is there and nobody writes.
+        // SAFETY: this value is one of the counted operations, so the program is there and nobody
+        // writes.
         unsafe { (*self.0.program.get()).as_ref().unwrap_unchecked() }
     }
 }
@@ -115,7 +118,8 @@ impl Slot {
     fn remove_user(&'static self) -> Option<()> {
         let mut counts = self.counts.load(Ordering::Relaxed);
         while counts >= USER {
-            // SYNC: Release and Acquire pair with those of `subtract`: whoever frees comes after all others' use.
+            // SYNC: Release and Acquire pair with those of `subtract`: whoever frees comes after
+            // all others' use.
             match self.counts.compare_exchange_weak(
                 counts,
                 counts - USER,
@@ -142,7 +146,8 @@ impl Slot {
         }
     }
 
-    /// The last one has gone, and nobody can come: the counts stay 0 until the slot is taken from the list.
+    /// The last one has gone, and nobody can come: the counts stay 0 until the slot is taken from
+    /// the list.
     #[cold]
     fn free(&'static self) {
         // SAFETY: as argued above.

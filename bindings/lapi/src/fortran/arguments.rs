@@ -1,8 +1,9 @@
 //! How arguments come from Fortran and go to C.
 //!
-//! Fortran passes everything by reference. What lies in the calling task is passed as itself; what lies in another task can
-//! only be named by its address, an `INTEGER(LAPI_ADDR_TYPE)`. The guide's synopses agree with that rule except for the
-//! buffers of LAPI_Get and LAPI_Amsend, whose declared types can be read either way.
+//! Fortran passes everything by reference. What lies in the calling task is passed as itself; what
+//! lies in another task can only be named by its address, an `INTEGER(LAPI_ADDR_TYPE)`. The guide's
+//! synopses agree with that rule except for the buffers of LAPI_Get and LAPI_Amsend, whose declared
+//! types can be read either way.
 
 use super::handlers;
 use crate::abi::*;
@@ -29,8 +30,9 @@ pub(super) trait Argument {
 
 macro_rules! nothing_is_null {
     ($($name:ident)*) => {$(
-        /// The storage behind Fortran's LAPI_ADDR_NULL: a common block, because only its place tells it from a variable that
-        /// happens to be zero. A program's own common block of this name takes its place at load time.
+        /// The storage behind Fortran's LAPI_ADDR_NULL: a common block, because only its place
+        /// tells it from a variable that happens to be zero. A program's own common block of this
+        /// name takes its place at load time.
         #[unsafe(no_mangle)]
         #[allow(non_upper_case_globals, reason = "a Fortran compiler chose the name")]
         pub(super) static $name: usize = 0;
@@ -53,7 +55,8 @@ impl<T: Copy> Argument for Value<T> {
     type InC = T;
 
     unsafe fn enter(&mut self) -> T {
-        // SAFETY: a variable of the caller. Old programs put variables where the compiler didn't align them.
+        // SAFETY: a variable of the caller. Old programs put variables where the compiler didn't
+        // align them.
         unsafe { self.0.read_unaligned() }
     }
 }

@@ -1,8 +1,8 @@
 //! Handlers written in Fortran.
 //!
-//! Header, completion, send completion and error handlers get pointers in C, which is how Fortran takes all its arguments,
-//! so the library calls them without knowing what they are written in. A DDM function gets three numbers by value: a Fortran
-//! one needs them in variables.
+//! Header, completion, send completion and error handlers get pointers in C, which is how Fortran
+//! takes all its arguments, so the library calls them without knowing what they are written in. A
+//! DDM function gets three numbers by value: a Fortran one needs them in variables.
 
 use crate::abi::ddm_func_t;
 use std::ffi::{c_int, c_long, c_void};
@@ -13,7 +13,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 type FortranDdm =
     unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_long, *mut c_int, *mut c_int) -> c_long;
 
-/// How many different DDM functions Fortran programs can register. A context uses one at a time; programs have a few.
+/// How many different DDM functions Fortran programs can register. A context uses one at a time;
+/// programs have a few.
 const SLOTS: usize = 16;
 
 static DDM: Mutex<[Option<FortranDdm>; SLOTS]> = Mutex::new([None; SLOTS]);
@@ -44,7 +45,8 @@ macro_rules! fronts {
 
 static FRONTS: [ddm_func_t; SLOTS] = fronts! { 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 };
 
-/// The C function to register for a Fortran one. None without one, or when too many have been registered.
+/// The C function to register for a Fortran one. None without one, or when too many have been
+/// registered.
 pub(super) fn enter_ddm(function: Option<ddm_func_t>) -> Option<ddm_func_t> {
     let address = function? as *const c_void;
     let mut slots = ddm();
@@ -68,7 +70,8 @@ pub(super) fn leave_ddm(front: Option<ddm_func_t>) -> Option<ddm_func_t> {
     Some(unsafe { std::mem::transmute::<FortranDdm, ddm_func_t>(function) })
 }
 
-/// What is known of the process's code: where it lies, and how many objects had come and gone when that was looked up.
+/// What is known of the process's code: where it lies, and how many objects had come and gone when
+/// that was looked up.
 struct Code {
     ranges: Vec<Range<usize>>,
     changes: u64,
@@ -78,8 +81,8 @@ static CODE: RwLock<Code> = RwLock::new(Code { ranges: Vec::new(), changes: 0 })
 
 /// Whether an address is that of a procedure, not of a variable.
 ///
-/// The actual argument of `hdr_hdl` may be either, and an `EXTERNAL` interface lets both through. Code lies in segments that
-/// are loaded executable; no variable does.
+/// The actual argument of `hdr_hdl` may be either, and an `EXTERNAL` interface lets both through.
+/// Code lies in segments that are loaded executable; no variable does.
 pub(super) fn is_code(address: *const c_void) -> bool {
     let address = address as usize;
     let code = CODE.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,24 +1,26 @@
-//! LAPI from Fortran: the subroutines with `ierror` last, in the four spellings that compilers give to external names
-//! (LAPI Guide, table 10).
+//! LAPI from Fortran: the subroutines with `ierror` last, in the four spellings that compilers give
+//! to external names (LAPI Guide, table 10).
 //!
 //! * [`exports`]: which subroutine takes which arguments, generated;
 //! * `arguments`: how each kind of argument comes from Fortran and goes to C;
 //! * `handlers`: what a handler written in Fortran needs besides.
 //!
-//! The Fortran subroutines live in `liblapi_r.so` because the guide's Fortran programs link that library and no other.
+//! The Fortran subroutines live in `liblapi_r.so` because the guide's Fortran programs link that
+//! library and no other.
 //!
 //! # Profiling
 //!
-//! `lapi_put_` calls `LAPI_Put` through the symbol, so a profiling library written in C sees the calls of Fortran programs.
-//! `plapi_put_` calls `PLAPI_Put`, so one written in Fortran ends there. The library itself never calls either.
+//! `lapi_put_` calls `LAPI_Put` through the symbol, so a profiling library written in C sees the
+//! calls of Fortran programs. `plapi_put_` calls `PLAPI_Put`, so one written in Fortran ends there.
+//! The library itself never calls either.
 
 pub mod exports;
 
 mod arguments;
 mod handlers;
 
-/// Defines one subroutine: under its own names it calls what the C name stands for when the program runs, under its profiling
-/// names it calls this library.
+/// Defines one subroutine: under its own names it calls what the C name stands for when the program
+/// runs, under its profiling names it calls this library.
 macro_rules! subroutine {
     (
         $doc:literal
@@ -49,8 +51,9 @@ macro_rules! subroutine {
     };
     (@direct $target:ident, ($($mode:ty),*)) => { c::$target };
     (@interposed $target:ident, ($($mode:ty),*)) => {{
-        // Where `LAPI_*` is defined is the dynamic linker's decision. The compiler, which sees this library's definition,
-        // would call that one: a volatile read of the linker's choice keeps it from knowing better.
+        // Where `LAPI_*` is defined is the dynamic linker's decision. The compiler, which sees this
+        // library's definition, would call that one: a volatile read of the linker's choice keeps
+        // it from knowing better.
         static TARGET: unsafe extern "C" fn($(<$mode as Argument>::InC),*) -> c_int = c::$target;
         // SAFETY: a static that nobody writes.
         unsafe { (&raw const TARGET).read_volatile() }

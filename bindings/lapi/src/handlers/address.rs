@@ -4,8 +4,8 @@ use crate::handles;
 use lapis_core::handlers::HANDLER_TABLE_SIZE;
 use lapis_core::{CompletionHandler, Context, Delivery, Error};
 
-/// The address of a header handler that a message names by index or address, or what becomes of the message without one. If nothing
-/// is worth waiting for, the error handler is told.
+/// The address of a header handler that a message names by index or address, or what becomes of the
+/// message without one. If nothing is worth waiting for, the error handler is told.
 pub(crate) fn handler_address(context: &Context, handler: u64, source: u32) -> Result<u64, Delivery> {
     let address = if handler < HANDLER_TABLE_SIZE as u64 {
         context.handler_address(handler as usize).unwrap_or(0)

@@ -11,7 +11,8 @@ use lapis_core::{Context, Delivery};
 /// Calls the header handler of an active message.
 ///
 /// # Safety
-/// `handler` is the address of a header handler of this program, or has [`INTERNAL`] or [`RELATIVE`] set.
+/// `handler` is the address of a header handler of this program, or has [`INTERNAL`] or
+/// [`RELATIVE`] set.
 //= LAPI Guide, LAPI_Amsend, the header handler
 pub(crate) unsafe fn header(context: &Context, handler: u64, incoming: &Incoming<'_>) -> Delivery {
     if handler & (INTERNAL | RELATIVE) != 0 {
@@ -30,7 +31,8 @@ unsafe fn not_by_address(context: &Context, handler: u64, incoming: &Incoming<'_
         return unsafe { to_internal(context, handler, incoming) };
     }
     match handler_address(context, handler, incoming.source) {
-        // SAFETY: the caller's promise: a function of the program or of an object that the origin has loaded, too.
+        // SAFETY: the caller's promise: a function of the program or of an object that the origin
+        // has loaded, too.
         Ok(address) => unsafe { call(context, address, incoming, 0) },
         Err(delivery) => delivery,
     }

@@ -14,7 +14,8 @@ use std::ptr::{NonNull, null_mut};
 /// What `MAGIC` of a `lapi_return_info_t` holds: "LAPI".
 const MAGIC: c_int = 0x4c41_5049;
 
-/// Calls a header handler by its address, for a message whose packets hold whole atoms of so many bytes, or anything with 0.
+/// Calls a header handler by its address, for a message whose packets hold whole atoms of so many
+/// bytes, or anything with 0.
 ///
 /// # Safety
 /// `handler` is the address of a header handler of this program.
@@ -29,8 +30,8 @@ pub(crate) unsafe fn call(context: &Context, handler: u64, incoming: &Incoming<'
     let mut room = MaybeUninit::uninit();
     let user = in_place_or_aligned(incoming.user_header, &mut room).cast_mut().cast();
     let handle = handles::for_handlers(context);
-    // SAFETY: all pointers are valid during the call; msg_len is the first field of the structure that newer handlers take
-    // it for.
+    // SAFETY: all pointers are valid during the call; msg_len is the first field of the structure
+    // that newer handlers take it for.
     let buffer = context.lending(|| unsafe {
         call(handle, user, &mut user_len, (&raw mut info).cast(), &mut completion, &mut argument)
     });
@@ -65,8 +66,9 @@ pub(crate) fn run_of(info: &lapi_return_info_t) -> Run {
 /// Room for the longest user header, where any structure may lie.
 type Room = MaybeUninit<[u64; MAX_USER_HEADER / 8]>;
 
-/// Where a handler finds the user header. Programs lay structures over it, so it begins at a multiple of eight, as packets of most
-/// transports do. Messages that share a datagram lie close together; theirs are copied.
+/// Where a handler finds the user header. Programs lay structures over it, so it begins at a
+/// multiple of eight, as packets of most transports do. Messages that share a datagram lie close
+/// together; theirs are copied.
 #[inline(always)]
 fn in_place_or_aligned(header: &[u8], room: &mut Room) -> *const u8 {
     if header.as_ptr().addr().is_multiple_of(8) || header.is_empty() {

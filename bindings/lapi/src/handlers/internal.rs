@@ -1,6 +1,7 @@
 //! Handlers that are ours, by number.
 
-/// A handler of the internal kind: not an address, for addresses of functions have these bits clear.
+/// A handler of the internal kind: not an address, for addresses of functions have these bits
+/// clear.
 pub(crate) const INTERNAL: u64 = 1 << 63;
 
 /// A put of vectors.

@@ -15,7 +15,8 @@ pub(crate) fn raw(function: compl_hndlr_t, argument: *mut c_void) -> CompletionH
 /// Calls a completion handler.
 ///
 /// # Safety
-/// `function` is the address of a completion handler and `argument` what its header handler gave for it.
+/// `function` is the address of a completion handler and `argument` what its header handler gave
+/// for it.
 pub(crate) unsafe fn completion(context: &Context, function: usize, argument: *mut c_void) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -24,7 +25,8 @@ pub(crate) unsafe fn completion(context: &Context, function: usize, argument: *m
     }
 }
 
-/// Whom to tell when the origin's buffer is free: a counter, a send completion handler, both or neither.
+/// Whom to tell when the origin's buffer is free: a counter, a send completion handler, both or
+/// neither.
 //= LAPI Guide, The send completion handler, runs when the send-side buffer is available
 #[inline(always)]
 pub(crate) fn send_notify(

@@ -93,7 +93,8 @@ pub(crate) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) 
         // SAFETY: a handle of the static table.
         handle: unsafe { *pointer },
         pointer: pointer.expose_provenance(),
-        // SAFETY: tasks of a job name header handlers of this type by addresses that they were given.
+        // SAFETY: tasks of a job name header handlers of this type by addresses that they were
+        // given.
         function: unsafe { std::mem::transmute::<usize, vhdr_hndlr_t>(address as usize) },
         user_header: user.to_vec(),
         source: incoming.source,
@@ -113,8 +114,9 @@ pub(crate) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) 
         delivery.drop = wish.drop;
         return Some(delivery);
     }
-    // The list of lengths takes more than a packet: the handler runs when it is there. By then it is too late to drop a packet, and
-    // the completion handler runs on a thread of its own, whatever the handler would prefer.
+    // The list of lengths takes more than a packet: the handler runs when it is there. By then it
+    // is too late to drop a packet, and the completion handler runs on a thread of its own,
+    // whatever the handler would prefer.
     let wish: Arc<Mutex<Wish>> = Arc::default();
     let later = Arc::clone(&wish);
     let into = described(need, incoming.first, move |bytes| {
@@ -136,11 +138,12 @@ pub(crate) fn arrived(context: &Context, handler: u64, incoming: &Incoming<'_>) 
 }
 
 impl Call {
-    /// Calls the header handler with the lengths at the origin, and the data if it is there; gives where the data goes and what
-    /// happens then.
+    /// Calls the header handler with the lengths at the origin, and the data if it is there; gives
+    /// where the data goes and what happens then.
     ///
-    /// The guide declares the handler's fourth argument as a pointer to the list, and says elsewhere that every header handler is
-    /// given a `lapi_return_info_t`. So it points to such a structure, whose first word points to the list.
+    /// The guide declares the handler's fourth argument as a pointer to the list, and says
+    /// elsewhere that every header handler is given a `lapi_return_info_t`. So it points to such a
+    /// structure, whose first word points to the list.
     //= LAPI Guide, The enhanced header handler interface, ret_flags and ctl_flags
     fn run(mut self, description: &[u8], data: Option<&[u8]>) -> (Layout, Wish) {
         let lengths: Vec<u64> = words(description).collect();

@@ -92,7 +92,8 @@ unsafe fn copy_directly(context: &Context, tgt: u32, origin: &mut Layout, target
         if let Some(from) = context.direct(tgt, addr, n as u64) {
             let mut from = from.cast_const();
             origin.pieces(position, n as u64, |addr, n| {
-                // SAFETY: the window is mapped as long as the context lives; the rest is the caller's promise.
+                // SAFETY: the window is mapped as long as the context lives; the rest is the
+                // caller's promise.
                 unsafe {
                     copy_watched(from, std::ptr::with_exposed_provenance_mut(addr as usize), n);
                     from = from.add(n);

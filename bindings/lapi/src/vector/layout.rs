@@ -118,8 +118,8 @@ impl Layout {
         }
     }
 
-    /// Calls `each` with the address and length of every piece of `[position, position + len)`, in order; what lies beyond
-    /// the end is left out.
+    /// Calls `each` with the address and length of every piece of `[position, position + len)`, in
+    /// order; what lies beyond the end is left out.
     pub(crate) fn pieces(&mut self, position: u64, len: u64, mut each: impl FnMut(u64, usize)) {
         let mut at = position;
         let end = position.saturating_add(len).min(self.len);
@@ -146,7 +146,8 @@ impl Layout {
                 } else if *last + 1 < blocks.len() && holds(*last + 1) {
                     *last + 1
                 } else {
-                    // The last block that begins here or before; empty ones begin where the next one does.
+                    // The last block that begins here or before; empty ones begin where the next
+                    // one does.
                     starts.partition_point(|start| *start <= at) - 1
                 };
                 *last = i;
@@ -157,8 +158,8 @@ impl Layout {
     }
 }
 
-/// A vector for so many entries. Programs may pass as many blocks as they have memory for: what the copy of their list takes
-/// may not be there.
+/// A vector for so many entries. Programs may pass as many blocks as they have memory for: what the
+/// copy of their list takes may not be there.
 //= LAPI Guide, LAPI_Putv, LAPI_ERR_MEMORY_EXHAUSTED
 fn reserved<T>(entries: usize) -> Outcome<Vec<T>> {
     let mut all = Vec::new();
@@ -177,7 +178,8 @@ impl Scatter for Layout {
     unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
         let mut from = bytes.as_ptr();
         self.pieces(position, bytes.len() as u64, |addr, n| {
-            // SAFETY: the caller's promise for the layout's memory; the pieces add up to no more than `bytes`.
+            // SAFETY: the caller's promise for the layout's memory; the pieces add up to no more
+            // than `bytes`.
             unsafe {
                 copy_watched(from, std::ptr::with_exposed_provenance_mut(addr as usize), n);
                 from = from.add(n);
@@ -190,7 +192,8 @@ impl Gather for Layout {
     unsafe fn read(&mut self, position: u64, out: &mut [u8]) {
         let mut to = out.as_mut_ptr();
         self.pieces(position, out.len() as u64, |addr, n| {
-            // SAFETY: the caller's promise for the layout's memory; the pieces add up to no more than `out`.
+            // SAFETY: the caller's promise for the layout's memory; the pieces add up to no more
+            // than `out`.
             unsafe {
                 std::ptr::copy(std::ptr::with_exposed_provenance::<u8>(addr as usize), to, n);
                 to = to.add(n);
@@ -318,7 +321,8 @@ impl View {
     /// Copies the vector and checks its numbers. The type has been checked.
     ///
     /// # Safety
-    /// The arrays are NULL or as long as the vector says, three entries of `info` for a strided one.
+    /// The arrays are NULL or as long as the vector says, three entries of `info` for a strided
+    /// one.
     //= LAPI Guide, LAPI_Amsendv, the errors of the origin's vector
     //= LAPI Guide, LAPI_Putv, the errors of the target's vector
     pub(crate) unsafe fn layout(&self, side: Side) -> Outcome<Layout> {

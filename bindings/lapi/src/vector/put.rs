@@ -72,8 +72,9 @@ unsafe fn copy_directly(context: &Context, tgt: u32, origin: &mut Layout, target
         if let Some(to) = context.direct(tgt, addr, n as u64) {
             let mut to = to;
             origin.pieces(position, n as u64, |from, len| {
-                // SAFETY: the window is mapped as long as the context lives, and has room for the block's `n` bytes; the rest is the
-                // caller's promise. The target may look at them meanwhile: no reference.
+                // SAFETY: the window is mapped as long as the context lives, and has room for the
+                // block's `n` bytes; the rest is the caller's promise. The target may look at them
+                // meanwhile: no reference.
                 unsafe {
                     copy_watched(from as usize as *const u8, to, len);
                     to = to.add(len);

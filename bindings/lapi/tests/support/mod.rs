@@ -1,4 +1,5 @@
-//! Compiles C programs against `lapi.h` and the freshly built library, and runs them as jobs under a watchdog.
+//! Compiles C programs against `lapi.h` and the freshly built library, and runs them as jobs under
+//! a watchdog.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its part")]
 
 use std::ffi::OsStr;

@@ -1,4 +1,5 @@
-//! `poe`: starts a Lapis job from a command line in the style of IBM's Parallel Operating Environment.
+//! `poe`: starts a Lapis job from a command line in the style of IBM's Parallel Operating
+//! Environment.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! The end of a job: nothing is left behind, neither tasks nor what they started, nor unread output.
+//! The end of a job: nothing is left behind, neither tasks nor what they started, nor unread
+//! output.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -43,7 +44,8 @@ impl Running<'_> {
 
     /// Waits until the output has been read, for as long as the user and `--timeout` allow.
     fn deliver(&mut self) {
-        // Whoever has asked for the end, or set a time for it, does not want to wait for a reader who has gone to sleep.
+        // Whoever has asked for the end, or set a time for it, does not want to wait for a reader
+        // who has gone to sleep.
         let grace = self.ends_early().then(|| Instant::now() + self.spec.grace);
         while !self.outlets.idle() {
             let until = grace.or(self.deadline);

@@ -42,7 +42,8 @@ fn each(ask: &Ask, name: &str, call: Call) -> Result<Vec<Record>> {
 fn one(ask: &Ask, size: usize, call: Call) -> Result<lapis_bench::stats::Summary> {
     let shared = Shared::new(4096)?;
     let state = shared.line(0);
-    // Allocated before the fork: both processes know the address; each writes its copy, so that it has its own pages.
+    // Allocated before the fork: both processes know the address; each writes its copy, so that it
+    // has its own pages.
     let mut memory = vec![0u8; size];
     let address = memory.as_mut_ptr();
     let fill = |value: u8| {
@@ -57,8 +58,8 @@ fn one(ask: &Ask, size: usize, call: Call) -> Result<lapis_bench::stats::Summary
             let mut failure = None;
             let summary = clock::per_operation(ask.budget, |count| {
                 for _ in 0..count {
-                    // SAFETY: both vectors describe size bytes at the same address, valid in both processes; the
-                    // partner does not look at its memory meanwhile.
+                    // SAFETY: both vectors describe size bytes at the same address, valid in both
+                    // processes; the partner does not look at its memory meanwhile.
                     let copied = unsafe { call(partner, &vector, 1, &vector, 1, 0) };
                     if copied != size as isize {
                         failure = Some((copied, io::Error::last_os_error()));

@@ -11,7 +11,8 @@ use lapis_bench::stats::Summary;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Small blocks are copied in groups of about this many bytes, so that the clock's own time does not show.
+/// Small blocks are copied in groups of about this many bytes, so that the clock's own time does
+/// not show.
 const GROUP: usize = 256 << 10;
 const STOP: u64 = u64::MAX;
 
@@ -20,8 +21,8 @@ pub(super) fn own(ask: &Ask) -> Result<Vec<Record>> {
     let mut records = Vec::new();
     for size in ask.sizes.iter().copied().filter(|&s| s > 0) {
         let size = size as usize;
-        // Both on lines of their own, and half a page apart: at the same place of two pages, loads would be taken to
-        // depend on the stores before them, which is not what memcpy costs.
+        // Both on lines of their own, and half a page apart: at the same place of two pages, loads
+        // would be taken to depend on the stores before them, which is not what memcpy costs.
         let mapping = Shared::new(2 * size.next_multiple_of(4096) + 4096)?;
         let (source, target) = (mapping.at(0), mapping.at(size.next_multiple_of(4096) + 2048));
         let summary = clock::per_operation(ask.budget, |count| {
@@ -52,13 +53,15 @@ fn shared_of(ask: &Ask, size: u64) -> Result<Record> {
             let (mut samples, start, mut turn) = (Vec::new(), Instant::now(), 0);
             while samples.len() < 5 || start.elapsed() < ask.budget {
                 turn += 1;
-                // SYNC: pairs with the partner's Acquire load; the target is its to write until it answers.
+                // SYNC: pairs with the partner's Acquire load; the target is its to write until it
+                // answers.
                 go.store(turn, Ordering::Release);
                 duo::wait_for(done, turn);
                 let begin = Instant::now();
                 for block in 0..blocks {
                     let offset = block * size;
-                    // SAFETY: block < blocks, and source and target hold blocks × size bytes; they do not overlap.
+                    // SAFETY: block < blocks, and source and target hold blocks × size bytes; they
+                    // do not overlap.
                     unsafe {
                         std::ptr::copy_nonoverlapping(source.as_ptr().add(offset), target.add(offset), size)
                     };

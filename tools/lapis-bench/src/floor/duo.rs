@@ -21,8 +21,8 @@ pub(super) struct Shared {
     length: usize,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread; what is in it is accessed through atomics or by the
-// protocol of the floor that uses it.
+// SAFETY: the mapping belongs to the process, not to a thread; what is in it is accessed through
+// atomics or by the protocol of the floor that uses it.
 unsafe impl Sync for Shared {}
 
 impl Shared {
@@ -31,7 +31,8 @@ impl Shared {
         let length = length.next_multiple_of(4096);
         let (prot, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_POPULATE);
-        // SAFETY: a fresh anonymous mapping at a place of the kernel's choice touches nothing of ours.
+        // SAFETY: a fresh anonymous mapping at a place of the kernel's choice touches nothing of
+        // ours.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), length, prot, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error())
@@ -44,8 +45,8 @@ impl Shared {
     /// The line with this index.
     pub(super) fn line(&self, index: usize) -> &AtomicU64 {
         assert!((index + 1) * size_of::<Line>() <= self.length, "line {index} of {} bytes", self.length);
-        // SAFETY: in bounds as asserted, aligned as the mapping starts on a page, zeroed memory is a valid atomic, and
-        // lines are accessed as atomics only.
+        // SAFETY: in bounds as asserted, aligned as the mapping starts on a page, zeroed memory is
+        // a valid atomic, and lines are accessed as atomics only.
         unsafe { &(*self.start.as_ptr().cast::<Line>().add(index)).0 }
     }
 
@@ -66,14 +67,15 @@ impl Drop for Shared {
 
 /// Runs `partner` in a forked process on the second core while `leader` runs here on the first.
 ///
-/// The partner must end by what the leader tells it through the mapping or a socket. If either hangs, the watchdog
-/// ends both.
+/// The partner must end by what the leader tells it through the mapping or a socket. If either
+/// hangs, the watchdog ends both.
 pub(super) fn run<T>(
     leader: impl FnOnce(libc::pid_t) -> Result<T>,
     partner: impl FnOnce() -> Result<()>,
 ) -> Result<T> {
     let (here, there) = pin::pair();
-    // SAFETY: this program is single-threaded when it forks, so the child may go on as if it were a new program.
+    // SAFETY: this program is single-threaded when it forks, so the child may go on as if it were a
+    // new program.
     let child = unsafe { libc::fork() };
     if child < 0 {
         return Err(io::Error::last_os_error()).context("cannot fork");

@@ -14,7 +14,8 @@ const STOP: u32 = u32::MAX;
 pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
     let shared = Shared::new(4096)?;
     let word = |offset| {
-        // SAFETY: in bounds (asserted by `at`), aligned, zeroed memory is a valid atomic, accessed as such only.
+        // SAFETY: in bounds (asserted by `at`), aligned, zeroed memory is a valid atomic, accessed
+        // as such only.
         unsafe { &*shared.at(offset).cast::<AtomicU32>() }
     };
     let (there, back) = (word(0), word(2048));

@@ -1,6 +1,7 @@
 //! Floors: what the machine itself allows, with no library in between.
 //!
-//! The processes are forked from this small program, share an anonymous mapping, and are pinned to a core each.
+//! The processes are forked from this small program, share an anonymous mapping, and are pinned to
+//! a core each.
 
 mod atomics;
 mod cma;

@@ -17,16 +17,18 @@ const STOP: u64 = u64::MAX;
 
 /// One line that both sides spin on. Half a round trip is the cheapest message that there is.
 ///
-/// Twice: as it is commonly written, and with a pause after each look, which leaves the line alone while the other side writes. A message
-/// whose handling takes time of its own can't keep to such a rhythm; the difference tells how much hangs on it.
+/// Twice: as it is commonly written, and with a pause after each look, which leaves the line alone
+/// while the other side writes. A message whose handling takes time of its own can't keep to such a
+/// rhythm; the difference tells how much hangs on it.
 pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
     let half = ask.budget / 2;
     let of = |name, summary| Record::latency(name, 8, summary).of("floor", "shm");
     Ok(vec![of("line_lat", exchange(half, || {})?), of("line_lat_paused", exchange(half, spin_loop)?)])
 }
 
-/// The steadier of the two for a few milliseconds: nanoseconds one way. Far from its usual value, the two cores are badly placed or
-/// shared with somebody, and what is measured now is worth nothing.
+/// The steadier of the two for a few milliseconds: nanoseconds one way. Far from its usual value,
+/// the two cores are badly placed or shared with somebody, and what is measured now is worth
+/// nothing.
 pub(crate) fn probe() -> Result<f64> {
     Ok(exchange(Duration::from_millis(12), spin_loop)?.median)
 }
@@ -46,7 +48,8 @@ fn exchange(budget: Duration, between_looks: impl Fn() + Copy) -> Result<Summary
             let summary = clock::per_operation(budget, |count| {
                 for _ in 0..count {
                     turn += 2;
-                    // SYNC: Release pairs with the partner's Acquire load; the line itself is the message.
+                    // SYNC: Release pairs with the partner's Acquire load; the line itself is the
+                    // message.
                     line.store(turn - 1, Ordering::Release);
                     // SYNC: pairs with the partner's Release store.
                     while line.load(Ordering::Acquire) != turn {
@@ -90,7 +93,8 @@ fn mailbox_of(ask: &Ask, size: u64) -> Result<Record> {
             let summary = clock::per_operation(ask.budget, |count| {
                 for _ in 0..count {
                     turn += 1;
-                    // SAFETY: a mailbox holds 8192 bytes, size is at most that, and until its flag it is ours.
+                    // SAFETY: a mailbox holds 8192 bytes, size is at most that, and until its flag
+                    // it is ours.
                     unsafe { std::ptr::copy_nonoverlapping(own.as_ptr(), boxes[0], size) };
                     // SYNC: pairs with the partner's Acquire load; publishes the payload.
                     flags[0].store(turn, Ordering::Release);

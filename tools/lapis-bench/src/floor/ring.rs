@@ -10,7 +10,8 @@ use lapis_bench::record::Record;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const SLOTS: u64 = 1024;
-/// The reader says how far it is once in so many messages: its line would else travel for every one.
+/// The reader says how far it is once in so many messages: its line would else travel for every
+/// one.
 const REPORT: u64 = 64;
 const STOP: u64 = u64::MAX;
 
@@ -24,7 +25,8 @@ struct Slot {
 pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
     let shared = Shared::new(4096 + SLOTS as usize * size_of::<Slot>())?;
     let read = shared.line(0);
-    // SAFETY: the mapping holds SLOTS slots behind its first page, page-aligned; zeroed memory is a valid Slot of atomics.
+    // SAFETY: the mapping holds SLOTS slots behind its first page, page-aligned; zeroed memory is a
+    // valid Slot of atomics.
     let ring = unsafe { std::slice::from_raw_parts(shared.at(4096).cast::<Slot>(), SLOTS as usize) };
     let put = |number: u64, sequence: u64| {
         let slot = &ring[(number % SLOTS) as usize];
@@ -38,7 +40,8 @@ pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
             let mut send = |sequence_of: &dyn Fn(u64) -> u64| {
                 sent += 1;
                 while sent - known >= SLOTS {
-                    // SYNC: pairs with the reader's Release store; its slots may be overwritten after it.
+                    // SYNC: pairs with the reader's Release store; its slots may be overwritten
+                    // after it.
                     known = read.load(Ordering::Acquire);
                     std::hint::spin_loop();
                 }

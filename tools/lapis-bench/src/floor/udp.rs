@@ -11,7 +11,8 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::Ordering;
 
-/// The largest payload that an IPv4 datagram holds is 65507 bytes; a floor above 64000 says nothing more.
+/// The largest payload that an IPv4 datagram holds is 65507 bytes; a floor above 64000 says nothing
+/// more.
 const MAX: u64 = 64_000;
 
 pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {

@@ -47,7 +47,8 @@ pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
                         Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                         Err(error) => bail!("UDP stream: {error}"),
                     }
-                    // The sender starts anew after a loss; a stream that never moves again is an error.
+                    // The sender starts anew after a loss; a stream that never moves again is an
+                    // error.
                     if begin.elapsed() > Duration::from_secs(5) {
                         bail!("UDP stream: {} of {SAMPLE} bytes in 5 s", sum - first);
                     }
@@ -87,7 +88,8 @@ pub(super) fn run(ask: &Ask) -> Result<Vec<Record>> {
 
 fn option(socket: &UdpSocket, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
     let length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the descriptor is open, value is a c_int that lives through the call, length is its size.
+    // SAFETY: the descriptor is open, value is a c_int that lives through the call, length is its
+    // size.
     match unsafe {
         libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, name, (&raw const value).cast(), length)
     } {

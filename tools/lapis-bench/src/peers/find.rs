@@ -1,4 +1,5 @@
-//! Finds what is installed: Debian's packages and the wheels that `cargo xtask setup --peers` brings.
+//! Finds what is installed: Debian's packages and the wheels that `cargo xtask setup --peers`
+//! brings.
 
 use super::{How, Party, compile, folder};
 use crate::exec::Line;
@@ -58,7 +59,8 @@ pub(crate) fn mpis_of(ranks: usize) -> Found {
     found
 }
 
-/// Lapis through its C interface, compiled against this tree's header and the library beside this program.
+/// Lapis through its C interface, compiled against this tree's header and the library beside this
+/// program.
 pub(crate) fn lapis_from_c(transport: &str) -> Result<Party, Absent> {
     let name = "lapis-c";
     let absent = |why: String| Absent { name: name.into(), why };
@@ -94,7 +96,8 @@ pub(crate) fn c_calls() -> Result<Party, Absent> {
     Ok(Party { name: name.into(), transport: "C above Rust,".into(), how: How::Calls(Line::new([program])) })
 }
 
-/// The peers over shared memory (`shm`), or over loopback sockets (`udp`: most of them have no UDP, so TCP as well).
+/// The peers over shared memory (`shm`), or over loopback sockets (`udp`: most of them have no UDP,
+/// so TCP as well).
 pub(crate) fn peers(transport: &str) -> Found {
     let sockets = transport != "shm";
     let mut found = (Vec::new(), Vec::new());
@@ -113,7 +116,8 @@ pub(crate) fn peers(transport: &str) -> Found {
     found
 }
 
-/// Programs that pack and unpack shapes with each MPI found, by name (`tools/lapis-dgsp/peers/mpi_pack.c`).
+/// Programs that pack and unpack shapes with each MPI found, by name
+/// (`tools/lapis-dgsp/peers/mpi_pack.c`).
 pub(crate) fn packers() -> (Vec<(String, PathBuf)>, Vec<Absent>) {
     let mut found = (Vec::new(), Vec::new());
     for mpi in MPIS {
@@ -170,8 +174,8 @@ fn ucx(found: &mut Found, sockets: bool) {
     }
 }
 
-/// Debian's libfabric: over sockets by a program of ours, for the sake of streams; over shared memory, and without headers, by
-/// its own.
+/// Debian's libfabric: over sockets by a program of ours, for the sake of streams; over shared
+/// memory, and without headers, by its own.
 fn libfabric(found: &mut Found, sockets: bool) {
     let name = system_version("libfabric", "fi_info", "--version");
     let program = || {
@@ -261,7 +265,8 @@ const MPIS: &[Mpi] = &[
         home: Home::Debian { compiler: "mpicc.openmpi", launcher: "mpirun.openmpi" },
         shm: &[Variant {
             transport: "ob1/vader",
-            // Its other one-sided component, rdma, dies of a segmentation fault in vader's emulated atomics (4.1.4).
+            // Its other one-sided component, rdma, dies of a segmentation fault in vader's emulated
+            // atomics (4.1.4).
             arguments: &["--mca", "pml", "ob1", "--mca", "btl", "self,vader", "--mca", "osc", "sm"],
             variables: &[],
         }],

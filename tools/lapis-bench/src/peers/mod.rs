@@ -16,7 +16,8 @@ pub(crate) use find::{Absent, c_calls, lapis, lapis_from_c, lapis_of, mpis_of, p
 /// The bench that [`How::Calls`] has, and nobody else.
 pub(crate) const C_CALL: &str = "c_call";
 
-/// A bench that only programs in C have: answers of completion handlers, which run on threads of the library.
+/// A bench that only programs in C have: answers of completion handlers, which run on threads of
+/// the library.
 pub(crate) const SERVE: &str = "am_serve";
 
 /// One party.

@@ -39,7 +39,8 @@ pub(super) fn measure(party: &Party, line: &Line, wish: &Wish<'_>, limit: Durati
         // The times are already in the right unit: only name them.
         let mut record = Record::latency(wish.bench, size, once).of(&party.name, &party.transport);
         record.unit = unit;
-        // Its put latency is a ping-pong seen by both sides, where ours is the time until the origin knows.
+        // Its put latency is a ping-pong seen by both sides, where ours is the time until the
+        // origin knows.
         let seen = if test == "ucp_put_lat" { ", seen by the target" } else { "" };
         record.note = Some(format!("ucx_perftest -t {test}{seen}"));
         records.push(record);
@@ -47,7 +48,8 @@ pub(super) fn measure(party: &Party, line: &Line, wish: &Wish<'_>, limit: Durati
     Ok(records)
 }
 
-/// Enough for the time that is wanted: it takes a count, so the time of one is guessed, on the small side.
+/// Enough for the time that is wanted: it takes a count, so the time of one is guessed, on the
+/// small side.
 fn iterations(wish: &Wish<'_>, party: &Party, size: u64) -> u64 {
     let each_ns = if party.transport == "tcp" { 6000 } else { 100 } + size / 10;
     (wish.budget.as_nanos() as u64 / each_ns).clamp(50, 10_000_000)
@@ -73,7 +75,8 @@ fn run(line: &Line, test: &str, size: u64, iterations: u64, limit: Duration) -> 
     Ok(text)
 }
 
-/// A port that nobody uses now. Somebody may take it before the server does; the sample then fails and is retaken.
+/// A port that nobody uses now. Somebody may take it before the server does; the sample then fails
+/// and is retaken.
 pub(super) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
@@ -93,7 +96,8 @@ pub(super) fn listens(port: &str) -> bool {
     })
 }
 
-/// Reads the last line of figures: iterations, latency µs (median, average, overall), MiB/s (two), messages/s (two).
+/// Reads the last line of figures: iterations, latency µs (median, average, overall), MiB/s (two),
+/// messages/s (two).
 fn figure(text: &str, unit: Unit) -> Option<f64> {
     let numbers = |l: &str| l.split_whitespace().map(|w| w.parse().ok()).collect::<Option<Vec<f64>>>();
     let row = text.lines().rev().filter_map(numbers).find(|n| n.len() == 8)?;

@@ -45,7 +45,8 @@ fn run(line: &Line, size: u64, count: u64, limit: Duration) -> Result<String> {
     Ok(text)
 }
 
-/// Reads the row of figures: bytes, sent, acknowledged, total, time, MB/s, µs for a transfer (one way), millions a second.
+/// Reads the row of figures: bytes, sent, acknowledged, total, time, MB/s, µs for a transfer (one
+/// way), millions a second.
 fn one_way_ns(text: &str) -> Option<f64> {
     let row = text.lines().rev().map(|l| l.split_whitespace().collect::<Vec<_>>()).find(|w| w.len() == 8)?;
     Some(row[6].parse::<f64>().ok()? * 1e3)

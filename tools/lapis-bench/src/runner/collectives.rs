@@ -1,4 +1,5 @@
-//! `lapis-bench collectives`: Lapis and every MPI found, in jobs of several sizes over shared memory.
+//! `lapis-bench collectives`: Lapis and every MPI found, in jobs of several sizes over shared
+//! memory.
 //!
 //! In each round every party takes every figure once, in turns; medians of the rounds are shown.
 //! Two tasks have a core each; more are left to the kernel, as a user would leave them.

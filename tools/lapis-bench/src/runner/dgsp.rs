@@ -1,8 +1,9 @@
 //! `lapis-bench dgsp`: `lapis-dgsp time` with every MPI found, several times over.
 //!
-//! A pass starts all programs anew, so that the pages that one of them happened to get don't decide; within a pass the engines
-//! take turns on one core, and a round in which something else runs on the core is taken again. The other core and the way between
-//! the two, which the probes of the other reports watch, don't matter here.
+//! A pass starts all programs anew, so that the pages that one of them happened to get don't
+//! decide; within a pass the engines take turns on one core, and a round in which something else
+//! runs on the core is taken again. The other core and the way between the two, which the probes of
+//! the other reports watch, don't matter here.
 
 use super::dgsp_report as report;
 use super::machine::Machine;
@@ -50,7 +51,8 @@ pub(super) struct Outcome {
     pub(super) quick: bool,
     pub(super) rows: Vec<Row>,
     pub(super) absent: Vec<Absent>,
-    /// Figures of passes in all, and how many of these have no round in which nothing else ran on the core.
+    /// Figures of passes in all, and how many of these have no round in which nothing else ran on
+    /// the core.
     pub(super) turns: (usize, usize),
     pub(super) machine: Machine,
 }
@@ -68,7 +70,8 @@ pub(super) struct Row {
 /// One engine's time for it.
 pub(super) struct Figure {
     pub(super) record: Record,
-    /// The engine's time divided by ours, in the same pass: above 1, we are faster. Over the passes.
+    /// The engine's time divided by ours, in the same pass: above 1, we are faster. Over the
+    /// passes.
     pub(super) ratio: Summary,
 }
 

@@ -174,7 +174,8 @@ fn bar(what: &str, rows: &[&Row], who: &str, reached: impl Fn(f64) -> bool) -> S
 
 fn document(outcome: &Outcome) -> Value {
     let records = outcome.rows.iter().flat_map(|row| {
-        // As in the other reports, ratios of a record say how many times slower it is than the floor and the best peer.
+        // As in the other reports, ratios of a record say how many times slower it is than the
+        // floor and the best peer.
         let value = |who: &str| row.figure(who).map(|f| f.record.value);
         let peers = row.figures.iter().filter(|f| !["lapis", "floor"].contains(&f.record.peer.as_str()));
         let best = peers.map(|f| f.record.value).reduce(f64::min);

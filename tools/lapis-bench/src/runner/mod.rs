@@ -1,4 +1,5 @@
-//! `lapis-bench run`: floors, Lapis and peers in interleaved rounds, each sample between two probes.
+//! `lapis-bench run`: floors, Lapis and peers in interleaved rounds, each sample between two
+//! probes.
 
 mod bars;
 pub(crate) mod collectives;

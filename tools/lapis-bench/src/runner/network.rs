@@ -1,4 +1,5 @@
-//! Two hosts as network namespaces with rails between them, which lose packets, are slow, or go down as asked.
+//! Two hosts as network namespaces with rails between them, which lose packets, are slow, or go
+//! down as asked.
 
 use crate::exec::{Line, Running};
 use anyhow::{Context, Result, bail};
@@ -10,8 +11,8 @@ use std::time::Duration;
 /// Longer than any of these commands takes.
 const PROMPT: Duration = Duration::from_secs(20);
 
-/// Two namespaces, joined by rails `r0`, `r1`… and by one more pair of interfaces for the launcher. Nothing of it is seen from
-/// outside; all is removed at the end.
+/// Two namespaces, joined by rails `r0`, `r1`… and by one more pair of interfaces for the launcher.
+/// Nothing of it is seen from outside; all is removed at the end.
 pub(super) struct Network {
     hosts: [String; 2],
     rails: usize,
@@ -72,7 +73,8 @@ impl Network {
         Ok(())
     }
 
-    /// Makes every rail as slow as this, in megabits a second, in both directions; 0: as fast as it goes.
+    /// Makes every rail as slow as this, in megabits a second, in both directions; 0: as fast as it
+    /// goes.
     pub(super) fn slow_down(&self, megabits: u32) -> Result<()> {
         for (host, rail) in (0..2).flat_map(|host| (0..self.rails).map(move |rail| (host, rail))) {
             let _ = self.inside(host, &format!("tc qdisc del dev r{rail} root"));
@@ -90,16 +92,16 @@ impl Network {
         ip(&format!("-n {} link set r{rail} up", self.hosts[0]))
     }
 
-    /// A program that stands ready to set a rail down: who starts one at that moment takes milliseconds from a core that is
-    /// measured, as nobody does who pulls a plug.
+    /// A program that stands ready to set a rail down: who starts one at that moment takes
+    /// milliseconds from a core that is measured, as nobody does who pulls a plug.
     pub(super) fn ready_to_pull(&self) -> Result<Hand> {
         let mut command = Command::new("ip");
         command.args(["-n", &self.hosts[0], "-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null());
         Ok(Hand(command.spawn().context("no ip program")?))
     }
 
-    /// Starts a program that cuts a rail after a while: all that comes over it gets lost, and no link says so. It outranks the
-    /// measured tasks, which never let go of their cores.
+    /// Starts a program that cuts a rail after a while: all that comes over it gets lost, and no
+    /// link says so. It outranks the measured tasks, which never let go of their cores.
     pub(super) fn cut_later(&self, rail: usize, after: Duration) -> Result<Running> {
         let chain = "add table inet cut ; add chain inet cut in { type filter hook input priority 0 ; }";
         let cut = format!("add rule inet cut in iifname r{rail} drop");

@@ -1,4 +1,5 @@
-//! Is the machine fit for measuring now? A probe before and after each sample, and a look at who else runs.
+//! Is the machine fit for measuring now? A probe before and after each sample, and a look at who
+//! else runs.
 
 use crate::floor;
 use anyhow::Result;
@@ -62,7 +63,8 @@ impl Noise {
                 return Ok(Some(format!("the probe says {ns:.0} ns, usual are {usual:.0}")));
             }
         }
-        // Times come in hundredths of a second: a short sample tells little, and two ticks are no load.
+        // Times come in hundredths of a second: a short sample tells little, and two ticks are no
+        // load.
         if foreign * seconds > 0.03 && foreign > FOREIGN {
             return Ok(Some(format!("other processes took {:.0} % of a core", foreign * 100.0)));
         }

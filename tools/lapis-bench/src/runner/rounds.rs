@@ -95,7 +95,8 @@ fn sizes_or_one(bench: &Bench) -> &[u64] {
     if bench.sizes.is_empty() { &[8] } else { &bench.sizes }
 }
 
-/// Takes a sample between two probes, and takes it again while the machine is noisy and there is hope that it ends.
+/// Takes a sample between two probes, and takes it again while the machine is noisy and there is
+/// hope that it ends.
 pub(super) fn quiet(
     noise: &mut Noise,
     mut sample: impl FnMut() -> Result<Vec<Record>>,
@@ -163,7 +164,8 @@ fn compared(plan: &[Bench], samples: BTreeMap<Key, (Record, Vec<f64>)>) -> Vec<F
     figures.into_iter().map(|(_, figure)| figure).collect()
 }
 
-/// The floor of a figure: in the plan's order the first of the same size; a floor with one size serves up to 64 bytes.
+/// The floor of a figure: in the plan's order the first of the same size; a floor with one size
+/// serves up to 64 bytes.
 fn floor_of<'a>(
     bench: &Bench,
     own: &Record,

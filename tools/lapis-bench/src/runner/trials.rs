@@ -1,4 +1,5 @@
-//! Lapis on networks that lose packets or whose rails go down: trials that no floor and no peer takes part in.
+//! Lapis on networks that lose packets or whose rails go down: trials that no floor and no peer
+//! takes part in.
 
 use super::network::Network;
 use super::rounds::Figure;
@@ -16,10 +17,12 @@ pub(super) const ALL: [(&str, &str); 3] = [
     ("stall", "longest pause of a stream over two rails, one of which is pulled"),
 ];
 
-/// Speed of a rail whose number shall count, in megabits a second: two of them stay below what a core sends.
+/// Speed of a rail whose number shall count, in megabits a second: two of them stay below what a
+/// core sends.
 const SLOW: u32 = 2000;
-/// Streams with loss and without, in turn, of each round. Where the kernel puts a job's pages and how the cores are shared makes
-/// one start of the same stream half as fast again as the next, more than the loss that is looked for.
+/// Streams with loss and without, in turn, of each round. Where the kernel puts a job's pages and
+/// how the cores are shared makes one start of the same stream half as fast again as the next, more
+/// than the loss that is looked for.
 const STREAMS: usize = 4;
 /// A job, start and end included.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -97,8 +100,9 @@ fn rails(rounds: usize, budget: Duration, samples: &mut Vec<Sample>) -> Result<(
     Ok(())
 }
 
-/// First a rail that goes silent, then one whose link is set down. That under the usual scheduling: while processes of real-time
-/// priority poll on every core, the kernel gets no link down; so what else runs on the machine shows in these pauses.
+/// First a rail that goes silent, then one whose link is set down. That under the usual scheduling:
+/// while processes of real-time priority poll on every core, the kernel gets no link down; so what
+/// else runs on the machine shows in these pauses.
 fn stall(rounds: usize, samples: &mut Vec<Sample>) -> Result<()> {
     let network = Network::make(2)?;
     let stream = ["am_pause", "--sizes", "8K", "--time-ms", STREAM_MS];

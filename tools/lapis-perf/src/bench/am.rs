@@ -18,7 +18,8 @@ pub(super) fn ping_pong(session: &Session, size: u64) -> Batch<'_> {
     let data = session.buffer.bytes(size);
     let leads = session.leads();
     Box::new(move |count| {
-        // What the other one sends may come before this side has begun, so the count goes on from batch to batch.
+        // What the other one sends may come before this side has begun, so the count goes on from
+        // batch to batch.
         let from = session.expected_messages();
         for round in from + 1..=from + count {
             if leads {

@@ -112,7 +112,8 @@ fn rmw(
         // Memory that Lapis did not allocate is registered nowhere.
         checked: false,
     };
-    // SAFETY: the other task gave the variable out for this; answer and counter live until the process ends.
+    // SAFETY: the other task gave the variable out for this; answer and counter live until the
+    // process ends.
     unsafe { session.context.rmw(args)? };
     Ok(())
 }

@@ -122,8 +122,8 @@ fn put(session: &Session, target: &Target, size: u64, completion: Notify) -> Res
         // Memory that Lapis did not allocate is registered nowhere.
         checked: false,
     };
-    // SAFETY: buffer and counter live until the process ends; the other task gave its memory out for this, and it is as long
-    // as the longest transfer.
+    // SAFETY: buffer and counter live until the process ends; the other task gave its memory out
+    // for this, and it is as long as the longest transfer.
     unsafe { session.context.put(args)? };
     Ok(())
 }

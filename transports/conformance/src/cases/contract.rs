@@ -38,8 +38,8 @@ fn answers(link: &mut Link, peer: u32) -> Vec<(Caps, &'static str, Status)> {
     let into = RawSlice { ptr: (&raw mut previous).cast(), len: 8 };
     let request = RmwRequest { remote: here, operand: 1, compare: 0, op: 0, width: 8 };
     let data = [0u8; 8];
-    // SAFETY: all memory named is local and outlives the calls, which are refused or finish at once, for the peer is not
-    // connected or the operation not wired.
+    // SAFETY: all memory named is local and outlives the calls, which are refused or finish at
+    // once, for the peer is not connected or the operation not wired.
     unsafe {
         vec![
             (Caps::AM_SHORT, "am_short", link.am_short(peer, &data, &[])),

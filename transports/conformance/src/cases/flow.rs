@@ -56,8 +56,8 @@ pub(crate) fn a_full_queue_answers_again_and_loses_nothing(r: &mut Rank) {
     assert!(seen.iter().all(|s| *s), "some message was lost");
 }
 
-/// Sends up to `count` messages to the next task, as many as there is room for with nobody polling; gives how many the
-/// previous task sent.
+/// Sends up to `count` messages to the next task, as many as there is room for with nobody polling;
+/// gives how many the previous task sent.
 fn send_some(r: &mut Rank, count: u32, message: impl Fn(u32) -> Vec<u8>) -> u32 {
     let next = r.next();
     let mut sent = 0;
@@ -107,7 +107,8 @@ pub(crate) fn bytes_of_an_event_stay_until_the_next_poll(r: &mut Rank) {
         r.doing("receiving up to four");
         while got < coming {
             let n = r.link_mut().poll(&mut events).expect("poll works");
-            // A handler answers before the bytes of the other events were looked at: they must be there all the same.
+            // A handler answers before the bytes of the other events were looked at: they must be
+            // there all the same.
             for _ in 0..n {
                 let noise = [0xee; 8];
                 let _ = r.link_mut().am_short(next, &noise, &[]);
@@ -127,7 +128,8 @@ pub(crate) fn bytes_of_an_event_stay_until_the_next_poll(r: &mut Rank) {
         // The noise must not fill the queue of the next round.
         while r.poll() > 0 {}
         r.inbox.clear();
-        // Who is still leaving the exchange polls: nobody may send before all have emptied their inboxes.
+        // Who is still leaving the exchange polls: nobody may send before all have emptied their
+        // inboxes.
         r.sync_idle("inboxes are empty");
     }
 }

@@ -93,7 +93,8 @@ pub(crate) fn a_window_shows_the_peers_memory(r: &mut Rank) {
         regions[&next].addr.checked_sub(window.remote_base).expect("allocated memory is in the window");
     assert!(offset + LEN as u64 <= window.len, "allocated memory ends beyond the window");
     let local = window.local_base.wrapping_add(offset as usize);
-    // SAFETY: within the window, by the test above; the peer doesn't write between the synchronisations.
+    // SAFETY: within the window, by the test above; the peer doesn't write between the
+    // synchronisations.
     let seen: Vec<u8> = (0..LEN / 2).map(|i| unsafe { local.add(i).read_volatile() }).collect();
     assert_eq!(seen, pattern(u64::from(next), LEN / 2), "the peer's memory through the window");
     for (i, byte) in pattern(me + 1000, LEN / 2).iter().enumerate() {

@@ -156,8 +156,8 @@ fn send_any(link: &mut Link, common: Caps, flavour: u64, peer: u32, data: &[u8],
     link.am_short(peer, &data[..cut.min(8)], &data[cut.min(8)..cut])
 }
 
-/// `count` messages of random length and flavour to every peer, the number of the message in front; returns what came by
-/// peer, in order of arrival.
+/// `count` messages of random length and flavour to every peer, the number of the message in front;
+/// returns what came by peer, in order of arrival.
 fn traffic(r: &mut Rank, count: u32) -> BTreeMap<u32, Vec<(u32, Vec<u8>)>> {
     let common = r.common_caps();
     let (me, peers) = (r.task, r.peers());

@@ -6,7 +6,8 @@ use lapis_core::transport::{Caps, Link, RawSlice, RemoteAddr, RmwOp, RmwRequest,
 /// What stands around the bytes under test.
 const GUARD: u8 = 0xc3;
 
-/// Memory of each kind that peers may reach here: allocated; registered, or plain where any address will do.
+/// Memory of each kind that peers may reach here: allocated; registered, or plain where any address
+/// will do.
 fn kinds(r: &mut Rank, len: usize) -> Vec<Shared> {
     let mut all = vec![r.shared(len)];
     if r.common_caps().intersects(Caps::REGISTER | Caps::ANY_ADDRESS) {
@@ -25,7 +26,8 @@ fn puts(r: &mut Rank, lens: &[usize], mut put: impl FnMut(&mut Rank, u32, &[u8],
     for memory in kinds(r, most + 128) {
         let regions = r.exchange_regions(&memory);
         let (me, next, previous) = (u64::from(r.task), r.next(), u64::from(r.previous()));
-        // Several at once between synchronisations would hide who wrote what: one length per round, many rounds.
+        // Several at once between synchronisations would hide who wrote what: one length per round,
+        // many rounds.
         for (i, &len) in lens.iter().enumerate() {
             let offset = 32 + i % 9;
             let window = (len + 64 + 16).min(memory.region.len as usize);
@@ -69,7 +71,8 @@ pub(crate) fn zero_copy_puts_land_exactly(r: &mut Rank) {
     });
 }
 
-/// Gets of all lengths from unaligned places; the origin looks at the bytes and at those around them.
+/// Gets of all lengths from unaligned places; the origin looks at the bytes and at those around
+/// them.
 fn gets(r: &mut Rank, lens: &[usize], mut get: impl FnMut(&mut Rank, u32, RawSlice, RemoteAddr)) {
     let most = lens.iter().copied().max().unwrap_or(0);
     for memory in kinds(r, most + 128) {
@@ -234,7 +237,8 @@ pub(crate) fn concurrent_additions_all_count(r: &mut Rank) {
     memory.write(0, &[0; 64]);
     let regions = r.exchange_regions(&memory);
     r.sync("the counter is zero");
-    // Everybody adds to task 0's, task 0 to the next one's: a task is its own peer only when it is alone.
+    // Everybody adds to task 0's, task 0 to the next one's: a task is its own peer only when it is
+    // alone.
     let target = if r.task == 0 { r.next() } else { 0 };
     let mut last = None;
     for _ in 0..EACH {

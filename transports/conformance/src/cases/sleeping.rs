@@ -1,4 +1,5 @@
-//! Sleeping until something arrives. A wake-up that is lost hangs the case; the watchdog then says so.
+//! Sleeping until something arrives. A wake-up that is lost hangs the case; the watchdog then says
+//! so.
 
 use crate::rank::Rank;
 use lapis_core::transport::Status;
@@ -46,7 +47,8 @@ pub(crate) fn arming_with_something_there_says_again(r: &mut Rank) {
 pub(crate) fn no_wake_up_is_lost(r: &mut Rank) {
     let next = r.next();
     for round in 0..3000u32 {
-        // A token goes round; who hasn't got it sleeps. Delays of all kinds around the moment of falling asleep.
+        // A token goes round; who hasn't got it sleeps. Delays of all kinds around the moment of
+        // falling asleep.
         if r.task == 0 || r.tasks == 1 {
             for _ in 0..r.random(300) {
                 std::hint::spin_loop();

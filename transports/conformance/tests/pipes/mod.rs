@@ -1,4 +1,5 @@
-//! A transport over datagram sockets of this machine (reliable and in order on Linux), with a choice of bugs.
+//! A transport over datagram sockets of this machine (reliable and in order on Linux), with a
+//! choice of bugs.
 
 use lapis_core::transport::{
     Attributes, Caps, Event, Host, Limits, OpenParams, PeerId, Status, Transport, TransportError, Waiter,

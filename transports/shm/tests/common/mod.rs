@@ -1,5 +1,5 @@
-//! Tasks as processes: the test binary starts itself anew for every task, passes addresses around over pipes, and kills
-//! whoever is still there when time is up.
+//! Tasks as processes: the test binary starts itself anew for every task, passes addresses around
+//! over pipes, and kills whoever is still there when time is up.
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 

@@ -1,5 +1,5 @@
-//! Messages so long that the packet engine reads them from the program's memory, which changes and goes away at once when
-//! the program has been told that it may.
+//! Messages so long that the packet engine reads them from the program's memory, which changes and
+//! goes away at once when the program has been told that it may.
 
 use super::{DATA, join, pattern, receive};
 use lapis::core::message::AmSend;

@@ -1,4 +1,5 @@
-//! Jobs over UDP for the tests: `udp_job -n 2 udp_job task mix 50` is launcher and task in one file.
+//! Jobs over UDP for the tests: `udp_job -n 2 udp_job task mix 50` is launcher and task in one
+//! file.
 
 mod answer;
 mod attack;
@@ -275,7 +276,8 @@ fn pingpong(rounds: u64) -> Result<()> {
     context.gfence()
 }
 
-/// The flood, while a stranger on the same machine sends recorded, torn, spoilt and senseless datagrams to all tasks.
+/// The flood, while a stranger on the same machine sends recorded, torn, spoilt and senseless
+/// datagrams to all tasks.
 fn storm(count: u64) -> Result<()> {
     let context = join()?;
     let sum = Arc::new(AtomicU64::new(0));
@@ -420,8 +422,8 @@ fn cut() -> Result<()> {
     std::process::exit(0)
 }
 
-/// Task 0 says which of its paths carry data, whenever that changes, and ends when it has seen one go and come back. Nothing is
-/// sent meanwhile: only the link can tell.
+/// Task 0 says which of its paths carry data, whenever that changes, and ends when it has seen one
+/// go and come back. Nothing is sent meanwhile: only the link can tell.
 fn watch() -> Result<()> {
     let context = join()?;
     context.gfence()?;

@@ -15,8 +15,8 @@ const AFTER: u32 = 200;
 /// Longer than anybody may need.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// What a message says about itself: who sent it, in which of its lives, after how many deaths of the victim it was sent, and its
-/// number.
+/// What a message says about itself: who sent it, in which of its lives, after how many deaths of
+/// the victim it was sent, and its number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Mark {
     source: u32,
@@ -94,8 +94,8 @@ impl Heard {
     }
 }
 
-/// `aware`: the others know that the victim dies, purge it and resume it at once; else they hear of it from their error
-/// handlers when its new process speaks to them.
+/// `aware`: the others know that the victim dies, purge it and resume it at once; else they hear of
+/// it from their error handlers when its new process speaks to them.
 pub(crate) fn run(aware: bool) -> Result<()> {
     let life = std::env::var("LAPIS_JOB_RESTARTS").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     if aware && life > 0 {
@@ -222,7 +222,8 @@ pub(crate) fn fenced() -> Result<()> {
     context.terminate()
 }
 
-/// Task 0 purges and resumes the last one while all others wait in a barrier, and again while they wait in one of a team.
+/// Task 0 purges and resumes the last one while all others wait in a barrier, and again while they
+/// wait in one of a team.
 pub(crate) fn teams() -> Result<()> {
     let context = super::join()?;
     let (me, victim) = (context.task(), context.tasks() - 1);
@@ -343,7 +344,8 @@ fn live_again(context: &Context, heard: &Heard, others: &[u32], life: u32) -> Re
     Ok(())
 }
 
-/// Two contexts, one after the other. In between the clock is set, by a file that a preloaded library looks for.
+/// Two contexts, one after the other. In between the clock is set, by a file that a preloaded
+/// library looks for.
 pub(crate) fn recreated(rounds: u64) -> Result<()> {
     super::mix(rounds)?;
     if let Some(file) = std::env::var_os("CLOCK_WHEN") {

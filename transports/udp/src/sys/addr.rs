@@ -53,7 +53,8 @@ pub(super) unsafe fn parse_addr(addr: *const libc::sockaddr) -> Option<SocketAdd
     if addr.is_null() {
         return None;
     }
-    // SAFETY: the caller's promise; the family says which form it has. Unaligned reads: nothing promises alignment.
+    // SAFETY: the caller's promise; the family says which form it has. Unaligned reads: nothing
+    // promises alignment.
     unsafe {
         match i32::from((*addr).sa_family) {
             libc::AF_INET => {

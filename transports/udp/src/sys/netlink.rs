@@ -1,7 +1,7 @@
 //! News of the links: the kernel says when an interface loses or gains its carrier.
 //!
-//! What the messages say is not read: they are a reason to look. So there is nothing to parse, and nothing to miss when the
-//! kernel drops some because too many came.
+//! What the messages say is not read: they are a reason to look. So there is nothing to parse, and
+//! nothing to miss when the kernel drops some because too many came.
 
 use super::{check, own};
 use std::ffi::CString;

@@ -1,14 +1,15 @@
 //! Datagrams whose bytes are not copied: the kernel keeps references to the sender's pages instead.
 //!
-//! Pages go into a pipe (`vmsplice`), and from there into the socket (`splice`). What else the kernel has for this,
-//! `MSG_ZEROCOPY`, copies after all where both ends are on one machine.
+//! Pages go into a pipe (`vmsplice`), and from there into the socket (`splice`). What else the
+//! kernel has for this, `MSG_ZEROCOPY`, copies after all where both ends are on one machine.
 
 use super::{Socket, check, own};
 use lapis_core::transport::{DatagramBatch, RawSlice};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Pieces that the kernel hands from a pipe to a socket at once; more become a datagram whose checksum it computes.
+/// Pieces that the kernel hands from a pipe to a socket at once; more become a datagram whose
+/// checksum it computes.
 const PIECES: usize = 16;
 
 const PAGE: usize = 4096;
@@ -41,7 +42,8 @@ impl Pages {
         slices.iter().map(pieces).sum::<usize>() <= PIECES
     }
 
-    /// Sends a datagram to where the socket is connected to. After an error part of it may be left here.
+    /// Sends a datagram to where the socket is connected to. After an error part of it may be left
+    /// here.
     ///
     /// # Safety
     /// The slices are readable.
@@ -50,7 +52,8 @@ impl Pages {
         for slice in slices {
             let vector = libc::iovec { iov_base: slice.ptr.cast(), iov_len: slice.len };
             let write = self.write.as_raw_fd();
-            // SAFETY: the caller's promise. Pages that change later spoil nothing but this datagram.
+            // SAFETY: the caller's promise. Pages that change later spoil nothing but this
+            // datagram.
             let taken = unsafe {
                 if is_lent(slice) {
                     libc::vmsplice(write, &raw const vector, 1, libc::SPLICE_F_NONBLOCK)

@@ -5,7 +5,8 @@ use lapis_testing::{clean, folder};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Launcher and task in one file: an example of this crate, which Cargo builds along with the tests.
+/// Launcher and task in one file: an example of this crate, which Cargo builds along with the
+/// tests.
 pub(crate) fn program() -> PathBuf {
     let path = folder().join("examples/udp_job");
     assert!(path.exists(), "{} is missing: cargo build -p lapis-udp --examples", path.display());
@@ -83,8 +84,9 @@ impl Job {
     }
 }
 
-/// A library that shifts the clock of each task's second process by `CLOCK_SHIFT` seconds, and the folder in which it is; it notes
-/// first processes in the folder `CLOCK_LIVES`. With `CLOCK_WHEN` it does so in all processes once there is such a file. `None` where there is no C compiler.
+/// A library that shifts the clock of each task's second process by `CLOCK_SHIFT` seconds, and the
+/// folder in which it is; it notes first processes in the folder `CLOCK_LIVES`. With `CLOCK_WHEN`
+/// it does so in all processes once there is such a file. `None` where there is no C compiler.
 pub(crate) fn shifted_clock(tag: &str) -> Option<(PathBuf, PathBuf)> {
     let folder = std::env::temp_dir().join(format!("lapis-clock-{tag}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).ok()?;

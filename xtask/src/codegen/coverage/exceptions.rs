@@ -1,6 +1,7 @@
 //! Rows without a test, and why that is right.
 
-/// Return codes that nothing here gives. Programs may compare with them, and LAPI_Msg_string knows their texts.
+/// Return codes that nothing here gives. Programs may compare with them, and LAPI_Msg_string knows
+/// their texts.
 pub(super) const NEVER_GIVEN: &[(&str, &str)] = &[
     ("LAPI_ERR_REG_TIMER", "no timer is registered: waits have deadlines"),
     ("LAPI_ERR_ADDR_TBL_NULL", "LAPI_Address_init gives LAPI_ERR_RET_PTR_NULL, as its own page says"),

@@ -1,7 +1,8 @@
 //! `docs/spec-coverage.md`: what of the LAPI Guide is implemented where, and which tests show it.
 //!
-//! A row's code is what cites or names it; its tests are the test programs and unit tests that name it. Code cites the guide by lines
-//! `//= LAPI Guide, <call or topic>, <what>`, tests by the same lines followed by `//= type=test`.
+//! A row's code is what cites or names it; its tests are the test programs and unit tests that name
+//! it. Code cites the guide by lines `//= LAPI Guide, <call or topic>, <what>`, tests by the same
+//! lines followed by `//= type=test`.
 
 mod exceptions;
 
@@ -26,7 +27,8 @@ const TESTS: &[&str] = &[
     "examples/fortran",
 ];
 
-/// Endings of sources, in which names are spelled as the list has them, and of Fortran's, in which case says nothing.
+/// Endings of sources, in which names are spelled as the list has them, and of Fortran's, in which
+/// case says nothing.
 const SOURCES: &[&str] = &["rs", "c", "h"];
 const FORTRAN: &[&str] = &["f", "f90", "inc"];
 

@@ -1,11 +1,12 @@
-//! The test that Fortran and C see the same layout: programs that print sizes, offsets and constants.
-//! `bindings/fortran/tests/abi.rs` compares what they print.
+//! The test that Fortran and C see the same layout: programs that print sizes, offsets and
+//! constants. `bindings/fortran/tests/abi.rs` compares what they print.
 
 use super::layout::Model;
 use super::text::statement;
 use std::fmt::Write;
 
-/// A program for both forms. `declarations.inc`, which the test writes, includes `lapif.h` or uses the module.
+/// A program for both forms. `declarations.inc`, which the test writes, includes `lapif.h` or uses
+/// the module.
 pub(super) fn generate(model: &Model) -> String {
     let mut out = String::from("! Written by `cargo xtask codegen` from bindings/lapi/api. Edit that.\n");
     statement(&mut out, "PROGRAM ABI");

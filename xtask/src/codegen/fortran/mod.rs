@@ -48,7 +48,8 @@ pub(super) enum Mode {
     Command,
 }
 
-/// What lies in the calling task is passed as itself; what lies in another task is named by its address.
+/// What lies in the calling task is passed as itself; what lies in another task is named by its
+/// address.
 pub(super) fn mode(call: &str, of: &str, name: &str) -> Mode {
     match (call, name) {
         _ if !of.ends_with('*') && !name.ends_with("[]") => Mode::Value,

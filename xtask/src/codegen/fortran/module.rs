@@ -122,7 +122,8 @@ fn component(field: &Field) -> Result<String> {
     Ok(format!("{of} :: {}{array}", field.name))
 }
 
-/// A call under its own name; where a procedure may stand for an argument, a generic name of several interfaces.
+/// A call under its own name; where a procedure may stand for an argument, a generic name of
+/// several interfaces.
 fn interface(out: &mut String, call: &Call, prefix: &str) -> Result<()> {
     let name = format!("{prefix}{}", call.name.to_uppercase());
     writeln!(out, "\n  ! {}", one_line(&call.doc))?;

@@ -5,9 +5,9 @@ use std::fmt::Write;
 /// The last column that fixed form reads.
 const LAST: usize = 72;
 
-/// A statement from column 7 on, continued where it is longer. Free form wants an ampersand at the end of a line that goes
-/// on: it stands in column 73, where fixed form reads nothing. Fixed form wants one in column 6 of the next line: free form
-/// takes it for the continuation's start.
+/// A statement from column 7 on, continued where it is longer. Free form wants an ampersand at the
+/// end of a line that goes on: it stands in column 73, where fixed form reads nothing. Fixed form
+/// wants one in column 6 of the next line: free form takes it for the continuation's start.
 pub(super) fn statement(out: &mut String, text: &str) {
     let room = LAST - 6;
     let mut rest = text;

@@ -19,9 +19,10 @@ use crate::exports as c;
 use std::ffi::{c_int, c_longlong, c_uint, c_ulong, c_void};
 ";
 
-/// Further names of the calls that take procedures: an explicit interface must tell these from the calls that take
-/// variables, and a name has one explicit interface. Functions and other procedures need one each, because a compiler that
-/// was told to type nothing implicitly doesn't take a function for a procedure of unknown type.
+/// Further names of the calls that take procedures: an explicit interface must tell these from the
+/// calls that take variables, and a name has one explicit interface. Functions and other procedures
+/// need one each, because a compiler that was told to type nothing implicitly doesn't take a
+/// function for a procedure of unknown type.
 pub(in crate::codegen) fn procedure_forms(call: &Call) -> Option<[String; 2]> {
     let takes_one = matches!(call.name.as_str(), "LAPI_Address" | "LAPI_Amsend" | "LAPI_Amsendv");
     takes_one.then(|| ["procedure", "function"].map(|form| format!("{}_{form}", call.name)))
