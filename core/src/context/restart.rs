@@ -31,6 +31,9 @@ impl Context {
         self.check_target(target)?;
         let mut locked = self.locked();
         let state = &mut *locked;
+        let over = state.link_to(target).map_or("none", |link| link.name());
+        // An address that the transport to the task can't use.
+        let no_place = |what| Error::Transport { transport: over.into(), what, source: None };
         let mut listed = self.shared.listed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let paths = listed.get(self.shared.task as usize).map_or(0, Vec::len);
         if path >= paths {
@@ -42,13 +45,13 @@ impl Context {
                 }
             } else {
                 let what = format!("path {path} of {paths} to task {target}");
-                self.no_place(target, what)
+                no_place(what)
             });
         }
         // Before anything is changed: a peer without an address would be out of reach.
         if address.port() == 0 || address.ip().is_unspecified() {
             let what = format!("{address} is no place where task {target} could receive");
-            return Err(self.no_place(target, what));
+            return Err(no_place(what));
         }
         listed[target as usize][path] = address;
         if target == self.shared.task {
@@ -76,12 +79,6 @@ impl Context {
             what: e.to_string(),
             source: None,
         })
-    }
-
-    /// The program has told an address that the transport to a task can't use.
-    fn no_place(&self, target: PeerId, what: String) -> Error {
-        let transport = self.transport_to(target).unwrap_or("none").to_owned();
-        Error::Transport { transport, what, source: None }
     }
 
     /// How often everything began anew with any task. Costs no more than a look, so that waits may ask.
