@@ -1,17 +1,17 @@
-//! Header handlers named by the address that they have here.
+//! Header handlers that are named by the address that they have here.
 //!
-//! The guide wants the address that a handler has at the target. Where every task of a program lies
-//! at the same addresses, that is the address that it has at the origin, too, and there are
-//! runtimes that never exchange any. Address-space randomisation takes this away from them; so the
-//! address of a function of this process travels as *object and offset* ([`RELATIVE`]), and the
-//! target finds its own copy of the object. Addresses from elsewhere pass as they are.
+//! The guide wants the address that a handler has at the target. If all tasks of a program lie at
+//! the same addresses, that is also its address at the origin, and some runtimes rely on this: they
+//! never exchange addresses. Address-space randomisation breaks it. So the address of a function of
+//! this process travels as *object and offset* ([`RELATIVE`]), and the target finds its own copy of
+//! the object. Other addresses travel unchanged.
 //!
-//! An address that another task gave out may by chance lie where this process has code, once in
-//! about a million pairs of tasks. [`Code::note`] remembers those that came by `LAPI_Address_init`;
-//! they pass as they are.
+//! An address of another task may by chance lie where this process has code. That happens once in
+//! about a million pairs of tasks. [`Code::note`] remembers the addresses that came by
+//! `LAPI_Address_init`; these travel unchanged, too.
 //!
-//! Objects that are loaded later are found when an address or a name is met that was in none
-//! before.
+//! Objects that are loaded later are found when an address or a name lies in no object known so
+//! far.
 
 use crate::sync::lock;
 use lapis_core::sync::blocking::Mutex;

@@ -1,9 +1,9 @@
-//! From handles to contexts.
+//! The table of contexts, by handle.
 //!
-//! A process has at most 16 contexts, the guide's instances. The table is fixed, so that looking a
-//! handle up is two loads from one cache line and a comparison. A handle is
-//! `generation × 32 + instance`: the first one of an instance is the instance's number, and a
-//! handle that outlived its context is told apart from the one that took its place.
+//! A process has at most 16 contexts, which the guide calls instances. The table has a fixed size,
+//! so looking up a handle takes two loads from one cache line and a comparison. A handle is
+//! `generation × 32 + instance`. The first handle of an instance is the instance's number. The
+//! generation tells a handle of a context that has ended from that of the context in its place.
 
 use crate::abi::{LAPI_ERR_HNDL_INVALID, LAPI_ERR_UNKNOWN, lapi_handle_t};
 use crate::sync::lock;

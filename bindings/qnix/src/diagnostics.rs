@@ -1,4 +1,4 @@
-//! Where diagnostics go: standard error, as much of them as LAPIS_LOG says.
+//! Diagnostics go to standard error. LAPIS_LOG says which are shown.
 
 use std::sync::Once;
 use tracing_subscriber::filter::{LevelFilter, Targets};

@@ -1,8 +1,8 @@
 //! Groups of processes: joining one, and barriers in it.
 //!
-//! Who joins a group tells the task that the group's name leads to. When as many have come as the
-//! group is to have, that task tells all of them who the members are. A barrier goes in ⌈log₂ n⌉
-//! rounds; in round r a member tells the one 2ʳ places further.
+//! A process that joins a group tells the task that the group's name leads to. That task waits
+//! until the group is complete, and then tells all members who the others are. A barrier takes
+//! ⌈log₂ n⌉ rounds. In round r each member tells the one 2ʳ places further on.
 
 use crate::contexts::Key;
 use crate::error::{Error, Result};

@@ -1,8 +1,9 @@
-//! Which message meets which Receive Context.
+//! Which message goes to which Receive Context.
 //!
-//! Messages of one process are taken in the order in which it sent them, whatever order they arrive
-//! in: each carries a number that counts the messages from its sender to this receiver. A message
-//! goes to the oldest Receive Context of its sender and tag; one that finds none waits.
+//! Messages of one process are matched in the order in which it sent them, even if they arrive in
+//! another one. Each message carries a number for this: it counts the messages from its sender to
+//! this receiver. A message goes to the oldest Receive Context of its sender and tag. If there is
+//! none, it waits.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Processes are named by pairs; tasks of the job by number. Who is who.
+//! Processes have names, which are pairs of numbers; tasks of the job are counted. This file
+//! translates between the two.
 
 use crate::error::{Error, Result};
 use std::collections::HashMap;

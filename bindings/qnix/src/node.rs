@@ -1,4 +1,4 @@
-//! A process that takes part: how it comes, what it keeps, how it ends.
+//! A process of a QNIX job: how it joins, what it keeps, and how it leaves.
 
 use crate::abi::Hps;
 use crate::contexts::Table;

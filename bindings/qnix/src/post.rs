@@ -1,4 +1,4 @@
-//! Commands: what calls do, in terms of contexts.
+//! The commands that calls post, in terms of Send and Receive Contexts.
 
 use crate::abi::{doorbell, state_of};
 use crate::contexts::Assignment;

@@ -1,10 +1,11 @@
-//! Which of several misfortunes was the first: the job ends with its exit code, and its line is the
+//! Which of several failures came first. Its task gives the job's exit code, and its line is the
 //! one that is printed.
 //!
-//! A task that dies takes others with it: they notice that it is gone, complain, abort the job or
-//! exit. Their complaints may reach the launcher before the kernel reports the death. What tells
-//! the order is the end of each task's connection to the store: nobody can notice a death before
-//! it. So a complaint waits a moment for the reports of those that were gone before it.
+//! A task that dies takes others with it: they notice that it is gone, report it, abort the job or
+//! exit. Their reports may reach the launcher before the kernel reports the death. The order of the
+//! ends of the tasks' connections to the store tells which was first, since nobody can notice a
+//! death before that. So a report waits a moment for the deaths of tasks whose connections ended
+//! earlier.
 
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
-//! The guard: a process that outlives a killed launcher for long enough to kill the tasks.
+//! The guard: a small process that kills the tasks if the launcher is killed.
 //!
-//! It sleeps in a read on a pipe whose other end only the launcher holds. Each task writes its
-//! group there before it becomes the user's program; the end of the pipe without a word of
-//! dismissal means that the launcher was killed.
+//! It sleeps in a read on a pipe of which only the launcher holds the other end. Each task writes
+//! its process group to this pipe before it becomes the user's program. If the pipe ends without a
+//! word of dismissal, the launcher was killed.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

@@ -1,4 +1,4 @@
-//! Which task runs on which machine, and the command that gets there.
+//! Which task runs on which machine, and the command that reaches that machine.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
-//! What the launcher writes: the output of tasks, whole lines of it, and its own lines.
+//! What the launcher writes: the tasks' output in whole lines, and its own lines.
 //!
-//! Threads do the writing. Whoever reads may stop doing so for as long as he likes: signals,
-//! time-outs and the ends of tasks are heard all the same. What waits to be written is bounded, as
-//! a pipe's content is: a full outlet's tasks are not read.
+//! Threads do the writing. A reader may stop reading for any time; the launcher still hears
+//! signals, time-outs and the ends of tasks. The output that waits to be written is bounded, as in
+//! a pipe: while an outlet is full, its tasks are not read.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;

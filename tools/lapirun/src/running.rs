@@ -1,4 +1,4 @@
-//! A running job: waits, passes on, ends.
+//! A running job: waits for its tasks, passes on signals and output, and ends it.
 
 mod parting;
 

@@ -10,21 +10,25 @@ use lapis_core::bootstrap::{self, Bootstrap, Entry, Options};
 
 const WAIT: Duration = Duration::from_secs(30);
 
+/// What the task is told to do, word by word.
+struct Words(Vec<String>);
+
+impl Words {
+    fn word(&self, n: usize) -> &str {
+        self.0.get(n).map_or("", String::as_str)
+    }
+
+    fn number(&self, n: usize) -> u32 {
+        self.word(n).parse().expect("a number")
+    }
+}
+
 fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let word = |n: usize| args.get(n).map_or("", String::as_str);
-    let number = |n: usize| word(n).parse::<u32>().expect("a number");
-    match word(0) {
+    let words = Words(std::env::args().skip(1).collect());
+    match words.word(0) {
         // Works before it joins: what a program does that never calls Lapis.
-        "env" => return println!("{}", std::env::var(word(1)).unwrap_or("(unset)".into())),
-        "exit-of" => {
-            let me: u32 = std::env::var("LAPIS_TASK").expect("task").parse().expect("number");
-            if me == number(1) {
-                std::process::exit(number(2) as i32);
-            }
-            std::thread::sleep(WAIT);
-            return;
-        }
+        "env" => return println!("{}", std::env::var(words.word(1)).unwrap_or("(unset)".into())),
+        "exit-of" => return exit_of(&words),
         _ => {}
     }
     let mut job = match bootstrap::detect(&Options::default()) {
@@ -34,127 +38,155 @@ fn main() {
             std::process::exit(3);
         }
     };
-    let me = job.task();
-    match word(0) {
-        "exchange" => exchange(&mut *job, number(1)),
-        // Task 0 attacks the store while the job goes on.
-        "flood" => {
-            let stop = Arc::new(Mutex::new(false));
-            let attack = (me == 0).then(|| {
-                let stop = Arc::clone(&stop);
-                std::thread::spawn(move || attack(&stop))
-            });
-            exchange(&mut *job, number(1));
-            *stop.lock().expect("lock") = true;
-            if let Some(attack) = attack {
-                let attempts = attack.join().expect("the attack");
-                assert!(attempts > 0, "nothing was attacked");
-            }
-        }
-        "identity" => {
-            let all = job.exchange("id", job.job().id.clone().as_bytes(), WAIT).expect("exchange");
-            assert!(all.iter().all(|id| *id == all[0]));
-            println!("{}", job.job().id);
-        }
-        // Everybody waits in a fence that one task never reaches.
-        "fence-without" => {
-            if me == number(1) {
-                match word(2) {
-                    "kill" => rustix::process::kill_process(
-                        rustix::process::getpid(),
-                        rustix::process::Signal::KILL,
-                    )
-                    .expect("kill"),
-                    "exit0" => std::process::exit(0),
-                    "finalize" => job.finalize().expect("finalize"),
-                    _ => std::thread::sleep(WAIT),
-                }
-                return;
-            }
-            let error = job.fence(WAIT).expect_err("the fence cannot complete");
-            println!("{error}");
-            std::process::exit(9);
-        }
-        // One task is killed; another one, which sees its process go, complains about that.
-        "complain" => {
-            job.put(&format!("pid{me}"), &std::process::id().to_le_bytes()).expect("put");
-            let victim = job.get(&format!("pid{}", number(1)), WAIT).expect("get");
-            let victim = u32::from_le_bytes(victim.try_into().expect("a process number"));
-            job.fence(WAIT).expect("fence");
-            if me == number(1) {
-                let me = rustix::process::getpid();
-                rustix::process::kill_process(me, rustix::process::Signal::KILL).expect("kill");
-            }
-            // Its parent has not heard of its end, and may take its time.
-            while std::path::Path::new(&format!("/proc/{victim}/fd/0")).exists() {
-                std::thread::yield_now();
-            }
-            job.abort(1, &format!("task {} does not answer", word(1))).expect("abort");
-            std::thread::sleep(WAIT);
-        }
-        // One task dies when all have met, and comes back.
-        "rejoin" => {
-            if job.entry() == Entry::First {
-                job.put(&format!("home{me}"), &[me as u8]).expect("put");
-                job.fence(WAIT).expect("fence");
-                if me == number(1) {
-                    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)
-                        .expect("kill");
-                }
-                println!("{me} heard of life {:?}", job.get("back", WAIT).expect("get"));
-            } else {
-                let all: Vec<u8> =
-                    (0..job.tasks()).flat_map(|t| job.get(&format!("home{t}"), WAIT).expect("get")).collect();
-                let life = std::env::var(bootstrap::variables::RESTARTS).unwrap_or_default();
-                job.put("back", &[life.parse().expect("a number")]).expect("put");
-                println!("{me} found {all:?}");
-            }
-        }
-        // Reports the process, then sleeps in a fence until somebody ends the job.
-        "linger" => {
-            println!("pid {}", std::process::id());
-            let mut child = std::process::Command::new("sleep").arg("300").spawn().expect("sleep");
-            println!("pid {}", child.id());
-            println!("ready");
-            let _ = std::io::stdout().flush();
-            if me == 0 {
-                std::thread::sleep(Duration::from_secs(120));
-            }
-            let _ = job.fence(Duration::from_secs(120));
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-        "abort" => {
-            if me == number(1) {
-                job.abort(number(2) as i32, "the cards are bad").expect("abort");
-            }
-            let error = job.fence(WAIT);
-            println!("{error:?}");
-            std::thread::sleep(WAIT);
-        }
+    let job = &mut *job;
+    match words.word(0) {
+        "exchange" => exchange(job, words.number(1)),
+        "flood" => flood(job, &words),
+        "identity" => identity(job),
+        "fence-without" => return fence_without(job, &words),
+        "complain" => complain(job, &words),
+        "rejoin" => rejoin(job, &words),
+        "linger" => linger(job),
+        "abort" => abort(job, &words),
         "stdin" => {
             let mut text = String::new();
             std::io::stdin().read_to_string(&mut text).expect("stdin");
-            println!("{me}:{text}");
+            println!("{}:{text}", job.task());
             job.fence(WAIT).expect("fence");
         }
-        // Lines in pieces, on both streams, from all tasks at once.
-        "lines" => {
-            job.fence(WAIT).expect("fence");
-            for line in 0..number(1) {
-                for piece in [format!("task {me} "), format!("line {line} "), "end\n".into()] {
-                    std::io::stdout().write_all(piece.as_bytes()).expect("write");
-                    std::io::stdout().flush().expect("flush");
-                }
-                if line % 16 == 0 {
-                    eprintln!("task {me} error {line} end");
-                }
-            }
-            print!("no newline {me}");
-        }
+        "lines" => lines(job, &words),
         other => panic!("unknown test {other:?}"),
     }
     job.finalize().expect("finalize");
+}
+
+/// One task ends with a status of its own; the others wait.
+fn exit_of(words: &Words) {
+    let me: u32 = std::env::var("LAPIS_TASK").expect("task").parse().expect("number");
+    if me == words.number(1) {
+        std::process::exit(words.number(2) as i32);
+    }
+    std::thread::sleep(WAIT);
+}
+
+/// Task 0 attacks the store while the job goes on.
+fn flood(job: &mut dyn Bootstrap, words: &Words) {
+    let stop = Arc::new(Mutex::new(false));
+    let attack = (job.task() == 0).then(|| {
+        let stop = Arc::clone(&stop);
+        std::thread::spawn(move || attack(&stop))
+    });
+    exchange(job, words.number(1));
+    *stop.lock().expect("lock") = true;
+    if let Some(attack) = attack {
+        let attempts = attack.join().expect("the attack");
+        assert!(attempts > 0, "nothing was attacked");
+    }
+}
+
+fn identity(job: &mut dyn Bootstrap) {
+    let id = job.job().id.clone();
+    let all = job.exchange("id", id.as_bytes(), WAIT).expect("exchange");
+    assert!(all.iter().all(|other| *other == all[0]));
+    println!("{id}");
+}
+
+/// Everybody waits in a fence that one task never reaches.
+fn fence_without(job: &mut dyn Bootstrap, words: &Words) {
+    if job.task() == words.number(1) {
+        match words.word(2) {
+            "kill" => kill_myself(),
+            "exit0" => std::process::exit(0),
+            "finalize" => job.finalize().expect("finalize"),
+            _ => std::thread::sleep(WAIT),
+        }
+        return;
+    }
+    let error = job.fence(WAIT).expect_err("the fence cannot complete");
+    println!("{error}");
+    std::process::exit(9);
+}
+
+/// One task is killed. Another one sees its process go, and complains about that.
+fn complain(job: &mut dyn Bootstrap, words: &Words) {
+    let me = job.task();
+    job.put(&format!("pid{me}"), &std::process::id().to_le_bytes()).expect("put");
+    let victim = job.get(&format!("pid{}", words.number(1)), WAIT).expect("get");
+    let victim = u32::from_le_bytes(victim.try_into().expect("a process number"));
+    job.fence(WAIT).expect("fence");
+    if me == words.number(1) {
+        kill_myself();
+    }
+    // Its parent has not heard of its end, and may take its time.
+    while std::path::Path::new(&format!("/proc/{victim}/fd/0")).exists() {
+        std::thread::yield_now();
+    }
+    job.abort(1, &format!("task {} does not answer", words.word(1))).expect("abort");
+    std::thread::sleep(WAIT);
+}
+
+/// One task dies when all have met, and comes back.
+fn rejoin(job: &mut dyn Bootstrap, words: &Words) {
+    let me = job.task();
+    if job.entry() == Entry::First {
+        job.put(&format!("home{me}"), &[me as u8]).expect("put");
+        job.fence(WAIT).expect("fence");
+        if me == words.number(1) {
+            kill_myself();
+        }
+        println!("{me} heard of life {:?}", job.get("back", WAIT).expect("get"));
+    } else {
+        let all: Vec<u8> =
+            (0..job.tasks()).flat_map(|t| job.get(&format!("home{t}"), WAIT).expect("get")).collect();
+        let life = std::env::var(bootstrap::variables::RESTARTS).unwrap_or_default();
+        job.put("back", &[life.parse().expect("a number")]).expect("put");
+        println!("{me} found {all:?}");
+    }
+}
+
+/// Reports the process, then sleeps in a fence until somebody ends the job.
+fn linger(job: &mut dyn Bootstrap) {
+    println!("pid {}", std::process::id());
+    let mut child = std::process::Command::new("sleep").arg("300").spawn().expect("sleep");
+    println!("pid {}", child.id());
+    println!("ready");
+    let _ = std::io::stdout().flush();
+    if job.task() == 0 {
+        std::thread::sleep(Duration::from_secs(120));
+    }
+    let _ = job.fence(Duration::from_secs(120));
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn abort(job: &mut dyn Bootstrap, words: &Words) {
+    if job.task() == words.number(1) {
+        job.abort(words.number(2) as i32, "the cards are bad").expect("abort");
+    }
+    let error = job.fence(WAIT);
+    println!("{error:?}");
+    std::thread::sleep(WAIT);
+}
+
+/// Lines in pieces, on both streams, from all tasks at once.
+fn lines(job: &mut dyn Bootstrap, words: &Words) {
+    let me = job.task();
+    job.fence(WAIT).expect("fence");
+    for line in 0..words.number(1) {
+        for piece in [format!("task {me} "), format!("line {line} "), "end\n".into()] {
+            std::io::stdout().write_all(piece.as_bytes()).expect("write");
+            std::io::stdout().flush().expect("flush");
+        }
+        if line % 16 == 0 {
+            eprintln!("task {me} error {line} end");
+        }
+    }
+    print!("no newline {me}");
+}
+
+fn kill_myself() {
+    let me = rustix::process::getpid();
+    rustix::process::kill_process(me, rustix::process::Signal::KILL).expect("kill");
 }
 
 fn exchange(job: &mut dyn Bootstrap, rounds: u32) {

@@ -1,13 +1,13 @@
 //! Does another thread run on our core now?
 //!
-//! Cores of a virtual machine are often halves of cores: while a neighbour runs on the other half,
-//! caches, store queues and arithmetic units are shared with it, for seconds or minutes. Engines
-//! lose by this in unlike measure (a loop over rows more than memcpy), so that what is measured
-//! then says as much of the neighbour as of the engine.
+//! The cores of a virtual machine are often halves of real cores. While a neighbour runs on the
+//! other half, both share caches, store queues and arithmetic units, for seconds or minutes. This
+//! slows some engines more than others (a loop over rows more than memcpy), so a figure then tells
+//! as much about the neighbour as about the engine.
 //!
-//! Additions that don't wait for each other go several a cycle on a core of our own, and only about
-//! half as many on a shared one; a chain of additions goes one a cycle on both. Their ratio needs
-//! no clock rate and no performance counter.
+//! Independent additions run at several per cycle on a core of our own, and at about half that rate
+//! on a shared one. A chain of dependent additions runs at one per cycle on both. The ratio of the
+//! two needs no clock rate and no performance counter.
 
 use lapis_bench::stats;
 use std::hint::black_box;

@@ -1,8 +1,8 @@
-//! When a command hangs: it has written nothing for so long, in its own time.
+//! When a command counts as hanging: it has written nothing for a given time, in time of its own.
 //!
-//! Its own time stands still while its threads wait for a processor that others use. On a machine
-//! with ten times more to do than it has processors a command may take ten times as long; one that
-//! sleeps and is not woken is found as soon as on a quiet one.
+//! That time stands still while the command's threads wait for a processor that others use. On a
+//! machine with ten times more work than processors, a command may take ten times as long. A
+//! command that sleeps and is never woken is found just as soon as on an idle machine.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! The wire between the tasks of a case and its coordinator: frames over a socket in the abstract
-//! name space, for threads and processes alike.
+//! The connection between the tasks of a case and its coordinator. It carries frames over a socket
+//! in the abstract name space, so it serves threads and processes alike.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};

@@ -1,6 +1,8 @@
-//! The bounded queue between a task and itself: two buffers, one being filled and one being read,
-//! which change places when everything in the second was read. Bytes that were read stay until
-//! then, as core needs.
+//! The bounded queue between a task and itself.
+//!
+//! It has two buffers: one is filled while the other one is read. They change places when the
+//! second has been read to its end. Until then, bytes that were read stay where they are, as core
+//! needs it.
 
 use lapis_core::transport::RawSlice;
 

@@ -8,21 +8,21 @@
 //! The file's descriptor travels over an abstract socket, so that nothing is in the file system,
 //! the size of `/dev/shm` does not matter, and nothing stays behind whatever ends the tasks.
 //!
-//! * `ring`: the lane of one sender to one receiver. A message of up to 184 bytes is one slot whose
-//!   first word, stored last, says that it is there; longer ones lie in a data ring beside the
-//!   lane, and the receiver reads both in place.
+//! * `spsc_ring`: the lane of one sender to one receiver. A message of up to 184 bytes is one slot
+//!   whose first word, stored last, says that it is there; longer ones lie in a data ring beside
+//!   the lane, and the receiver reads both in place.
 //! * `mailbox_lines`: a line that a pair of tasks writes alternately: whoever answers at once uses
 //!   no lane.
-//! * `shared`: the ring for senders number 65 and later; a sender that dies leaves no hole that
+//! * `mpsc_ring`: the ring for senders number 65 and later; a sender that dies leaves no hole that
 //!   blocks others.
 //! * `wake`, `waiter`: sleeping. Senders learn from one load that nobody sleeps; the store of the
 //!   message and that load are kept in order by the sleeper's `membarrier(2)`, or by fences in
 //!   interrupt mode.
-//! * `hello`, `address`, `connect`: getting to know peers. Greetings carry an authenticator keyed
-//!   with the job's secret, and the kernel vouches for the user.
+//! * `handshake`, `address`, `connect`: getting to know peers. Greetings carry an authenticator
+//!   keyed with the job's secret, and the kernel vouches for the user.
 //! * `send`, `receive`: the data path. A receiver with more than eight senders reads a bitmap
 //!   instead of every lane.
-//! * `pace`: whether the bytes of long messages go through the caches or past them, as the
+//! * `store_policy`: whether the bytes of long messages go through the caches or past them, as the
 //!   receiver's core is near or far.
 //! * `cma`: cross-memory attach, tried out on every peer before it is promised.
 //!

@@ -1,9 +1,9 @@
 //! Mailbox lines, which two tasks write in turns: which pairs of tasks have one, and who knows of
 //! it.
 //!
-//! A pair's line lies in the segment of the task with the lower number, beside the lane in which
-//! the other sends to it, and the other begins. Four places name it: both ends of our lanes, the
-//! peer, and the waiter, who looks at it without the context's lock.
+//! The line of a pair lies in the segment of the task with the lower number, beside the lane to
+//! that task. The other task writes first. Four places point to the line: both ends of our lanes,
+//! the peer, and the waiter, which reads it without the context's lock.
 
 use crate::connect::State;
 use crate::transport::Shm;

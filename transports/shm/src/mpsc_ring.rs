@@ -1,10 +1,10 @@
-//! The MPSC ring, shared by many producers: for the senders who came too late for a lane of their
+//! The MPSC ring: many senders share it. It serves those that came too late for a lane of their
 //! own.
 //!
 //! A sender claims a slot by a compare-and-swap on the *slot's* header, which then names the
-//! sender: if it dies before its message is complete, the receiver knows whose hole it is and steps
-//! over it. The head counter is only a hint that anybody may push on. Every slot has a fixed chunk
-//! for messages longer than 56 bytes.
+//! sender. If the sender dies before its message is complete, the receiver knows whose slot it is
+//! and steps over it. The head counter is only a hint, which anybody may advance. Every slot has a
+//! chunk of fixed size for messages longer than 56 bytes.
 //!
 //! Header: position plus one (bits 0–31), length (32–47), ready (48), the sender's member number
 //! (49–63).

@@ -1,11 +1,11 @@
-//! Which stores take the bytes of long messages to a peer's ring.
+//! Which kind of stores moves the bytes of long messages to a peer's ring.
 //!
-//! Where both cores share a cache, ordinary stores win: the peer's copy finds the bytes there.
-//! Between cores that share none, each line would have to be taken away from the other core and
-//! fetched back, which costs several times as much as the way through memory. Which cores these are
-//! can't be asked: a virtual machine's change their places from one minute to the next. But now and
-//! then the sender reads the line on which the receiver says how far it has read, and how long that
-//! takes tells how far away the receiver is.
+//! If both cores share a cache, ordinary stores are best: the peer finds the bytes in the cache. If
+//! they share none, each line must be taken away from the other core and fetched back, which costs
+//! several times as much as going through memory. There is no way to ask which cores share a cache,
+//! since a virtual machine's cores change places from one minute to the next. So the sender
+//! measures it: now and then it reads the line on which the receiver says how far it has read, and
+//! the time that this takes tells how far away the receiver is.
 
 use lapis_core::transport::copy::{copy_long, store_past_caches};
 use std::time::Instant;

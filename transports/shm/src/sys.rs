@@ -1,5 +1,6 @@
 //! Thin wrappers of the system calls that this transport makes. Each answers with [`io::Error`].
 
+use lapis_core::transport::TransportError;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
@@ -164,4 +165,17 @@ pub(crate) fn random() -> u64 {
     // no secret.
     unsafe { libc::getrandom((&raw mut value).cast(), 8, libc::GRND_NONBLOCK) };
     value
+}
+
+/// An error of a set-up call, with what to do about it.
+pub(crate) fn io_error(what: &str, e: &io::Error) -> TransportError {
+    match e.raw_os_error() {
+        Some(libc::EMFILE) => TransportError::Exhausted(format!(
+            "cannot {what}: {e}; the descriptor limit (RLIMIT_NOFILE) is {}. The shm transport needs about 6 \
+             descriptors and one for each task of this host: raise the limit (ulimit -n)",
+            limit(libc::RLIMIT_NOFILE).map_or("unlimited".to_owned(), |l| l.to_string())
+        )),
+        Some(libc::ENFILE | libc::ENOMEM) => TransportError::Exhausted(format!("cannot {what}: {e}")),
+        _ => TransportError::Io(format!("cannot {what}: {e}")),
+    }
 }

@@ -7,15 +7,14 @@ use crate::declaration;
 use crate::handshake::{self, Key};
 use crate::heap::Heap;
 use crate::layout::{self, MAX_MESSAGE, MEMBERS};
-use crate::mailbox_lines::{Mailboxes, Watched};
+use crate::mailbox_lines::Mailboxes;
 use crate::receive::Inbox;
 use crate::segment::{Segment, page};
 use crate::send::Outbox;
-use crate::sys;
-use crate::waiter::{Notifier, Progress, ShmWaiter};
-use crate::wake::{CLOSED, Sleeper};
-use lapis_core::sync::blocking::OnceLock;
-use lapis_core::sync::{Arc, AtomicBool, AtomicU32, Ordering};
+use crate::sys::{self, io_error};
+use crate::waiter::{Notifier, ShmWaiter};
+use crate::wake::CLOSED;
+use lapis_core::sync::{Arc, Ordering};
 use lapis_core::transport::lane::{ReceiveLanes, SendLane};
 use lapis_core::transport::*;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -74,17 +73,13 @@ fn heap(host: &Host) -> Result<usize, TransportError> {
     Ok(host.number(&declaration::HEAP)?.and_then(|n| n.try_into().ok()).unwrap_or_default())
 }
 
-/// An error of a set-up call, with what to do about it.
-pub(crate) fn io_error(what: &str, e: &std::io::Error) -> TransportError {
-    match e.raw_os_error() {
-        Some(libc::EMFILE) => TransportError::Exhausted(format!(
-            "cannot {what}: {e}; the descriptor limit (RLIMIT_NOFILE) is {}. The shm transport needs about 6 \
-             descriptors and one for each task of this host: raise the limit (ulimit -n)",
-            sys::limit(libc::RLIMIT_NOFILE).map_or("unlimited".to_owned(), |l| l.to_string())
-        )),
-        Some(libc::ENFILE | libc::ENOMEM) => TransportError::Exhausted(format!("cannot {what}: {e}")),
-        _ => TransportError::Io(format!("cannot {what}: {e}")),
-    }
+/// The name of a task's listening socket.
+fn socket_name(params: &OpenParams<'_>, key: &Key, owner: libc::pid_t) -> String {
+    let who = format!("{}.{}.{}", params.task, params.context, params.incarnation);
+    // The keyed hash keeps a second job of the same name apart.
+    let tag = u32::from_le_bytes(key.tag(who.as_bytes())[..4].try_into().unwrap_or_default());
+    let job: String = params.job.chars().filter(char::is_ascii).take(40).collect();
+    format!("lapis-shm.{job}.{who}.{owner}.{tag:08x}")
 }
 
 impl Shm {
@@ -150,34 +145,14 @@ impl Transport for Shm {
         let key = Key::new(params.job, params.secret);
         // SAFETY: a call without pointers.
         let owner = unsafe { libc::getpid() };
-        let who = format!("{}.{}.{}", params.task, params.context, params.incarnation);
-        // The keyed hash keeps a second job of the same name apart.
-        let tag = u32::from_le_bytes(key.tag(who.as_bytes())[..4].try_into().unwrap_or_default());
-        let job: String = params.job.chars().filter(char::is_ascii).take(40).collect();
-        let name = format!("lapis-shm.{job}.{who}.{owner}.{tag:08x}");
+        let name = socket_name(params, &key, owner);
         let (segment, file) = Segment::create(&host, "lapis-shm", params.task, params.tasks, heap)?;
         let segment = Arc::new(segment);
         let membarrier = sys::membarrier_register() && sys::membarrier();
-        // SAFETY: the line lives as long as the segment, which `bell` keeps; nobody has been told
-        // of it yet.
-        let sleeper = unsafe { Sleeper::new(&raw const segment.header().attention.0, membarrier) };
-        sleeper.set_fence(params.interrupts, !membarrier);
         let listener = handshake::listen(&name)
             .map_err(|e| io_error(&format!("listen on the abstract socket {name}"), &e))?;
-        let bell = Arc::new(Notifier {
-            segment: Arc::clone(&segment),
-            sleeper,
-            interrupts: AtomicBool::new(params.interrupts),
-            progress: Progress::default(),
-            mailboxes: Watched::default(),
-            membarrier,
-            watch: sys::epoll().map_err(|e| io_error("make an epoll set", &e))?,
-            armed: AtomicU32::new(0),
-            rung: AtomicBool::new(false),
-            stirred: AtomicBool::new(false),
-            name: name.clone(),
-            socket: OnceLock::new(),
-        });
+        let bell = Notifier::new(Arc::clone(&segment), name.clone(), params.interrupts, membarrier)?;
+        let bell = Arc::new(bell);
         let (_, heap) = segment.heap();
         let me = Address {
             host: HostId::current(),

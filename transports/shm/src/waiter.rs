@@ -4,12 +4,12 @@ use crate::handshake;
 use crate::layout::{self, LANES, SHARED_SLOTS, SLOTS};
 use crate::mailbox_lines::Watched;
 use crate::segment::Segment;
-use crate::sys;
+use crate::sys::{self, io_error};
 use crate::wake::{self, Attention, Sleeper};
 use lapis_core::sync::blocking::OnceLock;
 use lapis_core::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, Ordering};
-use lapis_core::transport::Waiter;
 use lapis_core::transport::lane::{Slot, index};
+use lapis_core::transport::{TransportError, Waiter};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -67,6 +67,33 @@ pub(crate) struct Notifier {
 }
 
 impl Notifier {
+    /// For a task that nobody knows yet.
+    pub(crate) fn new(
+        segment: Arc<Segment>,
+        name: String,
+        interrupts: bool,
+        membarrier: bool,
+    ) -> Result<Self, TransportError> {
+        // SAFETY: the line lives as long as the segment, which is kept beside it; nobody has been
+        // told of it yet.
+        let sleeper = unsafe { Sleeper::new(&raw const segment.header().attention.0, membarrier) };
+        sleeper.set_fence(interrupts, !membarrier);
+        Ok(Self {
+            segment,
+            sleeper,
+            interrupts: AtomicBool::new(interrupts),
+            progress: Progress::default(),
+            mailboxes: Watched::default(),
+            membarrier,
+            watch: sys::epoll().map_err(|e| io_error("make an epoll set", &e))?,
+            armed: AtomicU32::new(0),
+            rung: AtomicBool::new(false),
+            stirred: AtomicBool::new(false),
+            name,
+            socket: OnceLock::new(),
+        })
+    }
+
     fn line(&self) -> *const Attention {
         &raw const self.segment.header().attention.0
     }

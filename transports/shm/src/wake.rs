@@ -5,8 +5,7 @@
 //! must not pass each other. In polling mode the sender pays nothing for that (a compiler fence):
 //! the receiver that wants to sleep makes every running task execute a barrier with
 //! `membarrier(2)`. Where the receiver sleeps often (interrupt mode), or the kernel has no such
-//! call,
-//! [`FENCE`] tells senders to pay for a real fence instead.
+//! call, [`FENCE`] tells senders to pay for a real fence instead.
 
 use lapis_core::sync::{AtomicBool, AtomicU32, Ordering, fence};
 

@@ -1,13 +1,17 @@
-//! Attention messages: what is no error and yet worth knowing, on standard error, as MP_INFOLEVEL
-//! wants it.
+//! Attention messages: not errors, but worth knowing. They go to standard error, as MP_INFOLEVEL
+//! says.
 //!
-//! From 1 on: what the user asked for and does not get (485 to 491, 502, 504), and timeouts of
-//! several tasks (500). From 2 on: what is in use (499, 501, 509). Failover: 485 says that setting
-//! it up failed, 486 that the kernel does not tell of its links (today's Network Availability
-//! Matrix), 490 that a task is reached over one path alone, 491 that no path to a task is left, or
-//! that the kernel's news of the links have ended. Of the guide's list, 487 to 489 speak of
-//! programs that Linux does not have; shared memory that can't be set up is 502, whatever step
-//! fails (505 to 508), and there is no checkpoint to restart from (503).
+//! * From level 1 on: what the user asked for and does not get (485 to 491, 502, 504), and timeouts
+//!   of several tasks (500).
+//! * From level 2 on: what is in use (499, 501, 509).
+//!
+//! Messages about failover: 485, setting it up failed; 486, the kernel does not report the state of
+//! its links (which takes the place of the Network Availability Matrix); 490, only one path leads
+//! to a task; 491, no path leads to a task any more, or the kernel has stopped reporting.
+//!
+//! Some messages of the guide's list never come. 487 to 489 are about programs that Linux does not
+//! have. Shared memory that can't be set up is always 502, whatever step failed (505 to 508). There
+//! is no checkpoint to restart from (503).
 
 use crate::abi::*;
 use crate::diagnostics;

@@ -1,13 +1,13 @@
 //! The registered programs of this process.
 //!
-//! A handle is the address of the cached description, as the guide has it. Handles are checked
-//! without touching what they point to: slots lie in a few blocks that stay where they are, and a
-//! handle that is no slot's address is no handle. Looking one up takes no lock, since every
-//! transfer does it.
+//! As the guide has it, a handle is the address of the cached description. A handle is checked
+//! without reading what it points to: the slots lie in a few blocks that never move, and an address
+//! that is no slot's is no handle. Every transfer looks up a handle, so this takes no lock.
 //!
-//! A slot has two counts in one word, the guide's user count and that of our own operations. While
-//! there are users, operations may begin; when both counts are 0 the program goes and the slot
-//! waits for its next turn, the longest idle one first, so that stale handles are told for long.
+//! A slot has two counts in one word: the guide's user count, and the count of our own operations.
+//! Operations may begin while there are users. When both counts are 0, the program is freed and the
+//! slot waits to be used again. The slot that has waited longest is used first, so that stale
+//! handles are recognised for a long time.
 
 use crate::abi::*;
 use crate::failure::Outcome;

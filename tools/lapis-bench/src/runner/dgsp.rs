@@ -1,9 +1,9 @@
 //! `lapis-bench dgsp`: `lapis-dgsp time` with every MPI found, several times over.
 //!
-//! A pass starts all programs anew, so that the pages that one of them happened to get don't
-//! decide; within a pass the engines take turns on one core, and a round in which something else
-//! runs on the core is taken again. The other core and the way between the two, which the probes of
-//! the other reports watch, don't matter here.
+//! Each pass starts all programs anew, so that the pages that one of them happened to get don't
+//! decide. Within a pass the engines take turns on one core, and a round in which something else
+//! runs on that core is repeated. Probes of the other core, and of the way between the two cores,
+//! are not needed here.
 
 use super::dgsp_report as report;
 use super::machine::Machine;
