@@ -29,21 +29,21 @@ impl Context {
     pub fn send(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
         let message = Short { user_header, ..Short::plain(target, u64::from(handler.0), data) };
         // SAFETY: the data is copied before return; handlers come from the table.
-        match unsafe { self.send_at_once(message) } {
+        match unsafe { self.send_at_once(&message) } {
             Attempt::Sent => Ok(()),
-            attempt => self.send_any(message, handler, attempt),
+            attempt => self.send_any(&message, handler, attempt),
         }
     }
 
     #[inline(never)]
-    fn send_any(&self, message: Short<'_>, handler: HandlerId, attempt: Attempt) -> Result<()> {
+    fn send_any(&self, message: &Short<'_>, handler: HandlerId, attempt: Attempt) -> Result<()> {
         self.usable()?;
         self.check_target(message.target)?;
         // SAFETY: the data is copied before return; handlers come from the table.
         if unsafe { self.locked().send_short(message, attempt) }? {
             return Ok(());
         }
-        let Short { target, user_header, data, .. } = message;
+        let &Short { target, user_header, data, .. } = message;
         // SAFETY: the data is borrowed for as long as this call takes.
         unsafe {
             self.send_source(

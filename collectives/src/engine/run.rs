@@ -336,7 +336,7 @@ unsafe fn header(team: NonNull<Members>, op: *mut Op, tag: u32, kind: Kind) -> H
 pub(super) fn post(context: &Context, task: u32, packet: &[u8]) -> Result<(), Error> {
     // SAFETY: the data is copied before the call returns: it is short.
     unsafe {
-        if context.try_send_short(Short::plain(task, HANDLER, packet)) {
+        if context.try_send_short(&Short::plain(task, HANDLER, packet)) {
             return Ok(());
         }
         context.am_send(AmSend {

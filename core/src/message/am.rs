@@ -54,7 +54,10 @@ impl<'a> AmSend<'a> {
 }
 
 /// An active message whose bytes are copied at once and of which nobody at the origin wants to hear again.
-#[derive(Clone, Copy)]
+///
+/// Never copied on its way: a processor can't load eight bytes of a copy from the store of four, the
+/// target's, before it, and would wait until all stores, those of the message before among them, have
+/// reached the memory that they share with the receiver. That halves the rate of messages.
 pub struct Short<'a> {
     /// As in [`AmSend`].
     pub target: PeerId,
@@ -123,7 +126,7 @@ impl Context {
             let AmSend { target, handler, user_header, target_counter, .. } = message;
             let short = Short { target, handler, user_header, data, target_counter };
             // SAFETY: `am_send`'s caller has handler and counter from the target.
-            if unsafe { locked.send_short(short, Attempt::None) }? {
+            if unsafe { locked.send_short(&short, Attempt::None) }? {
                 message.origin.notify(&mut locked, target, Ok(()));
                 return Ok(());
             }
@@ -138,7 +141,7 @@ impl Context {
     /// # Safety
     /// `target_counter` and an address in `handler` are what the target gave out.
     #[inline(always)]
-    pub unsafe fn try_send_short(&self, message: Short<'_>) -> bool {
+    pub unsafe fn try_send_short(&self, message: &Short<'_>) -> bool {
         // SAFETY: this function demands what `send_at_once` does.
         match unsafe { self.send_at_once(message) } {
             Attempt::Sent => true,
@@ -190,7 +193,7 @@ impl Locked<'_> {
     /// # Safety
     /// `handler` and `target_counter` are what the target gave out.
     #[inline(always)]
-    pub(crate) unsafe fn send_short(&mut self, message: Short<'_>, mut attempt: Attempt) -> Result<bool> {
+    pub(crate) unsafe fn send_short(&mut self, message: &Short<'_>, mut attempt: Attempt) -> Result<bool> {
         loop {
             match attempt {
                 Attempt::Sent => return Ok(true),
@@ -210,7 +213,7 @@ impl Locked<'_> {
     /// # Safety
     /// `handler` and `target_counter` are what the target gave out.
     #[inline(always)]
-    pub(crate) unsafe fn am_short(&mut self, message: Short<'_>) -> Attempt {
+    pub(crate) unsafe fn am_short(&mut self, message: &Short<'_>) -> Attempt {
         // SAFETY: this function demands what `send_in_lane` does.
         match unsafe { self.send_in_lane(message) } {
             Some(0) => Attempt::Sent,
@@ -221,8 +224,8 @@ impl Locked<'_> {
 
     /// As [`am_short`](Self::am_short), where no lane takes the message.
     #[inline(never)]
-    pub(super) fn am_short_by_table(&mut self, message: Short<'_>) -> Attempt {
-        let Short { target, handler, user_header, data, target_counter } = message;
+    pub(super) fn am_short_by_table(&mut self, message: &Short<'_>) -> Attempt {
+        let &Short { target, handler, user_header, data, target_counter } = message;
         let Some(peer) = self.peers.get(target) else { return Attempt::Unfit };
         // With a user header there is more to look at.
         if peer.state != PeerState::Up || !user_header.is_empty() || data.len() as u64 > Short::LONGEST {

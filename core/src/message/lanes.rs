@@ -99,8 +99,8 @@ impl State {
     /// # Safety
     /// `handler` and `target_counter` are what the target gave out.
     #[inline(always)]
-    pub(super) unsafe fn send_in_lane(&mut self, message: Short<'_>) -> Option<u32> {
-        let Short { target, handler, user_header, data, target_counter } = message;
+    pub(super) unsafe fn send_in_lane(&mut self, message: &Short<'_>) -> Option<u32> {
+        let &Short { target, handler, user_header, data, target_counter } = message;
         let peer = self.peers.get_mut(target)?;
         let lane = peer.lane?.as_ptr();
         let words = if target_counter == 0 { 16 } else { 24 };
@@ -115,15 +115,16 @@ impl State {
             if !(*lane).has_room() {
                 return None;
             }
-            (*lane).publish(len, |place| {
-                place.cast::<u64>().write(head.to_le());
-                place.add(8).cast::<u64>().write(handler.to_le());
-                if target_counter != 0 {
-                    place.add(16).cast::<u64>().write(target_counter.to_le());
-                }
-                copy_short(user_header.as_ptr(), place.add(words), user_header.len());
-                copy_short(data.as_ptr(), place.add(words + user_header.len()), data.len());
-            })
+            let reserved = (*lane).reserve(len);
+            let place = reserved.bytes;
+            place.cast::<u64>().write(head.to_le());
+            place.add(8).cast::<u64>().write(handler.to_le());
+            if target_counter != 0 {
+                place.add(16).cast::<u64>().write(target_counter.to_le());
+            }
+            copy_short(user_header.as_ptr(), place.add(words), user_header.len());
+            copy_short(data.as_ptr(), place.add(words + user_header.len()), data.len());
+            (*lane).commit(reserved)
         };
         peer.next_message = peer.next_message.wrapping_add(1);
         self.sending.ended += 1;
@@ -164,7 +165,7 @@ impl Context {
     /// # Safety
     /// `handler` and `target_counter` are what the target gave out.
     #[inline(always)]
-    pub(crate) unsafe fn send_at_once(&self, message: Short<'_>) -> Attempt {
+    pub(crate) unsafe fn send_at_once(&self, message: &Short<'_>) -> Attempt {
         if !self.shared.alive.here() {
             return Attempt::Unfit;
         }
@@ -178,7 +179,12 @@ impl Context {
 
     /// The rest of it where no lane leads to the target, or the lane's reader wants something.
     #[inline(never)]
-    fn send_at_once_slow(&self, section: ShortSection<'_>, message: Short<'_>, sent: Option<u32>) -> Attempt {
+    fn send_at_once_slow(
+        &self,
+        section: ShortSection<'_>,
+        message: &Short<'_>,
+        sent: Option<u32>,
+    ) -> Attempt {
         let mut locked = section.keep();
         match sent {
             Some(news) => locked.attend(message.target, news),

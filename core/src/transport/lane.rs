@@ -116,19 +116,33 @@ impl SendLane {
     /// As for [`send`](Self::send); `write` writes `len` bytes and no more. The address that it gets is divisible by 8.
     #[inline(always)]
     pub unsafe fn publish(&mut self, len: usize, write: impl FnOnce(*mut u8)) -> u32 {
+        // SAFETY: the caller's promise is that of `reserve`; the bytes have been written by then.
+        unsafe {
+            let place = self.reserve(len);
+            write(place.bytes);
+            self.commit(place)
+        }
+    }
+
+    /// Where a message of `len` bytes goes: to the mailbox or the next slot.
+    ///
+    /// # Safety
+    /// As for [`send`](Self::send). [`commit`](Self::commit) follows before anything else happens to
+    /// the lane.
+    #[inline(always)]
+    pub(crate) unsafe fn reserve(&mut self, len: usize) -> Reserved {
         // SAFETY: mailbox and slot are ours until their head is written, and the message fits.
         unsafe {
             debug_assert!(self.takes(len));
-            let (place, at, head) = if self.has_mailbox(len) {
+            if self.has_mailbox(len) {
                 let line = (*self.mailbox).line;
-                let place = Payload::for_write(&raw const (*line).payload);
-                (place, &raw const (*line).head, (*self.mailbox).pass(self.position, len))
-            } else {
-                let (slot, head) = self.next_slot(len);
-                (Payload::for_write(&raw const (*slot).payload), &raw const (*slot).head, head)
-            };
-            write(place);
-            self.commit(at, head)
+                let head = (*self.mailbox).pass(self.position, len);
+                let bytes = Payload::for_write(&raw const (*line).payload);
+                return Reserved { bytes, at: &raw const (*line).head, head };
+            }
+            let (slot, head) = self.next_slot(len);
+            let bytes = Payload::for_write(&raw const (*slot).payload);
+            Reserved { bytes, at: &raw const (*slot).head, head }
         }
     }
 
@@ -142,7 +156,8 @@ impl SendLane {
         // SAFETY: there is room for a slot.
         unsafe {
             let (slot, head) = self.next_slot(len);
-            self.commit(&raw const (*slot).head, head)
+            let at = &raw const (*slot).head;
+            self.commit(Reserved { bytes: std::ptr::null_mut(), at, head })
         }
     }
 
@@ -161,18 +176,27 @@ impl SendLane {
     /// Hands a message over. Gives what the receiver's attention word says.
     ///
     /// # Safety
-    /// `at` is the head of a slot or line that is this side's.
+    /// The place is this lane's, and the message has been written there.
     #[inline(always)]
-    unsafe fn commit(&self, at: *const AtomicU64, head: u64) -> u32 {
+    pub(crate) unsafe fn commit(&self, place: Reserved) -> u32 {
         // SYNC: pairs with the Acquire loads of `ReceiveLane::look`, `Mailbox::look`, `Slot::holds` and `Mailbox::waits`.
-        // SAFETY: the caller says that the head is alive; the attention word lives as long as the lane.
+        // SAFETY: the place is alive, the caller says; the attention word lives as long as the lane.
         unsafe {
-            (*at).store(head, Ordering::Release);
+            (*place.at).store(place.head, Ordering::Release);
             // SYNC: the store above stays before the load below; the transport turns this into a real fence when it matters.
             compiler_fence(Ordering::SeqCst);
             (*self.attention).load(Ordering::Relaxed)
         }
     }
+}
+
+/// The place of a message that is about to be written.
+pub(crate) struct Reserved {
+    /// Where its bytes go; divisible by 8.
+    pub(crate) bytes: *mut u8,
+    /// Where its head goes, last.
+    at: *const AtomicU64,
+    head: u64,
 }
 
 /// The reading end of a lane.

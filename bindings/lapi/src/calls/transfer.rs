@@ -59,9 +59,9 @@ pub(crate) unsafe extern "C" fn amsend(
             let data = bytes(udata.cast(), udata_len);
             let plain = Short::plain(tgt, instance.code.portable(tgt, hdr_hdl), data);
             if uhdr_len == 0 && tgt_cntr == 0 {
-                instance.context.try_send_short(plain)
+                instance.context.try_send_short(&plain)
             } else {
-                send_short(&instance, plain, uhdr, uhdr_len, tgt_cntr)
+                send_short(&instance, &plain, uhdr, uhdr_len, tgt_cntr)
             }
         };
         if sent {
@@ -99,7 +99,7 @@ pub(super) unsafe fn count(instance: &Instance, org_cntr: *mut lapi_cntr_t, tgt:
 #[inline(never)]
 unsafe fn send_short(
     instance: &Instance,
-    plain: Short<'_>,
+    plain: &Short<'_>,
     uhdr: *const c_void,
     uhdr_len: c_uint,
     target_counter: u64,
@@ -110,7 +110,7 @@ unsafe fn send_short(
     // SAFETY: the caller's promise.
     unsafe {
         let user_header = bytes(uhdr.cast(), uhdr_len.into());
-        instance.context.try_send_short(Short { user_header, target_counter, ..plain })
+        instance.context.try_send_short(&Short { user_header, target_counter, ..*plain })
     }
 }
 
