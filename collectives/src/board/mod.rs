@@ -18,7 +18,7 @@ mod wait;
 
 pub(crate) use setup::Memory;
 
-use crate::schedule::memory::{Round, SLOTS};
+use crate::schedule::memory::{AREAS, LINES, Round};
 use flags::{Begun, Line};
 use lapis_core::Context;
 use lapis_core::sync::{AtomicU8, AtomicU64, Ordering};
@@ -49,8 +49,8 @@ impl Places {
         let left = LINE;
         let dozing = left + n.next_multiple_of(LINE);
         let lines = dozing + (n.div_ceil(64) * 8).next_multiple_of(LINE);
-        let areas = (lines + SLOTS * LINE).next_multiple_of(PAGE);
-        Self { dozing, lines, areas, len: areas + SLOTS * AREA }
+        let areas = (lines + LINES * LINE).next_multiple_of(PAGE);
+        Self { dozing, lines, areas, len: areas + AREAS * AREA }
     }
 }
 
@@ -119,7 +119,7 @@ impl Board {
 
     #[inline(always)]
     fn line_at(&self, member: usize, round: u64) -> *mut u8 {
-        self.bases[member].wrapping_add(self.places.lines + (round % SLOTS as u64) as usize * LINE)
+        self.bases[member].wrapping_add(self.places.lines + (round % LINES as u64) as usize * LINE)
     }
 
     #[inline(always)]
@@ -134,7 +134,7 @@ impl Board {
         if short {
             return self.line_at(member, round).wrapping_add(size_of::<Line>());
         }
-        let slot = (round % SLOTS as u64) as usize;
+        let slot = (round % AREAS as u64) as usize;
         self.bases[member].wrapping_add(self.places.areas + slot * AREA)
     }
 
@@ -183,7 +183,7 @@ mod tests {
             let places = Places::of(n);
             assert!(LINE + n <= places.dozing, "{n} members: {places:?}");
             assert!(places.dozing + n.div_ceil(64) * 8 <= places.lines, "{n} members: {places:?}");
-            assert!(places.lines + SLOTS * LINE <= places.areas, "{n} members: {places:?}");
+            assert!(places.lines + LINES * LINE <= places.areas, "{n} members: {places:?}");
             assert!(places.lines.is_multiple_of(LINE) && places.areas.is_multiple_of(PAGE));
         }
     }

@@ -3,7 +3,7 @@
 use super::{AREA, Board, INLINE, LINE};
 use crate::engine::{Engine, Fold, Members};
 use crate::error::{CollectiveError, Result};
-use crate::schedule::memory::{Plan, Round, SLOTS, Take};
+use crate::schedule::memory::{AREAS, LINES, Plan, Round, Take};
 use crate::schedule::{Side, Span};
 use crate::{Call, Signature};
 use lapis_core::Context;
@@ -65,8 +65,8 @@ impl Work<'_> {
             let board = self.board;
             (*board).round += 1;
             let (round, me) = ((*board).round, (*board).me);
-            self.wait_for_room(round)?;
             let short = plan.width() * self.size <= INLINE;
+            self.wait_for_room(round, if short { LINES } else { AREAS })?;
             let area = (*board).data(me, round, short);
             for put in &work.puts {
                 let (from, len) = self.bytes(put.from);
@@ -129,16 +129,17 @@ impl Work<'_> {
         (base.wrapping_add(span.start * self.size), span.len * self.size)
     }
 
-    /// Waits until nobody reads what lies where the data of `round` goes.
+    /// Waits until nobody reads what lies where the data of `round` goes, of so many places that
+    /// are used in turns.
     ///
     /// # Safety
     /// The lock is held.
     #[inline]
-    unsafe fn wait_for_room(&self, round: u64) -> Result<()> {
+    unsafe fn wait_for_room(&self, round: u64, places: usize) -> Result<()> {
         // SAFETY: the board is this operation's and lives.
         unsafe {
             let board = self.board;
-            let enough = (round + 1).saturating_sub(SLOTS as u64);
+            let enough = (round + 1).saturating_sub(places as u64);
             if (*board).least >= enough {
                 return Ok(());
             }

@@ -2,10 +2,11 @@
 //! schedules.
 //!
 //! In each round every member puts some of its data where all can read it (its *area*), shows that
-//! it has, and takes what it needs from the areas of others. There are [`SLOTS`] areas of each
-//! member, used in turns. The rule that keeps data whole: a member begins round k only when all
-//! members have begun round k − [`SLOTS`] + 1, for then all have ended the round whose area is used
-//! again. Every member has as many rounds as the others, even with nothing to put or to take.
+//! it has, and takes what it needs from the areas of others. Each member has several areas, used in
+//! turns: [`AREAS`], and for data that stands beside the flag, [`LINES`]. The rule that keeps data
+//! whole, with s of them: a member begins round k only when all members have begun round k − s + 1,
+//! for then all have ended the round whose area is used again. Every member has as many rounds as
+//! the others, even with nothing to put or to take.
 //!
 //! Operands are always folded in the order of ranks.
 
@@ -13,7 +14,11 @@ use super::{Side, Span, piece};
 use crate::call::Call;
 
 /// Areas of each member.
-pub const SLOTS: usize = 4;
+pub const AREAS: usize = 4;
+
+/// Lines of each member, with flags and short data: so far a root of short data may run ahead, which
+/// saves switches of tasks where they outnumber cores.
+pub const LINES: usize = 32;
 
 /// Reductions of so many bytes are divided among the members, from [`DIVIDE_MEMBERS`] on.
 const DIVIDE_FROM: usize = 4 << 10;

@@ -1,7 +1,7 @@
 //! Rounds through memory, among every number of members, in random orders: what is taken must be
 //! what was put in that very round.
 
-use super::super::memory::{Plan, Round, SLOTS};
+use super::super::memory::{AREAS, LINES, Plan, Round};
 use super::super::{Buffer, Side, Span};
 use super::{JUNK, Map, folded, noise, roots, then, value};
 use crate::call::Call;
@@ -51,10 +51,15 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
+    /// How many areas members use in turns.
+    fn slots(&self) -> usize {
+        if self.room > 3 * self.n { LINES } else { AREAS }
+    }
+
     fn check(&self) {
         let n = self.n;
         let mut members: Vec<Member<'_>> = (0..n).map(|me| self.member(me)).collect();
-        let mut areas: Vec<Vec<Area>> = vec![vec![(0, vec![JUNK; self.room]); SLOTS]; n];
+        let mut areas: Vec<Vec<Area>> = vec![vec![(0, vec![JUNK; self.room]); self.slots()]; n];
         let rounds = members[0].plan.rounds();
         let mut random = (n * 31 + self.room) as u64;
         loop {
@@ -100,17 +105,18 @@ impl Case<'_> {
     fn is_able(&self, members: &[Member<'_>], areas: &[Vec<Area>], me: usize, rounds: usize) -> bool {
         let member = &members[me];
         if let Some(take) = member.round.takes.get(member.taken) {
-            return areas[take.member][member.begun % SLOTS].0 >= member.begun;
+            return areas[take.member][member.begun % self.slots()].0 >= member.begun;
         }
         let next = member.begun + 1;
-        next <= rounds && members.iter().all(|other| other.begun + SLOTS > next)
+        next <= rounds && members.iter().all(|other| other.begun + self.slots() > next)
     }
 }
 
 fn step(members: &mut [Member<'_>], areas: &mut [Vec<Area>], me: usize) {
+    let slots = areas[me].len();
     let member = &mut members[me];
     if let Some(take) = member.round.takes.get(member.taken).copied() {
-        let (round, data) = &areas[take.member][member.begun % SLOTS];
+        let (round, data) = &areas[take.member][member.begun % slots];
         assert_eq!(*round, member.begun, "an area was used again too early");
         let mut data = data[take.at..][..take.into.len].to_vec();
         let here = member.read(take.into);
@@ -128,7 +134,7 @@ fn step(members: &mut [Member<'_>], areas: &mut [Vec<Area>], me: usize) {
     let mut round = std::mem::take(&mut member.round);
     member.plan.round(member.begun, &mut round);
     (member.begun, member.taken) = (member.begun + 1, 0);
-    let (width, slot) = (member.plan.width(), member.begun % SLOTS);
+    let (width, slot) = (member.plan.width(), member.begun % slots);
     let (shown, area) = &mut areas[me][slot];
     for put in &round.puts {
         assert!(put.at + put.from.len <= width, "{put:?} beyond {width}");
@@ -151,7 +157,7 @@ fn sizes() -> impl Iterator<Item = usize> {
 
 /// Each case in place and not, with large and small areas.
 fn each(n: usize, case: impl Fn(usize, bool)) {
-    for room in [5000, 3 * n] {
+    for room in [if n > 12 { 8 * n } else { 5000 }, 3 * n] {
         for in_place in [false, true] {
             case(room, in_place);
         }
