@@ -25,7 +25,7 @@ impl Context {
     ///
     /// # Errors
     /// Bad target or user header; a target that is down.
-    #[inline]
+    #[inline(always)] // The heuristics look at the far way, too.
     pub fn send(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
         let message = Short { user_header, ..Short::plain(target, u64::from(handler.0), data) };
         // SAFETY: the data is copied before return; handlers come from the table.

@@ -11,15 +11,17 @@
 use super::{Context, InternalContext, Shared};
 use crate::lock::Section;
 use crate::state::State;
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::ptr::NonNull;
 
 /// The lock of a context, held by this thread, and the state that it guards.
 pub(crate) struct Locked<'a> {
     context: &'a Context,
-    /// The context's own: so that it is one load away.
-    state: NonNull<State>,
+    /// The context's own: so that all of it is one load away.
+    shared: &'a Shared,
+    /// A lock belongs to the thread that took it.
+    of_this_thread: PhantomData<*const ()>,
 }
 
 impl Context {
@@ -48,7 +50,7 @@ impl Context {
     #[inline(always)]
     fn begin(&self) -> Locked<'_> {
         self.shared.references.begin();
-        Locked { context: self, state: self.shared.state_ptr() }
+        Locked { context: self, shared: &self.shared, of_this_thread: PhantomData }
     }
 }
 
@@ -58,19 +60,13 @@ impl Shared {
     pub(crate) fn lock_is_wanted(&self) -> bool {
         self.lock.is_wanted()
     }
-
-    #[inline(always)]
-    fn state_ptr(&self) -> NonNull<State> {
-        // SAFETY: a cell that `self` contains is not at address 0.
-        unsafe { NonNull::new_unchecked(self.state.get()) }
-    }
 }
 
 impl<'a> Locked<'a> {
     /// What the threads of the context share without the lock. None of it leads back to the state.
     #[inline(always)]
     pub(crate) fn shared(&self) -> &'a Shared {
-        &self.context.shared
+        self.shared
     }
 
     /// Runs what may come back to the context: code of the program's, or a call that takes the lock
@@ -109,7 +105,7 @@ impl Deref for Locked<'_> {
         // SAFETY: the lock keeps other threads out. On this thread every other `Locked` is lent to
         // `out` (see above), so that no `&mut` is borrowed from it; those of this one end by the
         // borrow of `self`.
-        unsafe { self.state.as_ref() }
+        unsafe { &*self.shared.state.get() }
     }
 }
 
@@ -117,7 +113,7 @@ impl DerefMut for Locked<'_> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut State {
         // SAFETY: as in `deref`, and the borrow of `self` is unique: no `&` is borrowed from it either.
-        unsafe { self.state.as_mut() }
+        unsafe { &mut *self.shared.state.get() }
     }
 }
 
@@ -143,7 +139,7 @@ impl<'a> ShortSection<'a> {
         let this = ManuallyDrop::new(self);
         let shared = &this.context.shared;
         shared.lock.keep(this.section);
-        Locked { context: this.context, state: shared.state_ptr() }
+        Locked { context: this.context, shared, of_this_thread: PhantomData }
     }
 }
 
@@ -153,7 +149,7 @@ impl Deref for ShortSection<'_> {
     #[inline(always)]
     fn deref(&self) -> &State {
         // SAFETY: as for `Locked`: the lock is held, and a `Locked` of this thread is lent meanwhile.
-        unsafe { self.context.shared.state_ptr().as_ref() }
+        unsafe { &*self.context.shared.state.get() }
     }
 }
 
@@ -161,7 +157,7 @@ impl DerefMut for ShortSection<'_> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut State {
         // SAFETY: as in `deref`, and the borrow of `self` is unique.
-        unsafe { self.context.shared.state_ptr().as_mut() }
+        unsafe { &mut *self.context.shared.state.get() }
     }
 }
 

@@ -142,7 +142,7 @@ impl Locked<'_> {
     }
 
     /// As [`submit`](Self::submit), where no lane takes the packet. It is not counted yet.
-    #[inline]
+    #[inline(always)]
     pub(super) fn submit_by_table(&mut self, peer: PeerId, head: &[u8], body: impl Body) -> Submitted {
         let state = &mut **self;
         let p = &state.peers[peer];
@@ -169,7 +169,7 @@ impl Locked<'_> {
     }
 
     /// The same over a link with an engine, which takes bytes that lie somewhere.
-    #[inline]
+    #[inline(never)]
     fn submit_datagram(&mut self, peer: PeerId, head: &[u8], body: impl Body) -> Submitted {
         if let Some(data) = body.bytes() {
             return self.send_datagram(peer, head, data).into();
