@@ -81,7 +81,7 @@ impl Context {
     #[inline(always)]
     pub(crate) unsafe fn count_at(&self, addr: u64, peer: PeerId) {
         if addr != 0 {
-            // SAFETY: the caller's promise.
+            // SAFETY: a live counter by the contract above.
             self.count(unsafe { &*(addr as usize as *const Counter) }, peer);
         }
     }
@@ -101,7 +101,7 @@ impl Locked<'_> {
     /// As there.
     #[inline(always)]
     pub(crate) unsafe fn count_at(&mut self, addr: u64, peer: PeerId) {
-        // SAFETY: `addr` is what `Context::count_at` demands, by the caller's promise.
+        // SAFETY: this is `Context::count_at`.
         self.out(|context| unsafe { context.count_at(addr, peer) });
     }
 }

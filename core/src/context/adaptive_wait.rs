@@ -135,7 +135,7 @@ impl AdaptiveWait {
     }
 
     /// After a look at everything that found nothing: lets others have the lock or the core if they want it. Says whether spinning
-    /// has lasted long enough. The lock is held; it may be let go meanwhile.
+    /// has lasted long enough. The lock may be let go meanwhile.
     #[inline(always)]
     pub(crate) fn pause(&mut self, locked: &mut Locked<'_>) -> bool {
         locked.yield_lock();

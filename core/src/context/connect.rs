@@ -54,23 +54,10 @@ pub(super) fn connect(
             (links, absent)
         })
     })?;
-    let mut card = Vec::new();
-    put_field(&mut card, b"host");
-    put_field(&mut card, &host_topology::identity());
-    put_field(&mut card, b"cores");
-    put_field(&mut card, &host_topology::cores());
     let entry = job.entry();
     let epoch = datagrams::epoch(former_epoch(job, entry));
-    put_field(&mut card, b"epoch");
-    put_field(&mut card, &epoch.to_le_bytes());
     let place = tally::place(&mut links, job.tasks());
-    put_field(&mut card, b"tally");
-    put_field(&mut card, &place.to_le_bytes());
-    for link in &mut links {
-        let address = link.address().map_err(|e| link_error(link.name(), &e))?;
-        put_field(&mut card, link.name().as_bytes());
-        put_field(&mut card, &address);
-    }
+    let card = own_card(&mut links, epoch, place)?;
     if entry != Entry::Once && job.tasks() > 1 {
         job.put(&card_key(job.task()), &card).map_err(boot_error)?;
     }
@@ -105,6 +92,25 @@ pub(super) fn connect(
         crowded: crowded(&cards, addresses, job.task()),
         hosts: hosts(&cards),
     })
+}
+
+/// What the other tasks need to know of this one, in fields.
+fn own_card(links: &mut [Link], epoch: u32, place: u64) -> Result<Vec<u8>> {
+    let mut card = Vec::new();
+    put_field(&mut card, b"host");
+    put_field(&mut card, &host_topology::identity());
+    put_field(&mut card, b"cores");
+    put_field(&mut card, &host_topology::cores());
+    put_field(&mut card, b"epoch");
+    put_field(&mut card, &epoch.to_le_bytes());
+    put_field(&mut card, b"tally");
+    put_field(&mut card, &place.to_le_bytes());
+    for link in links {
+        let address = link.address().map_err(|e| link_error(link.name(), &e))?;
+        put_field(&mut card, link.name().as_bytes());
+        put_field(&mut card, &address);
+    }
+    Ok(card)
 }
 
 /// Shared memory alone was asked for, and by name a transport that reaches other machines.

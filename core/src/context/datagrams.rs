@@ -115,7 +115,7 @@ impl Locked<'_> {
         let Some((link, datagrams)) = self.engine_to(peer) else { return Status::PeerDown };
         let mut head = Encoded::new();
         let n = header.encode(&mut head);
-        // SAFETY: the caller's promise.
+        // SAFETY: the body is readable until the token is given back, by the contract above.
         let status = unsafe { datagrams.send_lent(link, peer, head.bytes(n), body, token) };
         if status == Status::Done {
             self.count_sent(peer, body.len);

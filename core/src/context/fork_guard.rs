@@ -17,7 +17,7 @@ const PAGE: usize = 4096;
 
 // SAFETY: the page is written before it is shared and only read afterwards.
 unsafe impl Send for ForkGuard {}
-// SAFETY: as above.
+// SAFETY: threads only read the page.
 unsafe impl Sync for ForkGuard {}
 
 impl ForkGuard {

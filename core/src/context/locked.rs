@@ -112,7 +112,8 @@ impl Deref for Locked<'_> {
 impl DerefMut for Locked<'_> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut State {
-        // SAFETY: as in `deref`, and the borrow of `self` is unique: no `&` is borrowed from it either.
+        // SAFETY: nobody else is at the state, as `deref` says, and `self` is borrowed alone: no `&` is
+        // borrowed from it either.
         unsafe { &mut *self.shared.state.get() }
     }
 }
@@ -148,7 +149,8 @@ impl Deref for ShortSection<'_> {
 
     #[inline(always)]
     fn deref(&self) -> &State {
-        // SAFETY: as for `Locked`: the lock is held, and a `Locked` of this thread is lent meanwhile.
+        // SAFETY: the section holds the lock, which keeps other threads out, and a `Locked` of this
+        // thread is lent to `out` meanwhile.
         unsafe { &*self.context.shared.state.get() }
     }
 }
@@ -156,7 +158,7 @@ impl Deref for ShortSection<'_> {
 impl DerefMut for ShortSection<'_> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut State {
-        // SAFETY: as in `deref`, and the borrow of `self` is unique.
+        // SAFETY: nobody else is at the state, as `deref` says, and `self` is borrowed alone.
         unsafe { &mut *self.context.shared.state.get() }
     }
 }

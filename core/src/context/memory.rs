@@ -28,7 +28,7 @@ enum Owner {
 
 // SAFETY: all access goes through copies and atomics.
 unsafe impl Send for Memory {}
-// SAFETY: as above.
+// SAFETY: threads that use it at the same time copy, or use atomics, as peers do.
 unsafe impl Sync for Memory {}
 
 /// A task's [`Memory`] as others name it. Send it in a message or exchange it; a few plain numbers.
@@ -201,7 +201,7 @@ impl Memory {
     /// Beyond the end.
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         self.check(offset, into.len());
-        // SAFETY: as for `write`.
+        // SAFETY: in range; the memory is never borrowed, and racing peers leave some mixture of bytes.
         unsafe { std::ptr::copy(self.base.as_ptr().add(offset), into.as_mut_ptr(), into.len()) };
     }
 
@@ -223,7 +223,7 @@ impl Memory {
     pub fn atomic_u32(&self, offset: usize) -> &AtomicU32 {
         self.check(offset, 4);
         assert!(offset.is_multiple_of(4), "offset {offset} of a 32-bit variable is not a multiple of 4");
-        // SAFETY: as for `atomic_u64`.
+        // SAFETY: in range, aligned, and atomics tolerate any other atomic access.
         unsafe { &*self.base.as_ptr().add(offset).cast() }
     }
 

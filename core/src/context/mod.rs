@@ -126,7 +126,7 @@ impl Shared {
 // SAFETY: `state` is touched under `lock` only; everything else is Sync by itself. Raw pointers inside the state belong to
 // operations whose starters promised validity on whatever thread.
 unsafe impl Sync for Shared {}
-// SAFETY: as above.
+// SAFETY: nothing in it belongs to the thread that made it.
 unsafe impl Send for Shared {}
 
 impl Context {

@@ -35,7 +35,7 @@ pub struct Attached {
 
 // SAFETY: the mapping lives as long as the context, which this keeps; access is by copies and atomics only.
 unsafe impl Send for Attached {}
-// SAFETY: as above.
+// SAFETY: threads that use it at the same time copy, or use atomics, as the owner does.
 unsafe impl Sync for Attached {}
 
 impl Context {

@@ -24,7 +24,7 @@ impl Sleepers {
 }
 
 impl Locked<'_> {
-    /// Sleeps until something may have changed, at most for `limit`. The lock is held; it is let go meanwhile.
+    /// Sleeps until something may have changed, at most for `limit`. The lock is let go meanwhile.
     ///
     /// One thread sleeps in the transport; others wait for it to find something.
     pub(crate) fn sleep(&mut self, limit: Duration) {

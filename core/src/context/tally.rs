@@ -86,7 +86,7 @@ impl Tallies {
     /// Adds what was counted, on both sides. The links are open.
     pub(super) fn add_to(&self, statistics: &mut Statistics, me: PeerId) {
         for (task, line) in self.lines.iter().enumerate() {
-            // SAFETY: as in `of`.
+            // SAFETY: the line lives as long as the link or `own`, and is never written but as atomics.
             let [out, into] = unsafe { line.as_ref() }.get();
             if task == me as usize {
                 // What goes to oneself is received by oneself.

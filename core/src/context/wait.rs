@@ -120,7 +120,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Waits until `done` says so, or the deadline has passed (false). The lock is held; it is let go now and then.
+    /// Waits until `done` says so, or the deadline has passed (false). The lock is let go now and then.
     pub(super) fn wait_before(
         &mut self,
         deadline: Option<Instant>,

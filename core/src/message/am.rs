@@ -146,7 +146,7 @@ impl Context {
         match unsafe { self.send_at_once(message) } {
             Attempt::Sent => true,
             Attempt::None if message.target < self.shared.tasks && self.usable().is_ok() => {
-                // SAFETY: the same.
+                // SAFETY: this function demands what `am_short` does.
                 unsafe { self.locked().am_short(message) == Attempt::Sent }
             }
             _ => false,

@@ -16,7 +16,7 @@ use crate::wire::{CHECKED, COMPLETION, Header, Kind, ShortMessage};
 use std::ptr::NonNull;
 
 impl Locked<'_> {
-    /// Handles one event of a link. The lock is held and `dispatching` is set.
+    /// Handles one event of a link. `dispatching` is set.
     #[inline(always)]
     pub(crate) fn dispatch(&mut self, path: Path, event: &Event) {
         if event.kind == EventKind::Message as u32 {
@@ -40,7 +40,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Handles one packet. The lock is held and `dispatching` is set.
+    /// Handles one packet. `dispatching` is set.
     #[inline(always)]
     pub(crate) fn packet_arrived(&mut self, path: Path, source: PeerId, packet: &[u8]) {
         let state = &mut **self;

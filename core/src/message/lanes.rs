@@ -225,13 +225,14 @@ impl Locked<'_> {
             // SAFETY: the list and the lanes it names live as long as the link; they change within calls of the transport only,
             // which a handler may cause: hence the list is read anew each time.
             while index < unsafe { (*lanes).count } as usize {
-                // SAFETY: as above.
+                // SAFETY: one of the first `count`, each of which is alive and read by the lock's holder only.
                 match unsafe { (*(*lanes).lanes[index]).take() } {
                     Taken::Nothing => {}
                     Taken::Left => return Ok(None),
                     Taken::Message { peer, data, len, mailbox } => {
-                        // SAFETY: the lock is held; the message stays in place, and its sender leaves it alone, until the transport is
-                        // polled, or the mailbox is given back; mailboxes and lanes live as long as the link.
+                        // SAFETY: the message stays in place, and its sender leaves it alone, until the
+                        // transport is polled, or the mailbox is given back; mailboxes and lanes live
+                        // as long as the link.
                         unsafe {
                             if mailbox.is_null() {
                                 (*(*lanes).lanes[index]).look_ahead();

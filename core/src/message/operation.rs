@@ -45,7 +45,8 @@ pub enum Source {
 
 /// A layout that outgoing bytes are read from, restartable at any position.
 pub trait Gather: Send {
-    /// Fills `out` with the bytes from `position` on.
+    /// Fills `out` with the bytes from `position` on. Calls nothing of Lapis: `out` may be a transport's
+    /// packet.
     ///
     /// # Safety
     /// The memory that the layout names is valid and not written meanwhile.

@@ -184,7 +184,7 @@ impl Locked<'_> {
 
     /// Sends one packet, waiting for room if need be: inside a handler, where waiting is impossible, a copy is deferred.
     ///
-    /// The lock is held; while there is no room it is let go now and then.
+    /// While there is no room the lock is let go now and then.
     #[inline(always)]
     pub(crate) fn send_packet(
         &mut self,
@@ -238,7 +238,7 @@ impl Locked<'_> {
         Ok(())
     }
 
-    /// One round of a wait for something that no arrival need announce. The lock is held, outside handlers.
+    /// One round of a wait for something that no arrival need announce. Not in handlers.
     fn wait_for_progress(&mut self) {
         let handled = self.progress();
         let mut wait = std::mem::replace(&mut self.sending.for_room, AdaptiveWait::new());
