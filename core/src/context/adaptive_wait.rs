@@ -33,6 +33,12 @@ const LANE_LOOKS_WHEN_CROWDED: u32 = 16;
 /// Times in a row that a core comes back at once before it counts as free.
 const QUICK_RETURNS: u32 = 4;
 
+/// Looks outside of a context before the first sleep; that sleep; how many are as long before they double; how often they do.
+const YIELDS: u32 = 8;
+const NAP: Duration = Duration::from_micros(50);
+const NAPS_OF_A_LENGTH: u32 = 16;
+const LONGEST_NAP: u32 = 5;
+
 /// Whether others want the cores that this task's threads run on.
 pub(crate) struct Crowding {
     /// The tasks of this machine outnumber the cores that they may run on.
@@ -104,6 +110,27 @@ impl Crowding {
         self.seen.store(seen, Ordering::Relaxed);
         self.lane_looks.store(if seen { LANE_LOOKS_WHEN_CROWDED } else { LANE_LOOKS }, Ordering::Relaxed);
     }
+}
+
+/// Waits where there is no context to make progress in: before it is made, or for its lock. Looks, gives the core away, and soon
+/// sleeps between looks, an eighth as long as it has waited at most. `None`: nothing was found before the deadline.
+pub(super) fn look_until<T>(deadline: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let mut naps = 0u32;
+    for looks in 0u32.. {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        if Instant::now() >= deadline {
+            break;
+        }
+        if looks < YIELDS {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(NAP * (1 << (naps / NAPS_OF_A_LENGTH).min(LONGEST_NAP)));
+            naps += 1;
+        }
+    }
+    None
 }
 
 /// One wait.
@@ -230,6 +257,19 @@ impl Locked<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn outside_of_a_context_it_is_looked_until_something_is_found_or_the_time_is_over() {
+        let mut looks = 0;
+        let found = look_until(Instant::now() + Duration::from_secs(60), || {
+            looks += 1;
+            (looks == 100).then_some("it")
+        });
+        assert_eq!((found, looks), (Some("it"), 100));
+        let mut looks = 0;
+        assert_eq!(look_until(Instant::now(), || Some(looks += 1).filter(|()| false)), None);
+        assert_eq!(looks, 1, "one look in any case");
+    }
 
     #[test]
     fn a_core_that_others_take_counts_as_crowded_until_it_comes_back_at_once() {

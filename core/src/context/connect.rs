@@ -1,5 +1,6 @@
 //! Opening the transports and reaching every task.
 
+use super::adaptive_wait::look_until;
 use super::init_errors::{boot_error, link_error, not_opened, not_there};
 use super::restart::plain_address;
 use super::tally::{self, Tallies};
@@ -365,25 +366,18 @@ fn reach(
 fn finish_connections(links: &mut [Link], patience: Duration) -> Result<()> {
     let deadline = Instant::now() + patience;
     for link in links.iter_mut() {
-        let mut rounds = 0u32;
-        loop {
-            match link.progress_connect() {
-                Ok(true) => break,
-                Ok(false) if Instant::now() < deadline => {
-                    rounds += 1;
-                    if rounds > 8 {
-                        std::thread::sleep(Duration::from_micros(50));
-                    } else {
-                        std::thread::yield_now();
-                    }
-                }
-                Ok(false) => {
-                    return Err(Error::InitTimeout {
-                        seconds: patience.as_secs(),
-                        missing: format!("tasks that don't answer over {}", link.name()),
-                    });
-                }
-                Err(e) => return Err(link_error(link.name(), &e)),
+        let connected = look_until(deadline, || match link.progress_connect() {
+            Ok(false) => None,
+            Ok(true) => Some(Ok(())),
+            Err(e) => Some(Err(e)),
+        });
+        match connected {
+            Some(connected) => connected.map_err(|e| link_error(link.name(), &e))?,
+            None => {
+                return Err(Error::InitTimeout {
+                    seconds: patience.as_secs(),
+                    missing: format!("tasks that don't answer over {}", link.name()),
+                });
             }
         }
         link.refresh_attributes().map_err(|e| Error::Transport {

@@ -188,35 +188,30 @@ impl Locked<'_> {
     /// Waits until peers have acknowledged what they were sent and have been acknowledged what they sent, as far as
     /// they are still there.
     pub(super) fn linger(&mut self, limit: Duration) {
+        if !self.links.has_engines() || self.dispatching > 0 {
+            return;
+        }
         let deadline = Instant::now() + limit;
-        let tasks = self.shared().tasks;
-        loop {
-            let state = &mut **self;
-            if !state.links.has_engines() || state.dispatching > 0 {
-                return;
-            }
-            let mut waiting: Vec<PeerId> = Vec::new();
-            for peer in 0..tasks {
-                let up = state.peers[peer].state == PeerState::Up;
-                if up && state.engine_to(peer).is_some_and(|(_, d)| d.owes(peer)) {
-                    waiting.push(peer);
-                }
-            }
-            let acks = state.links.engines().any(|(_, d)| d.owes_acks());
-            if waiting.is_empty() && !acks {
-                break;
-            }
-            if Instant::now() > deadline {
-                tracing::debug!(?waiting, "leaving although not all is acknowledged");
-                break;
-            }
-            if self.progress() == 0 {
-                self.sleep(Duration::from_millis(1));
-            }
+        let all = self.wait_before(Some(deadline), |locked| {
+            locked.owing().is_empty() && !locked.links.engines().any(|(_, d)| d.owes_acks())
+        });
+        if !all {
+            tracing::debug!(waiting = ?self.owing(), "leaving although not all is acknowledged");
         }
         for (link, datagrams) in self.links.engines() {
             datagrams.log_refusals(link.name());
         }
+    }
+
+    /// Peers that are there and have not acknowledged all that they were sent.
+    fn owing(&mut self) -> Vec<PeerId> {
+        let tasks = self.shared().tasks;
+        let state = &mut **self;
+        let owes = |peer: &PeerId| {
+            let up = state.peers[*peer].state == PeerState::Up;
+            up && state.engine_to(*peer).is_some_and(|(_, datagrams)| datagrams.owes(*peer))
+        };
+        (0..tasks).filter(owes).collect()
     }
 
     /// In interrupt mode: ends the progress thread's sleep if an engine's timer comes before its end.

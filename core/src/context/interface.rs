@@ -1,5 +1,6 @@
 //! What the interfaces above core need beyond what programs do.
 
+use super::adaptive_wait::look_until;
 use super::{Context, Locked};
 use crate::error::Result;
 use crate::handlers::{CompletionHandler, Job};
@@ -83,14 +84,7 @@ impl Context {
     }
 
     fn lock_within(&self, limit: Duration) -> bool {
-        let deadline = Instant::now() + limit;
-        while !self.try_lock() {
-            if Instant::now() > deadline {
-                return false;
-            }
-            std::thread::sleep(Duration::from_micros(200));
-        }
-        true
+        look_until(Instant::now() + limit, || self.try_lock().then_some(())).is_some()
     }
 }
 
