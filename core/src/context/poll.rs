@@ -113,7 +113,6 @@ impl Locked<'_> {
         let _ = self.watch_lanes(&mut check, &mut AdaptiveWait::new());
     }
 
-    ///
     #[inline(always)]
     fn ended(&self) -> Ended {
         (self.sending.ended, self.receiving.ended)
