@@ -1,4 +1,5 @@
-//! What is to be done, as a value: one description for blocking, nonblocking and persistent forms, from Rust and from C.
+//! What is to be done, as a value: one description for blocking, nonblocking and persistent forms,
+//! from Rust and from C.
 
 use crate::element::{Operator, Type};
 use crate::error::{CollectiveError, Result};
@@ -18,8 +19,8 @@ pub enum Call<'a> {
         /// Elements.
         count: usize,
     },
-    /// The outputs of these ranks become the root's, which is one of them or not. All members call; the others
-    /// do nothing.
+    /// The outputs of these ranks become the root's, which is one of them or not. All members call;
+    /// the others do nothing.
     Multicast {
         /// Whose.
         root: usize,
@@ -277,7 +278,8 @@ impl Call<'_> {
         matches!(self, Self::AllToAll { .. } | Self::AllToAllV { .. } | Self::Neighbours { .. })
     }
 
-    /// Elements of input and output that the member at rank `me` of `n` needs. The call has been checked.
+    /// Elements of input and output that the member at rank `me` of `n` needs. The call has been
+    /// checked.
     pub fn needs(&self, me: usize, n: usize) -> (usize, usize) {
         let at = |root: usize, len: usize| if me == root { len } else { 0 };
         let end = |edges: &[Edge]| edges.iter().map(|e| e.start.saturating_add(e.len)).max().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! Types of elements, operators, and the loops that fold them.
 //!
-//! Loops read and write without alignment: compilers make wide instructions of them all the same, chosen by the processor when an
-//! operation is set up.
+//! Loops read and write without alignment: compilers make wide instructions of them all the same,
+//! chosen by the processor when an operation is set up.
 
 /// What elements are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

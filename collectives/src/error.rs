@@ -39,7 +39,8 @@ pub enum CollectiveError {
         /// Bytes that this task's call implies.
         expected: usize,
     },
-    /// A member was purged or started anew since the team was made, so that messages of the team may be lost.
+    /// A member was purged or started anew since the team was made, so that messages of the team
+    /// may be lost.
     #[error(
         "the team is over: task {task}, a member, was purged or started anew; without a restart another team can be made"
     )]

@@ -1,7 +1,8 @@
 //! Collective operations of the tasks of a context, or of some of them.
 //!
 //! * [`Group`]: ordered sets of tasks, as numbers alone;
-//! * [`schedule`]: what each member sends, receives and folds, by pure functions that [`model`] checks;
+//! * [`schedule`]: what each member sends, receives and folds, by pure functions that [`model`]
+//!   checks;
 //! * [`select`]: which schedule does what;
 //! * [`Team`]: a group at work; [`Request`] and [`Persistent`] for what is not waited for at once.
 //!

@@ -1,7 +1,8 @@
 //! All members of a collective in one thread, without a network: what schedules are checked with.
 //!
-//! The model runs everybody's [`Script`] in any order, and says what is wrong with them: members that wait for ever, messages without
-//! a receiver, lengths that differ, memory that is changed while it is under way. Absent: time.
+//! The model runs everybody's [`Script`] in any order, and says what is wrong with them: members
+//! that wait for ever, messages without a receiver, lengths that differ, memory that is changed
+//! while it is under way. Absent: time.
 
 use crate::schedule::{Buffer, Script, Side, Span, Step};
 use std::collections::{HashMap, HashSet};
@@ -108,7 +109,8 @@ impl<C: Cells> Model<C> {
         Self { members, sending, in_place, letters: HashMap::new(), used: HashSet::new() }
     }
 
-    /// Runs to the end; `pick` chooses which of so many members that may go on does. Gives the members' memory.
+    /// Runs to the end; `pick` chooses which of so many members that may go on does. Gives the
+    /// members' memory.
     ///
     /// # Errors
     /// The first fault that is found.

@@ -1,4 +1,5 @@
-//! Operations under way that nobody waits for yet, and operations that are set up once and started many times.
+//! Operations under way that nobody waits for yet, and operations that are set up once and started
+//! many times.
 
 use crate::call::Call;
 use crate::combine::{By, Combine};
@@ -15,8 +16,9 @@ use std::task::Poll;
 
 /// A collective under way. It owns what it works on.
 ///
-/// [Wait](Self::wait) for it, [test](Self::test) it, `.await` it, or let a [counter](Self::count_in) or a [function](Self::then) be told.
-/// Members begin operations in the same order; they may wait for them in any. Dropping it waits.
+/// [Wait](Self::wait) for it, [test](Self::test) it, `.await` it, or let a
+/// [counter](Self::count_in) or a [function](Self::then) be told. Members begin operations in the
+/// same order; they may wait for them in any. Dropping it waits.
 #[must_use = "an operation that nobody waits for may fail unnoticed"]
 pub struct Request<B> {
     team: Team,
@@ -28,8 +30,8 @@ pub struct Request<B> {
 unsafe impl<B: Send> Send for Request<B> {}
 
 impl Team {
-    /// Begins any operation; the buffers come back at its end. What is done in place has an empty input, as broadcasts and scans have:
-    /// their data is the output.
+    /// Begins any operation; the buffers come back at its end. What is done in place has an empty
+    /// input, as broadcasts and scans have: their data is the output.
     ///
     /// # Errors
     /// Bad arguments.
@@ -48,7 +50,8 @@ impl Team {
         let (op, key) = self.prepare(call, T::TYPE, by)?;
         let to: *mut u8 = output.as_mut_ptr().cast();
         let from = if in_place { to.cast_const() } else { input.as_ptr().cast() };
-        // SAFETY: the request owns the buffers, whose memory stays where it is, until the operation has ended.
+        // SAFETY: the request owns the buffers, whose memory stays where it is, until the operation
+        // has ended.
         unsafe { self.begin(call, op, from, to) };
         Ok(Request { team: self.clone(), op: Some((op, key)), buffers: Some((input, output)) })
     }
@@ -77,8 +80,9 @@ impl Team {
     /// Bad arguments.
     ///
     /// # Safety
-    /// `input` and `output` are valid for what [`Call::needs`] says until the operation has ended, and nobody else's. They are the same
-    /// for what is done in place. The request is waited for, or told, before that ends; dropping it waits.
+    /// `input` and `output` are valid for what [`Call::needs`] says until the operation has ended,
+    /// and nobody else's. They are the same for what is done in place. The request is waited for,
+    /// or told, before that ends; dropping it waits.
     pub unsafe fn start_raw(
         &self,
         call: &Call<'_>,
@@ -129,7 +133,8 @@ impl<B> Request<B> {
     /// Waits for the end; gives the buffers back.
     ///
     /// # Errors
-    /// Calls that don't match; a member that is gone or silent; a call from within a handler, after which the operation goes on.
+    /// Calls that don't match; a member that is gone or silent; a call from within a handler, after
+    /// which the operation goes on.
     pub fn wait(mut self) -> Result<B> {
         self.team.context().may_block("a collective's wait")?;
         self.settle()?;
@@ -153,8 +158,8 @@ impl<B> Request<B> {
         }
     }
 
-    /// Lets `tell` be called when it has ended, on a handler thread, with the buffers or why it failed. Arrivals then carry the operation
-    /// on, in whatever call makes progress.
+    /// Lets `tell` be called when it has ended, on a handler thread, with the buffers or why it
+    /// failed. Arrivals then carry the operation on, in whatever call makes progress.
     pub fn then(self, tell: impl FnOnce(&Context, Result<B>) + Send + 'static)
     where
         B: Send + 'static,
@@ -165,8 +170,8 @@ impl<B> Request<B> {
         });
     }
 
-    /// Lets a counter count when it has ended well. Failures go to the context's error handler. Arrivals then carry the operation on, in
-    /// whatever call makes progress.
+    /// Lets a counter count when it has ended well. Failures go to the context's error handler.
+    /// Arrivals then carry the operation on, in whatever call makes progress.
     ///
     /// # Safety
     /// The counter lives until then.
@@ -286,7 +291,8 @@ impl<B> std::fmt::Debug for Request<B> {
     }
 }
 
-/// An operation that was set up once and is started as often as one likes: nothing is looked up, allocated or chosen then.
+/// An operation that was set up once and is started as often as one likes: nothing is looked up,
+/// allocated or chosen then.
 pub struct Persistent<T> {
     team: Team,
     op: NonNull<Op>,
@@ -349,7 +355,8 @@ impl<T: Element> Persistent<T> {
         ended.map_or(Ok(false), |ended| ended.map(|()| true))
     }
 
-    /// What goes in next time; what is done in place has its data in the output. `None` while it is under way.
+    /// What goes in next time; what is done in place has its data in the output. `None` while it is
+    /// under way.
     pub fn input(&mut self) -> Option<&mut [T]> {
         (!self.started).then_some(&mut self.input)
     }

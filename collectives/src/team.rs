@@ -19,15 +19,17 @@ use std::sync::{Arc, OnceLock};
 /// Operations kept ready for the next call that is like an earlier one.
 const KEPT: usize = 8;
 
-/// Tasks that call collectives together: a [`Group`] at work. All members make the same calls in the same order.
+/// Tasks that call collectives together: a [`Group`] at work. All members make the same calls in
+/// the same order.
 ///
-/// Making a team and letting go of it needs nobody else, and no messages; members make teams of equal groups in the same order. Clones
-/// share it. Calls are not for handlers.
+/// Making a team and letting go of it needs nobody else, and no messages; members make teams of
+/// equal groups in the same order. Clones share it. Calls are not for handlers.
 ///
-/// A team is over when a member dies, is purged (LAPI_Purge_totask) or started anew, or when calls don't match: calls of all members,
-/// those under way included, give an error that names the member. Another team can be made afterwards, unless a task of the job was
-/// started anew: that takes all tasks, whose calls don't match any more ([`Error::CollectivesOver`](lapis_core::Error)). Teams without
-/// that task go on.
+/// A team is over when a member dies, is purged (LAPI_Purge_totask) or started anew, or when calls
+/// don't match: calls of all members, those under way included, give an error that names the
+/// member. Another team can be made afterwards, unless a task of the job was started anew: that
+/// takes all tasks, whose calls don't match any more
+/// ([`Error::CollectivesOver`](lapis_core::Error)). Teams without that task go on.
 #[derive(Clone)]
 pub struct Team(pub(crate) Arc<Inner>);
 
@@ -46,7 +48,8 @@ pub(crate) struct Inner {
     kept: UnsafeCell<Vec<(Key, Box<Op>)>>,
 }
 
-// SAFETY: `members`, `memory` and `kept` are used under the context's lock; the rest is Sync by itself.
+// SAFETY: `members`, `memory` and `kept` are used under the context's lock; the rest is Sync by
+// itself.
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
@@ -74,7 +77,8 @@ impl Team {
     /// The team of a group's tasks. The members call, nobody else.
     ///
     /// # Errors
-    /// The group has no members, or tasks that the job does not have, or the calling task is none of them.
+    /// The group has no members, or tasks that the job does not have, or the calling task is none
+    /// of them.
     pub fn of(context: &Context, group: Group) -> Result<Self> {
         group.check(context.tasks())?;
         let task = context.task();
@@ -101,8 +105,8 @@ impl Team {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// Parts the team: members of equal colour make a team each, in the order of their keys, then of their ranks. `None` for a colour
-    /// of `None`. All members call.
+    /// Parts the team: members of equal colour make a team each, in the order of their keys, then
+    /// of their ranks. `None` for a colour of `None`. All members call.
     ///
     /// # Errors
     /// As for any collective.
@@ -120,8 +124,9 @@ impl Team {
         }
     }
 
-    /// Results of reductions shall not depend on lengths, hosts or transports: floating point then gives the same bits in every job of
-    /// as many members. All members say the same. Costs time for long data.
+    /// Results of reductions shall not depend on lengths, hosts or transports: floating point then
+    /// gives the same bits in every job of as many members. All members say the same. Costs time
+    /// for long data.
     pub fn set_reproducible(&self, on: bool) {
         self.0.reproducible.store(on, Ordering::Relaxed);
     }
@@ -233,7 +238,8 @@ impl Team {
     /// Begins a prepared operation.
     ///
     /// # Safety
-    /// The buffers are as long as the call says, and nobody else's until the operation has ended. `op` is the team's, and not under way.
+    /// The buffers are as long as the call says, and nobody else's until the operation has ended.
+    /// `op` is the team's, and not under way.
     pub(crate) unsafe fn begin(&self, call: &Call<'_>, op: NonNull<Op>, input: *const u8, output: *mut u8) {
         let mut input = input;
         // SAFETY: the caller's promise; the lock is held while the operation is touched.
@@ -254,10 +260,12 @@ impl Team {
     /// Calls and waits.
     ///
     /// # Errors
-    /// Bad arguments; calls that don't match; a member that is gone or silent; a call from within a handler.
+    /// Bad arguments; calls that don't match; a member that is gone or silent; a call from within a
+    /// handler.
     ///
     /// # Safety
-    /// `input` and `output` are valid for what [`Call::needs`] says. They are the same for what is done in place.
+    /// `input` and `output` are valid for what [`Call::needs`] says. They are the same for what is
+    /// done in place.
     pub unsafe fn call_raw(
         &self,
         call: &Call<'_>,
@@ -282,7 +290,8 @@ impl Team {
         output: *mut u8,
     ) -> Result<()> {
         self.context().may_block(call.name())?;
-        // SAFETY: functions are used until the operation has ended, which this call waits for; then they go.
+        // SAFETY: functions are used until the operation has ended, which this call waits for; then
+        // they go.
         let by: By<'static> = unsafe { std::mem::transmute(by) };
         if self.may_use_memory(call) {
             // SAFETY: the caller's promise.
@@ -333,8 +342,8 @@ impl Team {
 
 /// The operations, each of them collective: all members call.
 ///
-/// Errors of all of them: lists, lengths or roots that can't be; calls that don't match; a member that is gone, silent, purged or was
-/// started anew; a call from within a handler.
+/// Errors of all of them: lists, lengths or roots that can't be; calls that don't match; a member
+/// that is gone, silent, purged or was started anew; a call from within a handler.
 #[allow(clippy::missing_errors_doc, reason = "they are the same for all, and stand above")]
 impl Team {
     /// Returns when all members have called.
@@ -350,7 +359,8 @@ impl Team {
         self.call_in_place(&Call::Broadcast { root, count }, By::Nothing, data)
     }
 
-    /// Gives the members at ranks `to` the root's data. All members call; nothing is sent to the others.
+    /// Gives the members at ranks `to` the root's data. All members call; nothing is sent to the
+    /// others.
     pub fn multicast<T: Element>(&self, data: &mut [T], root: usize, to: &Group) -> Result<()> {
         let count = data.len();
         self.call_in_place(&Call::Multicast { root, to, count }, By::Nothing, data)

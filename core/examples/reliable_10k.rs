@@ -1,6 +1,8 @@
-//! Ten thousand engines in one process and in virtual time: a barrier, then messages to random neighbours.
+//! Ten thousand engines in one process and in virtual time: a barrier, then messages to random
+//! neighbours.
 //!
-//! `cargo run --release -p lapis-core --features sim --example reliable_10k [tasks] [neighbours] [messages] [seed]`
+//! `cargo run --release -p lapis-core --features sim --example reliable_10k [tasks] [neighbours]
+//! [messages] [seed]`
 
 use std::time::Instant;
 
@@ -15,8 +17,8 @@ fn unit(to: u32, count: u64) -> Traffic {
     Traffic { to, channel: Channel::Request, size: 64, count, external: false }
 }
 
-/// A dissemination barrier: in round `i` every task tells the one `2^i` further, once it was told in round
-/// `i - 1`.
+/// A dissemination barrier: in round `i` every task tells the one `2^i` further, once it was told
+/// in round `i - 1`.
 fn barrier(world: &mut World<NoAuth>, tasks: u32) {
     let rounds = tasks.next_power_of_two().trailing_zeros();
     let mut told = vec![0u32; tasks as usize];

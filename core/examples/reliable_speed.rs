@@ -1,5 +1,5 @@
-//! What the packet engine costs: two engines in one thread that hand each other their datagrams. Times are the
-//! thread's processor time, so that a shared machine can measure them.
+//! What the packet engine costs: two engines in one thread that hand each other their datagrams.
+//! Times are the thread's processor time, so that a shared machine can measure them.
 //!
 //! `cargo run --release -p lapis-core --example reliable_speed [seconds]`
 

@@ -1,6 +1,6 @@
-//! The safe interface: active messages to closures, transfers between [`Memory`](crate::context::Memory) of tasks, remote
-//! atomics. Operations either borrow and return when they are done with what they borrowed, or own what they work on and
-//! return a [`Pending`].
+//! The safe interface: active messages to closures, transfers between
+//! [`Memory`](crate::context::Memory) of tasks, remote atomics. Operations either borrow and return
+//! when they are done with what they borrowed, or own what they work on and return a [`Pending`].
 
 use crate::Context;
 use crate::completion::Notify;
@@ -19,9 +19,11 @@ use std::ptr::{NonNull, null_mut};
 struct Flag(AtomicI32);
 
 impl Context {
-    /// Sends an active message and returns when `data` may be reused; small messages are on their way at once.
+    /// Sends an active message and returns when `data` may be reused; small messages are on their
+    /// way at once.
     ///
-    /// `user_header` is a multiple of 4 bytes long, at most [`MAX_USER_HEADER`](crate::message::MAX_USER_HEADER).
+    /// `user_header` is a multiple of 4 bytes long, at most
+    /// [`MAX_USER_HEADER`](crate::message::MAX_USER_HEADER).
     ///
     /// # Errors
     /// Bad target or user header; a target that is down.
@@ -55,13 +57,15 @@ impl Context {
         }
     }
 
-    /// Sends an active message whose data comes from anywhere, and returns when the source is no longer needed.
+    /// Sends an active message whose data comes from anywhere, and returns when the source is no
+    /// longer needed.
     ///
     /// # Errors
     /// As for [`send`](Self::send).
     ///
     /// # Safety
-    /// The source's memory is valid and unchanged until this returns, and a layout calls nothing of Lapis.
+    /// The source's memory is valid and unchanged until this returns, and a layout calls nothing of
+    /// Lapis.
     pub unsafe fn send_source(
         &self,
         target: PeerId,
@@ -79,13 +83,15 @@ impl Context {
             origin: done.notify(),
             completion: Notify::None,
         };
-        // SAFETY: this call waits until the flag says that the source is free. Handlers come from the table.
+        // SAFETY: this call waits until the flag says that the source is free. Handlers come from
+        // the table.
         unsafe { self.am_send(message)? };
         self.settle(&done, target)
     }
 
-    /// Sends an active message that owns its data. The result gives the data back when the target's completion handler (or, if
-    /// there is none, the delivery) has ended: the synchronous behaviour of the guide.
+    /// Sends an active message that owns its data. The result gives the data back when the target's
+    /// completion handler (or, if there is none, the delivery) has ended: the synchronous behaviour
+    /// of the guide.
     ///
     /// # Errors
     /// As for [`send`](Self::send).
@@ -107,8 +113,8 @@ impl Context {
             origin: Notify::None,
             completion: Notify::Dyn(finish),
         };
-        // SAFETY: the completion owns the data (a vector's bytes don't move) until the target has confirmed, which follows
-        // the fetching of the data.
+        // SAFETY: the completion owns the data (a vector's bytes don't move) until the target has
+        // confirmed, which follows the fetching of the data.
         unsafe { self.am_send(message)? };
         Ok(pending)
     }
@@ -122,7 +128,8 @@ impl Context {
         self.usable()?;
         fits(to, data.len())?;
         if let Some(at) = self.direct(to.task, to.addr, data.len() as u64) {
-            // SAFETY: the window is mapped as long as the context lives; its memory is the target's to give out.
+            // SAFETY: the window is mapped as long as the context lives; its memory is the target's
+            // to give out.
             unsafe { copy_watched(data.as_ptr(), at, data.len()) };
             return Ok(());
         }
@@ -141,7 +148,8 @@ impl Context {
             completion: Notify::None,
             checked: true,
         };
-        // SAFETY: this call waits until the flag says that the data is free; the target checks the range.
+        // SAFETY: this call waits until the flag says that the data is free; the target checks the
+        // range.
         unsafe { self.put_by_transport(args, Bulk::AsConfigured)? };
         self.settle(&done, to.task)
     }
@@ -163,7 +171,8 @@ impl Context {
             completion: Notify::Dyn(finish),
             checked: true,
         };
-        // SAFETY: the completion owns the data until it is at the target; the target checks the range.
+        // SAFETY: the completion owns the data until it is at the target; the target checks the
+        // range.
         unsafe { self.put(args)? };
         Ok(pending)
     }
@@ -196,7 +205,8 @@ impl Context {
             origin: done.notify(),
             checked: true,
         };
-        // SAFETY: this call waits until the flag says that the data has come; the target checks the range.
+        // SAFETY: this call waits until the flag says that the data has come; the target checks the
+        // range.
         unsafe { self.get_by_transport(args, Bulk::AsConfigured)? };
         self.settle(&done, from.task)
     }
@@ -218,7 +228,8 @@ impl Context {
             origin: Notify::Dyn(finish),
             checked: true,
         };
-        // SAFETY: the completion owns the buffer until the data has come; the target checks the range.
+        // SAFETY: the completion owns the buffer until the data has come; the target checks the
+        // range.
         unsafe { self.get(args)? };
         Ok(pending)
     }
@@ -251,7 +262,8 @@ impl Context {
         self.atomic(variable, RmwOp::Swap, value, 0)
     }
 
-    /// Replaces the 64-bit variable if it is `expected`; gives its previous value, which tells whether it was.
+    /// Replaces the 64-bit variable if it is `expected`; gives its previous value, which tells
+    /// whether it was.
     ///
     /// # Errors
     /// As for [`fetch_add`](Self::fetch_add).
@@ -267,8 +279,8 @@ impl Context {
         if variable.addr.is_multiple_of(8)
             && let Some(at) = self.direct(variable.task, variable.addr, 8)
         {
-            // SAFETY: the window is mapped as long as the context lives, and begins on a page, so that alignment there is
-            // alignment here.
+            // SAFETY: the window is mapped as long as the context lives, and begins on a page, so
+            // that alignment there is alignment here.
             return Ok(unsafe { local_rmw(at, 8, op, operand, compare) });
         }
         self.atomic_far(variable, op, operand, compare)
@@ -290,14 +302,16 @@ impl Context {
             origin: done.notify(),
             checked: true,
         };
-        // SAFETY: this call waits until the flag says that the answer has come; the target checks the variable.
+        // SAFETY: this call waits until the flag says that the answer has come; the target checks
+        // the variable.
         unsafe { self.rmw_by_message(args)? };
         self.settle(&done, variable.task)?;
         // SAFETY: a local variable, written through the pointer above.
         Ok(unsafe { (&raw const previous).read() })
     }
 
-    /// Waits for the flag of an operation that works on borrowed memory, whatever happens: the borrow ends with the call.
+    /// Waits for the flag of an operation that works on borrowed memory, whatever happens: the
+    /// borrow ends with the call.
     #[inline(always)]
     fn settle(&self, done: &Flag, target: PeerId) -> Result<()> {
         // SYNC: Acquire pairs with the Release in `raise`.
@@ -312,7 +326,8 @@ impl Context {
     fn settle_slow(&self, done: &Flag) {
         // SYNC: as in `settle`.
         while done.0.load(Ordering::Acquire) == 0 {
-            // Another task's death is no reason to give the memory back; the target's own death raises the flag.
+            // Another task's death is no reason to give the memory back; the target's own death
+            // raises the flag.
             if self.wait_until(|| done.0.load(Ordering::Acquire) != 0).is_err() {
                 let _ = self.progress();
             }

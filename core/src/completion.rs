@@ -8,9 +8,11 @@ use crate::transport::PeerId;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-/// Something that wants to know of an operation's end. Counters, send completion handlers and futures are completions.
+/// Something that wants to know of an operation's end. Counters, send completion handlers and
+/// futures are completions.
 ///
-/// Called in whatever thread finds out, often under the context's lock: be short, don't call Lapis, don't block.
+/// Called in whatever thread finds out, often under the context's lock: be short, don't call Lapis,
+/// don't block.
 pub trait Completion: Send {
     /// The operation with `peer` ended: well, or with the reason why not.
     fn complete(self: Box<Self>, peer: PeerId, outcome: Result<(), Error>);
@@ -30,7 +32,8 @@ pub enum Notify {
     None,
     /// A counter. It counts successes only; its waiters learn of failures from the error handler.
     Counter(NonNull<Counter>),
-    /// A function of the interface above, with its own two words (for C handlers, which have a function and an argument).
+    /// A function of the interface above, with its own two words (for C handlers, which have a
+    /// function and an argument).
     Call {
         /// Called with the context, the peer, both words and the outcome.
         call: unsafe fn(context: &Context, peer: PeerId, function: usize, argument: *mut c_void, ok: bool),
@@ -45,7 +48,8 @@ pub enum Notify {
     Dyn(Box<dyn Completion>),
 }
 
-// SAFETY: whoever starts an operation promises that counter and argument stay valid until it ends, on whatever thread.
+// SAFETY: whoever starts an operation promises that counter and argument stay valid until it ends,
+// on whatever thread.
 unsafe impl Send for Notify {}
 
 /// A notification that is nothing, or a counter that counts.
@@ -76,8 +80,8 @@ impl Context {
     /// The same for the address of a counter of this task that a peer named; 0 is no counter.
     ///
     /// # Safety
-    /// `addr` is 0 or the address of a live counter of this process. The interface hands addresses only to tasks of the
-    /// same job, which it trusts to hand them back unchanged.
+    /// `addr` is 0 or the address of a live counter of this process. The interface hands addresses
+    /// only to tasks of the same job, which it trusts to hand them back unchanged.
     #[inline(always)]
     pub(crate) unsafe fn count_at(&self, addr: u64, peer: PeerId) {
         if addr != 0 {
@@ -113,8 +117,8 @@ impl Notify {
         NonNull::new(counter.cast_mut()).map_or(Self::None, Self::Counter)
     }
 
-    /// What telling it comes to, if that is at most a counter that counts: for short ways, which look at their arguments but don't
-    /// move them.
+    /// What telling it comes to, if that is at most a counter that counts: for short ways, which
+    /// look at their arguments but don't move them.
     #[inline(always)]
     pub(crate) fn plain(&self) -> Option<Plain> {
         match self {
@@ -158,7 +162,8 @@ impl Notify {
     fn notify_slow(self, locked: &mut Locked<'_>, peer: PeerId, outcome: Result<(), Error>) {
         match self {
             Self::Call { call, function, argument } => locked.out(|context| {
-                // SAFETY: the starter of the operation promised that function and argument are valid.
+                // SAFETY: the starter of the operation promised that function and argument are
+                // valid.
                 unsafe { call(context, peer, function, argument, outcome.is_ok()) };
             }),
             Self::Both(counter, other) => {

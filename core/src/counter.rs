@@ -4,8 +4,9 @@ use crate::sync::{AtomicI32, AtomicU32, Ordering};
 
 /// A counter that operations increment and programs wait on.
 ///
-/// The layout is part of the C interface (`lapi_cntr_t`): 16 bytes, the value first. A counter may live anywhere,
-/// uninitialised until it is [`set`](Self::set); it must not move while an operation or a waiter refers to it.
+/// The layout is part of the C interface (`lapi_cntr_t`): 16 bytes, the value first. A counter may
+/// live anywhere, uninitialised until it is [`set`](Self::set); it must not move while an operation
+/// or a waiter refers to it.
 ///
 /// *LAPI Guide, "LAPI counters", Appendix E (`lapi_cntr_t`).*
 #[doc(alias = "lapi_cntr_t")]
@@ -30,11 +31,13 @@ impl Counter {
         Self { value: AtomicI32::new(value), waiters: AtomicU32::new(0), tag: AtomicU32::new(0), reserved: 0 }
     }
 
-    /// The present value. Drives nothing: see [`Context::counter_value`](crate::Context::counter_value) for the call that
-    /// also makes progress.
+    /// The present value. Drives nothing: see
+    /// [`Context::counter_value`](crate::Context::counter_value) for the call that also makes
+    /// progress.
     #[inline(always)]
     pub fn value(&self) -> i32 {
-        // SYNC: pairs with the Release of `increment`, so that the data an increment announces is visible.
+        // SYNC: pairs with the Release of `increment`, so that the data an increment announces is
+        // visible.
         self.value.load(Ordering::Acquire)
     }
 
@@ -44,7 +47,8 @@ impl Counter {
     pub fn set(&self, value: i32) {
         self.waiters.store(0, Ordering::Relaxed);
         self.tag.store(0, Ordering::Relaxed);
-        // SYNC: Release so that what the program prepared before it reset the counter precedes later increments.
+        // SYNC: Release so that what the program prepared before it reset the counter precedes
+        // later increments.
         self.value.store(value, Ordering::Release);
     }
 

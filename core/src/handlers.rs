@@ -56,7 +56,8 @@ pub enum Run {
 
 /// What runs when a message has arrived completely.
 pub enum CompletionHandler {
-    /// A function and its argument, for the interface above to call ([`RawHooks::completion`](crate::context::RawHooks)).
+    /// A function and its argument, for the interface above to call
+    /// ([`RawHooks::completion`](crate::context::RawHooks)).
     Raw {
         /// The function's address.
         function: usize,
@@ -84,7 +85,8 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Nothing to store, nothing to run: the handler took what it wanted from the packet, or wants none of it.
+    /// Nothing to store, nothing to run: the handler took what it wanted from the packet, or wants
+    /// none of it.
     #[doc(alias = "LAPI_BURY_MSG")]
     #[inline(always)]
     pub const fn bury() -> Self {
@@ -96,8 +98,8 @@ impl Delivery {
         Self { drop: true, ..Self::bury() }
     }
 
-    /// Collects the whole message into a vector and hands it to `keep` when it is there, in the thread that received it:
-    /// `keep` is short and calls nothing of Lapis.
+    /// Collects the whole message into a vector and hands it to `keep` when it is there, in the
+    /// thread that received it: `keep` is short and calls nothing of Lapis.
     pub fn collect(message: &Incoming<'_>, keep: impl FnOnce(Vec<u8>) + Send + 'static) -> Self {
         if let Some(data) = message.data {
             keep(data.to_vec());
@@ -235,8 +237,8 @@ pub(crate) struct CompletionQueue {
 }
 
 /// How often a thread that has run a job gives its core away, looking for another one, before it
-/// sleeps: whoever asks and waits for the answer asks again soon, and each time a sleeping thread is
-/// woken costs more than the rest of a short handler.
+/// sleeps: whoever asks and waits for the answer asks again soon, and each time a sleeping thread
+/// is woken costs more than the rest of a short handler.
 const LOOKS: u32 = 64;
 
 /// What became of a job that was queued.
@@ -304,9 +306,9 @@ impl CompletionQueue {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// The next job, and whether it was to [begin soon](Queued::BeginsSoon); `None` when the queue is
-    /// closed and empty. Where there is none, `poll` may bring one, before the thread looks a few
-    /// more times and sleeps.
+    /// The next job, and whether it was to [begin soon](Queued::BeginsSoon); `None` when the queue
+    /// is closed and empty. Where there is none, `poll` may bring one, before the thread looks a
+    /// few more times and sleeps.
     pub(crate) fn pop(&self, poll: impl FnOnce()) -> Option<(Job, bool)> {
         let mut poll = Some(poll);
         let mut q = self.state();
@@ -347,7 +349,8 @@ impl CompletionQueue {
         }
     }
 
-    /// Says that the thread which [`push`](Self::push) asked for can't be had. The jobs, if no other thread is there to run them.
+    /// Says that the thread which [`push`](Self::push) asked for can't be had. The jobs, if no
+    /// other thread is there to run them.
     pub(crate) fn without_thread(&self) -> VecDeque<Job> {
         let mut q = self.state();
         q.threads -= 1;
@@ -365,7 +368,8 @@ impl CompletionQueue {
         self.state().running.retain(|thread| *thread != me);
     }
 
-    /// Whether nothing waits and no other thread runs anything: a handler that asks this does not wait for its own end.
+    /// Whether nothing waits and no other thread runs anything: a handler that asks this does not
+    /// wait for its own end.
     pub(crate) fn is_idle(&self) -> bool {
         let me = std::thread::current().id();
         let q = self.state();

@@ -1,9 +1,10 @@
-//! The one lock of a context: recursive by ownership, cheap when uncontended, never held across a sleep.
+//! The one lock of a context: recursive by ownership, cheap when uncontended, never held across a
+//! sleep.
 //!
 //! Most contexts are used by one thread, for which even an uncontended compare-and-swap is a fair
 //! part of a short message's time. So this is a biased lock: a thread that took it many times in a
-//! row gets the bias and takes it by a plain store in a slot of its own. Only a thread that comes in
-//! between pays: it revokes the bias by a `membarrier(2)`, which makes the store visible.
+//! row gets the bias and takes it by a plain store in a slot of its own. Only a thread that comes
+//! in between pays: it revokes the bias by a `membarrier(2)`, which makes the store visible.
 //!
 //! Whoever holds it while it polls hands it over to those who wait: [`ContextLock::hand_over`].
 
@@ -22,7 +23,8 @@ use waiting::Waiters;
 /// Times that a thread takes the lock, nobody else in between, before it gets the bias.
 const STREAK: u32 = if cfg!(loom) { 1 } else { 100 };
 
-/// A level that the program took. Only these can it give back: a handler never lets go of the lock under the library's hands.
+/// A level that the program took. Only these can it give back: a handler never lets go of the lock
+/// under the library's hands.
 const PROGRAM: u64 = 1 << 32;
 
 /// Threads that may get the bias in a lock's life.
@@ -30,8 +32,8 @@ const SLOTS: usize = if cfg!(loom) { 2 } else { 4 };
 
 /// A recursive lock.
 ///
-/// The owner is known by a word that differs between threads, so a nested acquisition costs one load. Unlocking is a
-/// plain store and a look whether a waiter sleeps.
+/// The owner is known by a word that differs between threads, so a nested acquisition costs one
+/// load. Unlocking is a plain store and a look whether a waiter sleeps.
 #[derive(Debug)]
 pub(crate) struct ContextLock {
     words: CachePadded<Words>,
@@ -47,12 +49,13 @@ struct Words {
     /// The first one is as good as always that of the thread that has the bias.
     slots: [Slot; SLOTS],
     // What follows is the holder's.
-    /// How deep the holder is in it: levels of the library, and levels of the program as [`PROGRAM`].
+    /// How deep the holder is in it: levels of the library, and levels of the program as
+    /// [`PROGRAM`].
     depth: Cell<u64>,
     last: Cell<usize>,
     streak: Cell<u32>,
-    /// Whether code of the program runs on the holding thread: a handler, or whoever took the lock by its own wish. Atomic because of
-    /// signal handlers, which look from the same thread.
+    /// Whether code of the program runs on the holding thread: a handler, or whoever took the lock
+    /// by its own wish. Atomic because of signal handlers, which look from the same thread.
     lent: AtomicBool,
     /// Whether there is a `membarrier(2)` to revoke a bias with.
     can_bias: bool,
@@ -130,7 +133,8 @@ impl ContextLock {
             return Some(Section { nested: true });
         }
         slot.held.store(true, Ordering::Relaxed);
-        // Pairs with the heavy barrier in `revoke_bias`: either that thread sees `held`, or this one sees the change below.
+        // Pairs with the heavy barrier in `revoke_bias`: either that thread sees `held`, or this
+        // one sees the change below.
         barrier::light();
         if w.bias.load(Ordering::Relaxed) == me {
             return Some(Section { nested: false });
@@ -157,8 +161,8 @@ impl ContextLock {
         self.words.slots.iter().any(|slot| slot.held.load(Ordering::Acquire))
     }
 
-    /// Ends what [`enter_biased`](Self::enter_biased) began. It wakes nobody: whoever went to sleep meanwhile, because this thread
-    /// was stopped in the section, looks again soon.
+    /// Ends what [`enter_biased`](Self::enter_biased) began. It wakes nobody: whoever went to sleep
+    /// meanwhile, because this thread was stopped in the section, looks again soon.
     #[inline(always)]
     pub(crate) fn leave_biased(&self, section: Section) {
         if !section.nested {
@@ -320,8 +324,8 @@ impl ContextLock {
         result
     }
 
-    /// Hands the lock to a thread that waits for it, if one does, and takes it again when that thread has had it. For holders that
-    /// poll: they don't compete with those who wait.
+    /// Hands the lock to a thread that waits for it, if one does, and takes it again when that
+    /// thread has had it. For holders that poll: they don't compete with those who wait.
     #[cold]
     pub(crate) fn hand_over(&self) {
         let turn = self.waiters.turn();
@@ -363,7 +367,8 @@ impl ContextLock {
         slot.map_or(&self.words.owner, |slot| &slot.thread).load(Ordering::Relaxed)
     }
 
-    /// Whether somebody waits for the lock, or a thread of the context for a core: whoever polls looks here to be polite.
+    /// Whether somebody waits for the lock, or a thread of the context for a core: whoever polls
+    /// looks here to be polite.
     #[inline(always)]
     pub(crate) fn is_wanted(&self) -> bool {
         self.waiters.any()
@@ -422,11 +427,13 @@ fn thread_word() -> usize {
         thread::current().id().hash(&mut hasher);
         hasher.finish() as usize | 1
     }
-    // The thread pointer is one instruction away; a thread-local of ours would be a function call in a shared library.
+    // The thread pointer is one instruction away; a thread-local of ours would be a function call
+    // in a shared library.
     #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri), not(loom)))]
     {
         let word: usize;
-        // SAFETY: on this ABI fs:0 holds the thread control block's own address; reading it has no effect.
+        // SAFETY: on this ABI fs:0 holds the thread control block's own address; reading it has no
+        // effect.
         unsafe {
             std::arch::asm!("mov {}, fs:0", out(reg) word, options(nostack, preserves_flags, readonly))
         };

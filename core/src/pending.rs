@@ -11,8 +11,9 @@ use std::task::{Poll, Waker};
 
 /// An operation that has been started and owns what it works on.
 ///
-/// [`wait`](Self::wait) for it, `.await` it, or drop it: it goes on either way. Awaiting works with any executor; in polling
-/// mode every poll of the future makes progress, in interrupt mode the context's thread wakes the task.
+/// [`wait`](Self::wait) for it, `.await` it, or drop it: it goes on either way. Awaiting works with
+/// any executor; in polling mode every poll of the future makes progress, in interrupt mode the
+/// context's thread wakes the task.
 #[must_use = "an operation that is neither waited for nor awaited may fail unnoticed"]
 pub struct Pending<T> {
     context: Context,
@@ -91,7 +92,8 @@ impl<T: Send + 'static> Future for Pending<T> {
             return Poll::Ready(self.take());
         }
         if !self.context.interrupts() || self.context.tasks() == 1 {
-            // Nobody else makes progress (a task alone has no thread for it): ask to be polled again.
+            // Nobody else makes progress (a task alone has no thread for it): ask to be polled
+            // again.
             cx.waker().wake_by_ref();
         }
         Poll::Pending

@@ -36,7 +36,8 @@ pub struct BulkStatistics {
     pub transfers: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Direct copies by this task that were refused, so that packets carried the message; wanted as bulk transfer or not.
+    /// Direct copies by this task that were refused, so that packets carried the message; wanted as
+    /// bulk transfer or not.
     pub refused: u64,
 }
 
@@ -66,7 +67,8 @@ impl Statistics {
         &mut self.paths[path as usize]
     }
 
-    /// Datagrams that were dropped because they are of no peer of this job, of a former life, spoilt or forged.
+    /// Datagrams that were dropped because they are of no peer of this job, of a former life,
+    /// spoilt or forged.
     pub fn refused_datagrams(&self) -> u64 {
         self.refused
     }

@@ -1,9 +1,9 @@
 //! The one place that names the standard library's atomics.
 //!
-//! Everything that takes part in a protocol between threads or processes takes its atomics from here, so that
-//! `RUSTFLAGS="--cfg loom"` puts the model checker's types under the very code that ships. `clippy.toml` forbids
-//! the standard types everywhere else. Every ordering stronger than `Relaxed` carries a `// SYNC:` comment that
-//! names the access it pairs with.
+//! Everything that takes part in a protocol between threads or processes takes its atomics from
+//! here, so that `RUSTFLAGS="--cfg loom"` puts the model checker's types under the very code that
+//! ships. `clippy.toml` forbids the standard types everywhere else. Every ordering stronger than
+//! `Relaxed` carries a `// SYNC:` comment that names the access it pairs with.
 
 #[cfg(not(loom))]
 #[allow(clippy::disallowed_types, reason = "this facade is where the real types come from")]
@@ -31,7 +31,8 @@ mod imp {
     pub use std::sync::atomic::compiler_fence;
 }
 
-/// Locks, condition variables and cells of code that no model runs: the standard library's, or what ThreadSanitizer sees through.
+/// Locks, condition variables and cells of code that no model runs: the standard library's, or what
+/// ThreadSanitizer sees through.
 pub mod blocking {
     #[cfg(lapis_tsan)]
     pub use super::sanitized::{Condvar, Mutex, MutexGuard, OnceLock};
@@ -42,7 +43,8 @@ pub mod blocking {
 #[cfg(lapis_tsan)]
 mod sanitized;
 
-/// Atomics on memory that is somebody else's: the model checker knows only its own, so these are always the real ones.
+/// Atomics on memory that is somebody else's: the model checker knows only its own, so these are
+/// always the real ones.
 #[allow(clippy::disallowed_types, reason = "this facade is where the real types come from")]
 pub mod placed {
     pub use std::sync::atomic::{AtomicU32, AtomicU64};

@@ -1,8 +1,9 @@
 //! Threads that belong to the library: the program's signals are for the program's threads.
 //!
-//! A program that blocks a signal in its own threads, to wait for it in one of them, must get it there. A thread that did not block it
-//! would take it, and mostly end the process. Faults stay unblocked: they belong to the thread that runs into them, which may be
-//! running a handler of the program.
+//! A program that blocks a signal in its own threads, to wait for it in one of them, must get it
+//! there. A thread that did not block it would take it, and mostly end the process. Faults stay
+//! unblocked: they belong to the thread that runs into them, which may be running a handler of the
+//! program.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
@@ -18,7 +19,8 @@ pub fn spawn<R: Send + 'static>(
     builder: Builder,
     body: impl FnOnce() -> R + Send + 'static,
 ) -> io::Result<JoinHandle<R>> {
-    // SAFETY: zeroes are a set; the calls work on local sets and on this thread's mask, which is restored.
+    // SAFETY: zeroes are a set; the calls work on local sets and on this thread's mask, which is
+    // restored.
     unsafe {
         let (mut all, mut before) = std::mem::zeroed::<(libc::sigset_t, libc::sigset_t)>();
         libc::sigfillset(&raw mut all);

@@ -1,8 +1,9 @@
 //! POLYVAL, the universal hash of AES-GCM-SIV (RFC 8452), at the speed of the machine.
 //!
-//! The `polyval` crate multiplies one block at a time. Bulk streams are bound by that, so on processors that multiply four
-//! blocks per instruction (AVX-512 with VPCLMULQDQ) the sum is computed here: 32 blocks are multiplied by falling powers
-//! of the key and reduced once. Everywhere else, and as the judge of the tests, the crate's implementation serves.
+//! The `polyval` crate multiplies one block at a time. Bulk streams are bound by that, so on
+//! processors that multiply four blocks per instruction (AVX-512 with VPCLMULQDQ) the sum is
+//! computed here: 32 blocks are multiplied by falling powers of the key and reduced once.
+//! Everywhere else, and as the judge of the tests, the crate's implementation serves.
 //!
 //! Measured on an AMD EPYC (Zen 4), 8 KiB: 25 GB/s here, 5 GB/s with the crate.
 
@@ -60,8 +61,8 @@ impl Key {
         }
     }
 
-    /// The sum of two texts, each filled up to whole blocks: the first is 40 bytes and a number of 8. One reduction
-    /// serves all if they are short.
+    /// The sum of two texts, each filled up to whole blocks: the first is 40 bytes and a number
+    /// that takes 8. One reduction serves all if they are short.
     #[inline]
     pub(crate) fn sum_of(&self, first: &[u8; 40], number: u64, second: &[u8]) -> [u8; BLOCK] {
         #[cfg(target_arch = "x86_64")]
@@ -98,8 +99,8 @@ mod wide {
     /// Blocks in a vector.
     const LANES: usize = 4;
 
-    /// The key's powers, falling from the 32nd to the first; a vector's length less one beyond the end is read, and
-    /// multiplied by zero.
+    /// The key's powers, falling from the 32nd to the first; a vector's length less one beyond the
+    /// end is read, and multiplied by zero.
     #[derive(Clone)]
     #[repr(align(64))]
     pub(super) struct Powers([[u8; BLOCK]; MOST + LANES - 1]);
@@ -126,7 +127,8 @@ mod wide {
 
         #[inline]
         pub(super) fn add(&self, sum: &mut [u8; BLOCK], bytes: &[u8]) {
-            // SAFETY: a value of this type is made only where the processor has what the function needs.
+            // SAFETY: a value of this type is made only where the processor has what the function
+            // needs.
             *sum = unsafe { self.added(*sum, bytes) };
         }
 
@@ -200,13 +202,15 @@ mod wide {
         fn vector(&self, at: usize) -> __m512i {
             let (_, powers) = self.0.split_at(at);
             debug_assert!(powers.len() >= LANES);
-            // SAFETY: callers start at most at the last power, behind which the table has a vector's length less one.
+            // SAFETY: callers start at most at the last power, behind which the table has a
+            // vector's length less one.
             unsafe { _mm512_loadu_si512(powers.as_ptr().cast()) }
         }
     }
 
-    /// Products that are not reduced yet: of the low halves, of the high ones, and of both halves' sums, in which the middle column
-    /// is, along with the other two (Karatsuba: three multiplications, which are what takes long, instead of four).
+    /// Products that are not reduced yet: of the low halves, of the high ones, and of both halves'
+    /// sums, in which the middle column is, along with the other two (Karatsuba: three
+    /// multiplications, which are what takes long, instead of four).
     struct Products([__m512i; 3]);
 
     impl Products {

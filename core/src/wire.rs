@@ -1,9 +1,10 @@
 //! THE format of messages between tasks. Everything a task says to another is one of these.
 //!
-//! A *message* travels as one or more *packets*. A reliable transport carries packets as its active messages; over a
-//! datagram transport the packet engine ([`crate::reliable`]) wraps them into authenticated datagrams, whose envelope
-//! carries the version and the job's key. All numbers are little endian and of fixed width: addresses and lengths have
-//! 64 bits whatever the word size of either side.
+//! A *message* travels as one or more *packets*. A reliable transport carries packets as its active
+//! messages; over a datagram transport the packet engine ([`crate::reliable`]) wraps them into
+//! authenticated datagrams, whose envelope carries the version and the job's key. All numbers are
+//! little endian and of fixed width: addresses and lengths have 64 bits whatever the word size of
+//! either side.
 //!
 //! ```text
 //!  byte 0      1       2       3       4       5       6       7
@@ -44,8 +45,9 @@
 //! | `Epoch` | receiver's epoch + 1, 0 if unknown | | what follows belongs to this pair of epochs; in place of `message` the sender's |
 //! | `Goodbye` | | | the sender terminates its context; its silence is no failure |
 //!
-//! `message` numbers the messages from one task to another, from 0, wrapping; kinds that are answers carry 0.
-//! Unknown kinds, unknown flags and short packets are refused by [`Header::parse`], which never panics.
+//! `message` numbers the messages from one task to another, from 0, wrapping; kinds that are
+//! answers carry 0. Unknown kinds, unknown flags and short packets are refused by
+//! [`Header::parse`], which never panics.
 
 use zerocopy::IntoBytes;
 
@@ -79,7 +81,8 @@ pub enum Kind {
 pub const TARGET_COUNTER: u8 = 1 << 0;
 /// Word C is present.
 pub const COMPLETION: u8 = 1 << 1;
-/// The remote address lies in a region that the target must know, else the message is refused (the safe interface).
+/// The remote address lies in a region that the target must know, else the message is refused (the
+/// safe interface).
 pub const CHECKED: u8 = 1 << 2;
 const KNOWN_FLAGS: u8 = TARGET_COUNTER | COMPLETION | CHECKED;
 

@@ -1,4 +1,5 @@
-//! The C header says the same as the Rust types: every size, offset and number is printed by a C program and compared.
+//! The C header says the same as the Rust types: every size, offset and number is printed by a C
+//! program and compared.
 
 use lapis_core::transport::abi::*;
 use lapis_core::transport::lane::{Mailbox, ReceiveLane, ReceiveLanes, SendLane};
@@ -147,7 +148,8 @@ fn the_header_agrees_with_the_rust_types() {
     let _ = std::fs::remove_dir_all(&dir);
 }
 
-/// All entries and capabilities are in the header: counted, so that one can't be forgotten above and there.
+/// All entries and capabilities are in the header: counted, so that one can't be forgotten above
+/// and there.
 #[test]
 fn the_header_has_every_capability() {
     let header = include_str!("../include/lapis_transport.h");

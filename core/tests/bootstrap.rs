@@ -1,4 +1,5 @@
-//! The bootstrap over real sockets, with threads for tasks; the launcher's tests do the same with processes.
+//! The bootstrap over real sockets, with threads for tasks; the launcher's tests do the same with
+//! processes.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -49,7 +50,8 @@ fn name(what: &str) -> String {
     format!("unix:@lapis-test-{}-{what}", std::process::id())
 }
 
-/// Runs one closure per task, each in its thread; a task that neither returns nor panics in a minute fails the test.
+/// Runs one closure per task, each in its thread; a task that neither returns nor panics in a
+/// minute fails the test.
 fn each_task<T: Send + 'static>(tasks: u32, body: impl Fn(u32) -> T + Send + Sync + 'static) -> Vec<T> {
     let body = std::sync::Arc::new(body);
     let (done, results) = mpsc::channel();
@@ -119,8 +121,8 @@ fn a_wrong_secret_is_refused_and_harms_nobody() {
 
 #[test]
 fn a_server_that_cannot_prove_itself_is_refused() {
-    // Answers every greeting without knowing the secret: here, a server of another secret in the client's place would refuse
-    // first, so the impostor replays the bytes of a real handshake.
+    // Answers every greeting without knowing the secret: here, a server of another secret in the
+    // client's place would refuse first, so the impostor replays the bytes of a real handshake.
     use std::io::{Read, Write};
     use std::os::linux::net::SocketAddrExt;
     let address = format!("lapis-test-{}-impostor", std::process::id());
@@ -221,7 +223,8 @@ fn tasks_without_a_launcher_meet_in_any_order() {
     assert_eq!(results[0].2, Some(vec![0, 1, 2, 3]));
 }
 
-/// Whoever binds a name and never listens stands for a stranger: a user of another number can't be had in a test.
+/// Whoever binds a name and never listens stands for a stranger: a user of another number can't be
+/// had in a test.
 #[test]
 fn tasks_without_a_launcher_meet_although_a_stranger_has_taken_every_name_that_can_be_guessed() {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};

@@ -1,4 +1,5 @@
-//! Faults of datagrams are made as often as asked, the same in every run with one seed, and none without.
+//! Faults of datagrams are made as often as asked, the same in every run with one seed, and none
+//! without.
 
 use lapis_core::transport::{Caps, DatagramBatch, Event, Link, OpenParams, Plugin, RawSlice};
 use std::collections::HashMap;

@@ -1,4 +1,5 @@
-//! The zoo of bad plugins: each is refused, or fails, with its own clear words and no harm to the process.
+//! The zoo of bad plugins: each is refused, or fails, with its own clear words and no harm to the
+//! process.
 
 mod zoo;
 
@@ -177,7 +178,8 @@ fn a_truncated_plugin_is_refused() {
     let dir = Dir::new("truncated");
     let file = dir.build("cut", &[]);
     let whole = std::fs::read(&file).expect("it was just built");
-    // The end of the section headers, the end of the code and data, the middle, a little of the headers.
+    // The end of the section headers, the end of the code and data, the middle, a little of the
+    // headers.
     for len in [whole.len() - 1, whole.len() * 3 / 4, whole.len() / 2, 8192, 4096, 100] {
         std::fs::write(&file, &whole[..len]).expect("writing");
         says(&load_file(&file).unwrap_err(), &[&format!("truncated: {len} bytes"), "copy it again"]);
@@ -206,7 +208,8 @@ fn a_plugin_that_others_could_have_changed_is_refused_before_its_code_runs() {
     std::fs::rename(&file, inner.join("liblapis_open.so")).unwrap();
     std::os::unix::fs::symlink(inner.join("liblapis_open.so"), &file).unwrap();
     says(&load_file(&file).unwrap_err(), &["not trusted", "inner has mode 0777"]);
-    // A sticky folder further above, as /tmp is, changes nothing: it is what all tests of this file use.
+    // A sticky folder further above, as /tmp is, changes nothing: it is what all tests of this file
+    // use.
     mode(&inner, 0o755);
     says(&load_file(&file).unwrap_err(), &["not loadable"]);
 }
@@ -312,7 +315,8 @@ impl Write for Lines {
 
 #[test]
 fn a_panic_of_the_callers_packing_passes_through_the_plugin() {
-    // Through `am_packed` of a transport that has it: the panic is the caller's and continues in the caller.
+    // Through `am_packed` of a transport that has it: the panic is the caller's and continues in
+    // the caller.
     let plugin = Plugin::from_table(packs::table()).expect("a good table");
     let mut link = plugin.open(&params("j")).expect("opens");
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -1,4 +1,5 @@
-//! What `bootstrap/foreign/pmix.rs` takes for granted of PMIx, held against the header that is installed.
+//! What `bootstrap/foreign/pmix.rs` takes for granted of PMIx, held against the header that is
+//! installed.
 
 use std::io::Write;
 use std::path::Path;

@@ -297,8 +297,8 @@ fn a_header_handler_gives_back_its_own_levels_of_the_lock_and_none_of_the_librar
     assert!(context.unlock() && !context.unlock());
 }
 
-/// Handlers, notifications and conditions run under the lock; debug builds refuse a second hold on the
-/// state if the library has not let go of its own.
+/// Handlers, notifications and conditions run under the lock; debug builds refuse a second hold on
+/// the state if the library has not let go of its own.
 #[test]
 fn whatever_runs_under_the_lock_may_call_the_context() {
     let context = alone(false);

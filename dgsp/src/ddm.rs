@@ -1,19 +1,21 @@
-//! Data distribution manager functions: what a CONTROL instruction puts between the message and the target buffer.
+//! Data distribution manager functions: what a CONTROL instruction puts between the message and the
+//! target buffer.
 //!
-//! *LAPI Guide, LAPI_Util, LAPI_REG_DDM_FUNC.* The C binding wraps the user's function pointer in [`Ddm`]; [`Accumulate`]
-//! is one of our own, for programs that want a reduction without writing it.
+//! *LAPI Guide, LAPI_Util, LAPI_REG_DDM_FUNC.* The C binding wraps the user's function pointer in
+//! [`Ddm`]; [`Accumulate`] is one of our own, for programs that want a reduction without writing
+//! it.
 #![allow(unsafe_code, reason = "DDM functions work on the user's raw memory")]
 
 use crate::error::{Error, ErrorCode, Fault};
 
 /// A DDM function.
 pub trait Ddm {
-    /// Combines `bytes` bytes of the message at `inbound` into the target buffer at `inout`. Answers how many bytes it
-    /// took; if fewer than it got, it is called again for the rest.
+    /// Combines `bytes` bytes of the message at `inbound` into the target buffer at `inout`.
+    /// Answers how many bytes it took; if fewer than it got, it is called again for the rest.
     ///
     /// # Safety
-    /// `inbound` is readable, and `inout` readable and writable, for `bytes` bytes; they don't overlap. Neither need be
-    /// aligned.
+    /// `inbound` is readable, and `inout` readable and writable, for `bytes` bytes; they don't
+    /// overlap. Neither need be aligned.
     unsafe fn combine(
         &self,
         inbound: *const u8,
@@ -63,8 +65,8 @@ pub enum Operation {
     Xor,
 }
 
-/// Element-wise reduction into the target buffer. It takes nothing, which fails the transfer, of operands or operations
-/// that it doesn't know.
+/// Element-wise reduction into the target buffer. It takes nothing, which fails the transfer, of
+/// operands or operations that it doesn't know.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Accumulate;
 

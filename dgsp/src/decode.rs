@@ -1,4 +1,5 @@
-//! Decoding: from code back to the normal form, so that hand-written programs run as fast as compiled layouts.
+//! Decoding: from code back to the normal form, so that hand-written programs run as fast as
+//! compiled layouts.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,8 @@ const DEEPEST: usize = 200;
 /// Programs that come to more items, and have fewer words than that, stay there too.
 const MOST_ITEMS: usize = 1 << 16;
 
-/// The normal form of one application. Fails for programs that nest too deep, or grow too large, or use CONTROL.
+/// The normal form of one application. Fails for programs that nest too deep, or grow too large, or
+/// use CONTROL.
 pub(crate) fn decode(desc: &Descriptor, routines: &Routines) -> Result<Body, Error> {
     let main = routines.main();
     if main.depth > DEEPEST {
@@ -50,7 +52,8 @@ impl Decoder<'_> {
                     if reps > 0 {
                         let callee = self.routine(ic.wrapping_add_signed(to_loc as isize))?;
                         let run = Body::repeated(offset, reps as u64, stride, &callee)?.items;
-                        // A routine that runs another twice, which runs a third twice, … doubles with every level.
+                        // A routine that runs another twice, which runs a third twice, … doubles
+                        // with every level.
                         if items.len() + run.len() > MOST_ITEMS.max(self.code.len()) {
                             return Err(Error::at(ErrorCode::Other, ic, Fault::Overflow));
                         }

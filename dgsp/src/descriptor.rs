@@ -52,8 +52,8 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// The checks that are made even when nobody asks for verification (*LAPI Guide, LAPI_Util*: ATOM and OTHER are not
-    /// restricted to validation mode).
+    /// The checks that are made even when nobody asks for verification (*LAPI Guide, LAPI_Util*:
+    /// ATOM and OTHER are not restricted to validation mode).
     pub fn check_header(&self) -> Result<(), Error> {
         if self.code.is_empty() {
             return Err(Error::whole(ErrorCode::Other, Fault::Empty));
@@ -69,8 +69,8 @@ impl Descriptor {
         self.depth.max(0) as usize
     }
 
-    /// The same bytes under CONTROL, so that the target's DDM function combines them with what is there. Operands have `atom`
-    /// bytes; the sender's program must have that atom size, too.
+    /// The same bytes under CONTROL, so that the target's DDM function combines them with what is
+    /// there. Operands have `atom` bytes; the sender's program must have that atom size, too.
     ///
     /// ```
     /// use lapis_dgsp::ddm::{Operand, Operation};
@@ -102,8 +102,9 @@ impl Descriptor {
         }
     }
 
-    /// How many of `room` bytes a packet takes when `left` bytes of the message remain: all that fit, in whole atoms.
-    /// The last packet takes what is left. Zero only if not even one atom fits.
+    /// How many of `room` bytes a packet takes when `left` bytes of the message remain: all that
+    /// fit, in whole atoms. The last packet takes what is left. Zero only if not even one atom
+    /// fits.
     pub fn packet_bytes(&self, room: usize, left: u64) -> usize {
         if left <= room as u64 {
             return left as usize;

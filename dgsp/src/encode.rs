@@ -8,7 +8,8 @@ use crate::error::Error;
 use crate::ir::{Body, Item, Kind};
 use crate::isa::{self, Instr};
 
-/// The program of a body. Routines follow the main one in the order of their first use; equal bodies share one.
+/// The program of a body. Routines follow the main one in the order of their first use; equal
+/// bodies share one.
 pub(crate) fn program(body: &Body, extent: i64, atom_size: i32) -> Result<Descriptor, Error> {
     let (lowest, highest) = (body.lo.min(extent), body.hi.max(extent));
     if c_long::try_from(lowest).is_err() || c_long::try_from(highest).is_err() {

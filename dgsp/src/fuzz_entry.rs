@@ -1,7 +1,8 @@
 //! Bodies of the fuzz targets, as plain functions, so that ordinary tests run them too.
 //!
-//! The ladder: [`verify_raw`] takes any bytes for a program; [`execute`] builds programs by grammar, some with a broken
-//! word; [`differ`] builds sound ones and holds the compiled engine against the plain interpreter. A finding is a panic.
+//! The ladder: [`verify_raw`] takes any bytes for a program; [`execute`] builds programs by
+//! grammar, some with a broken word; [`differ`] builds sound ones and holds the compiled engine
+//! against the plain interpreter. A finding is a panic.
 
 use crate::text::{assemble, disassemble};
 use crate::verify::Routines;
@@ -57,7 +58,8 @@ pub fn execute(data: &[u8]) {
     run_bounded(&desc);
 }
 
-/// Sound programs: the compiled engine moves the bytes that the plain interpreter names, in any split, in any order.
+/// Sound programs: the compiled engine moves the bytes that the plain interpreter names, in any
+/// split, in any order.
 pub fn differ(data: &[u8]) {
     let mut input = Input(data);
     let desc = program(&mut input, false);
@@ -69,7 +71,8 @@ pub fn differ(data: &[u8]) {
     let total = (span.size * (1 + u64::from(input.byte() % 4))).min(MOST as u64) as usize;
     let offsets = match byte_offsets(&desc, total) {
         Ok(offsets) => offsets,
-        // Very long loops around nothing: the plain interpreter gives up where the compiled engine sees that there is nothing.
+        // Very long loops around nothing: the plain interpreter gives up where the compiled engine
+        // sees that there is nothing.
         Err(e) if matches!(e.fault, crate::Fault::Stalled(_)) => return,
         Err(e) => panic!("{e}"),
     };

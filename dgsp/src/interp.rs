@@ -1,8 +1,9 @@
 //! The plain interpreter: one instruction at a time, as the guide describes the machine.
 //!
-//! It is the oracle that the compiled engine is tested against, and it runs what that engine can't: programs under CONTROL
-//! and programs that were never verified. For the latter it checks every step, so that whatever the words are it fetches no
-//! opcode outside the code, keeps within the stack that the descriptor declares, and gives up when nothing moves.
+//! It is the oracle that the compiled engine is tested against, and it runs what that engine can't:
+//! programs under CONTROL and programs that were never verified. For the latter it checks every
+//! step, so that whatever the words are it fetches no opcode outside the code, keeps within the
+//! stack that the descriptor declares, and gives up when nothing moves.
 
 use crate::descriptor::Descriptor;
 use crate::error::{Error, ErrorCode, Fault};
@@ -37,7 +38,8 @@ pub struct Machine<'d> {
     idle: u32,
 }
 
-/// Instructions that may pass without a byte before the program counts as stalled. Layouts with empty parts stay below.
+/// Instructions that may pass without a byte before the program counts as stalled. Layouts with
+/// empty parts stay below.
 const STALL: u32 = if cfg!(miri) { 1 << 10 } else { 1 << 16 };
 
 /// Bound on memory, whatever depth a descriptor declares.
@@ -46,7 +48,8 @@ const MOST_FRAMES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     base: i64,
-    /// Repetitions left, the running one included; ignored in the main routine, which repeats while it is asked to.
+    /// Repetitions left, the running one included; ignored in the main routine, which repeats while
+    /// it is asked to.
     reps: i64,
     stride: i64,
     ret: usize,
@@ -95,7 +98,8 @@ impl<'d> Machine<'d> {
         Ok(())
     }
 
-    /// At the start of the program or at a GOSUB whose size is known, steps over what lies before the position at once.
+    /// At the start of the program or at a GOSUB whose size is known, steps over what lies before
+    /// the position at once.
     fn skip_repetitions(&mut self, bytes: &mut u64) -> bool {
         let Some(routines) = self.routines else { return false };
         if self.ic == 0 && self.frames.len() == 1 && self.block_index == 0 {

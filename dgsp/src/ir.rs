@@ -1,12 +1,15 @@
 //! The normal form of a layout: a list of byte blocks and counted loops over such lists.
 //!
-//! Layouts and programs both come down to this form, and engines and programs are made from it. Building it
-//! - drops what is empty and merges blocks that touch, also from one repetition of a loop to the next,
+//! Layouts and programs both come down to this form, and engines and programs are made from it.
+//! Building it
+//! - drops what is empty and merges blocks that touch, also from one repetition of a loop to the
+//!   next,
 //! - turns runs at a constant stride into loops, and loops too short to pay into runs,
-//! - fuses loops whose strides continue each other, and lets loops absorb a neighbour that continues them.
+//! - fuses loops whose strides continue each other, and lets loops absorb a neighbour that
+//!   continues them.
 //!
-//! Two descriptions of the same bytes in the same order mostly have the same form then; [`Body::canonical`] makes sure of it
-//! for all but very long ones.
+//! Two descriptions of the same bytes in the same order mostly have the same form then;
+//! [`Body::canonical`] makes sure of it for all but very long ones.
 
 use std::sync::Arc;
 
@@ -14,12 +17,14 @@ use crate::descriptor::Density;
 use crate::error::Error;
 use crate::loop_rolling::roll_loops;
 
-/// A loop replaces at least this many items; shorter ones are written out. A GOSUB with its routine takes 20 words, an
-/// MCOPY block 4, and rolls of a few blocks found by chance in index lists would only slow the copy.
+/// A loop replaces at least this many items; shorter ones are written out. A GOSUB with its routine
+/// takes 20 words, an MCOPY block 4, and rolls of a few blocks found by chance in index lists would
+/// only slow the copy.
 pub(crate) const WORTH_LOOPING: u64 = 8;
 /// Longest pattern whose copies are looked for in the body of a loop.
 const LONGEST_PATTERN: usize = WORTH_LOOPING as usize;
-/// Layouts of at most so many blocks get their normal form from the list of these, whatever they were built of.
+/// Layouts of at most so many blocks get their normal form from the list of these, whatever they
+/// were built of.
 pub(crate) const CANONICAL: u64 = 65536;
 
 /// A list of items in the order of their bytes in the message.
@@ -76,8 +81,8 @@ impl Body {
         self.items.iter().map(|item| item.shifted(by)).collect()
     }
 
-    /// The one form of all bodies with these bytes in this order: what their list of blocks gives. Bodies of more blocks than
-    /// are worth listing stay as they are.
+    /// The one form of all bodies with these bytes in this order: what their list of blocks gives.
+    /// Bodies of more blocks than are worth listing stay as they are.
     pub(crate) fn canonical(&self) -> Checked<Self> {
         if self.nest().is_some() || self.blocks(CANONICAL).is_none() {
             return Ok(self.clone());
@@ -87,9 +92,9 @@ impl Body {
         Self::new(items)
     }
 
-    /// For loops around one another and around one block, with nothing else: the places, from the first block's, where a further
-    /// block would touch the last one or continue the last run of a loop. If none does, the list of these blocks gives the
-    /// same loops again.
+    /// For loops around one another and around one block, with nothing else: the places, from the
+    /// first block's, where a further block would touch the last one or continue the last run of a
+    /// loop. If none does, the list of these blocks gives the same loops again.
     fn nest(&self) -> Option<Vec<i64>> {
         let [Item { kind, .. }] = &self.items[..] else { return None };
         match kind {
@@ -237,7 +242,8 @@ pub(crate) fn repeat(off: i64, count: u64, stride: i64, body: &Body) -> Checked<
     Ok(vec![Item { off: at, kind: Kind::Loop(Arc::new(Loop { count, stride, body })) }])
 }
 
-/// A loop over k copies of a pattern that its stride continues is a loop over the pattern, k times as often.
+/// A loop over k copies of a pattern that its stride continues is a loop over the pattern, k times
+/// as often.
 fn refine(off: i64, count: u64, stride: i64, body: &Body) -> Checked<Option<Vec<Item>>> {
     let items = &body.items;
     let n = items.len();
@@ -253,7 +259,8 @@ fn refine(off: i64, count: u64, stride: i64, body: &Body) -> Checked<Option<Vec<
     Ok(None)
 }
 
-/// When the last block of one repetition touches the first of the next, the loop is over the joined block.
+/// When the last block of one repetition touches the first of the next, the loop is over the joined
+/// block.
 fn join_across(off: i64, count: u64, stride: i64, body: &Body) -> Checked<Option<Vec<Item>>> {
     let [first, mid @ .., last] = &body.items[..] else { return Ok(None) };
     let (Kind::Bytes(head), Kind::Bytes(tail)) = (&first.kind, &last.kind) else { return Ok(None) };

@@ -1,11 +1,13 @@
-//! The instruction set of the DGSM, the machine that runs data gather/scatter programs. This file is the reference.
+//! The instruction set of the DGSM, the machine that runs data gather/scatter programs. This file
+//! is the reference.
 //!
 //! *LAPI Guide, "Using data gather/scatter programs (DGSPs)".*
 //!
-//! A program is an array of C `int`s, *words* below, and its instruction counter (IC) indexes that array. An instruction is
-//! a C structure laid over the words. Fields that the guide calls `long` take [`LONG`] words (two where `long` has 64 bits)
-//! in the byte order of the host; the rest take one. `rsvd` words keep the `long`s at even words, so that a C compiler's own
-//! layout of the structure is this one on LP64 and on ILP32; they are written as zero and never read.
+//! A program is an array of C `int`s, *words* below, and its instruction counter (IC) indexes that
+//! array. An instruction is a C structure laid over the words. Fields that the guide calls `long`
+//! take [`LONG`] words (two where `long` has 64 bits) in the byte order of the host; the rest take
+//! one. `rsvd` words keep the `long`s at even words, so that a C compiler's own layout of the
+//! structure is this one on LP64 and on ILP32; they are written as zero and never read.
 //!
 //! ```text
 //! word      0        1        2        3        4        5        6        7        8        9
@@ -21,13 +23,14 @@
 //! CTRL  | opcode |operat. |operand |  rsvd  |                                        CONTROL_SIZE = 4
 //!       +--------+--------+--------+--------+
 //! ```
-//! (Drawn for LP64; where `long` is an `int`, each wide field takes one word.) `MCOPY_SIZE` includes the first block, so an
-//! MCOPY takes `MCOPY_SIZE + (count - 1) * BLOCK_SIZE` words.
+//! (Drawn for LP64; where `long` is an `int`, each wide field takes one word.) `MCOPY_SIZE`
+//! includes the first block, so an MCOPY takes `MCOPY_SIZE + (count - 1) * BLOCK_SIZE` words.
 //!
 //! # What the instructions do
-//! The machine keeps a stack of frames (base, repetitions left, stride, return IC). Offsets are relative to the base of the
-//! newest frame. The main routine's frame starts at offset 0 of the user's buffer, advances by the descriptor's `extent`,
-//! and repeats for as long as there are bytes to move.
+//! The machine keeps a stack of frames (base, repetitions left, stride, return IC). Offsets are
+//! relative to the base of the newest frame. The main routine's frame starts at offset 0 of the
+//! user's buffer, advances by the descriptor's `extent`, and repeats for as long as there are bytes
+//! to move.
 //!
 //! | instruction | effect |
 //! |---|---|
@@ -83,7 +86,8 @@ pub const CONTROL_SIZE: usize = 4;
 /// The `operation` that ends CONTROL mode (`LAPI_DGSM_NO_CTL`).
 pub const NO_CTL: i32 = -1;
 
-/// Largest `atom_size` (what `LAPI_Qenv` answers for MAX_ATOM_SIZE): small enough that the smallest packet holds one atom.
+/// Largest `atom_size` (what `LAPI_Qenv` answers for MAX_ATOM_SIZE): small enough that the smallest
+/// packet holds one atom.
 pub const MAX_ATOM_SIZE: i32 = 512;
 
 /// Words before the first block of an MCOPY.
@@ -155,7 +159,8 @@ impl Instr {
     }
 }
 
-/// Decodes the instruction at `ic`. It lies in the code whole, its MCOPY blocks included, or this fails.
+/// Decodes the instruction at `ic`. It lies in the code whole, its MCOPY blocks included, or this
+/// fails.
 #[inline]
 pub fn decode(code: &[i32], ic: usize) -> Result<Instr, Undecodable> {
     let words = code.get(ic..).filter(|w| !w.is_empty()).ok_or(Undecodable::Outside)?;
@@ -214,7 +219,8 @@ pub fn push_block(code: &mut Vec<i32>, disp: i64, len: i64) {
     push_long(code, len);
 }
 
-/// The IC that a relative jump leads to. `None` if that is below zero; [`decode`] finds the other end.
+/// The IC that a relative jump leads to. `None` if that is below zero; [`decode`] finds the other
+/// end.
 #[inline]
 pub fn jump(ic: usize, by: i32) -> Option<usize> {
     ic.checked_add_signed(by as isize)

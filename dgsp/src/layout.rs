@@ -7,8 +7,9 @@ use crate::ir::{Body, Item};
 
 /// Which bytes, in which order, and how far one element is from the next.
 ///
-/// Constructors mirror MPI's. Displacements and strides are in bytes where the name starts with `h` and in
-/// `structure`, else in extents of the old layout. They fail only if an offset or a size exceeds 64 bits.
+/// Constructors mirror MPI's. Displacements and strides are in bytes where the name starts with `h`
+/// and in `structure`, else in extents of the old layout. They fail only if an offset or a size
+/// exceeds 64 bits.
 ///
 /// ```
 /// use lapis_dgsp::Layout;
@@ -24,7 +25,8 @@ use crate::ir::{Body, Item};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     body: Body,
-    /// Lower and upper bound; none for what has neither bytes nor bounds set, as an empty type map in MPI.
+    /// Lower and upper bound; none for what has neither bytes nor bounds set, as an empty type map
+    /// in MPI.
     bounds: Option<(i64, i64)>,
 }
 
@@ -124,7 +126,8 @@ impl Layout {
         place.done()
     }
 
-    /// Fields of (count, displacement in bytes, layout). There is no padding at the end; see [`Layout::aligned`].
+    /// Fields of (count, displacement in bytes, layout). There is no padding at the end; see
+    /// [`Layout::aligned`].
     pub fn structure(fields: &[(u64, i64, &Self)]) -> Made {
         let mut place = Place::default();
         for &(count, disp, layout) in fields {
@@ -133,7 +136,8 @@ impl Layout {
         place.done()
     }
 
-    /// A box of `sub` elements at `start` of an array of `sizes` elements. The slices have one entry for each dimension.
+    /// A box of `sub` elements at `start` of an array of `sizes` elements. The slices have one
+    /// entry for each dimension.
     pub fn subarray(sizes: &[u64], sub: &[u64], start: &[u64], order: Order, old: &Self) -> Made {
         let mut layout = old.clone();
         for d in fastest_first(sizes.len(), order) {
@@ -161,7 +165,8 @@ impl Layout {
         Ok(Self { body: self.body.clone(), bounds: Some((lb, ub)) })
     }
 
-    /// The same bytes with the extent rounded up to a multiple of `align`, as C compilers pad structures.
+    /// The same bytes with the extent rounded up to a multiple of `align`, as C compilers pad
+    /// structures.
     pub fn aligned(&self, align: u32) -> Made {
         let align = i64::from(align.max(1));
         let over = self.extent().rem_euclid(align);
@@ -227,7 +232,8 @@ impl Layout {
             let round = procs.checked_mul(block).ok_or(Error::overflow())?;
             let rounds = match dim.dist {
                 Distribution::Cyclic(_) => dim.size - first,
-                // Dealt out once; a block size too small for the array leaves a rest that MPI forbids.
+                // Dealt out once; a block size too small for the array leaves a rest that MPI
+                // forbids.
                 _ => block.min(dim.size - first),
             };
             let (full, rest) = (rounds / round, (rounds % round).min(block));

@@ -1,7 +1,8 @@
 //! Data gather/scatter programs (DGSPs): non-contiguous data as LAPI describes it.
 //!
 //! A DGSP is a small program that names, in order, the bytes of a message in the user's memory
-//! (*LAPI Guide, "Using data gather/scatter programs (DGSPs)"*). [`isa`] is the reference of the instruction set.
+//! (*LAPI Guide, "Using data gather/scatter programs (DGSPs)"*). [`isa`] is the reference of the
+//! instruction set.
 //!
 //! ```text
 //!  Layout ──compile──▶ Descriptor ──Registered::new / verified──▶ Registered ──▶ pack_into, unpack_from
@@ -9,14 +10,18 @@
 //!  the user's int array ──┘  └─ verify, disassemble, Machine (oracle) └─ copy: layout to layout
 //! ```
 //!
-//! - [`Layout`] builds layouts with MPI's constructors and compiles them: equal layouts give equal, small programs.
+//! - [`Layout`] builds layouts with MPI's constructors and compiles them: equal layouts give equal,
+//!   small programs.
 //! - [`verify()`] is the verifier; errors carry the guide's codes and the instruction's index.
-//! - [`Registered`] is compiled once into nested strided blocks and moves bytes between memory and packets.
-//! - [`Machine`] is the plain interpreter: the oracle of the tests, and the engine for CONTROL and unverified programs.
+//! - [`Registered`] is compiled once into nested strided blocks and moves bytes between memory and
+//!   packets.
+//! - [`Machine`] is the plain interpreter: the oracle of the tests, and the engine for CONTROL and
+//!   unverified programs.
 //! - [`ddm`] has the hook for functions that combine instead of copying.
 //!
-//! The crate is pure: no clock, no thread, no system call, and no `unsafe` outside the copy engine and the calls that take
-//! pointers. The data path does not allocate, except where the plain interpreter pushes its first frames.
+//! The crate is pure: no clock, no thread, no system call, and no `unsafe` outside the copy engine
+//! and the calls that take pointers. The data path does not allocate, except where the plain
+//! interpreter pushes its first frames.
 #![deny(unsafe_code)]
 
 pub mod ddm;

@@ -1,19 +1,20 @@
 //! Loop rolling: finding loops in lists, repeated patterns at a constant stride.
 //!
-//! Greedy, from the front, the shortest pattern first, and again until nothing changes. What comes out depends on the list
-//! alone.
+//! Greedy, from the front, the shortest pattern first, and again until nothing changes. What comes
+//! out depends on the list alone.
 
 use std::collections::HashMap;
 
 use crate::error::Error;
 use crate::ir::{Body, CANONICAL, Item, Kind, WORTH_LOOPING, merge, repeat};
 
-/// Patterns up to this long are tried everywhere. Longer ones are tried where their first two items come again, in lists that
-/// are not too long.
+/// Patterns up to this long are tried everywhere. Longer ones are tried where their first two items
+/// come again, in lists that are not too long.
 const SHORT: usize = WORTH_LOOPING as usize;
 /// Places where a pattern may come again that are tried.
 const MOST_TRIES: usize = 64;
-/// Comparisons for long patterns, for each item of the list. Only lists made to be difficult need as many.
+/// Comparisons for long patterns, for each item of the list. Only lists made to be difficult need
+/// as many.
 const EFFORT: usize = 64;
 /// Turns runs of a repeated pattern into loops, until nothing changes.
 pub(crate) fn roll_loops(mut items: Vec<Item>) -> Result<Vec<Item>, Error> {
@@ -71,8 +72,9 @@ impl Run {
     }
 }
 
-/// Where all but the last block of a repetition are there, and that one is the first part of a block that goes on with what the
-/// pattern begins with: this second part. Repeated vectors are like this, for each ends where the next begins.
+/// Where all but the last block of a repetition are there, and that one is the first part of a
+/// block that goes on with what the pattern begins with: this second part. Repeated vectors are
+/// like this, for each ends where the next begins.
 fn half(items: &[Item], pattern: usize, same: usize) -> Option<Item> {
     if same % pattern != pattern - 1 || same + pattern >= items.len() {
         return None;

@@ -1,14 +1,16 @@
-//! The guide's pack and unpack calls (*LAPI Guide, LAPI_Util, LAPI_DGSP_PACK and LAPI_DGSP_UNPACK*).
+//! The guide's pack and unpack calls (*LAPI Guide, LAPI_Util, LAPI_DGSP_PACK and
+//! LAPI_DGSP_UNPACK*).
 //!
-//! Unlike the positions of [`Registered`], the position here is one in the packed buffer; each call starts the program anew.
+//! Unlike the positions of [`Registered`], the position here is one in the packed buffer; each call
+//! starts the program anew.
 #![allow(unsafe_code, reason = "the calls take the user's raw pointers")]
 
 use crate::error::{Error, ErrorCode, Fault};
 use crate::registered::Registered;
 
 impl Registered {
-    /// `LAPI_DGSP_PACK`: gathers `bytes` bytes to `packed[*position..]` and advances the position. On an error nothing is
-    /// packed and the position stays.
+    /// `LAPI_DGSP_PACK`: gathers `bytes` bytes to `packed[*position..]` and advances the position.
+    /// On an error nothing is packed and the position stays.
     ///
     /// # Safety
     /// As [`Registered::pack_into`].
@@ -26,7 +28,8 @@ impl Registered {
         Ok(())
     }
 
-    /// `LAPI_DGSP_UNPACK`: scatters `bytes` bytes of `packed[*position..]` and advances the position.
+    /// `LAPI_DGSP_UNPACK`: scatters `bytes` bytes of `packed[*position..]` and advances the
+    /// position.
     ///
     /// # Safety
     /// As [`Registered::unpack_from`].

@@ -1,4 +1,5 @@
-//! Registration: a program checked once, compiled once, then run at any position for any number of bytes.
+//! Registration: a program checked once, compiled once, then run at any position for any number of
+//! bytes.
 #![allow(unsafe_code, reason = "the calls here take the user's raw pointers and hand them to the engine")]
 
 use crate::ddm::Ddm;
@@ -11,11 +12,12 @@ use crate::error::{Error, ErrorCode, Fault};
 use crate::interp::Machine;
 use crate::verify::{self, Routines, Verified};
 
-/// A registered program (*LAPI Guide, LAPI_Util, LAPI_REGISTER_DGSP*). Immutable, so that any number of operations may use
-/// it at once; share it by `Arc` for the guide's reference counts.
+/// A registered program (*LAPI Guide, LAPI_Util, LAPI_REGISTER_DGSP*). Immutable, so that any
+/// number of operations may use it at once; share it by `Arc` for the guide's reference counts.
 ///
-/// A *position* counts bytes of the message, from 0. The program repeats at its extent for as long as it is asked to, so
-/// every position up to the end of the message is valid, in any order: packets may arrive as they like.
+/// A *position* counts bytes of the message, from 0. The program repeats at its extent for as long
+/// as it is asked to, so every position up to the end of the message is valid, in any order:
+/// packets may arrive as they like.
 ///
 /// ```
 /// use lapis_dgsp::{Layout, Registered};
@@ -55,8 +57,9 @@ pub struct Span {
 }
 
 impl Registered {
-    /// Registers without verification, the guide's default. A program that breaks the rules is accepted if its header is
-    /// sound; running it fails, at the instruction at fault, when it comes there.
+    /// Registers without verification, the guide's default. A program that breaks the rules is
+    /// accepted if its header is sound; running it fails, at the instruction at fault, when it
+    /// comes there.
     pub fn new(desc: Descriptor) -> Result<Self, Error> {
         desc.check_header()?;
         Ok(Self::build(desc, false))
@@ -88,12 +91,14 @@ impl Registered {
         self.control
     }
 
-    /// What one application moves, computed from the code. `None` where control flow breaks the rules.
+    /// What one application moves, computed from the code. `None` where control flow breaks the
+    /// rules.
     pub fn span(&self) -> Option<Span> {
         self.span
     }
 
-    /// If `bytes` bytes from the start are one contiguous stretch: its offset. The code decides, not the density label.
+    /// If `bytes` bytes from the start are one contiguous stretch: its offset. The code decides,
+    /// not the density label.
     pub fn contiguous(&self, bytes: u64) -> Option<i64> {
         match self.plan.as_ref()? {
             Plan::Bytes { off, len } if bytes <= *len as u64 => Some(*off as i64),
@@ -112,12 +117,13 @@ impl Registered {
         self.reach_from(0, bytes)
     }
 
-    /// Gathers `out.len()` bytes of the message from `position` on, and answers how many: fewer only if the program moves
-    /// nothing at all.
+    /// Gathers `out.len()` bytes of the message from `position` on, and answers how many: fewer
+    /// only if the program moves nothing at all.
     ///
     /// # Safety
-    /// All bytes that the program names for these positions, relative to `base`, are readable and not in `out`. For a
-    /// verified program they lie between `lext` and `rext` of the applications concerned; an unverified one may name any.
+    /// All bytes that the program names for these positions, relative to `base`, are readable and
+    /// not in `out`. For a verified program they lie between `lext` and `rext` of the applications
+    /// concerned; an unverified one may name any.
     #[inline]
     pub unsafe fn pack_into(&self, base: *const u8, position: u64, out: &mut [u8]) -> Result<usize, Error> {
         if self.has_control() {
@@ -127,8 +133,9 @@ impl Registered {
         unsafe { self.run::<Pack>(base.cast_mut(), position, out.as_mut_ptr(), out.len()) }
     }
 
-    /// Scatters `data`, the bytes of the message from `position` on, and answers how many it stored: fewer only if the
-    /// program moves nothing at all. A program with CONTROL needs [`Registered::unpack_with`].
+    /// Scatters `data`, the bytes of the message from `position` on, and answers how many it
+    /// stored: fewer only if the program moves nothing at all. A program with CONTROL needs
+    /// [`Registered::unpack_with`].
     ///
     /// # Safety
     /// As [`Registered::pack_into`], with the bytes writable.
@@ -143,8 +150,8 @@ impl Registered {
 
     /// Scatters like [`Registered::unpack_from`]; what is under CONTROL goes through `ddm`.
     ///
-    /// If the descriptor has an atom size, `position` and `data` must be whole atoms (the last packet's included), so
-    /// that no operand is split.
+    /// If the descriptor has an atom size, `position` and `data` must be whole atoms (the last
+    /// packet's included), so that no operand is split.
     ///
     /// # Safety
     /// As [`Registered::unpack_from`], and `ddm` keeps to the bytes it is given.
@@ -169,7 +176,8 @@ impl Registered {
         unsafe { self.interpret::<Unpack>(base, position, from, data.len(), Some(ddm)) }
     }
 
-    /// [`Registered::pack_into`] for memory that is a slice; `origin` is the index of the user's buffer in it.
+    /// [`Registered::pack_into`] for memory that is a slice; `origin` is the index of the user's
+    /// buffer in it.
     pub fn pack_slice(
         &self,
         mem: &[u8],
@@ -178,11 +186,13 @@ impl Registered {
         out: &mut [u8],
     ) -> Result<usize, Error> {
         self.check_range(mem.len(), origin, position, out.len())?;
-        // SAFETY: all bytes named were just found to lie in `mem`, which can't overlap `out`. The buffer itself may begin behind it.
+        // SAFETY: all bytes named were just found to lie in `mem`, which can't overlap `out`. The
+        // buffer itself may begin behind it.
         unsafe { self.pack_into(mem.as_ptr().wrapping_add(origin), position, out) }
     }
 
-    /// [`Registered::unpack_from`] for memory that is a slice; `origin` is the index of the user's buffer in it.
+    /// [`Registered::unpack_from`] for memory that is a slice; `origin` is the index of the user's
+    /// buffer in it.
     pub fn unpack_slice(
         &self,
         mem: &mut [u8],
@@ -191,7 +201,8 @@ impl Registered {
         data: &[u8],
     ) -> Result<usize, Error> {
         self.check_range(mem.len(), origin, position, data.len())?;
-        // SAFETY: all bytes named were just found to lie in `mem`, which can't overlap `data`. As above.
+        // SAFETY: all bytes named were just found to lie in `mem`, which can't overlap `data`. As
+        // above.
         unsafe { self.unpack_from(mem.as_mut_ptr().wrapping_add(origin), position, data) }
     }
 

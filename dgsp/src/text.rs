@@ -18,8 +18,9 @@
 //!     copy 4@0
 //!     iterate column
 //! ```
-//! Also: `control operation=1 operand=5`, `control off`; `ret=LABEL` on a `gosub` that does not return to the next
-//! instruction; `+12` or `-6` in place of a label, for jumps that lead to no instruction; `.word 7` for words that are none.
+//! Also: `control operation=1 operand=5`, `control off`; `ret=LABEL` on a `gosub` that does not
+//! return to the next instruction; `+12` or `-6` in place of a label, for jumps that lead to no
+//! instruction; `.word 7` for words that are none.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;

@@ -9,20 +9,23 @@ use crate::engine::walk;
 use crate::error::{Error, ErrorCode, Fault};
 use crate::registered::Registered;
 
-/// Blocks at least this long on either side are copied one by one; below, finding the other side costs more than staging.
+/// Blocks at least this long on either side are copied one by one; below, finding the other side
+/// costs more than staging.
 const DIRECT_BLOCK: usize = 2048;
 /// Bytes staged at a time between two layouts of short blocks; they stay in the first-level cache.
 const STAGE: usize = 8192;
 
-/// Copies `bytes` bytes of the message, from position `src_pos` in the layout `src` of memory at `src_base`, to position
-/// `dst_pos` in the layout `dst` of memory at `dst_base`. Answers how many: fewer only if a program moves nothing at all.
+/// Copies `bytes` bytes of the message, from position `src_pos` in the layout `src` of memory at
+/// `src_base`, to position `dst_pos` in the layout `dst` of memory at `dst_base`. Answers how many:
+/// fewer only if a program moves nothing at all.
 ///
-/// The message is never packed as a whole: one side contiguous, layouts as far as they are built alike, blocks of one length at two
-/// strides, and long blocks are copied straight from place to place; what is left passes through a few kilobytes on the stack.
+/// The message is never packed as a whole: one side contiguous, layouts as far as they are built
+/// alike, blocks of one length at two strides, and long blocks are copied straight from place to
+/// place; what is left passes through a few kilobytes on the stack.
 ///
 /// # Safety
-/// As [`Registered::pack_into`] for the source and [`Registered::unpack_from`] for the target, for all `bytes` bytes; and
-/// no byte of one side is a byte of the other.
+/// As [`Registered::pack_into`] for the source and [`Registered::unpack_from`] for the target, for
+/// all `bytes` bytes; and no byte of one side is a byte of the other.
 pub unsafe fn copy(
     src: &Registered,
     src_base: *const u8,
@@ -70,8 +73,8 @@ pub unsafe fn copy(
     Ok(done + unsafe { staged(src, src_base, src_pos, dst, dst_base, dst_pos, bytes - done) }?)
 }
 
-/// Whether the first `bytes` bytes of two messages certainly have no byte of memory in common, as [`copy`] demands. What is only
-/// known to lie between bytes of the message counts as a byte of it.
+/// Whether the first `bytes` bytes of two messages certainly have no byte of memory in common, as
+/// [`copy`] demands. What is only known to lie between bytes of the message counts as a byte of it.
 pub fn apart(
     src: &Registered,
     src_base: *const u8,
@@ -98,7 +101,8 @@ fn stretch(plan: &Plan, skip: usize, bytes: usize) -> Option<isize> {
     }
 }
 
-/// Two runs of blocks of one length, each at its own stride, from a block's start on: one kernel does both sides.
+/// Two runs of blocks of one length, each at its own stride, from a block's start on: one kernel
+/// does both sides.
 ///
 /// # Safety
 /// As [`copy`].

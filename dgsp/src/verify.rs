@@ -1,8 +1,9 @@
 //! The verifier (`LAPI_VERIFY_DGSP=yes`): small named checks, each with one of the guide's codes.
 //!
-//! The rules stand in [`crate::isa`]. What they buy: control flow is a tree of counted loops (routines without cycles among
-//! them, each closed by its own ITERATE), so the program terminates, its stack need is known, and the bytes it touches can
-//! be summed up routine by routine in one pass over the code.
+//! The rules stand in [`crate::isa`]. What they buy: control flow is a tree of counted loops
+//! (routines without cycles among them, each closed by its own ITERATE), so the program terminates,
+//! its stack need is known, and the bytes it touches can be summed up routine by routine in one
+//! pass over the code.
 
 use std::collections::HashMap;
 
@@ -110,7 +111,8 @@ struct Scan<'c> {
 }
 
 impl Scan<'_> {
-    /// Reads one routine to its ITERATE; answers the routines that it calls, with the IC of the call.
+    /// Reads one routine to its ITERATE; answers the routines that it calls, with the IC of the
+    /// call.
     fn routine(&mut self, entry: usize, from: usize) -> Result<Vec<(usize, usize)>, Error> {
         let (mut body, mut calls) = (Vec::new(), Vec::new());
         let (mut ic, mut came_from) = (entry, from);
@@ -162,7 +164,8 @@ impl Scan<'_> {
         Ok(instr)
     }
 
-    /// Sums the routines up, callees first. The stack is ours: a program can't make us overrun the thread's.
+    /// Sums the routines up, callees first. The stack is ours: a program can't make us overrun the
+    /// thread's.
     fn summarise(&self) -> Result<HashMap<usize, Summary>, Error> {
         let mut done: HashMap<usize, Summary> = HashMap::with_capacity(self.bodies.len());
         let mut active = vec![(0, 0, Summary { depth: 1, ..Summary::default() })];

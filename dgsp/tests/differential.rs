@@ -300,7 +300,8 @@ proptest! {
         packets.rotate_left(by);
         let mut out = vec![0; total];
         for &(a, b) in &packets {
-            // SAFETY: the memory holds `reps` applications, and no more than their bytes are asked for.
+            // SAFETY: the memory holds `reps` applications, and no more than their bytes are asked
+            // for.
             let n = unsafe { reg.pack_into(m.bytes.as_ptr().add(m.origin), a as u64, &mut out[a..b]) };
             prop_assert_eq!(n, Ok(b - a));
         }
@@ -432,7 +433,8 @@ proptest! {
         listed_alike(&Tree::Contiguous(reps, Box::new(tree)), &cuts, one_by_one)?;
     }
 
-    /// Loops around loops, whose strides often make their blocks touch, or one's run go on in the next.
+    /// Loops around loops, whose strides often make their blocks touch, or one's run go on in the
+    /// next.
     #[test]
     #[cfg_attr(miri, ignore = "compiles only, all of it safe code")]
     fn the_list_of_a_nests_bytes_gives_its_program(

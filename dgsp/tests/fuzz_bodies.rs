@@ -3,7 +3,8 @@
 use lapis_dgsp::fuzz_entry::{differ, execute, verify_raw};
 use std::time::{Duration, Instant};
 
-/// Random inputs of each body, and every how many of the corpus's files: Miri takes seconds for each.
+/// Random inputs of each body, and every how many of the corpus's files: Miri takes seconds for
+/// each.
 const ROUNDS: u64 = if cfg!(miri) { 20 } else { 4000 };
 const EVERY: usize = if cfg!(miri) { 3 } else { 1 };
 
@@ -28,7 +29,8 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().and_then(|r| r.parse().ok())
 }
 
-/// So many inputs (`LAPIS_FUZZ_ROUNDS`), the same on every machine; or as many as go into a time (`LAPIS_FUZZ_SECONDS`).
+/// So many inputs (`LAPIS_FUZZ_ROUNDS`), the same on every machine; or as many as go into a time
+/// (`LAPIS_FUZZ_SECONDS`).
 fn seeded(target: fn(&[u8])) {
     let mut random = Random(1);
     if let Some(seconds) = number("LAPIS_FUZZ_SECONDS") {

@@ -1,9 +1,11 @@
-//! Every copy loop: all lengths up to a few hundred bytes, strides of every kind, both directions, any alignment.
+//! Every copy loop: all lengths up to a few hundred bytes, strides of every kind, both directions,
+//! any alignment.
 
 use lapis_dgsp::{Layout, Registered, copy};
 use std::mem::MaybeUninit;
 
-/// Miri is a few hundred times as slow: each class of lengths, each kind of stride and each direction of them.
+/// Miri is a few hundred times as slow: each class of lengths, each kind of stride and each
+/// direction of them.
 const fn dose<T>(all: &'static [T], under_miri: &'static [T]) -> &'static [T] {
     if cfg!(miri) { under_miri } else { all }
 }
@@ -14,7 +16,8 @@ const CLASSES: &[usize] = &[
     64, 65, 72, 80, 96, 112, 127, 128, 129, 200, 256, 257, 512, 1000, 4096,
 ];
 
-/// Every length up to a few hundred bytes and those around powers of two; under Miri every so many classes.
+/// Every length up to a few hundred bytes and those around powers of two; under Miri every so many
+/// classes.
 fn lengths(every: usize) -> Vec<usize> {
     let long = [511, 512, 513, 1000, 1023, 1024, 1025, 2047, 2048, 4000, 4095, 4096, 4097, 5000, 9000];
     if cfg!(miri) {
@@ -37,8 +40,8 @@ fn registered(layout: Layout) -> Registered {
     Registered::new(layout.compile().expect("small")).expect("sound")
 }
 
-/// A layout of blocks (place, length) in `size` bytes: packed, and unpacked over other bytes, against a loop over blocks; what lies
-/// between stays.
+/// A layout of blocks (place, length) in `size` bytes: packed, and unpacked over other bytes,
+/// against a loop over blocks; what lies between stays.
 fn agree(reg: &Registered, origin: usize, blocks: &[(usize, usize)], size: usize, what: &str) {
     let mut mem = numbers(size);
     let expect = blocks.iter().map(|&(at, len)| &mem[at..at + len]).collect::<Vec<_>>().concat();
@@ -243,8 +246,8 @@ fn lists_to_lists_of_every_length() {
     }
 }
 
-/// Words that point somewhere, and as many that nobody has written, as between the members of a structure: whatever is copied is no
-/// number. Only Miri can tell.
+/// Words that point somewhere, and as many that nobody has written, as between the members of a
+/// structure: whatever is copied is no number. Only Miri can tell.
 #[test]
 fn pointers_and_padding_arrive_as_they_are() {
     static NUMBERS: [u64; 7] = [3, 1, 4, 15, 92, 65, 35];

@@ -9,7 +9,8 @@ use lapis_dgsp::{
 const NESTED: i32 = if cfg!(miri) { 9 } else { 500 };
 /// Routines that call one another: more than the compiled engine's 200.
 const DEPTH: usize = 5000;
-/// Bytes of the message that goes from layout to layout; under Miri enough for some blocks of each kind and both ends cut.
+/// Bytes of the message that goes from layout to layout; under Miri enough for some blocks of each
+/// kind and both ends cut.
 const MESSAGE: usize = if cfg!(miri) { 300 } else { 2048 };
 
 fn program(source: &str) -> Descriptor {
@@ -137,7 +138,8 @@ fn patterns_of_any_length_are_found_in_lists() {
     assert_eq!(program.depth, 3, "a loop around a loop:\n{}", text::disassemble(&program));
 }
 
-/// The limit that docs/dgsp.md states: of one layout, a list and a loop give one program as long as neither names more blocks.
+/// The limit that docs/dgsp.md states: of one layout, a list and a loop give one program as long as
+/// neither names more blocks.
 #[test]
 #[cfg_attr(miri, ignore = "compiles lists of 65536 blocks, and moves none")]
 fn equal_layouts_give_equal_programs_up_to_65536_blocks() {
@@ -186,7 +188,8 @@ fn deep_nesting_and_huge_counts_start_anywhere() {
     let reg = Registered::verified(desc.clone()).unwrap();
     assert_eq!(desc.size, 1 << 60);
     let mut mem = vec![0; 1];
-    // The last byte: its offset is the sum of the last strides; out of any memory, so only the check is asked.
+    // The last byte: its offset is the sum of the last strides; out of any memory, so only the
+    // check is asked.
     let error = reg.unpack_slice(&mut mem, 0, (1 << 60) - 1, &[1]).expect_err("far away");
     assert!(matches!(error.fault, Fault::Range { .. }), "{error}");
     let mut machine = Machine::new(&desc).unwrap();
@@ -229,7 +232,8 @@ fn a_buffer_may_begin_behind_the_memory_that_is_named() {
     let before = Layout::hindexed(&[(2, -20)], &Layout::bytes(1).unwrap()).unwrap();
     let reg = Registered::verified(before.compile().unwrap()).unwrap();
     let (mut mem, mut out) = (*b"abcdefgh", [0; 2]);
-    // Bytes 6 and 7 of 8; Miri would tell if the pointer to the buffer were made as one into the memory.
+    // Bytes 6 and 7 of 8; Miri would tell if the pointer to the buffer were made as one into the
+    // memory.
     assert_eq!(reg.pack_slice(&mem, 26, 0, &mut out), Ok(2));
     assert_eq!(&out, b"gh");
     assert_eq!(reg.unpack_slice(&mut mem, 26, 0, b"xy"), Ok(2));

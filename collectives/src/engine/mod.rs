@@ -1,5 +1,5 @@
-//! Runs operations of teams with active messages. One engine belongs to each context; everything in it is used under the context's
-//! lock.
+//! Runs operations of teams with active messages. One engine belongs to each context; everything in
+//! it is used under the context's lock.
 //!
 //! * `wire`: what stands before each message's data;
 //! * `op`: an operation ready to run;
@@ -7,8 +7,9 @@
 //! * `wait`: waiting for its end, and what the loss of a member does;
 //! * here: finding the operation that a message belongs to.
 //!
-//! Short data is sent at once. Long data waits until its receiver says that it is ready, so that nothing long ever comes that nobody
-//! waits for. What comes early is kept with the team, in vectors that are used again.
+//! Short data is sent at once. Long data waits until its receiver says that it is ready, so that
+//! nothing long ever comes that nobody waits for. What comes early is kept with the team, in
+//! vectors that are used again.
 
 #![allow(
     clippy::needless_borrow,
@@ -85,7 +86,8 @@ unsafe impl Send for Engine {}
 unsafe impl Sync for Engine {}
 
 struct Inner {
-    /// By identifier, which is as good as a hash: at its place or behind it. A power of two, never full.
+    /// By identifier, which is as good as a hash: at its place or behind it. A power of two, never
+    /// full.
     teams: Vec<Option<NonNull<Members>>>,
     count: usize,
     /// How many teams of each group were made.
@@ -138,7 +140,8 @@ impl Engine {
         unsafe { &mut *self.0.get() }
     }
 
-    /// Makes a team known. Members make teams of one group in the same order, so that its number among them tells it from the others.
+    /// Makes a team known. Members make teams of one group in the same order, so that its number
+    /// among them tells it from the others.
     ///
     /// # Safety
     /// The lock is held. The result is given back with [`forget`](Self::forget).
@@ -196,7 +199,8 @@ impl Engine {
         drop(unsafe { Box::from_raw(members.as_ptr()) });
     }
 
-    /// Keeps the board of a team that is no more until all members have left it, and gives back those that all have left.
+    /// Keeps the board of a team that is no more until all members have left it, and gives back
+    /// those that all have left.
     ///
     /// # Safety
     /// The lock is held, and the context can be used.
@@ -324,7 +328,8 @@ impl Engine {
     /// Data for which there is a place.
     ///
     /// # Safety
-    /// The lock is held; `op` is an operation of `team` under way that waits for a message in this slot.
+    /// The lock is held; `op` is an operation of `team` under way that waits for a message in this
+    /// slot.
     #[allow(clippy::too_many_arguments, reason = "a part of `for_team`, which has looked all of it up")]
     unsafe fn place(
         self: &Arc<Self>,
@@ -359,8 +364,8 @@ impl Engine {
             (&mut (*op).receives)[slot].state = State::Moving;
             let (engine, id, number) = (Arc::clone(self), (*team.as_ptr()).id, (*op).number);
             let done = CompletionHandler::Closure(Box::new(move |context: &Context| {
-                // Inline completion handlers run under the lock. The operation is waited for until its data has come, so what is
-                // found is the one that the message belongs to.
+                // Inline completion handlers run under the lock. The operation is waited for until
+                // its data has come, so what is found is the one that the message belongs to.
                 engine.moved(context, id, number, slot);
             }));
             let into = NonNull::new(into).map_or(Destination::Discard, Destination::Contiguous);
@@ -414,7 +419,8 @@ impl Engine {
         }
     }
 
-    /// What a message that has been taken comes to: operations for which nobody calls go on when the handler has returned.
+    /// What a message that has been taken comes to: operations for which nobody calls go on when
+    /// the handler has returned.
     ///
     /// # Safety
     /// The lock is held.

@@ -1,5 +1,5 @@
-//! An operation ready to run: a member's steps with tasks for ranks, its scratch, and a slot for each message. Made once, run as often as
-//! one likes; running allocates nothing.
+//! An operation ready to run: a member's steps with tasks for ranks, its scratch, and a slot for
+//! each message. Made once, run as often as one likes; running allocates nothing.
 
 use crate::call::{Call, Signature};
 use crate::combine::By;
@@ -79,7 +79,8 @@ impl Slot {
 /// What is told of the end of an operation that nobody waits for.
 pub(crate) type Ending = Box<dyn FnOnce(&Context, Result<()>) + Send>;
 
-/// An operation. Touched under the context's lock only, field by field: sending may come back and change others.
+/// An operation. Touched under the context's lock only, field by field: sending may come back and
+/// change others.
 pub(crate) struct Op {
     pub(crate) signature: Signature,
     pub(crate) name: &'static str,
@@ -111,7 +112,8 @@ pub(crate) struct Op {
     pub(crate) waker: Option<std::task::Waker>,
 }
 
-// SAFETY: the pointers are those of the call under way, whose caller vouches for them; everything is used under the context's lock.
+// SAFETY: the pointers are those of the call under way, whose caller vouches for them; everything
+// is used under the context's lock.
 unsafe impl Send for Op {}
 
 impl Op {
@@ -191,8 +193,8 @@ impl Op {
     pub(crate) fn copy(&self, from: Span, into: Span) {
         let ((from, len), (into, _)) = (self.bytes(from), self.bytes(into));
         if from != into {
-            // SAFETY: the starter of the operation vouches for its buffers, the schedule's tests for its spans. What is done in place
-            // may overlap.
+            // SAFETY: the starter of the operation vouches for its buffers, the schedule's tests
+            // for its spans. What is done in place may overlap.
             unsafe { std::ptr::copy(from, into, len) };
         }
     }

@@ -13,8 +13,9 @@ impl Engine {
     /// Begins an operation and takes its first steps.
     ///
     /// # Safety
-    /// The lock is held; `op` and `team` live until the operation has ended, and `op` is not under way; the buffers hold what the
-    /// operation's spans say, and are nobody else's until it has ended.
+    /// The lock is held; `op` and `team` live until the operation has ended, and `op` is not under
+    /// way; the buffers hold what the operation's spans say, and are nobody else's until it has
+    /// ended.
     pub(crate) unsafe fn start(
         &self,
         context: &Context,
@@ -39,7 +40,8 @@ impl Engine {
     /// # Safety
     /// The lock is held.
     pub(crate) unsafe fn advance_all(&self, context: &Context) {
-        // SAFETY: the caller's promise; active operations live; the list is read anew after each call.
+        // SAFETY: the caller's promise; active operations live; the list is read anew after each
+        // call.
         unsafe {
             self.inner().attention = false;
             let mut at = 0;
@@ -56,7 +58,8 @@ impl Engine {
     /// # Safety
     /// The lock is held; the operation is one of the team's under way.
     pub(super) unsafe fn advance(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
-        // SAFETY: the caller's promise. Fields are used one by one: what is sent may come back here and change them.
+        // SAFETY: the caller's promise. Fields are used one by one: what is sent may come back here
+        // and change them.
         unsafe {
             if (*op).advancing || !(*op).running {
                 return;
@@ -106,7 +109,8 @@ impl Engine {
                 return true;
             }
             let moving = |slot: &&super::op::Slot| slot.state == State::Moving;
-            // Senders that are gone, or have begun anew, write no more; what is sent is told in any case.
+            // Senders that are gone, or have begun anew, write no more; what is sent is told in any
+            // case.
             let anew = context.beginnings() != self.inner().beginnings;
             (&(*op).sends).iter().filter(moving).count() == 0
                 && (*op)
@@ -203,7 +207,8 @@ impl Engine {
     /// # Safety
     /// As for [`advance`](Self::advance); the message is counted among the open ones.
     unsafe fn send_long(&self, context: &Context, team: NonNull<Members>, op: *mut Op, slot: usize) {
-        // SAFETY: the caller's promise; the operation lives, and its memory with it, until everything that was begun has been told.
+        // SAFETY: the caller's promise; the operation lives, and its memory with it, until
+        // everything that was begun has been told.
         unsafe {
             let (task, tag) = ((*op).sends[slot].task, (*op).sends[slot].tag);
             let (data, len) = (*op).bytes((*op).sends[slot].span);

@@ -75,7 +75,8 @@ impl Engine {
                 };
                 return self.failed(op, task, error);
             }
-            // Another team's member is gone, or memory is still being written: the program's waits fail, ours must not.
+            // Another team's member is gone, or memory is still being written: the program's waits
+            // fail, ours must not.
             let quiet = context.wait_quietly(|| self.ready(context, team, op, patience), None);
             if let Err(e) = quiet {
                 let _held = Held::new(context);
@@ -192,7 +193,8 @@ impl Engine {
         }
     }
 
-    /// A call has failed: the team is over, and the others are told, who may wait for messages that won't come.
+    /// A call has failed: the team is over, and the others are told, who may wait for messages that
+    /// won't come.
     ///
     /// # Safety
     /// The lock is held; the team lives.
@@ -224,7 +226,8 @@ impl Engine {
         }
     }
 
-    /// Wakes a member that sleeps for something in memory. If that fails, it looks by itself after a while.
+    /// Wakes a member that sleeps for something in memory. If that fails, it looks by itself after
+    /// a while.
     ///
     /// # Safety
     /// The lock is held; the team lives.

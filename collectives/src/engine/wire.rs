@@ -4,7 +4,8 @@
 //! | team (8) | number and kind (4) | tag (4) | signature (8) |
 //! ```
 //!
-//! It is the user header of longer messages; before short ones it stands in the data, where it costs less.
+//! It is the user header of longer messages; before short ones it stands in the data, where it
+//! costs less.
 
 /// Bytes of a header.
 pub(crate) const HEADER: usize = 24;
@@ -30,7 +31,8 @@ pub(crate) enum Kind {
     Ready,
     /// The team is over because of the task in place of the tag; the number says why.
     Over,
-    /// Long data waits for its receiver to be ready: its length, in 8 bytes, follows. Said for the sake of checks.
+    /// Long data waits for its receiver to be ready: its length, in 8 bytes, follows. Said for the
+    /// sake of checks.
     Long,
     /// Something has changed in memory for which the receiver sleeps.
     Nudge,

@@ -1,7 +1,8 @@
 //! Groups: ordered sets of tasks, as numbers alone. No context, no traffic.
 //!
-//! A member's place in a group is its *rank*. Groups are kept as runs of equal stride: all tasks, a range, every eighth task
-//! cost a few words however many they are; a list without any order costs a run for every two members and an index.
+//! A member's place in a group is its *rank*. Groups are kept as runs of equal stride: all tasks, a
+//! range, every eighth task cost a few words however many they are; a list without any order costs
+//! a run for every two members and an index.
 
 mod set;
 
@@ -243,7 +244,8 @@ impl Group {
         };
         // By members, not by runs: how a group was made must not matter.
         match &*self.runs {
-            // Long regular groups are made alike wherever they are made: gathered runs are as long as they can be.
+            // Long regular groups are made alike wherever they are made: gathered runs are as long
+            // as they can be.
             [run] => [u64::from(run.first), run.stride as u64, u64::from(run.len)].into_iter().fold(1, mix),
             _ => Self::gather(self.iter())
                 .runs

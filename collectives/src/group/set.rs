@@ -35,7 +35,8 @@ impl Group {
         Ok(Self::gather(kept.map(|(_, task)| task)))
     }
 
-    /// The members at ranks `first`, `first + stride`, … up to `last`, which is included if it is hit.
+    /// The members at ranks `first`, `first + stride`, … up to `last`, which is included if it is
+    /// hit.
     ///
     /// # Errors
     /// A rank beyond the end; a stride of 0.
@@ -76,7 +77,8 @@ impl Group {
         Self::gather(self.iter().filter(|task| other.rank(*task).is_none()))
     }
 
-    /// The group of the member at `rank` when all members have said what `told` has by rank. `None` if it wanted none.
+    /// The group of the member at `rank` when all members have said what `told` has by rank. `None`
+    /// if it wanted none.
     ///
     /// # Errors
     /// As many entries as members are needed.

@@ -2,7 +2,8 @@
 
 use super::{Place, Script, Side, Span, cut, pieces};
 
-/// Nobody ends before everybody has begun: dissemination among `k` at a time, ⌈log_k n⌉ rounds of k − 1 empty messages.
+/// Nobody ends before everybody has begun: dissemination among `k` at a time, ⌈log_k n⌉ rounds of k
+/// − 1 empty messages.
 pub fn barrier(out: &mut Script, at: Place<'_>, k: usize) {
     let k = k.max(2);
     let (mut distance, mut tag) = (1, 0);
@@ -70,7 +71,8 @@ impl Core {
     }
 }
 
-/// Everybody's output becomes everybody's inputs, folded in the order of ranks: recursive doubling, ⌈log₂ n⌉ rounds of whole data.
+/// Everybody's output becomes everybody's inputs, folded in the order of ranks: recursive doubling,
+/// ⌈log₂ n⌉ rounds of whole data.
 pub fn all_reduce(out: &mut Script, at: Place<'_>, count: usize) {
     let all = Span::output(0, count);
     out.copy(Span::input(0, count), all);
@@ -100,8 +102,9 @@ pub(crate) fn all_reduce_in(out: &mut Script, at: Place<'_>, all: Span) {
     core.leave(out, at, all);
 }
 
-/// The same for long data and operators that may be reordered: halves are exchanged and folded, then put together again
-/// (Rabenseifner). Twice as many rounds, in which two lengths of the data are sent instead of log₂ n.
+/// The same for long data and operators that may be reordered: halves are exchanged and folded,
+/// then put together again (Rabenseifner). Twice as many rounds, in which two lengths of the data
+/// are sent instead of log₂ n.
 pub fn all_reduce_by_halves(out: &mut Script, at: Place<'_>, count: usize) {
     let all = Span::output(0, count);
     out.copy(Span::input(0, count), all);
@@ -238,8 +241,8 @@ pub fn exscan(out: &mut Script, at: Place<'_>, count: usize) {
     out.end();
 }
 
-/// Everybody's output becomes its part of everybody's inputs, folded in order: all of it is folded everywhere, and the part kept. For
-/// short data.
+/// Everybody's output becomes its part of everybody's inputs, folded in order: all of it is folded
+/// everywhere, and the part kept. For short data.
 pub fn reduce_scatter(out: &mut Script, at: Place<'_>, counts: &[usize]) {
     let total: usize = counts.iter().sum();
     let start: usize = counts[..at.me].iter().sum();
@@ -250,8 +253,8 @@ pub fn reduce_scatter(out: &mut Script, at: Place<'_>, counts: &[usize]) {
     out.end();
 }
 
-/// As many rounds as a logarithm: the members' pieces of equal length, folded and exchanged by halves; `n` is a power of two, and the
-/// operator may be reordered.
+/// As many rounds as a logarithm: the members' pieces of equal length, folded and exchanged by
+/// halves; `n` is a power of two, and the operator may be reordered.
 pub fn reduce_scatter_by_halves(out: &mut Script, at: Place<'_>, count: usize) {
     debug_assert!(at.n.is_power_of_two());
     let all = out.room(at.n * count);

@@ -3,8 +3,9 @@
 use super::tree::Parts;
 use super::{Place, Script, Side, Span};
 
-/// What member i of the output is what member i had for this one. In round r everybody sends to the member r further on and receives
-/// from the one r before; `ports` rounds are under way at a time. Any lengths.
+/// What member i of the output is what member i had for this one. In round r everybody sends to the
+/// member r further on and receives from the one r before; `ports` rounds are under way at a time.
+/// Any lengths.
 pub fn all_to_all(out: &mut Script, at: Place<'_>, give: Parts<'_>, get: Parts<'_>, ports: usize) {
     let input = |rank: usize| Span::input(give.starts[rank], give.counts[rank]);
     let output = |rank: usize| Span::output(get.starts[rank], get.counts[rank]);
@@ -20,7 +21,8 @@ pub fn all_to_all(out: &mut Script, at: Place<'_>, give: Parts<'_>, get: Parts<'
     out.end();
 }
 
-/// The same for short blocks of equal length: ⌈log₂ n⌉ rounds, in each of which half of all blocks travel (Bruck).
+/// The same for short blocks of equal length: ⌈log₂ n⌉ rounds, in each of which half of all blocks
+/// travel (Bruck).
 pub fn all_to_all_by_bits(out: &mut Script, at: Place<'_>, count: usize) {
     let n = at.n;
     // Block i is on its way to the member i further on.
@@ -57,7 +59,8 @@ pub fn all_to_all_by_bits(out: &mut Script, at: Place<'_>, count: usize) {
     out.end();
 }
 
-/// Everybody's output becomes its part of everybody's inputs, folded in the order of ranks: n − 1 messages, each of one part.
+/// Everybody's output becomes its part of everybody's inputs, folded in the order of ranks: n − 1
+/// messages, each of one part.
 pub fn reduce_scatter(out: &mut Script, at: Place<'_>, counts: &[usize]) {
     let starts = super::ring::starts(counts);
     let input = |rank: usize| Span::input(starts[rank], counts[rank]);
@@ -65,7 +68,8 @@ pub fn reduce_scatter(out: &mut Script, at: Place<'_>, counts: &[usize]) {
     let (low, high, room) = (out.room(mine), out.room(mine), out.room(mine));
     out.copy(input(at.me), low);
     for round in 1..at.n {
-        // First the members before this one, from the nearest on; then those behind it, from the last on.
+        // First the members before this one, from the nearest on; then those behind it, from the
+        // last on.
         let from = at.before(round);
         let first_behind = from == at.n - 1;
         let into = if first_behind && at.me != at.n - 1 { high } else { room };
@@ -96,8 +100,8 @@ pub struct Edge {
     pub len: usize,
 }
 
-/// Exchanges along the edges of a graph of which every member knows its own. Several edges between two members are told apart by
-/// their order, which must be the same at both.
+/// Exchanges along the edges of a graph of which every member knows its own. Several edges between
+/// two members are told apart by their order, which must be the same at both.
 pub fn neighbours(out: &mut Script, at: Place<'_>, from: &[Edge], to: &[Edge]) {
     // A member may be its own neighbour.
     let own = |edges: &[Edge]| edges.iter().filter(|e| e.member == at.me).copied().collect::<Vec<_>>();

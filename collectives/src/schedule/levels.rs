@@ -1,5 +1,5 @@
-//! Two levels: within each host first, then between one member of each, then within each host again. Networks carry one message for a
-//! host instead of one for each of its members.
+//! Two levels: within each host first, then between one member of each, then within each host
+//! again. Networks carry one message for a host instead of one for each of its members.
 
 use super::{Place, Script, Span, doubling, tree};
 use crate::group::Group;
@@ -46,7 +46,8 @@ impl Hosts {
         self.groups.iter().position(|group| group.rank(rank as u32).is_some()).unwrap_or(0)
     }
 
-    /// Whether members of each host have ranks that follow each other: then two levels keep the order of ranks.
+    /// Whether members of each host have ranks that follow each other: then two levels keep the
+    /// order of ranks.
     pub fn in_order(&self) -> bool {
         self.groups.iter().flat_map(|group| group.iter()).eq(0..self.ranks_in_all())
     }
@@ -70,7 +71,8 @@ impl Level {
     }
 }
 
-/// Runs `up` within the calling member's host, `across` among the leaders, `down` within the host. `root`, if any, leads its host.
+/// Runs `up` within the calling member's host, `across` among the leaders, `down` within the host.
+/// `root`, if any, leads its host.
 fn levels(
     out: &mut Script,
     at: Place<'_>,
@@ -115,7 +117,8 @@ pub fn broadcast(out: &mut Script, at: Place<'_>, hosts: &Hosts, root: usize, co
     levels(out, at, hosts, root, |_, _, _| {}, across, down);
 }
 
-/// Everybody's output becomes everybody's inputs, folded: in the order of ranks if that is the order of [hosts](Hosts::in_order).
+/// Everybody's output becomes everybody's inputs, folded: in the order of ranks if that is the
+/// order of [hosts](Hosts::in_order).
 pub fn all_reduce(out: &mut Script, at: Place<'_>, hosts: &Hosts, count: usize, k: usize) {
     let (input, data) = (Span::input(0, count), Span::output(0, count));
     let up = |out: &mut Script, at: Place<'_>, top: usize| {

@@ -16,8 +16,8 @@ use crate::call::Call;
 /// Areas of each member.
 pub const AREAS: usize = 4;
 
-/// Lines of each member, with flags and short data: so far a root of short data may run ahead, which
-/// saves switches of tasks where they outnumber cores.
+/// Lines of each member, with flags and short data: so far a root of short data may run ahead,
+/// which saves switches of tasks where they outnumber cores.
 pub const LINES: usize = 32;
 
 /// Reductions of so many bytes are divided among the members, from [`DIVIDE_MEMBERS`] on.

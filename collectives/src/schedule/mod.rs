@@ -1,14 +1,17 @@
-//! Collectives as lists of steps: for a member of so many, and what is to be done, what it sends, receives and folds, in order.
-//! Pure: no context, no time, no memory but the lists.
+//! Collectives as lists of steps: for a member of so many, and what is to be done, what it sends,
+//! receives and folds, in order. Pure: no context, no time, no memory but the lists.
 //!
-//! Data is counted in elements, whatever they are. A schedule speaks of three buffers: the caller's [input](Buffer::Input), the
-//! caller's [output](Buffer::Output) and [scratch](Buffer::Scratch) that whoever runs the list provides. Steps are done in order.
-//! Sends and receives are begun where they stand and awaited by [`Step::Wait`] and [`Step::Drain`]: what is between two waits is
-//! under way at the same time. A message is known by its sender, its receiver and its tag; each pair uses a tag once.
+//! Data is counted in elements, whatever they are. A schedule speaks of three buffers: the caller's
+//! [input](Buffer::Input), the caller's [output](Buffer::Output) and [scratch](Buffer::Scratch)
+//! that whoever runs the list provides. Steps are done in order. Sends and receives are begun where
+//! they stand and awaited by [`Step::Wait`] and [`Step::Drain`]: what is between two waits is under
+//! way at the same time. A message is known by its sender, its receiver and its tag; each pair uses
+//! a tag once.
 //!
-//! What the tests of this module show for every schedule: each send meets a receive of its length; everybody ends whatever is
-//! slow, even if a send ends only when its receiver is ready; nothing is overwritten while it is under way; everybody has what it
-//! must; and where order is promised, operands are folded in the order of ranks.
+//! What the tests of this module show for every schedule: each send meets a receive of its length;
+//! everybody ends whatever is slow, even if a send ends only when its receiver is ready; nothing is
+//! overwritten while it is under way; everybody has what it must; and where order is promised,
+//! operands are folded in the order of ranks.
 
 pub mod doubling;
 pub mod exchange;
@@ -137,7 +140,8 @@ pub struct Script {
     pub scratch: usize,
 }
 
-/// Where in a group a schedule runs: it may be a part of the group, in another order, and one of several phases.
+/// Where in a group a schedule runs: it may be a part of the group, in another order, and one of
+/// several phases.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     /// The member whose steps are wanted, among those that take part.
@@ -224,7 +228,8 @@ impl Script {
     }
 }
 
-/// Cuts `count` elements into `parts` of nearly equal length: where part `i` begins. Part `parts` begins at the end.
+/// Cuts `count` elements into `parts` of nearly equal length: where part `i` begins. Part `parts`
+/// begins at the end.
 pub(crate) fn cut(count: usize, parts: usize, i: usize) -> usize {
     (count as u128 * i as u128 / parts as u128) as usize
 }

@@ -1,4 +1,5 @@
-//! Rings and chains: every member sends as little as can be, in as many rounds as there are members or segments.
+//! Rings and chains: every member sends as little as can be, in as many rounds as there are members
+//! or segments.
 
 use super::{Place, Script, Side, Span, piece, segments};
 
@@ -14,8 +15,8 @@ pub fn all_gather(out: &mut Script, at: Place<'_>, counts: &[usize], starts: &[u
     out.end();
 }
 
-/// Everybody's output becomes everybody's inputs, folded; the operator may be reordered. The data goes round twice, each time cut in
-/// `n` pieces: first to be folded, then to be known.
+/// Everybody's output becomes everybody's inputs, folded; the operator may be reordered. The data
+/// goes round twice, each time cut in `n` pieces: first to be folded, then to be known.
 pub fn all_reduce(out: &mut Script, at: Place<'_>, count: usize) {
     let (n, all) = (at.n, Span::output(0, count));
     out.copy(Span::input(0, count), all);
@@ -39,7 +40,8 @@ pub fn all_reduce(out: &mut Script, at: Place<'_>, count: usize) {
     out.end();
 }
 
-/// Everybody's output becomes its part of everybody's inputs, folded; the operator may be reordered. Each part goes round once.
+/// Everybody's output becomes its part of everybody's inputs, folded; the operator may be
+/// reordered. Each part goes round once.
 pub fn reduce_scatter(out: &mut Script, at: Place<'_>, counts: &[usize]) {
     let starts = starts(counts);
     let input = |rank: usize| Span::input(starts[rank], counts[rank]);
@@ -60,7 +62,8 @@ pub fn reduce_scatter(out: &mut Script, at: Place<'_>, counts: &[usize]) {
     out.end();
 }
 
-/// Everybody's output becomes the root's: segments of at most `most` elements follow each other down a chain.
+/// Everybody's output becomes the root's: segments of at most `most` elements follow each other
+/// down a chain.
 pub fn broadcast(out: &mut Script, at: Place<'_>, root: usize, count: usize, most: usize) {
     let (n, all) = (at.n, Span::output(0, count));
     let (v, parts) = ((at.me + n - root) % n, segments(count, most));
@@ -77,7 +80,8 @@ pub fn broadcast(out: &mut Script, at: Place<'_>, root: usize, count: usize, mos
     out.end();
 }
 
-/// The root's output becomes everybody's inputs, folded, in the order of ranks if `ordered`: segments follow each other up a chain.
+/// The root's output becomes everybody's inputs, folded, in the order of ranks if `ordered`:
+/// segments follow each other up a chain.
 pub fn reduce(out: &mut Script, at: Place<'_>, root: usize, count: usize, most: usize, ordered: bool) {
     let n = at.n;
     // In order, the chain ends at rank 0, which hands the result on.

@@ -1,4 +1,5 @@
-//! Trees of radix k, and the linear forms: logarithmic for data of which everybody needs all, or somebody everything.
+//! Trees of radix k, and the linear forms: logarithmic for data of which everybody needs all, or
+//! somebody everything.
 
 use super::{Place, Script, Side, Span, pieces};
 
@@ -6,14 +7,16 @@ use super::{Place, Script, Side, Span, pieces};
 pub(crate) struct Tree {
     /// `None` for the root.
     pub(crate) parent: Option<usize>,
-    /// Children and how many members each stands for, itself included; small ones first, which is the order of numbers.
+    /// Children and how many members each stands for, itself included; small ones first, which is
+    /// the order of numbers.
     pub(crate) children: Vec<(usize, usize)>,
     /// How many members this one stands for.
     pub(crate) size: usize,
 }
 
 impl Tree {
-    /// The k-nomial tree: a member's number without its last digit that is not 0, in base `k`, is its parent's.
+    /// The k-nomial tree: a member's number without its last digit that is not 0, in base `k`, is
+    /// its parent's.
     pub(crate) fn of(v: usize, n: usize, k: usize) -> Self {
         let k = k.max(2);
         let mut unit = 1;
@@ -117,7 +120,8 @@ fn level_of((child, _): (usize, usize), k: usize) -> usize {
     unit
 }
 
-/// The root's output becomes everybody's inputs, one after another; all inputs have `count` elements.
+/// The root's output becomes everybody's inputs, one after another; all inputs have `count`
+/// elements.
 pub fn gather(out: &mut Script, at: Place<'_>, root: usize, count: usize, k: usize) {
     let (n, tree) = (at.n, Tree::of(relative(&at, root), at.n, k));
     if tree.children.is_empty() && at.me != root {
@@ -227,8 +231,8 @@ pub fn scatter_v(out: &mut Script, at: Place<'_>, root: usize, mine: usize, part
     out.end();
 }
 
-/// Gives everybody a piece of the root's output down a tree, then passes the pieces round in a ring: for long data, of which every
-/// member then sends twice as much as it gets, not more.
+/// Gives everybody a piece of the root's output down a tree, then passes the pieces round in a
+/// ring: for long data, of which every member then sends twice as much as it gets, not more.
 pub fn broadcast_by_pieces(out: &mut Script, at: Place<'_>, root: usize, count: usize) {
     let (n, whole) = (at.n, Span::output(0, count));
     let v = relative(&at, root);

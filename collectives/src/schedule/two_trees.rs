@@ -1,5 +1,6 @@
-//! Two binary trees at once: who is inside of one is a leaf of the other, so that every member sends and receives all the time. Long
-//! broadcasts then take twice as long as one message, and logarithmically many segments more.
+//! Two binary trees at once: who is inside of one is a leaf of the other, so that every member
+//! sends and receives all the time. Long broadcasts then take twice as long as one message, and
+//! logarithmically many segments more.
 
 use super::{Place, Script, Span, piece, segments};
 
@@ -52,7 +53,8 @@ fn nodes(v: usize, n: usize) -> [Node; 2] {
     [node(v, n), second]
 }
 
-/// Everybody's output becomes the root's: segments of at most `most` elements take the two trees by turns.
+/// Everybody's output becomes the root's: segments of at most `most` elements take the two trees by
+/// turns.
 pub fn broadcast(out: &mut Script, at: Place<'_>, root: usize, count: usize, most: usize) {
     let (all, parts) = (Span::output(0, count), segments(count, most));
     let others = at.n - 1;
@@ -67,7 +69,8 @@ pub fn broadcast(out: &mut Script, at: Place<'_>, root: usize, count: usize, mos
         return out.end();
     }
     let nodes = nodes((at.me + at.n - root - 1) % at.n, others);
-    // Parents take each segment earlier than their children do in this order, so nobody waits in a circle.
+    // Parents take each segment earlier than their children do in this order, so nobody waits in a
+    // circle.
     let mut order: Vec<usize> = (0..parts).collect();
     order.sort_by_key(|i| i / 2 * 2 + nodes[i % 2].depth);
     for i in order {

@@ -1,7 +1,7 @@
 //! Where a bootstrap server listens, and the sockets to get there.
 //!
-//! `unix:@name` is an abstract unix socket (nothing in the file system, gone with its last holder); `tcp:host:port` reaches
-//! other machines. All descriptors are close-on-exec and non-blocking.
+//! `unix:@name` is an abstract unix socket (nothing in the file system, gone with its last holder);
+//! `tcp:host:port` reaches other machines. All descriptors are close-on-exec and non-blocking.
 
 use std::fmt;
 use std::io;
@@ -143,7 +143,8 @@ impl Listener {
     pub(crate) fn accept(&self) -> rustix::io::Result<OwnedFd> {
         let fd = rustix::net::accept_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
         if matches!(self.address, Address::Tcp { .. }) {
-            // Requests are small and each waits for its answer: holding them back would only add delay.
+            // Requests are small and each waits for its answer: holding them back would only add
+            // delay.
             let _ = sockopt::set_tcp_nodelay(&fd, true);
         }
         Ok(fd)

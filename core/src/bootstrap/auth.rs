@@ -1,7 +1,8 @@
 //! Proof of membership: HMAC-SHA-256 over the job's secret.
 //!
-//! HMAC-SHA-256 from the RustCrypto crates (`hmac`, `sha2`): pure Rust (no C compiler at build time), audited and used
-//! everywhere, with a constant-time comparison built in. The bootstrap sends kilobytes, so speed decides nothing here.
+//! HMAC-SHA-256 from the RustCrypto crates (`hmac`, `sha2`): pure Rust (no C compiler at build
+//! time), audited and used everywhere, with a constant-time comparison built in. The bootstrap
+//! sends kilobytes, so speed decides nothing here.
 
 use std::io;
 
@@ -48,7 +49,8 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    /// The authenticator of one side; `role` keeps one side's proof from being played back as the other's.
+    /// The authenticator of one side; `role` keeps one side's proof from being played back as the
+    /// other's.
     pub(crate) fn prove(&self, secret: &Key, role: &[u8; 8]) -> Key {
         self.mac(secret, role).finalize().into_bytes().into()
     }

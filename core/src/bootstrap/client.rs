@@ -13,7 +13,8 @@ use super::frame::{FrameError, Framed};
 use super::protocol::{Failure, MAX_FRAME, MAX_KEY, MAX_VALUE, Message, ProtocolError, Scheme, clip};
 use super::{Bootstrap, Entry, JobInfo};
 
-/// How much longer than a deadline a client waits for the server to say that the deadline has passed.
+/// How much longer than a deadline a client waits for the server to say that the deadline has
+/// passed.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// What a task needs to know to join.
@@ -71,7 +72,8 @@ struct Welcome {
 }
 
 impl Handshake<'_> {
-    /// Abstract names are first come, first served on a machine: a stranger's server must not be believed.
+    /// Abstract names are first come, first served on a machine: a stranger's server must not be
+    /// believed.
     fn check_owner(&self) -> Result<(), JoinError> {
         match peer_uid(self.link.as_fd()) {
             Some(uid) if uid != own_uid() && uid != 0 => Err(self.impostor()),
@@ -171,7 +173,8 @@ impl Client {
                         remedy: "start the job with lapirun (or poe), and check that its process still runs",
                     });
                 }
-                // Abstract names and ports vanish with their server: a refusal early on may only mean "not yet".
+                // Abstract names and ports vanish with their server: a refusal early on may only
+                // mean "not yet".
                 Err(JoinError::Again(_)) => std::thread::sleep(pause(attempts).min(left)),
             }
         }
@@ -254,7 +257,8 @@ impl Client {
         }
     }
 
-    /// A collective request: its failure leaves the tasks at different places, so it ends the handle's use.
+    /// A collective request: its failure leaves the tasks at different places, so it ends the
+    /// handle's use.
     fn ask_all(
         &mut self,
         during: &str,
@@ -411,7 +415,8 @@ impl Bootstrap for Client {
         if self.finalised {
             return Ok(());
         }
-        // A failed collective leaves the connection itself whole: the server still learns of the good-bye.
+        // A failed collective leaves the connection itself whole: the server still learns of the
+        // good-bye.
         if self.pid == std::process::id() {
             self.closed = None;
         }
@@ -482,7 +487,8 @@ pub(crate) fn check_sizes(key: &str, value: usize) -> Result<(), BootstrapError>
     Ok(())
 }
 
-/// The pause after the n-th failed attempt: short at first (the partner is probably starting), never long.
+/// The pause after the n-th failed attempt: short at first (the partner is probably starting),
+/// never long.
 pub(crate) fn pause(attempt: u32) -> Duration {
     Duration::from_millis(1 << attempt.min(6)).min(Duration::from_millis(50))
 }

@@ -15,7 +15,8 @@ use super::{Address, Bootstrap, JobInfo, Origin, foreign, standalone, variables}
 pub struct Options {
     /// The context to open; its keys and collective operations are its own.
     pub context: u32,
-    /// Longest search for the server and, without a launcher, for the other tasks. `LAPIS_BOOT_TIMEOUT` overrides it.
+    /// Longest search for the server and, without a launcher, for the other tasks.
+    /// `LAPIS_BOOT_TIMEOUT` overrides it.
     pub patience: Duration,
 }
 
@@ -47,7 +48,8 @@ pub fn detect(options: &Options) -> Result<Box<dyn Bootstrap>, BootstrapError> {
     detect_in(&Environment::process(), options)
 }
 
-/// In a set-user-id program no variable counts; that a job was announced to it must not go unsaid, nor become a job of one.
+/// In a set-user-id program no variable counts; that a job was announced to it must not go unsaid,
+/// nor become a job of one.
 pub(crate) fn refuse_elevated() -> Result<(), BootstrapError> {
     const NAMES: [&str; 7] = [
         variables::KVS,
@@ -96,7 +98,8 @@ pub fn detect_in(environment: &Environment, options: &Options) -> Result<Box<dyn
 
 type Joined = Result<Option<Box<dyn Bootstrap>>, BootstrapError>;
 
-/// One way to learn about a job: `None` if the environment does not speak of it. Both look at variables first, which costs nothing.
+/// One way to learn about a job: `None` if the environment does not speak of it. Both look at
+/// variables first, which costs nothing.
 struct Source {
     name: &'static str,
     look: fn(&Environment) -> Result<Option<Seen>, BootstrapError>,
@@ -123,7 +126,8 @@ pub fn sources() -> impl Iterator<Item = &'static str> {
     SOURCES.iter().map(|source| source.name)
 }
 
-/// The job that `environment` announces, as [`detect_in`] would join it; nothing is joined. `None`: a job of one task.
+/// The job that `environment` announces, as [`detect_in`] would join it; nothing is joined. `None`:
+/// a job of one task.
 ///
 /// # Errors
 /// Variables that contradict each other, or that announce several tasks which can't be joined.
@@ -167,7 +171,8 @@ fn see_standalone(environment: &Environment) -> Result<Option<Seen>, BootstrapEr
     if environment.get(variables::MP_CHILD).is_none()
         && environment.number(variables::MP_PROCS, 1, MAX_TASKS)? == Some(1)
     {
-        // MP_PROCS=1 alone is a habit of people who start programs through poe: a job of one task needs no number.
+        // MP_PROCS=1 alone is a habit of people who start programs through poe: a job of one task
+        // needs no number.
         return Ok(None);
     }
     let found = environment.task_of(variables::MP_CHILD, variables::MP_PROCS)?;
@@ -235,7 +240,8 @@ fn from_standalone(environment: &Environment, options: &Options) -> Joined {
     Ok(Some(standalone::join(&partition, options.context)?))
 }
 
-/// Variables that tell of several tasks, from launchers that offer this process no way to join them.
+/// Variables that tell of several tasks, from launchers that offer this process no way to join
+/// them.
 const FOREIGN: &[(&str, &str, &str)] = &[
     (
         "PMI_SIZE",

@@ -7,7 +7,8 @@ use super::error::BootstrapError;
 use super::protocol::MAX_TASKS;
 use super::variables;
 
-/// The environment in which a job is looked for: the process's own, or a list for tests and embedders.
+/// The environment in which a job is looked for: the process's own, or a list for tests and
+/// embedders.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     variables: HashMap<String, String>,
@@ -30,7 +31,8 @@ impl Environment {
         Self { variables: pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect() }
     }
 
-    /// The value of a variable, if it is set; bytes that are not UTF-8 are replaced, which no valid value survives.
+    /// The value of a variable, if it is set; bytes that are not UTF-8 are replaced, which no valid
+    /// value survives.
     pub fn get(&self, name: &str) -> Option<String> {
         self.variables.get(name).cloned()
     }

@@ -1,4 +1,5 @@
-//! Frames over a non-blocking stream socket: buffers on both sides, tags once a handshake has made keys.
+//! Frames over a non-blocking stream socket: buffers on both sides, tags once a handshake has made
+//! keys.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -90,7 +91,8 @@ impl Framed {
         self.inbox.drain(..self.consumed);
         self.consumed = 0;
         let mut chunk = [0u8; 16 << 10];
-        // A peer that sends without end must not keep the caller here: one frame's worth, then others have their turn.
+        // A peer that sends without end must not keep the caller here: one frame's worth, then
+        // others have their turn.
         let enough = self.inbox.len() + (1 << 20);
         while self.inbox.len() < enough {
             match rustix::net::recv(&self.fd, &mut chunk[..], RecvFlags::empty()) {

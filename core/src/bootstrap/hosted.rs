@@ -10,12 +10,15 @@ use super::server::{Server, ServerConfig};
 use super::standalone::Partition;
 use super::{Bootstrap, Entry, JobInfo, Listener, foreign, standalone};
 
-/// Stores that this process serves, by address. They live as long as the process: a later context of the same
-/// partition finds them again, and the other tasks never see a store vanish between two contexts.
-// tidy-allow(statics): a second copy of the library in the process finds the address taken and connects to it instead.
+/// Stores that this process serves, by address. They live as long as the process: a later context
+/// of the same partition finds them again, and the other tasks never see a store vanish between two
+/// contexts.
+// A second copy of the library in the process finds the address taken.
+// tidy-allow(statics): it connects to it instead.
 static SERVED: Mutex<Option<HashMap<String, Server>>> = Mutex::new(None);
 
-/// Longest wait at the end for tasks that are still busy: the server's process must not leave before them.
+/// Longest wait at the end for tasks that are still busy: the server's process must not leave
+/// before them.
 const PARTING: Duration = Duration::from_secs(10);
 
 /// Serves a store as long as this process lives.
@@ -24,7 +27,8 @@ pub(super) fn serve_here(listener: Listener, config: ServerConfig) -> Result<(),
     let server = Server::start(listener, config, |_| {})
         .map_err(|source| BootstrapError::System { what: format!("serving {name}"), source })?;
     let mut served = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
-    // An entry under the same name can only be a fork parent's, whose thread does not exist here; dropping it would join that thread.
+    // An entry under the same name can only be a fork parent's, whose thread does not exist here;
+    // dropping it would join that thread.
     if let Some(stale) = served.get_or_insert_default().insert(name, server) {
         std::mem::forget(stale);
     }
@@ -34,7 +38,8 @@ pub(super) fn serve_here(listener: Listener, config: ServerConfig) -> Result<(),
 /// A client whose farewell is collective, because the server lives in one of the tasks.
 pub(super) struct Rendezvous {
     client: Client,
-    /// Where tasks that were started by hand meet. Without it a launcher has to hear of aborts and of the end.
+    /// Where tasks that were started by hand meet. Without it a launcher has to hear of aborts and
+    /// of the end.
     partition: Option<Partition>,
     finalised: bool,
 }

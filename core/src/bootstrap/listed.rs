@@ -1,7 +1,9 @@
-//! A job whose program knows where its tasks are: nobody has to be met, and nothing is exchanged. But the tasks of one
-//! machine meet where they are to use what only they can use, such as shared memory.
+//! A job whose program knows where its tasks are: nobody has to be met, and nothing is exchanged.
+//! But the tasks of one machine meet where they are to use what only they can use, such as shared
+//! memory.
 //!
-//! LAPI Guide, "Using UDP/IP mode": the user handler or the user list tells every task everybody's address.
+//! LAPI Guide, "Using UDP/IP mode": the user handler or the user list tells every task everybody's
+//! address.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -30,14 +32,16 @@ pub struct Told<'a> {
     pub patience: Duration,
 }
 
-/// A job whose addresses the program knows. An exchange gives the values of the tasks that meet, and the others' as empty;
-/// without a meeting, everything that [`Bootstrap`] offers is local.
+/// A job whose addresses the program knows. An exchange gives the values of the tasks that meet,
+/// and the others' as empty; without a meeting, everything that [`Bootstrap`] offers is local.
 ///
-/// The job's secret comes from `LAPIS_JOB_SECRET`. Without it, it follows from a file of the user's if all tasks are on this
-/// machine; else from the partition's name, which keeps jobs apart but is no secret, and a warning says so.
+/// The job's secret comes from `LAPIS_JOB_SECRET`. Without it, it follows from a file of the user's
+/// if all tasks are on this machine; else from the partition's name, which keeps jobs apart but is
+/// no secret, and a warning says so.
 ///
 /// # Errors
-/// `LAPIS_JOB_SECRET` holds something else than 64 hexadecimal digits; a task that is to be met doesn't come.
+/// `LAPIS_JOB_SECRET` holds something else than 64 hexadecimal digits; a task that is to be met
+/// doesn't come.
 pub fn listed(
     environment: &Environment,
     told: &Told<'_>,

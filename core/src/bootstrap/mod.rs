@@ -1,12 +1,13 @@
 //! How the tasks of a job find each other before any transport exists.
 //!
-//! A job has a small key-value store with two collective operations, [`Bootstrap::fence`] and [`Bootstrap::exchange`]. The
-//! launcher `lapirun` serves it; tasks that another launcher has started (PMIx, PMI-1, PMI-2), or that were started by hand with
-//! the guide's standalone variables (LAPI Guide, Chapter 16), serve it among themselves; a program started alone is a job of
-//! one task.
+//! A job has a small key-value store with two collective operations, [`Bootstrap::fence`] and
+//! [`Bootstrap::exchange`]. The launcher `lapirun` serves it; tasks that another launcher has
+//! started (PMIx, PMI-1, PMI-2), or that were started by hand with the guide's standalone variables
+//! (LAPI Guide, Chapter 16), serve it among themselves; a program started alone is a job of one
+//! task.
 //!
-//! [`detect()`] looks at the environment and joins what it announces. An environment that announces several tasks which
-//! cannot be reached is an error that names the remedy, never a job of one.
+//! [`detect()`] looks at the environment and joins what it announces. An environment that announces
+//! several tasks which cannot be reached is an error that names the remedy, never a job of one.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -111,8 +112,8 @@ pub struct JobInfo {
     pub secret: [u8; 32],
     /// Who started the tasks.
     pub origin: Origin,
-    /// The tasks on this task's node, itself included, ascending; `None` if the environment does not say.
-    /// A hint: who is really near is for the transports to find out.
+    /// The tasks on this task's node, itself included, ascending; `None` if the environment does
+    /// not say. A hint: who is really near is for the transports to find out.
     pub local_tasks: Option<Vec<u32>>,
 }
 
@@ -134,19 +135,19 @@ pub enum Entry {
     Once,
     /// With all others; a task that dies may be started anew and finds what the others have put.
     First,
-    /// Into a context that the others are in already, because an earlier process of this task died: collective operations
-    /// are over, what the others have put is there.
+    /// Into a context that the others are in already, because an earlier process of this task died:
+    /// collective operations are over, what the others have put is there.
     Again,
 }
 
 /// A task's membership in its job, for one context.
 ///
-/// Every context has its own keys and its own sequence of collective operations, so contexts never mix. A context number that
-/// was finalised may be opened again: the job counts how often each task opened it, and the n-th opening of
-/// one task meets the n-th opening of the others.
+/// Every context has its own keys and its own sequence of collective operations, so contexts never
+/// mix. A context number that was finalised may be opened again: the job counts how often each task
+/// opened it, and the n-th opening of one task meets the n-th opening of the others.
 ///
-/// After an error from [`fence`](Self::fence) or [`exchange`](Self::exchange) the handle is unusable except for
-/// [`abort`](Self::abort) and [`finalize`](Self::finalize).
+/// After an error from [`fence`](Self::fence) or [`exchange`](Self::exchange) the handle is
+/// unusable except for [`abort`](Self::abort) and [`finalize`](Self::finalize).
 pub trait Bootstrap: Send {
     /// Number of this task, from 0.
     fn task(&self) -> u32;
@@ -168,7 +169,8 @@ pub trait Bootstrap: Send {
     /// Opens the handle of another context of the same task.
     fn context(&self, number: u32) -> Result<Box<dyn Bootstrap>, BootstrapError>;
 
-    /// Stores `value` under `key`; every task of the context sees it. A second value replaces the first.
+    /// Stores `value` under `key`; every task of the context sees it. A second value replaces the
+    /// first.
     fn put(&mut self, key: &str, value: &[u8]) -> Result<(), BootstrapError>;
 
     /// The value under `key`; waits until some task has put it.
@@ -177,7 +179,8 @@ pub trait Bootstrap: Send {
     /// Waits until every task of the context is here.
     fn fence(&mut self, timeout: Duration) -> Result<(), BootstrapError>;
 
-    /// Everybody's value, by task number: collective, one round trip, and a fence. All tasks give the same `key`.
+    /// Everybody's value, by task number: collective, one round trip, and a fence. All tasks give
+    /// the same `key`.
     fn exchange(
         &mut self,
         key: &str,
@@ -185,7 +188,8 @@ pub trait Bootstrap: Send {
         timeout: Duration,
     ) -> Result<Vec<Vec<u8>>, BootstrapError>;
 
-    /// Tells the launcher to end the whole job with `code`. Returns: ending this process is the caller's.
+    /// Tells the launcher to end the whole job with `code`. Returns: ending this process is the
+    /// caller's.
     fn abort(&mut self, code: i32, message: &str) -> Result<(), BootstrapError>;
 
     /// How this task came into the context.
@@ -193,12 +197,13 @@ pub trait Bootstrap: Send {
         Entry::Once
     }
 
-    /// Tasks of which the launcher has said since the last call that their processes have ended for good, and how, in words that
-    /// complete "its process …". Does not wait.
+    /// Tasks of which the launcher has said since the last call that their processes have ended for
+    /// good, and how, in words that complete "its process …". Does not wait.
     fn ended(&mut self) -> Vec<(u32, String)> {
         Vec::new()
     }
 
-    /// Leaves the context in good order. Others may still read what this task put. A second call does nothing.
+    /// Leaves the context in good order. Others may still read what this task put. A second call
+    /// does nothing.
     fn finalize(&mut self) -> Result<(), BootstrapError>;
 }

@@ -16,8 +16,8 @@
 //!    |  <---------------------------- Ended |   unasked, at any time: a task's process has ended
 //! ```
 //!
-//! Parsing is total: any byte string gives a message or a [`ProtocolError`], and no length field is believed before the
-//! bytes it announces are there.
+//! Parsing is total: any byte string gives a message or a [`ProtocolError`], and no length field is
+//! believed before the bytes it announces are there.
 
 use super::auth::{KEY_LEN, Key};
 

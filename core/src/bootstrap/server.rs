@@ -1,8 +1,9 @@
 //! The bootstrap server: one thread, one poll loop, as many connections as the job has contexts.
 //!
-//! Strangers cost little: before a peer has proved itself it may send one kilobyte and has a few seconds; peers of another
-//! user are closed at once; when descriptors or places run out, strangers wait in the listen queue, and the oldest of those
-//! inside goes first. Members are never touched by that.
+//! Strangers cost little: before a peer has proved itself it may send one kilobyte and has a few
+//! seconds; peers of another user are closed at once; when descriptors or places run out, strangers
+//! wait in the listen queue, and the oldest of those inside goes first. Members are never touched
+//! by that.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -40,7 +41,8 @@ pub struct ServerConfig {
     pub tasks: u32,
     /// Time that a connection has to prove itself.
     pub handshake_timeout: Duration,
-    /// How long a lost connection waits for [`Server::task_exited`] to say how the task ended, before the others hear of it.
+    /// How long a lost connection waits for [`Server::task_exited`] to say how the task ended,
+    /// before the others hear of it.
     pub linger: Duration,
     /// Unix sockets only: take every process of this user as a member and hand out the secret.
     pub same_user: bool,
@@ -142,7 +144,8 @@ impl Server {
         &self.address
     }
 
-    /// Says that a task's process has ended for good; `how` completes the sentence "task 3 …". Operations that wait for it fail with that text.
+    /// Says that a task's process has ended for good; `how` completes the sentence "task 3 …".
+    /// Operations that wait for it fail with that text.
     pub fn task_exited(&self, task: u32, how: &str) {
         self.command(Command::TaskExited { task, how: clip(how) });
     }
@@ -222,7 +225,8 @@ impl Loop {
         }
     }
 
-    /// Sleeps until something is to do: connections with something to read or room to write, a command, a newcomer.
+    /// Sleeps until something is to do: connections with something to read or room to write, a
+    /// command, a newcomer.
     fn wait(&mut self) -> io::Result<(Vec<ConnId>, bool, bool)> {
         let now = Instant::now();
         let strangers = self.conns.values().filter_map(|c| match c.state {
@@ -356,7 +360,8 @@ impl Loop {
     fn serve(&mut self, id: ConnId, now: Instant) {
         let Some(conn) = self.conns.get_mut(&id) else { return };
         let open = conn.link.flush().is_ok() && matches!(conn.link.fill(), Ok(true));
-        // What came before the end of a connection counts: a task may finalise and exit in one breath.
+        // What came before the end of a connection counts: a task may finalise and exit in one
+        // breath.
         loop {
             let Some(conn) = self.conns.get_mut(&id) else { return };
             match conn.link.next() {

@@ -1,12 +1,15 @@
-//! Tasks started by hand on one node (LAPI Guide, Chapter 16): whoever comes first serves the store for the others.
+//! Tasks started by hand on one node (LAPI Guide, Chapter 16): whoever comes first serves the store
+//! for the others.
 //!
-//! The store listens on an abstract unix socket. Binding it is the election: the kernel lets exactly one process have the name. All
-//! are processes of one user on one machine, which the kernel attests (SO_PEERCRED, checked by both sides before anything is said),
-//! so the server may hand the random job secret to those who ask.
+//! The store listens on an abstract unix socket. Binding it is the election: the kernel lets
+//! exactly one process have the name. All are processes of one user on one machine, which the
+//! kernel attests (SO_PEERCRED, checked by both sides before anything is said), so the server may
+//! hand the random job secret to those who ask.
 //!
-//! Abstract names are first come, first served for every user of the machine. So a partition's names follow from a secret that
-//! strangers don't know, the job's or the user's. Who saw a name in use may take it for the next job; the tasks then go on to the
-//! next of many names. All look in the same order, and at all names before they take one.
+//! Abstract names are first come, first served for every user of the machine. So a partition's
+//! names follow from a secret that strangers don't know, the job's or the user's. Who saw a name in
+//! use may take it for the next job; the tasks then go on to the next of many names. All look in
+//! the same order, and at all names before they take one.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -22,7 +25,8 @@ use super::{Address, Bootstrap, Entry, JobInfo, Listener, Origin, address, user_
 /// Names that a partition may have: to block it, a stranger must have seen as many of its jobs.
 const NAMES: u32 = 64;
 
-/// A name that is taken, but under which nobody has listened for so long, is a stranger's. Who is about to serve takes microseconds.
+/// A name that is taken, but under which nobody has listened for so long, is a stranger's. Who is
+/// about to serve takes microseconds.
 const MUTE: Duration = Duration::from_secs(1);
 
 /// Where the tasks of a partition meet.
@@ -35,7 +39,8 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// `secret`: the job's, if the tasks were given one. Without it the user's counts, which all processes of the user find.
+    /// `secret`: the job's, if the tasks were given one. Without it the user's counts, which all
+    /// processes of the user find.
     pub(crate) fn new(
         name: &str,
         secret: Option<Key>,
@@ -54,7 +59,8 @@ impl Partition {
                 [0; 32]
             })
         });
-        // Identity and secret are the server's to make up; the handshake brings them. It is keyed by what every task knows before.
+        // Identity and secret are the server's to make up; the handshake brings them. It is keyed
+        // by what every task knows before.
         let job = JobInfo { id: name.to_owned(), secret: [0; 32], origin: Origin::Standalone, local_tasks };
         let address = address_of(&key, name, 0);
         let membership = Membership { address, task, tasks, job, scheme: Scheme::SameUser, patience };
@@ -114,7 +120,8 @@ pub(crate) fn join(partition: &Partition, context: u32) -> Result<Box<dyn Bootst
     }
 }
 
-/// One attempt to connect to the partition's store or to become it. `long`: whoever was about to serve does by now.
+/// One attempt to connect to the partition's store or to become it. `long`: whoever was about to
+/// serve does by now.
 fn meet(
     partition: &Partition,
     context: u32,
@@ -163,7 +170,8 @@ mod tests {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
     use std::os::fd::OwnedFd;
 
-    /// Whoever binds a name and never listens stands for a stranger: a user of another number can't be had in a test.
+    /// Whoever binds a name and never listens stands for a stranger: a user of another number can't
+    /// be had in a test.
     fn take(address: &Address) -> OwnedFd {
         let Address::Unix(name) = address else { unreachable!("names are of unix sockets") };
         let stranger = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();

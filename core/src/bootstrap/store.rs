@@ -1,5 +1,6 @@
-//! The server's memory: spaces of keys, collective rounds, who is here and who is gone. No sockets, no clock: connections are
-//! numbers, time is an argument, answers are collected for the caller to send.
+//! The server's memory: spaces of keys, collective rounds, who is here and who is gone. No sockets,
+//! no clock: connections are numbers, time is an argument, answers are collected for the caller to
+//! send.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -21,7 +22,8 @@ const NAMES_SHOWN: usize = 8;
 pub(crate) struct Member {
     pub(crate) space: SpaceId,
     pub(crate) task: u32,
-    /// Collective operations that were over when it came, if it came after an earlier process of the same task.
+    /// Collective operations that were over when it came, if it came after an earlier process of
+    /// the same task.
     pub(crate) rounds: u32,
 }
 
@@ -138,7 +140,8 @@ impl Store {
         Ok(Member { space: id, task, rounds: 0 })
     }
 
-    /// Lets a task that was started anew into the space that its former process was in, if others still are.
+    /// Lets a task that was started anew into the space that its former process was in, if others
+    /// still are.
     fn reopen(&mut self, task: u32, context: u32, count: u32, pid: u32) -> Result<Option<Member>, String> {
         let Some(generation) = count.checked_sub(1) else { return Ok(None) };
         let id = (context, generation);
@@ -264,7 +267,8 @@ impl Store {
         next
     }
 
-    /// Answers everything that can be answered now: values that came, rounds that are full or can never be.
+    /// Answers everything that can be answered now: values that came, rounds that are full or can
+    /// never be.
     pub(crate) fn settle(&mut self, now: Instant) {
         let linger = self.linger;
         for (id, space) in &mut self.spaces {

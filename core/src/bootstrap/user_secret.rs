@@ -1,4 +1,5 @@
-//! A secret that all processes of one user on this machine share and nobody else can read: a file of mode 0600.
+//! A secret that all processes of one user on this machine share and nobody else can read: a file
+//! of mode 0600.
 //!
 //! It stays after a job, unlike all else that Lapis makes: the next job of the user finds it.
 
@@ -16,8 +17,8 @@ pub(super) fn of_user() -> io::Result<[u8; 32]> {
     secret_in(&folder(user), user)
 }
 
-/// The same for all processes of the user, whatever their environment: the folder that the system makes for the user's
-/// session, or else /tmp.
+/// The same for all processes of the user, whatever their environment: the folder that the system
+/// makes for the user's session, or else /tmp.
 fn folder(user: u32) -> PathBuf {
     let session = PathBuf::from(format!("/run/user/{user}"));
     match session.symlink_metadata() {

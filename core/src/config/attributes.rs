@@ -1,6 +1,7 @@
 //! Setting runtime attributes while a job runs (LAPI Guide, LAPI_Senv).
 //!
-//! LAPI_Senv bounds ACK_THRESHOLD more tightly than the environment does: 1 to 30 here, 1 to 31 for MP_ACK_THRESH.
+//! LAPI_Senv bounds ACK_THRESHOLD more tightly than the environment does: 1 to 30 here, 1 to 31 for
+//! MP_ACK_THRESH.
 
 use super::{Config, Origin};
 use crate::error::{Error, Result};

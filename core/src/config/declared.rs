@@ -17,7 +17,8 @@ pub(super) struct DeclaredSetting {
 
 impl DeclaredSetting {
     fn new(variable: Variable) -> Self {
-        // A default that does not parse was refused with its plugin, or fails the test of its crate.
+        // A default that does not parse was refused with its plugin, or fails the test of its
+        // crate.
         let value = variable.default.and_then(|text| Some(variable.kind.parse(text).ok()?.value));
         Self { variable, value, origin: Origin::Default }
     }

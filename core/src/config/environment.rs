@@ -6,17 +6,18 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment(BTreeMap<String, String>);
 
-/// Whether the process has rights that whoever started it has not: a set-user-id or set-group-id program, or one with
-/// capabilities of its file. Then its environment comes from somebody who may not decide what it does.
+/// Whether the process has rights that whoever started it has not: a set-user-id or set-group-id
+/// program, or one with capabilities of its file. Then its environment comes from somebody who may
+/// not decide what it does.
 pub(crate) fn elevated() -> bool {
     // SAFETY: reads a number that the kernel gave the process.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 impl Environment {
-    /// The environment of this process. Variables that are not UTF-8 are taken with replacement characters. Empty in a
-    /// set-user-id program, where no variable counts: they lead to the code that is loaded and to the peers that may write
-    /// to this task's memory.
+    /// The environment of this process. Variables that are not UTF-8 are taken with replacement
+    /// characters. Empty in a set-user-id program, where no variable counts: they lead to the code
+    /// that is loaded and to the peers that may write to this task's memory.
     pub fn of_process() -> Self {
         if elevated() {
             return Self::default();

@@ -8,7 +8,8 @@
 /// assert_eq!(nearest("LAPIS_WHATEVER", ["LAPIS_TRANSPORT", "LAPIS_LOG"]), None);
 /// ```
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // A third of the letters may be wrong: more would suggest names that have nothing in common but their prefix.
+    // A third of the letters may be wrong: more would suggest names that have nothing in common but
+    // their prefix.
     let limit = (name.len() / 3).clamp(1, 4);
     known
         .into_iter()

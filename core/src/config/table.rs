@@ -1,7 +1,7 @@
 //! The table of variables.
 //!
-//! To add one: add a row. The field of [`Config`], parsing, `lapis-info`, the manual page and the check for misspelt
-//! names follow from it.
+//! To add one: add a row. The field of [`Config`], parsing, `lapis-info`, the manual page and the
+//! check for misspelt names follow from it.
 
 use super::choices::{BindMode, Choice, EuiLib, MsgApi, UseShm};
 use super::declared::DeclaredSetting;
@@ -14,10 +14,12 @@ use crate::transport::{Chaos, ChaosError};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What begins like this is handed from a launcher to its tasks, not set by users, and never warned about.
+/// What begins like this is handed from a launcher to its tasks, not set by users, and never warned
+/// about.
 pub const LAUNCHER_PREFIX: &str = "LAPIS_JOB_";
 
-/// What the bootstrap reads for itself, mostly as the launcher has set it, and what the launcher reads.
+/// What the bootstrap reads for itself, mostly as the launcher has set it, and what the launcher
+/// reads.
 const BOOTSTRAP_NAMES: [&str; 5] = {
     use crate::bootstrap::variables::{BOOT_TIMEOUT, KVS, TASK, TASKS};
     [KVS, TASK, TASKS, BOOT_TIMEOUT, "LAPIS_REMOTE"]
@@ -457,7 +459,8 @@ fn variable(name: &str) -> Option<&'static Variable> {
     VARIABLES.iter().find(|variable| variable.name == name)
 }
 
-/// Whether a name looks like one of ours and stands neither in the table nor in another list of core's.
+/// Whether a name looks like one of ours and stands neither in the table nor in another list of
+/// core's.
 pub(super) fn looks_like_ours(name: &str) -> bool {
     OUR_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         && !name.starts_with(LAUNCHER_PREFIX)

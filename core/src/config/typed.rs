@@ -8,7 +8,8 @@ use std::time::Duration;
 
 /// A type that a setting can have.
 pub(super) trait Typed: Sized {
-    /// The typed value; `None` if the table pairs this type with a kind that does not fit, which a test rules out.
+    /// The typed value; `None` if the table pairs this type with a kind that does not fit, which a
+    /// test rules out.
     fn from_value(value: Value) -> Option<Self>;
     /// The value of a variable that is not set and has no default.
     fn unset() -> Option<Self> {

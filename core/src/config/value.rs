@@ -8,8 +8,8 @@ use std::str::FromStr;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommonTasks(pub Vec<u32>);
 
-/// MP_LAPI_INET_ADDR: address and adapter of each network instance, `@count:address,adapter:...`. Addresses of
-/// IPv6 may stand in brackets.
+/// MP_LAPI_INET_ADDR: address and adapter of each network instance, `@count:address,adapter:...`.
+/// Addresses of IPv6 may stand in brackets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InetAddrs(pub Vec<(IpAddr, String)>);
 
@@ -96,8 +96,8 @@ impl FromStr for NetworkWindows {
     }
 }
 
-/// `@count:first,adapter:first,adapter...`. The guide also prints `>` after the count. What stands first ends at a comma and may
-/// contain colons, as addresses of IPv6 do; names of adapters don't.
+/// `@count:first,adapter:first,adapter...`. The guide also prints `>` after the count. What stands
+/// first ends at a comma and may contain colons, as addresses of IPv6 do; names of adapters don't.
 fn instances<T>(text: &str, first: impl Fn(&str) -> Result<T, String>) -> Result<Vec<(T, String)>, String> {
     let rest = text.strip_prefix('@').ok_or("the value does not begin with @")?;
     let (count, mut rest) = rest.split_once([':', '>']).ok_or("nothing follows the number of instances")?;

@@ -1,11 +1,13 @@
 //! How long a wait spins before it sleeps, as learnt from the sleeps.
 //!
-//! A short sleep was a mistake: it cost two context switches, and perhaps made the peer sleep as well. A long one was right.
+//! A short sleep was a mistake: it cost two context switches, and perhaps made the peer sleep as
+//! well. A long one was right.
 //!
-//! Where it takes long to wake up, say because the host has given a virtual processor's core to somebody else, two tasks that
-//! answer each other could keep each other asleep for ever: each sleep lasts as long as both wake-ups, and looks like a long one.
-//! So a wait of that kind is, now and then, spun for a little more than half of its length. If that ends it, the wake-ups
-//! were the rest of it, and spinning goes on.
+//! Where it takes long to wake up, say because the host has given a virtual processor's core to
+//! somebody else, two tasks that answer each other could keep each other asleep for ever: each
+//! sleep lasts as long as both wake-ups, and looks like a long one. So a wait of that kind is, now
+//! and then, spun for a little more than half of its length. If that ends it, the wake-ups were the
+//! rest of it, and spinning goes on.
 
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -68,7 +70,8 @@ mod tests {
 
     const SPIN: Duration = Duration::from_micros(50);
 
-    /// Waits for something that comes after `after`; says how long that took, and for how much of it the task was awake.
+    /// Waits for something that comes after `after`; says how long that took, and for how much of
+    /// it the task was awake.
     fn wait(adaptive: &AdaptiveSpin, after: Duration, wake_up: Duration) -> (Duration, Duration) {
         let spin = adaptive.spin();
         if after <= spin {
@@ -83,7 +86,8 @@ mod tests {
         let message = Duration::from_micros(4);
         for wake_up in [60, 200, 300, 463, 900].map(Duration::from_micros) {
             let tasks = [AdaptiveSpin::new(SPIN), AdaptiveSpin::new(SPIN)];
-            // The first message comes so late that its receiver sleeps, and so late is its answer that the sender does.
+            // The first message comes so late that its receiver sleeps, and so late is its answer
+            // that the sender does.
             let (mut sent, mut since) =
                 (Duration::from_millis(20), [Duration::from_millis(20), Duration::ZERO]);
             let mut one_way = Duration::MAX;

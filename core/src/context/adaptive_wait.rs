@@ -1,9 +1,11 @@
 //! The one way in which threads of the context wait, whatever for: an arrival, room, an answer.
 //!
-//! A wait spins while that keeps nobody from working. It gives the core away after each look where tasks outnumber cores, or where
-//! giving it away has shown that others want it; a wait that lasts longer than answers take tries that out now and then. It hands
-//! the context's lock to those who wait for it, and lets a handler thread begin that has just been given something to do. When
-//! nothing comes for as long as [`AdaptiveSpin`](super::adaptive_spin::AdaptiveSpin) allows, it says that it is time to sleep.
+//! A wait spins while that keeps nobody from working. It gives the core away after each look where
+//! tasks outnumber cores, or where giving it away has shown that others want it; a wait that lasts
+//! longer than answers take tries that out now and then. It hands the context's lock to those who
+//! wait for it, and lets a handler thread begin that has just been given something to do. When
+//! nothing comes for as long as [`AdaptiveSpin`](super::adaptive_spin::AdaptiveSpin) allows, it
+//! says that it is time to sleep.
 
 use super::Locked;
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
@@ -22,18 +24,21 @@ const LOOKS_PER_YIELD: u32 = 128;
 /// Looks for room before the core is given away.
 const SPINS_FOR_ROOM: u32 = 4;
 
-/// Most answers have come by then: a peer that has not answered yet may need the core that this thread is spinning on.
+/// Most answers have come by then: a peer that has not answered yet may need the core that this
+/// thread is spinning on.
 const ANSWERED: Duration = Duration::from_micros(20);
 
-/// Looks at the lanes alone between two looks at everything, the latter taking as long as a message needs to come: a microsecond or two
-/// later at most is noticed what lanes don't carry. Fewer where others want the core.
+/// Looks at the lanes alone between two looks at everything, the latter taking as long as a message
+/// needs to come: a microsecond or two later at most is noticed what lanes don't carry. Fewer where
+/// others want the core.
 const LANE_LOOKS: u32 = 512;
 const LANE_LOOKS_WHEN_CROWDED: u32 = 16;
 
 /// Times in a row that a core comes back at once before it counts as free.
 const QUICK_RETURNS: u32 = 4;
 
-/// Looks outside of a context before the first sleep; that sleep; how many are as long before they double; how often they do.
+/// Looks outside of a context before the first sleep; that sleep; how many are as long before they
+/// double; how often they do.
 const YIELDS: u32 = 8;
 const NAP: Duration = Duration::from_micros(50);
 const NAPS_OF_A_LENGTH: u32 = 16;
@@ -102,7 +107,8 @@ impl Crowding {
         let ns = u32::try_from(away.as_nanos()).unwrap_or(u32::MAX);
         let shortest = self.shortest_ns.load(Ordering::Relaxed).min(ns);
         self.shortest_ns.store(shortest, Ordering::Relaxed);
-        // A switch to another thread and back takes several times as long as a call that does not switch.
+        // A switch to another thread and back takes several times as long as a call that does not
+        // switch.
         let taken = ns / 2 > shortest;
         let quick = if taken { 0 } else { self.quick_returns.load(Ordering::Relaxed).saturating_add(1) };
         self.quick_returns.store(quick, Ordering::Relaxed);
@@ -112,8 +118,9 @@ impl Crowding {
     }
 }
 
-/// Waits where there is no context to make progress in: before it is made, or for its lock. Looks, gives the core away, and soon
-/// sleeps between looks, an eighth as long as it has waited at most. `None`: nothing was found before the deadline.
+/// Waits where there is no context to make progress in: before it is made, or for its lock. Looks,
+/// gives the core away, and soon sleeps between looks, an eighth as long as it has waited at most.
+/// `None`: nothing was found before the deadline.
 pub(super) fn look_until<T>(deadline: Instant, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let mut naps = 0u32;
     for looks in 0u32.. {
@@ -161,8 +168,8 @@ impl AdaptiveWait {
         self.looks += looks;
     }
 
-    /// After a look at everything that found nothing: lets others have the lock or the core if they want it. Says whether spinning
-    /// has lasted long enough. The lock may be let go meanwhile.
+    /// After a look at everything that found nothing: lets others have the lock or the core if they
+    /// want it. Says whether spinning has lasted long enough. The lock may be let go meanwhile.
     #[inline(always)]
     pub(crate) fn pause(&mut self, locked: &mut Locked<'_>) -> bool {
         locked.yield_lock();
@@ -183,8 +190,9 @@ impl AdaptiveWait {
         self.pause(locked)
     }
 
-    /// As [`pause`](Self::pause), for room that a peer or the network makes without a word: after a few looks the core is given away
-    /// each time, for what has filled up takes its reader longer to empty than the core stays away.
+    /// As [`pause`](Self::pause), for room that a peer or the network makes without a word: after a
+    /// few looks the core is given away each time, for what has filled up takes its reader longer
+    /// to empty than the core stays away.
     pub(crate) fn pause_for_room(&mut self, locked: &mut Locked<'_>) -> bool {
         locked.yield_lock();
         let sent = locked.packets_sent();
@@ -220,7 +228,8 @@ impl AdaptiveWait {
 }
 
 impl Locked<'_> {
-    /// Lets others have the lock, or a thread of ours begin, between two rounds of a loop that polls.
+    /// Lets others have the lock, or a thread of ours begin, between two rounds of a loop that
+    /// polls.
     #[inline(always)]
     pub(crate) fn yield_lock(&mut self) {
         if self.shared().lock.is_wanted() {
@@ -228,8 +237,8 @@ impl Locked<'_> {
         }
     }
 
-    /// The program may hold the lock itself, around the call that waits: it is let go all the same. Not while a packet is handled,
-    /// which others' polling would take away.
+    /// The program may hold the lock itself, around the call that waits: it is let go all the same.
+    /// Not while a packet is handled, which others' polling would take away.
     //= LAPI Guide, Lock sharing, Lock preemption
     #[cold]
     fn step_aside(&mut self) {

@@ -7,15 +7,16 @@ use crate::sync::Ordering;
 use crate::transport::{Limits, PeerId};
 use std::time::Duration;
 
-/// A header handler's index in the target's table: the same in all tasks if all register the same handlers.
+/// A header handler's index in the target's table: the same in all tasks if all register the same
+/// handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HandlerId(pub u16);
 
 impl Context {
     /// Registers a closure as header handler `id` (1 … 255), replacing what was there.
     ///
-    /// It runs in the dispatcher, under the context's lock, in whatever thread makes progress: be short, don't call Lapis,
-    /// don't block.
+    /// It runs in the dispatcher, under the context's lock, in whatever thread makes progress: be
+    /// short, don't call Lapis, don't block.
     ///
     /// # Errors
     /// An id outside the table.
@@ -54,9 +55,10 @@ impl Context {
         })
     }
 
-    /// Whether the handler of an index that is free is worth waiting for: the message that names it comes again
-    /// ([`Delivery::later`]). Tasks that agree on an index need no other agreement, and some begin sooner: from the first message that
-    /// finds no handler, and from each registration, a second or two are left.
+    /// Whether the handler of an index that is free is worth waiting for: the message that names it
+    /// comes again ([`Delivery::later`]). Tasks that agree on an index need no other agreement, and
+    /// some begin sooner: from the first message that finds no handler, and from each registration,
+    /// a second or two are left.
     ///
     /// *LAPI Guide, LAPI_Amsend, "Use of LAPI_Addr_set".*
     pub fn handler_may_come(&self, index: u64) -> bool {

@@ -22,24 +22,27 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// What an interface above core plugs into a context: how to call the handlers whose addresses it passes around, and whom
-/// to tell of errors that belong to no call.
+/// What an interface above core plugs into a context: how to call the handlers whose addresses it
+/// passes around, and whom to tell of errors that belong to no call.
 #[derive(Default)]
 pub struct RawHooks {
-    /// Calls a header handler by an address that the interface gave out. Runs in the dispatcher, under the lock.
+    /// Calls a header handler by an address that the interface gave out. Runs in the dispatcher,
+    /// under the lock.
     pub header: Option<unsafe fn(&Context, handler: u64, &Incoming<'_>) -> Delivery>,
     /// Calls a completion handler by function and argument.
     pub completion: Option<unsafe fn(&Context, function: usize, argument: *mut c_void)>,
-    /// Told when an operation with a peer counts a counter that has a [tag](crate::Counter::set_tag), just before it counts.
+    /// Told when an operation with a peer counts a counter that has a
+    /// [tag](crate::Counter::set_tag), just before it counts.
     pub counted: Option<fn(&Context, &crate::Counter, PeerId)>,
     /// Called by each thread of the context when it starts.
     pub thread_start: Option<Box<dyn Fn() + Send + Sync>>,
     /// Stack size of the context's threads, in bytes.
     pub stack_size: Option<usize>,
-    /// Called with errors that belong to no call and the peer they concern. True: handled, go on without the peer;
-    /// false: waits that may need the peer fail.
+    /// Called with errors that belong to no call and the peer they concern. True: handled, go on
+    /// without the peer; false: waits that may need the peer fail.
     pub error: Option<Box<ErrorHandler>>,
-    /// Called with what keeps one network path from taking another's place, and the details. Without it, that is logged.
+    /// Called with what keeps one network path from taking another's place, and the details.
+    /// Without it, that is logged.
     pub failover: Option<Box<FailoverHandler>>,
 }
 
@@ -75,7 +78,8 @@ impl ContextBuilder {
         Self::default()
     }
 
-    /// Which context of the process this is. Contexts of equal number in different tasks talk to each other. Default 0.
+    /// Which context of the process this is. Contexts of equal number in different tasks talk to
+    /// each other. Default 0.
     pub fn number(mut self, number: u32) -> Self {
         self.number = number;
         self
@@ -93,7 +97,8 @@ impl ContextBuilder {
         self
     }
 
-    /// Whether arrivals are served while the program computes, by a thread of the context. Default yes, as in the guide.
+    /// Whether arrivals are served while the program computes, by a thread of the context. Default
+    /// yes, as in the guide.
     pub fn interrupts(self, on: bool) -> Self {
         self.set("LAPIS_INTERRUPT", if on { "yes" } else { "no" })
     }
@@ -104,15 +109,16 @@ impl ContextBuilder {
         self
     }
 
-    /// Tells of transports whose plugins may be loaded, where the configuration wants such and they are found in the places
-    /// that are searched. Without it only those are that are linked, given by [`plugin`](Self::plugin) or named by LAPIS_TRANSPORT.
+    /// Tells of transports whose plugins may be loaded, where the configuration wants such and they
+    /// are found in the places that are searched. Without it only those are that are linked, given
+    /// by [`plugin`](Self::plugin) or named by LAPIS_TRANSPORT.
     pub fn know(mut self, transports: &[Known]) -> Self {
         self.known.extend_from_slice(transports);
         self
     }
 
-    /// Offers a plugin file, or all plugins of a directory. One that declares no [usage](crate::transport::Usage) is used where
-    /// it is named.
+    /// Offers a plugin file, or all plugins of a directory. One that declares no
+    /// [usage](crate::transport::Usage) is used where it is named.
     pub fn plugin(mut self, path: impl Into<PathBuf>) -> Self {
         self.plugin_paths.push(path.into());
         self
@@ -124,8 +130,8 @@ impl ContextBuilder {
         self
     }
 
-    /// Tells where each task receives datagrams, one address for each path, so that the tasks need not meet: this one, of the
-    /// number that MP_CHILD says, binds its own.
+    /// Tells where each task receives datagrams, one address for each path, so that the tasks need
+    /// not meet: this one, of the number that MP_CHILD says, binds its own.
     ///
     /// *LAPI Guide, "Using UDP/IP mode".*
     pub fn addresses(mut self, by_task: Vec<Vec<SocketAddr>>) -> Self {
@@ -139,7 +145,8 @@ impl ContextBuilder {
         self
     }
 
-    /// Called with errors that belong to no call, with the task they concern; see [`RawHooks::error`].
+    /// Called with errors that belong to no call, with the task they concern; see
+    /// [`RawHooks::error`].
     pub fn on_error(
         mut self,
         handler: impl Fn(&Context, &Error, PeerId) -> bool + Send + Sync + 'static,
@@ -151,8 +158,9 @@ impl ContextBuilder {
     /// Initialises the context. Collective: returns when all tasks of the job have come here.
     ///
     /// # Errors
-    /// A bad configuration value; a job whose tasks can't be found; a transport that was asked for and can't be used; a task
-    /// that no transport reaches. Each says what to do. Nothing is left behind.
+    /// A bad configuration value; a job whose tasks can't be found; a transport that was asked for
+    /// and can't be used; a task that no transport reaches. Each says what to do. Nothing is left
+    /// behind.
     #[doc(alias = "LAPI_Init")]
     pub fn init(self) -> Result<Context> {
         let (mut config, mut environment) = self.configure()?;
@@ -279,8 +287,8 @@ impl ContextBuilder {
     }
 }
 
-/// What a thread sleeps in. To a link that leads to this task alone nothing comes while all its threads sleep: it counts only if
-/// there is no other.
+/// What a thread sleeps in. To a link that leads to this task alone nothing comes while all its
+/// threads sleep: it counts only if there is no other.
 fn sleepers(links: &[Link]) -> Box<[Sleeper]> {
     let waits = || links.iter().filter(|link| link.caps().contains(Caps::WAIT));
     let others: Vec<_> =

@@ -147,7 +147,8 @@ fn engines(
             made.push(None);
             continue;
         }
-        // The others may have begun anew with each other, and with this task's former process, any number of times.
+        // The others may have begun anew with each other, and with this task's former process, any
+        // number of times.
         let known = job.entry() != Entry::Again;
         let to: Vec<_> = (0..)
             .zip(peers.iter().zip(cards))
@@ -158,7 +159,8 @@ fn engines(
             made.push(None);
             continue;
         }
-        // A poll of a datagram transport is a system call: where others are waited for as well, it can't be all the time.
+        // A poll of a datagram transport is a system call: where others are waited for as well, it
+        // can't be all the time.
         let alone = to.len() + 1 >= peers.len();
         let parties = Parties {
             task: job.task(),
@@ -261,7 +263,8 @@ pub(super) fn listed(
     bootstrap::listed(&variables, &told, context).map_err(boot_error)
 }
 
-/// Whether tasks of one machine are to use more than the addresses that the program tells: they must meet for that.
+/// Whether tasks of one machine are to use more than the addresses that the program tells: they
+/// must meet for that.
 fn meets(config: &Config) -> bool {
     match config.transport.get() {
         Some(names) => names.len() > 1,
@@ -269,7 +272,8 @@ fn meets(config: &Config) -> bool {
     }
 }
 
-/// The tasks of this machine: those that MP_COMMON_TASKS lists, or else those at this one's address.
+/// The tasks of this machine: those that MP_COMMON_TASKS lists, or else those at this one's
+/// address.
 fn common(
     variables: &bootstrap::Environment,
     addresses: &[Vec<SocketAddr>],
@@ -293,7 +297,8 @@ pub(super) fn epoch_of(card: &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(address_in(card, "epoch")?.try_into().ok()?))
 }
 
-/// The epoch of this task's former process, if it was started anew. Its clock may have been another one's.
+/// The epoch of this task's former process, if it was started anew. Its clock may have been another
+/// one's.
 fn former_epoch(job: &mut dyn Bootstrap, entry: Entry) -> Option<u32> {
     if entry != Entry::Again {
         return None;
@@ -317,7 +322,8 @@ fn present_cards(job: &mut dyn Bootstrap, own: &[u8], patience: Duration) -> Res
         .collect()
 }
 
-/// Connects to a task over the first transport that reaches it. `plain` is its address if the program told it.
+/// Connects to a task over the first transport that reaches it. `plain` is its address if the
+/// program told it.
 fn reach(
     links: &mut [Link],
     absent: &[String],
@@ -402,7 +408,8 @@ fn window(links: &mut [Link], task: PeerId, me: PeerId, peer: &Peer) -> Window {
     })
 }
 
-/// A number that earlier contexts of this task did not have: the time, which goes on even where the process is a new one.
+/// A number that earlier contexts of this task did not have: the time, which goes on even where the
+/// process is a new one.
 fn incarnation() -> u32 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     now.as_nanos() as u32 ^ std::process::id().rotate_left(16)

@@ -1,4 +1,5 @@
-//! Datagram links within the context: their units to the dispatcher, their engines' events to whom they concern.
+//! Datagram links within the context: their units to the dispatcher, their engines' events to whom
+//! they concern.
 
 use super::{Context, Locked};
 use crate::datagrams::more_follows;
@@ -46,7 +47,8 @@ impl Locked<'_> {
             if self.peers[unit.peer].state == PeerState::Purged {
                 continue; // A handler of this round has purged it.
             }
-            // SAFETY: `dispatching` keeps the link from being polled until the units are dealt with.
+            // SAFETY: `dispatching` keeps the link from being polled until the units are dealt
+            // with.
             self.packet_arrived(path, unit.peer, unsafe { unit.bytes() });
         }
         let state = &mut **self;
@@ -91,8 +93,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Tries to hand a packet that lies in two pieces to the engine of a peer's link. It need not fit a datagram, though it
-    /// should: the engine sees to it that it arrives.
+    /// Tries to hand a packet that lies in two pieces to the engine of a peer's link. It need not
+    /// fit a datagram, though it should: the engine sees to it that it arrives.
     pub(crate) fn send_datagram(&mut self, peer: PeerId, head: &[u8], data: &[u8]) -> Status {
         let hold = head.first().is_some_and(|kind| more_follows(*kind)) || self.dispatching > 0;
         let Some((link, datagrams)) = self.engine_to(peer) else { return Status::PeerDown };
@@ -138,7 +140,8 @@ impl Locked<'_> {
                 self.look_for(peer);
             }
             Event::PathSuspect { peer, path } => {
-                // A peer with a single path that does not answer is most likely busy: nothing changes for anybody.
+                // A peer with a single path that does not answer is most likely busy: nothing
+                // changes for anybody.
                 if self.paths_to(peer).len() > 1 {
                     tracing::warn!(peer, path, "a path does not answer; its packets take others");
                 } else {
@@ -166,7 +169,8 @@ impl Locked<'_> {
         }
     }
 
-    /// A path carries no data. If it is the only one, the program's error handler says whether to go on trying.
+    /// A path carries no data. If it is the only one, the program's error handler says whether to
+    /// go on trying.
     #[cold]
     fn path_too_narrow(&mut self, peer: PeerId, path: u8) {
         let what = format!(
@@ -185,8 +189,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Waits until peers have acknowledged what they were sent and have been acknowledged what they sent, as far as
-    /// they are still there.
+    /// Waits until peers have acknowledged what they were sent and have been acknowledged what they
+    /// sent, as far as they are still there.
     pub(super) fn linger(&mut self, limit: Duration) {
         if !self.links.has_engines() || self.dispatching > 0 {
             return;
@@ -214,7 +218,8 @@ impl Locked<'_> {
         (0..tasks).filter(owes).collect()
     }
 
-    /// In interrupt mode: ends the progress thread's sleep if an engine's timer comes before its end.
+    /// In interrupt mode: ends the progress thread's sleep if an engine's timer comes before its
+    /// end.
     #[inline]
     pub(crate) fn wake_for_timer(&mut self) {
         if self.shared().interrupts() && self.shared().polling.load(Ordering::Relaxed) == 0 {

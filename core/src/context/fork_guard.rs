@@ -6,8 +6,8 @@ use std::ptr::NonNull;
 
 /// A word that the kernel zeroes in forked children.
 ///
-/// A child has none of its parent's threads, shares the parent's rings and sockets, and would corrupt them; with this, every
-/// call finds out for the price of one load.
+/// A child has none of its parent's threads, shares the parent's rings and sockets, and would
+/// corrupt them; with this, every call finds out for the price of one load.
 pub(crate) struct ForkGuard {
     page: NonNull<u32>,
     owner: u32,

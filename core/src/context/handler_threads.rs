@@ -96,7 +96,8 @@ impl Context {
         self.shared.wake_sleepers();
     }
 
-    /// Runs what is queued on this thread: a completion handler that never runs is one that somebody waits for.
+    /// Runs what is queued on this thread: a completion handler that never runs is one that
+    /// somebody waits for.
     #[cold]
     fn run_without_threads(&self, why: &crate::Error) {
         let mut locked = self.locked();

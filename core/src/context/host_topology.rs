@@ -1,6 +1,7 @@
 //! Which machine this is, and which of its cores this task may use.
 
-/// Bytes that are equal in all tasks of one machine and in no others: the identity of the kernel's present run.
+/// Bytes that are equal in all tasks of one machine and in no others: the identity of the kernel's
+/// present run.
 pub(super) fn identity() -> Vec<u8> {
     std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_else(|_| b"unknown".to_vec())
 }

@@ -9,14 +9,15 @@ use crate::sync::Ordering;
 use crate::wire::{Header, Kind};
 use std::time::{Duration, Instant};
 
-/// How long [`Context::leave`] tries to get the lock, and then to get rid of what is still going out.
+/// How long [`Context::leave`] tries to get the lock, and then to get rid of what is still going
+/// out.
 const PARTING: Duration = Duration::from_millis(500);
 
 impl Context {
     /// Wakes the threads that sleep in this context, so that they look at their conditions again.
     ///
-    /// Whoever changed a condition did so with the [lock](Self::lock) held, else a thread that is about to sleep notices it
-    /// only after a while.
+    /// Whoever changed a condition did so with the [lock](Self::lock) held, else a thread that is
+    /// about to sleep notices it only after a while.
     pub fn wake(&self) {
         self.shared.wake_sleepers();
     }
@@ -31,8 +32,9 @@ impl Context {
         self.queue_completion(Job { handler, reply: None, peer: self.task(), life: 0, target_counter: 0 });
     }
 
-    /// Waits until `done` says so or the deadline passes (false), making progress now and then and sleeping in between. Unlike
-    /// the other waits it goes on when tasks die: whoever waits here watches for that itself.
+    /// Waits until `done` says so or the deadline passes (false), making progress now and then and
+    /// sleeping in between. Unlike the other waits it goes on when tasks die: whoever waits here
+    /// watches for that itself.
     ///
     /// # Errors
     /// The call was made from within a handler that runs inline.
@@ -54,8 +56,8 @@ impl Context {
         self.locked().report(error, peer);
     }
 
-    /// Ends the whole job: the launcher is told to end the other tasks with this exit code. Ending this process is the
-    /// caller's.
+    /// Ends the whole job: the launcher is told to end the other tasks with this exit code. Ending
+    /// this process is the caller's.
     pub fn abort(&self, code: i32, message: &str) {
         // Whoever holds the handle is leaving the job in good order: that is as good.
         if let Ok(mut bootstrap) = self.shared.bootstrap.try_lock()
@@ -65,8 +67,8 @@ impl Context {
         }
     }
 
-    /// Says goodbye to the other tasks because the process ends, without ending the context: waits for nobody, joins no
-    /// thread, may be called at exit whatever else goes on.
+    /// Says goodbye to the other tasks because the process ends, without ending the context: waits
+    /// for nobody, joins no thread, may be called at exit whatever else goes on.
     pub fn leave(&self) {
         if self.usable().is_err() || !self.lock_within(PARTING) {
             return;

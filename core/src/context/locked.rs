@@ -1,12 +1,13 @@
-//! The lock owns the state: who works with the state holds a [`Locked`], which nothing but taking the
-//! lock makes.
+//! The lock owns the state: who works with the state holds a [`Locked`], which nothing but taking
+//! the lock makes.
 //!
-//! A reference to the state is borrowed from the `Locked`, and everything that may let somebody else
-//! at the state (code of the program's, another thread) takes the `Locked` by `&mut`. So the compiler
-//! sees to it that no reference is left then. What it can't see is that a thread which holds the
-//! lock takes it again: calls that the program makes from handlers do, and get a `Locked` of their
-//! own. That is sound because the outer one is lent to [`Locked::out`] meanwhile, and no code of
-//! the library takes the lock while it works with a `Locked` of its own. Debug builds check that.
+//! A reference to the state is borrowed from the `Locked`, and everything that may let somebody
+//! else at the state (code of the program's, another thread) takes the `Locked` by `&mut`. So the
+//! compiler sees to it that no reference is left then. What it can't see is that a thread which
+//! holds the lock takes it again: calls that the program makes from handlers do, and get a `Locked`
+//! of their own. That is sound because the outer one is lent to [`Locked::out`] meanwhile, and no
+//! code of the library takes the lock while it works with a `Locked` of its own. Debug builds check
+//! that.
 
 use super::{Context, InternalContext, Shared};
 use crate::lock::Section;
@@ -112,8 +113,8 @@ impl Deref for Locked<'_> {
 impl DerefMut for Locked<'_> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut State {
-        // SAFETY: nobody else is at the state, as `deref` says, and `self` is borrowed alone: no `&` is
-        // borrowed from it either.
+        // SAFETY: nobody else is at the state, as `deref` says, and `self` is borrowed alone: no
+        // `&` is borrowed from it either.
         unsafe { &mut *self.shared.state.get() }
     }
 }
@@ -126,8 +127,8 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// The lock, held for a moment by the thread that has its bias, and the state. Where nothing is called
-/// it costs two stores.
+/// The lock, held for a moment by the thread that has its bias, and the state. Where nothing is
+/// called it costs two stores.
 pub(crate) struct ShortSection<'a> {
     context: &'a Context,
     section: Section,

@@ -6,10 +6,11 @@ use crate::sync::{AtomicU32, AtomicU64};
 use crate::transport::{Caps, PeerId, RegionInfo, TransportError};
 use std::ptr::NonNull;
 
-/// Memory that belongs to this task and that every task can put to, get from and change atomically: through shared memory
-/// without any call of Lapis at either side, otherwise by messages.
+/// Memory that belongs to this task and that every task can put to, get from and change atomically:
+/// through shared memory without any call of Lapis at either side, otherwise by messages.
 ///
-/// Peers may write to it at any time, so it is never a Rust slice: copy in and out, or use the atomics.
+/// Peers may write to it at any time, so it is never a Rust slice: copy in and out, or use the
+/// atomics.
 #[derive(Debug)]
 pub struct Memory {
     context: Context,
@@ -191,7 +192,8 @@ impl Memory {
     /// Beyond the end.
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         self.check(offset, bytes.len());
-        // SAFETY: in range; the memory is never borrowed, and racing peers leave some mixture of bytes.
+        // SAFETY: in range; the memory is never borrowed, and racing peers leave some mixture of
+        // bytes.
         unsafe { std::ptr::copy(bytes.as_ptr(), self.base.as_ptr().add(offset), bytes.len()) };
     }
 
@@ -201,7 +203,8 @@ impl Memory {
     /// Beyond the end.
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         self.check(offset, into.len());
-        // SAFETY: in range; the memory is never borrowed, and racing peers leave some mixture of bytes.
+        // SAFETY: in range; the memory is never borrowed, and racing peers leave some mixture of
+        // bytes.
         unsafe { std::ptr::copy(self.base.as_ptr().add(offset), into.as_mut_ptr(), into.len()) };
     }
 
@@ -246,7 +249,8 @@ impl Drop for Memory {
                     unsafe { link.mem_release(id) };
                 }
             }
-            // SAFETY: allocated with this layout, freed once; no region names it any more, so no peer's message can.
+            // SAFETY: allocated with this layout, freed once; no region names it any more, so no
+            // peer's message can.
             Owner::Heap(layout) => unsafe { std::alloc::dealloc(self.base.as_ptr(), layout) },
         }
     }

@@ -53,8 +53,9 @@ use std::sync::Arc;
 
 /// A communication context: what the guide calls a LAPI handle.
 ///
-/// Clones share the context; it terminates when the last clone is dropped or when [`terminate`](Self::terminate) is
-/// called. All methods may be called from any thread, except where they say otherwise for handlers.
+/// Clones share the context; it terminates when the last clone is dropped or when
+/// [`terminate`](Self::terminate) is called. All methods may be called from any thread, except
+/// where they say otherwise for handlers.
 ///
 /// *LAPI Guide, "Initializing LAPI"; LAPI_Init.*
 #[doc(alias = "lapi_handle_t")]
@@ -96,7 +97,8 @@ pub(crate) struct Shared {
     progress_thread: AtomicBool,
     /// Threads of the program that poll in a wait.
     polling: AtomicU32,
-    /// Until when the progress thread sleeps if nothing arrives, in nanoseconds of `clock`; 0 while it does not sleep.
+    /// Until when the progress thread sleeps if nothing arrives, in nanoseconds of `clock`; 0 while
+    /// it does not sleep.
     sleeping_until: AtomicU64,
     clock: std::time::Instant,
     bootstrap: std::sync::Mutex<Box<dyn crate::bootstrap::Bootstrap>>,
@@ -123,8 +125,8 @@ impl Shared {
     }
 }
 
-// SAFETY: `state` is touched under `lock` only; everything else is Sync by itself. Raw pointers inside the state belong to
-// operations whose starters promised validity on whatever thread.
+// SAFETY: `state` is touched under `lock` only; everything else is Sync by itself. Raw pointers
+// inside the state belong to operations whose starters promised validity on whatever thread.
 unsafe impl Sync for Shared {}
 // SAFETY: nothing in it belongs to the thread that made it.
 unsafe impl Send for Shared {}
@@ -150,7 +152,8 @@ impl Context {
         self.shared.tasks
     }
 
-    /// Which of the process's contexts this is; contexts of equal number in different tasks talk to each other.
+    /// Which of the process's contexts this is; contexts of equal number in different tasks talk to
+    /// each other.
     pub fn number(&self) -> u32 {
         self.shared.number
     }
@@ -189,7 +192,8 @@ impl Context {
         statistics
     }
 
-    /// The lock of the context, for interfaces that share it with their users (LAPI Guide, "Lock sharing").
+    /// The lock of the context, for interfaces that share it with their users (LAPI Guide, "Lock
+    /// sharing").
     ///
     /// Every call takes the lock itself; whoever holds it already nests.
     pub fn lock(&self) {
@@ -201,8 +205,9 @@ impl Context {
         self.shared.lock.try_acquire_for_program()
     }
 
-    /// Begins a call of a program which shares the lock or has handlers, for interfaces whose programs may have signal handlers.
-    /// Unless the answer is [`Call::Amid`], which makes any other method unsound to call now, [`end_call`](Self::end_call) follows.
+    /// Begins a call of a program which shares the lock or has handlers, for interfaces whose
+    /// programs may have signal handlers. Unless the answer is [`Call::Amid`], which makes any
+    /// other method unsound to call now, [`end_call`](Self::end_call) follows.
     #[inline(always)]
     pub fn begin_call(&self) -> Call {
         self.shared.lock.begin_call()
@@ -225,7 +230,8 @@ impl Context {
         outcome
     }
 
-    /// The lock that the thread has taken is the program's: its calls nest until it gives the lock back.
+    /// The lock that the thread has taken is the program's: its calls nest until it gives the lock
+    /// back.
     pub fn lend(&self) {
         self.shared.lock.lend();
     }
@@ -235,8 +241,9 @@ impl Context {
         self.shared.lock.held_by_me()
     }
 
-    /// Gives back one level of [`lock`](Self::lock). The calling thread must have taken it so; otherwise nothing happens and the
-    /// answer is false: handlers that run while the library holds the lock can't take it away.
+    /// Gives back one level of [`lock`](Self::lock). The calling thread must have taken it so;
+    /// otherwise nothing happens and the answer is false: handlers that run while the library holds
+    /// the lock can't take it away.
     pub fn unlock(&self) -> bool {
         self.shared.lock.release_for_program()
     }
@@ -313,7 +320,8 @@ impl std::ops::Deref for InternalContext {
 
 impl Drop for InternalContext {
     fn drop(&mut self) {
-        // SAFETY: dropped once, here; reading the field out skips `Context`'s own Drop, which counts users.
+        // SAFETY: dropped once, here; reading the field out skips `Context`'s own Drop, which
+        // counts users.
         drop(unsafe { std::ptr::read(&raw const self.0.shared) });
     }
 }

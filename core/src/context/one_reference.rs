@@ -4,7 +4,8 @@
 #[cfg(debug_assertions)]
 use crate::sync::{AtomicBool, Ordering};
 
-/// Whether a `Locked` is at work that is not lent to code outside. Changed by the lock's holder only.
+/// Whether a `Locked` is at work that is not lent to code outside. Changed by the lock's holder
+/// only.
 #[derive(Default)]
 pub(crate) struct Ledger {
     #[cfg(debug_assertions)]

@@ -1,4 +1,5 @@
-//! Looking for arrivals without waiting: the lanes first, which are near and usually have what comes next, then everything.
+//! Looking for arrivals without waiting: the lanes first, which are near and usually have what
+//! comes next, then everything.
 
 use super::progress::Polled;
 use super::wait::Checked;
@@ -9,13 +10,15 @@ use crate::error::Result;
 type Ended = (u64, u64);
 
 impl Context {
-    /// Looks once for arrivals and handles what is there: what has come in lanes or, if nothing has, whatever there is on any transport.
+    /// Looks once for arrivals and handles what is there: what has come in lanes or, if nothing
+    /// has, whatever there is on any transport.
     ///
-    /// A call that handles nothing has looked at everything. With messages in the lanes at each call, everything is looked at after
-    /// some tens of them. Inside a handler that runs inline this does nothing: the packet being handled would be lost.
+    /// A call that handles nothing has looked at everything. With messages in the lanes at each
+    /// call, everything is looked at after some tens of them. Inside a handler that runs inline
+    /// this does nothing: the packet being handled would be lost.
     ///
-    /// Threads that wait for the context's lock have it meanwhile, even if the program holds it. A call that handles nothing lets
-    /// others have the core if they want it.
+    /// Threads that wait for the context's lock have it meanwhile, even if the program holds it. A
+    /// call that handles nothing lets others have the core if they want it.
     //= LAPI Guide, Lock sharing, Long critical sections
     #[doc(alias = "LAPI_Probe")]
     pub fn progress(&self) -> Result<Polled> {
@@ -38,8 +41,9 @@ impl Context {
         Ok(Polled { events })
     }
 
-    /// Looks for arrivals until the sending or the receiving of a message has ended, at most `looks` times; the last look is one at
-    /// everything. Says whether a sending and whether a receiving has ended.
+    /// Looks for arrivals until the sending or the receiving of a message has ended, at most
+    /// `looks` times; the last look is one at everything. Says whether a sending and whether a
+    /// receiving has ended.
     ///
     /// Others have lock and core as in [`progress`](Self::progress). *LAPI Guide, LAPI_Msgpoll.*
     ///
@@ -56,7 +60,8 @@ impl Context {
 }
 
 impl Locked<'_> {
-    /// At the end of a call that polls: those who want the lock or the core have it if nothing has come.
+    /// At the end of a call that polls: those who want the lock or the core have it if nothing has
+    /// come.
     #[inline(always)]
     fn rest_between_polls(&mut self, came: bool) {
         let state = &mut **self;
@@ -104,8 +109,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Looks at the lanes alone, if that may do for a moment, until `enough` says so of the messages that have ended; it is asked after
-    /// each message and each look.
+    /// Looks at the lanes alone, if that may do for a moment, until `enough` says so of the
+    /// messages that have ended; it is asked after each message and each look.
     #[inline(always)]
     fn watch(&mut self, mut enough: impl FnMut(Ended) -> bool) {
         let mut check = |locked: &mut Self| -> Checked<()> { Ok(enough(locked.ended()).then_some(())) };

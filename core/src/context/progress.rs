@@ -25,8 +25,9 @@ impl Context {
         self.shared.interrupts()
     }
 
-    /// Turns serving arrivals while the program computes on or off. Costs nanoseconds, except when it is turned on for the first time
-    /// or after some hundredths of a second, which starts the progress thread.
+    /// Turns serving arrivals while the program computes on or off. Costs nanoseconds, except when
+    /// it is turned on for the first time or after some hundredths of a second, which starts the
+    /// progress thread.
     ///
     /// *LAPI Guide, LAPI_Senv, INTERRUPT_SET; "Running in interrupt mode".*
     pub fn set_interrupts(&self, on: bool) -> Result<()> {
@@ -75,13 +76,15 @@ impl Context {
                 // A thread of the program polls; it arms the links again when it stops.
                 self.doze(Duration::from_millis(20));
                 if self.shared.polling.load(Ordering::Relaxed) > 0 {
-                    // It sleeps, too, and what woke us has woken it: step aside instead of looking again and again.
+                    // It sleeps, too, and what woke us has woken it: step aside instead of looking
+                    // again and again.
                     std::thread::sleep(Duration::from_micros(50));
                 }
                 continue;
             }
             let mut locked = self.locked();
-            // Again, now that nobody can change it: in polling mode nothing is served behind the program's back.
+            // Again, now that nobody can change it: in polling mode nothing is served behind the
+            // program's back.
             if !self.interrupts() {
                 continue;
             }
@@ -95,15 +98,17 @@ impl Context {
                     self.doze(limit);
                     continue;
                 }
-                // Something advances that needs no arrival: let the program have the lock in between.
+                // Something advances that needs no arrival: let the program have the lock in
+                // between.
                 drop(locked);
                 std::thread::yield_now();
             }
         }
     }
 
-    /// Whether the progress thread shall end, because the program polls. With a second thread in the process each system call has
-    /// to count who uses its descriptor, which lengthens a message over sockets by a fiftieth.
+    /// Whether the progress thread shall end, because the program polls. With a second thread in
+    /// the process each system call has to count who uses its descriptor, which lengthens a message
+    /// over sockets by a fiftieth.
     fn retires(&self) -> bool {
         let Some(_locked) = self.try_locked() else { return false };
         // Again, now that nobody can change it.

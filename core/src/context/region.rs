@@ -16,7 +16,8 @@ pub trait MemoryRegion: DynClone + std::fmt::Debug + Send + Sync {
     /// Whose it is, its address there and its length.
     fn remote(&self) -> RemoteMemory;
 
-    /// Where it is mapped in this address space, if it is: then loads, stores and atomics need no call.
+    /// Where it is mapped in this address space, if it is: then loads, stores and atomics need no
+    /// call.
     fn as_local_ptr(&self) -> Option<NonNull<u8>>;
 }
 
@@ -24,8 +25,8 @@ dyn_clone::clone_trait_object!(MemoryRegion);
 
 /// A task's memory, attached: the way to it has been looked up once.
 ///
-/// Through shared memory a [`put`](Self::put) is a copy, an atomic an instruction; otherwise they are the messages that
-/// [`Context::put_bytes`] and its kin send.
+/// Through shared memory a [`put`](Self::put) is a copy, an atomic an instruction; otherwise they
+/// are the messages that [`Context::put_bytes`] and its kin send.
 #[derive(Clone, Debug)]
 pub struct Attached {
     context: Context,
@@ -33,7 +34,8 @@ pub struct Attached {
     direct: Option<NonNull<u8>>,
 }
 
-// SAFETY: the mapping lives as long as the context, which this keeps; access is by copies and atomics only.
+// SAFETY: the mapping lives as long as the context, which this keeps; access is by copies and
+// atomics only.
 unsafe impl Send for Attached {}
 // SAFETY: threads that use it at the same time copy, or use atomics, as the owner does.
 unsafe impl Sync for Attached {}
@@ -62,14 +64,16 @@ impl MemoryRegion for Attached {
 }
 
 impl Attached {
-    /// Copies `data` to `offset`; returns when `data` may be reused. A [fence](Context::fence) makes sure that it is there.
+    /// Copies `data` to `offset`; returns when `data` may be reused. A [fence](Context::fence)
+    /// makes sure that it is there.
     ///
     /// # Errors
     /// Beyond the end; a target that is down.
     #[inline(always)]
     pub fn put(&self, offset: u64, data: &[u8]) -> Result<()> {
         match self.place(offset, data.len() as u64)? {
-            // SAFETY: within the attached range; never borrowed, and racing tasks leave some mixture of bytes.
+            // SAFETY: within the attached range; never borrowed, and racing tasks leave some
+            // mixture of bytes.
             Some(to) => unsafe { copy_watched(data.as_ptr(), to, data.len()) },
             None => return self.context.put_bytes(self.part(offset, data.len() as u64)?, data),
         }

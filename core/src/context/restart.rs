@@ -1,8 +1,9 @@
 //! Tasks that are started anew: finding the process that has taken a dead one's place.
 //!
-//! A task publishes its card (what `builder.rs` exchanges) under its number. Whoever has reason to think that a peer's process is
-//! another one now looks there. A new process is reached over a datagram link only: its incarnations are told apart by the packet
-//! engine, and nothing of the old process is mapped.
+//! A task publishes its card (what `builder.rs` exchanges) under its number. Whoever has reason to
+//! think that a peer's process is another one now looks there. A new process is reached over a
+//! datagram link only: its incarnations are told apart by the packet engine, and nothing of the old
+//! process is mapped.
 
 use super::connect::{address_in, card_key, epoch_of};
 use super::{Context, Locked, Shared};
@@ -19,12 +20,14 @@ use std::time::Duration;
 const ANSWER: Duration = Duration::from_secs(2);
 
 impl Context {
-    /// Tells where a task receives datagrams now, on its path number `path`, in a job whose program knows the addresses.
+    /// Tells where a task receives datagrams now, on its path number `path`, in a job whose program
+    /// knows the addresses.
     ///
     /// *LAPI Guide, LAPI_Util, LAPI_ADD_UDP_DEST_PORT.*
     ///
     /// # Errors
-    /// Bad target; the job has a launcher or a store that knows the addresses; an address that can't be used.
+    /// Bad target; the job has a launcher or a store that knows the addresses; an address that
+    /// can't be used.
     #[doc(alias = "LAPI_ADD_UDP_DEST_PORT")]
     pub fn set_peer_address(&self, target: PeerId, path: usize, address: SocketAddr) -> Result<()> {
         self.usable()?;
@@ -81,12 +84,14 @@ impl Context {
         })
     }
 
-    /// How often everything began anew with any task. Costs no more than a look, so that waits may ask.
+    /// How often everything began anew with any task. Costs no more than a look, so that waits may
+    /// ask.
     pub fn beginnings(&self) -> u32 {
         self.shared.beginnings.load(Ordering::Relaxed)
     }
 
-    /// How often everything began anew with a task: it was purged, has purged this one, or was started anew. 0 for this task itself.
+    /// How often everything began anew with a task: it was purged, has purged this one, or was
+    /// started anew. 0 for this task itself.
     pub fn beginnings_with(&self, peer: PeerId) -> u32 {
         if peer >= self.shared.tasks {
             return 0;
@@ -94,7 +99,8 @@ impl Context {
         self.locked().peers[peer].life
     }
 
-    /// The network paths to a task, by number: whether each carries data at present. Empty where there is only one way.
+    /// The network paths to a task, by number: whether each carries data at present. Empty where
+    /// there is only one way.
     pub fn paths_to(&self, peer: PeerId) -> Vec<bool> {
         if peer >= self.shared.tasks {
             return Vec::new();
@@ -226,7 +232,8 @@ impl Shared {
     }
 }
 
-/// Addresses as the program tells them, one for each path, in the form that datagram transports take beside their own.
+/// Addresses as the program tells them, one for each path, in the form that datagram transports
+/// take beside their own.
 pub(super) fn plain_address(paths: &[SocketAddr]) -> Vec<u8> {
     let list: Vec<String> = paths.iter().map(ToString::to_string).collect();
     format!("@{}", list.join(",")).into_bytes()

@@ -1,5 +1,6 @@
-//! For layers between core and the program, as collectives are: a header handler that needs no number of the program's, state that
-//! belongs to the context, and what they must know of other tasks.
+//! For layers between core and the program, as collectives are: a header handler that needs no
+//! number of the program's, state that belongs to the context, and what they must know of other
+//! tasks.
 
 use super::{Context, HandlerId};
 use crate::error::Result;
@@ -10,8 +11,8 @@ use crate::transport::PeerId;
 use std::any::Any;
 use std::sync::{Arc, PoisonError};
 
-/// The header handler of the layer that makes collectives: behind the program's handlers. A message that comes before the layer has
-/// set it waits.
+/// The header handler of the layer that makes collectives: behind the program's handlers. A message
+/// that comes before the layer has set it waits.
 pub const SERVICE: HandlerId = HandlerId(HANDLER_TABLE_SIZE as u16);
 
 /// States of layers, by type.
@@ -32,8 +33,8 @@ impl Context {
         Ok(())
     }
 
-    /// The one value of this type that belongs to the context; made by `make` when it is first asked for. It goes with the context, so
-    /// it must not keep the context.
+    /// The one value of this type that belongs to the context; made by `make` when it is first
+    /// asked for. It goes with the context, so it must not keep the context.
     ///
     /// # Errors
     /// What `make` says.
@@ -70,18 +71,21 @@ impl Context {
         self.may_wait(call)
     }
 
-    /// Whether calls can be made: the context has not terminated, and this process is none that a fork made.
+    /// Whether calls can be made: the context has not terminated, and this process is none that a
+    /// fork made.
     pub fn is_usable(&self) -> bool {
         self.usable().is_ok()
     }
 
-    /// Whether others want the cores that this task's threads run on, so that who waits had better give them away.
+    /// Whether others want the cores that this task's threads run on, so that who waits had better
+    /// give them away.
     #[inline]
     pub fn is_crowded(&self) -> bool {
         self.shared.crowding.is_crowded()
     }
 
-    /// The first task of the machine on which `task` runs: the same for all of its tasks, at every task.
+    /// The first task of the machine on which `task` runs: the same for all of its tasks, at every
+    /// task.
     pub fn host_of(&self, task: PeerId) -> u32 {
         self.shared.hosts.get(task as usize).copied().unwrap_or(task)
     }

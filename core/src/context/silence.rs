@@ -1,8 +1,9 @@
 //! Peers that fall silent, and deaths that the launcher knows of.
 //!
-//! A packet engine notices by itself that a peer acknowledges nothing. Over other links nobody acknowledges: there a task that waits,
-//! polls or has no room asks each peer that owes it something for a sign of life, now and then, and a peer that gives none for as
-//! long as TIMEOUT says counts as lost. Who runs the library, in a call or in interrupt mode, gives one.
+//! A packet engine notices by itself that a peer acknowledges nothing. Over other links nobody
+//! acknowledges: there a task that waits, polls or has no room asks each peer that owes it
+//! something for a sign of life, now and then, and a peer that gives none for as long as TIMEOUT
+//! says counts as lost. Who runs the library, in a call or in interrupt mode, gives one.
 //!
 //! *LAPI Guide, LAPI_Senv, TIMEOUT.*
 
@@ -53,8 +54,8 @@ impl Context {
 }
 
 impl Locked<'_> {
-    /// Looks at the peers if some thousand looks at the links were made since the last time: they may take place in a loop that never
-    /// sleeps.
+    /// Looks at the peers if some thousand looks at the links were made since the last time: they
+    /// may take place in a loop that never sleeps.
     #[inline(always)]
     pub(super) fn mind_silence_seldom(&mut self) {
         let vigil = &mut self.peers.vigil;
@@ -129,8 +130,8 @@ impl Locked<'_> {
         }
     }
 
-    /// A peer has given no sign of life for as long as TIMEOUT allows. If the program's error handler says so, the wait goes on; else
-    /// the peer counts as lost.
+    /// A peer has given no sign of life for as long as TIMEOUT allows. If the program's error
+    /// handler says so, the wait goes on; else the peer counts as lost.
     ///
     /// *LAPI Guide, "Registering an error handler"; LAPI_Senv, TIMEOUT.*
     #[cold]
@@ -146,7 +147,8 @@ impl Locked<'_> {
 }
 
 impl State {
-    /// Whether something is under way with a peer that only it can end, and that no engine looks after.
+    /// Whether something is under way with a peer that only it can end, and that no engine looks
+    /// after.
     fn owes(&mut self, peer: PeerId) -> bool {
         if self.engine_to(peer).is_some() {
             return false;

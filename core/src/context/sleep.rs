@@ -34,14 +34,16 @@ impl Locked<'_> {
         }
         let shared = self.shared();
         let s = &shared.sleepers;
-        // SYNC: counted under the lock, before `arm` looks once more: whoever changes a condition afterwards sees us.
+        // SYNC: counted under the lock, before `arm` looks once more: whoever changes a condition
+        // afterwards sees us.
         s.count.fetch_add(1, Ordering::Relaxed);
         let armed = self.arm();
         let limit = self.links.until_timers(limit);
         if let (true, Some(limit)) = (armed, limit) {
             self.unlocked(|shared| shared.sleep_unlocked(limit));
         } else {
-            // Something is to be done, but nothing comes of doing it: whoever could change that may need the core.
+            // Something is to be done, but nothing comes of doing it: whoever could change that may
+            // need the core.
             self.give_core_away();
         }
         s.count.fetch_sub(1, Ordering::Relaxed);
@@ -55,7 +57,8 @@ impl Shared {
     /// Wakes everybody who sleeps in the context, because something may have changed for them.
     #[inline(always)]
     pub(crate) fn wake_sleepers(&self) {
-        // SYNC: Relaxed is enough: whoever goes to sleep checks its condition under the lock after counting itself.
+        // SYNC: Relaxed is enough: whoever goes to sleep checks its condition under the lock after
+        // counting itself.
         if self.sleepers.count.load(Ordering::Relaxed) > 0 {
             self.wake_sleepers_slow();
         }

@@ -1,8 +1,9 @@
 //! Counts of bytes that move without packets, by stores through a window or a direct copy.
 //!
-//! The other side of such a copy does nothing, so nothing there could count. Hence each task has a page or two in memory that its
-//! peers have mapped, with a line for each of them, and a peer that copies counts there: a store to a line that nobody else writes.
-//! Both sides' statistics are read from these lines. A peer whose memory is not mapped is counted on this side only.
+//! The other side of such a copy does nothing, so nothing there could count. Hence each task has a
+//! page or two in memory that its peers have mapped, with a line for each of them, and a peer that
+//! copies counts there: a store to a line that nobody else writes. Both sides' statistics are read
+//! from these lines. A peer whose memory is not mapped is counted on this side only.
 
 use super::connect::address_in;
 use super::{Context, Shared};
@@ -18,7 +19,8 @@ use std::ptr::NonNull;
 pub(crate) struct Line([AtomicU64; 2]);
 
 impl Line {
-    /// Counts. Threads that copy at the same time may lose each other's counts: an exact count would cost as much as a small put.
+    /// Counts. Threads that copy at the same time may lose each other's counts: an exact count
+    /// would cost as much as a small put.
     #[inline(always)]
     pub(crate) fn add(&self, direction: Direction, bytes: u64) {
         let counter = &self.0[direction as usize];
@@ -36,7 +38,8 @@ pub(crate) struct Tallies {
     lines: Box<[NonNull<Line>]>,
     /// For tasks whose memory is not mapped, and this task itself.
     own: Box<[Line]>,
-    /// What the others have counted, by task: in this task's memory; `None` where peers can't reach any.
+    /// What the others have counted, by task: in this task's memory; `None` where peers can't reach
+    /// any.
     told: Option<NonNull<Line>>,
 }
 
@@ -86,7 +89,8 @@ impl Tallies {
     /// Adds what was counted, on both sides. The links are open.
     pub(super) fn add_to(&self, statistics: &mut Statistics, me: PeerId) {
         for (task, line) in self.lines.iter().enumerate() {
-            // SAFETY: the line lives as long as the link or `own`, and is never written but as atomics.
+            // SAFETY: the line lives as long as the link or `own`, and is never written but as
+            // atomics.
             let [out, into] = unsafe { line.as_ref() }.get();
             if task == me as usize {
                 // What goes to oneself is received by oneself.

@@ -12,7 +12,8 @@ const LINGER: Duration = Duration::from_secs(5);
 const UNACKNOWLEDGED: Duration = Duration::from_secs(2);
 
 impl Context {
-    /// Ends the context: what was sent still arrives, the threads end, the transports close. A second call does nothing.
+    /// Ends the context: what was sent still arrives, the threads end, the transports close. A
+    /// second call does nothing.
     ///
     /// Peers learn that this is no failure. Handlers that are still queued run first.
     ///

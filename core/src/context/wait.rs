@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::sync::Ordering;
 use std::time::Instant;
 
-/// What a check of a wait answers. The error is boxed so that the usual answers travel in registers.
+/// What a check of a wait answers. The error is boxed so that the usual answers travel in
+/// registers.
 pub(crate) type Checked<R> = Result<Option<R>, Box<Error>>;
 
 impl Context {
@@ -17,8 +18,8 @@ impl Context {
     /// Makes progress meanwhile, on all transports. *LAPI Guide, LAPI_Waitcntr.*
     ///
     /// # Errors
-    /// A task died and the program has not [acknowledged](Self::acknowledge_failure) that; the call was made from within a
-    /// handler that runs inline.
+    /// A task died and the program has not [acknowledged](Self::acknowledge_failure) that; the call
+    /// was made from within a handler that runs inline.
     #[doc(alias = "LAPI_Waitcntr")]
     #[inline]
     pub fn wait_counter(&self, counter: &Counter, value: i32) -> Result<i32> {
@@ -40,7 +41,8 @@ impl Context {
         Ok(counter.value())
     }
 
-    /// Waits until `done` says so, making progress. For conditions that handlers or peers' direct stores change.
+    /// Waits until `done` says so, making progress. For conditions that handlers or peers' direct
+    /// stores change.
     ///
     /// # Errors
     /// As for [`wait_counter`](Self::wait_counter).
@@ -120,7 +122,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Waits until `done` says so, or the deadline has passed (false). The lock is let go now and then.
+    /// Waits until `done` says so, or the deadline has passed (false). The lock is let go now and
+    /// then.
     pub(super) fn wait_before(
         &mut self,
         deadline: Option<Instant>,

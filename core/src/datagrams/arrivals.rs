@@ -5,19 +5,22 @@ use crate::reliable::{Delivery, Event as EngineEvent, Nanos, PathInfo, Verdict};
 use crate::transport::{Event, EventKind, FailoverTrouble, Link, Status};
 use crate::wire::Kind;
 
-/// After so many polls that found nothing, a link that shares the context with others is polled every so many times.
+/// After so many polls that found nothing, a link that shares the context with others is polled
+/// every so many times.
 const BUSY: u32 = 256;
 const SELDOM: u32 = 16;
 
-/// Of the polls of a waiting thread that find nothing, one in so many looks at the clock and the timers.
+/// Of the polls of a waiting thread that find nothing, one in so many looks at the clock and the
+/// timers.
 const CLOCK: u32 = 8;
 
 impl Datagrams {
-    /// Looks what has arrived and what is due. Answers how many units and news there are; the units are in
-    /// [`take_units`](Self::take_units), and when they are dealt with, [`flush`](Self::flush) is to be called.
+    /// Looks what has arrived and what is due. Answers how many units and news there are; the units
+    /// are in [`take_units`](Self::take_units), and when they are dealt with,
+    /// [`flush`](Self::flush) is to be called.
     ///
-    /// `early_room` bounds the fragments that are taken before their message's first packet. `spinning`: the next call
-    /// follows at once, so that timers need not be looked at in this one.
+    /// `early_room` bounds the fragments that are taken before their message's first packet.
+    /// `spinning`: the next call follows at once, so that timers need not be looked at in this one.
     pub(crate) fn poll(
         &mut self,
         link: &mut Link,
@@ -50,7 +53,8 @@ impl Datagrams {
                 self.told(now, &event);
             }
         }
-        // After the arrivals: a task that was stopped, or did not come here for long, must not take that for its peers' silence.
+        // After the arrivals: a task that was stopped, or did not come here for long, must not take
+        // that for its peers' silence.
         let due = timed && self.engine.next_timeout().is_some_and(|at| at <= now);
         if due {
             self.engine.on_timeout(now);
@@ -75,7 +79,8 @@ impl Datagrams {
         let before = units.len();
         self.engine.on_datagram(now, datagram, |Delivery { peer, packet, .. }| {
             if packet.first() == Some(&(Kind::Fragment as u8)) {
-                // Its message may be under way; that it is not costs a place. What is refused comes again.
+                // Its message may be under way; that it is not costs a place. What is refused comes
+                // again.
                 let Some(left) = early_room.checked_sub(1) else { return Verdict::Drop };
                 *early_room = left;
             }

@@ -1,8 +1,9 @@
 //! The engine's clock. Every packet asks for the time, twice on a round trip's critical way.
 //!
-//! On x86-64 the processor's counter tells it for a millisecond at a time, at a third of the cost of asking the system, whose
-//! clock it is compared with whenever that is over. What it is off by is the drift within a millisecond; should it jump, say
-//! because the thread went to a core with another count, the time is wrong once, by a millisecond at most.
+//! On x86-64 the processor's counter tells it for a millisecond at a time, at a third of the cost
+//! of asking the system, whose clock it is compared with whenever that is over. What it is off by
+//! is the drift within a millisecond; should it jump, say because the thread went to a core with
+//! another count, the time is wrong once, by a millisecond at most.
 
 use crate::reliable::Nanos;
 use std::time::Instant;
@@ -52,8 +53,8 @@ mod counter {
 
     #[inline]
     fn read() -> u64 {
-        // SAFETY: every x86-64 processor has the instruction; where the system forbids it, it can't be used for the system's
-        // own clock either.
+        // SAFETY: every x86-64 processor has the instruction; where the system forbids it, it can't
+        // be used for the system's own clock either.
         unsafe { std::arch::x86_64::_rdtsc() }
     }
 

@@ -1,8 +1,8 @@
 //! The packet engine between a datagram transport and the message layer.
 //!
-//! To the message layer a peer behind a datagram transport looks like one behind a reliable transport: a packet is
-//! taken ([`Status::Done`]) or there is no room at present ([`Status::Again`]), and what arrives has arrived once. In
-//! between:
+//! To the message layer a peer behind a datagram transport looks like one behind a reliable
+//! transport: a packet is taken ([`Status::Done`]) or there is no room at present
+//! ([`Status::Again`]), and what arrives has arrived once. In between:
 //!
 //! ```text
 //!   try_packet ──► send ──► Engine::submit            wait, probe ──► poll
@@ -11,17 +11,18 @@
 //!                                     └──► Link::send_datagrams        └── clock ──► Engine::on_timeout
 //! ```
 //!
-//! `context/datagrams.rs` hands the units to the dispatcher and turns the engine's events into what the context does
-//! about them; `setup.rs` makes engines from the configuration.
+//! `context/datagrams.rs` hands the units to the dispatcher and turns the engine's events into what
+//! the context does about them; `setup.rs` makes engines from the configuration.
 //!
-//! **When datagrams leave.** A packet that finds little in flight leaves within the call that submitted it. One that
-//! follows others closely waits for company until a datagram is full, for the next call that makes progress, or, in
-//! interrupt mode, for the progress thread, which the acknowledgements of what is in flight wake. What handlers send
-//! leaves when the arrivals at hand are handled; the packets of a long message leave in batches.
+//! **When datagrams leave.** A packet that finds little in flight leaves within the call that
+//! submitted it. One that follows others closely waits for company until a datagram is full, for
+//! the next call that makes progress, or, in interrupt mode, for the progress thread, which the
+//! acknowledgements of what is in flight wake. What handlers send leaves when the arrivals at hand
+//! are handled; the packets of a long message leave in batches.
 //!
-//! **Units stay where they arrived** until the dispatcher is done with them: the transport keeps the bytes until its
-//! next poll. The engine counts a unit as taken before its handler runs; that is not visible outside, for its
-//! acknowledgement leaves later.
+//! **Units stay where they arrived** until the dispatcher is done with them: the transport keeps
+//! the bytes until its next poll. The engine counts a unit as taken before its handler runs; that
+//! is not visible outside, for its acknowledgement leaves later.
 
 mod arrivals;
 mod clock;
@@ -48,7 +49,8 @@ const BATCH: usize = 64;
 /// A packet leaves at once if no more than this many are unacknowledged, itself included.
 const FAST_PATH_UNITS: usize = 4;
 
-/// So many bytes of short packets leave even if their datagram is larger: beyond it nothing is saved.
+/// So many bytes of short packets leave even if their datagram is larger: beyond it nothing is
+/// saved.
 const ENOUGH: usize = 8 << 10;
 
 /// A packet leaves at once if the last datagrams left longer ago than this.
@@ -60,7 +62,8 @@ const SURE: usize = 1232;
 /// Bytes of a packet that every path carries.
 const SMALLEST_ROOM: usize = MIN_DATAGRAM - HEADER_LEN - DATA_LEN;
 
-/// A unit that has arrived, or the news that its peer has started anew: what came before belongs to its former life.
+/// A unit that has arrived, or the news that its peer has started anew: what came before belongs to
+/// its former life.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
     pub(crate) peer: PeerId,
@@ -124,7 +127,8 @@ pub(crate) struct Datagrams {
     checks: setup::Checks,
 }
 
-// SAFETY: the pointers in `events` and `slices` are scratch: nothing in them is used after the call that filled them.
+// SAFETY: the pointers in `events` and `slices` are scratch: nothing in them is used after the call
+// that filled them.
 unsafe impl Send for Datagrams {}
 
 impl Datagrams {
@@ -151,7 +155,8 @@ impl Datagrams {
         self.batch
     }
 
-    /// Takes a packet. `hold`: more is coming before the next [`flush`](Self::flush), which is certain.
+    /// Takes a packet. `hold`: more is coming before the next [`flush`](Self::flush), which is
+    /// certain.
     pub(crate) fn send(
         &mut self,
         link: &mut Link,
@@ -163,8 +168,9 @@ impl Datagrams {
         self.submit(link, peer, head, Body::Copy(body), NO_TOKEN, hold)
     }
 
-    /// Takes a packet whose body stays where it is until [`EngineEvent::Acked`] or [`EngineEvent::Purged`] has named
-    /// `token` as often as it was given. More is coming before the next [`flush`](Self::flush), which is certain.
+    /// Takes a packet whose body stays where it is until [`EngineEvent::Acked`] or
+    /// [`EngineEvent::Purged`] has named `token` as often as it was given. More is coming before
+    /// the next [`flush`](Self::flush), which is certain.
     ///
     /// # Safety
     /// The body is readable until then; once it has arrived it may change.
@@ -320,8 +326,8 @@ impl Datagrams {
         self.engine.next_timeout().map(|at| Duration::from_nanos(at.saturating_sub(self.now())))
     }
 
-    /// Makes a task a peer that was reached by another link before, and whose incarnation is still to be learnt. Its paths
-    /// are told by the link.
+    /// Makes a task a peer that was reached by another link before, and whose incarnation is still
+    /// to be learnt. Its paths are told by the link.
     pub(crate) fn adopt(&mut self, peer: PeerId, epoch: u32) {
         self.alone = false;
         let first = PathInfo { path_id: 0, max_datagram: SURE };
@@ -394,7 +400,8 @@ impl Datagrams {
     }
 }
 
-/// Gives datagrams to a transport. `lone`: what their external segment is, which is to be copied. False: it has no room.
+/// Gives datagrams to a transport. `lone`: what their external segment is, which is to be copied.
+/// False: it has no room.
 fn push(link: &mut Link, out: &Transmit, slices: &mut Vec<RawSlice>, lone: Option<&[u8]>) -> bool {
     slices.clear();
     let mut lent = lone.is_none() && link.caps().contains(Caps::LENT_PAGES);
@@ -423,14 +430,15 @@ fn push(link: &mut Link, out: &Transmit, slices: &mut Vec<RawSlice>, lone: Optio
         count: slices.len() as u32,
         segment: out.segment_size as u32,
     };
-    // SAFETY: owned segments lie in `out`; external ones were vouched for by whoever submitted them, until the engine gives
-    // their token back, or are the caller's.
+    // SAFETY: owned segments lie in `out`; external ones were vouched for by whoever submitted
+    // them, until the engine gives their token back, or are the caller's.
     let sent = unsafe { link.send_datagrams(std::slice::from_ref(&batch)) };
     // A transport that fails altogether says so at the next poll, too.
     sent != Ok(0)
 }
 
-/// The channel of a packet by its kind: what ends a peer's waiting never waits behind what makes it wait.
+/// The channel of a packet by its kind: what ends a peer's waiting never waits behind what makes it
+/// wait.
 #[inline]
 fn channel_of(kind: u8) -> Channel {
     const REPLIES: u32 = 1 << Kind::GetData as u32

@@ -38,8 +38,8 @@ impl Timing {
     }
 }
 
-/// This life of a task's context: later than the `former` one, whatever the clock says. Counts four milliseconds each, so that
-/// it goes round in half a year.
+/// This life of a task's context: later than the `former` one, whatever the clock says. Counts four
+/// milliseconds each, so that it goes round in half a year.
 pub(crate) fn epoch(former: Option<u32>) -> u32 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     epoch_at(since, former)
@@ -51,7 +51,8 @@ const RESUMPTIONS: u32 = 1 << 12;
 fn epoch_at(now: Duration, former: Option<u32>) -> u32 {
     let now = ((now.as_millis() / 4) as u32).max(1);
     match former.map(|former| former.wrapping_add(RESUMPTIONS).max(1)) {
-        // The clock is behind, or was ahead before. Epochs are compared as the packet engine does it.
+        // The clock is behind, or was ahead before. Epochs are compared as the packet engine does
+        // it.
         Some(least) if now.wrapping_sub(least).cast_signed() < 0 => least,
         _ => now,
     }
@@ -177,8 +178,8 @@ impl Checks {
     }
 }
 
-/// Tells this job's context from others' datagrams before any cryptography. A context that is opened again is another one, whatever
-/// its epoch: the clock may have been set back since.
+/// Tells this job's context from others' datagrams before any cryptography. A context that is
+/// opened again is another one, whatever its epoch: the clock may have been set back since.
 fn job_key(job: &str, (number, generation): (u32, u32)) -> u32 {
     let context = [number.to_le_bytes(), generation.to_le_bytes()].concat();
     let hash = Sha256::new().chain_update(context).chain_update(job).finalize();

@@ -116,8 +116,9 @@ fn read(unit: Unit) -> (u8, u32) {
     (bytes[0], u32::from_le_bytes(bytes[4..8].try_into().expect("four bytes")))
 }
 
-/// The first packet of a message is lost again and again. Of those that belong to it only so many are taken as there is room
-/// for, whatever the peer sends; when it has come, all the others come too, each once.
+/// The first packet of a message is lost again and again. Of those that belong to it only so many
+/// are taken as there is room for, whatever the peer sends; when it has come, all the others come
+/// too, each once.
 #[test]
 fn packets_before_their_messages_first_are_taken_as_far_as_there_is_room_and_none_is_lost() {
     const ROOM: usize = 16;

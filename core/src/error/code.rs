@@ -1,7 +1,7 @@
 //! The one table of LAPI codes: number, name and sentence.
 //!
-//! Everything that needs a code reads it here: `LAPI_Msg_string`, the constants of `lapi.h` and `lapif.h` (through
-//! `cargo xtask codegen`), the documentation, and [`super::Error::code`].
+//! Everything that needs a code reads it here: `LAPI_Msg_string`, the constants of `lapi.h` and
+//! `lapif.h` (through `cargo xtask codegen`), the documentation, and [`super::Error::code`].
 
 /// A code of LAPI Guide, appendix C: success, an error, or an attention message.
 ///
@@ -31,8 +31,8 @@ pub enum Severity {
 pub struct CodeEntry {
     /// The code itself.
     pub code: LapiCode,
-    /// The name that C and Fortran programs use, such as `LAPI_ERR_TGT`. Attention messages have no name in the guide;
-    /// theirs begin with `LAPI_ATTN_` and are ours.
+    /// The name that C and Fortran programs use, such as `LAPI_ERR_TGT`. Attention messages have no
+    /// name in the guide; theirs begin with `LAPI_ATTN_` and are ours.
     pub name: &'static str,
     /// One sentence that says what happened.
     pub text: &'static str,
@@ -65,8 +65,8 @@ macro_rules! codes {
     };
 }
 
-// LAPI Guide, tables 33 to 36. Where the tables contradict each other: 498 is the error NO_RDMA_RESOURCE and 499 the
-// attention message that bulk transfer is on; CODE_UNKNOWN is 511.
+// LAPI Guide, tables 33 to 36. Where the tables contradict each other: 498 is the error
+// NO_RDMA_RESOURCE and 499 the attention message that bulk transfer is on; CODE_UNKNOWN is 511.
 codes! {
     OK   0   SUCCESS                      "LAPI_SUCCESS"                      "The call completed successfully.";
     ERR  400 ERR_UNKNOWN                  "LAPI_ERR_UNKNOWN"                  "An internal communication error occurred outside of any call.";

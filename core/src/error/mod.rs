@@ -1,7 +1,7 @@
 //! What can go wrong: LAPI's codes and the typed errors of the Rust interface.
 //!
-//! [`LapiCode`] is the number that C and Fortran programs see; [`Error`] says what happened, where, with the numbers
-//! and what to do. Every `Error` maps to one code by [`Error::code`].
+//! [`LapiCode`] is the number that C and Fortran programs see; [`Error`] says what happened, where,
+//! with the numbers and what to do. Every `Error` maps to one code by [`Error::code`].
 
 mod code;
 
@@ -44,7 +44,8 @@ pub enum Error {
         task: u32,
     },
 
-    /// A collective call after a task's process was replaced, or after a purge in the midst of an allgather.
+    /// A collective call after a task's process was replaced, or after a purge in the midst of an
+    /// allgather.
     #[error(
         "collective calls are over: task {task} was started anew, or purged during one, so that the tasks' calls no longer match: \
          let messages and counters do their work"

@@ -1,5 +1,5 @@
-//! The two halves of an asymmetric barrier: what costs the thread with the bias nothing costs the others
-//! a system call.
+//! The two halves of an asymmetric barrier: what costs the thread with the bias nothing costs the
+//! others a system call.
 
 /// The half of the thread that has the bias.
 #[inline(always)]

@@ -1,7 +1,8 @@
 //! Telling calls that nest from calls in the midst of others.
 //!
-//! A thread that holds the lock may call again: from a handler, or because the program took the lock by its own wish. It must not from a
-//! signal handler that interrupted it where what the lock guards is not whole. So the lock is *lent* while code of the program runs.
+//! A thread that holds the lock may call again: from a handler, or because the program took the
+//! lock by its own wish. It must not from a signal handler that interrupted it where what the lock
+//! guards is not whole. So the lock is *lent* while code of the program runs.
 
 use super::{ContextLock, barrier};
 use crate::sync::Ordering;
@@ -18,8 +19,9 @@ pub enum Call {
 }
 
 impl ContextLock {
-    /// Begins a call of the program's, before it takes the lock. A thread that holds the lock already must be in a handler or have
-    /// taken it by its own wish; otherwise it was interrupted in the midst of a call, and a signal handler makes this one.
+    /// Begins a call of the program's, before it takes the lock. A thread that holds the lock
+    /// already must be in a handler or have taken it by its own wish; otherwise it was interrupted
+    /// in the midst of a call, and a signal handler makes this one.
     #[inline(always)]
     pub(crate) fn begin_call(&self) -> Call {
         if !self.held_by_me() { Call::Outermost } else { self.begin_nested_call() }
@@ -27,12 +29,14 @@ impl ContextLock {
 
     fn begin_nested_call(&self) -> Call {
         let call = if self.words.lent.swap(false, Ordering::Relaxed) { Call::Nested } else { Call::Amid };
-        // What follows changes what the lock guards: a signal handler must not find it lent any more.
+        // What follows changes what the lock guards: a signal handler must not find it lent any
+        // more.
         barrier::light();
         call
     }
 
-    /// The thread goes back to code of the program, or into it. Nothing happens unless it holds the lock.
+    /// The thread goes back to code of the program, or into it. Nothing happens unless it holds the
+    /// lock.
     #[inline(always)]
     pub(crate) fn lend(&self) {
         if self.held_by_me() {

@@ -20,7 +20,8 @@ impl Guarded {
     }
 }
 
-/// Each thread increments so often: the first one before the second starts, the second, the first meanwhile.
+/// Each thread increments so often: the first one before the second starts, the second, the first
+/// meanwhile.
 fn explore(preemptions: usize, before: u32, other: u32, meanwhile: u32) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -44,14 +45,15 @@ fn loom_the_thread_with_the_bias_and_another_exclude_each_other() {
     explore(3, 3, 1, 2);
 }
 
-/// The bias goes to another thread (twice to get it, once to use it) while the first one that had it is
-/// on its way in.
+/// The bias goes to another thread (twice to get it, once to use it) while the first one that had
+/// it is on its way in.
 #[test]
 fn loom_a_thread_that_had_the_bias_does_not_disturb_the_next_one() {
     explore(2, 2, 3, 1);
 }
 
-/// A holder that polls sees a waiter and hands over: the waiter has had the lock before the holder has it again, whether it spun or slept.
+/// A holder that polls sees a waiter and hands over: the waiter has had the lock before the holder
+/// has it again, whether it spun or slept.
 #[test]
 fn loom_who_waits_has_the_lock_before_the_one_who_handed_it_over() {
     let mut builder = loom::model::Builder::new();

@@ -89,7 +89,8 @@ fn increments_under_the_lock_are_not_lost() {
     assert_eq!(unsafe { *lock.1.get() }, 40_000);
 }
 
-/// Whoever polls with the lock held, and takes it again at once, lets those who wait have it: each turn of theirs takes one offer.
+/// Whoever polls with the lock held, and takes it again at once, lets those who wait have it: each
+/// turn of theirs takes one offer.
 #[test]
 fn a_holder_that_polls_hands_it_over_to_whoever_waits() {
     const TURNS: u32 = 1000;

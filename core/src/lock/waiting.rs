@@ -1,7 +1,8 @@
 //! How threads wait for the lock, and how a holder that polls lets them pass.
 //!
-//! A waiter spins as long as a short section takes, then gives its core away, and sleeps when the lock is held for long. Before it
-//! sleeps it makes every other thread see that it does, with a `membarrier(2)`; so unlocking needs no fence to look for sleepers.
+//! A waiter spins as long as a short section takes, then gives its core away, and sleeps when the
+//! lock is held for long. Before it sleeps it makes every other thread see that it does, with a
+//! `membarrier(2)`; so unlocking needs no fence to look for sleepers.
 
 use super::barrier;
 use crate::sync::{AtomicU32, Ordering, spin_loop, thread};
@@ -14,7 +15,8 @@ const SPINS: u32 = if cfg!(loom) { 1 } else { 64 };
 /// How often it does so before it sleeps.
 const YIELDS: u32 = if cfg!(loom) { 0 } else { 64 };
 
-/// Longest sleep in one piece: a bound where there is no membarrier, or where the holder wakes nobody.
+/// Longest sleep in one piece: a bound where there is no membarrier, or where the holder wakes
+/// nobody.
 #[cfg(not(loom))]
 const SLEEP: Duration = Duration::from_millis(1);
 
@@ -24,10 +26,12 @@ const PASSING_SPINS: u32 = if cfg!(loom) { 0 } else { 32 };
 /// Looks, spins included, of which each gives the core away.
 const PASSING_YIELDS: u32 = if cfg!(loom) { u32::MAX } else { 512 };
 
-/// After these the holder goes on: the waiter has no core, and others may wait for what the holder does.
+/// After these the holder goes on: the waiter has no core, and others may wait for what the holder
+/// does.
 const PASSING_NAPS: u32 = if cfg!(loom) { 0 } else { 16 };
 
-/// One piece of work for a thread of the context; what is below counts threads that wait for the lock.
+/// One piece of work for a thread of the context; what is below counts threads that wait for the
+/// lock.
 const WORK: u32 = 1 << 16;
 
 /// Who wants the lock or a core.
@@ -101,14 +105,16 @@ impl Waiters {
     /// Wakes those who sleep. The lock has just been released.
     #[inline(always)]
     pub(super) fn wake(&self) {
-        // Pairs with the heavy barrier of whoever goes to sleep: either it sees the lock free, or this thread sees the sleeper.
+        // Pairs with the heavy barrier of whoever goes to sleep: either it sees the lock free, or
+        // this thread sees the sleeper.
         barrier::light();
         if self.sleep.is_announced() {
             self.sleep.wake();
         }
     }
 
-    /// Waits until somebody who waits has had the lock after `turn`. The calling thread does not hold it.
+    /// Waits until somebody who waits has had the lock after `turn`. The calling thread does not
+    /// hold it.
     pub(super) fn let_pass(&self, turn: u32) {
         let mut round = 0;
         while self.for_lock() && self.turn() == turn {

@@ -15,7 +15,8 @@ use crate::transport::{Caps, PeerId, Status};
 use crate::wire::{Header, Kind, MAX_HEADER, short_head};
 use zerocopy::IntoBytes;
 
-/// Longest message that is sent without asking the target, where neither the user nor the transport says otherwise.
+/// Longest message that is sent without asking the target, where neither the user nor the transport
+/// says otherwise.
 const EAGER: u64 = 16 << 10;
 
 /// Bytes that an interface may add to a user header for its own use.
@@ -53,11 +54,13 @@ impl<'a> AmSend<'a> {
     }
 }
 
-/// An active message whose bytes are copied at once and of which nobody at the origin wants to hear again.
+/// An active message whose bytes are copied at once and of which nobody at the origin wants to hear
+/// again.
 ///
-/// Never copied on its way: a processor can't load eight bytes of a copy from the store of four, the
-/// target's, before it, and would wait until all stores, those of the message before among them, have
-/// reached the memory that they share with the receiver. That halves the rate of messages.
+/// Never copied on its way: a processor can't load eight bytes of a copy from the store of four,
+/// the target's, before it, and would wait until all stores, those of the message before among
+/// them, have reached the memory that they share with the receiver. That halves the rate of
+/// messages.
 pub struct Short<'a> {
     /// As in [`AmSend`].
     pub target: PeerId,
@@ -94,16 +97,19 @@ impl<'a> Short<'a> {
 }
 
 impl Context {
-    /// Sends an active message. Returns as soon as the message is on its way; the notifications tell the rest.
+    /// Sends an active message. Returns as soon as the message is on its way; the notifications
+    /// tell the rest.
     ///
     /// *LAPI Guide, LAPI_Amsend.*
     ///
     /// # Errors
-    /// Bad target, user header or length; a target that is down or purged. Nothing has been sent then.
+    /// Bad target, user header or length; a target that is down or purged. Nothing has been sent
+    /// then.
     ///
     /// # Safety
-    /// The source's memory stays valid and unchanged until `origin` is told; counters stay valid until they are told;
-    /// `target_counter` and an address in `handler` are what the target gave out.
+    /// The source's memory stays valid and unchanged until `origin` is told; counters stay valid
+    /// until they are told; `target_counter` and an address in `handler` are what the target gave
+    /// out.
     #[doc(alias = "LAPI_Amsend")]
     #[inline]
     pub unsafe fn am_send(&self, message: AmSend<'_>) -> Result<()> {
@@ -135,8 +141,8 @@ impl Context {
         locked.am_send(unsafe { message.trusted() })
     }
 
-    /// Tries the shortest path. False: the message could not go this way, nothing has happened; [`am_send`](Self::am_send) finds
-    /// out why, or another way.
+    /// Tries the shortest path. False: the message could not go this way, nothing has happened;
+    /// [`am_send`](Self::am_send) finds out why, or another way.
     ///
     /// # Safety
     /// `target_counter` and an address in `handler` are what the target gave out.
@@ -177,7 +183,8 @@ impl Context {
                 }
             }
         }
-        // What fits one packet is no matter of bulk transfer; whatever is wrong is found there, too.
+        // What fits one packet is no matter of bulk transfer; whatever is wrong is found there,
+        // too.
         // SAFETY: this function demands what `am_send` does.
         unsafe { self.am_send(message) }
     }

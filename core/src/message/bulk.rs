@@ -1,8 +1,10 @@
-//! Copies that the transport makes straight between two tasks' memories: when they are used, and how.
+//! Copies that the transport makes straight between two tasks' memories: when they are used, and
+//! how.
 //!
-//! Bulk transfer in the sense of the guide is one of them. Asked for, by MP_USE_BULK_XFER or by a hint, it is used from
-//! MP_BULK_MIN_MSG_SIZE on; but whether or not it is, a transport that copies directly anyway does so from the length on at
-//! which that is faster. If a piece is refused, the message goes in packets.
+//! Bulk transfer in the sense of the guide is one of them. Asked for, by MP_USE_BULK_XFER or by a
+//! hint, it is used from MP_BULK_MIN_MSG_SIZE on; but whether or not it is, a transport that copies
+//! directly anyway does so from the length on at which that is faster. If a piece is refused, the
+//! message goes in packets.
 
 use super::fragment::SLICE;
 use super::{Direction, Operation, Waiting};
@@ -40,8 +42,8 @@ pub(crate) enum Way {
     Bulk,
 }
 
-/// Which way a message of `len` bytes goes. `flavour` is the copy that it needs; direct copies that nobody asked for begin at
-/// `from`, or where the transport says.
+/// Which way a message of `len` bytes goes. `flavour` is the copy that it needs; direct copies that
+/// nobody asked for begin at `from`, or where the transport says.
 //= LAPI Guide, Bulk transfer of messages, from MP_BULK_MIN_MSG_SIZE on
 pub(crate) fn way_of(link: &Link, flavour: Caps, len: u64, from: u64, bulk: Bulk, config: &Config) -> Way {
     if bulk == Bulk::Avoid || !link.caps().contains(flavour | Caps::ANY_ADDRESS) {
@@ -58,8 +60,8 @@ pub(crate) fn way_of(link: &Link, flavour: Caps, len: u64, from: u64, bulk: Bulk
 }
 
 impl Locked<'_> {
-    /// Copies straight between this task's memory at `local` and the peer's, letting go of the lock between pieces. False: a
-    /// piece was refused, and packets must carry the message.
+    /// Copies straight between this task's memory at `local` and the peer's, letting go of the lock
+    /// between pieces. False: a piece was refused, and packets must carry the message.
     ///
     /// # Safety
     /// Both ranges are valid, as [`Context::put`](crate::Context::put) and

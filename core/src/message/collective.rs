@@ -1,11 +1,15 @@
-//! The two collective operations that core itself needs: a barrier and an allgather of small values.
+//! The two collective operations that core itself needs: a barrier and an allgather of small
+//! values.
 //!
-//! Both go in ⌈log₂ n⌉ rounds. In round r a task talks to the tasks 2ʳ away: the dissemination pattern. Tasks may be one
-//! call ahead of each other, never two, so arrivals are counted per round and data is kept by call number.
+//! Both go in ⌈log₂ n⌉ rounds. In round r a task talks to the tasks 2ʳ away: the dissemination
+//! pattern. Tasks may be one call ahead of each other, never two, so arrivals are counted per round
+//! and data is kept by call number.
 //!
-//! A process that takes a dead one's place has made none of the calls that the others have made, and a purge in the midst of an
-//! allgather may have lost some of its data. Collective calls are then *over*: they fail at once, those under way included, and whoever
-//! still makes one is told so. Barriers survive purges: their packets may come twice, so that both sides send the last ones again.
+//! A process that takes a dead one's place has made none of the calls that the others have made,
+//! and a purge in the midst of an allgather may have lost some of its data. Collective calls are
+//! then *over*: they fail at once, those under way included, and whoever still makes one is told
+//! so. Barriers survive purges: their packets may come twice, so that both sides send the last ones
+//! again.
 
 use crate::Context;
 use crate::context::Checked;
@@ -19,7 +23,8 @@ use std::collections::HashMap;
 /// Most rounds: jobs have at most 2³¹ tasks.
 const ROUNDS: usize = 32;
 
-/// In place of the round: collective calls are over, because of the task in place of the call's number.
+/// In place of the round: collective calls are over, because of the task in place of the call's
+/// number.
 const OVER: u64 = 0xff;
 
 /// The collective calls under way.
@@ -84,8 +89,8 @@ impl Context {
     /// Waits until all tasks of the job are here. Moves no data and fences nothing.
     ///
     /// # Errors
-    /// A task died or terminated its context without coming here; a task was started anew, after which the others' calls and its
-    /// own don't match any more.
+    /// A task died or terminated its context without coming here; a task was started anew, after
+    /// which the others' calls and its own don't match any more.
     pub fn barrier(&self) -> Result<()> {
         self.usable()?;
         self.may_wait("barrier")?;
@@ -183,14 +188,16 @@ impl Context {
 }
 
 impl Locked<'_> {
-    /// Another process has taken a task's place, perhaps this one: no collective call can succeed any more.
+    /// Another process has taken a task's place, perhaps this one: no collective call can succeed
+    /// any more.
     #[cold]
     pub(crate) fn end_collectives(&mut self, because_of: PeerId) {
         self.collectives.barrier.over.get_or_insert(because_of);
         self.shared().wake_sleepers();
     }
 
-    /// A task was purged, or has purged this one: what an allgather under way needs may be lost. The others in it must not wait.
+    /// A task was purged, or has purged this one: what an allgather under way needs may be lost.
+    /// The others in it must not wait.
     #[cold]
     pub(crate) fn collectives_disturbed(&mut self, because_of: PeerId) {
         let state = &mut **self;

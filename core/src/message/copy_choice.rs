@@ -1,11 +1,11 @@
-//! Whether puts and gets of ordinary memory are copied by the transport or go in packets, where both
-//! are quick: what has taken less time with this peer and with about this many bytes.
+//! Whether puts and gets of ordinary memory are copied by the transport or go in packets, where
+//! both are quick: what has taken less time with this peer and with about this many bytes.
 //!
 //! Packets that go through shared memory keep both sides' cores busy at the same time, so they are
 //! faster than one copy by the kernel, unless the other side computes instead of looking for them.
 //! Which cores these are, and what the peer does, can't be asked. So now and then some transfers go
-//! one way and some the other, and their times, from the call until the bytes are where they belong, decide
-//! about those that follow.
+//! one way and some the other, and their times, from the call until the bytes are where they
+//! belong, decide about those that follow.
 
 use super::Direction;
 use crate::completion::Notify;
@@ -61,8 +61,8 @@ pub(super) struct Timed {
 }
 
 impl CopyChoice {
-    /// How `len` bytes go, and what wants to know when they are there. A trial begins only if the way is
-    /// `idle`: behind other messages any takes long.
+    /// How `len` bytes go, and what wants to know when they are there. A trial begins only if the
+    /// way is `idle`: behind other messages any takes long.
     pub(super) fn next(&mut self, direction: Direction, len: u64, idle: bool) -> (Copier, Option<Timed>) {
         let class = len.max(1).ilog2().saturating_sub(FIRST) as usize;
         self.0[direction as usize][class.min(CLASSES - 1)].next(idle)
@@ -85,8 +85,8 @@ impl Class {
 }
 
 impl Times {
-    /// The transport where nothing is known of packets: they may still be on their way, for the peer
-    /// does not look for them.
+    /// The transport where nothing is known of packets: they may still be on their way, for the
+    /// peer does not look for them.
     fn faster(&self) -> Copier {
         let [transport, packets] = [&self.transport, &self.packets].map(|time| time.load(Ordering::Relaxed));
         if packets > 0 && packets < transport { Copier::Packets } else { Copier::Transport }
@@ -107,8 +107,8 @@ impl Timed {
         }
     }
 
-    /// Joins a notification of the transfer's end. One that is more than a counter stays as it is, and
-    /// the transfer does not count.
+    /// Joins a notification of the transfer's end. One that is more than a counter stays as it is,
+    /// and the transfer does not count.
     pub(super) fn with(self, other: Notify) -> Notify {
         let done = move |_, outcome: Result<(), crate::Error>| {
             if outcome.is_ok() {

@@ -20,8 +20,9 @@ impl Locked<'_> {
     #[inline(always)]
     pub(crate) fn dispatch(&mut self, path: Path, event: &Event) {
         if event.kind == EventKind::Message as u32 {
-            // SAFETY: the transport keeps the bytes valid until its next poll, which can't come before we are done; whoever sent them
-            // has handed them over and does not write there until the transport gives the place back.
+            // SAFETY: the transport keeps the bytes valid until its next poll, which can't come
+            // before we are done; whoever sent them has handed them over and does not write there
+            // until the transport gives the place back.
             let packet = unsafe { std::slice::from_raw_parts(event.data, event.len as usize) };
             self.packet_arrived(path, event.peer, packet);
         } else {
@@ -185,7 +186,8 @@ impl Locked<'_> {
     #[inline(always)]
     fn call_raw_handler(&mut self, address: u64, incoming: &Incoming<'_>) -> Delivery {
         match self.shared().hooks.header {
-            // SAFETY: the interface that set the hook knows what its addresses are; tasks of a job trust each other's.
+            // SAFETY: the interface that set the hook knows what its addresses are; tasks of a job
+            // trust each other's.
             Some(call) => self.out(|context| unsafe { call(context, address, incoming) }),
             None => {
                 self.report(
@@ -242,7 +244,8 @@ impl Locked<'_> {
     }
 
     pub(crate) fn run_inline(&mut self, job: Job) {
-        // Calls that the handler makes must not poll: the packet being dispatched would go away under it.
+        // Calls that the handler makes must not poll: the packet being dispatched would go away
+        // under it.
         self.dispatching += 1;
         self.out(|context| context.call_completion_handler(job.handler));
         self.dispatching -= 1;
@@ -265,7 +268,8 @@ impl Locked<'_> {
     fn put_first_arrived(&mut self, source: PeerId, header: &Header, data: &[u8]) {
         let destination = match NonNull::new(header.subject as usize as *mut u8) {
             Some(at) if self.may_touch(source, header, header.subject, header.total) => {
-                // SAFETY: the origin names memory that this task gave out (checked for the safe interface).
+                // SAFETY: the origin names memory that this task gave out (checked for the safe
+                // interface).
                 unsafe { TrustedDestination::new(Destination::Contiguous(at), header.total) }
             }
             _ => TrustedDestination::discard(header.total),
@@ -303,7 +307,8 @@ impl Locked<'_> {
             self.reply_packet(source, &Header::new(Kind::GetData, 0, operation), &[]);
         }
         self.advance();
-        // The request is done as a message once it is answered; fences wait for the answer at its origin.
+        // The request is done as a message once it is answered; fences wait for the answer at its
+        // origin.
         self.peers[source].arrived.done(header.message);
         self.answer_fences(source);
     }
@@ -339,7 +344,8 @@ impl Locked<'_> {
     fn completed(&mut self, id: u64) {
         let state = &mut **self;
         match state.operations.get_mut(id) {
-            // The buffer is still being fetched as far as we know: remember that only `Pulled` is missing.
+            // The buffer is still being fetched as far as we know: remember that only `Pulled` is
+            // missing.
             Some(op) if matches!(op.waiting, Waiting::Pull(_)) => {
                 let (completion, peer) = (std::mem::take(&mut op.completion), op.peer);
                 completion.notify(self, peer, Ok(()));
@@ -391,8 +397,8 @@ impl Locked<'_> {
         if status == Status::Done { Ok(()) } else { Err(self.link_failed(peer, status)) }
     }
 
-    /// Whether a one-sided operation may touch this range: always for interfaces that pass raw addresses, only registered
-    /// regions for the safe one.
+    /// Whether a one-sided operation may touch this range: always for interfaces that pass raw
+    /// addresses, only registered regions for the safe one.
     fn may_touch(&mut self, source: PeerId, header: &Header, addr: u64, len: u64) -> bool {
         if header.flags & CHECKED == 0 {
             return true;

@@ -1,9 +1,11 @@
-//! Epochs over links that deliver in order: how packets from before a purge are told from those after it.
+//! Epochs over links that deliver in order: how packets from before a purge are told from those
+//! after it.
 //!
-//! A task counts, for each peer, how often it has purged it: its epoch towards that peer. Packets don't carry it. In its place a
-//! packet of its own, `Epoch`, goes ahead of the first packet of each pair of epochs and names both as its sender knows them. A
-//! task takes packets of a peer only after one that names its own epoch, and sends packets only from then on:
-//! whatever was still on its way when either side purged the other is dropped, on every way that a link's packets take.
+//! A task counts, for each peer, how often it has purged it: its epoch towards that peer. Packets
+//! don't carry it. In its place a packet of its own, `Epoch`, goes ahead of the first packet of
+//! each pair of epochs and names both as its sender knows them. A task takes packets of a peer only
+//! after one that names its own epoch, and sends packets only from then on: whatever was still on
+//! its way when either side purged the other is dropped, on every way that a link's packets take.
 //!
 //! ```text
 //!   both purge and resume              only the left one does
@@ -20,7 +22,8 @@ use crate::transport::PeerId;
 use crate::wire::{Encoded, Header, Kind};
 use std::collections::VecDeque;
 
-/// Packets to one peer that wait here until its epoch is known; a call that sends more waits itself.
+/// Packets to one peer that wait here until its epoch is known; a call that sends more waits
+/// itself.
 const MOST_HELD: usize = 64;
 
 /// Where a task and a peer stand with each other.
@@ -60,7 +63,8 @@ impl Epochs {
         *self = Self { own: self.own.wrapping_add(1), theirs: None, settled: false, due: false };
     }
 
-    /// What this task's own `Epoch` packet says: its epoch, and one more than the peer's, 0 if that is not known.
+    /// What this task's own `Epoch` packet says: its epoch, and one more than the peer's, 0 if that
+    /// is not known.
     fn words(&self) -> (u32, u64) {
         (self.own, self.theirs.map_or(0, |epoch| u64::from(epoch) + 1))
     }
@@ -111,7 +115,8 @@ impl State {
         self.change_epochs(peer, |epochs| *epochs = Epochs::FIRST);
     }
 
-    /// Whether a packet belongs to the present pair of epochs, or to none. Asked only if there is a pair that is not agreed.
+    /// Whether a packet belongs to the present pair of epochs, or to none. Asked only if there is a
+    /// pair that is not agreed.
     #[cold]
     #[inline(never)]
     pub(super) fn may_take(&self, source: PeerId, packet: &[u8]) -> bool {
@@ -200,7 +205,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::VecDeque;
 
-    /// What travels: an `Epoch` packet's words, or a message with the lives of both sides in which it was sent.
+    /// What travels: an `Epoch` packet's words, or a message with the lives of both sides in which
+    /// it was sent.
     #[derive(Clone, Copy, Debug)]
     enum Packet {
         Epoch(u32, u64),
@@ -274,7 +280,8 @@ mod tests {
                     }
                 }
                 Some(Packet::Message(number, sent_in)) if side.epochs.settled => {
-                    // What the other side has given up since, it told us of, or is still on its way to us behind this message.
+                    // What the other side has given up since, it told us of, or is still on its way
+                    // to us behind this message.
                     let told =
                         side.inbox.iter().any(|p| matches!(p, Packet::Epoch(..))) || !self.sides[from].up;
                     assert!(sent_in == purges || told, "message {number} of a former life of its sender");

@@ -13,7 +13,8 @@ impl Context {
         self.locked().peers.unacknowledged.retain(|p| *p != peer);
     }
 
-    /// Cancels what is under way with a task and sends nothing to it until it is [resumed](Self::resume).
+    /// Cancels what is under way with a task and sends nothing to it until it is
+    /// [resumed](Self::resume).
     ///
     /// *LAPI Guide, LAPI_Purge_totask.*
     ///
@@ -47,12 +48,14 @@ impl Context {
 
     /// Talks to a purged task again, be it the same process or one that was started in its place.
     ///
-    /// If its process has ended, another link than that of shared memory is needed, which knows this process only.
+    /// If its process has ended, another link than that of shared memory is needed, which knows
+    /// this process only.
     ///
     /// *LAPI Guide, LAPI_Resume_totask.*
     ///
     /// # Errors
-    /// Bad target; the task's process has ended and none has taken its place yet, or can be reached if it has.
+    /// Bad target; the task's process has ended and none has taken its place yet, or can be reached
+    /// if it has.
     #[doc(alias = "LAPI_Resume_totask")]
     pub fn resume(&self, target: PeerId) -> crate::Result<()> {
         self.usable()?;
@@ -165,8 +168,8 @@ impl Locked<'_> {
         self.shared().wake_sleepers();
     }
 
-    /// Everything begins anew with what seems to be the same process, and is over a link that no other one could use. Where nobody can
-    /// tell, it counts as another one.
+    /// Everything begins anew with what seems to be the same process, and is over a link that no
+    /// other one could use. Where nobody can tell, it counts as another one.
     fn same_or_unknown(&mut self, peer: PeerId) {
         let over_an_engine = self.engine_to(peer).is_some();
         if !over_an_engine || self.shared().replacements_show() {
@@ -176,7 +179,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Nothing before this moment is waited for, and both sides number from 0: nothing from before is taken.
+    /// Nothing before this moment is waited for, and both sides number from 0: nothing from before
+    /// is taken.
     fn start_afresh(&mut self, peer: PeerId) {
         self.shared().beginnings.fetch_add(1, Ordering::Relaxed);
         let p = &mut self.peers[peer];

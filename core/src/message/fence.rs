@@ -1,7 +1,8 @@
 //! Fences: waiting until what was begun has moved its data.
 //!
-//! Messages to a peer are numbered. The peer knows which are done; a fence asks it to answer when all before a number are.
-//! Operations that have answers anyway (gets, atomics, rendezvous) are numbered apart and counted here.
+//! Messages to a peer are numbered. The peer knows which are done; a fence asks it to answer when
+//! all before a number are. Operations that have answers anyway (gets, atomics, rendezvous) are
+//! numbered apart and counted here.
 
 use crate::Context;
 use crate::context::Locked;
@@ -28,7 +29,8 @@ impl Context {
     /// *LAPI Guide, LAPI_Fence.*
     ///
     /// # Errors
-    /// A target died, or has purged this task meanwhile; the call was made from within a handler that runs inline.
+    /// A target died, or has purged this task meanwhile; the call was made from within a handler
+    /// that runs inline.
     #[doc(alias = "LAPI_Fence")]
     pub fn fence(&self) -> Result<()> {
         self.usable()?;

@@ -1,4 +1,5 @@
-//! What advances only when somebody makes progress: messages of several packets going out, rendezvous data coming in.
+//! What advances only when somebody makes progress: messages of several packets going out,
+//! rendezvous data coming in.
 
 use super::packet::Submitted;
 use super::self_send::LAYOUT;
@@ -12,7 +13,8 @@ use crate::state::PeerState;
 use crate::transport::{PeerId, RawSlice, RemoteAddr, Status};
 use crate::wire::{Header, Kind, MAX_HEADER};
 
-/// Bytes that a pull or a one-sided copy moves before the lock is offered to others and arrivals are looked at.
+/// Bytes that a pull or a one-sided copy moves before the lock is offered to others and arrivals
+/// are looked at.
 pub(crate) const SLICE: usize = 1 << 20;
 
 /// Packets of one message sent before the next message has its turn.
@@ -33,7 +35,8 @@ pub(crate) struct Outgoing {
     /// The operation that waits for the target's completion handler, 0 for none.
     pub(crate) completion: u64,
     pub(crate) origin: Notify,
-    /// What `source` reads if the program's buffer has been given back: it lives as long as this does.
+    /// What `source` reads if the program's buffer has been given back: it lives as long as this
+    /// does.
     pub(crate) copy: Option<Box<[u8]>>,
     /// What the first packet says, as long as that has not been sent.
     pub(crate) head: Option<Box<Head>>,
@@ -94,8 +97,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Whether a message that somebody waits to have sent is to be copied, so that its buffer is free at once: it is short
-    /// enough, and not too many are copied already.
+    /// Whether a message that somebody waits to have sent is to be copied, so that its buffer is
+    /// free at once: it is short enough, and not too many are copied already.
     //= LAPI Guide, table 40, MP_REXMIT_BUF_SIZE and MP_REXMIT_BUF_CNT
     pub(super) fn may_copy(&mut self, len: u64, user_header: usize, origin: &Notify) -> bool {
         let config = &self.shared().config;
@@ -105,7 +108,8 @@ impl Locked<'_> {
             && copies < *config.rexmit_buf_cnt.get()
     }
 
-    /// Copies a message that is about to go out in several packets, if it may be, and tells whoever waits for its buffer.
+    /// Copies a message that is about to go out in several packets, if it may be, and tells whoever
+    /// waits for its buffer.
     pub(super) fn keep_copy(
         &mut self,
         peer: PeerId,
@@ -209,7 +213,8 @@ impl Locked<'_> {
         let most = (self.room_to(peer) - MAX_HEADER) as u64;
         let total = out.source.len();
         let turn = self.engine_to(peer).map_or(TURN, |(_, datagrams)| datagrams.batch() * BATCHES);
-        // An answer's memory is not ours to keep, for nobody is told when it is free; a copy goes with its message.
+        // An answer's memory is not ours to keep, for nobody is told when it is free; a copy goes
+        // with its message.
         let zero_copy = out.source.contiguous().is_some()
             && self.engine_to(peer).is_some()
             && out.answer_to.is_none()
@@ -250,8 +255,8 @@ impl Locked<'_> {
         };
         let body = RawSlice { ptr: data.as_ptr().cast_mut(), len: data.len() };
         let token = self.sending.zero_copy.begin_packet(out.peer, out.message, out.completion);
-        // SAFETY: whoever started the message vouched for its source until it is told, which happens
-        // when all packets with this token have been acknowledged.
+        // SAFETY: whoever started the message vouched for its source until it is told, which
+        // happens when all packets with this token have been acknowledged.
         let status = unsafe { self.send_zero_copy_datagram(out.peer, header, body, token) };
         if status != Status::Done {
             self.sending.zero_copy.cancel_packet(token);
@@ -278,7 +283,8 @@ impl Locked<'_> {
         let remote = RemoteAddr { addr: pull.remote + pull.position, key: 0 };
         let status = match (self.link_to(pull.peer), into.is_null()) {
             (_, true) => Status::Done,
-            // SAFETY: `into` lies in the header handler's buffer or in the bounce buffer; the origin vouched for its side.
+            // SAFETY: `into` lies in the header handler's buffer or in the bounce buffer; the
+            // origin vouched for its side.
             (Some(link), false) => unsafe {
                 link.get_zcopy(pull.peer, RawSlice { ptr: into, len: n }, remote, 0)
             },

@@ -1,4 +1,5 @@
-//! The shortest way of a short active message: written and read in place, in the lanes of [`crate::transport::lane`].
+//! The shortest way of a short active message: written and read in place, in the lanes of
+//! [`crate::transport::lane`].
 
 use super::{Attempt, Short};
 use crate::Context;
@@ -11,11 +12,13 @@ use crate::transport::{Caps, Link, PeerId, Status};
 use crate::wire::short_head;
 use std::ptr::NonNull;
 
-/// Pauses before the first look for an answer; there is one after each look. A look fetches a line from the task that is about to
-/// write it and must then take it back, so that an answer looked for too early, or too often, comes a third later. Whoever has sent
-/// nothing looks as often as possible: what comes next of a stream is there already.
+/// Pauses before the first look for an answer; there is one after each look. A look fetches a line
+/// from the task that is about to write it and must then take it back, so that an answer looked for
+/// too early, or too often, comes a third later. Whoever has sent nothing looks as often as
+/// possible: what comes next of a stream is there already.
 const REST: u32 = 2;
-/// Calls that poll once, and look for an answer several times: with all of them it is late, and they have something else to do.
+/// Calls that poll once, and look for an answer several times: with all of them it is late, and
+/// they have something else to do.
 const EAGER_CALLS: u8 = 16;
 /// How many times each of them looks.
 const EAGER_LOOKS: u32 = 4;
@@ -31,7 +34,8 @@ pub(crate) struct Inbound {
     lanes: Option<NonNull<ReceiveLanes>>,
     /// Messages since the link was last polled.
     since: u32,
-    /// Something was sent, and nothing has come since: for how many calls that poll once an answer is expected at once.
+    /// Something was sent, and nothing has come since: for how many calls that poll once an answer
+    /// is expected at once.
     answer_due: u8,
     /// Something was sent, and nothing has been looked for since.
     rest_due: bool,
@@ -93,8 +97,8 @@ impl State {
         self.links.inbound.since = 0;
     }
 
-    /// Sends a message in the lane to its target; gives what the target's attention word says. `None`: it can't go this way,
-    /// nothing has happened.
+    /// Sends a message in the lane to its target; gives what the target's attention word says.
+    /// `None`: it can't go this way, nothing has happened.
     ///
     /// # Safety
     /// `handler` and `target_counter` are what the target gave out.
@@ -109,8 +113,8 @@ impl State {
             return None;
         }
         let head = short_head(peer.next_message, user_header.len(), target_counter != 0);
-        // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes us their only user. As much is
-        // written as was counted.
+        // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
+        // us their only user. As much is written as was counted.
         let news = unsafe {
             if !(*lane).has_room() {
                 return None;
@@ -135,13 +139,14 @@ impl State {
         Some(news)
     }
 
-    /// Sends a packet in the lane to its target, through the table only what that lane's receiver asks for. `None`: it can't go this
-    /// way, nothing has happened.
+    /// Sends a packet in the lane to its target, through the table only what that lane's receiver
+    /// asks for. `None`: it can't go this way, nothing has happened.
     #[inline(always)]
     pub(super) fn packet_in_lane(&mut self, target: PeerId, head: &[u8], data: &[u8]) -> Option<Status> {
         let peer = &self.peers[target];
         let lane = peer.lane?.as_ptr();
-        // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes us their only user.
+        // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
+        // us their only user.
         let news = unsafe {
             if head.len() + data.len() > INLINE || !(*lane).has_room() {
                 return None;
@@ -222,17 +227,19 @@ impl Locked<'_> {
         }
         while looks < most && !shared.lock_is_wanted() {
             let mut index = 0;
-            // SAFETY: the list and the lanes it names live as long as the link; they change within calls of the transport only,
-            // which a handler may cause: hence the list is read anew each time.
+            // SAFETY: the list and the lanes it names live as long as the link; they change within
+            // calls of the transport only, which a handler may cause: hence the list is read anew
+            // each time.
             while index < unsafe { (*lanes).count } as usize {
-                // SAFETY: one of the first `count`, each of which is alive and read by the lock's holder only.
+                // SAFETY: one of the first `count`, each of which is alive and read by the lock's
+                // holder only.
                 match unsafe { (*(*lanes).lanes[index]).take() } {
                     Taken::Nothing => {}
                     Taken::Left => return Ok(None),
                     Taken::Message { peer, data, len, mailbox } => {
-                        // SAFETY: the message stays in place, and its sender leaves it alone, until the
-                        // transport is polled, or the mailbox is given back; mailboxes and lanes live
-                        // as long as the link.
+                        // SAFETY: the message stays in place, and its sender leaves it alone, until
+                        // the transport is polled, or the mailbox is given back; mailboxes and
+                        // lanes live as long as the link.
                         unsafe {
                             if mailbox.is_null() {
                                 (*(*lanes).lanes[index]).look_ahead();
@@ -242,7 +249,8 @@ impl Locked<'_> {
                                 (*mailbox).done();
                             }
                         }
-                        // Here, too: after a message the answer is another one, which the processor learns branch by branch.
+                        // Here, too: after a message the answer is another one, which the processor
+                        // learns branch by branch.
                         if let Some(result) = check(self)? {
                             return Ok(Some(result));
                         }
@@ -268,7 +276,8 @@ impl Locked<'_> {
         Ok(None)
     }
 
-    /// Handles a message of a lane. A function of its own: the loops that wait keep their registers.
+    /// Handles a message of a lane. A function of its own: the loops that wait keep their
+    /// registers.
     ///
     /// Nothing else is being dispatched.
     #[inline(never)]

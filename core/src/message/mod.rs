@@ -12,7 +12,8 @@
 //! * `reassembly`: messages of several packets on the receiving side;
 //! * `trusted`: memory of the program that somebody has vouched for;
 //! * `fence`, `collective`: fences, the barrier and the allgather of addresses;
-//! * `epochs`: telling packets from before a purge from those after it, over links without an engine;
+//! * `epochs`: telling packets from before a purge from those after it, over links without an
+//!   engine;
 //! * `failure`: what the loss of a peer does to everything above.
 
 mod am;
@@ -62,6 +63,6 @@ pub const MAX_USER_HEADER: usize = 1024;
 #[doc(alias = "LAPI_MAX_MSG_SZ")]
 pub const MAX_MESSAGE: u64 = i64::MAX as u64;
 
-/// Operations with answers that may be outstanding to all peers together; more wait inside the call. Bounds memory here
-/// and, since each has at most one answer queued, at the targets.
+/// Operations with answers that may be outstanding to all peers together; more wait inside the
+/// call. Bounds memory here and, since each has at most one answer queued, at the targets.
 pub(crate) const MAX_OPERATIONS: usize = 8192;

@@ -25,8 +25,8 @@ pub trait Scatter: Send {
     /// The memory that the layout names is valid and not read meanwhile.
     unsafe fn write(&mut self, position: u64, bytes: &[u8]);
 
-    /// Fetches `len` bytes from `position` on straight from where they are in this process's memory. False: it does not know
-    /// how, and nothing has happened.
+    /// Fetches `len` bytes from `position` on straight from where they are in this process's
+    /// memory. False: it does not know how, and nothing has happened.
     ///
     /// # Safety
     /// As for [`write`](Self::write), and as for [`Gather::read`].
@@ -45,26 +45,29 @@ pub enum Source {
 
 /// A layout that outgoing bytes are read from, restartable at any position.
 pub trait Gather: Send {
-    /// Fills `out` with the bytes from `position` on. Calls nothing of Lapis: `out` may be a transport's
-    /// packet.
+    /// Fills `out` with the bytes from `position` on. Calls nothing of Lapis: `out` may be a
+    /// transport's packet.
     ///
     /// # Safety
     /// The memory that the layout names is valid and not written meanwhile.
     unsafe fn read(&mut self, position: u64, out: &mut [u8]);
 
-    /// Bytes that must not be separated: packets hold whole multiples. At most a few hundred, so that any packet holds one.
+    /// Bytes that must not be separated: packets hold whole multiples. At most a few hundred, so
+    /// that any packet holds one.
     #[doc(alias = "atom_size")]
     fn atom(&self) -> u64 {
         1
     }
 
-    /// What [`Scatter::fetch`] gets if the message goes to this very task. Without it, such messages go in packets like others.
+    /// What [`Scatter::fetch`] gets if the message goes to this very task. Without it, such
+    /// messages go in packets like others.
     fn local(&self) -> Option<&dyn Any> {
         None
     }
 }
 
-// SAFETY: the interface's caller promises that the memory is valid until the operation ends, on whatever thread.
+// SAFETY: the interface's caller promises that the memory is valid until the operation ends, on
+// whatever thread.
 unsafe impl Send for Destination {}
 // SAFETY: whoever starts the operation promises that the memory is valid, on whatever thread.
 unsafe impl Send for Source {}
@@ -83,8 +86,8 @@ impl Source {
         self.len() == 0
     }
 
-    /// How many of `left` bytes a packet takes that has room for `room`: all that fit, in whole atoms, perhaps none beside a
-    /// long user header. The last packet takes what is left.
+    /// How many of `left` bytes a packet takes that has room for `room`: all that fit, in whole
+    /// atoms, perhaps none beside a long user header. The last packet takes what is left.
     #[inline]
     pub(crate) fn packet_bytes(&self, room: u64, left: u64) -> u64 {
         match self {
@@ -114,13 +117,14 @@ impl Destination {
     /// Writes `bytes` at `position`.
     ///
     /// # Safety
-    /// The destination's memory is valid for the message's length, and `position + bytes.len()` lies within.
+    /// The destination's memory is valid for the message's length, and `position + bytes.len()`
+    /// lies within.
     #[inline]
     pub(crate) unsafe fn write(&mut self, position: u64, bytes: &[u8]) {
         match self {
             Self::Discard => {}
-            // SAFETY: writable by the contract above. The ranges can't overlap: `bytes` is a transport's
-            // packet or a copy.
+            // SAFETY: writable by the contract above. The ranges can't overlap: `bytes` is a
+            // transport's packet or a copy.
             Self::Contiguous(to) => unsafe {
                 copy_long_watched(bytes.as_ptr(), to.as_ptr().add(position as usize), bytes.len());
             },
@@ -134,7 +138,8 @@ impl Destination {
 pub(crate) enum Waiting {
     /// `Complete`: the completion handler of an active message or put.
     Completion,
-    /// `Pulled`, then perhaps `Complete`: the target fetches our buffer. The target is this task if there is a layout.
+    /// `Pulled`, then perhaps `Complete`: the target fetches our buffer. The target is this task if
+    /// there is a layout.
     Pull(Option<TrustedSource>),
     /// `GetData` until `remaining` is 0.
     Get { destination: TrustedDestination, remaining: u64 },
@@ -158,8 +163,8 @@ pub(crate) struct Operation {
     pub(crate) sequence: u32,
 }
 
-/// Outstanding operations by identifier. An identifier is `generation << 32 | index`, so that an answer that comes
-/// twice or too late finds nothing.
+/// Outstanding operations by identifier. An identifier is `generation << 32 | index`, so that an
+/// answer that comes twice or too late finds nothing.
 #[derive(Default)]
 pub(crate) struct Operations {
     slots: Vec<Slot>,

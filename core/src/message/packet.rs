@@ -11,7 +11,8 @@ use crate::transport::{PeerId, Status};
 use crate::wire::{Encoded, Header};
 use std::time::Duration;
 
-/// How long a wait for room sleeps, once nothing has moved for long: nobody wakes it when there is room.
+/// How long a wait for room sleeps, once nothing has moved for long: nobody wakes it when there is
+/// room.
 const NAP: Duration = Duration::from_micros(100);
 
 /// What became of a packet.
@@ -123,7 +124,8 @@ impl Locked<'_> {
         self.try_packet(peer, header, user, Part { source, position, len: len as usize })
     }
 
-    /// The one way of a packet: in the peer's lane if that has room, else through the transport's table.
+    /// The one way of a packet: in the peer's lane if that has room, else through the transport's
+    /// table.
     #[inline(always)]
     fn submit(&mut self, peer: PeerId, head: &[u8], body: impl Body) -> Submitted {
         let len = body.len();
@@ -182,7 +184,8 @@ impl Locked<'_> {
         status.into()
     }
 
-    /// Sends one packet, waiting for room if need be: inside a handler, where waiting is impossible, a copy is deferred.
+    /// Sends one packet, waiting for room if need be: inside a handler, where waiting is
+    /// impossible, a copy is deferred.
     ///
     /// While there is no room the lock is let go now and then.
     #[inline(always)]
@@ -223,7 +226,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Makes progress so that a peer's ring, or our own tables, get room. Called with the lock held, outside handlers.
+    /// Makes progress so that a peer's ring, or our own tables, get room. Called with the lock
+    /// held, outside handlers.
     pub(crate) fn wait_for_room(&mut self, peer: PeerId) -> Result<()> {
         let life = self.peers[peer].life;
         self.wait_for_progress();
@@ -251,7 +255,8 @@ impl Locked<'_> {
         self.sending.for_room = wait;
     }
 
-    /// Answers a peer: never waits, never fails (a peer that can't be reached is a peer that needs no answer).
+    /// Answers a peer: never waits, never fails (a peer that can't be reached is a peer that needs
+    /// no answer).
     #[inline(always)]
     pub(crate) fn reply_packet(&mut self, peer: PeerId, header: &Header, data: &[u8]) {
         let room = self.sending.deferred.is_empty();
@@ -280,8 +285,8 @@ impl Locked<'_> {
         }
     }
 
-    /// A link does not take a packet of which no call can tell the program. If the peer is gone, so is the wish for it. If not,
-    /// what misses it would wait for ever: the peer counts as lost.
+    /// A link does not take a packet of which no call can tell the program. If the peer is gone, so
+    /// is the wish for it. If not, what misses it would wait for ever: the peer counts as lost.
     #[cold]
     pub(super) fn packet_refused(&mut self, peer: PeerId, status: Status) {
         if status != Status::PeerDown {
@@ -311,8 +316,8 @@ impl Locked<'_> {
 }
 
 impl State {
-    /// Whether a packet without room must be kept instead of waited with: inside a handler, and for a
-    /// peer whose epoch is not known yet.
+    /// Whether a packet without room must be kept instead of waited with: inside a handler, and for
+    /// a peer whose epoch is not known yet.
     pub(super) fn may_not_wait(&self, peer: PeerId) -> bool {
         self.dispatching > 0 || self.may_hold(peer)
     }

@@ -6,8 +6,9 @@ use crate::context::Locked;
 use crate::transport::PeerId;
 use std::collections::HashMap;
 
-/// Fragments kept before their message's first packet has come, per context; beyond that they can't be kept and the
-/// transport below must not have accepted them, so this is a bound for faulty peers.
+/// Fragments kept before their message's first packet has come, per context; beyond that they can't
+/// be kept and the transport below must not have accepted them, so this is a bound for faulty
+/// peers.
 const MAX_EARLY: usize = 4096;
 
 /// A message under way.

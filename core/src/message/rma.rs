@@ -1,7 +1,7 @@
 //! Puts and gets: which way the bytes go.
 //!
-//! In order of preference: a load or store through a window into the peer's memory; a packet; one copy by the transport
-//! (cross-memory attach, RDMA); several packets.
+//! In order of preference: a load or store through a window into the peer's memory; a packet; one
+//! copy by the transport (cross-memory attach, RDMA); several packets.
 
 use super::bulk::{Bulk, Way, way_of};
 use super::copy_choice::{Copier, Timed};
@@ -63,7 +63,8 @@ pub struct GetArgs<D = Destination> {
 }
 
 impl Context {
-    /// Where a range of a peer's memory is mapped here, if it is. Costs a few loads and takes no lock.
+    /// Where a range of a peer's memory is mapped here, if it is. Costs a few loads and takes no
+    /// lock.
     #[inline(always)]
     pub fn direct(&self, target: PeerId, remote: u64, len: u64) -> Option<*mut u8> {
         let window = self.shared.windows.get(target as usize)?;
@@ -77,8 +78,8 @@ impl Context {
         }
     }
 
-    /// The shortest put: to memory that is [mapped](Self::direct) here, of which nobody wants to hear. False: it is not, or the context
-    /// can't be used; nothing has happened.
+    /// The shortest put: to memory that is [mapped](Self::direct) here, of which nobody wants to
+    /// hear. False: it is not, or the context can't be used; nothing has happened.
     ///
     /// # Safety
     /// `from` is readable for `len` bytes; `remote` is what the target gave out.
@@ -87,7 +88,8 @@ impl Context {
         let Some(to) = self.direct(target, remote, len).filter(|_| self.usable().is_ok()) else {
             return false;
         };
-        // SAFETY: `from` is readable by the contract above; the window is mapped as long as the context lives.
+        // SAFETY: `from` is readable by the contract above; the window is mapped as long as the
+        // context lives.
         unsafe { copy_watched(from, to, len as usize) };
         self.count_direct(target, Direction::Out, len);
         true
@@ -102,7 +104,8 @@ impl Context {
         let Some(from) = self.direct(target, remote, len).filter(|_| self.usable().is_ok()) else {
             return false;
         };
-        // SAFETY: `to` is writable by the contract above; the window is mapped as long as the context lives.
+        // SAFETY: `to` is writable by the contract above; the window is mapped as long as the
+        // context lives.
         unsafe { copy_watched(from, to, len as usize) };
         self.count_direct(target, Direction::In, len);
         true
@@ -116,8 +119,8 @@ impl Context {
     /// Bad target or length; a target that is down or purged. Nothing has been sent then.
     ///
     /// # Safety
-    /// The source stays valid and unchanged until `origin` is told, counters until they are told; `remote` and
-    /// `target_counter` are what the target gave out.
+    /// The source stays valid and unchanged until `origin` is told, counters until they are told;
+    /// `remote` and `target_counter` are what the target gave out.
     #[doc(alias = "LAPI_Put")]
     #[inline]
     pub unsafe fn put(&self, args: PutArgs) -> Result<()> {
@@ -171,7 +174,8 @@ impl Context {
     /// Bad target or length; a target that is down or purged. Nothing has been asked for then.
     ///
     /// # Safety
-    /// The destination stays valid until `origin` is told; `remote` and `target_counter` are what the target gave out.
+    /// The destination stays valid until `origin` is told; `remote` and `target_counter` are what
+    /// the target gave out.
     #[doc(alias = "LAPI_Get")]
     #[inline]
     pub unsafe fn get(&self, args: GetArgs) -> Result<()> {
@@ -217,7 +221,8 @@ impl Context {
         self.locked().get(args, bulk)
     }
 
-    /// The data has been copied by this task's own stores: counters count, and whoever waits is told.
+    /// The data has been copied by this task's own stores: counters count, and whoever waits is
+    /// told.
     #[inline(always)]
     fn after_direct(&self, target: PeerId, target_counter: u64, origin: Notify, completion: Notify) {
         if target_counter == 0

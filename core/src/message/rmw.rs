@@ -26,7 +26,8 @@ pub struct RmwArgs {
     pub compare: u64,
     /// Where the answer goes: `width` bytes, null for nowhere.
     pub previous: *mut u8,
-    /// Answer a compare-and-swap with 1 or 0 for success or failure, as the guide has it, instead of the previous value.
+    /// Answer a compare-and-swap with 1 or 0 for success or failure, as the guide has it, instead
+    /// of the previous value.
     pub swap_answers_success: bool,
     /// Told when the answer is here.
     pub origin: Notify,
@@ -37,13 +38,15 @@ pub struct RmwArgs {
 impl Context {
     /// Changes a variable of a task atomically.
     ///
-    /// Every variable that is only changed this way, by `local_rmw` or by the processor's own atomics of that width is
-    /// safe from torn and lost updates, whichever way the operation travels.
+    /// Every variable that is only changed this way, by `local_rmw` or by the processor's own
+    /// atomics of that width is safe from torn and lost updates, whichever way the operation
+    /// travels.
     ///
     /// *LAPI Guide, LAPI_Rmw, LAPI_Rmw64.*
     ///
     /// # Errors
-    /// Bad target; a width other than 4 or 8; a misaligned variable; a target that is down or purged.
+    /// Bad target; a width other than 4 or 8; a misaligned variable; a target that is down or
+    /// purged.
     ///
     /// # Safety
     /// `remote` is what the target gave out; `previous` is writable until `origin` is told.
@@ -84,8 +87,9 @@ impl Context {
         self.locked().rmw(args)
     }
 
-    /// The shortest atomic: on a variable that is [mapped](Self::direct) here. Stores the answer, but tells nobody. False: the variable
-    /// is not mapped or not aligned, or the context can't be used; nothing has happened.
+    /// The shortest atomic: on a variable that is [mapped](Self::direct) here. Stores the answer,
+    /// but tells nobody. False: the variable is not mapped or not aligned, or the context can't be
+    /// used; nothing has happened.
     ///
     /// # Safety
     /// As for [`rmw`](Self::rmw).
@@ -99,8 +103,8 @@ impl Context {
         else {
             return false;
         };
-        // SAFETY: mapped and aligned (windows are page-aligned); the place for the answer is writable by
-        // `rmw`'s contract.
+        // SAFETY: mapped and aligned (windows are page-aligned); the place for the answer is
+        // writable by `rmw`'s contract.
         unsafe {
             let previous = local_rmw(variable, args.width, args.op, args.operand, args.compare);
             store_answer(args, previous);
@@ -222,7 +226,8 @@ pub(crate) unsafe fn local_rmw(variable: *mut u8, width: u32, op: RmwOp, operand
             let v = unsafe { &*variable.cast::<$atomic>() };
             let (a, b) = (operand as $word, compare as $word);
             u64::from(match op {
-                // SYNC: with each other, at whichever task they run: how programs publish data to one another.
+                // SYNC: with each other, at whichever task they run: how programs publish data to
+                // one another.
                 RmwOp::FetchAndAdd => v.fetch_add(a, Ordering::AcqRel),
                 RmwOp::FetchAndOr => v.fetch_or(a, Ordering::AcqRel),
                 RmwOp::Swap => v.swap(a, Ordering::AcqRel),

@@ -1,7 +1,8 @@
-//! Layouts that this task sends to itself: both sides are here, so that no packet need carry the bytes.
+//! Layouts that this task sends to itself: both sides are here, so that no packet need carry the
+//! bytes.
 //!
-//! The announcement goes the way of any message to ourselves, and the header handler runs when it arrives. Then the bytes go
-//! from layout to layout, a slice at a time.
+//! The announcement goes the way of any message to ourselves, and the header handler runs when it
+//! arrives. Then the bytes go from layout to layout, a slice at a time.
 
 use super::fragment::{Pull, SLICE};
 use super::{TrustedSource, Waiting};
@@ -11,14 +12,15 @@ use crate::stats::Path;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
 
-/// Bytes that pass through a buffer at a time, where layouts don't know each other: they stay in the cache.
+/// Bytes that pass through a buffer at a time, where layouts don't know each other: they stay in
+/// the cache.
 const PIECE: u64 = 32 << 10;
 /// Stands for the address of the data in an announcement whose operation has a layout.
 pub(super) const LAYOUT: u64 = 0;
 
 impl Locked<'_> {
-    /// Whether a message of several packets goes from layout to layout. Not from within a handler, where a message may have to be
-    /// out before anything else can move.
+    /// Whether a message of several packets goes from layout to layout. Not from within a handler,
+    /// where a message may have to be out before anything else can move.
     pub(super) fn goes_straight(
         &mut self,
         target: PeerId,

@@ -1,9 +1,11 @@
-//! Messages that set out: how they are cut and numbered, and what becomes of them where there is no room.
+//! Messages that set out: how they are cut and numbered, and what becomes of them where there is no
+//! room.
 //!
-//! How much a message's first packet takes, and which number the message has, is decided anew with each attempt to send it.
-//! Both may have changed when a call has waited for room: the path may be narrower, and others may have sent meanwhile. So a
-//! call that fails has used up no number, which a fence would wait for in vain. What can't wait, because a handler
-//! sends it, is kept as a message, not as a packet, and cut when its turn comes.
+//! How much a message's first packet takes, and which number the message has, is decided anew with
+//! each attempt to send it. Both may have changed when a call has waited for room: the path may be
+//! narrower, and others may have sent meanwhile. So a call that fails has used up no number, which
+//! a fence would wait for in vain. What can't wait, because a handler sends it, is kept as a
+//! message, not as a packet, and cut when its turn comes.
 
 use super::packet::Submitted;
 use super::{Outgoing, TrustedSource};
@@ -88,8 +90,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Leaves to whoever makes progress what of a message could not be sent at once. `first`: how much its first packet took, or
-    /// would have taken.
+    /// Leaves to whoever makes progress what of a message could not be sent at once. `first`: how
+    /// much its first packet took, or would have taken.
     #[cold]
     fn send_rest(&mut self, mut rest: Outgoing, first: u64, user_header: usize) {
         let (peer, len) = (rest.peer, rest.source.len());
@@ -106,7 +108,8 @@ impl Locked<'_> {
         self.advance();
     }
 
-    /// Sends a packet without data that asks for something: `operation` waits for the answer, and is forgotten if nothing is sent.
+    /// Sends a packet without data that asks for something: `operation` waits for the answer, and
+    /// is forgotten if nothing is sent.
     ///
     /// # Errors
     /// As for [`send_message`](Self::send_message).
@@ -137,8 +140,9 @@ impl Locked<'_> {
         }
     }
 
-    /// Tries to send the packet that `attempt` makes of a message's number until there is room for it or, where waiting is impossible
-    /// inside a handler, or may last until the peer resumes this task, once: then the number is the message's, but the packet is still to be sent.
+    /// Tries to send the packet that `attempt` makes of a message's number until there is room for
+    /// it or, where waiting is impossible inside a handler, or may last until the peer resumes this
+    /// task, once: then the number is the message's, but the packet is still to be sent.
     #[inline]
     fn post(
         &mut self,
@@ -177,7 +181,8 @@ impl Locked<'_> {
 }
 
 impl State {
-    /// How many bytes of a message its first packet takes, as the way to its target is now; the header says whether others follow.
+    /// How many bytes of a message its first packet takes, as the way to its target is now; the
+    /// header says whether others follow.
     #[inline]
     fn cut_first(&self, peer: PeerId, header: &mut Header, source: &TrustedSource) -> u64 {
         let room = self.room_to(peer).saturating_sub(MAX_HEADER + usize::from(header.user_header)) as u64;

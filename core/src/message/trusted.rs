@@ -1,8 +1,8 @@
 //! Memory of the program that a message goes from or to, after somebody has vouched for it.
 //!
-//! Callers of [`Context::am_send`](crate::Context::am_send) and the like, and header handlers, promise
-//! that what they name is valid until they are told otherwise. Where core takes their word it makes one
-//! of these types; from there on nothing that moves bytes needs the promise again.
+//! Callers of [`Context::am_send`](crate::Context::am_send) and the like, and header handlers,
+//! promise that what they name is valid until they are told otherwise. Where core takes their word
+//! it makes one of these types; from there on nothing that moves bytes needs the promise again.
 
 use super::{Destination, Source};
 use std::any::Any;
@@ -13,8 +13,8 @@ pub(crate) struct TrustedSource(Source);
 
 impl TrustedSource {
     /// # Safety
-    /// The source's memory is valid, and nobody writes to it, until whoever started the message is told
-    /// that it is free, or for as long as the value lives.
+    /// The source's memory is valid, and nobody writes to it, until whoever started the message is
+    /// told that it is free, or for as long as the value lives.
     #[inline(always)]
     pub(crate) unsafe fn new(source: Source) -> Self {
         Self(source)
@@ -52,7 +52,8 @@ impl TrustedSource {
         if len == 0 {
             return Some(&[]);
         }
-        // SAFETY: within the memory that `new`'s caller vouched for, which nobody writes to meanwhile.
+        // SAFETY: within the memory that `new`'s caller vouched for, which nobody writes to
+        // meanwhile.
         Some(unsafe { std::slice::from_raw_parts(from.wrapping_add(position as usize), len as usize) })
     }
 
@@ -97,8 +98,8 @@ pub(crate) struct TrustedDestination {
 
 impl TrustedDestination {
     /// # Safety
-    /// The destination's memory is valid for `len` bytes, and nobody reads it, until whoever named it is
-    /// told that the bytes are there, or for as long as the value lives.
+    /// The destination's memory is valid for `len` bytes, and nobody reads it, until whoever named
+    /// it is told that the bytes are there, or for as long as the value lives.
     #[inline(always)]
     pub(crate) unsafe fn new(to: Destination, len: u64) -> Self {
         Self { to, len }
@@ -156,8 +157,8 @@ impl TrustedDestination {
         unsafe { self.to.write(position, bytes) };
     }
 
-    /// Lets a layout fetch `len` bytes from `position` on straight from where another one of this task has
-    /// them. False: nothing has happened.
+    /// Lets a layout fetch `len` bytes from `position` on straight from where another one of this
+    /// task has them. False: nothing has happened.
     ///
     /// # Panics
     /// Beyond the end.
@@ -176,7 +177,8 @@ impl TrustedDestination {
         let len = self.len - by;
         let to = match self.to {
             Destination::Contiguous(base) => {
-                // SAFETY: `by` was no more than the length of the memory that `new`'s caller vouched for.
+                // SAFETY: `by` was no more than the length of the memory that `new`'s caller
+                // vouched for.
                 Destination::Contiguous(unsafe { base.add(by as usize) })
             }
             Destination::Scatter(_) if by > 0 => {

@@ -1,11 +1,14 @@
-//! Memory of the program that the packet engine reads from where it lies, until it has been acknowledged.
+//! Memory of the program that the packet engine reads from where it lies, until it has been
+//! acknowledged.
 //!
-//! Long messages to peers behind a datagram transport are not copied: their packets are gathered from the program's own
-//! memory, and gathered again if they get lost. So the origin is told that its memory is free only when all of it has been
-//! acknowledged. The end of a message is copied, so that this time has mostly passed when the last packet leaves.
+//! Long messages to peers behind a datagram transport are not copied: their packets are gathered
+//! from the program's own memory, and gathered again if they get lost. So the origin is told that
+//! its memory is free only when all of it has been acknowledged. The end of a message is copied, so
+//! that this time has mostly passed when the last packet leaves.
 //!
-//! What the message layer learns before the acknowledgements come (an answered fence, the end of the target's completion
-//! handler) says as much as they do: the send ends before the program is told.
+//! What the message layer learns before the acknowledgements come (an answered fence, the end of
+//! the target's completion handler) says as much as they do: the send ends before the program is
+//! told.
 
 use super::TrustedSource;
 use crate::completion::Notify;
@@ -132,15 +135,16 @@ impl State {
             || total >= PAGES_FROM && self.refers_to_pages(peer)
     }
 
-    /// Bytes in the first packet of a message that needs several; `room` is there. They are copied, so they are few if the
-    /// rest need not be.
+    /// Bytes in the first packet of a message that needs several; `room` is there. They are copied,
+    /// so they are few if the rest need not be.
     pub(crate) fn first_part(&self, peer: PeerId, source: &TrustedSource, room: u64) -> u64 {
         let most = source.packet_bytes(room, source.len());
         let stays = source.contiguous().is_some() && source.len() >= PAGES_FROM && self.refers_to_pages(peer);
         if stays { most.min(FIRST) } else { most }
     }
 
-    /// Whether the way to a peer leaves out the kernel's copy of what is sent from where it lies, so that doing so pays to the end.
+    /// Whether the way to a peer leaves out the kernel's copy of what is sent from where it lies,
+    /// so that doing so pays to the end.
     fn refers_to_pages(&self, peer: PeerId) -> bool {
         let link = self.links.open.get(self.peers[peer].route.index());
         link.is_some_and(|link| link.caps().contains(Caps::LENT_PAGES))

@@ -5,9 +5,11 @@ use super::datagram_builder::DatagramBuilder;
 use super::window::{Seen, Window};
 use super::wire::{self, ACK_LEN, MAX_ACK_WORDS};
 
-/// Numbers that a path remembers. More than a sender keeps open, so that none is forgotten that matters.
+/// Numbers that a path remembers. More than a sender keeps open, so that none is forgotten that
+/// matters.
 const NUMBER_WINDOW: u64 = 4096;
-/// Datagrams after which to acknowledge while there are gaps, so that the sender learns of losses early.
+/// Datagrams after which to acknowledge while there are gaps, so that the sender learns of losses
+/// early.
 const THRESHOLD_WITH_GAPS: u8 = 2;
 
 /// What arrived on a path and what the peer knows of it.
@@ -60,7 +62,8 @@ impl Arrivals {
         }
     }
 
-    /// The datagram was taken. `asks`: it carries something to be acknowledged; `at_once`: without delay.
+    /// The datagram was taken. `asks`: it carries something to be acknowledged; `at_once`: without
+    /// delay.
     #[inline]
     pub(super) fn arrived(
         &mut self,

@@ -1,12 +1,13 @@
 //! Authentication of datagrams with the job's secret.
 //!
-//! The tag is *hash, then encipher*: POLYVAL (the carry-less universal hash of AES-GCM-SIV) over the header, the frames'
-//! length in 64 bits, and the frames, then one AES-128 block encryption of the hash. Both keys are derived from the secret.
-//! It needs no nonce, so nothing breaks if a task restarts with an epoch that it had before.
+//! The tag is *hash, then encipher*: POLYVAL (the carry-less universal hash of AES-GCM-SIV) over
+//! the header, the frames' length in 64 bits, and the frames, then one AES-128 block encryption of
+//! the hash. Both keys are derived from the secret. It needs no nonce, so nothing breaks if a task
+//! restarts with an epoch that it had before.
 //!
-//! Measured on an AMD EPYC (Zen 4, shared machine, release build, best of five, two runs), ns per tag. The second row comes from a
-//! busier hour than the others, when the small ones cost half as much again; its 64 B were measured apart, since one reduction
-//! serves a lone packet:
+//! Measured on an AMD EPYC (Zen 4, shared machine, release build, best of five, two runs), ns per
+//! tag. The second row comes from a busier hour than the others, when the small ones cost half as
+//! much again; its 64 B were measured apart, since one reduction serves a lone packet:
 //!
 //! | candidate (crate) | 64 B | 128 B | 1400 B | 8900 B |
 //! |---|---|---|---|---|
@@ -17,10 +18,11 @@
 //! | BLAKE3 keyed (`blake3` 1) | 79–114 | 160 | 1495 | 2520 |
 //! | Poly1305, key given (`poly1305` 0.9) | 1340 | 1460 | 2000 | 3930 |
 //!
-//! POLYVAL + AES is as fast as the reduced-round SipHash, nearly twice as fast as the SipHash whose margin is
-//! the usual one, and its forging probability is a theorem about AES. It also is the one that wide instructions make several
-//! times faster still. On a processor without AES and carry-less multiplication instructions the crates fall back to
-//! constant-time portable code, several times slower.
+//! POLYVAL + AES is as fast as the reduced-round SipHash, nearly twice as fast as the SipHash whose
+//! margin is the usual one, and its forging probability is a theorem about AES. It also is the one
+//! that wide instructions make several times faster still. On a processor without AES and
+//! carry-less multiplication instructions the crates fall back to constant-time portable code,
+//! several times slower.
 
 use aes::Aes128;
 use aes::Aes256;
@@ -69,7 +71,8 @@ pub struct JobAuth {
 }
 
 impl JobAuth {
-    /// Derives the keys from the job's secret, which must be random and known to the job's tasks alone.
+    /// Derives the keys from the job's secret, which must be random and known to the job's tasks
+    /// alone.
     #[must_use]
     pub fn new(secret: &[u8; 32]) -> Self {
         let derive = Aes256::new(&(*secret).into());
@@ -104,7 +107,8 @@ impl std::fmt::Debug for JobState {
     }
 }
 
-/// The header and the frames' length fill whole blocks, so that frames that lie together are hashed where they are.
+/// The header and the frames' length fill whole blocks, so that frames that lie together are hashed
+/// where they are.
 const START: usize = SIGNED_LEN + 8;
 const _: () = assert!(START.is_multiple_of(BLOCK));
 
@@ -160,8 +164,8 @@ impl Authenticator for JobAuth {
     }
 }
 
-/// No authentication: every tag is zero. For measurements, and for transports that the kernel or the adapter
-/// keeps strangers out of.
+/// No authentication: every tag is zero. For measurements, and for transports that the kernel or
+/// the adapter keeps strangers out of.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoAuth;
 

@@ -1,7 +1,7 @@
 //! The bytes of a channel's units, in the order of submission.
 
-/// A ring in which every allocation is contiguous, so that neighbours can be copied together. It starts empty
-/// and doubles up to its bound.
+/// A ring in which every allocation is contiguous, so that neighbours can be copied together. It
+/// starts empty and doubles up to its bound.
 #[derive(Debug, Default)]
 pub(super) struct ByteRing {
     buffer: Vec<u8>,
@@ -43,7 +43,8 @@ impl ByteRing {
         Some(at)
     }
 
-    /// Ends the life of the oldest allocation; `next` is where the one after it starts, if there is one.
+    /// Ends the life of the oldest allocation; `next` is where the one after it starts, if there is
+    /// one.
     #[inline]
     pub(super) fn free_oldest(&mut self, next: Option<usize>) {
         self.live -= 1;
@@ -52,8 +53,9 @@ impl ByteRing {
         }
     }
 
-    /// Doubles the ring until `len` more bytes would fit, moving the live allocations, which `places` yields
-    /// oldest first with their lengths. Returns false if that takes more than `bound` bytes.
+    /// Doubles the ring until `len` more bytes would fit, moving the live allocations, which
+    /// `places` yields oldest first with their lengths. Returns false if that takes more than
+    /// `bound` bytes.
     pub(super) fn grow<'a>(
         &mut self,
         len: usize,

@@ -17,8 +17,8 @@ pub struct EngineConfig {
     pub channel_units: usize,
     /// Bytes of heads and copied bodies that one channel to one peer may hold.
     pub channel_bytes: usize,
-    /// Units that all channels together may hold. Replies may exceed it by a quarter, so that they are never
-    /// locked out by requests.
+    /// Units that all channels together may hold. Replies may exceed it by a quarter, so that they
+    /// are never locked out by requests.
     pub total_units: usize,
     /// Packets of a path after which an acknowledgement is sent (1..=31, LAPI's `ACK_THRESHOLD`).
     pub ack_threshold: u8,
@@ -30,13 +30,14 @@ pub struct EngineConfig {
     pub retransmit_max: Nanos,
     /// Round-trip time assumed before the first measurement.
     pub initial_rtt: Nanos,
-    /// Silence after which a path that was asked twice is suspected, if it is the only one. Of several, one is suspected as
-    /// soon as another answers in its stead, and after ten times this span if none does.
+    /// Silence after which a path that was asked twice is suspected, if it is the only one. Of
+    /// several, one is suspected as soon as another answers in its stead, and after ten times this
+    /// span if none does.
     pub suspect_after: Nanos,
     /// The longest time between two probes of a suspected path.
     pub probe_max: Nanos,
-    /// Silence of a peer that owes an answer before [`Event::PeerTimeout`](super::Event::PeerTimeout)
-    /// (LAPI's `TIMEOUT`); `None` waits for ever.
+    /// Silence of a peer that owes an answer before
+    /// [`Event::PeerTimeout`](super::Event::PeerTimeout) (LAPI's `TIMEOUT`); `None` waits for ever.
     pub peer_timeout: Option<Nanos>,
     /// Receive buffer of this task in bytes (what `SO_RCVBUF` reads back), shared out as credits.
     pub receive_buffer: u32,
@@ -46,7 +47,8 @@ pub struct EngineConfig {
     pub initial_window: u32,
     /// Bytes that a path may have in flight at most.
     pub max_window: u64,
-    /// Datagrams in one [`Transmit`](super::Transmit) at most (64 is what Linux takes in one GSO send).
+    /// Datagrams in one [`Transmit`](super::Transmit) at most (64 is what Linux takes in one GSO
+    /// send).
     pub batch_datagrams: usize,
     /// Bytes in one [`Transmit`](super::Transmit) at most.
     pub batch_bytes: usize,

@@ -1,24 +1,27 @@
 //! How much a path may have in flight.
 //!
-//! Additive increase, multiplicative decrease: two flows with the same round-trip time that see the same full
-//! queue end up with the same share. What differs from Reno is what counts as congestion. On a cluster network a
-//! lost datagram means congestion only if the queue in front of it was long, and a long queue shows as a
-//! round-trip time above its minimum. So a loss shrinks the window when the round's shortest round trip is well
-//! above the minimum of the path (by half of it, and by the time of a few batches of datagrams, for a sender that hands over
-//! tens of them at once makes so long a queue by itself), or when more than an eighth of the last rounds is lost
-//! (a batch of datagrams that the kernel took as one gets lost as one, so a single round says little, and a single piece nothing);
-//! a loss while the queue is short is noise of the link and costs nothing but the retransmission. Under random
-//! loss the window therefore settles where the queue just begins to show, which keeps the link full.
+//! Additive increase, multiplicative decrease: two flows with the same round-trip time that see the
+//! same full queue end up with the same share. What differs from Reno is what counts as congestion.
+//! On a cluster network a lost datagram means congestion only if the queue in front of it was long,
+//! and a long queue shows as a round-trip time above its minimum. So a loss shrinks the window when
+//! the round's shortest round trip is well above the minimum of the path (by half of it, and by the
+//! time of a few batches of datagrams, for a sender that hands over tens of them at once makes so
+//! long a queue by itself), or when more than an eighth of the last rounds is lost (a batch of
+//! datagrams that the kernel took as one gets lost as one, so a single round says little, and a
+//! single piece nothing); a loss while the queue is short is noise of the link and costs nothing
+//! but the retransmission. Under random loss the window therefore settles where the queue just
+//! begins to show, which keeps the link full.
 //!
-//! A flow that comes late to a busy link takes the queue for the minimum of its path, and would then
-//! ignore losses for ever. So every [`TEST_EVERY`] rounds a loss without a visible queue is put to the test: the
-//! window is the smallest one for a round. If round trips become shorter than ever, there was a queue, and half of the window
-//! comes back; otherwise all of it. Half a window in the test would not do: a flow that has nearly all of the link would
-//! take the queue of its own other half for the minimum. The test costs about a hundredth of the goodput of a lossy link.
+//! A flow that comes late to a busy link takes the queue for the minimum of its path, and would
+//! then ignore losses for ever. So every [`TEST_EVERY`] rounds a loss without a visible queue is
+//! put to the test: the window is the smallest one for a round. If round trips become shorter than
+//! ever, there was a queue, and half of the window comes back; otherwise all of it. Half a window
+//! in the test would not do: a flow that has nearly all of the link would take the queue of its own
+//! other half for the minimum. The test costs about a hundredth of the goodput of a lossy link.
 //!
-//! CUBIC's long memory is for round trips of many milliseconds; here a window recovers one datagram per round trip of
-//! some ten microseconds. No pacing: bursts are bounded by the batch size, and timers of that grain would cost more than they
-//! gain.
+//! CUBIC's long memory is for round trips of many milliseconds; here a window recovers one datagram
+//! per round trip of some ten microseconds. No pacing: bursts are bounded by the batch size, and
+//! timers of that grain would cost more than they gain.
 
 use std::ops::RangeInclusive;
 
@@ -29,8 +32,8 @@ const MIN_RTT_LIFE: Nanos = 10_000 * MS;
 /// Rounds between two tests whether a loss hides a queue.
 const TEST_EVERY: u32 = 32;
 
-/// Batches of datagrams whose time counts as no queue yet, and the bounds of that time. A receiver on a
-/// slow core, at 0.9 GB/s, needs the upper one for them.
+/// Batches of datagrams whose time counts as no queue yet, and the bounds of that time. A receiver
+/// on a slow core, at 0.9 GB/s, needs the upper one for them.
 const OWN_BATCHES: u64 = 4;
 const OWN_QUEUE: RangeInclusive<Nanos> = 50 * US..=300 * US;
 /// Each round, this part of what is remembered of losses is forgotten.
@@ -66,10 +69,12 @@ pub(super) struct Congestion {
     round_rtt: Nanos,
     last_round_rtt: Nanos,
     round_acked: u64,
-    /// Bytes of this round and the last ones, which count less the longer they are past, since the last decrease.
+    /// Bytes of this round and the last ones, which count less the longer they are past, since the
+    /// last decrease.
     recent_acked: u64,
     recent_lost: u64,
-    /// Runs of numbers that make up the losses remembered: what the kernel took as one gets lost as one.
+    /// Runs of numbers that make up the losses remembered: what the kernel took as one gets lost as
+    /// one.
     lost_runs: u32,
     last_lost: u64,
     /// Losses of numbers below it belong to the last decrease.
@@ -270,8 +275,8 @@ impl Congestion {
 mod tests {
     use super::*;
 
-    /// A flow whose shortest round trip has a queue in it loses one datagram; answers how its window then is, and how it is
-    /// after the test that showed round trips of `shown`.
+    /// A flow whose shortest round trip has a queue in it loses one datagram; answers how its
+    /// window then is, and how it is after the test that showed round trips of `shown`.
     fn tested(shown: Nanos) -> [u64; 3] {
         let mut congestion = Congestion::new(&EngineConfig::default(), 1472);
         congestion.window = 40 * 1472;

@@ -26,8 +26,8 @@ pub enum Segment {
     },
 }
 
-/// Datagrams for one path to one peer, all of one size but for the last, which may be smaller: what one
-/// `sendmsg` with `UDP_SEGMENT` takes. The caller keeps one and passes it in again and again.
+/// Datagrams for one path to one peer, all of one size but for the last, which may be smaller: what
+/// one `sendmsg` with `UDP_SEGMENT` takes. The caller keeps one and passes it in again and again.
 #[derive(Debug, Default)]
 pub struct Transmit {
     /// Whom they are for.
@@ -58,7 +58,8 @@ impl Transmit {
         &self.segments[start..self.ends[index] as usize]
     }
 
-    /// The pieces of all datagrams, one after the other: the iovecs of one `sendmsg` with `UDP_SEGMENT`.
+    /// The pieces of all datagrams, one after the other: the iovecs of one `sendmsg` with
+    /// `UDP_SEGMENT`.
     #[must_use]
     pub fn segments(&self) -> &[Segment] {
         &self.segments
@@ -78,7 +79,8 @@ impl Transmit {
         }
     }
 
-    /// Copies a single datagram's external segments, for a caller who keeps it for longer than their memory.
+    /// Copies a single datagram's external segments, for a caller who keeps it for longer than
+    /// their memory.
     pub fn copy_in(&mut self, memory: &mut impl Memory) {
         let mut whole = Vec::with_capacity(self.total);
         self.copy_datagram(0, memory, &mut whole);
@@ -100,7 +102,8 @@ impl Transmit {
     }
 }
 
-/// Where the engine finds the bytes of external bodies when it computes authenticators. It reads nothing else.
+/// Where the engine finds the bytes of external bodies when it computes authenticators. It reads
+/// nothing else.
 pub trait Memory {
     /// Calls `read` with bytes `offset..offset + len` of `buffer`, in one or more pieces.
     fn read(&mut self, buffer: u64, offset: u64, len: u32, read: &mut dyn FnMut(&[u8]));
@@ -112,8 +115,8 @@ pub struct NoMemory;
 
 impl Memory for NoMemory {
     fn read(&mut self, _: u64, _: u64, len: u32, read: &mut dyn FnMut(&[u8])) {
-        // Whoever gets here submitted an external body without having memory for it: the tag will not match
-        // what is sent, and the receiver drops it.
+        // Whoever gets here submitted an external body without having memory for it: the tag will
+        // not match what is sent, and the receiver drops it.
         for _ in 0..len {
             read(&[0]);
         }

@@ -1,12 +1,13 @@
-//! Deferred work: what has time until nothing is in a hurry: timers, and acknowledgements that were put off.
+//! Deferred work: what has time until nothing is in a hurry: timers, and acknowledgements that were
+//! put off.
 
 use super::Engine;
 use super::auth::Authenticator;
 use super::config::Nanos;
 
 impl<A: Authenticator> Engine<A> {
-    /// When [`on_timeout`](Self::on_timeout) is to be called at the latest, if nothing else happens. May be too
-    /// early, never too late.
+    /// When [`on_timeout`](Self::on_timeout) is to be called at the latest, if nothing else
+    /// happens. May be too early, never too late.
     #[must_use]
     pub fn next_timeout(&mut self) -> Option<Nanos> {
         self.set_timers();
@@ -32,8 +33,8 @@ impl<A: Authenticator> Engine<A> {
         }
     }
 
-    /// Whether acknowledgements may be put off while little is under way, for a caller who is in a hurry to see what else
-    /// arrived and will [catch up](Self::catch_up) soon.
+    /// Whether acknowledgements may be put off while little is under way, for a caller who is in a
+    /// hurry to see what else arrived and will [catch up](Self::catch_up) soon.
     pub fn postpone_acks(&mut self, may: bool) {
         self.shared.postpones_acks = may;
     }
@@ -80,7 +81,8 @@ impl<A: Authenticator> Engine<A> {
         self.timers.tidy(peers.len(), |index| peers[index as usize].scheduled);
     }
 
-    /// Asks again for what is unanswered for longer than the round trips explain, however far the timers have grown.
+    /// Asks again for what is unanswered for longer than the round trips explain, however far the
+    /// timers have grown.
     pub fn check_unanswered(&mut self, now: Nanos) {
         self.catch_up();
         for (index, peer) in (0..).zip(&mut self.peers) {

@@ -15,8 +15,8 @@ use super::sent::Span;
 use super::timers::Timers;
 use super::wire::{DATA_LEN, HEADER_LEN, MAX_DATAGRAM, MAX_PATHS, MIN_DATAGRAM};
 
-/// The two channels of a peer. Replies and whatever else frees resources go on the second, which requests never
-/// hold up.
+/// The two channels of a peer. Replies and whatever else frees resources go on the second, which
+/// requests never hold up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Channel {
@@ -38,9 +38,9 @@ impl Channel {
 pub enum Body<'a> {
     /// Copied at once.
     Copy(&'a [u8]),
-    /// In the caller's memory, which must not change until [`Event::Acked`] or [`Event::Purged`] names the unit's
-    /// token. The engine only passes the name on, to [`Memory`](super::Memory) and in
-    /// [`Segment::External`](super::Segment::External).
+    /// In the caller's memory, which must not change until [`Event::Acked`] or [`Event::Purged`]
+    /// names the unit's token. The engine only passes the name on, to [`Memory`](super::Memory) and
+    /// in [`Segment::External`](super::Segment::External).
     External {
         /// The caller's name for the memory.
         buffer: u64,
@@ -131,7 +131,8 @@ pub struct Engine<A> {
     /// Peers that may have something to send.
     pub(super) ready: VecDeque<u32>,
     pub(super) timers: Timers,
-    /// Peers whose deadlines have changed: whoever asks for the next one is in less of a hurry than who sends or receives.
+    /// Peers whose deadlines have changed: whoever asks for the next one is in less of a hurry than
+    /// who sends or receives.
     pub(super) untimed: Vec<u32>,
     /// Peers with an acknowledgement that was put off.
     pub(super) behind: Vec<u32>,
@@ -166,9 +167,10 @@ impl<A: Authenticator> Engine<A> {
         })
     }
 
-    /// Makes a task a peer. `local_epoch` is this task's incarnation towards it and must be greater (modulo 2^32)
-    /// than any that it used towards this peer before in this job; `remote_epoch` is the peer's towards us, if the
-    /// bootstrap told. Without it the first units wait for a greeting to be answered.
+    /// Makes a task a peer. `local_epoch` is this task's incarnation towards it and must be greater
+    /// (modulo 2^32) than any that it used towards this peer before in this job; `remote_epoch` is
+    /// the peer's towards us, if the bootstrap told. Without it the first units wait for a greeting
+    /// to be answered.
     pub fn add_peer(
         &mut self,
         now: Nanos,
@@ -199,7 +201,8 @@ impl<A: Authenticator> Engine<A> {
         Ok(())
     }
 
-    /// The largest unit (head and body) that goes to a peer in one piece at present. Larger ones travel in parts, at more cost.
+    /// The largest unit (head and body) that goes to a peer in one piece at present. Larger ones
+    /// travel in parts, at more cost.
     #[must_use]
     pub fn max_payload(&self, peer: u32) -> Option<usize> {
         self.peer(peer).map(max_payload)
@@ -259,8 +262,8 @@ impl<A: Authenticator> Engine<A> {
         Ok(())
     }
 
-    /// The upper layer knows by other means that units with this token have arrived: they count as acknowledged, and the
-    /// caller's memory behind them is left alone from now on.
+    /// The upper layer knows by other means that units with this token have arrived: they count as
+    /// acknowledged, and the caller's memory behind them is left alone from now on.
     pub fn settle(&mut self, peer: u32, token: u64) {
         let Some(index) = self.index.get(peer) else { return };
         let state = &mut self.peers[index as usize];
@@ -290,7 +293,8 @@ impl<A: Authenticator> Engine<A> {
         self.shared.events.pop_front()
     }
 
-    /// Gives a peer up: what is outstanding comes back as [`Event::Purged`], and what arrives from it is dropped.
+    /// Gives a peer up: what is outstanding comes back as [`Event::Purged`], and what arrives from
+    /// it is dropped.
     pub fn purge(&mut self, peer: u32) -> Result<(), PeerError> {
         let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
         let peer = &mut self.peers[index as usize];
@@ -320,7 +324,8 @@ impl<A: Authenticator> Engine<A> {
         Ok(())
     }
 
-    /// Shows a peer whose epoch is unknown our own, even without anything to send: it may be looking for us elsewhere.
+    /// Shows a peer whose epoch is unknown our own, even without anything to send: it may be
+    /// looking for us elsewhere.
     pub fn greet(&mut self, peer: u32) -> Result<(), PeerError> {
         let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
         let state = &mut self.peers[index as usize];
@@ -346,8 +351,9 @@ impl<A: Authenticator> Engine<A> {
         Ok(())
     }
 
-    /// The path MTU has changed: datagrams of at most `max_datagram` bytes are said to pass from now on. Units already
-    /// submitted get through whatever their size. If less passes, the engine finds out.
+    /// The path MTU has changed: datagrams of at most `max_datagram` bytes are said to pass from
+    /// now on. Units already submitted get through whatever their size. If less passes, the engine
+    /// finds out.
     pub fn set_max_datagram(&mut self, peer: u32, path: u8, max_datagram: usize) -> Result<(), PeerError> {
         check_datagram(peer, path, max_datagram)?;
         let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
@@ -376,8 +382,8 @@ impl<A: Authenticator> Engine<A> {
         Ok(())
     }
 
-    /// News of a path from elsewhere, such as the link state: it is down and to be left at once, or worth a
-    /// probe.
+    /// News of a path from elsewhere, such as the link state: it is down and to be left at once, or
+    /// worth a probe.
     pub fn hint_path(&mut self, peer: u32, path: u8, up: bool) -> Result<(), PeerError> {
         let index = self.index.get(peer).ok_or(PeerError::Unknown(peer))?;
         let state = &mut self.peers[index as usize];
@@ -408,7 +414,8 @@ impl<A: Authenticator> Engine<A> {
         self.shared.credits.set_buffer(bytes);
     }
 
-    /// The receive buffer had no room for `dropped` datagrams (`SO_RXQ_OVFL`): credits shrink for a while.
+    /// The receive buffer had no room for `dropped` datagrams (`SO_RXQ_OVFL`): credits shrink for a
+    /// while.
     pub fn note_overflow(&mut self, now: Nanos, dropped: u32) {
         self.shared.stats.overflows += u64::from(dropped);
         if dropped > 0 {
@@ -416,7 +423,8 @@ impl<A: Authenticator> Engine<A> {
         }
     }
 
-    /// Sets after how many datagrams an acknowledgement is sent (LAPI's `ACK_THRESHOLD`); clamped to 1..=31.
+    /// Sets after how many datagrams an acknowledgement is sent (LAPI's `ACK_THRESHOLD`); clamped
+    /// to 1..=31.
     pub fn set_ack_threshold(&mut self, datagrams: u8) {
         self.shared.config.ack_threshold = datagrams.clamp(1, 31);
     }
@@ -442,7 +450,8 @@ impl<A: Authenticator> Engine<A> {
         self.peer(peer).map(Peer::outstanding)
     }
 
-    /// Whether an acknowledgement is still to be sent to some peer: a task that ends should wait for it.
+    /// Whether an acknowledgement is still to be sent to some peer: a task that ends should wait
+    /// for it.
     #[must_use]
     pub fn owes_acks(&self) -> bool {
         self.peers.iter().any(|peer| peer.paths.iter().any(|path| path.arrivals.waiting()))

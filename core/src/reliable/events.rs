@@ -5,23 +5,25 @@ use super::config::Nanos;
 /// Something that happened; see [`Engine::poll_event`](super::Engine::poll_event).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// The unit submitted with `token` was accepted by the peer; its external memory is the caller's again.
+    /// The unit submitted with `token` was accepted by the peer; its external memory is the
+    /// caller's again.
     Acked {
         /// Whom it was for.
         peer: u32,
         /// What it was submitted with.
         token: u64,
     },
-    /// The unit submitted with `token` will not be sent any more: the peer was purged or has restarted. Whether
-    /// the peer's former incarnation took it is not known. Its external memory is the caller's again.
+    /// The unit submitted with `token` will not be sent any more: the peer was purged or has
+    /// restarted. Whether the peer's former incarnation took it is not known. Its external memory
+    /// is the caller's again.
     Purged {
         /// Whom it was for.
         peer: u32,
         /// What it was submitted with.
         token: u64,
     },
-    /// The peer owes an answer and has been silent for the configured time. Repeated after each such time;
-    /// the engine goes on trying until the peer is purged.
+    /// The peer owes an answer and has been silent for the configured time. Repeated after each
+    /// such time; the engine goes on trying until the peer is purged.
     PeerTimeout {
         /// Who is silent.
         peer: u32,
@@ -37,8 +39,8 @@ pub enum Event {
         /// Units that it had not acknowledged.
         outstanding: usize,
     },
-    /// A later incarnation of a peer has been heard than the one that was being looked for since it was added or
-    /// resumed. Nothing was lost; but it may be another process, in another place.
+    /// A later incarnation of a peer has been heard than the one that was being looked for since it
+    /// was added or resumed. Nothing was lost; but it may be another process, in another place.
     PeerRenewed {
         /// Who it is.
         peer: u32,
@@ -59,8 +61,8 @@ pub enum Event {
         /// Which it is.
         path: u8,
     },
-    /// Datagrams larger than some size get lost on a path although the caller says that they pass. They are kept smaller now. Said
-    /// once, until the caller says something else of the path.
+    /// Datagrams larger than some size get lost on a path although the caller says that they pass.
+    /// They are kept smaller now. Said once, until the caller says something else of the path.
     PathNarrow {
         /// Where it leads.
         peer: u32,
@@ -71,7 +73,8 @@ pub enum Event {
         /// The largest datagram that is sent.
         bytes: usize,
     },
-    /// Even datagrams of the smallest size that a path must carry get lost on it, while smaller ones arrive.
+    /// Even datagrams of the smallest size that a path must carry get lost on it, while smaller
+    /// ones arrive.
     PathTooNarrow {
         /// Where it leads.
         peer: u32,

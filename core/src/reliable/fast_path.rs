@@ -1,8 +1,10 @@
-//! The fast path: a unit that finds nothing in its way. It leaves at once, in a datagram of its own.
+//! The fast path: a unit that finds nothing in its way. It leaves at once, in a datagram of its
+//! own.
 //!
-//! What [`submit`](Engine::submit) and [`poll_transmit`](Engine::poll_transmit) do for such a unit comes to the same. But they first
-//! ask which peer, which path, which channel and how much, and copy the unit to where it waits for its acknowledgement; here a lone
-//! message leaves before that, and from where it lies.
+//! What [`submit`](Engine::submit) and [`poll_transmit`](Engine::poll_transmit) do for such a unit
+//! comes to the same. But they first ask which peer, which path, which channel and how much, and
+//! copy the unit to where it waits for its acknowledgement; here a lone message leaves before that,
+//! and from where it lies.
 
 use super::auth::Authenticator;
 use super::config::{EngineConfig, Nanos};
@@ -42,9 +44,10 @@ impl Memory for FastUnit<'_> {
 }
 
 impl<A: Authenticator> Engine<A> {
-    /// Takes a unit if it is the only thing to be sent to anybody, its peer has a single path, and nothing holds it back. Its
-    /// datagram is written to `out`, with the unit's own body for its one external segment, if any, and passed to `send`, which
-    /// sends it or [makes it its own](Transmit::copy_in).
+    /// Takes a unit if it is the only thing to be sent to anybody, its peer has a single path, and
+    /// nothing holds it back. Its datagram is written to `out`, with the unit's own body for its
+    /// one external segment, if any, and passed to `send`, which sends it or [makes it its
+    /// own](Transmit::copy_in).
     ///
     /// False: nothing has happened; [`submit`](Self::submit) takes the unit, or says why not.
     #[inline]

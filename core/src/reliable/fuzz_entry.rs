@@ -54,9 +54,10 @@ pub fn stranger(data: &[u8]) {
     assert_eq!(engine.memory(), before);
 }
 
-/// A hostile member of the job: the bytes are a script of datagrams that pass authentication, mixed with
-/// submissions and time. The engine may lose that peer, but neither its mind nor its memory. Returns how many units
-/// it took and how many of its own were acknowledged, which shows how deep a script gets.
+/// A hostile member of the job: the bytes are a script of datagrams that pass authentication, mixed
+/// with submissions and time. The engine may lose that peer, but neither its mind nor its memory.
+/// Returns how many units it took and how many of its own were acknowledged, which shows how deep a
+/// script gets.
 ///
 /// # Panics
 /// If the engine holds more than its bounds allow.
@@ -81,7 +82,8 @@ pub fn member(data: &[u8]) -> (u64, u64) {
                 engine.set_max_datagram(1, control >> 3 & 1, max_datagram).expect("in range");
             }
             _ => {
-                // As long as its header says, so that recorded datagrams can stand in a script as they are.
+                // As long as its header says, so that recorded datagrams can stand in a script as
+                // they are.
                 let length = rest.get(38..40).map_or(0, |field| u16::from_le_bytes([field[0], field[1]]));
                 let len = rest.len().min(HEADER_LEN + usize::from(length));
                 let (datagram, after) = rest.split_at(len);
@@ -141,7 +143,8 @@ mod tests {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/reliable")
     }
 
-    /// Genuine datagrams of all kinds, and scripts made of them. `LAPIS_UPDATE_CORPUS=1` writes them anew.
+    /// Genuine datagrams of all kinds, and scripts made of them. `LAPIS_UPDATE_CORPUS=1` writes
+    /// them anew.
     fn genuine() -> Vec<Vec<u8>> {
         let fault = Fault { loss: 200_000, ..Fault::default() };
         let spec = WorldSpec { paths: 2, fault, epochs_known: false, ..WorldSpec::default() };

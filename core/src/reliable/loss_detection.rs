@@ -1,10 +1,11 @@
-//! When a datagram counts as lost: round-trip times, the reordering that is tolerated, the probe timeout (PTO, or retransmission timeout).
+//! When a datagram counts as lost: round-trip times, the reordering that is tolerated, the probe
+//! timeout (PTO, or retransmission timeout).
 
 use super::config::{EngineConfig, Nanos, US};
 use super::sent::{Fate, SentRing};
 
-/// Newer datagrams that must have arrived before an older one is given up without waiting, as long as no
-/// reordering was seen.
+/// Newer datagrams that must have arrived before an older one is given up without waiting, as long
+/// as no reordering was seen.
 const PACKET_THRESHOLD: u64 = 3;
 /// The least reordering window once reordering was seen.
 const REORDER_FLOOR: Nanos = 20 * US;
@@ -29,11 +30,12 @@ impl Rtt {
         self.smoothed
     }
 
-    /// Takes a measurement; `delay` is how long the peer says that it held the acknowledgement back.
+    /// Takes a measurement; `delay` is how long the peer says that it held the acknowledgement
+    /// back.
     pub(super) fn sample(&mut self, total: Nanos, delay: Nanos) -> Nanos {
         self.min = self.min.min(total);
-        // A peer that claims to have held it back for longer than it took, or so long that less than the shortest
-        // round trip remains, is not believed.
+        // A peer that claims to have held it back for longer than it took, or so long that less
+        // than the shortest round trip remains, is not believed.
         let without = total.saturating_sub(delay);
         let rtt = if without >= self.min { without } else { total }.max(1);
         self.latest = rtt;
@@ -63,7 +65,8 @@ pub(super) struct LossDetector {
     newest: Option<(u64, Nanos)>,
     /// No open datagram is below it.
     scan: u64,
-    /// How often a datagram that had been given up turned up; zero means that three newer ones are enough.
+    /// How often a datagram that had been given up turned up; zero means that three newer ones are
+    /// enough.
     reordered: u32,
     /// When the next datagram will count as lost.
     pub(super) timer: Option<Nanos>,
@@ -87,8 +90,8 @@ impl LossDetector {
         self.reordered = (self.reordered + 1).min(16);
     }
 
-    /// The next datagram that is lost by now, which the caller marks before it asks again. Without one, sets
-    /// the timer.
+    /// The next datagram that is lost by now, which the caller marks before it asks again. Without
+    /// one, sets the timer.
     pub(super) fn next_lost(&mut self, now: Nanos, rtt: &Rtt, sent: &SentRing) -> Option<u64> {
         self.timer = None;
         let (newest, _) = self.newest?;

@@ -1,7 +1,8 @@
 //! Loss recovery: acknowledgements that arrive, and what is done when they don't.
 //!
-//! Retransmission is driven by two timers of each path: that of loss detection (`loss_detection.rs`), and the probe timeout
-//! (PTO, which other protocols call retransmission timeout, RTO), which doubles each time ([`Path::pto_deadline`](super::path::Path)).
+//! Retransmission is driven by two timers of each path: that of loss detection
+//! (`loss_detection.rs`), and the probe timeout (PTO, which other protocols call retransmission
+//! timeout, RTO), which doubles each time ([`Path::pto_deadline`](super::path::Path)).
 
 use super::Shared;
 use super::config::Nanos;
@@ -16,7 +17,8 @@ use super::wire::Ack;
 const SUSPECT_TIMEOUTS: u32 = 2;
 /// Where there is another path, it is asked whether the peer answers after this part of that span.
 const DOUBT_PART: Nanos = 8;
-/// A path that is silent for so many times the span of suspicion is at fault even if no other path answers.
+/// A path that is silent for so many times the span of suspicion is at fault even if no other path
+/// answers.
 const BUSY_FACTOR: Nanos = 10;
 /// Greetings to a peer for which there is nothing else.
 const IDLE_GREETINGS: u32 = 10;
@@ -249,8 +251,8 @@ impl Peer {
         true
     }
 
-    /// Asks again, on each path that has owed an answer for longer than its round trips explain, however far the timer has
-    /// grown. Returns whether there may be something to send.
+    /// Asks again, on each path that has owed an answer for longer than its round trips explain,
+    /// however far the timer has grown. Returns whether there may be something to send.
     pub(super) fn check_unanswered(&mut self, now: Nanos, shared: &mut Shared) -> bool {
         if self.purged {
             return false;
@@ -277,7 +279,8 @@ impl Peer {
         }
         let silence = now.saturating_sub(path.progress);
         if path.is_up() && path.timeouts >= SUSPECT_TIMEOUTS {
-            // A peer that is busy is silent on all paths. If another one answers, this one is at fault.
+            // A peer that is busy is silent on all paths. If another one answers, this one is at
+            // fault.
             let span = shared.config.suspect_after;
             let bound = if others_up { span.saturating_mul(BUSY_FACTOR) } else { span };
             if silence >= bound {
@@ -305,7 +308,8 @@ impl Peer {
             }
             return;
         }
-        // The oldest datagram goes again; should it arrive, the acknowledgement tells about the others.
+        // The oldest datagram goes again; should it arrive, the acknowledgement tells about the
+        // others.
         let open = |number: &u64| path.sent.get(*number).is_some_and(|sent| sent.fate == Fate::InFlight);
         if let Some(oldest) = (base..end).find(open) {
             self.give_up(at, oldest, false, shared);

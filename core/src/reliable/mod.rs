@@ -1,12 +1,13 @@
 //! Reliable packets over unreliable datagrams.
 //!
-//! The engine carries *units*, packets of at most [`Engine::max_payload`] bytes, between tasks: every unit is
-//! delivered exactly once, in no particular order, over datagrams that may be lost, doubled, reordered, delayed
-//! or forged. It is used like a ring in shared memory: [`Engine::submit`] takes a unit or says
-//! [`SubmitError::Again`], and the message layer above cuts and joins messages.
+//! The engine carries *units*, packets of at most [`Engine::max_payload`] bytes, between tasks:
+//! every unit is delivered exactly once, in no particular order, over datagrams that may be lost,
+//! doubled, reordered, delayed or forged. It is used like a ring in shared memory:
+//! [`Engine::submit`] takes a unit or says [`SubmitError::Again`], and the message layer above cuts
+//! and joins messages.
 //!
-//! It does no input or output: no socket, clock, thread or `unsafe` code. Time is an argument, datagrams come and
-//! go as bytes:
+//! It does no input or output: no socket, clock, thread or `unsafe` code. Time is an argument,
+//! datagrams come and go as bytes:
 //!
 //! ```text
 //!   submit ──►┌────────────┐──► poll_transmit ──► sendmsg
@@ -79,7 +80,8 @@ pub use path::{PathInfo, PathState};
 pub use receive::{Delivery, Verdict};
 pub use send_queue::NO_TOKEN;
 
-/// Units beyond the oldest missing one that a receiver remembers, and so the most that a channel can have open.
+/// Units beyond the oldest missing one that a receiver remembers, and so the most that a channel
+/// can have open.
 pub const UNIT_WINDOW: u64 = 4096;
 
 #[cfg(any(test, feature = "sim"))]

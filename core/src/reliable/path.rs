@@ -134,12 +134,14 @@ impl Path {
     pub(super) fn retire(&mut self, now: Nanos, config: &EngineConfig) {
         let crowded = self.sent.len() > MAX_SENT / 2;
         let age = 4 * self.rtt.pto(config);
-        // While nothing comes back, the peer may just be busy, and what counts as lost may have arrived.
+        // While nothing comes back, the peer may just be busy, and what counts as lost may have
+        // arrived.
         let quiet = self.timeouts > 0;
         self.sent.retire(|lost| crowded || (!quiet && lost.time + age < now));
     }
 
-    /// When the probe timeout (PTO) ends: the retransmission timer of this path. It doubles from the second time on.
+    /// When the probe timeout (PTO) ends: the retransmission timer of this path. It doubles from
+    /// the second time on.
     pub(super) fn pto_deadline(&self, config: &EngineConfig) -> Option<Nanos> {
         if self.open == 0 || self.probes > 0 {
             return None;
@@ -151,9 +153,10 @@ impl Path {
         Some(self.last_asked.max(self.progress) + wait.min(bound.max(config.retransmit_floor)))
     }
 
-    /// Whether probes carry no data. The first one does, for a lost tail is what an answer mostly fails by. If that is not
-    /// answered either, the peer may just be busy: then everything lies in its receive buffer, and more of it would find
-    /// that full, for probes are beyond the credit. If it was lost after all, the answer says so.
+    /// Whether probes carry no data. The first one does, for a lost tail is what an answer mostly
+    /// fails by. If that is not answered either, the peer may just be busy: then everything lies in
+    /// its receive buffer, and more of it would find that full, for probes are beyond the credit.
+    /// If it was lost after all, the answer says so.
     pub(super) fn asks_only(&self) -> bool {
         self.timeouts > 1
     }

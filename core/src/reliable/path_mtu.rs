@@ -1,10 +1,12 @@
 //! How large the datagrams of a path may be, found out by what arrives.
 //!
-//! The transport tells what the interface, or the kernel, takes for the path's MTU, and datagrams of that size are sent at once:
-//! it is nearly always right. Where it is wrong nobody says so: ends of different MTUs, or a router whose messages are filtered,
-//! drop what is too large in silence. That shows in large datagrams that get lost again and again while small ones arrive. Then
-//! the path falls back to a size that every network should carry, and probes for a larger one: a datagram filled up with
-//! `PROBE` frames, whose loss costs nothing. RFC 8899 describes the method (black-hole detection, search, padded probes).
+//! The transport tells what the interface, or the kernel, takes for the path's MTU, and datagrams
+//! of that size are sent at once: it is nearly always right. Where it is wrong nobody says so: ends
+//! of different MTUs, or a router whose messages are filtered, drop what is too large in silence.
+//! That shows in large datagrams that get lost again and again while small ones arrive. Then the
+//! path falls back to a size that every network should carry, and probes for a larger one: a
+//! datagram filled up with `PROBE` frames, whose loss costs nothing. RFC 8899 describes the method
+//! (black-hole detection, search, padded probes).
 
 use super::Shared;
 use super::config::{MS, Nanos};
@@ -14,10 +16,12 @@ use super::peer::Peer;
 use super::sent::Fate;
 use super::wire::{HEADER_LEN, MIN_DATAGRAM, PROBE_LEN};
 
-/// Rounds in which large datagrams got lost, and none of them arrived, after which the path counts as too narrow for them.
+/// Rounds in which large datagrams got lost, and none of them arrived, after which the path counts
+/// as too narrow for them.
 const LOST_ROUNDS: u8 = 3;
 
-/// Probes of one size that must get lost before it counts as too large: five in a row rarely do by chance.
+/// Probes of one size that must get lost before it counts as too large: five in a row rarely do by
+/// chance.
 const PROBES: u8 = 5;
 
 /// The same before a path counts as too narrow for any data, which is said aloud.
@@ -69,7 +73,8 @@ struct Search {
 pub(super) struct PathMtu {
     /// The largest datagram by what the transport says.
     pub(super) told: usize,
-    /// Rounds in which datagrams of at least `smallest` bytes got lost since one of that size arrived.
+    /// Rounds in which datagrams of at least `smallest` bytes got lost since one of that size
+    /// arrived.
     rounds: u8,
     smallest: usize,
     /// The largest that arrived meanwhile.
@@ -115,8 +120,8 @@ impl PathMtu {
         (self.rounds, self.smallest, self.largest) = (0, usize::MAX, 0);
     }
 
-    /// A datagram got lost while a later one arrived; `next` is the number of the next one. Answers to what size the path must
-    /// fall back, if that was once too often.
+    /// A datagram got lost while a later one arrived; `next` is the number of the next one. Answers
+    /// to what size the path must fall back, if that was once too often.
     pub(super) fn on_lost(&mut self, number: u64, size: usize, next: u64) -> Option<usize> {
         // So few bytes are lost by chance.
         if size <= HEADER_LEN + 16 * PROBE_LEN {
@@ -235,7 +240,8 @@ impl PathMtu {
         }
     }
 
-    /// The search has ended with less than what was told, of which the caller does not know yet. Says so once.
+    /// The search has ended with less than what was told, of which the caller does not know yet.
+    /// Says so once.
     pub(super) fn news(&mut self, max_datagram: usize) -> bool {
         let news = self.search.is_none() && max_datagram < self.told && !self.reported;
         self.reported |= news;

@@ -1,10 +1,11 @@
 //! What the engine knows of one peer, and how incarnations are told apart.
 //!
-//! Both sides have an epoch, and a datagram is taken only if it names both as they are now. A caller that knows
-//! the peer's epoch from the bootstrap sends data at once. One that does not sends a greeting first, which names
-//! its own epoch and 0 for the peer's; the answer names both. Epochs only grow (compared modulo 2^32): a greater
-//! one means that the peer was purged and resumed, or restarted, and replaces all state; a smaller one is an old
-//! datagram. No pair of epochs comes back, so nothing from before can be taken for new.
+//! Both sides have an epoch, and a datagram is taken only if it names both as they are now. A
+//! caller that knows the peer's epoch from the bootstrap sends data at once. One that does not
+//! sends a greeting first, which names its own epoch and 0 for the peer's; the answer names both.
+//! Epochs only grow (compared modulo 2^32): a greater one means that the peer was purged and
+//! resumed, or restarted, and replaces all state; a smaller one is an old datagram. No pair of
+//! epochs comes back, so nothing from before can be taken for new.
 
 use super::Channel;
 use super::config::{EngineConfig, Nanos};
@@ -92,7 +93,8 @@ impl Peer {
             splits: Splits::default(),
             joins: Joins::default(),
             paths: paths.iter().map(|&info| Path::new(info, config)).collect(),
-            // As if the peer were configured like us and heard nobody else, until it says otherwise.
+            // As if the peer were configured like us and heard nobody else, until it says
+            // otherwise.
             credit: u64::from(config.receive_buffer) / 4,
             charged: 0,
             answer: false,

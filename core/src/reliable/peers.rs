@@ -1,7 +1,7 @@
 //! From task numbers to the engine's peers.
 
-/// An open-addressed table. Task numbers come from the job, and only members of the job can make the engine look
-/// one up that matters, so one multiplication is hash enough.
+/// An open-addressed table. Task numbers come from the job, and only members of the job can make
+/// the engine look one up that matters, so one multiplication is hash enough.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     /// `(task, peer + 1)`; 0 marks a free slot.

@@ -35,8 +35,9 @@ const ANSWER_PAUSE: Nanos = MS;
 const LITTLE: usize = 4;
 
 impl<A: Authenticator> Engine<A> {
-    /// Takes one datagram and hands the units in it that are new to `sink`. Any bytes may be passed; what is
-    /// not from a peer of this job, not meant for this incarnation, or was there before, is counted and dropped.
+    /// Takes one datagram and hands the units in it that are new to `sink`. Any bytes may be
+    /// passed; what is not from a peer of this job, not meant for this incarnation, or was there
+    /// before, is counted and dropped.
     pub fn on_datagram(
         &mut self,
         now: Nanos,
@@ -174,7 +175,8 @@ impl Peer {
         Ok(taken)
     }
 
-    /// Acknowledgements may wait for a moment of leisure while little is under way, so that nothing waits for them.
+    /// Acknowledgements may wait for a moment of leisure while little is under way, so that nothing
+    /// waits for them.
     fn take_ack(&mut self, now: Nanos, ack: &Ack<'_>, shared: &mut Shared) {
         if let Some(kept) = ack.kept()
             && shared.postpones_acks

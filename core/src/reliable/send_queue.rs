@@ -10,7 +10,8 @@ use super::wire::{self, DATA_LEN};
 /// The token of a unit whose acknowledgement nobody waits for.
 pub const NO_TOKEN: u64 = u64::MAX;
 
-/// Bytes in the caller's memory, which stay there unchanged until the unit is acknowledged or purged.
+/// Bytes in the caller's memory, which stay there unchanged until the unit is acknowledged or
+/// purged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct External {
     pub(super) buffer: u64,
@@ -113,7 +114,8 @@ impl SendQueue {
         true
     }
 
-    /// Room for a unit's frame, which is to be kept at once. None: the channel's window or memory is full.
+    /// Room for a unit's frame, which is to be kept at once. None: the channel's window or memory
+    /// is full.
     #[inline]
     pub(super) fn reserve(&mut self, limits: (usize, usize), held: usize) -> Option<usize> {
         let place = if self.len() < limits.0 {
@@ -175,8 +177,8 @@ impl SendQueue {
         self.next += 1;
     }
 
-    /// Puts as many units into the datagram as fit: lost ones first, then fresh ones. `limit` is the room of
-    /// an empty datagram of this path.
+    /// Puts as many units into the datagram as fit: lost ones first, then fresh ones. `limit` is
+    /// the room of an empty datagram of this path.
     pub(super) fn fill(
         &mut self,
         builder: &mut DatagramBuilder<'_>,
@@ -341,8 +343,8 @@ impl SendQueue {
         (self.base..self.fresh).filter(open).map(|id| id as u32).collect()
     }
 
-    /// The datagram `number` of `path` was lost: what it carried and nothing else carries is sent again.
-    /// Returns the number of units that are to be sent again.
+    /// The datagram `number` of `path` was lost: what it carried and nothing else carries is sent
+    /// again. Returns the number of units that are to be sent again.
     pub(super) fn lost(&mut self, span: Span, path: u8, number: u64) -> u32 {
         debug_assert_eq!(span.part, WHOLE);
         let first = self.expand(span.unit);
@@ -362,7 +364,8 @@ impl SendQueue {
         count
     }
 
-    /// Empties the channel, calling `purged` with the token of every unit that was not acknowledged.
+    /// Empties the channel, calling `purged` with the token of every unit that was not
+    /// acknowledged.
     pub(super) fn purge(&mut self, mut purged: impl FnMut(u64)) {
         for id in self.base..self.next {
             let unit = &self.units[self.at(id)];

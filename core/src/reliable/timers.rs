@@ -5,9 +5,9 @@ use std::collections::BinaryHeap;
 
 use super::config::Nanos;
 
-/// A queue of deadlines. A peer's deadline mostly moves away from now, as answers come in; entries are therefore
-/// not moved but found too early when they come up, and set again. An entry that is not its peer's earliest one
-/// is void.
+/// A queue of deadlines. A peer's deadline mostly moves away from now, as answers come in; entries
+/// are therefore not moved but found too early when they come up, and set again. An entry that is
+/// not its peer's earliest one is void.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<(Nanos, u32)>>,

@@ -10,12 +10,13 @@ use super::sent::Fate;
 use super::wire::{self, ACK_NOW, HEADER_LEN, Header, MIN_DATAGRAM, PROBE_LEN};
 use super::{Channel, Engine, Shared};
 
-/// Datagrams that replies may have in flight beyond the window, so that requests can't lock them out.
+/// Datagrams that replies may have in flight beyond the window, so that requests can't lock them
+/// out.
 const REPLY_RESERVE: u64 = 4;
 
 impl<A: Authenticator> Engine<A> {
-    /// Writes the next datagrams into `out`. False: there is nothing to send now. To be called until it says so,
-    /// after units were submitted, datagrams arrived, or timers ran.
+    /// Writes the next datagrams into `out`. False: there is nothing to send now. To be called
+    /// until it says so, after units were submitted, datagrams arrived, or timers ran.
     pub fn poll_transmit(&mut self, now: Nanos, memory: &mut impl Memory, out: &mut Transmit) -> bool {
         while let Some(index) = self.ready.pop_front() {
             let Some(peer) = self.peers.get_mut(index as usize) else { continue };
@@ -282,8 +283,8 @@ impl Peer {
         true
     }
 
-    /// Finds out whether a datagram of `size` bytes passes. A small one goes behind it: if that arrives and the large one does
-    /// not, it was too large.
+    /// Finds out whether a datagram of `size` bytes passes. A small one goes behind it: if that
+    /// arrives and the large one does not, it was too large.
     #[cold]
     fn probe_size<A: Authenticator, M: Memory>(
         &mut self,

@@ -1,4 +1,5 @@
-//! A sliding set of sequence numbers that have been seen: packet numbers of a path, or units of a channel.
+//! A sliding set of sequence numbers that have been seen: packet numbers of a path, or units of a
+//! channel.
 
 /// What a [`Window`] knows of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

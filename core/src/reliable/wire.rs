@@ -1,6 +1,7 @@
 //! The datagram format of the reliable-packet engine, version 1.
 //!
-//! Every field has a fixed width and is little endian. A datagram is one header and the frames behind it.
+//! Every field has a fixed width and is little endian. A datagram is one header and the frames
+//! behind it.
 //!
 //! ```text
 //!          0        1        2        3        4        5        6        7
@@ -25,10 +26,10 @@
 //! * `flags`: bit 0 [`ACK_NOW`] asks for an acknowledgement without delay. Other bits are zero.
 //! * `path`: the rail, the same number on both sides.
 //! * `packet number`: starts at 0 for every pair of epochs and is never used twice.
-//! * `credit`: how many bytes (each datagram counted with an overhead) the sender of this header is ready to
-//!   take from the receiver of it without having acknowledged them.
-//! * `span`: packet number minus the oldest number on this path whose fate still matters to the sender. The
-//!   receiver stops reporting on anything older.
+//! * `credit`: how many bytes (each datagram counted with an overhead) the sender of this header is
+//!   ready to take from the receiver of it without having acknowledged them.
+//! * `span`: packet number minus the oldest number on this path whose fate still matters to the
+//!   sender. The receiver stops reporting on anything older.
 //! * `length`: bytes of frames. A datagram of any other size is refused.
 //!
 //! Frames (the first byte is the kind):
@@ -40,17 +41,18 @@
 //! PROBE 0x04 | 0 x 7                                                                               (8)
 //! ```
 //!
-//! * `DATA` carries one whole unit. `channel` is 0 for requests, 1 for replies. `unit` counts per channel and
-//!   identifies the unit for removal of duplicates; a retransmission has the same unit and a new packet number.
-//! * `PART` carries [`PART_LEN`] bytes (the last part: the rest) of a unit that no longer fits a datagram since
-//!   the path MTU shrank. `offset` is a multiple of [`PART_LEN`].
-//! * `ACK` reports on one path: every number below `settled` was received or given up; bit *i* of the bitmap
-//!   is number `settled + i`. `delay` is the time since the highest number arrived.
+//! * `DATA` carries one whole unit. `channel` is 0 for requests, 1 for replies. `unit` counts per
+//!   channel and identifies the unit for removal of duplicates; a retransmission has the same unit
+//!   and a new packet number.
+//! * `PART` carries [`PART_LEN`] bytes (the last part: the rest) of a unit that no longer fits a
+//!   datagram since the path MTU shrank. `offset` is a multiple of [`PART_LEN`].
+//! * `ACK` reports on one path: every number below `settled` was received or given up; bit *i* of
+//!   the bitmap is number `settled + i`. `delay` is the time since the highest number arrived.
 //! * `PROBE` carries nothing and asks to be acknowledged.
 //!
-//! A datagram with `destination epoch` 0 is a greeting: its frames are ignored, and it is answered by a datagram
-//! that shows the receiver's own epoch. Version, path numbers, job keys and epochs unknown to the receiver make
-//! it drop the datagram and count it.
+//! A datagram with `destination epoch` 0 is a greeting: its frames are ignored, and it is answered
+//! by a datagram that shows the receiver's own epoch. Version, path numbers, job keys and epochs
+//! unknown to the receiver make it drop the datagram and count it.
 
 /// The version in the first byte.
 pub const VERSION: u8 = 1;
@@ -72,12 +74,13 @@ pub const PART_LEN: usize = 448;
 pub const MAX_PARTS: usize = 255;
 /// Bytes of an `ACK` frame without its bitmap.
 pub const ACK_LEN: usize = 16;
-/// The most 64-bit words in the bitmap of an `ACK` frame: more than a sender keeps open, and few enough for the
-/// smallest datagram.
+/// The most 64-bit words in the bitmap of an `ACK` frame: more than a sender keeps open, and few
+/// enough for the smallest datagram.
 pub const MAX_ACK_WORDS: usize = 48;
 /// Bytes of a `PROBE` frame.
 pub const PROBE_LEN: usize = 8;
-/// The smallest datagram size that a path may have: a part fits, and so does IPv4's 576 less its headers.
+/// The smallest datagram size that a path may have: a part fits, and so does IPv4's 576 less its
+/// headers.
 pub const MIN_DATAGRAM: usize = 548;
 /// The largest datagram size: what UDP can carry over IPv4.
 pub const MAX_DATAGRAM: usize = 65_507;
@@ -195,7 +198,8 @@ impl Header {
         Ok((header, frames))
     }
 
-    /// Writes everything but the authenticator, which stays as it was in `out`. `length` is the size of the frames.
+    /// Writes everything but the authenticator, which stays as it was in `out`. `length` is the
+    /// size of the frames.
     pub fn write(&self, out: &mut [u8; HEADER_LEN], length: u16) {
         out[0] = VERSION;
         out[1] = self.flags;
@@ -283,7 +287,8 @@ impl<'a> Frames<'a> {
         Self { rest: frames, at: 0 }
     }
 
-    /// The next bytes of the frame that starts at `frame`: what every frame of its kind begins with.
+    /// The next bytes of the frame that starts at `frame`: what every frame of its kind begins
+    /// with.
     #[inline]
     fn head<const N: usize>(&mut self, frame: usize) -> Result<&'a [u8; N], WireError> {
         let Some((taken, rest)) = self.rest.split_first_chunk::<N>() else {
@@ -321,7 +326,8 @@ impl<'a> Frames<'a> {
                 let channel = channel_at(head, at)?;
                 let payload = self.take(usize::from(u16_at(head, 2)), at)?;
                 let (total, offset) = (u32_at(head, 8), u32_at(head, 12));
-                // The length of a part follows from its place, so that parts can't overlap or leave holes.
+                // The length of a part follows from its place, so that parts can't overlap or leave
+                // holes.
                 let (whole, start) = (total as usize, offset as usize);
                 if start % PART_LEN != 0 || start >= whole || whole > MAX_PARTS * PART_LEN {
                     return Err(WireError::Field(at + 12));
@@ -413,7 +419,8 @@ fn channel_at(head: &[u8], at: usize) -> Result<u8, WireError> {
     if head[1] > 1 { Err(WireError::Field(at + 1)) } else { Ok(head[1]) }
 }
 
-// The callers pass arrays and places in them, which the compiler checks once these are part of them.
+// The callers pass arrays and places in them, which the compiler checks once these are part of
+// them.
 #[inline(always)]
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])

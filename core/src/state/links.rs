@@ -21,7 +21,8 @@ pub(crate) struct Links {
     pub(crate) paths: Vec<Path>,
     /// What a link's last poll found.
     pub(crate) polled: [Event; BATCH],
-    /// Packets to ourselves that have not come back yet: the self transport is polled only for them.
+    /// Packets to ourselves that have not come back yet: the self transport is polled only for
+    /// them.
     pub(crate) self_pending: u32,
     /// The lanes that this task reads.
     pub(crate) inbound: Inbound,
@@ -76,8 +77,8 @@ impl Links {
         }
     }
 
-    /// Cuts a sleep so that it ends when an engine's timer is due; `None` if one is due now or something can't be
-    /// sent at present.
+    /// Cuts a sleep so that it ends when an engine's timer is due; `None` if one is due now or
+    /// something can't be sent at present.
     pub(crate) fn until_timers(&mut self, limit: Duration) -> Option<Duration> {
         let mut limit = limit;
         for (_, datagrams) in self.engines() {

@@ -119,7 +119,8 @@ impl Peer {
 /// All tasks of the job as this one knows them.
 pub(crate) struct Peers {
     all: Vec<Peer>,
-    /// How many there are with which no pair of epochs is agreed: most of what comes from them is dropped.
+    /// How many there are with which no pair of epochs is agreed: most of what comes from them is
+    /// dropped.
     pub(crate) unsettled: u32,
     /// Those that died and that the program has not acknowledged.
     pub(crate) unacknowledged: Vec<PeerId>,

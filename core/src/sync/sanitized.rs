@@ -1,8 +1,9 @@
-//! A mutex, a condition variable and a cell written once, for runs under ThreadSanitizer (`--cfg lapis_tsan`).
+//! A mutex, a condition variable and a cell written once, for runs under ThreadSanitizer (`--cfg
+//! lapis_tsan`).
 //!
-//! The standard library comes compiled without the sanitizer: what its own synchronise out of line, such as a condition
-//! variable that lets go of its mutex, is invisible, and everything that they guard looks like a race. These are slow and
-//! simple, and compiled with the rest.
+//! The standard library comes compiled without the sanitizer: what its own synchronise out of line,
+//! such as a condition variable that lets go of its mutex, is invisible, and everything that they
+//! guard looks like a race. These are slow and simple, and compiled with the rest.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};

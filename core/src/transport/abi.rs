@@ -1,13 +1,15 @@
-//! The plugin border: versioned `repr(C)` tables. `docs/plugin-abi.md` is the text for plugin authors.
+//! The plugin border: versioned `repr(C)` tables. `docs/plugin-abi.md` is the text for plugin
+//! authors.
 //!
-//! A plugin exports one C function, `lapis_transport_<name>_v1` ([`EntryFn`]). It gets the host's table and hands back
-//! its own. Only C-safe things cross: fixed-width integers, `repr(C)` structs, pointers with lengths, `i32` statuses.
-//! No unwinding, no allocation that the other side frees.
+//! A plugin exports one C function, `lapis_transport_<name>_v1` ([`EntryFn`]). It gets the host's
+//! table and hands back its own. Only C-safe things cross: fixed-width integers, `repr(C)` structs,
+//! pointers with lengths, `i32` statuses. No unwinding, no allocation that the other side frees.
 //!
-//! [`TableHead`] is frozen for ever. Within a major version [`TransportOps`] grows at its tail only and the host reads a
-//! field only when [`TableHead::struct_size`] says that it is there. The structs that cross by value or in arrays
-//! ([`Event`], [`DatagramBatch`], …) may not change within a major; [`LAYOUT_HASH`] folds their sizes and offsets, so
-//! that an edit without a new major, or a 32-bit plugin in a 64-bit host, is refused by name.
+//! [`TableHead`] is frozen for ever. Within a major version [`TransportOps`] grows at its tail only
+//! and the host reads a field only when [`TableHead::struct_size`] says that it is there. The
+//! structs that cross by value or in arrays ([`Event`], [`DatagramBatch`], …) may not change within
+//! a major; [`LAYOUT_HASH`] folds their sizes and offsets, so that an edit without a new major, or
+//! a 32-bit plugin in a 64-bit host, is refused by name.
 
 use super::lane::{ReceiveLanes, SendLane};
 use super::types::{DatagramBatch, Event, Limits, RawSlice, RegionInfo, RemoteAddr, RmwRequest, Window};
@@ -20,7 +22,8 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"LapisTr\x01");
 pub const ABI_MAJOR: u32 = 1;
 /// Minor version: grows when fields are appended.
 pub const ABI_MINOR: u32 = 4;
-/// The first minor version whose lanes name a line that is written in turns: what core walks. Earlier plugins are polled.
+/// The first minor version whose lanes name a line that is written in turns: what core walks.
+/// Earlier plugins are polled.
 pub(crate) const LANES_WITH_MAILBOX_LINES: u32 = 3;
 
 /// Statuses of set-up calls which carry an [`ErrorText`]; data-path statuses are those of
@@ -44,7 +47,8 @@ pub mod status {
     pub const PANICKED: i32 = -7;
 }
 
-/// A text buffer of the caller's, into which the other side writes why a call failed (UTF-8, not terminated).
+/// A text buffer of the caller's, into which the other side writes why a call failed (UTF-8, not
+/// terminated).
 #[repr(C)]
 #[derive(Debug)]
 pub struct ErrorText {
@@ -96,8 +100,8 @@ pub struct HostTable {
     ),
     /// Whether a line of `level` for `target` would be written anywhere: 1 or 0.
     pub log_enabled: unsafe extern "C" fn(level: u32, target: *const u8, target_len: usize) -> i32,
-    /// Effective value of a configuration variable as text. Returns its length, or −1 if it is not set; writes at most
-    /// `capacity` bytes.
+    /// Effective value of a configuration variable as text. Returns its length, or −1 if it is not
+    /// set; writes at most `capacity` bytes.
     pub option:
         unsafe extern "C" fn(name: *const u8, name_len: usize, buf: *mut u8, capacity: usize) -> isize,
 }
@@ -139,8 +143,9 @@ pub struct RawAttributes {
 /// Writes `len` bytes at the place the transport hands to it.
 pub type PackFn = unsafe extern "C" fn(arg: *mut c_void, into: *mut u8, len: usize);
 
-/// The operation table. Entries are null exactly when the capability bit of the same name is clear; entries that belong
-/// to no bit are always there, but for `flush` and the declaration, which may be null. Arguments are those of [`Transport`](super::Transport)'s methods, in the same order.
+/// The operation table. Entries are null exactly when the capability bit of the same name is clear;
+/// entries that belong to no bit are always there, but for `flush` and the declaration, which may
+/// be null. Arguments are those of [`Transport`](super::Transport)'s methods, in the same order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "each entry is the method of the same name of `Transport`")]
@@ -241,7 +246,8 @@ pub struct RawText {
     pub len: usize,
 }
 
-/// A variable of a transport's own as it crosses the border. See [`Variable`](crate::config::Variable).
+/// A variable of a transport's own as it crosses the border. See
+/// [`Variable`](crate::config::Variable).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawVariable {
@@ -343,8 +349,8 @@ unsafe impl Sync for TransportOps {}
 // SAFETY: as above.
 unsafe impl Send for TransportOps {}
 
-/// The one symbol a plugin exports: `lapis_transport_<name>_v1`. Stores its table in `*table` and returns 0, or another
-/// [`status`] when it can't work with this host.
+/// The one symbol a plugin exports: `lapis_transport_<name>_v1`. Stores its table in `*table` and
+/// returns 0, or another [`status`] when it can't work with this host.
 pub type EntryFn = unsafe extern "C" fn(host: *const HostTable, table: *mut *const TransportOps) -> i32;
 
 /// The name of the entry symbol for a transport's name.
@@ -362,7 +368,8 @@ const fn fold(mut hash: u64, values: &[usize]) -> u64 {
     hash
 }
 
-/// Fold of the sizes, alignments and offsets of the frozen head and of the structs that cross the border.
+/// Fold of the sizes, alignments and offsets of the frozen head and of the structs that cross the
+/// border.
 pub const LAYOUT_HASH: u64 = {
     let mut h = 0xcbf2_9ce4_8422_2325;
     h = fold(

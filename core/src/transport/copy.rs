@@ -1,12 +1,12 @@
 //! Copies of many bytes between a program's memory and a buffer that two tasks share.
 //!
-//! The C library's `memcpy` uses `rep movsb` for them on many processors, which fetches its source too late when that lies in another
-//! core's cache or in memory: wide loads take half the time.
+//! The C library's `memcpy` uses `rep movsb` for them on many processors, which fetches its source
+//! too late when that lies in another core's cache or in memory: wide loads take half the time.
 
 use std::mem::MaybeUninit;
 
-/// A word as it is. What a program sends may be padding that nobody wrote, which is no number, or part of a pointer, which as a
-/// number would lose what it may access.
+/// A word as it is. What a program sends may be padding that nobody wrote, which is no number, or
+/// part of a pointer, which as a number would lose what it may access.
 pub(super) type Raw<Word> = MaybeUninit<Word>;
 
 /// Shorter copies are left to the C library.
@@ -32,8 +32,9 @@ pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
 
 /// Copies to memory that the program may be watching: aligned words whole, and each of them once.
 ///
-/// The C library's `memcpy` stores a range of no round length in parts that overlap, and 8 bytes as twice the same 8. A flag that
-/// its owner has seen and taken back between the two would be set again. Ranges that overlap get `memmove`.
+/// The C library's `memcpy` stores a range of no round length in parts that overlap, and 8 bytes as
+/// twice the same 8. A flag that its owner has seen and taken back between the two would be set
+/// again. Ranges that overlap get `memmove`.
 ///
 /// # Safety
 /// Both ranges are valid.
@@ -84,7 +85,8 @@ pub unsafe fn copy_long_watched(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Longer copies leave all but their last bytes to others: flags stand alone, among few, or at the end.
+/// Longer copies leave all but their last bytes to others: flags stand alone, among few, or at the
+/// end.
 const WATCHED: usize = 256;
 
 /// How many bytes of a longer copy are left to others. Whole lines, so that the alignment stays.
@@ -116,7 +118,8 @@ unsafe fn copy_words(from: *const u8, to: *mut u8, len: usize) {
     macro_rules! words {
         ($word:ty, $while:expr) => {
             while at + size_of::<$word>() <= len && $while(to.addr() + at) {
-                // SAFETY: the caller's promise; by now the place is aligned, or too little is left for a word.
+                // SAFETY: the caller's promise; by now the place is aligned, or too little is left
+                // for a word.
                 unsafe {
                     let word = from.add(at).cast::<Raw<$word>>().read_unaligned();
                     to.add(at).cast::<Raw<$word>>().write_volatile(word);
@@ -134,12 +137,14 @@ unsafe fn copy_words(from: *const u8, to: *mut u8, len: usize) {
     words!(u8, |_| true);
 }
 
-/// Puts `head` and `body` one behind the other, past the caches, straight to memory: for a reader that shares no cache with this core.
-/// What is stored afterwards is seen after them. Whole cache lines are written, so that none of them has to be fetched; what is behind
-/// the end in the last one is lost. Without such stores, a copy like any other.
+/// Puts `head` and `body` one behind the other, past the caches, straight to memory: for a reader
+/// that shares no cache with this core. What is stored afterwards is seen after them. Whole cache
+/// lines are written, so that none of them has to be fetched; what is behind the end in the last
+/// one is lost. Without such stores, a copy like any other.
 ///
 /// # Safety
-/// `to` is at the beginning of a cache line and writable to the end of the line in which the bytes end; it overlaps neither slice.
+/// `to` is at the beginning of a cache line and writable to the end of the line in which the bytes
+/// end; it overlaps neither slice.
 #[inline(always)]
 pub unsafe fn store_past_caches(head: &[u8], body: &[u8], to: *mut u8) {
     // SAFETY: the caller's promise.
@@ -170,8 +175,9 @@ mod wide {
     #[target_feature(enable = "avx")]
     pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
         debug_assert!(len >= STEP);
-        // SAFETY: every access lies within the two ranges: `at` is first less than a store, the loop ends before a step would
-        // pass the end, and what it leaves is less than a step. The places of stores are aligned.
+        // SAFETY: every access lies within the two ranges: `at` is first less than a store, the
+        // loop ends before a step would pass the end, and what it leaves is less than a step. The
+        // places of stores are aligned.
         unsafe {
             let mut at = to.align_offset(WIDTH);
             std::ptr::copy_nonoverlapping(from, to, at);
@@ -192,8 +198,8 @@ mod wide {
     }
 
     /// # Safety
-    /// As the function of this name above; `head` is no longer than a line, there is more than a line in all, and the processor has
-    /// AVX.
+    /// As the function of this name above; `head` is no longer than a line, there is more than a
+    /// line in all, and the processor has AVX.
     #[target_feature(enable = "avx")]
     pub(super) unsafe fn store_past_caches(head: &[u8], body: &[u8], to: *mut u8) {
         let mut line = [0; LINE];
@@ -212,7 +218,8 @@ mod wide {
                 stream(&line, to.add((lines.len() + 1) * LINE));
             }
         }
-        // SYNC: such stores are ordered by this fence only; the store that tells of them comes after it.
+        // SYNC: such stores are ordered by this fence only; the store that tells of them comes
+        // after it.
         _mm_sfence();
     }
 
@@ -236,7 +243,8 @@ mod wide {
 mod tests {
     use super::*;
 
-    /// All of them; under Miri, which is a few hundred times as slow, each way through the copies once.
+    /// All of them; under Miri, which is a few hundred times as slow, each way through the copies
+    /// once.
     fn dose<T: Copy>(all: impl Iterator<Item = T>, under_miri: &[T]) -> Vec<T> {
         if cfg!(miri) { under_miri.to_vec() } else { all.collect() }
     }
@@ -331,7 +339,8 @@ mod tests {
                 let mut to: Vec<Pair> = vec![(Raw::uninit(), Raw::uninit()); pairs];
                 // Without the last pair's padding: one word is as common a length as two.
                 let bytes = size_of::<Pair>() * pairs - 8;
-                // SAFETY: both ranges lie within their vectors; the pointers of all pairs are copied.
+                // SAFETY: both ranges lie within their vectors; the pointers of all pairs are
+                // copied.
                 unsafe {
                     copy(from.as_ptr().cast(), to.as_mut_ptr().cast(), bytes);
                     for (i, (pointer, _)) in to.iter().enumerate() {
@@ -348,7 +357,8 @@ mod tests {
             for len in [1, 4, 8, 15, 40] {
                 let from = [Raw::<u8>::uninit(); 64];
                 let mut to = [Raw::new(7_u8); 64];
-                // SAFETY: both ranges lie within their arrays, and what is read of the target was written before.
+                // SAFETY: both ranges lie within their arrays, and what is read of the target was
+                // written before.
                 unsafe {
                     copy_watched(from[source..].as_ptr().cast(), to[target..].as_mut_ptr().cast(), len);
                     assert_eq!(to[target + len].assume_init(), 7, "{len} bytes");

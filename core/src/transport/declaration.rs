@@ -1,5 +1,5 @@
-//! What a transport says of itself before it is opened: how dear it is, when it is used, and its own
-//! variables. Whom it reaches its capability bits say.
+//! What a transport says of itself before it is opened: how dear it is, when it is used, and its
+//! own variables. Whom it reaches its capability bits say.
 //!
 //! A declaration is a constant beside the transport. It crosses the plugin border in the table
 //! ([`RawDeclaration`]), so that core and `lapis-info` read it from any plugin. [`Known`] ones are

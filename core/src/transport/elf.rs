@@ -1,5 +1,6 @@
-//! Whether an ELF file is whole. The dynamic linker maps what the headers announce and touches it: where the file ends
-//! earlier, as after a copy that was cut short, the process would end by SIGBUS.
+//! Whether an ELF file is whole. The dynamic linker maps what the headers announce and touches it:
+//! where the file ends earlier, as after a copy that was cut short, the process would end by
+//! SIGBUS.
 
 use std::fs::File;
 use std::io;
@@ -7,7 +8,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const IDENT: [u8; 4] = *b"\x7fELF";
-/// Size of the file header: where the tables are, how many entries they have, and how large these are.
+/// Size of the file header: where the tables are, how many entries they have, and how large these
+/// are.
 const HEADER: usize = if cfg!(target_pointer_width = "64") { 64 } else { 52 };
 const PT_LOAD: u32 = 1;
 
@@ -18,7 +20,8 @@ pub(super) struct Truncated {
     pub(super) needed: u64,
 }
 
-/// Checks a file. What is no ELF file of this machine's is left to the dynamic linker, which says so.
+/// Checks a file. What is no ELF file of this machine's is left to the dynamic linker, which says
+/// so.
 pub(super) fn check(path: &Path) -> io::Result<Result<(), Truncated>> {
     let file = File::open(path)?;
     let size = file.metadata()?.len();
@@ -28,7 +31,8 @@ pub(super) fn check(path: &Path) -> io::Result<Result<(), Truncated>> {
     Ok(if needed > size { Err(Truncated { size, needed }) } else { Ok(()) })
 }
 
-/// How long a file of `size` bytes says that it is. `read` reads at an offset and fails beyond the end.
+/// How long a file of `size` bytes says that it is. `read` reads at an offset and fails beyond the
+/// end.
 fn announced(size: u64, read: impl Fn(u64, &mut [u8]) -> bool) -> Option<u64> {
     let mut head = [0u8; HEADER];
     if !read(0, &mut head) || head[..4] != IDENT {

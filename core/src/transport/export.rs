@@ -1,7 +1,7 @@
 //! From the trait to the table: one thunk per operation, generated for each transport by its type.
 //!
-//! Every thunk catches panics, poisons the instance and answers [`Status::Panicked`] from then on: an unwinding that
-//! crossed `extern "C"` would abort the program.
+//! Every thunk catches panics, poisons the instance and answers [`Status::Panicked`] from then on:
+//! an unwinding that crossed `extern "C"` would abort the program.
 
 use super::abi::{
     self, ErrorText, HostTable, RawAttributes, RawDeclaration, RawOpenParams, TableHead, TransportOps,
@@ -518,7 +518,8 @@ unsafe fn write_text(out: *mut ErrorText, text: &str) {
 }
 
 /// # Safety
-/// `ptr` and `len` describe readable memory for as long as the result is used; a null pointer needs `len` 0.
+/// `ptr` and `len` describe readable memory for as long as the result is used; a null pointer needs
+/// `len` 0.
 unsafe fn slice<'a>(ptr: *const u8, len: usize) -> &'a [u8] {
     if len == 0 {
         return &[];

@@ -1,7 +1,7 @@
 //! The one line that makes a plugin of a transport.
 
-/// Makes a transport loadable: defines the entry function `lapis_transport_<name>_v1` and, for static linking, a
-/// function `table()` in the calling module.
+/// Makes a transport loadable: defines the entry function `lapis_transport_<name>_v1` and, for
+/// static linking, a function `table()` in the calling module.
 ///
 /// ```ignore
 /// lapis_core::export_transport!(MyTransport, "mine", "0.1.0");
@@ -38,7 +38,8 @@ macro_rules! export_transport {
             host: *const $crate::transport::abi::HostTable,
             out: *mut *const $crate::transport::abi::TransportOps,
         ) -> i32 {
-            // SAFETY: the loader passes its table, which is static, and a valid place for the answer.
+            // SAFETY: the loader passes its table, which is static, and a valid place for the
+            // answer.
             unsafe {
                 $crate::transport::forward(host, $name);
                 *out = table();

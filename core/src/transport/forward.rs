@@ -1,8 +1,10 @@
 //! What a plugin says by `tracing`, brought to its host.
 //!
-//! A loaded plugin has its own copy of core and of `tracing`, with a place of its own for the subscriber: left empty, everything said
-//! there, by the plugin, by core's code within it or by any crate that it uses, would be lost. The entry function that
-//! [`export_transport!`](crate::export_transport) writes puts a subscriber there that hands each event to the host's table.
+//! A loaded plugin has its own copy of core and of `tracing`, with a place of its own for the
+//! subscriber: left empty, everything said there, by the plugin, by core's code within it or by any
+//! crate that it uses, would be lost. The entry function that
+//! [`export_transport!`](crate::export_transport) writes puts a subscriber there that hands each
+//! event to the host's table.
 
 use super::abi::HostTable;
 use super::services::host_table;
@@ -12,8 +14,9 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{Interest, set_global_default};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Sees to it that the host hears what is said by `tracing` in this copy of core. A plugin that has installed a subscriber of its own
-/// keeps it, and a transport that is linked into its host shares the host's.
+/// Sees to it that the host hears what is said by `tracing` in this copy of core. A plugin that has
+/// installed a subscriber of its own keeps it, and a transport that is linked into its host shares
+/// the host's.
 ///
 /// # Safety
 /// `host` is null or points to a valid table that lives as long as the process.

@@ -7,8 +7,9 @@ use std::fmt;
 
 /// The host's services, handed to [`Transport::open`](super::Transport::open).
 ///
-/// Log through here ([`error`](Self::error), [`warn`](Self::warn), …). What a Rust plugin says by `tracing` arrives, too, if no
-/// subscriber was installed in the plugin; each such event asks the host whether it wants it, so none belongs into the data path.
+/// Log through here ([`error`](Self::error), [`warn`](Self::warn), …). What a Rust plugin says by
+/// `tracing` arrives, too, if no subscriber was installed in the plugin; each such event asks the
+/// host whether it wants it, so none belongs into the data path.
 #[derive(Clone, Copy)]
 pub struct Host {
     table: &'static HostTable,
@@ -45,8 +46,9 @@ impl Host {
         self.log(4, text);
     }
 
-    /// What the configuration variable `name` (`LAPIS_…`, `MP_…`) is set to, if it is. Ask while opening: then the settings of the
-    /// context count, and later only the environment of the process.
+    /// What the configuration variable `name` (`LAPIS_…`, `MP_…`) is set to, if it is. Ask while
+    /// opening: then the settings of the context count, and later only the environment of the
+    /// process.
     pub fn option(&self, name: &str) -> Option<String> {
         let mut buf = vec![0u8; 256];
         loop {

@@ -1,27 +1,30 @@
 //! Lanes: the shortest way of a short message, which core walks itself.
 //!
-//! A transport whose peers share memory with this task may keep, for a pair of tasks, a ring of slots with one writer and one
-//! reader. If it lays them out as drawn here and sets [`Caps::LANES`](super::Caps::LANES), core writes
-//! and reads short messages in place, without a call through the table; everything else (long messages, rings that are
-//! full, sleeping receivers, new and dead peers) stays the transport's business.
+//! A transport whose peers share memory with this task may keep, for a pair of tasks, a ring of
+//! slots with one writer and one reader. If it lays them out as drawn here and sets
+//! [`Caps::LANES`](super::Caps::LANES), core writes and reads short messages in place, without a
+//! call through the table; everything else (long messages, rings that are full, sleeping receivers,
+//! new and dead peers) stays the transport's business.
 //!
 //! ```text
 //! slot:      0        4        8                                                    192
 //!            | number | length | the message, up to 184 bytes                        |
 //! ```
 //!
-//! `number` is the low half of the message's position plus one, and is written, with the length, last and in one store: a slot
-//! is full exactly when its number is the one the reader expects, and nobody clears it. A length beyond 184 tells that the message
-//! lies elsewhere; core leaves such a slot, and all behind it, to [`Transport::poll`](super::Transport::poll).
+//! `number` is the low half of the message's position plus one, and is written, with the length,
+//! last and in one store: a slot is full exactly when its number is the one the reader expects, and
+//! nobody clears it. A length beyond 184 tells that the message lies elsewhere; core leaves such a
+//! slot, and all behind it, to [`Transport::poll`](super::Transport::poll).
 //!
-//! Three lines for a slot, though most messages fill less than one: a neighbour that the hardware fetches along is a line that the
-//! writer must take away from the reader again, which costs a message to and fro a quarter of its time. For the same reason a
-//! ring has few slots: as many as the first cache holds beside other things.
+//! Three lines for a slot, though most messages fill less than one: a neighbour that the hardware
+//! fetches along is a line that the writer must take away from the reader again, which costs a
+//! message to and fro a quarter of its time. For the same reason a ring has few slots: as many as
+//! the first cache holds beside other things.
 //!
 //! Messages take the slots in the order that [`index`] gives.
 //!
-//! Both ends are described by a line ([`SendLane`], [`ReceiveLane`]) that lives in the transport. Core and transport change it
-//! in turns, both under the context's lock.
+//! Both ends are described by a line ([`SendLane`], [`ReceiveLane`]) that lives in the transport.
+//! Core and transport change it in turns, both under the context's lock.
 
 use super::copy::Raw;
 use super::types::PeerId;
@@ -49,8 +52,9 @@ pub struct SendLane {
     pub position: u64,
     /// The first position that may not be written yet, as far as the transport has looked.
     pub limit: u64,
-    /// Read after each message; anything but 0 is for [`Transport::attend`](super::Transport::attend). The transport
-    /// sees to it that a compiler's fence between message and word is enough.
+    /// Read after each message; anything but 0 is for
+    /// [`Transport::attend`](super::Transport::attend). The transport sees to it that a compiler's
+    /// fence between message and word is enough.
     pub attention: *const AtomicU32,
     /// The line that is written in turns with the receiver; null where there is none.
     pub mailbox: *mut Mailbox,
@@ -110,10 +114,12 @@ impl SendLane {
         }
     }
 
-    /// Lets `write` put a message of `len` bytes into the mailbox or the next slot. Gives what the receiver's attention word says.
+    /// Lets `write` put a message of `len` bytes into the mailbox or the next slot. Gives what the
+    /// receiver's attention word says.
     ///
     /// # Safety
-    /// As for [`send`](Self::send); `write` writes `len` bytes and no more. The address that it gets is divisible by 8.
+    /// As for [`send`](Self::send); `write` writes `len` bytes and no more. The address that it
+    /// gets is divisible by 8.
     #[inline(always)]
     pub unsafe fn publish(&mut self, len: usize, write: impl FnOnce(*mut u8)) -> u32 {
         // SAFETY: the caller's promise is that of `reserve`; the bytes have been written by then.
@@ -127,8 +133,8 @@ impl SendLane {
     /// Where a message of `len` bytes goes: to the mailbox or the next slot.
     ///
     /// # Safety
-    /// As for [`send`](Self::send). [`commit`](Self::commit) follows before anything else happens to
-    /// the lane.
+    /// As for [`send`](Self::send). [`commit`](Self::commit) follows before anything else happens
+    /// to the lane.
     #[inline(always)]
     pub(crate) unsafe fn reserve(&mut self, len: usize) -> Reserved {
         // SAFETY: mailbox and slot are ours until their head is written, and the message fits.
@@ -146,7 +152,8 @@ impl SendLane {
         }
     }
 
-    /// Announces a message of more than [`INLINE`] bytes, which have been written elsewhere. Gives what the receiver's attention word says.
+    /// Announces a message of more than [`INLINE`] bytes, which have been written elsewhere. Gives
+    /// what the receiver's attention word says.
     ///
     /// # Safety
     /// [`has_room`](Self::has_room); the lane is alive and this is its only writer.
@@ -179,11 +186,14 @@ impl SendLane {
     /// The place is this lane's, and the message has been written there.
     #[inline(always)]
     pub(crate) unsafe fn commit(&self, place: Reserved) -> u32 {
-        // SYNC: pairs with the Acquire loads of `ReceiveLane::look`, `Mailbox::look`, `Slot::holds` and `Mailbox::waits`.
-        // SAFETY: the place is alive, the caller says; the attention word lives as long as the lane.
+        // SYNC: pairs with the Acquire loads of `ReceiveLane::look`, `Mailbox::look`, `Slot::holds`
+        // and `Mailbox::waits`.
+        // SAFETY: the place is alive, the caller says; the attention word lives as long as the
+        // lane.
         unsafe {
             (*place.at).store(place.head, Ordering::Release);
-            // SYNC: the store above stays before the load below; the transport turns this into a real fence when it matters.
+            // SYNC: the store above stays before the load below; the transport turns this into a
+            // real fence when it matters.
             compiler_fence(Ordering::SeqCst);
             (*self.attention).load(Ordering::Relaxed)
         }
@@ -209,7 +219,8 @@ pub struct ReceiveLane {
     pub mask: u64,
     /// Position of the next message.
     pub position: u64,
-    /// Core takes nothing at this position or behind it: the transport wants to give slots back first.
+    /// Core takes nothing at this position or behind it: the transport wants to give slots back
+    /// first.
     pub limit: u64,
     /// Where the position is told to whoever decides about sleeping.
     pub told: *const AtomicU64,
@@ -226,8 +237,8 @@ impl ReceiveLane {
     /// The lane is alive and this is its only reader.
     #[inline(always)]
     pub unsafe fn take(&mut self) -> Taken {
-        // SAFETY: the caller's promise is that of `look` and of what takes the message that it found; the word where the position
-        // is told lives as long as the lane.
+        // SAFETY: the caller's promise is that of `look` and of what takes the message that it
+        // found; the word where the position is told lives as long as the lane.
         unsafe {
             match self.look() {
                 Found::Nothing => Taken::Nothing,
@@ -246,7 +257,8 @@ impl ReceiveLane {
         }
     }
 
-    /// Looks for the next message, wherever it is. Its length is what the sender wrote, and may be any.
+    /// Looks for the next message, wherever it is. Its length is what the sender wrote, and may be
+    /// any.
     ///
     /// # Safety
     /// The lane is alive and this is its only reader.
@@ -344,7 +356,8 @@ pub enum Taken {
     Nothing,
     /// Something is there that the transport wants to handle.
     Left,
-    /// A message, whose bytes stay in place until the transport's next poll, and until [`Mailbox::done`] if it came in a mailbox.
+    /// A message, whose bytes stay in place until the transport's next poll, and until
+    /// [`Mailbox::done`] if it came in a mailbox.
     Message {
         /// Who sent it.
         peer: PeerId,
@@ -374,14 +387,15 @@ impl ReceiveLanes {
     }
 }
 
-/// Copies up to some hundred bytes without a call, as they are: what a user sends may hold padding that nobody wrote, or pointers.
+/// Copies up to some hundred bytes without a call, as they are: what a user sends may hold padding
+/// that nobody wrote, or pointers.
 ///
 /// # Safety
 /// As [`std::ptr::copy_nonoverlapping`].
 #[inline(always)]
 pub unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: every access lies inside `from..from + len` and `to..to + len`; the last word of a range may overlap the
-    // word before it, which rewrites equal bytes.
+    // SAFETY: every access lies inside `from..from + len` and `to..to + len`; the last word of a
+    // range may overlap the word before it, which rewrites equal bytes.
     unsafe {
         if len >= 8 {
             let last = len - 8;

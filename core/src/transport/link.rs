@@ -1,7 +1,7 @@
 //! An open transport instance as core's data path sees it.
 //!
-//! The operation table is copied, and operations that the instance lacks are replaced by stubs which answer
-//! [`Status::Unsupported`]: the data path calls through the table without a test.
+//! The operation table is copied, and operations that the instance lacks are replaced by stubs
+//! which answer [`Status::Unsupported`]: the data path calls through the table without a test.
 
 use super::abi::{self, RawAttributes, RawOpenParams, TransportOps};
 use super::host_table;
@@ -21,9 +21,9 @@ use std::ptr::NonNull;
 
 /// An open instance. Methods are those of [`Transport`](super::Transport), which documents them.
 ///
-/// Everything that calls the transport takes `&mut self`: the contract's "one thread at a time". Sleeping goes through
-/// a [`Sleeper`], which other threads may use meanwhile. The instance is closed when the link and all its sleepers
-/// are gone.
+/// Everything that calls the transport takes `&mut self`: the contract's "one thread at a time".
+/// Sleeping goes through a [`Sleeper`], which other threads may use meanwhile. The instance is
+/// closed when the link and all its sleepers are gone.
 pub struct Link {
     instance: *mut c_void,
     ops: TransportOps,
@@ -37,10 +37,11 @@ pub struct Link {
     opened: Arc<Opened>,
 }
 
-// SAFETY: an instance is `Send` by the contract (`Transport: Send`; C plugins promise the same), and `&Link` gives access
-// to plain data only.
+// SAFETY: an instance is `Send` by the contract (`Transport: Send`; C plugins promise the same),
+// and `&Link` gives access to plain data only.
 unsafe impl Send for Link {}
-// SAFETY: as above: no method taking `&self` calls the transport, but for those of the waiter, made for any thread.
+// SAFETY: as above: no method taking `&self` calls the transport, but for those of the waiter, made
+// for any thread.
 unsafe impl Sync for Link {}
 
 /// What closes the instance.
@@ -49,7 +50,8 @@ struct Opened {
     table: TransportOps,
 }
 
-// SAFETY: the pointer is used by `close`, which runs once, and by the waiter's entries, made for any thread.
+// SAFETY: the pointer is used by `close`, which runs once, and by the waiter's entries, made for
+// any thread.
 unsafe impl Send for Opened {}
 // SAFETY: as above.
 unsafe impl Sync for Opened {}
@@ -150,7 +152,8 @@ impl Link {
         &self.note
     }
 
-    /// Asks the instance again what it can do: some learn it when peers connect. Operations that went away become stubs.
+    /// Asks the instance again what it can do: some learn it when peers connect. Operations that
+    /// went away become stubs.
     pub fn refresh_attributes(&mut self) -> Result<(), Refusal> {
         let mut raw = RawAttributes { caps: 0, limits: Limits::default() };
         let mut note = TextBuffer::new();
@@ -212,16 +215,17 @@ impl Link {
     /// See [`Transport::am_short`](super::Transport::am_short).
     #[inline(always)]
     pub fn am_short(&mut self, peer: PeerId, head: &[u8], body: &[u8]) -> Status {
-        // SAFETY: a live instance; the ranges are valid for the call. Lengths beyond 32 bits can't come from slices
-        // that respect the limits; they are cut to a length that no transport accepts.
+        // SAFETY: a live instance; the ranges are valid for the call. Lengths beyond 32 bits can't
+        // come from slices that respect the limits; they are cut to a length that no transport
+        // accepts.
         let raw = unsafe {
             call!(self.am_short(peer, head.as_ptr(), len32(head.len()), body.as_ptr(), len32(body.len())))
         };
         self.answer(raw)
     }
 
-    /// See [`Transport::am_packed`](super::Transport::am_packed). A panic of `pack` continues here after the transport
-    /// has returned.
+    /// See [`Transport::am_packed`](super::Transport::am_packed). A panic of `pack` continues here
+    /// after the transport has returned.
     #[inline(always)]
     pub fn am_packed<F: FnOnce(&mut [u8])>(&mut self, peer: PeerId, len: usize, pack: F) -> Status {
         struct Call<F> {
@@ -229,7 +233,8 @@ impl Link {
             panic: Option<Box<dyn Any + Send>>,
         }
         unsafe extern "C" fn run<F: FnOnce(&mut [u8])>(arg: *mut c_void, into: *mut u8, len: usize) {
-            // SAFETY: `arg` is the `Call` below, which outlives the operation; the plugin hands it back unchanged.
+            // SAFETY: `arg` is the `Call` below, which outlives the operation; the plugin hands it
+            // back unchanged.
             let call = unsafe { &mut *arg.cast::<Call<F>>() };
             // A plugin that calls twice has sent the first packing; the second is ignored.
             let Some(pack) = call.pack.take() else { return };
@@ -264,7 +269,8 @@ impl Link {
     #[inline(always)]
     pub unsafe fn put_short(&mut self, peer: PeerId, data: &[u8], remote: RemoteAddr) -> Status {
         let local = RawSlice { ptr: data.as_ptr().cast_mut(), len: data.len() };
-        // SAFETY: a live instance that only reads the range; the caller's promise for the remote end.
+        // SAFETY: a live instance that only reads the range; the caller's promise for the remote
+        // end.
         let raw = unsafe { call!(self.put_short(peer, local, remote)) };
         self.answer(raw)
     }
@@ -495,7 +501,8 @@ impl std::fmt::Debug for Link {
     }
 }
 
-/// How any thread sleeps until a link has something to poll, and ends others' sleep. Keeps the instance open.
+/// How any thread sleeps until a link has something to poll, and ends others' sleep. Keeps the
+/// instance open.
 pub struct Sleeper {
     ops: Box<TransportOps>,
     opened: Arc<Opened>,

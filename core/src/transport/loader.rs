@@ -1,7 +1,9 @@
-//! From a file or a linked table to a [`Plugin`] that may be opened, or to the [`Refusal`] that says why not.
+//! From a file or a linked table to a [`Plugin`] that may be opened, or to the [`Refusal`] that
+//! says why not.
 //!
-//! A library that was loaded stays for the life of the process: threads and thread-local destructors of a plugin may
-//! run code in it at any time, and operation tables are `'static` only if nothing unloads them.
+//! A library that was loaded stays for the life of the process: threads and thread-local
+//! destructors of a plugin may run code in it at any time, and operation tables are `'static` only
+//! if nothing unloads them.
 
 use super::abi::{self, ABI_MAJOR, EntryFn, TransportOps};
 use super::chaos::{self, Chaos};
@@ -17,7 +19,8 @@ use std::fmt;
 use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 
-/// Size of the operation table of minor 0 of this major, in bytes. What later minors append may be absent.
+/// Size of the operation table of minor 0 of this major, in bytes. What later minors append may be
+/// absent.
 pub const MIN_TABLE_SIZE: usize = offset_of!(TransportOps, wait_fd) + size_of::<usize>();
 
 /// Why a candidate is not used.
@@ -222,19 +225,22 @@ pub(super) fn is_name(name: &str) -> bool {
     (1..=15).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 }
 
-/// Loads the plugin in `path` (named `liblapis_<name>.so`) and checks its table. The library is never unloaded.
+/// Loads the plugin in `path` (named `liblapis_<name>.so`) and checks its table. The library is
+/// never unloaded.
 pub fn load_file(path: &Path) -> Result<Plugin, Refusal> {
     let Some(name) = name_of_file(path) else { return Err(Refusal::FileName { path: path.to_owned() }) };
     if !path.is_file() {
         return Err(Refusal::Missing { path: path.to_owned() });
     }
     let path = std::path::absolute(path).map_err(unreadable)?;
-    // What was judged is what is loaded: this path has no symbolic links that somebody could turn meanwhile.
+    // What was judged is what is loaded: this path has no symbolic links that somebody could turn
+    // meanwhile.
     let real = trust::trusted(&path).map_err(unreadable)?.map_err(Refusal::Untrusted)?;
     if let Err(elf::Truncated { size, needed }) = elf::check(&real).map_err(unreadable)? {
         return Err(Refusal::Truncated { size, needed });
     }
-    // SAFETY: loading runs the library's initialisers: only root and this user can have put the file there.
+    // SAFETY: loading runs the library's initialisers: only root and this user can have put the
+    // file there.
     let library = unsafe { Library::open(Some(&real), RTLD_NOW | RTLD_LOCAL | libc::RTLD_NODELETE) }
         .map_err(|e| Refusal::NotLoadable { text: linker_text(&e) })?;
     let symbol = abi::entry_symbol(name);
@@ -258,8 +264,8 @@ pub fn load_file(path: &Path) -> Result<Plugin, Refusal> {
     if status != abi::status::OK {
         return Err(Refusal::EntryFailed { status });
     }
-    // SAFETY: by the ABI, a successful entry function gives a static table or null, and `check` reads only as far as
-    // the table says it goes.
+    // SAFETY: by the ABI, a successful entry function gives a static table or null, and `check`
+    // reads only as far as the table says it goes.
     unsafe { check(table, Some(name), Origin::File(path)) }
 }
 
@@ -278,7 +284,8 @@ fn linker_text(error: &libloading::Error) -> String {
     text
 }
 
-/// Every entry that is called: its name, the bit it belongs to (none: mandatory), whether it is wired.
+/// Every entry that is called: its name, the bit it belongs to (none: mandatory), whether it is
+/// wired.
 fn entries(t: &TransportOps) -> impl Iterator<Item = (&'static str, Option<Caps>, bool)> {
     macro_rules! list {
         ($($entry:ident $($bit:ident)?),* $(,)?) => {
@@ -300,8 +307,8 @@ fn entries(t: &TransportOps) -> impl Iterator<Item = (&'static str, Option<Caps>
 /// Checks a table and copies it.
 ///
 /// # Safety
-/// `table` is null or points to memory that begins with a readable head and, if that head is ours, is as long as the head
-/// says; its strings are NUL-terminated; all of it static.
+/// `table` is null or points to memory that begins with a readable head and, if that head is ours,
+/// is as long as the head says; its strings are NUL-terminated; all of it static.
 unsafe fn check(
     table: *const TransportOps,
     expected: Option<&str>,
@@ -359,8 +366,8 @@ fn bit_name(bit: Caps) -> String {
     bit.iter_names().map(|(name, _)| name).collect()
 }
 
-/// Copies as much of a table as both sides know. An older plugin's table ends early: what it lacks is null. A newer
-/// plugin's goes on: what this host doesn't know is left behind.
+/// Copies as much of a table as both sides know. An older plugin's table ends early: what it lacks
+/// is null. A newer plugin's goes on: what this host doesn't know is left behind.
 ///
 /// # Safety
 /// `table` has `size` readable bytes.
@@ -413,7 +420,8 @@ mod tests {
         assert!(copy.flush.is_some() && copy.disarm.is_none());
     }
 
-    /// Every entry of the table that is called is either mandatory or bound to a bit: none escapes the check.
+    /// Every entry of the table that is called is either mandatory or bound to a bit: none escapes
+    /// the check.
     #[test]
     fn every_entry_is_checked() {
         // SAFETY: all zero bytes are a valid table.

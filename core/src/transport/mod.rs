@@ -1,8 +1,8 @@
 //! The transport contract: what a backend does, in Rust's terms.
 //!
-//! A transport moves bytes between the tasks of a job. It implements [`Transport`] and, with one line
-//! ([`export_transport!`](crate::export_transport)), becomes a plugin that core loads at run time or links
-//! statically; either way core sees it only through the C table of [`abi`].
+//! A transport moves bytes between the tasks of a job. It implements [`Transport`] and, with one
+//! line ([`export_transport!`](crate::export_transport)), becomes a plugin that core loads at run
+//! time or links statically; either way core sees it only through the C table of [`abi`].
 //!
 //! There are two kinds of transport, told apart by [`Caps::RELIABLE`]:
 //!
@@ -10,16 +10,17 @@
 //! * **datagram** ones (UDP, adapter windows) may lose, repeat and reorder; core's packet engine
 //!   ([`crate::reliable`]) runs above them.
 //!
-//! Each operation comes in up to three flavours: *short* copies its arguments before it returns, *packed* lets a
-//! callback write into the transport's own buffer, *zero-copy* reads the caller's memory until the completion
-//! event. A capability bit is set exactly when the operation is wired; core never calls an operation whose bit is
-//! clear. No operation blocks: [`Status::Again`] is an ordinary answer which means *poll, then try again*. Nothing is held
-//! back to be sent together with what may come later: core gathers datagrams itself, and a message that a transport keeps
+//! Each operation comes in up to three flavours: *short* copies its arguments before it returns,
+//! *packed* lets a callback write into the transport's own buffer, *zero-copy* reads the caller's
+//! memory until the completion event. A capability bit is set exactly when the operation is wired;
+//! core never calls an operation whose bit is clear. No operation blocks: [`Status::Again`] is an
+//! ordinary answer which means *poll, then try again*. Nothing is held back to be sent together
+//! with what may come later: core gathers datagrams itself, and a message that a transport keeps
 //! would wait for as long as the program computes.
 //!
-//! **Threads.** Core calls everything except the [`Waiter`] from one thread at a time, under the context's lock. The
-//! waiter is shared: [`Waiter::wait`] runs without the lock while other threads use the transport, and
-//! [`Waiter::wake`] may be called from any thread.
+//! **Threads.** Core calls everything except the [`Waiter`] from one thread at a time, under the
+//! context's lock. The waiter is shared: [`Waiter::wait`] runs without the lock while other threads
+//! use the transport, and [`Waiter::wake`] may be called from any thread.
 
 pub mod abi;
 mod chaos;
@@ -59,37 +60,44 @@ pub use services::{host_table, with_options};
 pub use trust::{Distrust, Why};
 pub use types::*;
 
-/// A backend. See the [module](self) documentation for the contract and `docs/writing-a-transport.md` for a lesson.
+/// A backend. See the [module](self) documentation for the contract and
+/// `docs/writing-a-transport.md` for a lesson.
 ///
-/// Default methods answer [`Status::Unsupported`]; implement those whose bit you set in [`Transport::CAPS`].
+/// Default methods answer [`Status::Unsupported`]; implement those whose bit you set in
+/// [`Transport::CAPS`].
 #[allow(unused_variables, reason = "the default bodies ignore their arguments; the names are documentation")]
 pub trait Transport: Sized + Send + 'static {
-    /// The name users write in `LAPIS_TRANSPORT`: lower-case letters and digits, at most 15 characters.
+    /// The name users write in `LAPIS_TRANSPORT`: lower-case letters and digits, at most 15
+    /// characters.
     const NAME: &'static str;
     /// The transport's own version, shown by `lapis-info`.
     const VERSION: &'static str;
-    /// Every capability this transport's code has. An instance may have fewer (see [`Attributes::caps`]), never more.
+    /// Every capability this transport's code has. An instance may have fewer (see
+    /// [`Attributes::caps`]), never more.
     const CAPS: Caps;
-    /// What it says of itself before it is opened: how dear it is, when it is used, its own variables.
-    /// Without one it is used where it is named, and has no variables.
+    /// What it says of itself before it is opened: how dear it is, when it is used, its own
+    /// variables. Without one it is used where it is named, and has no variables.
     const DECLARATION: Declaration = Declaration::NONE;
-    /// The part that other threads may touch at any time: how to sleep until something arrives, and how to end that.
+    /// The part that other threads may touch at any time: how to sleep until something arrives, and
+    /// how to end that.
     type Waiter: Waiter;
 
-    /// Opens an instance for one context. Nothing is sent to peers before [`connect`](Self::connect).
+    /// Opens an instance for one context. Nothing is sent to peers before
+    /// [`connect`](Self::connect).
     fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, Self::Waiter), TransportError>;
 
     /// What this instance can do on this machine, after probing.
     fn attributes(&self) -> Attributes;
 
-    /// The bytes a peer needs to [`connect`](Self::connect) to this instance (at most [`MAX_ADDRESS`]).
+    /// The bytes a peer needs to [`connect`](Self::connect) to this instance (at most
+    /// [`MAX_ADDRESS`]).
     fn address(&self) -> Vec<u8>;
 
     /// Makes `peer` reachable. `address` is what the peer's [`address`](Self::address) returned.
     ///
-    /// [`TransportError::Unreachable`] says that this transport can't reach that peer and why; core then tries the
-    /// next transport. Connecting may need the peer's cooperation, which [`progress_connect`](Self::progress_connect)
-    /// finishes.
+    /// [`TransportError::Unreachable`] says that this transport can't reach that peer and why; core
+    /// then tries the next transport. Connecting may need the peer's cooperation, which
+    /// [`progress_connect`](Self::progress_connect) finishes.
     fn connect(&mut self, peer: PeerId, address: &[u8]) -> Result<(), TransportError>;
 
     /// Drives connections that were begun; `Ok(true)` when none is pending any more.
@@ -109,8 +117,8 @@ pub trait Transport: Sized + Send + 'static {
     }
 
     /// Sends an active message of `len` bytes which `pack` writes into the transport's buffer.
-    /// `len` ≤ [`Limits::max_packed`]. `pack` is called at most once, and only if the answer is [`Status::Done`].
-    /// ([`Caps::AM_PACKED`])
+    /// `len` ≤ [`Limits::max_packed`]. `pack` is called at most once, and only if the answer is
+    /// [`Status::Done`]. ([`Caps::AM_PACKED`])
     fn am_packed(&mut self, peer: PeerId, len: usize, pack: &mut dyn FnMut(&mut [u8])) -> Status {
         Status::Unsupported
     }
@@ -124,8 +132,8 @@ pub trait Transport: Sized + Send + 'static {
         Status::Unsupported
     }
 
-    /// Writes `data` to the peer's memory at `remote`, copied before return; `data.len()` ≤ [`Limits::max_short`].
-    /// Core does not call it yet. ([`Caps::PUT_SHORT`])
+    /// Writes `data` to the peer's memory at `remote`, copied before return; `data.len()` ≤
+    /// [`Limits::max_short`]. Core does not call it yet. ([`Caps::PUT_SHORT`])
     ///
     /// # Safety
     /// `remote` names memory that the peer agreed to have written.
@@ -151,7 +159,8 @@ pub trait Transport: Sized + Send + 'static {
         Status::Unsupported
     }
 
-    /// Reads the peer's memory into `into`; completion as for [`put_zcopy`](Self::put_zcopy). ([`Caps::GET_ZCOPY`])
+    /// Reads the peer's memory into `into`; completion as for [`put_zcopy`](Self::put_zcopy).
+    /// ([`Caps::GET_ZCOPY`])
     ///
     /// # Safety
     /// As [`get_short`](Self::get_short), and `into` stays valid until then.
@@ -159,18 +168,20 @@ pub trait Transport: Sized + Send + 'static {
         Status::Unsupported
     }
 
-    /// Changes one 32- or 64-bit variable of the peer's memory atomically and gives its previous value.
-    /// Core does not call it yet. ([`Caps::RMW`])
+    /// Changes one 32- or 64-bit variable of the peer's memory atomically and gives its previous
+    /// value. Core does not call it yet. ([`Caps::RMW`])
     ///
     /// # Safety
-    /// `request.remote` is an aligned variable that the peer agreed to have changed; `previous` outlives the event.
+    /// `request.remote` is an aligned variable that the peer agreed to have changed; `previous`
+    /// outlives the event.
     unsafe fn rmw(&mut self, peer: PeerId, request: &RmwRequest, previous: *mut u64, token: u64) -> Status {
         Status::Unsupported
     }
 
     /// Sends datagram batches; returns how many were accepted, in order. ([`Caps::DATAGRAM`])
     ///
-    /// The memory a batch refers to is copied to the kernel before return, unless it is [lent](DatagramBatch::LENT).
+    /// The memory a batch refers to is copied to the kernel before return, unless it is
+    /// [lent](DatagramBatch::LENT).
     ///
     /// # Safety
     /// Every slice of every batch is readable during the call.
@@ -178,32 +189,35 @@ pub trait Transport: Sized + Send + 'static {
         0
     }
 
-    /// The writing end of the lane to `peer`; null where there is none. It stays where it is until the instance is closed; the
-    /// transport closes it in place when the peer is lost. ([`Caps::LANES`])
+    /// The writing end of the lane to `peer`; null where there is none. It stays where it is until
+    /// the instance is closed; the transport closes it in place when the peer is lost.
+    /// ([`Caps::LANES`])
     fn send_lane(&mut self, peer: PeerId) -> *mut lane::SendLane {
         std::ptr::null_mut()
     }
 
-    /// The lanes that core may read. The struct stays where it is until the instance is closed; what it says changes only within
-    /// calls of this transport. Core still calls [`poll`](Self::poll) now and then: for all that lanes don't carry. ([`Caps::LANES`])
+    /// The lanes that core may read. The struct stays where it is until the instance is closed;
+    /// what it says changes only within calls of this transport. Core still calls
+    /// [`poll`](Self::poll) now and then: for all that lanes don't carry. ([`Caps::LANES`])
     fn receive_lanes(&mut self) -> *const lane::ReceiveLanes {
         std::ptr::null()
     }
 
-    /// Does what the attention word of `peer` asked for after a message in its lane. ([`Caps::LANES`])
+    /// Does what the attention word of `peer` asked for after a message in its lane.
+    /// ([`Caps::LANES`])
     fn attend(&mut self, peer: PeerId, attention: u32) -> Status {
         Status::Unsupported
     }
 
     /// Collects events into `events`, at most its capacity, and returns how many.
     ///
-    /// Bytes that an event points to stay valid until the next call of `poll` or `close`, so that core can run a
-    /// header handler on the packet's own bytes. Never blocks, never makes a system call when nothing has happened on a
-    /// transport that can tell without one.
+    /// Bytes that an event points to stay valid until the next call of `poll` or `close`, so that
+    /// core can run a header handler on the packet's own bytes. Never blocks, never makes a system
+    /// call when nothing has happened on a transport that can tell without one.
     fn poll(&mut self, events: &mut [Event]) -> usize;
 
-    /// Prepares for [`Waiter::wait`]: from now on an arrival ends the wait. [`Status::Again`]: something is there
-    /// already, poll instead. ([`Caps::WAIT`])
+    /// Prepares for [`Waiter::wait`]: from now on an arrival ends the wait. [`Status::Again`]:
+    /// something is there already, poll instead. ([`Caps::WAIT`])
     fn arm(&mut self) -> Status {
         Status::Unsupported
     }
@@ -211,8 +225,8 @@ pub trait Transport: Sized + Send + 'static {
     /// Ends what [`arm`](Self::arm) began: senders need not wake anybody any more.
     fn disarm(&mut self) {}
 
-    /// Says whether somebody may fall asleep without [`arm`](Self::arm) having been called just before: the interrupt
-    /// mode, in which a progress thread sleeps while the program computes.
+    /// Says whether somebody may fall asleep without [`arm`](Self::arm) having been called just
+    /// before: the interrupt mode, in which a progress thread sleeps while the program computes.
     fn set_interrupts(&mut self, on: bool) {}
 
     /// Makes local memory reachable by peers. Core does not call it yet. ([`Caps::REGISTER`])
@@ -223,8 +237,8 @@ pub trait Transport: Sized + Send + 'static {
         Err(TransportError::Unsupported)
     }
 
-    /// Gives zeroed memory, aligned to at least 64 bytes, that peers reach as directly as this transport can.
-    /// ([`Caps::ALLOCATE`])
+    /// Gives zeroed memory, aligned to at least 64 bytes, that peers reach as directly as this
+    /// transport can. ([`Caps::ALLOCATE`])
     fn mem_alloc(&mut self, len: usize) -> Result<RegionInfo, TransportError> {
         Err(TransportError::Unsupported)
     }
@@ -232,7 +246,8 @@ pub trait Transport: Sized + Send + 'static {
     /// Undoes [`mem_register`](Self::mem_register) or [`mem_alloc`](Self::mem_alloc).
     fn mem_release(&mut self, id: u64) {}
 
-    /// The part of `peer`'s address space that this task can load from and store to directly. ([`Caps::WINDOW`])
+    /// The part of `peer`'s address space that this task can load from and store to directly.
+    /// ([`Caps::WINDOW`])
     ///
     /// Fixed from connection to disconnection, so that core asks once.
     fn window(&self, peer: PeerId) -> Option<Window> {
@@ -242,15 +257,16 @@ pub trait Transport: Sized + Send + 'static {
 
 /// How a thread sleeps until a transport has something to poll.
 pub trait Waiter: Send + Sync + 'static {
-    /// Sleeps until an arrival after [`Transport::arm`], a [`wake`](Self::wake), or the end of `timeout_ns`
-    /// nanoseconds. Early returns are allowed. Runs without the context's lock.
+    /// Sleeps until an arrival after [`Transport::arm`], a [`wake`](Self::wake), or the end of
+    /// `timeout_ns` nanoseconds. Early returns are allowed. Runs without the context's lock.
     fn wait(&self, timeout_ns: u64);
 
-    /// Ends every present [`wait`](Self::wait), and the next one if none is present but somebody is about to.
+    /// Ends every present [`wait`](Self::wait), and the next one if none is present but somebody is
+    /// about to.
     fn wake(&self);
 
-    /// A descriptor that becomes readable when [`wait`](Self::wait) would return, for sleeping on several transports at
-    /// once; −1 where there is none.
+    /// A descriptor that becomes readable when [`wait`](Self::wait) would return, for sleeping on
+    /// several transports at once; −1 where there is none.
     fn fd(&self) -> i32 {
         -1
     }

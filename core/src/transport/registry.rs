@@ -1,7 +1,8 @@
 //! Which transports there are, and which of them the user wants.
 //!
-//! Nothing is fatal by itself: a candidate that is refused is logged at INFO with its reason, kept for `lapis-info`, and
-//! passed over. Only a transport that the user named must be there: names are a closed set, never a wish.
+//! Nothing is fatal by itself: a candidate that is refused is logged at INFO with its reason, kept
+//! for `lapis-info`, and passed over. Only a transport that the user named must be there: names are
+//! a closed set, never a wish.
 
 use super::Chaos;
 use super::abi::TransportOps;
@@ -18,7 +19,8 @@ pub struct Request {
     pub selection: Selection,
     /// Plugin files or directories that the program gave: looked at before anything else.
     pub explicit: Vec<PathBuf>,
-    /// Directories (or plugin files) to search after the linked tables; see [`search_dirs`](super::search_dirs).
+    /// Directories (or plugin files) to search after the linked tables; see
+    /// [`search_dirs`](super::search_dirs).
     pub dirs: Vec<PathBuf>,
     /// `LAPIS_CHAOS`: faults for every transport.
     pub chaos: Option<Chaos>,
@@ -134,13 +136,15 @@ impl Registry {
         Self::default()
     }
 
-    /// Offers a table that is linked into the program. Goes before files found by search, in order of registration.
+    /// Offers a table that is linked into the program. Goes before files found by search, in order
+    /// of registration.
     pub fn register(&mut self, table: &'static TransportOps) -> &mut Self {
         self.linked.push(table);
         self
     }
 
-    /// Tells of transports whose plugins may be loaded from the places searched although nobody named them.
+    /// Tells of transports whose plugins may be loaded from the places searched although nobody
+    /// named them.
     pub fn know(&mut self, transports: &[Known]) -> &mut Self {
         self.known.extend_from_slice(transports);
         self
@@ -205,7 +209,8 @@ impl Registry {
         &self.candidates
     }
 
-    /// The names of the transports that are there and were not loaded, so that nobody knows what they declare.
+    /// The names of the transports that are there and were not loaded, so that nobody knows what
+    /// they declare.
     pub fn unread(&self) -> Vec<&str> {
         let unread = |c: &&Candidate| c.verdict == Verdict::NotNamed && self.known(&c.name).is_none();
         self.candidates.iter().filter(unread).map(|c| c.name.as_str()).collect()
@@ -299,7 +304,8 @@ impl Registry {
         plugin.cost_and_usage().or_else(known).unwrap_or((Declaration::NONE.cost_ns, Declaration::NONE.usage))
     }
 
-    /// The user's order, or else the cheapest first. The way to the task itself comes last: no other task takes it.
+    /// The user's order, or else the cheapest first. The way to the task itself comes last: no
+    /// other task takes it.
     fn sort(&mut self, selection: &Selection) {
         let mut plugins = std::mem::take(&mut self.plugins);
         match selection {

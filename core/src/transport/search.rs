@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-/// The places searched after explicit paths and linked tables: those of `LAPIS_TRANSPORT_PATH` (`wanted`), then
-/// `lapis` and `transports` beside the library or executable that contains core, then `../lib/lapis` seen from the
-/// executable. Never the current directory: relative entries are left out. That, and a place that is not there, is said.
+/// The places searched after explicit paths and linked tables: those of `LAPIS_TRANSPORT_PATH`
+/// (`wanted`), then `lapis` and `transports` beside the library or executable that contains core,
+/// then `../lib/lapis` seen from the executable. Never the current directory: relative entries are
+/// left out. That, and a place that is not there, is said.
 pub fn search_dirs(wanted: &[PathBuf]) -> Vec<PathBuf> {
     let mut dirs: Vec<PathBuf> = Vec::new();
     for place in wanted {
@@ -48,7 +49,8 @@ pub fn search_dirs(wanted: &[PathBuf]) -> Vec<PathBuf> {
 fn own_object() -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the address is of code of this object, the place is valid; all zero bytes are a valid `Dl_info`.
+    // SAFETY: the address is of code of this object, the place is valid; all zero bytes are a valid
+    // `Dl_info`.
     let info = unsafe {
         if libc::dladdr(own_object as *const libc::c_void, info.as_mut_ptr()) == 0 {
             return None;

@@ -1,8 +1,9 @@
 //! What the host gives plugins: the [`HostTable`] of this copy of core.
 //!
-//! Diagnostics go to this program's `tracing` subscriber, under the target `lapis::transport` with the plugin's name in
-//! the field `transport`. Options are answered, while a transport opens, from the environment and settings of the context
-//! that opens it; at all other times from the process environment, for the callback carries no context.
+//! Diagnostics go to this program's `tracing` subscriber, under the target `lapis::transport` with
+//! the plugin's name in the field `transport`. Options are answered, while a transport opens, from
+//! the environment and settings of the context that opens it; at all other times from the process
+//! environment, for the callback carries no context.
 
 use super::abi::{ABI_MAJOR, HostTable};
 use crate::config::{Environment, elevated};
@@ -11,11 +12,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
     /// What the transports that this thread opens just now are configured by.
-    // tidy-allow(statics): set for the length of one call, on the thread and in the copy of core that makes it.
+    // Set for the length of one call.
+    // tidy-allow(statics): it is of the thread and of the copy of core that makes the call.
     static OPENING: RefCell<Option<Environment>> = const { RefCell::new(None) };
 }
 
-/// Answers options from `environment`, not from the process, to whatever opens during `opening` on this thread.
+/// Answers options from `environment`, not from the process, to whatever opens during `opening` on
+/// this thread.
 pub fn with_options<T>(environment: &Environment, opening: impl FnOnce() -> T) -> T {
     struct Restore(Option<Environment>);
     impl Drop for Restore {
@@ -35,7 +38,8 @@ pub fn host_table() -> &'static HostTable {
     &HOST
 }
 
-/// Runs `$body` with `$level` bound to the level's constant; `tracing` wants constants, for each is a call site.
+/// Runs `$body` with `$level` bound to the level's constant; `tracing` wants constants, for each is
+/// a call site.
 macro_rules! by_level {
     ($number:expr, |$level:ident| $body:expr) => {
         match $number {

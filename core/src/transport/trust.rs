@@ -1,9 +1,11 @@
-//! Whose code may run here: a plugin is loaded only if nobody but root and this user can have put it where it is.
+//! Whose code may run here: a plugin is loaded only if nobody but root and this user can have put
+//! it where it is.
 //!
-//! The file and every folder on its way, symbolic links followed, must belong to root or to the user whose rights the
-//! process has, and be writable by nobody else. One exception: a folder *above* the plugin's own may be writable by
-//! everybody if it is sticky, as /tmp is. There strangers can add entries, but can neither rename nor remove the entry that
-//! leads to the plugin, which belongs to root or to the user. The plugin's own folder has no such exception: a stranger
+//! The file and every folder on its way, symbolic links followed, must belong to root or to the
+//! user whose rights the process has, and be writable by nobody else. One exception: a folder
+//! *above* the plugin's own may be writable by everybody if it is sticky, as /tmp is. There
+//! strangers can add entries, but can neither rename nor remove the entry that leads to the plugin,
+//! which belongs to root or to the user. The plugin's own folder has no such exception: a stranger
 //! could add a plugin to it, as a hard link to a file that is not his.
 
 use std::ffi::CStr;
@@ -79,7 +81,8 @@ const OTHERS_WRITE: u32 = libc::S_IWOTH;
 impl Judge<'_> {
     /// `chain` is the file, its folder, that one's folder and so on.
     fn judge<'p>(&self, chain: impl Iterator<Item = (&'p Path, Rights)>) -> Result<(), Distrust> {
-        // Whom the entry below belongs to: a sticky folder protects it only if strangers don't own it.
+        // Whom the entry below belongs to: a sticky folder protects it only if strangers don't own
+        // it.
         let mut below = None;
         for (depth, (path, rights)) in chain.enumerate() {
             let Rights { owner, group, mode } = rights;
@@ -100,7 +103,8 @@ impl Judge<'_> {
     }
 }
 
-/// The file's path without symbolic links, if nobody but root and this user can change what is there.
+/// The file's path without symbolic links, if nobody but root and this user can change what is
+/// there.
 pub(super) fn trusted(path: &Path) -> std::io::Result<Result<PathBuf, Distrust>> {
     let real = path.canonicalize()?;
     let rights = |path: &Path| {
@@ -121,14 +125,15 @@ pub(super) fn trusted(path: &Path) -> std::io::Result<Result<PathBuf, Distrust>>
     })
 }
 
-/// Whether a group is the user's own: their first group, of their name, and without other members. Many systems give every
-/// user such a group, and then let new files be writable by it.
+/// Whether a group is the user's own: their first group, of their name, and without other members.
+/// Many systems give every user such a group, and then let new files be writable by it.
 fn is_private(user: u32, group: u32) -> bool {
     let mut space = vec![0u8; 1 << 14];
     // SAFETY: all zero bytes are a valid record.
     let mut record: libc::passwd = unsafe { std::mem::zeroed() };
     let mut found = std::ptr::null_mut();
-    // SAFETY: the record, the space of that length and the place for the answer are valid for the call.
+    // SAFETY: the record, the space of that length and the place for the answer are valid for the
+    // call.
     let failed = unsafe {
         libc::getpwuid_r(user, &mut record, space.as_mut_ptr().cast(), space.len(), &mut found) != 0
     };
@@ -140,7 +145,8 @@ fn is_private(user: u32, group: u32) -> bool {
     // SAFETY: all zero bytes are a valid record.
     let mut record: libc::group = unsafe { std::mem::zeroed() };
     let mut found = std::ptr::null_mut();
-    // SAFETY: the record, the space of that length and the place for the answer are valid for the call.
+    // SAFETY: the record, the space of that length and the place for the answer are valid for the
+    // call.
     let failed = unsafe {
         libc::getgrgid_r(group, &mut record, space.as_mut_ptr().cast(), space.len(), &mut found) != 0
     };

@@ -1,4 +1,5 @@
-//! Plain types of the transport contract. Those marked `repr(C)` cross the plugin border as they are.
+//! Plain types of the transport contract. Those marked `repr(C)` cross the plugin border as they
+//! are.
 
 use bitflags::bitflags;
 
@@ -9,7 +10,8 @@ pub type PeerId = u32;
 pub const MAX_ADDRESS: usize = 512;
 
 bitflags! {
-    /// What a transport can do. Bit set ⇔ operation wired; the loader refuses a table where they differ.
+    /// What a transport can do. Bit set ⇔ operation wired; the loader refuses a table where they
+    /// differ.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct Caps: u64 {
         /// Active message copied from the caller's bytes.
@@ -54,7 +56,8 @@ bitflags! {
         const LOCAL_ONLY = 1 << 37;
         /// Can send datagrams whose bytes are not copied ([`DatagramBatch::LENT`]).
         const LENT_PAGES = 1 << 38;
-        /// Carries a long active message faster in packets, which both sides copy at once, than by a zero-copy get of the target's.
+        /// Carries a long active message faster in packets, which both sides copy at once, than by
+        /// a zero-copy get of the target's.
         const FAST_PACKETS = 1 << 39;
     }
 }
@@ -74,11 +77,13 @@ pub struct Limits {
     pub max_packed: u32,
     /// Longest head of a zero-copy active message.
     pub max_head: u32,
-    /// Datagram transports: how many bytes of arrivals the kernel holds for us (the socket buffer as read back).
+    /// Datagram transports: how many bytes of arrivals the kernel holds for us (the socket buffer
+    /// as read back).
     pub receive_buffer: u32,
     /// Longest zero-copy operation; `u64::MAX` where there is no limit.
     pub max_zcopy: u64,
-    /// From this length on a zero-copy put or get beats sending the bytes in packets. A hint, measured by the author.
+    /// From this length on a zero-copy put or get beats sending the bytes in packets. A hint,
+    /// measured by the author.
     pub zcopy_from: u64,
     /// Datagram transports: number of independent paths (rails) of this instance.
     pub paths: u32,
@@ -93,7 +98,8 @@ pub struct Attributes {
     pub caps: Caps,
     /// Its limits.
     pub limits: Limits,
-    /// One line for people: what was probed and what was found missing, e.g. "cross-memory attach refused (EPERM)".
+    /// One line for people: what was probed and what was found missing, e.g. "cross-memory attach
+    /// refused (EPERM)".
     pub note: String,
 }
 
@@ -106,7 +112,8 @@ pub struct OpenParams<'a> {
     pub tasks: u32,
     /// Number of the context within the process; contexts of equal number talk to each other.
     pub context: u32,
-    /// Which life of this task's context this is: grows when a context is terminated and initialised anew.
+    /// Which life of this task's context this is: grows when a context is terminated and
+    /// initialised anew.
     pub incarnation: u32,
     /// Unique name of this run of the job: letters, digits, `-`, `_`.
     pub job: &'a str,
@@ -139,7 +146,8 @@ pub enum Status {
 }
 
 impl Status {
-    /// The status behind a number that crossed the plugin border; unknown numbers become [`Status::Io`].
+    /// The status behind a number that crossed the plugin border; unknown numbers become
+    /// [`Status::Io`].
     pub fn from_raw(raw: i32) -> Self {
         match raw {
             0 => Self::Done,
@@ -253,7 +261,8 @@ pub struct Window {
     pub local_base: *mut u8,
 }
 
-/// Several datagrams of equal size (the last may be shorter) to one peer over one path, as a gather list.
+/// Several datagrams of equal size (the last may be shorter) to one peer over one path, as a gather
+/// list.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DatagramBatch {
@@ -270,9 +279,10 @@ pub struct DatagramBatch {
 }
 
 impl DatagramBatch {
-    /// In `path`: slices of [`LENT_FROM`](Self::LENT_FROM) bytes and more stay as they are until their datagram has been
-    /// acknowledged, so that the transport may refer to them instead of copying them. If they change all the same, what
-    /// is still on its way is refused where it arrives. Only a transport with [`Caps::LENT_PAGES`] gets to see it.
+    /// In `path`: slices of [`LENT_FROM`](Self::LENT_FROM) bytes and more stay as they are until
+    /// their datagram has been acknowledged, so that the transport may refer to them instead of
+    /// copying them. If they change all the same, what is still on its way is refused where it
+    /// arrives. Only a transport with [`Caps::LENT_PAGES`] gets to see it.
     pub const LENT: u32 = 1 << 31;
     /// Shorter slices are copied.
     pub const LENT_FROM: usize = 4096;
@@ -290,13 +300,14 @@ pub enum EventKind {
     PeerDown = 2,
     /// A datagram of `len` bytes over path `token`; `peer` is meaningless before authentication.
     Datagram = 3,
-    /// Path `token` to `peer` was found or changed: `status` 1 up, 0 down; `len` its present datagram size. A datagram
-    /// transport names every path of a peer this way once the peer is connected.
+    /// Path `token` to `peer` was found or changed: `status` 1 up, 0 down; `len` its present
+    /// datagram size. A datagram transport names every path of a peer this way once the peer is
+    /// connected.
     Path = 4,
     /// The kernel had no room for `len` datagrams, which are lost.
     Overflow = 5,
-    /// Paths can't take each other's place as the user wants: `status` is a [`FailoverTrouble`] as a number, `data` and `len`
-    /// the details for the user in UTF-8, valid until the next poll.
+    /// Paths can't take each other's place as the user wants: `status` is a [`FailoverTrouble`] as
+    /// a number, `data` and `len` the details for the user in UTF-8, valid until the next poll.
     Failover = 6,
 }
 

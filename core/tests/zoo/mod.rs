@@ -1,4 +1,5 @@
-//! What tests with plugins share: the zoo's plugin in C with any defect, and a good one that is linked.
+//! What tests with plugins share: the zoo's plugin in C with any defect, and a good one that is
+//! linked.
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 

@@ -1,5 +1,6 @@
-//! A plugin that panics in the operation which `ZOO_PANICS`, or else the job's name, says: `open`, `am_short`, `mem_alloc`, `poll`, `close`.
-//! Or one that says something by `tracing`, if that word is `speaks`.
+//! A plugin that panics in the operation which `ZOO_PANICS`, or else the job's name, says: `open`,
+//! `am_short`, `mem_alloc`, `poll`, `close`. Or one that says something by `tracing`, if that word
+//! is `speaks`.
 
 use lapis_core::transport::{
     Attributes, Caps, Event, Host, Limits, NoWaiter, OpenParams, PeerId, RegionInfo, Status, Transport,

@@ -1,6 +1,7 @@
 //! Copy loops, one instance for each common block length.
 //!
-//! Each kernel exists in both directions; `mem` is the user's scattered memory, `buf` the packed side.
+//! Each kernel exists in both directions; `mem` is the user's scattered memory, `buf` the packed
+//! side.
 #![allow(unsafe_code, reason = "the copy kernels work on the user's raw memory")]
 
 use crate::engine::lengths::{Aligned, Any, Chunks, Fixed, Length, Long, MEMCPY, Row, Twice, WIDE, Wide};
@@ -13,15 +14,18 @@ use std::marker::PhantomData;
 pub(crate) type StridedFn = unsafe fn(*mut u8, isize, *mut u8, isize, usize, usize);
 /// `(mem, offsets, buf, len)`: blocks at listed offsets to consecutive places.
 pub(crate) type TableFn = unsafe fn(*mut u8, &[i32], *mut u8, usize);
-/// `(mem, [outer count, inner count], [outer stride, inner stride], buf, len)`: a matrix of blocks to consecutive places.
+/// `(mem, [outer count, inner count], [outer stride, inner stride], buf, len)`: a matrix of blocks
+/// to consecutive places.
 pub(crate) type GridFn = unsafe fn(*mut u8, [usize; 2], [isize; 2], *mut u8, usize);
 
-/// `(mem, offsets, ends, begin, buf)`: blocks of any lengths to consecutive places; `ends` less `begin` are those in `buf`.
+/// `(mem, offsets, ends, begin, buf)`: blocks of any lengths to consecutive places; `ends` less
+/// `begin` are those in `buf`.
 pub(crate) type ListFn = unsafe fn(*mut u8, &[isize], &[usize], usize, *mut u8);
 
 /// `(from, offsets, to, offsets, len)`: blocks at listed offsets to others.
 pub(crate) type TablesFn = unsafe fn(*mut u8, &[i32], *mut u8, &[i32], usize);
-/// `(from, offsets, to, offsets, ends, begin)`: blocks of any lengths at listed offsets to others; `ends` are their sums.
+/// `(from, offsets, to, offsets, ends, begin)`: blocks of any lengths at listed offsets to others;
+/// `ends` are their sums.
 pub(crate) type ListsFn = unsafe fn(*mut u8, &[isize], *mut u8, &[isize], &[usize], usize);
 
 /// The kernels of one direction and block length.
@@ -38,12 +42,14 @@ pub(crate) trait Direction {
     /// # Safety
     /// `mem` and `buf` are valid for what `L` copies, and don't overlap.
     unsafe fn copy<L: Length>(mem: *mut u8, buf: *mut u8, len: usize);
-    /// Whether the blocks are read from `mem`, so that bytes behind a block in `buf` are still to be written.
+    /// Whether the blocks are read from `mem`, so that bytes behind a block in `buf` are still to
+    /// be written.
     const GATHERS: bool;
     /// Picks this direction's kernel.
     fn kernel(pair: &Kernels) -> &Kernel;
     /// # Safety
-    /// All blocks of `n` structures at `mem` are valid, as is `buf` for their bytes, and none overlaps `buf`.
+    /// All blocks of `n` structures at `mem` are valid, as is `buf` for their bytes, and none
+    /// overlaps `buf`.
     unsafe fn permute(by: &Permutation, mem: *mut u8, buf: *mut u8, n: usize) {
         // SAFETY: the caller's promise.
         unsafe { if Self::GATHERS { by.run::<true>(mem, buf, n) } else { by.run::<false>(mem, buf, n) } }
@@ -106,10 +112,12 @@ impl<D: Direction, L: Length> Loops<D, L> {
         }
         let (mut m, mut b, mut count) = (mem, buf, count);
         if D::GATHERS && L::SPILL > 0 && bs == L::of(len) as isize {
-            // What spills over the end of a block is overwritten by the next ones; the last ones are copied exactly.
+            // What spills over the end of a block is overwritten by the next ones; the last ones
+            // are copied exactly.
             let exact = L::SPILL.div_ceil(L::of(len));
             for _ in exact..count {
-                // SAFETY: one of the blocks that the caller promises; at least `SPILL` bytes of `buf` are left.
+                // SAFETY: one of the blocks that the caller promises; at least `SPILL` bytes of
+                // `buf` are left.
                 unsafe { L::copy_spilling(m, b) };
                 (m, b) = (m.wrapping_offset(ms), b.wrapping_offset(bs));
             }
@@ -125,7 +133,8 @@ impl<D: Direction, L: Length> Loops<D, L> {
             if prefetches {
                 (0..4).for_each(|i| prefetch::short_block(m.wrapping_offset((prefetch::SCATTERED + i) * ms)));
             }
-            // SAFETY: four of the blocks that the caller promises. Pointers in between are only computed.
+            // SAFETY: four of the blocks that the caller promises. Pointers in between are only
+            // computed.
             unsafe {
                 D::copy::<L>(m, b, len);
                 D::copy::<L>(m.wrapping_offset(ms), b.wrapping_offset(bs), len);
@@ -141,11 +150,12 @@ impl<D: Direction, L: Length> Loops<D, L> {
         }
     }
 
-    /// A matrix of long blocks, each of which is asked for some blocks before its turn. Where the blocks of `mem` all
-    /// but touch, and those of `buf` do, their lines follow each other, and the processor's own prefetchers do better alone.
+    /// A matrix of long blocks, each of which is asked for some blocks before its turn. Where the
+    /// blocks of `mem` all but touch, and those of `buf` do, their lines follow each other, and the
+    /// processor's own prefetchers do better alone.
     ///
-    /// One loop without branches that a row's end would turn: rows are short, and a turn foreseen wrongly costs as much as copying a
-    /// hundred bytes.
+    /// One loop without branches that a row's end would turn: rows are short, and a turn foreseen
+    /// wrongly costs as much as copying a hundred bytes.
     ///
     /// # Safety
     /// As `grid`, with blocks `bs` apart in `buf`.
@@ -238,8 +248,9 @@ impl<D: Direction, L: Length> Loops<D, L> {
             return unsafe { Self::rows(mem, counts, strides, buf, n as isize, len) };
         }
         let [outer, inner] = strides.map(isize::unsigned_abs);
-        // A transposition: the message goes down columns that lie side by side. Several columns at once use a cache line
-        // while it is there. Blocks must not overlap, or the order of writes would show.
+        // A transposition: the message goes down columns that lie side by side. Several columns at
+        // once use a cache line while it is there. Blocks must not overlap, or the order of writes
+        // would show.
         if outer <= LINE / 2 && n <= outer && counts[0].saturating_mul(outer) <= inner {
             let tile = LINE / outer;
             let mut j = 0;

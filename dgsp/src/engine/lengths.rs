@@ -1,10 +1,11 @@
 //! Classes of block lengths: how one block is copied.
 //!
-//! Lengths that are known at compile time become a few moves; others fall into classes that overlap two moves, align their
-//! stores, or call memcpy.
+//! Lengths that are known at compile time become a few moves; others fall into classes that overlap
+//! two moves, align their stores, or call memcpy.
 //!
-//! What is moved may be padding that nobody wrote, or part of a pointer: moves are of `MaybeUninit`, which takes any bytes as they are.
-//! A number would have to be initialized, and what a pointer may access would be lost.
+//! What is moved may be padding that nobody wrote, or part of a pointer: moves are of
+//! `MaybeUninit`, which takes any bytes as they are. A number would have to be initialized, and
+//! what a pointer may access would be lost.
 #![allow(unsafe_code, reason = "copies raw memory")]
 
 use crate::engine::throttle::opaque;
@@ -39,11 +40,11 @@ pub(crate) struct Fixed<const N: usize>;
 pub(crate) struct Twice<const CHUNK: usize>;
 /// Length ≥ CHUNK: moves of CHUNK, the last one overlapping.
 pub(crate) struct Chunks<const CHUNK: usize>;
-/// Length ≥ 2 × M: moves of M whose stores are aligned, and narrower ones at the edges. A store that crosses a line costs two, and
-/// most rows of boxes start anywhere.
+/// Length ≥ 2 × M: moves of M whose stores are aligned, and narrower ones at the edges. A store
+/// that crosses a line costs two, and most rows of boxes start anywhere.
 pub(crate) struct Aligned<M>(PhantomData<M>);
-/// Exactly N bytes, a multiple of four M: as `Aligned`, without a branch but for the three kinds of edges. Such rows are common in
-/// boxes of numbers, and a twentieth faster so.
+/// Exactly N bytes, a multiple of four M: as `Aligned`, without a branch but for the three kinds of
+/// edges. Such rows are common in boxes of numbers, and a twentieth faster so.
 pub(crate) struct Row<const N: usize, M>(PhantomData<M>);
 /// Any length; long ones by moves of CHUNK bytes if these are wide, else by memcpy.
 pub(crate) struct Any<const CHUNK: usize>;
@@ -54,7 +55,8 @@ pub(crate) struct Long;
 const LEAST_LONG: usize = 128;
 /// From this length on memcpy is as fast as any loop.
 pub(crate) const MEMCPY: usize = 4096;
-/// Moves of a loop that is compiled for a processor with wide ones; memcpy beats narrower ones sooner.
+/// Moves of a loop that is compiled for a processor with wide ones; memcpy beats narrower ones
+/// sooner.
 pub(crate) const WIDE: usize = 32;
 /// What such a loop moves: a vector, since the compiler takes arrays through memory.
 #[cfg(target_arch = "x86_64")]
@@ -74,7 +76,8 @@ impl<const N: usize> Length for Fixed<N> {
     #[inline(always)]
     unsafe fn copy_spilling(src: *const u8, dst: *mut u8) {
         let mut word = MaybeUninit::new(0_u64);
-        // SAFETY: N bytes are read, which the caller promises, into 8; 8 are written, which it promises too.
+        // SAFETY: N bytes are read, which the caller promises, into 8; 8 are written, which it
+        // promises too.
         unsafe {
             std::ptr::copy_nonoverlapping(src, word.as_mut_ptr().cast(), N);
             write(dst, 0, word);
@@ -95,8 +98,9 @@ impl<const CHUNK: usize> Length for Twice<CHUNK> {
     #[inline(always)]
     unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
         debug_assert!((CHUNK..=2 * CHUNK).contains(&len));
-        // SAFETY: both moves lie within the `len` bytes promised, since CHUNK <= len. Both are read before either is
-        // written, so that the second write repeats what the first wrote where they overlap.
+        // SAFETY: both moves lie within the `len` bytes promised, since CHUNK <= len. Both are read
+        // before either is written, so that the second write repeats what the first wrote where
+        // they overlap.
         unsafe {
             let head = read::<[u8; CHUNK]>(src, 0);
             let tail = read::<[u8; CHUNK]>(src, len - CHUNK);
@@ -139,8 +143,8 @@ impl<M: Copy> Length for Aligned<M> {
         debug_assert!(len >= 2 * chunk);
         let mut at = dst.addr().wrapping_neg() % chunk;
         let end = len - (len - at) % chunk;
-        // SAFETY: at < chunk, and every move ends at or before `len`, which the caller promises. What two moves write, they write
-        // alike.
+        // SAFETY: at < chunk, and every move ends at or before `len`, which the caller promises.
+        // What two moves write, they write alike.
         unsafe {
             if at > 0 {
                 write(dst, 0, read::<Edge>(src, 0));
@@ -184,8 +188,8 @@ impl<const N: usize, M: Copy> Length for Row<N, M> {
     unsafe fn copy(src: *const u8, dst: *mut u8, _: usize) {
         let chunk = size_of::<M>();
         let at = dst.addr().wrapping_neg() % chunk;
-        // SAFETY: N is a multiple of four moves, `at` less than one, and every move ends at or before N, which the caller promises.
-        // What two moves write, they write alike.
+        // SAFETY: N is a multiple of four moves, `at` less than one, and every move ends at or
+        // before N, which the caller promises. What two moves write, they write alike.
         unsafe {
             let fours = N / (4 * chunk);
             if at == 0 {
@@ -210,8 +214,9 @@ impl<const N: usize, M: Copy> Length for Row<N, M> {
     }
 }
 
-/// A move at the edge of a row: half a wide one. Rows of floating-point numbers often begin at a multiple of it, and then no two
-/// stores overlap and none crosses a line, which counts where another thread shares the core and its store queue.
+/// A move at the edge of a row: half a wide one. Rows of floating-point numbers often begin at a
+/// multiple of it, and then no two stores overlap and none crosses a line, which counts where
+/// another thread shares the core and its store queue.
 type Edge = u128;
 const EDGE: usize = size_of::<Edge>();
 

@@ -1,4 +1,5 @@
-//! Two plans that are built alike, run in lockstep: each kernel reads one side's places and writes the other's.
+//! Two plans that are built alike, run in lockstep: each kernel reads one side's places and writes
+//! the other's.
 #![allow(unsafe_code, reason = "the engine works on the user's raw memory")]
 
 use crate::engine::kernels::{Direction, Kernels, Pack};
@@ -7,10 +8,12 @@ use crate::engine::plan::{Field, Plan};
 
 /// Repetitions of a structure that are done field by field before the next ones.
 const BATCH: usize = 64;
-/// Matrices whose rows lie nearer than this are transposed, which packing does better, several columns at a time.
+/// Matrices whose rows lie nearer than this are transposed, which packing does better, several
+/// columns at a time.
 const NEAR: usize = 32;
 
-/// Bytes from `skip` to where a block that both plans have begins; 0 at a block's start, and where the plans differ.
+/// Bytes from `skip` to where a block that both plans have begins; 0 at a block's start, and where
+/// the plans differ.
 pub(crate) fn to_block(s: &Plan, d: &Plan, skip: usize) -> usize {
     let rest = |unit: usize| if skip.is_multiple_of(unit) { 0 } else { unit - skip % unit };
     match (s, d) {
@@ -37,13 +40,13 @@ pub(crate) fn to_block(s: &Plan, d: &Plan, skip: usize) -> usize {
     }
 }
 
-/// Copies as much of `bytes` bytes from `skip` on as both plans move by the same blocks. Answers how many bytes that were: 0 if
-/// the plans are not alike, or if no block begins at `skip`. What is left is less than a part of the plans, or lies behind a
-/// difference.
+/// Copies as much of `bytes` bytes from `skip` on as both plans move by the same blocks. Answers
+/// how many bytes that were: 0 if the plans are not alike, or if no block begins at `skip`. What is
+/// left is less than a part of the plans, or lies behind a difference.
 ///
 /// # Safety
-/// Every byte that the source's plan names in these bytes is readable, every one of the target's writable, and no byte is
-/// on both sides.
+/// Every byte that the source's plan names in these bytes is readable, every one of the target's
+/// writable, and no byte is on both sides.
 pub(crate) unsafe fn common(
     s: &Plan,
     from: *mut u8,
@@ -204,8 +207,8 @@ fn near(strides: &[isize; 2]) -> bool {
 /// Copies all of a plan to one that is alike.
 ///
 /// # Safety
-/// Both plans are [`alike`]; the memory that each names, from its base on, is valid for reading and writing, and the two do not
-/// overlap.
+/// Both plans are [`alike`]; the memory that each names, from its base on, is valid for reading and
+/// writing, and the two do not overlap.
 unsafe fn both(s: &Plan, from: *mut u8, d: &Plan, to: *mut u8) {
     // SAFETY: the caller's promise, in each arm.
     unsafe {

@@ -1,7 +1,8 @@
-//! The compiled engine: a program's normal form lowered to a plan of nested strided blocks, with a copy kernel chosen for
-//! each block length, and started at any byte in O(log n).
+//! The compiled engine: a program's normal form lowered to a plan of nested strided blocks, with a
+//! copy kernel chosen for each block length, and started at any byte in O(log n).
 //!
-//! All of the crate's unsafe code is here and in the calls of [`crate::registered`] that take pointers.
+//! All of the crate's unsafe code is here and in the calls of [`crate::registered`] that take
+//! pointers.
 
 pub(crate) mod kernels;
 pub(crate) mod lengths;

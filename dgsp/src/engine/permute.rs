@@ -1,7 +1,9 @@
-//! Short structures, several at a time: one load, one permutation of bytes, one store under a mask (AVX-512 VBMI).
+//! Short structures, several at a time: one load, one permutation of bytes, one store under a mask
+//! (AVX-512 VBMI).
 //!
-//! The masks name exactly the bytes of the blocks, on both sides: what lies between is neither read nor written. An array of
-//! an int and a char moves three to four times as fast as field by field, which needs two stores a structure.
+//! The masks name exactly the bytes of the blocks, on both sides: what lies between is neither read
+//! nor written. An array of an int and a char moves three to four times as fast as field by field,
+//! which needs two stores a structure.
 #![allow(unsafe_code, reason = "vector loads and stores of raw memory")]
 
 /// Bytes of a vector.
@@ -26,8 +28,8 @@ pub(crate) struct Permutation {
 }
 
 impl Permutation {
-    /// For structures of these blocks (offset, length), in their order. None where the processor lacks the instructions, or
-    /// where the blocks overlap or reach into the next structure.
+    /// For structures of these blocks (offset, length), in their order. None where the processor
+    /// lacks the instructions, or where the blocks overlap or reach into the next structure.
     pub(crate) fn new(blocks: &[(i64, u64)], stride: i64) -> Option<Box<Self>> {
         let stride = usize::try_from(stride).ok().filter(|s| (1..=VECTOR / LEAST).contains(s))?;
         let lo = blocks.iter().map(|b| b.0).min()?;
@@ -83,9 +85,11 @@ mod vectors {
         /// Moves `n` structures at `mem` to `buf`, or back if not `GATHERS`.
         ///
         /// # Safety
-        /// All blocks of the structures are valid, as is `buf` for their bytes, and none overlaps `buf`.
+        /// All blocks of the structures are valid, as is `buf` for their bytes, and none overlaps
+        /// `buf`.
         pub(crate) unsafe fn run<const GATHERS: bool>(&self, mem: *mut u8, buf: *mut u8, n: usize) {
-            // SAFETY: a permutation is only made where the instructions are available; the rest is the caller's promise.
+            // SAFETY: a permutation is only made where the instructions are available; the rest is
+            // the caller's promise.
             unsafe { self.vectors::<GATHERS>(mem, buf, n) }
         }
 

@@ -157,8 +157,8 @@ impl Plan {
     }
 }
 
-/// Joins equal runs of blocks, equally far apart, to matrices: faces of boxes have a few rows of them, too few for a loop in the
-/// normal form, and every part costs a dispatch.
+/// Joins equal runs of blocks, equally far apart, to matrices: faces of boxes have a few rows of
+/// them, too few for a loop in the normal form, and every part costs a dispatch.
 fn grids(parts: Vec<Plan>) -> Vec<Plan> {
     let mut out: Vec<Plan> = Vec::with_capacity(parts.len());
     for part in parts {
@@ -188,7 +188,8 @@ fn join(last: &Plan, part: &Plan) -> Option<Plan> {
     Some(Plan::Grid { off, counts: [rows + 1, count], strides: [apart, stride], len, kernels })
 }
 
-/// Whether no byte belongs to two blocks of the loop. Else the order of writes matters, and field by field changes it.
+/// Whether no byte belongs to two blocks of the loop. Else the order of writes matters, and field
+/// by field changes it.
 fn disjoint(blocks: &[(i64, u64)], body: &Body, stride: i64) -> bool {
     let mut sorted = blocks.to_vec();
     sorted.sort_unstable();
@@ -196,7 +197,8 @@ fn disjoint(blocks: &[(i64, u64)], body: &Body, stride: i64) -> bool {
     apart && body.hi.abs_diff(body.lo) <= stride.unsigned_abs()
 }
 
-/// Adds the blocks of a block or a small loop; false, and nothing is added, if the item is something larger.
+/// Adds the blocks of a block or a small loop; false, and nothing is added, if the item is
+/// something larger.
 fn flatten(item: &Item, blocks: &mut Vec<(i64, u64)>) -> bool {
     let before = blocks.len();
     let ok = flatten_at(item, 0, SMALL_LOOP, blocks);
@@ -227,9 +229,10 @@ fn flatten_at(item: &Item, base: i64, room: u64, blocks: &mut Vec<(i64, u64)>) -
 /// Blocks as (offset, length).
 type Blocks = Vec<(i64, u64)>;
 
-/// Makes parts of the collected blocks: tables of equal blocks where splitting the blocks makes them equal and doesn't
-/// make many more of them, lists elsewhere. Neighbours in index lists were merged to blocks of two or three elements,
-/// whose lengths no branch predictor foresees; the split undoes that where it pays.
+/// Makes parts of the collected blocks: tables of equal blocks where splitting the blocks makes
+/// them equal and doesn't make many more of them, lists elsewhere. Neighbours in index lists were
+/// merged to blocks of two or three elements, whose lengths no branch predictor foresees; the split
+/// undoes that where it pays.
 fn table(blocks: &mut Blocks, parts: &mut Vec<Plan>) {
     let mut segments: Vec<(Option<u64>, Blocks)> = Vec::new();
     for window in blocks.chunks(WINDOW) {

@@ -5,7 +5,8 @@ use crate::engine::kernels::{Direction, Kernels};
 use crate::engine::lengths::{Any, NARROW};
 use crate::engine::plan::{Field, Plan};
 
-/// Repetitions of a structure that are done field by field before the next ones, so that their lines stay in the cache.
+/// Repetitions of a structure that are done field by field before the next ones, so that their
+/// lines stay in the cache.
 const FIELD_BATCH: usize = 64;
 
 /// A place in the packed data: what is still to pass over, then what is still to move.
@@ -15,13 +16,13 @@ struct Cursor {
     left: usize,
 }
 
-/// Moves up to `len` bytes between `mem` and `buf`, starting `skip` bytes into the plan. Answers how many it moved: `len`,
-/// or what the plan has left.
+/// Moves up to `len` bytes between `mem` and `buf`, starting `skip` bytes into the plan. Answers
+/// how many it moved: `len`, or what the plan has left.
 ///
 /// # Safety
 /// - `buf` is valid for `len` bytes, for reads (`Unpack`) or writes (`Pack`).
-/// - Every byte that the plan names between `skip` and `skip + len`, relative to `mem`, is valid for writes (`Unpack`) or
-///   reads (`Pack`), and outside `buf`.
+/// - Every byte that the plan names between `skip` and `skip + len`, relative to `mem`, is valid
+///   for writes (`Unpack`) or reads (`Pack`), and outside `buf`.
 #[inline]
 pub(crate) unsafe fn run<D: Direction>(
     plan: &Plan,
@@ -46,7 +47,8 @@ pub(crate) unsafe fn run<D: Direction>(
 /// # Safety
 /// As [`run`], for the cursor's place.
 unsafe fn step<D: Direction>(plan: &Plan, mem: *mut u8, c: &mut Cursor) {
-    // SAFETY: every arm moves bytes that the plan names, in their order, and no more than the cursor asks for.
+    // SAFETY: every arm moves bytes that the plan names, in their order, and no more than the
+    // cursor asks for.
     unsafe {
         match plan {
             Plan::Bytes { off, len } => block::<D>(mem.wrapping_offset(*off), *len, c),
@@ -125,7 +127,8 @@ unsafe fn step<D: Direction>(plan: &Plan, mem: *mut u8, c: &mut Cursor) {
                     c,
                     |i, c| step::<D>(body, at(mem, *stride, i), c),
                     |i, n, buf| {
-                        // The same box in several arrays, say: going through `step` for each costs as much as some rows.
+                        // The same box in several arrays, say: going through `step` for each costs
+                        // as much as some rows.
                         if let Plan::Grid { off, counts, strides, len, kernels } = &**body {
                             for k in 0..n {
                                 let (mem, buf) = (at(mem, *stride, i + k), buf.wrapping_add(k * size));
@@ -155,8 +158,9 @@ unsafe fn step<D: Direction>(plan: &Plan, mem: *mut u8, c: &mut Cursor) {
     }
 }
 
-/// Goes through `count` equal parts of `size` bytes: `partial` for the one that the cursor cuts at either end, `whole` for
-/// those in between, given the first one's index, their number and their place in the buffer.
+/// Goes through `count` equal parts of `size` bytes: `partial` for the one that the cursor cuts at
+/// either end, `whole` for those in between, given the first one's index, their number and their
+/// place in the buffer.
 fn repeat(
     count: usize,
     size: usize,

@@ -1,9 +1,10 @@
 //! Throttling: waiting a little between blocks whose lines compete for one set of the cache.
 //!
-//! At a stride of a power of two every line that a column touches belongs to the same one, two or four sets. The processor
-//! runs far ahead: it asks for more lines of the set than it has ways, and loses some before their turn comes. Stores that
-//! hit a line of our own hold it back just enough. A column of 1024 rows of 8 KiB is packed 1.7 and unpacked 3 times as fast
-//! with them (Zen 4); elsewhere they cost less than the misses between them.
+//! At a stride of a power of two every line that a column touches belongs to the same one, two or
+//! four sets. The processor runs far ahead: it asks for more lines of the set than it has ways, and
+//! loses some before their turn comes. Stores that hit a line of our own hold it back just enough.
+//! A column of 1024 rows of 8 KiB is packed 1.7 and unpacked 3 times as fast with them (Zen 4);
+//! elsewhere they cost less than the misses between them.
 #![allow(unsafe_code, reason = "a store that the compiler must keep")]
 
 /// Bytes after which addresses fall into the same set of a first-level cache again.
@@ -44,8 +45,9 @@ pub(crate) fn wait<const STORES: u8>(value: usize) {
     }
 }
 
-/// The same number, unknown to the compiler: what it can't count it neither unrolls nor takes for a memcpy. Unrolled, a loop
-/// loses most of what the waiting gains. (`black_box` would take the number through memory.)
+/// The same number, unknown to the compiler: what it can't count it neither unrolls nor takes for a
+/// memcpy. Unrolled, a loop loses most of what the waiting gains. (`black_box` would take the
+/// number through memory.)
 #[inline(always)]
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 pub(crate) fn opaque(mut n: usize) -> usize {

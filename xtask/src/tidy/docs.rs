@@ -94,7 +94,8 @@ fn comment(line: &str) -> Option<&str> {
 }
 
 /// Folders whose comments end at [`COLUMNS`], too.
-const COMMENTS: &[&str] = &["bindings/", "tools/", "transports/", "xtask/"];
+const COMMENTS: &[&str] =
+    &["bindings/", "collectives/", "core/", "dgsp/", "examples/", "fuzz/", "tools/", "transports/", "xtask/"];
 
 /// Pages that programs write.
 const GENERATED: &[&str] = &["docs/bench/", "docs/spec-coverage.md"];

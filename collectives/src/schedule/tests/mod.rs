@@ -1,4 +1,5 @@
-//! Every schedule among every number of members, with random orders of events and both ways to send.
+//! Every schedule among every number of members, with random orders of events and both ways to
+//! send.
 
 use super::levels::{self, Hosts};
 use super::tree;
@@ -93,7 +94,8 @@ impl Case<'_> {
     }
 }
 
-/// Every number of members up to 256 for what is cheap; fewer of the larger ones where all data reaches all; few under Miri.
+/// Every number of members up to 256 for what is cheap; fewer of the larger ones where all data
+/// reaches all; few under Miri.
 fn sizes(dear: bool) -> Vec<usize> {
     if cfg!(miri) {
         return vec![1, 2, 3, 5, 8];

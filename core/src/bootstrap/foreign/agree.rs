@@ -1,6 +1,7 @@
 //! Two tasks agree on a mask for the job's secret, in view of everybody.
 //!
-//! X25519 by `x25519-dalek`: pure Rust, constant time, of the family whose `hmac` and `sha2` are here already.
+//! X25519 by `x25519-dalek`: pure Rust, constant time, of the family whose `hmac` and `sha2` are
+//! here already.
 
 use x25519_dalek::{PublicKey, StaticSecret};
 

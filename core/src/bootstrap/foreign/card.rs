@@ -1,4 +1,5 @@
-//! What a task pins on the launcher's board: `1,KEY,HOST,ADDRESS,ADDRESS…`, without a blank, which PMI-1 could not carry.
+//! What a task pins on the launcher's board: `1,KEY,HOST,ADDRESS,ADDRESS…`, without a blank, which
+//! PMI-1 could not carry.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -79,7 +80,8 @@ pub(super) fn own_addresses(port: u16) -> Vec<Address> {
     all
 }
 
-/// Addresses of the interfaces, but for loopback and those that count on one link only; not more than a card can carry.
+/// Addresses of the interfaces, but for loopback and those that count on one link only; not more
+/// than a card can carry.
 fn interfaces() -> Vec<IpAddr> {
     const MOST: usize = 8;
     let mut found = Vec::new();
@@ -89,7 +91,8 @@ fn interfaces() -> Vec<IpAddr> {
         return found;
     }
     let mut next = first;
-    // SAFETY: the pointers are null or lead to the next entry of the list, which is not freed before the loop ends.
+    // SAFETY: the pointers are null or lead to the next entry of the list, which is not freed
+    // before the loop ends.
     while let Some(entry) = unsafe { next.as_ref() } {
         next = entry.ifa_next;
         // SAFETY: a name that the list owns, ended by a zero byte.

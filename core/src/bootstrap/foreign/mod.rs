@@ -1,7 +1,9 @@
-//! Jobs that somebody else's launcher has started: hydra, Slurm, Open MPI, and whoever speaks PMI-1, PMI-2 or PMIx.
+//! Jobs that somebody else's launcher has started: hydra, Slurm, Open MPI, and whoever speaks
+//! PMI-1, PMI-2 or PMIx.
 //!
-//! All that is asked of the launcher is a board on which tasks pin short texts, and a fence. Task 0 serves the job's
-//! store, as one of the tasks does that were started by hand; the board tells the others where, and gets everybody to one secret:
+//! All that is asked of the launcher is a board on which tasks pin short texts, and a fence. Task 0
+//! serves the job's store, as one of the tasks does that were started by hand; the board tells the
+//! others where, and gets everybody to one secret:
 //!
 //! ```text
 //!   every task     pins its public key                     fence
@@ -9,8 +11,9 @@
 //!   every task     reads task 0's card and what is pinned for it, and joins the store with the secret
 //! ```
 //!
-//! So the secret is on no board in the clear, and no task but the first reads more than two texts. What the launcher vouches for
-//! is who pinned what: docs/launching.md says how far each can be believed.
+//! So the secret is on no board in the clear, and no task but the first reads more than two texts.
+//! What the launcher vouches for is who pinned what: docs/launching.md says how far each can be
+//! believed.
 
 mod agree;
 mod card;
@@ -66,7 +69,8 @@ struct Joined {
     open: u32,
 }
 
-// tidy-allow(statics): the board is one of the process, by descriptor or by library; a second copy of Lapis could not use it.
+// The board is one of the process, by descriptor or by library.
+// tidy-allow(statics): a second copy of Lapis could not use it.
 static JOINED: Mutex<Option<Joined>> = Mutex::new(None);
 
 fn joined() -> MutexGuard<'static, Option<Joined>> {

@@ -1,10 +1,13 @@
-//! PMIx, by the library that the site has: `libpmix.so.2`, which Open MPI, PRRTE and Slurm bring (versions 2.2 to 6 have that name).
+//! PMIx, by the library that the site has: `libpmix.so.2`, which Open MPI, PRRTE and Slurm bring
+//! (versions 2.2 to 6 have that name).
 //!
-//! The library is loaded when a launcher's variables speak of PMIx, never otherwise. There is no header here and no C compiler is
-//! needed: of PMIx's structures only two are touched, and of them only what the calling convention fixes for all libraries of that
-//! name. A process is a name of 256 bytes and a number; a value begins with a 16-bit kind, and its content follows where an
-//! eight-byte member has to stand. Both live in buffers that are larger than any version's. Arrays of attributes, whose
-//! elements have changed their size, are never passed. `tests/pmix_layout.rs` holds this against the header that is installed.
+//! The library is loaded when a launcher's variables speak of PMIx, never otherwise. There is no
+//! header here and no C compiler is needed: of PMIx's structures only two are touched, and of them
+//! only what the calling convention fixes for all libraries of that name. A process is a name of
+//! 256 bytes and a number; a value begins with a 16-bit kind, and its content follows where an
+//! eight-byte member has to stand. Both live in buffers that are larger than any version's. Arrays
+//! of attributes, whose elements have changed their size, are never passed. `tests/pmix_layout.rs`
+//! holds this against the header that is installed.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -120,7 +123,8 @@ impl Pmix {
         let status = unsafe { init(&raw mut me, std::ptr::null_mut(), 0) };
         let mut board = Self { functions, me, tasks: 0, job: String::new(), left: false };
         board.check(status, "PMIx_Init")?;
-        // SAFETY: PMIx_Init has ended the name by a zero byte; the buffer's last one is zero if it has not.
+        // SAFETY: PMIx_Init has ended the name by a zero byte; the buffer's last one is zero if it
+        // has not.
         board.job = unsafe { CStr::from_ptr(board.me.namespace.as_ptr()) }.to_string_lossy().into_owned();
         board.tasks = match board.get(ALL, c"pmix.job.size", patience)? {
             Found::Number(tasks) if (1..=MAX_TASKS).contains(&tasks) && board.me.rank < tasks => tasks,
@@ -150,15 +154,16 @@ impl Pmix {
     fn get(&self, rank: u32, key: &CStr, _patience: Duration) -> Result<Found, BootstrapError> {
         let of = Proc { rank, ..self.me };
         let mut value: *mut Value = std::ptr::null_mut();
-        // SAFETY: the process and the key live until the call returns; it stores a pointer to a value that is ours then.
+        // SAFETY: the process and the key live until the call returns; it stores a pointer to a
+        // value that is ours then.
         let status =
             unsafe { (self.functions.get)(&raw const of, key.as_ptr(), std::ptr::null(), 0, &raw mut value) };
         self.check(status, &format!("PMIx_Get of {key:?} of task {rank}"))?;
         if value.is_null() {
             return Ok(Found::Other(0));
         }
-        // SAFETY: the value's beginning, which all versions have in common; `read` through a raw pointer, as what the library
-        // has made may be shorter than our type.
+        // SAFETY: the value's beginning, which all versions have in common; `read` through a raw
+        // pointer, as what the library has made may be shorter than our type.
         let kind = unsafe { (&raw const (*value).kind).read() };
         let found = match kind {
             STRING => {
@@ -194,7 +199,8 @@ enum Found {
 }
 
 fn load() -> Result<(Functions, Init), libloading::Error> {
-    // SAFETY: the launcher's own library, of a name that says which interface it has. Global, as its plugins look for it.
+    // SAFETY: the launcher's own library, of a name that says which interface it has. Global, as
+    // its plugins look for it.
     let library = unsafe { Library::open(Some(LIBRARY), RTLD_LAZY | RTLD_GLOBAL) }?;
     // SAFETY: the names have these types in every library of that name.
     let found = unsafe {
@@ -251,8 +257,8 @@ impl Board for Pmix {
         let (send, receive) = channel::<c_int>();
         let send = Box::into_raw(Box::new(send));
         // Without attributes nothing is collected: a text travels when it is read.
-        // SAFETY: no processes and no attributes: all tasks of the job; the box goes to the callback, which the library calls once
-        // unless the call fails.
+        // SAFETY: no processes and no attributes: all tasks of the job; the box goes to the
+        // callback, which the library calls once unless the call fails.
         let status = unsafe {
             (self.functions.fence)(std::ptr::null(), 0, std::ptr::null(), 0, Some(fenced), send.cast())
         };

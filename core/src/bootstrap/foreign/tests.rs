@@ -1,4 +1,5 @@
-//! Jobs of threads, each with a board of its own over common memory: what is pinned, and who gets which secret.
+//! Jobs of threads, each with a board of its own over common memory: what is pinned, and who gets
+//! which secret.
 
 use super::*;
 use std::collections::HashMap;

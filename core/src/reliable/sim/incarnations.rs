@@ -1,12 +1,14 @@
-//! Purged, resumed and restarted peers on a bad network, with an eavesdropper who replays what he heard.
+//! Purged, resumed and restarted peers on a bad network, with an eavesdropper who replays what he
+//! heard.
 
 use super::{Fault, Random, Traffic, World, WorldSpec, for_seeds};
 use crate::reliable::{Channel, JobAuth};
 
 const MS: u64 = 1_000_000;
 
-/// No unit arrives twice, whichever incarnations sent and took it; none of an earlier incarnation arrives after
-/// one of a later one; what was acknowledged was delivered; and after the last upheaval everything works.
+/// No unit arrives twice, whichever incarnations sent and took it; none of an earlier incarnation
+/// arrives after one of a later one; what was acknowledged was delivered; and after the last
+/// upheaval everything works.
 #[test]
 fn no_incarnation_is_taken_for_another() {
     for_seeds("reliable::sim::incarnations::no_incarnation_is_taken_for_another", 60, &[], |seed| {

@@ -9,8 +9,8 @@ fn auth() -> JobAuth {
     JobAuth::new(b"a secret of thirty-two bytes ...")
 }
 
-/// Paths that drop what is too large without a word, from the start or from some moment on: everything arrives soon, and the
-/// size that is used in the end is nearly what passes.
+/// Paths that drop what is too large without a word, from the start or from some moment on:
+/// everything arrives soon, and the size that is used in the end is nearly what passes.
 #[test]
 fn black_holes() {
     for_seeds("reliable::sim::path_mtu::black_holes", 60, &[], |seed| {
@@ -57,7 +57,8 @@ fn black_holes() {
     });
 }
 
-/// A path that carries small datagrams but none of the size that every path must carry is named, and nothing else is.
+/// A path that carries small datagrams but none of the size that every path must carry is named,
+/// and nothing else is.
 #[test]
 fn paths_that_are_too_narrow_for_data_are_named() {
     for_seeds("reliable::sim::path_mtu::paths_that_are_too_narrow_for_data_are_named", 10, &[], |seed| {

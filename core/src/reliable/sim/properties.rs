@@ -37,8 +37,8 @@ fn random_traffic(random: &mut Random, to: u32, most: u64) -> Traffic {
     }
 }
 
-/// Everything arrives exactly once, unchanged, within bounded memory, over paths with all faults at once that are
-/// cut and healed and change their MTU meanwhile.
+/// Everything arrives exactly once, unchanged, within bounded memory, over paths with all faults at
+/// once that are cut and healed and change their MTU meanwhile.
 #[test]
 fn exactly_once() {
     for_seeds("reliable::sim::properties::exactly_once", 60, &[], |seed| {
@@ -217,7 +217,8 @@ fn one_percent_loss_is_cheap() {
 /// Two streams between different tasks that share a link end up with about the same.
 #[test]
 fn fair_shares() {
-    // 120: the one that came late took its own queue for the way's and the other one nearly starved.
+    // 120: the one that came late took its own queue for the way's and the other one nearly
+    // starved.
     for_seeds("reliable::sim::properties::fair_shares", 8, &[120], |seed| {
         let mut random = Random::new(seed);
         let fault = Fault {
@@ -254,7 +255,8 @@ fn fair_shares() {
     });
 }
 
-/// A stream over two rails of which one is pulled goes on at once, loses nothing, and takes the rail back.
+/// A stream over two rails of which one is pulled goes on at once, loses nothing, and takes the
+/// rail back.
 #[test]
 fn failover_and_recovery() {
     for_seeds("reliable::sim::properties::failover_and_recovery", 10, &[], |seed| {
@@ -370,8 +372,9 @@ fn memory_is_bounded() {
     assert!(world.most_memory < 4 << 20, "{} bytes", world.most_memory);
 }
 
-/// A task that computes and does not look at its socket loses nothing: credits keep to its receive buffer, most questions
-/// whether it is still there fit into the rest, and what was sent again in vain is little.
+/// A task that computes and does not look at its socket loses nothing: credits keep to its receive
+/// buffer, most questions whether it is still there fit into the rest, and what was sent again in
+/// vain is little.
 #[test]
 fn busy_receivers() {
     // 617: questions that carried data filled the receive buffer.
@@ -402,13 +405,15 @@ fn busy_receivers() {
             world.overflows,
             share * 100.0
         );
-        // Probes are beyond the credit, and how much a sender counts on before it is told is a guess.
+        // Probes are beyond the credit, and how much a sender counts on before it is told is a
+        // guess.
         assert!(world.overflows * 200 <= world.datagrams, "{} of {}", world.overflows, world.datagrams);
         assert!(share < 0.01, "{share}");
     });
 }
 
-/// Many to one: the receive buffer is shared out, so that few datagrams find it full, and all arrive.
+/// Many to one: the receive buffer is shared out, so that few datagrams find it full, and all
+/// arrive.
 #[test]
 fn incast() {
     let spec = WorldSpec { tasks: 33, ..WorldSpec::default() };

@@ -11,7 +11,8 @@ use crate::reliable::{
     Verdict,
 };
 
-/// The job that all tasks belong to. Not text, so that recorded datagrams don't pass for text files.
+/// The job that all tasks belong to. Not text, so that recorded datagrams don't pass for text
+/// files.
 const JOB: u32 = 0x80ff_ee01;
 
 /// As many units under way as let another take the fast path.
@@ -95,8 +96,8 @@ pub struct World<A> {
 }
 
 impl<A: Authenticator + Clone> World<A> {
-    /// A world in which every task is everybody's peer, unless `neighbours` is false; then tasks become peers
-    /// as traffic wants it.
+    /// A world in which every task is everybody's peer, unless `neighbours` is false; then tasks
+    /// become peers as traffic wants it.
     pub fn new(seed: u64, spec: &WorldSpec, auth: &A, neighbours: bool) -> Self {
         let tasks = (0..spec.tasks).map(|task| Task {
             engine: Engine::new(spec.config.clone(), task, JOB, auth.clone()).expect("a valid configuration"),
@@ -147,8 +148,8 @@ impl<A: Authenticator + Clone> World<A> {
         world
     }
 
-    /// Chooses which pipe datagrams take: the argument is the world, sender, receiver and path. Without it, all
-    /// that goes to one task over one path shares a pipe.
+    /// Chooses which pipe datagrams take: the argument is the world, sender, receiver and path.
+    /// Without it, all that goes to one task over one path shares a pipe.
     pub fn set_route(&mut self, route: fn(&WorldSpec, u32, u32, u8) -> usize) {
         self.route = route;
     }
@@ -331,7 +332,8 @@ impl<A: Authenticator + Clone> World<A> {
         true
     }
 
-    /// The task computes for a while and makes no progress; what arrives waits in its receive buffer.
+    /// The task computes for a while and makes no progress; what arrives waits in its receive
+    /// buffer.
     pub fn keep_busy(&mut self, task: u32, time: Nanos) {
         let until = self.now + time;
         self.tasks[task as usize].busy_until = until;

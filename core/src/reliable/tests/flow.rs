@@ -108,7 +108,8 @@ fn small_units_share_datagrams_when_more_wait() {
     assert_eq!(pair.got[1].len(), 500);
 }
 
-/// As MP_RETRANSMIT_INTERVAL and MP_POLLING_INTERVAL have it: checks shorten pauses, and pauses have a bound.
+/// As MP_RETRANSMIT_INTERVAL and MP_POLLING_INTERVAL have it: checks shorten pauses, and pauses
+/// have a bound.
 #[test]
 fn a_check_sends_again_what_is_late_without_waiting_for_the_timer_that_has_grown() {
     let asked = |checks_every: Option<Nanos>, longest: Nanos| {

@@ -84,7 +84,8 @@ fn replayed_greetings_are_answered_seldom() {
         pair.wires[0].clear();
         pair.now += 10 * US;
     }
-    // In ten milliseconds. One that is genuine is answered now and then, for the answer before it may be lost.
+    // In ten milliseconds. One that is genuine is answered now and then, for the answer before it
+    // may be lost.
     assert!((9..=11).contains(&answers), "{answers} answers to 10,000 greetings");
 }
 

@@ -20,7 +20,8 @@ pub struct Faults {
     pub cut: Duration,
     /// Each is held for a random time up to this.
     pub delay: Duration,
-    /// Now and then nothing larger than so many bytes passes, for some milliseconds, of which the transport tells.
+    /// Now and then nothing larger than so many bytes passes, for some milliseconds, of which the
+    /// transport tells.
     pub mtu: Option<usize>,
 }
 

@@ -209,7 +209,8 @@ impl ChaosLink {
             match unsafe { self.inner.get_mut().send_datagrams(&[batch]) } {
                 Ok(0) => break,
                 Ok(_) => {}
-                // What can't be sent is lost, like everything in here may be; the inner transport has logged it.
+                // What can't be sent is lost, like everything in here may be; the inner transport
+                // has logged it.
                 Err(_) => {}
             }
             self.out.remove(i);
@@ -224,7 +225,8 @@ impl ChaosLink {
         *self.busy.lock().unwrap_or_else(|e| e.into_inner()) = busy;
     }
 
-    /// Polls a datagram transport, whose arrivals were held by their sender, and changes what it says of paths that are narrow.
+    /// Polls a datagram transport, whose arrivals were held by their sender, and changes what it
+    /// says of paths that are narrow.
     fn poll_datagrams(&mut self, events: &mut [Event]) -> usize {
         let mut n = 0;
         while n < events.len()

@@ -1,10 +1,11 @@
-//! Faults on purpose: a transport between core and another transport that loses, repeats, reorders, delays and spoils
-//! datagrams, and makes reliable transports slow and busy.
+//! Faults on purpose: a transport between core and another transport that loses, repeats, reorders,
+//! delays and spoils datagrams, and makes reliable transports slow and busy.
 //!
-//! Switched on by `LAPIS_CHAOS`, e.g. `LAPIS_CHAOS=drop=0.01,reorder=0.05,delay=200us,seed=7`, for tests and for people
-//! who want to see what their program does on a bad network. What happens to datagrams may differ from path to path:
-//! `drop=0.01,path1.delay=3ms,path1.drop=0.2` makes the second of two rails a bad one. The seed makes decisions repeatable, as
-//! far as the program's own order of calls is.
+//! Switched on by `LAPIS_CHAOS`, e.g. `LAPIS_CHAOS=drop=0.01,reorder=0.05,delay=200us,seed=7`, for
+//! tests and for people who want to see what their program does on a bad network. What happens to
+//! datagrams may differ from path to path: `drop=0.01,path1.delay=3ms,path1.drop=0.2` makes the
+//! second of two rails a bad one. The seed makes decisions repeatable, as far as the program's own
+//! order of calls is.
 
 mod faults;
 mod link;
@@ -20,7 +21,8 @@ use std::str::FromStr;
 /// Which faults, how often. Parsed from `name=value` pairs separated by commas.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chaos {
-    /// What happens to datagrams on every path that has no faults of its own; the delay is that of reliable messages, too.
+    /// What happens to datagrams on every path that has no faults of its own; the delay is that of
+    /// reliable messages, too.
     pub faults: Faults,
     /// Paths with faults of their own: what is not said of them is as on the others.
     pub paths: BTreeMap<u8, Faults>,

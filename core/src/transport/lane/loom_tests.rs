@@ -17,7 +17,8 @@ fn length(number: u8) -> usize {
     if number % 2 == 1 { IN_MAILBOX + 8 } else { 8 }
 }
 
-/// Task `me` sends so many messages and takes as many of the other's, which must be whole and come in order.
+/// Task `me` sends so many messages and takes as many of the other's, which must be whole and come
+/// in order.
 fn converse(pair: &Pair, me: usize, messages: u8) {
     let other = 1 - me;
     let mut mailbox = Mailbox::new(&raw const pair.line, me == 0);
@@ -69,7 +70,8 @@ fn converse(pair: &Pair, me: usize, messages: u8) {
     }
 }
 
-/// Both send at once; the first message of task 0 goes into the mailbox, and what follows into the lane.
+/// Both send at once; the first message of task 0 goes into the mailbox, and what follows into the
+/// lane.
 #[test]
 fn loom_messages_in_lanes_and_in_the_turn_are_whole_and_in_order() {
     let mut builder = loom::model::Builder::new();
@@ -83,7 +85,8 @@ fn loom_messages_in_lanes_and_in_the_turn_are_whole_and_in_order() {
     });
 }
 
-/// One task sends, the other one answers each message in the line that brought it, which so changes hands.
+/// One task sends, the other one answers each message in the line that brought it, which so changes
+/// hands.
 #[test]
 fn loom_the_turn_goes_to_and_fro() {
     let mut builder = loom::model::Builder::new();
@@ -107,7 +110,8 @@ fn echo(pair: &Pair, me: usize, messages: u8) {
     let (slots, told) = (pair.slots[1 - me].as_ptr(), &raw const pair.told[me]);
     let mut rx = ReceiveLane { slots, mask: 0, position: 0, limit: 1, told, peer: 0, mailbox };
     for number in 0..messages {
-        // SAFETY: the pair outlives both tasks; a mailbox that was used is this side's again after the answer.
+        // SAFETY: the pair outlives both tasks; a mailbox that was used is this side's again after
+        // the answer.
         unsafe {
             let mut send = |byte: u8| tx.publish(8, |place| place.write_bytes(byte, 8));
             if me == 0 {

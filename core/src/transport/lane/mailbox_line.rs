@@ -1,19 +1,22 @@
 //! The mailbox line: one cache line that a pair of tasks writes alternately, beside its two lanes.
 //!
-//! A slot costs a message two journeys of its line: the writer takes it away from the reader, who looks at it all the time, and
-//! the reader fetches it back. A line that both write travels once, for what a task has just read it may overwrite. So a task that
-//! has read the other's message in the mailbox puts its next short one there, and whoever answers within a message's time never touches
-//! a slot. Messages that find that the other side may write go into the lane, as all of a stream but the first do.
+//! A slot costs a message two journeys of its line: the writer takes it away from the reader, who
+//! looks at it all the time, and the reader fetches it back. A line that both write travels once,
+//! for what a task has just read it may overwrite. So a task that has read the other's message in
+//! the mailbox puts its next short one there, and whoever answers within a message's time never
+//! touches a slot. Messages that find that the other side may write go into the lane, as all of a
+//! stream but the first do.
 //!
 //! ```text
 //! line:      0        4        5          8                                          64
 //!            | number | length | position | the message, up to 56 bytes               |
 //! ```
 //!
-//! `number` counts the messages of both sides; a message is there when the number is one above the last that was written or read.
-//! `position`, the low 24 bits of the writer's next position in its lane, keeps the order: a message in the mailbox is read
-//! when all before it have been read from the lane, and a reader that finds a message in the lane looks at the mailbox
-//! afterwards, where what came before it must then be visible.
+//! `number` counts the messages of both sides; a message is there when the number is one above the
+//! last that was written or read. `position`, the low 24 bits of the writer's next position in its
+//! lane, keeps the order: a message in the mailbox is read when all before it have been read from
+//! the lane, and a reader that finds a message in the lane looks at the mailbox afterwards, where
+//! what came before it must then be visible.
 
 use super::slot::{IN_MAILBOX, MailboxLine};
 use crate::sync::{AtomicU64, Ordering};
@@ -21,7 +24,8 @@ use crate::sync::{AtomicU64, Ordering};
 /// Where the head has the message's length.
 const LENGTH: u64 = 0xff << 32;
 
-/// This task's end of a mailbox line. It stays where it is until the transport's instance is closed.
+/// This task's end of a mailbox line. It stays where it is until the transport's instance is
+/// closed.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Mailbox {
@@ -45,8 +49,8 @@ impl Mailbox {
         self.ours != 0
     }
 
-    /// What belongs at the line's beginning, stored last, when a message of `len` bytes has been written after `position` messages
-    /// in the lane. From here on the other side may write.
+    /// What belongs at the line's beginning, stored last, when a message of `len` bytes has been
+    /// written after `position` messages in the lane. From here on the other side may write.
     #[inline(always)]
     pub fn pass(&mut self, position: u64, len: usize) -> u64 {
         debug_assert!(self.is_ours() && len <= IN_MAILBOX);
@@ -56,7 +60,8 @@ impl Mailbox {
         head(number, position, len)
     }
 
-    /// Length of the message that waits, if one does and it is the next after those before `position` in the lane.
+    /// Length of the message that waits, if one does and it is the next after those before
+    /// `position` in the lane.
     ///
     /// # Safety
     /// The line is alive.
@@ -73,10 +78,12 @@ impl Mailbox {
     /// Whether a message waits: for whoever is not its reader and decides about sleeping.
     ///
     /// # Safety
-    /// `this` points to a live mailbox, and its line is alive. Others may change the mailbox meanwhile, but for the line's address.
+    /// `this` points to a live mailbox, and its line is alive. Others may change the mailbox
+    /// meanwhile, but for the line's address.
     pub unsafe fn waits(this: *const Self) -> bool {
         // SYNC: pairs with the Release store of `SendLane::commit`.
-        // SAFETY: the caller says that both are alive. No reference to the whole mailbox is made, which its reader may be changing.
+        // SAFETY: the caller says that both are alive. No reference to the whole mailbox is made,
+        // which its reader may be changing.
         let (head, number) = unsafe {
             let number = &raw const (*this).number;
             ((*(*this).line).head.load(Ordering::Acquire), (*number).load(Ordering::Relaxed))
@@ -90,12 +97,14 @@ impl Mailbox {
         self.number.store(self.number.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Asks the cache for the line as one to write, which takes as long as the line's journey, while the message is being handled:
-    /// who has the mailbox answers as a rule, and nobody else may write the line before.
+    /// Asks the cache for the line as one to write, which takes as long as the line's journey,
+    /// while the message is being handled: who has the mailbox answers as a rule, and nobody else
+    /// may write the line before.
     #[inline(always)]
     pub(crate) fn make_ready(&self) {
         #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
-        // SAFETY: a hint, which has no effect but on caches. Processors that don't know it pass over it.
+        // SAFETY: a hint, which has no effect but on caches. Processors that don't know it pass
+        // over it.
         unsafe {
             std::arch::asm!("prefetchw [{}]", in(reg) self.line, options(nostack, preserves_flags, readonly));
         }

@@ -50,9 +50,10 @@ impl Slot {
     }
 }
 
-/// Which slot has the message at `position`: the positions' Gray code, so that no two steps in a row are of the same length. Slots
-/// in plain order are a stride that the hardware learns; it then fetches the next slot while its writer is at it, which costs a
-/// message to and fro a tenth of its time.
+/// Which slot has the message at `position`: the positions' Gray code, so that no two steps in a
+/// row are of the same length. Slots in plain order are a stride that the hardware learns; it then
+/// fetches the next slot while its writer is at it, which costs a message to and fro a tenth of its
+/// time.
 #[inline(always)]
 pub fn index(position: u64, mask: u64) -> usize {
     let place = position & mask;

@@ -90,7 +90,8 @@ fn what_finds_the_turn_with_its_side_goes_there_and_the_rest_follows_in_order() 
         takes(1, true);
         takes(2, false);
         assert_eq!(rx.take(), Taken::Nothing);
-        // The other way the mailbox may be used now, and not before the message in it was done with.
+        // The other way the mailbox may be used now, and not before the message in it was done
+        // with.
         assert!(!ours.is_ours());
         ours.done();
         let head = ours.pass(0, IN_MAILBOX).wrapping_add((1u64 << 32).to_le());

@@ -1,5 +1,5 @@
-//! A Lapis transport that accepts datagrams and forgets them: the shortest plugin there is in Rust, and a way to see what
-//! the packet engine above it costs.
+//! A Lapis transport that accepts datagrams and forgets them: the shortest plugin there is in Rust,
+//! and a way to see what the packet engine above it costs.
 //!
 //! Build it with `cargo build --release`, then:
 //! `LAPIS_TRANSPORT_PATH=$PWD/target/release lapis-info` shows it.

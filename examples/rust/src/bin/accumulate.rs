@@ -1,5 +1,5 @@
-//! Remote accumulation: every task adds its column of numbers to a column of a matrix that task 0 has, and its largest numbers
-//! to another. The numbers are combined where they arrive.
+//! Remote accumulation: every task adds its column of numbers to a column of a matrix that task 0
+//! has, and its largest numbers to another. The numbers are combined where they arrive.
 //!
 //! `lapirun -n 4 accumulate`
 
@@ -31,7 +31,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?;
     context.gfence()?;
 
-    // The sender's numbers lie one after the other. The atom size keeps each of them whole in its packet.
+    // The sender's numbers lie one after the other. The atom size keeps each of them whole in its
+    // packet.
     let mut plain = number.compile()?;
     plain.atom_size = 8;
     let plain = Registered::verified(plain)?;

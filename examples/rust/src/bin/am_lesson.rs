@@ -1,6 +1,7 @@
 //! A lesson in active messages: a message that names the function to run where it arrives.
 //!
-//! `lapirun -n 4 am_lesson` — every task sends a line of text to its right neighbour, which stores and prints it.
+//! `lapirun -n 4 am_lesson` — every task sends a line of text to its right neighbour, which stores
+//! and prints it.
 
 use lapis::{CompletionHandler, Counter, Delivery, Destination, HandlerId, Result, Run};
 use std::ptr::NonNull;
@@ -14,9 +15,10 @@ fn main() -> Result<()> {
     let context = lapis::init()?;
     let (me, tasks) = (context.task(), context.tasks());
 
-    // 2. Register a header handler. It runs when a message's first packet is here, before there is a place for the data: finding
-    //    that place is its task. It knows who sent the message, how long it is, and the user header, a few words that the
-    //    sender added. It is short and calls nothing of Lapis.
+    // 2. Register a header handler. It runs when a message's first packet is here, before there is
+    //    a place for the data: finding that place is its task. It knows who sent the message, how
+    //    long it is, and the user header, a few words that the sender added. It is short and calls
+    //    nothing of Lapis.
     let lines: Arc<Mutex<Vec<(u32, String)>>> = Arc::default();
     let arrived = Arc::new(Counter::new(0));
     let (store, count) = (Arc::clone(&lines), Arc::clone(&arrived));
@@ -27,8 +29,9 @@ fn main() -> Result<()> {
         let mut text = vec![0; len];
         let place = NonNull::from(text.as_mut_slice()).cast();
 
-        // 3. What the header handler returns says where the data goes, and what runs when all of it is there: the completion
-        //    handler. It owns the text, so the place stays valid until then. On a handler thread it might even send.
+        // 3. What the header handler returns says where the data goes, and what runs when all of it
+        //    is there: the completion handler. It owns the text, so the place stays valid until
+        //    then. On a handler thread it might even send.
         let stored = move |_: &lapis::Context| {
             let text = String::from_utf8_lossy(&text).into_owned();
             store.lock().unwrap().push((from, format!("line {number}: {text}")));
@@ -41,13 +44,15 @@ fn main() -> Result<()> {
     // 4. Nobody may send before everybody has registered.
     context.gfence()?;
 
-    // 5. Send two lines, a short and a long one. `send` returns when its arguments may be reused. How the bytes travel, in one
-    //    packet or many or by a copy from memory to memory, is not the program's business; nor is the order of arrival.
+    // 5. Send two lines, a short and a long one. `send` returns when its arguments may be reused.
+    //    How the bytes travel, in one packet or many or by a copy from memory to memory, is not the
+    //    program's business; nor is the order of arrival.
     let right = (me + 1) % tasks;
     context.send(right, LINE, &[1, 0, 0, 0], format!("good morning, {right}").as_bytes())?;
     context.send(right, LINE, &[2, 0, 0, 0], "la ".repeat(20_000).as_bytes())?;
 
-    // 6. Wait until two completion handlers have run here. Waiting makes progress; a counter that was waited for is back at 0.
+    // 6. Wait until two completion handlers have run here. Waiting makes progress; a counter that
+    //    was waited for is back at 0.
     context.wait_counter(&arrived, 2)?;
 
     // 7. Print, task by task.

@@ -1,4 +1,5 @@
-//! Operations as futures: every task sends to all others at once and awaits the confirmations in one place.
+//! Operations as futures: every task sends to all others at once and awaits the confirmations in
+//! one place.
 //!
 //!     lapirun -n 4 target/release/awaiting
 //!
@@ -13,7 +14,8 @@ use std::thread::Thread;
 const NUMBERS: HandlerId = HandlerId(1);
 
 fn main() -> Result<()> {
-    // Interrupt mode, the default: a thread of the context makes progress and wakes the futures while we are parked.
+    // Interrupt mode, the default: a thread of the context makes progress and wakes the futures
+    // while we are parked.
     let context = lapis::init()?;
     let (me, tasks) = (context.task(), context.tasks());
     context.set_handler(NUMBERS, |_, _| Delivery::bury())?;

@@ -1,5 +1,6 @@
-//! The halo of a three-dimensional array that is cut into slabs along its middle dimension: faces go out of the array's cells
-//! and into the neighbours' ghosts, without a copy by the program. Along the other dimensions a task is its own neighbour.
+//! The halo of a three-dimensional array that is cut into slabs along its middle dimension: faces
+//! go out of the array's cells and into the neighbours' ghosts, without a copy by the program.
+//! Along the other dimensions a task is its own neighbour.
 //!
 //! `lapirun -n 4 halo`
 
@@ -61,7 +62,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (shapes, here) = (faces.clone(), Arc::downgrade(&memory));
     context.set_handler(FACE, move |context, message| {
         let Some(here) = here.upgrade() else { return Delivery::bury() };
-        // The user header says which ghosts are meant: dimension, and 0 or 1 for the lower or upper ones.
+        // The user header says which ghosts are meant: dimension, and 0 or 1 for the lower or upper
+        // ones.
         let (dimension, upper) = (usize::from(message.user_header[0]), message.user_header[1] == 1);
         let at = if upper { N[dimension] - 1 } else { 0 };
         layouts::receive_into(context, message, &shapes[dimension], &here, corner(dimension, at))

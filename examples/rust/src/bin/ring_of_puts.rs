@@ -1,4 +1,5 @@
-//! A value goes round a ring of tasks, each adding its number: one-sided puts into memory that Lapis allocates.
+//! A value goes round a ring of tasks, each adding its number: one-sided puts into memory that
+//! Lapis allocates.
 //!
 //! `lapirun -n 4 ring_of_puts [rounds]`
 
@@ -10,7 +11,8 @@ fn main() -> Result<()> {
     let context = lapis::init()?;
     let (me, tasks) = (context.task(), context.tasks());
 
-    // Two words: the value, and how many times it has been here. Others write to them as to their own memory.
+    // Two words: the value, and how many times it has been here. Others write to them as to their
+    // own memory.
     let mailbox = context.alloc(16)?;
     let addresses = context.all_gather(&mailbox.remote().to_bytes())?;
     let (all, _) = addresses.as_chunks();

@@ -1,4 +1,5 @@
-//! A matrix is transposed on its way to the right neighbour: sent row by row, stored column by column.
+//! A matrix is transposed on its way to the right neighbour: sent row by row, stored column by
+//! column.
 //!
 //! `lapirun -n 4 transpose [rows] [columns]`
 
@@ -15,7 +16,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let context = lapis::init()?;
     let (me, tasks) = (context.task(), context.tasks());
 
-    // Columns of a matrix with `rows` columns: an element of each row; the next column begins an element further.
+    // Columns of a matrix with `rows` columns: an element of each row; the next column begins an
+    // element further.
     let number = Layout::bytes(8)?;
     let column = Layout::vector(columns as u64, 1, rows as i64, &number)?.resized(0, 8)?;
     let in_columns = Arc::new(Registered::verified(column.compile()?)?);

@@ -1,11 +1,13 @@
-//! Tasks share a list of jobs by one counter: whoever is free takes the next number with a fetch-and-add.
+//! Tasks share a list of jobs by one counter: whoever is free takes the next number with a
+//! fetch-and-add.
 //!
 //! `lapirun -n 4 work_stealing [jobs]` — nobody deals out the work, and no job is done twice.
 
 use lapis::core::sync::Ordering;
 use lapis::{RemoteMemory, Result};
 
-/// A job: the number of steps until a number reaches 1 by halving or tripling. Some take far longer than others.
+/// A job: the number of steps until a number reaches 1 by halving or tripling. Some take far longer
+/// than others.
 fn steps(mut n: u64) -> u64 {
     let mut steps = 0;
     while n != 1 {

@@ -21,7 +21,8 @@ pub(super) struct Link {
 impl Link {
     /// The descriptor that the launcher has left open.
     pub(super) fn of_descriptor(fd: RawFd) -> Result<Self, BootstrapError> {
-        // SAFETY: fcntl looks at a number; it is only believed to be a descriptor if the kernel says so.
+        // SAFETY: fcntl looks at a number; it is only believed to be a descriptor if the kernel
+        // says so.
         let open = fd > 2 && unsafe { libc::fcntl(fd, libc::F_GETFD) } >= 0;
         if !open {
             return Err(BootstrapError::NoService {

@@ -48,7 +48,8 @@ fn ask(link: &mut Link, line: &str, answer: &str, patience: Duration) -> Result<
     }
 }
 
-/// At a port, the task says which of the launcher's processes it is, and hears its number and that of all tasks.
+/// At a port, the task says which of the launcher's processes it is, and hears its number and that
+/// of all tasks.
 pub(super) fn introduce(link: &mut Link, id: u32, patience: Duration) -> Result<(u32, u32), BootstrapError> {
     ask(link, &format!("cmd=initack pmiid={id}"), "initack", patience)?;
     let (mut task, mut tasks) = (None, None);

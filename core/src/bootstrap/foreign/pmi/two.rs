@@ -1,4 +1,5 @@
-//! PMI-2: `LENGTH cmd=NAME;key=value;…` with the length in six characters; a semicolon in a value is doubled.
+//! PMI-2: `LENGTH cmd=NAME;key=value;…` with the length in six characters; a semicolon in a value
+//! is doubled.
 
 use std::collections::HashMap;
 use std::time::Duration;
