@@ -167,6 +167,14 @@ fn operations_agree_with_loops_over_datagrams_that_get_lost() {
 }
 
 #[test]
+fn data_that_begin_to_come_before_their_receiver_is_reached_may_come_in_pieces() {
+    // The least that a path may carry: most messages take several packets, even short ones.
+    const NARROW: Settings = &[("LAPI_USE_SHM", "no"), ("LAPIS_CHAOS", "seed=5,reorder=10%,mtu=600")];
+    everything(3, NARROW, &[1, 60, 900]);
+    everything(5, NARROW, &[60, 900]);
+}
+
+#[test]
 fn every_algorithm_that_can_be_wished_for_works() {
     const WISHES: [Settings; 4] = [
         &[

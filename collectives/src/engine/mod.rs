@@ -254,7 +254,7 @@ impl Engine {
                 let inner = engine.inner();
                 match inner.find(letter.header.team) {
                     // It was made while the data came.
-                    Some(team) => (*team.as_ptr()).early.push(letter),
+                    Some(_) => engine.early(letter),
                     None => inner.strays.push(letter),
                 }
             });
@@ -316,7 +316,11 @@ impl Engine {
                     _ => self.keep_early(members, message, header, data),
                 },
                 _ => match find(&(*op).receives, source, header.tag) {
-                    Some(slot) if (*op).receives[slot].state == State::Posted => {
+                    // Behind a header that narrow paths have cut off its data, these have no place.
+                    Some(slot)
+                        if (*op).receives[slot].state == State::Posted
+                            && (data.is_some() || !message.user_header.is_empty()) =>
+                    {
                         self.place(team, op, slot, header.kind, message, data)
                     }
                     _ => self.keep_early(members, message, header, data),
@@ -481,7 +485,21 @@ impl Engine {
             return Delivery::bury();
         }
         let engine = Arc::clone(self);
-        Delivery::collect(message, move |data| keep(&engine, Letter { data, ..letter }))
+        let header = if message.user_header.is_empty() { HEADER } else { 0 };
+        let mut bytes = vec![0; message.len as usize];
+        // The bytes of a vector stay where they are when the vector moves into the closure.
+        let into = Destination::Contiguous(NonNull::from(bytes.as_mut_slice()).cast());
+        let done = CompletionHandler::Closure(Box::new(move |context: &Context| {
+            bytes.drain(..header);
+            keep(&engine, Letter { data: bytes, ..letter });
+            // SAFETY: inline completion handlers run under the lock.
+            unsafe {
+                if engine.unattended() {
+                    engine.advance_all(context);
+                }
+            }
+        }));
+        Delivery { into, drop: false, completion: Some(done), run: Run::Inline }
     }
 }
 

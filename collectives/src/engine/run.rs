@@ -73,7 +73,7 @@ impl Engine {
                 match act {
                     Act::Send { slot } => self.send(context, team, op, slot as usize),
                     Act::Receive { slot } => self.receive(context, team, op, slot as usize),
-                    Act::Wait if (*op).open_receives > 0 => break,
+                    Act::Wait if self.must_wait(team, op) => break,
                     Act::Drain if (*op).open_sends > 0 => break,
                     Act::Wait | Act::Drain => {}
                     Act::Copy { from, into } => (*op).copy(from, into),
@@ -255,16 +255,8 @@ impl Engine {
         // SAFETY: the caller's promise; references end where they stand.
         unsafe {
             let (task, tag) = ((*op).receives[slot].task, (*op).receives[slot].tag);
-            let (into, len) = (*op).bytes((*op).receives[slot].span);
-            if let Some(letter) = self.take(team, op, task, tag, Kind::Data) {
-                if letter.data.len() != len {
-                    let got = letter.data.len();
-                    (*op).failure = Some(CollectiveError::Length { from: task, got, expected: len });
-                    return;
-                }
-                std::ptr::copy_nonoverlapping(letter.data.as_ptr(), into, len);
-                (&mut (*op).receives)[slot].state = State::Done;
-                (&mut (*team.as_ptr()).spare).push(letter.data);
+            let (_, len) = (*op).bytes((*op).receives[slot].span);
+            if self.take_data(team, op, slot) {
                 return;
             }
             if (*op).failure.is_some() {
@@ -282,6 +274,48 @@ impl Engine {
             if len > EAGER {
                 self.tell(context, team, op, task, tag, Kind::Ready, &[]);
             }
+        }
+    }
+
+    /// Whether data is still to come. What began to come before its receiver was reached, in several
+    /// packets, may be complete by now: it is found with what has come early.
+    ///
+    /// # Safety
+    /// As for [`advance`](Self::advance).
+    unsafe fn must_wait(&self, team: NonNull<Members>, op: *mut Op) -> bool {
+        // SAFETY: the caller's promise; slots are read anew after each letter.
+        unsafe {
+            for slot in 0..(&(*op).receives).len() {
+                if (*op).open_receives == 0 || (&(*team.as_ptr()).early).is_empty() {
+                    break;
+                }
+                if (*op).receives[slot].state == State::Posted && self.take_data(team, op, slot) {
+                    (*op).open_receives -= 1;
+                }
+            }
+            (*op).open_receives > 0
+        }
+    }
+
+    /// Takes the data of a slot from what has come early. False: it is not there.
+    ///
+    /// # Safety
+    /// As for [`advance`](Self::advance).
+    unsafe fn take_data(&self, team: NonNull<Members>, op: *mut Op, slot: usize) -> bool {
+        // SAFETY: the caller's promise; references end where they stand.
+        unsafe {
+            let (task, tag) = ((*op).receives[slot].task, (*op).receives[slot].tag);
+            let (into, len) = (*op).bytes((*op).receives[slot].span);
+            let Some(letter) = self.take(team, op, task, tag, Kind::Data) else { return false };
+            let got = letter.data.len();
+            if got == len {
+                std::ptr::copy_nonoverlapping(letter.data.as_ptr(), into, len);
+                (&mut (*team.as_ptr()).spare).push(letter.data);
+            } else {
+                (*op).failure = Some(CollectiveError::Length { from: task, got, expected: len });
+            }
+            (&mut (*op).receives)[slot].state = State::Done;
+            true
         }
     }
 

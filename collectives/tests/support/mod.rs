@@ -18,7 +18,7 @@ pub(crate) const UDP: Settings = &[("LAPI_USE_SHM", "no")];
 /// Datagrams alone, of which some are lost, come twice or out of turn.
 #[allow(dead_code, reason = "not every test file uses it")]
 pub(crate) const LOSSY: Settings =
-    &[("LAPI_USE_SHM", "no"), ("LAPIS_CHAOS", "seed=11,drop=2%,dup=1%,reorder=2%")];
+    &[("LAPI_USE_SHM", "no"), ("LAPIS_CHAOS", "seed=11,drop=2%,dup=1%,reorder=2%,mtu=1400")];
 
 /// Runs `body` in a job of so many tasks; fails if it does not end.
 pub(crate) fn job(tasks: u32, settings: Settings, body: impl Fn(&Context) + Clone + Send + 'static) {
