@@ -83,7 +83,7 @@ fn operands_of_functions_keep_their_order_at_any_length() {
         // x → ax + b, packed: composing does not commute.
         let then = |first: u64, second: u64| {
             let ((a, b), (c, d)) = ((first >> 32, first & 0xffff_ffff), (second >> 32, second & 0xffff_ffff));
-            (a * c & 0xffff_ffff) << 32 | (b * c + d) & 0xffff_ffff
+            ((a * c) & 0xffff_ffff) << 32 | (b * c + d) & 0xffff_ffff
         };
         let value = |rank: u64, i: u64| (2 * rank + 3) << 32 | (rank * 31 + i) & 0xffff_ffff;
         for count in [1u64, 10, 700, 30_000] {

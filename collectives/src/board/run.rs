@@ -89,7 +89,8 @@ impl Work<'_> {
                 }
                 self.take(take, (*board).data(take.member, round, short));
             }
-            if seen == (&(*board).bases).len() {
+            let bases = &(*board).bases;
+            if seen == bases.len() {
                 // Everybody has shown this round, and has begun it therefore.
                 (*board).least = round;
             }
@@ -124,7 +125,7 @@ impl Work<'_> {
             Buffer::Input => self.input.cast_mut(),
             Buffer::Output => self.output,
             // SAFETY: the board is this operation's; only an address is computed.
-            Buffer::Scratch => unsafe { (&mut (*self.board).scratch).as_mut_ptr().cast() },
+            Buffer::Scratch => unsafe { (*self.board).scratch.as_mut_ptr().cast() },
         };
         (base.wrapping_add(span.start * self.size), span.len * self.size)
     }
@@ -144,7 +145,11 @@ impl Work<'_> {
                 return Ok(());
             }
             (&mut (*board).begun)[(*board).me] = round;
-            for member in 0..(&(*board).bases).len() {
+            let members = {
+                let bases = &(*board).bases;
+                bases.len()
+            };
+            for member in 0..members {
                 if (&(*board).begun)[member] < enough {
                     let board: *const Board = board;
                     let there = || (*board).begun(member).get() >= enough;
@@ -153,7 +158,7 @@ impl Work<'_> {
                     (&mut (*self.board).begun)[member] = seen;
                 }
             }
-            (*board).least = (&(*board).begun).iter().copied().min().unwrap_or(round);
+            (*board).least = (*board).begun.iter().copied().min().unwrap_or(round);
         }
         Ok(())
     }

@@ -128,7 +128,7 @@ impl Work<'_> {
 
     pub(super) fn task(&self, member: usize) -> u32 {
         // SAFETY: the team lives; its group never changes.
-        unsafe { (&(*self.members.as_ptr()).group).task(member).unwrap_or(u32::MAX) }
+        unsafe { (*self.members.as_ptr()).group.task(member).unwrap_or(u32::MAX) }
     }
 
     fn set_dozing(&self, on: bool) {

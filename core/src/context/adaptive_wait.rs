@@ -276,7 +276,11 @@ mod tests {
         });
         assert_eq!((found, looks), (Some("it"), 100));
         let mut looks = 0;
-        assert_eq!(look_until(Instant::now(), || Some(looks += 1).filter(|()| false)), None);
+        let finds_nothing = || -> Option<()> {
+            looks += 1;
+            None
+        };
+        assert_eq!(look_until(Instant::now(), finds_nothing), None);
         assert_eq!(looks, 1, "one look in any case");
     }
 
