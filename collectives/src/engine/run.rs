@@ -277,8 +277,8 @@ impl Engine {
         }
     }
 
-    /// Whether data is still to come. What began to come before its receiver was reached, in several
-    /// packets, may be complete by now: it is found with what has come early.
+    /// Whether data is still to come. What began to come before its receiver was reached, in
+    /// several packets, may be complete by now: it is found with what has come early.
     ///
     /// # Safety
     /// As for [`advance`](Self::advance).
