@@ -3,15 +3,14 @@
 //! when they are done with what they borrowed, or own what they work on and return a [`Pending`].
 
 use crate::Context;
-use crate::completion::Notify;
+use crate::context::Notify;
 use crate::context::{HandlerId, RemoteMemory};
 use crate::error::{Error, Result};
-use crate::message::{
-    AmSend, Attempt, Bulk, Destination, GetArgs, PutArgs, RmwArgs, Short, Source, local_rmw,
-};
+use crate::message::{AmSend, Aside, Attempt, Bulk, Destination, GetArgs, PutArgs, RmwArgs, Short, Source};
 use crate::pending::Pending;
 use crate::sync::{AtomicI32, Ordering};
 use crate::transport::copy::copy_watched;
+use crate::transport::rmw::local_rmw;
 use crate::transport::{PeerId, RmwOp};
 use std::ptr::{NonNull, null_mut};
 
@@ -33,12 +32,13 @@ impl Context {
         // SAFETY: the data is copied before return; handlers come from the table.
         match unsafe { self.send_at_once(&message) } {
             Attempt::Sent => Ok(()),
-            attempt => self.send_any(&message, handler, attempt),
+            attempt => self.send_any(&message.aside(), handler, attempt),
         }
     }
 
     #[inline(never)]
-    fn send_any(&self, message: &Short<'_>, handler: HandlerId, attempt: Attempt) -> Result<()> {
+    fn send_any(&self, message: &Aside<'_>, handler: HandlerId, attempt: Attempt) -> Result<()> {
+        let message = &message.short();
         self.usable()?;
         self.check_target(message.target)?;
         // SAFETY: the data is copied before return; handlers come from the table.
@@ -269,7 +269,11 @@ impl Context {
     /// As for [`fetch_add`](Self::fetch_add).
     #[doc(alias = "COMPARE_AND_SWAP")]
     pub fn compare_and_swap(&self, variable: RemoteMemory, expected: u64, value: u64) -> Result<u64> {
-        self.atomic(variable, RmwOp::CompareAndSwap, value, expected)
+        let seen = self.atomic(variable, RmwOp::CompareAndSwap, value, expected)?;
+        if seen != expected {
+            self.shared.status.swap_failed(variable.task, variable.addr);
+        }
+        Ok(seen)
     }
 
     #[inline]
@@ -316,19 +320,19 @@ impl Context {
     fn settle(&self, done: &Flag, target: PeerId) -> Result<()> {
         // SYNC: Acquire pairs with the Release in `raise`.
         if done.0.load(Ordering::Acquire) == 0 {
-            self.settle_slow(done);
+            self.settle_slow(done, target);
         }
         // SYNC: as above.
         if done.0.load(Ordering::Acquire) > 0 { Ok(()) } else { Err(self.locked().refusal(target)) }
     }
 
     #[cold]
-    fn settle_slow(&self, done: &Flag) {
+    fn settle_slow(&self, done: &Flag, target: PeerId) {
         // SYNC: as in `settle`.
         while done.0.load(Ordering::Acquire) == 0 {
             // Another task's death is no reason to give the memory back; the target's own death
             // raises the flag.
-            if self.wait_until(|| done.0.load(Ordering::Acquire) != 0).is_err() {
+            if self.wait_until_by(target, || done.0.load(Ordering::Acquire) != 0).is_err() {
                 let _ = self.progress();
             }
         }

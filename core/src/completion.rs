@@ -1,7 +1,8 @@
-//! What happens when an operation ends.
+//! Whom to tell when an operation ends.
+//!
+//! What is told may get the context, which is left open here (`C`): [`crate::context`] fills it in,
+//! and has what tells.
 
-use crate::Context;
-use crate::context::Locked;
 use crate::counter::Counter;
 use crate::error::Error;
 use crate::transport::PeerId;
@@ -26,7 +27,7 @@ impl<F: FnOnce(PeerId, Result<(), Error>) + Send> Completion for F {
 
 /// Whom to tell: the forms that cost nothing first.
 #[derive(Default)]
-pub enum Notify {
+pub enum Notify<C> {
     /// Nobody.
     #[default]
     None,
@@ -36,7 +37,7 @@ pub enum Notify {
     /// function and an argument).
     Call {
         /// Called with the context, the peer, both words and the outcome.
-        call: unsafe fn(context: &Context, peer: PeerId, function: usize, argument: *mut c_void, ok: bool),
+        call: unsafe fn(context: &C, peer: PeerId, function: usize, argument: *mut c_void, ok: bool),
         /// First word.
         function: usize,
         /// Second word.
@@ -50,67 +51,13 @@ pub enum Notify {
 
 // SAFETY: whoever starts an operation promises that counter and argument stay valid until it ends,
 // on whatever thread.
-unsafe impl Send for Notify {}
+unsafe impl<C> Send for Notify<C> {}
 
 /// A notification that is nothing, or a counter that counts.
 #[derive(Clone, Copy)]
-pub(crate) struct Plain(Option<NonNull<Counter>>);
+pub(crate) struct Plain(pub(crate) Option<NonNull<Counter>>);
 
-impl Plain {
-    /// Tells it of an operation that has ended well.
-    #[inline(always)]
-    pub(crate) fn notify(self, context: &Context, peer: PeerId) {
-        if let Some(counter) = self.0 {
-            // SAFETY: the starter of the operation promised that the counter lives.
-            context.count(unsafe { counter.as_ref() }, peer);
-        }
-    }
-}
-
-impl Context {
-    /// Adds one to a counter because of an operation with `peer`.
-    #[inline(always)]
-    pub fn count(&self, counter: &Counter, peer: PeerId) {
-        if counter.tag() != 0 {
-            self.tagged(counter, peer);
-        }
-        counter.increment();
-    }
-
-    /// The same for the address of a counter of this task that a peer named; 0 is no counter.
-    ///
-    /// # Safety
-    /// `addr` is 0 or the address of a live counter of this process. The interface hands addresses
-    /// only to tasks of the same job, which it trusts to hand them back unchanged.
-    #[inline(always)]
-    pub(crate) unsafe fn count_at(&self, addr: u64, peer: PeerId) {
-        if addr != 0 {
-            // SAFETY: a live counter by the contract above.
-            self.count(unsafe { &*(addr as usize as *const Counter) }, peer);
-        }
-    }
-
-    #[cold]
-    fn tagged(&self, counter: &Counter, peer: PeerId) {
-        if let Some(tell) = self.shared.hooks.counted {
-            tell(self, counter, peer);
-        }
-    }
-}
-
-impl Locked<'_> {
-    /// [`Context::count_at`] with the lock held.
-    ///
-    /// # Safety
-    /// As there.
-    #[inline(always)]
-    pub(crate) unsafe fn count_at(&mut self, addr: u64, peer: PeerId) {
-        // SAFETY: this is `Context::count_at`.
-        self.out(|context| unsafe { context.count_at(addr, peer) });
-    }
-}
-
-impl Notify {
+impl<C> Notify<C> {
     /// A counter, or nobody for null.
     #[inline(always)]
     pub fn counter(counter: *const Counter) -> Self {
@@ -132,48 +79,5 @@ impl Notify {
     #[inline(always)]
     pub fn is_none(&self) -> bool {
         matches!(self, Self::None)
-    }
-
-    /// Tells it. Under the lock, as the guide promises handlers.
-    #[inline(always)]
-    pub(crate) fn notify(self, locked: &mut Locked<'_>, peer: PeerId, outcome: Result<(), Error>) {
-        match self {
-            Self::None => {}
-            Self::Counter(counter) => {
-                if outcome.is_ok() {
-                    locked.out(|context| Plain(Some(counter)).notify(context, peer));
-                }
-            }
-            other => other.notify_slow(locked, peer, outcome),
-        }
-    }
-
-    /// The same where the lock is not held: it is taken only if that is needed.
-    #[inline(always)]
-    pub(crate) fn notify_unlocked(self, context: &Context, peer: PeerId, outcome: Result<(), Error>) {
-        match self.plain() {
-            Some(plain) if outcome.is_ok() => plain.notify(context, peer),
-            Some(_) => {}
-            None => self.notify_slow(&mut context.locked(), peer, outcome),
-        }
-    }
-
-    #[inline(never)]
-    fn notify_slow(self, locked: &mut Locked<'_>, peer: PeerId, outcome: Result<(), Error>) {
-        match self {
-            Self::Call { call, function, argument } => locked.out(|context| {
-                // SAFETY: the starter of the operation promised that function and argument are
-                // valid.
-                unsafe { call(context, peer, function, argument, outcome.is_ok()) };
-            }),
-            Self::Both(counter, other) => {
-                if outcome.is_ok() {
-                    locked.out(|context| Plain(Some(counter)).notify(context, peer));
-                }
-                other.notify(locked, peer, outcome);
-            }
-            Self::Dyn(completion) => locked.out(|_| completion.complete(peer, outcome)),
-            Self::None | Self::Counter(_) => {}
-        }
     }
 }

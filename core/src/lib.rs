@@ -2,6 +2,7 @@
 
 mod api;
 pub mod bootstrap;
+mod buffers;
 pub mod completion;
 pub mod config;
 pub mod context;
@@ -15,16 +16,21 @@ pub mod pending;
 pub mod reliable;
 mod state;
 pub mod stats;
+pub mod status;
 pub mod sync;
 pub mod threads;
+pub mod trace;
 pub mod transport;
 mod universal_hash;
 pub mod wire;
 
-pub use completion::{Completion, Notify};
-pub use context::{Attached, Context, ContextBuilder, HandlerId, Memory, MemoryRegion, RemoteMemory};
+pub use buffers::{Destination, Source};
+pub use completion::Completion;
+pub use context::{
+    Attached, CompletionHandler, Context, ContextBuilder, Delivery, HandlerId, Memory, MemoryRegion, Notify,
+    RemoteMemory,
+};
 pub use counter::Counter;
 pub use error::{Error, LapiCode, Result};
-pub use handlers::{CompletionHandler, Delivery, Incoming, Run};
-pub use message::{Destination, Source};
+pub use handlers::{Incoming, Run};
 pub use pending::Pending;

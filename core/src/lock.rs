@@ -17,6 +17,7 @@ pub use lending::Call;
 #[cfg(loom)]
 use crate::sync::thread;
 use crate::sync::{AtomicBool, AtomicUsize, CachePadded, Ordering};
+use lapis_ablation::{Optimization, without};
 use std::cell::Cell;
 use waiting::Waiters;
 
@@ -90,7 +91,7 @@ impl ContextLock {
                 last: Cell::new(0),
                 streak: Cell::new(0),
                 lent: AtomicBool::new(false),
-                can_bias: barrier::register(),
+                can_bias: !without(Optimization::LockBias) && barrier::register(),
             }),
             waiters: CachePadded::new(Waiters::new()),
         }
@@ -347,10 +348,16 @@ impl ContextLock {
     #[cold]
     fn grant_bias(&self, me: usize) {
         let w = &*self.words;
-        if let Some(slot) = self.slot(me).or_else(|| self.slot(0)) {
+        let free = || self.slot(0).filter(|slot| self.may_use(slot));
+        if let Some(slot) = self.slot(me).or_else(free) {
             slot.thread.store(me, Ordering::Relaxed);
             w.bias.store(me, Ordering::Relaxed);
         }
+    }
+
+    /// Whether a slot may be given to a thread.
+    fn may_use(&self, slot: &Slot) -> bool {
+        !without(Optimization::LockSlots) || std::ptr::eq(slot, &raw const self.words.slots[0])
     }
 
     /// Whether the calling thread holds the lock.

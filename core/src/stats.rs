@@ -14,6 +14,7 @@ pub enum Path {
 /// Counts for one path.
 #[doc(alias = "lapi_statistics_t")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct PathStatistics {
     /// Packets sent.
     pub packets_sent: u64,
@@ -31,6 +32,7 @@ pub struct PathStatistics {
 
 /// What became of bulk transfers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct BulkStatistics {
     /// Messages of this task that went by bulk transfer, gets included.
     pub transfers: u64,
@@ -50,13 +52,35 @@ impl BulkStatistics {
 
 /// Counts for the three paths. *LAPI Guide, "Collecting statistics".*
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Statistics {
     paths: [PathStatistics; 3],
     pub(crate) refused: u64,
     pub(crate) bulk: BulkStatistics,
 }
 
+impl PathStatistics {
+    /// Several paths' counts together.
+    pub(crate) fn sum(paths: &[Self]) -> Self {
+        let mut sum = Self::default();
+        for p in paths {
+            sum.packets_sent += p.packets_sent;
+            sum.packets_received += p.packets_received;
+            sum.data_sent += p.data_sent;
+            sum.data_received += p.data_received;
+            sum.duplicates += p.duplicates;
+            sum.retransmissions += p.retransmissions;
+        }
+        sum
+    }
+}
+
 impl Statistics {
+    /// Where its parts are, for readers of its bytes.
+    pub(crate) const PATHS_AT: usize = std::mem::offset_of!(Self, paths);
+    pub(crate) const REFUSED_AT: usize = std::mem::offset_of!(Self, refused);
+    pub(crate) const BULK_AT: usize = std::mem::offset_of!(Self, bulk);
+
     /// One path's counts.
     pub fn path(&self, path: Path) -> &PathStatistics {
         &self.paths[path as usize]
@@ -80,15 +104,6 @@ impl Statistics {
 
     /// All paths together.
     pub fn total(&self) -> PathStatistics {
-        let mut sum = PathStatistics::default();
-        for p in &self.paths {
-            sum.packets_sent += p.packets_sent;
-            sum.packets_received += p.packets_received;
-            sum.data_sent += p.data_sent;
-            sum.data_received += p.data_received;
-            sum.duplicates += p.duplicates;
-            sum.retransmissions += p.retransmissions;
-        }
-        sum
+        PathStatistics::sum(&self.paths)
     }
 }

@@ -92,6 +92,7 @@ impl Key {
 #[cfg(target_arch = "x86_64")]
 mod wide {
     use super::BLOCK;
+    use lapis_ablation::{Optimization, without};
     use std::arch::x86_64::*;
 
     /// Blocks that are reduced together.
@@ -112,6 +113,7 @@ mod wide {
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("vpclmulqdq")
                 && is_x86_feature_detected!("pclmulqdq"))
+                || without(Optimization::WidePolyval)
             {
                 return None;
             }
@@ -134,7 +136,8 @@ mod wide {
 
         #[inline]
         pub(super) fn sum_of(&self, first: &[u8; 40], number: u64, second: &[u8]) -> [u8; BLOCK] {
-            // SAFETY: as above.
+            // SAFETY: a value of this type is made only where the processor has what the function
+            // needs.
             unsafe { self.summed(first, number, second) }
         }
 

@@ -8,6 +8,7 @@ use crate::engine::run;
 use crate::engine::walk;
 use crate::error::{Error, ErrorCode, Fault};
 use crate::registered::Registered;
+use lapis_ablation::{Optimization, without};
 
 /// Blocks at least this long on either side are copied one by one; below, finding the other side
 /// costs more than staging.
@@ -54,7 +55,7 @@ pub unsafe fn copy(
             if let Some(n) = same_blocks(s, from, s_skip, d, dst_base, d_skip, bytes) {
                 return Ok(n);
             }
-            if s_skip == d_skip {
+            if s_skip == d_skip && !without(Optimization::DgspLockstep) {
                 let cut = lockstep::to_block(s, d, s_skip).min(bytes);
                 if cut > 0 {
                     done = staged(src, src_base, src_pos, dst, dst_base, dst_pos, cut)?;

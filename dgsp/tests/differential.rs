@@ -315,7 +315,8 @@ proptest! {
         }
         for w in places.windows(2) {
             let base = m.bytes.as_mut_ptr().wrapping_add(m.origin);
-            // SAFETY: as above; the memory is ours alone.
+            // SAFETY: the memory holds `reps` applications, of which the message has no more bytes,
+            // and is ours alone.
             let n = unsafe { reg.unpack_from(base, w[0] as u64, &message[w[0]..w[1]]) };
             prop_assert_eq!(n, Ok(w[1] - w[0]));
         }

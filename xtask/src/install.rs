@@ -101,7 +101,9 @@ fn programs(build: &Build<'_>, tree: &Path) -> Result<()> {
             copy(&build.dir().join(program), &tree.join("bin").join(program), 0o755)?;
         }
     }
-    Ok(())
+    // Names that ACP's specification has, and Cargo can't give a program.
+    link("acpcc", &tree.join("bin/acpgcc"))?;
+    link("acpcxx", &tree.join("bin/acpc++"))
 }
 
 fn plugins(build: &Build<'_>, tree: &Path) -> Result<()> {
@@ -135,6 +137,12 @@ fn libraries(build: &Build<'_>, tree: &Path) -> Result<Vec<String>> {
                 // The guide's programs may link either name; there is one library, and it is
                 // thread-safe.
                 link(&soname, &lib.join("liblapi.so"))?;
+            }
+            if library == "acp" {
+                // Makefiles written for ACP link its layers one by one; they are one library here.
+                for layer in ["acpbl", "acpml", "acpcl", "acpdl"] {
+                    link(&soname, &lib.join(shared_object(layer)))?;
+                }
             }
             names.push(library.to_owned());
         }

@@ -1,10 +1,11 @@
-//! What callgrind counts for `cargo xtask bench instructions`: each operation many times within
-//! [`lapis_counted`].
+//! What callgrind counts for `cargo xtask bench instructions`.
 //!
 //! Two contexts in one thread talk to each other over shared memory, so that nobody waits and
-//! nothing depends on time. For each operation it prints a line `operation<TAB>bytes<TAB>times` and
-//! calls [`lapis_counted`] twice: to warm up, and to be counted. The first operation does nothing:
-//! what it costs is to be taken off the others.
+//! nothing depends on time. What is counted runs within [`lapis_counted`]: [`BATCH`] times an
+//! operation, again and again, with what prepares and ends a batch outside of it. For each
+//! operation this prints a line `operation<TAB>bytes<TAB>times` and brackets the counted batches by
+//! [`lapis_begin`] and [`lapis_end`]. The first operation does nothing: what it costs is to be
+//! taken off the others.
 
 use lapi_r::abi::*;
 use lapi_r::exports::*;
@@ -22,13 +23,17 @@ use std::ptr::{NonNull, null_mut};
 type Result<T> = std::result::Result<T, Error>;
 
 const BALL: HandlerId = HandlerId(1);
-const TIMES: u64 = 2000;
+/// Operations of a batch. As many messages fit a lane, and are found there by one look at it.
+const BATCH: u64 = 16;
+const BATCHES: u64 = 125;
+/// Batches before those that count: caches, biases and choices have settled by then.
+const WARM_UP: u64 = 125;
 
 thread_local! {
     static CAUGHT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// What callgrind knows by name.
+/// What callgrind knows by name: it counts what runs within this function,
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn lapis_counted(times: u64, operation: &mut Operation<'_>) {
@@ -37,13 +42,46 @@ extern "C" fn lapis_counted(times: u64, operation: &mut Operation<'_>) {
     }
 }
 
+/// from here on,
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn lapis_begin() {
+    black_box("begin");
+}
+
+/// and writes down what it has counted when this is called. (Functions that do the same would be
+/// one.)
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn lapis_end() {
+    black_box("end");
+}
+
 struct Operation<'a>(&'a mut dyn FnMut());
 
-fn count(name: &str, bytes: usize, mut operation: impl FnMut()) {
-    println!("{name}\t{bytes}\t{TIMES}");
-    for _ in 0..2 {
-        lapis_counted(black_box(TIMES), &mut Operation(&mut operation));
+fn count(name: &str, bytes: usize, operation: impl FnMut()) {
+    count_within(name, bytes, BATCH, || {}, operation, || {});
+}
+
+/// Counts an operation alone: `before` and `after` run around each batch.
+fn count_within(
+    name: &str,
+    bytes: usize,
+    times: u64,
+    mut before: impl FnMut(),
+    mut operation: impl FnMut(),
+    mut after: impl FnMut(),
+) {
+    println!("{name}\t{bytes}\t{}", BATCHES * BATCH);
+    for batch in 0..WARM_UP + BATCHES {
+        if batch == WARM_UP {
+            lapis_begin();
+        }
+        before();
+        lapis_counted(black_box(times), &mut Operation(&mut operation));
+        after();
     }
+    lapis_end();
 }
 
 fn join(server: &Address, secret: &str, task: &str) -> Result<Context> {
@@ -93,22 +131,48 @@ fn pair() -> Result<(Context, Context)> {
     Ok((a?, b?))
 }
 
+/// Polls until all messages that are under way have come: one call finds what waits in a lane.
+fn receive(context: &Context, until: u64) {
+    while CAUGHT.get() < until {
+        context.progress().expect("the peer is there");
+    }
+}
+
 fn messages(a: &Context, b: &Context) {
     let data = vec![7; 16 << 10];
-    for bytes in [8, 200, 1 << 10, 4 << 10, 16 << 10] {
+    for bytes in [8, 64, 200, 1 << 10, 4 << 10, 16 << 10] {
         let data = &data[..bytes];
-        // To and fro: what is counted is two messages.
-        count("message, to and fro", bytes, || {
+        let send = |from: &Context, to: &Context| {
+            from.send(to.task(), BALL, &[], black_box(data)).expect("the peer is there");
+        };
+        let all = || CAUGHT.get() + BATCH;
+        let batch = || (0..BATCH).for_each(|_| send(a, b));
+        let end = Cell::new(0);
+        count_within(
+            "message: send",
+            bytes,
+            BATCH,
+            || end.set(all()),
+            || send(a, b),
+            || receive(b, end.get()),
+        );
+        let sent = || {
+            end.set(all());
+            batch();
+        };
+        count_within("message: receive", bytes, 1, sent, || receive(b, end.get()), || {});
+        let both = || {
+            sent();
+            receive(b, end.get());
+        };
+        count_within("message: one way", bytes, 1, || {}, both, || {});
+        // Two messages, of which half is reported.
+        count("message: to and fro, waiting", bytes, || {
             for (from, to) in [(a, b), (b, a)] {
                 let before = CAUGHT.get();
-                from.send(to.task(), BALL, &[], black_box(data)).expect("the peer is there");
+                send(from, to);
                 to.wait_until(|| CAUGHT.get() != before).expect("the message comes");
             }
-        });
-        count("message, nothing comes back", bytes, || {
-            let before = CAUGHT.get();
-            a.send(1, BALL, &[], black_box(data)).expect("the peer is there");
-            b.wait_until(|| CAUGHT.get() != before).expect("the message comes");
         });
     }
 }
@@ -147,7 +211,8 @@ fn put_and_get(a: &Context, b: &Context) -> Result<()> {
         checked: false,
     };
     count("get, any memory", 8, || {
-        // SAFETY: as above; nobody else uses what is written.
+        // SAFETY: both contexts are this program's, and the memory outlives them; nobody else uses
+        // what is written.
         unsafe { a.get(black_box(get())) }.expect("the peer is there");
         b.progress().expect("there is something");
         a.wait_counter(&done, 1).expect("the answer comes");

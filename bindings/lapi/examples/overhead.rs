@@ -77,37 +77,30 @@ unsafe extern "C" fn nothing(
     null_mut()
 }
 
-fn main() -> Result<(), lapis_core::Error> {
-    let context =
-        Context::builder().number(15).interrupts(false).transport(lapis_loopback::table()).init()?;
-    context.set_handler(lapis_core::context::HandlerId(1), |_, _| lapis_core::Delivery::bury())?;
-    let mut hndl = 0;
-    // SAFETY: all zero bytes are what the guide asks for.
-    let mut info: lapi_info_t = unsafe { std::mem::zeroed() };
-    // Function pointers that the compiler can't see through, as a program has them.
-    type Counters = *mut lapi_cntr_t;
-    type Any = *mut std::ffi::c_void;
-    type Put = unsafe extern "C" fn(u32, u32, u64, Any, Any, Counters, Counters, Counters) -> i32;
-    type Rmw = unsafe extern "C" fn(u32, i32, u32, *mut i64, *mut i64, *mut i64, Counters) -> i32;
-    type Send = unsafe extern "C" fn(u32, u32, Any, Any, u32, Any, u64, Counters, Counters, Counters) -> i32;
-    let put = black_box(LAPI_Put as Put);
-    let rmw = black_box(LAPI_Rmw64 as Rmw);
-    let send = black_box(LAPI_Amsend as Send);
-    let probe = black_box(LAPI_Probe as unsafe extern "C" fn(u32) -> i32);
-    let query = black_box(LAPI_Qenv as unsafe extern "C" fn(u32, i32, *mut i32) -> i32);
-    let (mut from, mut to, mut one, mut previous) = (7u64, 0u64, 1i64, 0i64);
-    let (from, to, previous) = (&raw mut from, &raw mut to, &raw mut previous);
-    let counter = Counter::default();
-    let counter_pointer = (&raw const counter).cast_mut();
-    // SAFETY: everything that is passed lives until the end.
-    unsafe {
-        assert_eq!(LAPI_Init(&mut hndl, &mut info), LAPI_SUCCESS);
-        LAPI_Senv(hndl, INTERRUPT_SET, 0);
-        LAPI_Addr_set(hndl, nothing as *mut _, 1);
+// Function pointers that the compiler can't see through, as a program has them.
+type Counters = *mut lapi_cntr_t;
+type Any = *mut std::ffi::c_void;
+type Put = unsafe extern "C" fn(u32, u32, u64, Any, Any, Counters, Counters, Counters) -> i32;
+type Rmw = unsafe extern "C" fn(u32, i32, u32, *mut i64, *mut i64, *mut i64, Counters) -> i32;
+type Send = unsafe extern "C" fn(u32, u32, Any, Any, u32, Any, u64, Counters, Counters, Counters) -> i32;
+type Probe = unsafe extern "C" fn(u32) -> i32;
+type Query = unsafe extern "C" fn(u32, i32, *mut i32) -> i32;
+
+/// Both ways to the same task: its C handle and its Rust context.
+struct Pair {
+    hndl: u32,
+    context: Context,
+}
+
+impl Pair {
+    fn puts(&self, from: *mut u64, to: *mut u64) {
+        let put = black_box(LAPI_Put as Put);
+        let none = null_mut();
         compare(
             "put 8",
             || {
-                put(hndl, 0, 8, to.cast(), from.cast(), null_mut(), null_mut(), null_mut());
+                // SAFETY: `main`'s variables.
+                unsafe { put(self.hndl, 0, 8, to.cast(), from.cast(), none, none, none) };
             },
             || {
                 let args = PutArgs {
@@ -119,77 +112,88 @@ fn main() -> Result<(), lapis_core::Error> {
                     completion: Notify::None,
                     checked: false,
                 };
-                let _ = black_box(context.put(black_box(args)));
+                // SAFETY: `main`'s variables.
+                let _ = black_box(unsafe { self.context.put(black_box(args)) });
             },
         );
+    }
+
+    fn atomics(&self, variable: *mut u64, previous: *mut i64) {
+        let rmw = black_box(LAPI_Rmw64 as Rmw);
+        let mut one = 1i64;
+        let one = &raw mut one;
+        let counter = Counter::default();
+        let counted = (&raw const counter).cast_mut();
         compare(
             "rmw64 8",
             || {
-                rmw(hndl, FETCH_AND_ADD, 0, to.cast(), &raw mut one, previous, counter_pointer.cast());
+                // SAFETY: variables of this function and of `main`.
+                unsafe { rmw(self.hndl, FETCH_AND_ADD, 0, variable.cast(), one, previous, counted.cast()) };
             },
             || {
                 let args = RmwArgs {
                     target: 0,
                     op: RmwOp::FetchAndAdd,
                     width: 8,
-                    remote: to.addr() as u64,
+                    remote: variable.addr() as u64,
                     operand: 1,
                     compare: 0,
                     previous: previous.cast(),
                     swap_answers_success: true,
-                    origin: Notify::counter(counter_pointer),
+                    origin: Notify::counter(counted),
                     checked: false,
                 };
-                let _ = black_box(context.rmw(black_box(args)));
+                // SAFETY: variables of this function and of `main`.
+                let _ = black_box(unsafe { self.context.rmw(black_box(args)) });
             },
         );
-        compare_with_pauses(
-            "amsend 8",
-            (
-                || {
-                    send(
-                        hndl,
-                        0,
-                        std::ptr::without_provenance_mut(1),
-                        null_mut(),
-                        0,
-                        from.cast(),
-                        8,
-                        null_mut(),
-                        null_mut(),
-                        null_mut(),
-                    );
-                },
-                || {
-                    probe(hndl);
-                },
-            ),
-            (
-                || {
-                    let message = AmSend {
-                        target: 0,
-                        handler: 1,
-                        user_header: &[],
-                        source: Source::Contiguous(from.cast(), 8),
-                        target_counter: 0,
-                        origin: Notify::None,
-                        completion: Notify::None,
-                    };
-                    let _ = black_box(context.am_send(black_box(message)));
-                },
-                || {
-                    let _ = context.progress();
-                },
-            ),
-        );
+    }
+
+    fn messages(&self, from: *mut u64) {
+        let send = black_box(LAPI_Amsend as Send);
+        let probe = black_box(LAPI_Probe as Probe);
+        let (none, no_counter) = (null_mut(), null_mut());
+        let handler = std::ptr::without_provenance_mut(1);
+        let through_c = || {
+            // SAFETY: `main`'s variable.
+            unsafe {
+                send(self.hndl, 0, handler, none, 0, from.cast(), 8, no_counter, no_counter, no_counter);
+            }
+        };
+        let through_rust = || {
+            let message = AmSend {
+                target: 0,
+                handler: 1,
+                user_header: &[],
+                source: Source::Contiguous(from.cast(), 8),
+                target_counter: 0,
+                origin: Notify::None,
+                completion: Notify::None,
+            };
+            // SAFETY: `main`'s variable.
+            let _ = black_box(unsafe { self.context.am_send(black_box(message)) });
+        };
+        let pause_in_c = || {
+            // SAFETY: the handle is that of the C interface's context.
+            unsafe { probe(self.hndl) };
+        };
+        let pause_in_rust = || {
+            let _ = self.context.progress();
+        };
+        compare_with_pauses("amsend 8", (through_c, pause_in_c), (through_rust, pause_in_rust));
+    }
+
+    fn attributes(&self) {
+        let query = black_box(LAPI_Qenv as Query);
         let mut value = 0;
         compare(
             "qenv int",
             || {
-                query(hndl, INTERRUPT_SET, &mut value);
+                // SAFETY: a variable of this function.
+                unsafe { query(self.hndl, INTERRUPT_SET, &mut value) };
             },
             || {
-                black_box(context.interrupts());
+                black_box(self.context.interrupts());
             },
         );
         let (mut on, mut off) = (false, false);
@@ -197,14 +201,38 @@ fn main() -> Result<(), lapis_core::Error> {
             "senv int",
             || {
                 on = !on;
-                LAPI_Senv(hndl, INTERRUPT_SET, on.into());
+                // SAFETY: the handle is that of the C interface's context.
+                unsafe { LAPI_Senv(self.hndl, INTERRUPT_SET, on.into()) };
             },
             || {
                 off = !off;
-                let _ = context.set_interrupts(off);
+                let _ = self.context.set_interrupts(off);
             },
         );
-        LAPI_Term(hndl);
     }
-    context.terminate()
+}
+
+fn main() -> Result<(), lapis_core::Error> {
+    let context =
+        Context::builder().number(15).interrupts(false).transport(lapis_loopback::table()).init()?;
+    context.set_handler(lapis_core::context::HandlerId(1), |_, _| lapis_core::Delivery::bury())?;
+    let mut hndl = 0;
+    // SAFETY: all zero bytes are what the guide asks for.
+    let mut info: lapi_info_t = unsafe { std::mem::zeroed() };
+    // SAFETY: handle and structure are variables of this function.
+    unsafe {
+        assert_eq!(LAPI_Init(&mut hndl, &mut info), LAPI_SUCCESS);
+        LAPI_Senv(hndl, INTERRUPT_SET, 0);
+        LAPI_Addr_set(hndl, nothing as *mut _, 1);
+    }
+    let (mut from, mut to, mut previous) = (7u64, 0u64, 0i64);
+    let (from, to, previous) = (&raw mut from, &raw mut to, &raw mut previous);
+    let pair = Pair { hndl, context };
+    pair.puts(from, to);
+    pair.atomics(to, previous);
+    pair.messages(from);
+    pair.attributes();
+    // SAFETY: the handle is that of the C interface's context.
+    unsafe { LAPI_Term(hndl) };
+    pair.context.terminate()
 }

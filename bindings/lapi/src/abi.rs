@@ -1,5 +1,5 @@
-//! The types and constants of `lapi.h`. Written by `cargo xtask codegen` from bindings/lapi/api.
-//! Edit that.
+//! The types and constants of `lapi.h` and `lapis.h`. Written by `cargo xtask codegen` from
+//! bindings/lapi/api. Edit that.
 //!
 //! Names are C's, so that the LAPI Guide can be read beside the code. Enumerations are plain
 //! integers: a C program can pass any value, and an invalid value in a Rust enum would be undefined
@@ -1347,4 +1347,162 @@ pub union lapi_util_t {
     pub UnpackDgsp: lapi_unpack_dgsp_t,
     /// As a [`lapi_thread_func_t`].
     pub ThreadFunc: lapi_thread_func_t,
+}
+
+/// The team is none of this context's, or has been freed.
+pub const LAPIS_ERR_TEAM: c_int = 601;
+/// The members make no team: there are none, one is named twice, one is no task of the job, or the caller is none of them.
+pub const LAPIS_ERR_GROUP: c_int = 602;
+/// The team is over: a member died, ended its context, was purged or started anew, or its call failed.
+pub const LAPIS_ERR_TEAM_OVER: c_int = 603;
+/// Members of the team made different calls, or calls with different roots, lengths, types or operators.
+pub const LAPIS_ERR_MISMATCH: c_int = 604;
+/// The root, or a rank in a list, is no member of the team.
+pub const LAPIS_ERR_ROOT: c_int = 605;
+/// The counts of a collective are more than an address space, or a list of them is NULL.
+pub const LAPIS_ERR_COUNT: c_int = 606;
+/// The type of a collective's elements is not one that Lapis knows.
+pub const LAPIS_ERR_TYPE: c_int = 607;
+/// The operator is not one that Lapis knows, has been freed, or means nothing on elements of this type.
+pub const LAPIS_ERR_OP: c_int = 608;
+/// An input or output of a collective is NULL although it has a length.
+pub const LAPIS_ERR_BUFFER: c_int = 609;
+/// The request is none of this context's, or is of another kind than the call wants.
+pub const LAPIS_ERR_REQUEST: c_int = 610;
+/// The request is under way, or another thread uses it.
+pub const LAPIS_ERR_BUSY: c_int = 611;
+
+/// Names a team: tasks that call collectives together.
+pub type lapis_team_t = c_uint;
+
+/// the team of all tasks
+pub const LAPIS_WORLD: c_uint = 0;
+
+/// no team: the caller is no member
+pub const LAPIS_NO_TEAM: c_uint = 0xffff_ffff;
+
+/// Names a collective that was begun, or set up.
+pub type lapis_request_t = c_uint;
+
+/// what a request becomes when it has been waited for
+pub const LAPIS_NO_REQUEST: c_uint = 0;
+
+/// What elements are.
+pub type lapis_type_t = c_uint;
+
+/// int8_t
+pub const LAPIS_I8: c_uint = 1;
+
+/// int16_t
+pub const LAPIS_I16: c_uint = 2;
+
+/// int32_t
+pub const LAPIS_I32: c_uint = 3;
+
+/// int64_t
+pub const LAPIS_I64: c_uint = 4;
+
+/// uint8_t, also plain bytes
+pub const LAPIS_U8: c_uint = 5;
+
+/// uint16_t
+pub const LAPIS_U16: c_uint = 6;
+
+/// uint32_t
+pub const LAPIS_U32: c_uint = 7;
+
+/// uint64_t
+pub const LAPIS_U64: c_uint = 8;
+
+/// float
+pub const LAPIS_F32: c_uint = 9;
+
+/// double
+pub const LAPIS_F64: c_uint = 10;
+
+/// two floats: a complex number
+pub const LAPIS_C32: c_uint = 11;
+
+/// two doubles: a complex number
+pub const LAPIS_C64: c_uint = 12;
+
+/// a byte, true if not 0
+pub const LAPIS_BOOL: c_uint = 13;
+
+/// int32_t and the place where it is, an int32_t
+pub const LAPIS_I32_AT: c_uint = 14;
+
+/// int64_t and its place, an int64_t
+pub const LAPIS_I64_AT: c_uint = 15;
+
+/// float and its place, an int32_t
+pub const LAPIS_F32_AT: c_uint = 16;
+
+/// double and its place, an int64_t
+pub const LAPIS_F64_AT: c_uint = 17;
+
+/// of the types that LAPIS_BYTES makes
+pub const LAPIS_BYTES_FLAG: c_uint = 0x4000_0000;
+
+/// How two elements become one.
+pub type lapis_op_t = c_uint;
+
+/// integers wrap around
+pub const LAPIS_SUM: c_uint = 1;
+
+/// integers wrap around
+pub const LAPIS_PRODUCT: c_uint = 2;
+
+/// not-a-number loses
+pub const LAPIS_MIN: c_uint = 3;
+
+/// not-a-number loses
+pub const LAPIS_MAX: c_uint = 4;
+
+/// the smaller value and its place, the first of several
+pub const LAPIS_MIN_AT: c_uint = 5;
+
+/// the larger value and its place, the first of several
+pub const LAPIS_MAX_AT: c_uint = 6;
+
+/// logical: the result is 0 or 1
+pub const LAPIS_AND: c_uint = 7;
+
+/// logical
+pub const LAPIS_OR: c_uint = 8;
+
+/// logical
+pub const LAPIS_XOR: c_uint = 9;
+
+/// of bits
+pub const LAPIS_BIT_AND: c_uint = 10;
+
+/// of bits
+pub const LAPIS_BIT_OR: c_uint = 11;
+
+/// of bits
+pub const LAPIS_BIT_XOR: c_uint = 12;
+
+/// An operator of the program: writes count elements, each left with right, where left stands for members of lower ranks.
+/// result is either left or right. It calls nothing of Lapis.
+pub type lapis_fold_t = unsafe extern "C" fn(
+    left: *const c_void,
+    right: *const c_void,
+    result: *mut c_void,
+    count: c_ulong,
+    arg: *mut c_void,
+);
+
+/// An edge of a graph: elements that go to a member, or come from it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct lapis_edge_t {
+    /// The member at the other end.
+    pub rank: c_uint,
+    /// 0.
+    pub reserved: c_uint,
+    /// The first element, of the input for what goes, of the output for what comes.
+    pub start: c_ulong,
+    /// How many.
+    pub count: c_ulong,
 }

@@ -180,7 +180,7 @@ unsafe extern "C" fn object(info: *mut libc::dl_phdr_info, _: usize, found: *mut
         };
         (&*info, &mut *found.cast::<Vec<Segment>>(), headers)
     };
-    // SAFETY: as above.
+    // SAFETY: the linker's name of an object is NUL-terminated.
     let path = if info.dlpi_name.is_null() { c"" } else { unsafe { CStr::from_ptr(info.dlpi_name) } };
     let bias = info.dlpi_addr;
     for header in headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0) {

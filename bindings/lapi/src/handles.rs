@@ -50,6 +50,8 @@ pub(crate) struct Instance {
     pub(crate) ddm: crate::dgsp::ddm::Slot,
     /// What lapis_alloc gave.
     pub(crate) blocks: crate::blocks::Blocks,
+    /// Teams and what goes with them.
+    pub(crate) collectives: crate::collectives::Collectives,
     /// Purges so far, so that waits notice one.
     pub(crate) purges: AtomicU64,
 }

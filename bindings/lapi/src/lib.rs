@@ -8,7 +8,8 @@
 //! * `code`: addresses of functions here as other tasks understand them;
 //! * `handles`: from handles to contexts, the only mutable statics of the project;
 //! * `handlers`: from core's hooks to the C handlers of programs;
-//! * [`memory`]: `lapis.h`, memory that peers reach directly;
+//! * [`own_exports`]: the symbols of `lapis.h`, generated;
+//! * `memory`, `collectives`: what they do: memory that peers reach directly, teams, collectives;
 //! * `vector`: layouts of non-contiguous data and the messages that carry them;
 //! * `failure`: from errors to codes; `error_handler`: errors that belong to no call.
 //!
@@ -27,16 +28,18 @@
 pub mod abi;
 pub mod exports;
 pub mod fortran;
-pub mod memory;
+pub mod own_exports;
 
 mod blocks;
 mod calls;
 mod code;
+mod collectives;
 mod dgsp;
 mod diagnostics;
 mod error_handler;
 mod failure;
 mod handlers;
 mod handles;
+mod memory;
 mod sync;
 mod vector;

@@ -7,12 +7,11 @@ use lapis_core::Error;
 use std::ffi::{c_int, c_ulong, c_void};
 use std::ptr::null_mut;
 
-/// Allocates memory that every task reaches as directly as the transports allow: see `lapis.h`.
+/// Allocates memory that every task reaches as directly as the transports allow.
 ///
 /// # Safety
 /// `addr` is NULL or can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn lapis_alloc(hndl: lapi_handle_t, len: c_ulong, addr: *mut *mut c_void) -> c_int {
+pub(crate) unsafe fn alloc(hndl: lapi_handle_t, len: c_ulong, addr: *mut *mut c_void) -> c_int {
     cold("lapis_alloc", || {
         // SAFETY: the caller's promise.
         let Some(addr) = (unsafe { addr.as_mut() }) else { return Err(LAPI_ERR_RET_PTR_NULL) };
@@ -25,12 +24,11 @@ pub unsafe extern "C" fn lapis_alloc(hndl: lapi_handle_t, len: c_ulong, addr: *m
     })
 }
 
-/// Gives back what [`lapis_alloc`] gave: see `lapis.h`.
+/// Gives back what [`alloc`] gave.
 ///
 /// # Safety
 /// No operation uses the memory any more, at any task.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn lapis_free(hndl: lapi_handle_t, addr: *mut c_void) -> c_int {
+pub(crate) unsafe fn free(hndl: lapi_handle_t, addr: *mut c_void) -> c_int {
     cold("lapis_free", || {
         let instance = handles::get(hndl)?;
         // It goes when the list is free again: that takes the context's lock, whose holder may run

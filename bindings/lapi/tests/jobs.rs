@@ -93,6 +93,17 @@ fn a_task_that_stays_silent_ends_a_job_that_has_no_error_handler() {
     }
 }
 
+#[test]
+fn teams_of_a_task_that_dies_are_over_and_others_go_on() {
+    let program = job_program("team_death");
+    for transport in transports() {
+        let job = Job::of(3).env("LAPIS_TRANSPORT", transport).option("--keep-going");
+        let end = job.run(&program);
+        assert_eq!(end.code(), Some(128 + 9), "{}", end.stderr());
+        assert_eq!(end.stdout().matches("went on").count(), 2, "{transport}: {}", end.stderr());
+    }
+}
+
 /// TIMEOUT is a quarter of an hour, of which nobody waits for the end.
 #[test]
 fn survivors_hear_at_once_of_a_death_that_the_launcher_knows_of() {

@@ -31,8 +31,8 @@ macro_rules! programs {
 }
 
 programs! {
-    atomics, attributes, copies, crowd, errors, exhausted, flags, flood, handlers, huge, incomplete, init_info, interrupts, itself,
-    late, leave, lifecycle, lock, long_puts, memory, msgpoll, polling, purged, recovery, replies, runtime, signal_calls, signals, threads, transfers, vector_replies,
+    atomics, attributes, collectives, copies, crowd, errors, exhausted, flags, flood, handlers, huge, incomplete, init_info, interrupts, itself,
+    late, leave, lifecycle, lock, long_puts, memory, msgpoll, polling, purged, recovery, replies, runtime, signal_calls, signals, team_errors, threads, transfers, vector_replies,
     vectors, xfer,
 }
 

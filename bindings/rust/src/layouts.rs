@@ -113,7 +113,8 @@ impl Layouts for Context {
         len: u64,
     ) -> Result<()> {
         let source = source(layout, memory.as_ptr(), memory.len(), origin, len)?;
-        // SAFETY: as above.
+        // SAFETY: layout and memory are borrowed for as long as the call takes, and the layout was
+        // found to keep within.
         unsafe { self.send_source(target, handler, user_header, source) }
     }
 }
@@ -256,7 +257,7 @@ impl Gather for Borrowed {
     }
 
     fn atom(&self) -> u64 {
-        // SAFETY: as above.
+        // SAFETY: the sender waits, and keeps the layout meanwhile.
         unsafe { self.layout.as_ref() }.descriptor().atom_size.max(1) as u64
     }
 

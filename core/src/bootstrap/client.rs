@@ -1,17 +1,19 @@
 //! A task's side of the store: one connection per context, one request at a time.
 
+mod handshake;
+
 use std::io;
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use super::address::{Address, own_uid, peer_uid};
-use super::auth::{Channel, ROLE_CLIENT, ROLE_SERVER, Transcript, random_secret};
+use super::address::Address;
+use super::auth::Channel;
 use super::error::BootstrapError;
 use super::frame::{FrameError, Framed};
 use super::protocol::{Failure, MAX_FRAME, MAX_KEY, MAX_VALUE, Message, ProtocolError, Scheme, clip};
 use super::{Bootstrap, Entry, JobInfo};
+use handshake::Handshake;
 
 /// How much longer than a deadline a client waits for the server to say that the deadline has
 /// passed.
@@ -52,104 +54,6 @@ pub(crate) enum JoinError {
     Again(io::Error),
     /// Another attempt cannot help.
     Final(BootstrapError),
-}
-
-/// A connection to a server that has still to prove that it is the job's.
-struct Handshake<'a> {
-    membership: &'a Membership,
-    context: u32,
-    link: Framed,
-    deadline: Instant,
-}
-
-/// What a server that is the job's says.
-struct Welcome {
-    /// The job as this task knows it from now on.
-    job: JobInfo,
-    generation: u32,
-    /// Collective rounds that the job has behind it.
-    rounds: u32,
-}
-
-impl Handshake<'_> {
-    /// Abstract names are first come, first served on a machine: a stranger's server must not be
-    /// believed.
-    fn check_owner(&self) -> Result<(), JoinError> {
-        match peer_uid(self.link.as_fd()) {
-            Some(uid) if uid != own_uid() && uid != 0 => Err(self.impostor()),
-            _ => Ok(()),
-        }
-    }
-
-    /// Answers the server's challenge; what both sides have said so far.
-    fn greet(&mut self) -> Result<Transcript, JoinError> {
-        let Membership { task, tasks, .. } = *self.membership;
-        let server_nonce = match self.hear()? {
-            Message::Challenge { scheme, nonce } if scheme == self.membership.scheme => nonce,
-            Message::Challenge { .. } => {
-                return Err(self.refused("it uses another way of authentication".into()));
-            }
-            Message::Refused { reason } => return Err(self.refused(reason)),
-            other => return Err(self.protocol(ProtocolError::Unexpected(other.name()))),
-        };
-        let client_nonce = random_secret().map_err(JoinError::Final)?;
-        let transcript = Transcript { server_nonce, client_nonce, task, tasks, context: self.context };
-        let hello = Message::Hello {
-            task,
-            tasks,
-            context: self.context,
-            pid: std::process::id(),
-            nonce: client_nonce,
-            proof: transcript.prove(&self.membership.job.secret, ROLE_CLIENT),
-        };
-        self.link.push(&hello).map_err(|source| self.protocol(source))?;
-        Ok(transcript)
-    }
-
-    /// Hears the server's proof and what it says of the job.
-    fn welcome(&mut self, transcript: &Transcript) -> Result<Welcome, JoinError> {
-        let (proof, id, rounds, session, generation) = match self.hear()? {
-            Message::Welcome { proof, job, rounds, secret, generation } => {
-                (proof, job, rounds, secret, generation)
-            }
-            Message::Refused { reason } => return Err(self.refused(reason)),
-            other => return Err(self.protocol(ProtocolError::Unexpected(other.name()))),
-        };
-        let mut job = self.membership.job.clone();
-        if !transcript.verify(&job.secret, ROLE_SERVER, &proof) {
-            return Err(self.impostor());
-        }
-        if self.membership.scheme == Scheme::SameUser {
-            // Nobody gave this task an identity: the first task of the partition made one up.
-            job.id = id;
-            job.secret = session.unwrap_or(job.secret);
-        }
-        Ok(Welcome { job, generation, rounds })
-    }
-
-    fn hear(&mut self) -> Result<Message, JoinError> {
-        match receive(&mut self.link, self.deadline) {
-            Ok(Some(message)) => Ok(message),
-            Ok(None) => Err(JoinError::Again(io::ErrorKind::TimedOut.into())),
-            Err(FrameError::Io(e)) => Err(JoinError::Again(e)),
-            Err(FrameError::Protocol(e)) => Err(self.protocol(e)),
-        }
-    }
-
-    fn impostor(&self) -> JoinError {
-        let (address, job) = (self.membership.address.to_string(), self.membership.job.id.clone());
-        JoinError::Final(BootstrapError::Impostor { address, job })
-    }
-
-    fn protocol(&self, source: ProtocolError) -> JoinError {
-        let (address, during) = (self.membership.address.to_string(), "the handshake".into());
-        JoinError::Final(BootstrapError::Protocol { address, during, source })
-    }
-
-    fn refused(&self, reason: String) -> JoinError {
-        let (address, task) = (self.membership.address.to_string(), self.membership.task);
-        JoinError::Final(BootstrapError::Refused { address, task, reason })
-    }
 }
 
 impl Client {

@@ -8,9 +8,8 @@ use super::declared::DeclaredSetting;
 use super::kind::{Kind, Unit};
 use super::typed::Typed;
 use super::value::{CommonTasks, InetAddrs, Instances, NetworkWindows};
-use super::{ConfigError, Environment, Group, Listed, Origin, Setting, Variable, Warning};
+use super::{ConfigError, Group, Listed, Origin, SetError, Setting, Variable, Warning};
 use crate::error::LapiCode;
-use crate::transport::{Chaos, ChaosError};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -91,7 +90,7 @@ macro_rules! variables {
         }
 
         impl Config {
-            fn defaults() -> Self {
+            pub(super) fn defaults() -> Self {
                 let mut rows = VARIABLES.iter();
                 Self {
                     $($field: default_of(rows.next().expect("one row for each field")),)*
@@ -178,6 +177,13 @@ variables! {
         kind: Kind::Text,
         help: "Filter of diagnostics, as in info or lapis_core::reliable=trace,warn",
         more: "Written to standard error. Levels: error, warn, info, debug, trace. Without it, warnings and errors are shown.",
+        source: "Lapis",
+    }
+    trace: Option<String> = "LAPIS_TRACE", unset {
+        group: Diagnostics,
+        kind: Kind::Text,
+        help: "Folder in which each task writes a trace, for lapis-trace",
+        more: "It is made if it is missing. Waits that last, operations with an answer, completion handlers and counts are noted; short messages are counted only, so that tracing costs them nothing.",
         source: "Lapis",
     }
     error_chk: bool = "LAPIS_ERROR_CHK", "no" {
@@ -385,23 +391,6 @@ variables! {
     }
 }
 
-/// Why [`Config::set`] refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SetError {
-    /// No variable has this name.
-    #[error("`{name}` is not a variable of the configuration{}", .nearest.map(|n| format!(": is {n} meant?")).unwrap_or_default())]
-    UnknownName {
-        /// The name that was given.
-        name: String,
-        /// The known name it is nearest to.
-        nearest: Option<&'static str>,
-    },
-    /// The value is bad.
-    #[error(transparent)]
-    Value(#[from] ConfigError),
-}
-
 impl Default for Config {
     /// Every variable at its default.
     fn default() -> Self {
@@ -409,53 +398,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
-    /// Reads core's variables from a snapshot of the environment. A bad value is an error. What
-    /// transports declare is read by [`declare`](Self::declare), and once they all have been, names
-    /// that nobody knows are found by [`unknown_names`](Self::unknown_names).
-    pub fn from_env(env: &Environment) -> Result<(Self, Vec<Warning>), ConfigError> {
-        let mut config = Self::defaults();
-        let mut warnings = Vec::new();
-        for variable in VARIABLES {
-            // An empty value is how shells and launchers say "not set".
-            let Some(text) = env.get(variable.name).filter(|text| !text.trim().is_empty()) else { continue };
-            match config.set(variable.name, text, Origin::Environment) {
-                Ok(warning) => warnings.extend(warning),
-                Err(SetError::Value(error)) => return Err(error),
-                Err(SetError::UnknownName { .. }) => unreachable!("{} stands in the table", variable.name),
-            }
-        }
-        config.check_child()?;
-        let old = DEPRECATED.iter().filter(|(old, _)| env.get(old).is_some());
-        warnings.extend(old.map(|(name, instead)| Warning::Deprecated { name, instead }));
-        Ok((config, warnings))
-    }
-
-    /// MP_CHILD is bounded by MP_PROCS.
-    fn check_child(&self) -> Result<(), ConfigError> {
-        let (Some(child), Some(procs)) = (*self.child, *self.procs) else { return Ok(()) };
-        if child < procs {
-            return Ok(());
-        }
-        let row = variable("MP_CHILD").expect("stands in the table");
-        let mut error = ConfigError::new(row, &child.to_string(), format!("MP_PROCS is {procs}"));
-        error.range = format!("a number from 0 to {}", procs - 1);
-        Err(error)
-    }
-
-    /// LAPIS_CHAOS, understood.
-    pub(crate) fn faults(&self) -> Result<Option<Chaos>, ConfigError> {
-        let Some(text) = self.chaos.get() else { return Ok(None) };
-        text.parse().map(Some).map_err(|e: ChaosError| {
-            let row = variable("LAPIS_CHAOS").expect("stands in the table");
-            let mut error = ConfigError::new(row, text, e.to_string());
-            error.range = "pairs such as drop=1%,delay=200us,seed=7".to_owned();
-            error
-        })
-    }
-}
-
-fn variable(name: &str) -> Option<&'static Variable> {
+pub(super) fn variable(name: &str) -> Option<&'static Variable> {
     VARIABLES.iter().find(|variable| variable.name == name)
 }
 

@@ -1,15 +1,16 @@
-//! How long a wait spins before it sleeps, as learnt from the sleeps.
+//! How long a wait spins before it sleeps. It learns from how long the sleeps last.
 //!
-//! A short sleep was a mistake: it cost two context switches, and perhaps made the peer sleep as
-//! well. A long one was right.
+//! A sleep that ends soon was a mistake: it cost two context switches, and perhaps made the peer
+//! sleep as well. A long one was right.
 //!
-//! Where it takes long to wake up, say because the host has given a virtual processor's core to
-//! somebody else, two tasks that answer each other could keep each other asleep for ever: each
-//! sleep lasts as long as both wake-ups, and looks like a long one. So a wait of that kind is, now
-//! and then, spun for a little more than half of its length. If that ends it, the wake-ups were the
-//! rest of it, and spinning goes on.
+//! Where waking up takes long, two tasks that answer each other could keep each other asleep for
+//! ever: each sleep lasts as long as both wake-ups, and looks like a long one. (It takes long where
+//! the host has given a virtual processor's core to somebody else, say.) So now and then a wait of
+//! that length is spun for a little more than half of it. If something comes meanwhile, the rest
+//! was the wake-ups' time, and spinning goes on.
 
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use lapis_ablation::{Optimization, without};
 use std::time::Duration;
 
 /// A sleep that ends sooner was not worth it.
@@ -47,6 +48,9 @@ impl AdaptiveSpin {
 
     /// A wait has slept for so long.
     pub(super) fn learn(&self, slept: Duration) {
+        if without(Optimization::AdaptiveSpin) {
+            return;
+        }
         let most = self.configured * MOST;
         // Who had to sleep all the same has not passed.
         let failed = self.testing.swap(false, Ordering::Relaxed);

@@ -1,8 +1,9 @@
 //! Runtime attributes and the handler table, as programs see them.
 
 use super::{Context, Shared};
+use super::{Delivery, Handler};
 use crate::error::Result;
-use crate::handlers::{Delivery, HANDLER_TABLE_SIZE, Handler, Incoming};
+use crate::handlers::{HANDLER_TABLE_SIZE, Incoming};
 use crate::sync::Ordering;
 use crate::transport::{Limits, PeerId};
 use std::time::Duration;

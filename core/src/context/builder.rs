@@ -1,56 +1,34 @@
 //! Initialisation: join the job, open the transports, reach every task.
 
 use super::adaptive_spin::AdaptiveSpin;
-use super::adaptive_wait::Crowding;
 use super::connect::{Connected, connect, listed};
+use super::crowding::Crowding;
+use super::fork_guard::ForkGuard;
 use super::init_errors::{boot_error, not_there};
-use super::restart::PeerWindow;
-use super::{Attributes, Context, Shared, Sleepers, fork_guard::ForkGuard};
+use super::shared::Attributes;
+use super::sleepers::Sleepers;
+#[cfg(all(test, not(loom)))]
+use super::tally::Tallies;
+use super::window::PeerWindow;
+use super::{CompletionQueue, Context, HandlerTable, RawHooks, Shared};
 use crate::bootstrap::{self, Bootstrap};
 use crate::config::{Config, Environment, Origin, SetError};
+use crate::context::State;
 use crate::error::{Error, Result};
-use crate::handlers::{CompletionQueue, Delivery, HandlerTable, Incoming};
 use crate::lock::ContextLock;
-use crate::state::State;
+#[cfg(all(test, not(loom)))]
+use crate::state::Peer;
+use crate::state::Told;
+use crate::status::StatusPage;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use crate::trace::{Subject, Trace};
 use crate::transport::abi::TransportOps;
-use crate::transport::{Caps, FailoverTrouble, Known, Link, PeerId, Registry, Request, Sleeper, search_dirs};
+use crate::transport::{Candidate, Caps, Known, Link, PeerId, Registry, Request, Sleeper, search_dirs};
 use std::cell::UnsafeCell;
-use std::ffi::c_void;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-
-/// What an interface above core plugs into a context: how to call the handlers whose addresses it
-/// passes around, and whom to tell of errors that belong to no call.
-#[derive(Default)]
-pub struct RawHooks {
-    /// Calls a header handler by an address that the interface gave out. Runs in the dispatcher,
-    /// under the lock.
-    pub header: Option<unsafe fn(&Context, handler: u64, &Incoming<'_>) -> Delivery>,
-    /// Calls a completion handler by function and argument.
-    pub completion: Option<unsafe fn(&Context, function: usize, argument: *mut c_void)>,
-    /// Told when an operation with a peer counts a counter that has a
-    /// [tag](crate::Counter::set_tag), just before it counts.
-    pub counted: Option<fn(&Context, &crate::Counter, PeerId)>,
-    /// Called by each thread of the context when it starts.
-    pub thread_start: Option<Box<dyn Fn() + Send + Sync>>,
-    /// Stack size of the context's threads, in bytes.
-    pub stack_size: Option<usize>,
-    /// Called with errors that belong to no call and the peer they concern. True: handled, go on
-    /// without the peer; false: waits that may need the peer fail.
-    pub error: Option<Box<ErrorHandler>>,
-    /// Called with what keeps one network path from taking another's place, and the details.
-    /// Without it, that is logged.
-    pub failover: Option<Box<FailoverHandler>>,
-}
-
-/// See [`RawHooks::error`].
-pub type ErrorHandler = dyn Fn(&Context, &Error, PeerId) -> bool + Send + Sync;
-
-/// See [`RawHooks::failover`]. Runs under the lock.
-pub type FailoverHandler = dyn Fn(&Context, FailoverTrouble, &str) + Send + Sync;
 
 /// Sets up a [`Context`].
 ///
@@ -162,63 +140,15 @@ impl ContextBuilder {
     /// and can't be used; a task that no transport reaches. Each says what to do. Nothing is left
     /// behind.
     #[doc(alias = "LAPI_Init")]
-    pub fn init(self) -> Result<Context> {
+    pub fn init(mut self) -> Result<Context> {
         let (mut config, mut environment) = self.configure()?;
         let (mut registry, request) = self.discover(&mut config, &mut environment)?;
-        let mut job = match self.bootstrap {
-            Some(job) => job,
-            None if !self.addresses.is_empty() => {
-                listed(&config, &mut environment, &self.addresses, self.number)?
-            }
-            None => {
-                if self.environment.is_none() {
-                    bootstrap::refuse_elevated().map_err(boot_error)?;
-                }
-                let options = bootstrap::Options::default().context(self.number);
-                bootstrap::detect_in(&(&environment).into(), &options).map_err(boot_error)?
-            }
-        };
-        let Connected { links, datagrams, peers, windows, tallies, crowded, hosts } =
+        let mut job = self.join(&config, &mut environment)?;
+        let connected =
             connect(&mut registry, &request, &config, &environment, &mut *job, self.number, &self.addresses)?;
         let interrupts = *config.interrupt.get();
         let again = job.entry() == bootstrap::Entry::Again;
-        let shared = Shared {
-            task: job.task(),
-            tasks: job.tasks(),
-            number: self.number,
-            alive: ForkGuard::new()?,
-            terminated: AtomicBool::new(false),
-            crowding: Crowding::new(crowded),
-            hosts,
-            lock: ContextLock::new(),
-            link_sleepers: sleepers(&links),
-            references: super::one_reference::Ledger::default(),
-            state: UnsafeCell::new(State::new(links, datagrams, peers)),
-            windows: windows.iter().map(PeerWindow::new).collect(),
-            listed: Mutex::new(self.addresses),
-            handlers: HandlerTable::new(),
-            extensions: super::service::Extensions::default(),
-            completions: CompletionQueue::new(*config.handler_threads.get()),
-            sleepers: Sleepers::new(),
-            attributes: Attributes {
-                interrupts: AtomicBool::new(interrupts),
-                checks: AtomicBool::new(*config.error_chk.get()),
-                timeout_s: AtomicU32::new(config.timeout.get().as_secs() as u32),
-                adaptive_spin: AdaptiveSpin::new(*config.spin.get()),
-            },
-            hooks: self.hooks,
-            config,
-            candidates: registry.candidates().to_vec(),
-            threads: Mutex::default(),
-            progress_thread: AtomicBool::new(false),
-            polling: AtomicU32::new(0),
-            sleeping_until: AtomicU64::new(0),
-            clock: Instant::now(),
-            bootstrap: Mutex::new(job),
-            users: AtomicUsize::new(1),
-            beginnings: AtomicU32::new(0),
-            tallies,
-        };
+        let shared = self.shared(connected, job, config, registry.candidates().to_vec())?;
         let context = Context { shared: Arc::new(shared) };
         if again {
             context.locked().end_collectives(context.task());
@@ -230,7 +160,100 @@ impl ContextBuilder {
             context.ensure_progress_thread()?;
         }
         context.locked().report_failover();
+        context.locked().tell_status();
         Ok(context)
+    }
+
+    /// Joins the job.
+    fn join(&mut self, config: &Config, environment: &mut Environment) -> Result<Box<dyn Bootstrap>> {
+        if let Some(job) = self.bootstrap.take() {
+            return Ok(job);
+        }
+        if !self.addresses.is_empty() {
+            return listed(config, environment, &self.addresses, self.number);
+        }
+        if self.environment.is_none() {
+            bootstrap::refuse_elevated().map_err(boot_error)?;
+        }
+        let options = bootstrap::Options::default().context(self.number);
+        bootstrap::detect_in(&(&*environment).into(), &options).map_err(boot_error)
+    }
+
+    /// What the threads of the context share, when everybody is connected.
+    fn shared(
+        self,
+        connected: Connected,
+        job: Box<dyn Bootstrap>,
+        config: Config,
+        candidates: Vec<Candidate>,
+    ) -> Result<Shared> {
+        let Connected { links, datagrams, peers, windows, tallies, crowded, hosts } = connected;
+        let status =
+            StatusPage::new(&job.job().id, job.task(), job.tasks(), self.number).map_err(|source| {
+                Error::System { what: "mapping the page that shows the task's status", source }
+            })?;
+        let subject = Subject {
+            job: &job.job().id,
+            task: job.task(),
+            tasks: job.tasks(),
+            context: self.number,
+            host: hosts[job.task() as usize],
+        };
+        let trace = Trace::of(&config, &subject)?;
+        let told = Told { counts: status.counts(), trace: trace.clone() };
+        Ok(Shared {
+            task: job.task(),
+            tasks: job.tasks(),
+            number: self.number,
+            alive: ForkGuard::new()?,
+            terminated: AtomicBool::new(false),
+            crowding: Crowding::new(crowded),
+            hosts,
+            lock: ContextLock::new(),
+            link_sleepers: sleepers(&links),
+            references: super::one_reference::Ledger::default(),
+            state: UnsafeCell::new(State::new(links, datagrams, peers, told)),
+            windows: windows.iter().map(PeerWindow::new).collect(),
+            listed: Mutex::new(self.addresses),
+            handlers: HandlerTable::new(),
+            extensions: super::extensions::Extensions::default(),
+            completions: CompletionQueue::new(*config.handler_threads.get()),
+            sleepers: Sleepers::new(),
+            attributes: Attributes {
+                interrupts: AtomicBool::new(*config.interrupt.get()),
+                checks: AtomicBool::new(*config.error_chk.get()),
+                timeout_s: AtomicU32::new(config.timeout.get().as_secs() as u32),
+                adaptive_spin: AdaptiveSpin::new(*config.spin.get()),
+            },
+            hooks: self.hooks,
+            config,
+            candidates,
+            threads: Mutex::default(),
+            progress_thread: AtomicBool::new(false),
+            sleeping_until: AtomicU64::new(0),
+            clock: Instant::now(),
+            bootstrap: Mutex::new(job),
+            users: AtomicUsize::new(1),
+            beginnings: AtomicU32::new(0),
+            tallies,
+            status,
+            trace,
+        })
+    }
+
+    /// A context of a task that can reach nobody, not even itself.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn without_transports(self, job: Box<dyn Bootstrap>, config: Config) -> Result<Context> {
+        let connected = Connected {
+            links: Vec::new(),
+            datagrams: Vec::new(),
+            peers: vec![Peer::new()],
+            windows: Vec::new(),
+            tallies: Tallies::new(0, 0, &[Vec::new()], &[]),
+            crowded: false,
+            hosts: Box::new([0]),
+        };
+        Ok(Context { shared: Arc::new(self.shared(connected, job, config, Vec::new())?) })
     }
 
     /// The configuration, as far as it is known before plugins are loaded, and the variables as a

@@ -1,8 +1,8 @@
 //! Opening the transports and reaching every task.
 
 use super::adaptive_wait::look_until;
+use super::card::{address_in, card_key, epoch_of, hosts, own_card, plain_address};
 use super::init_errors::{boot_error, link_error, not_opened, not_there};
-use super::restart::plain_address;
 use super::tally::{self, Tallies};
 use super::{host_topology, init_errors};
 use crate::bootstrap::{self, Bootstrap, Entry};
@@ -40,32 +40,12 @@ pub(super) fn connect(
     addresses: &[Vec<SocketAddr>],
 ) -> Result<Connected> {
     let patience = *config.init_timeout.get();
-    // Nothing may take the place of shared memory where it alone is allowed.
-    let only = *config.use_shm.get() == UseShm::Only && job.tasks() > 1;
-    if only {
-        let names = registry.sought(&request.selection);
-        registry.require(&names, request).map_err(|e| not_there(registry, request, &e))?;
-    }
-    contradiction(config, registry)?;
-    let must = only || matches!(request.selection, Selection::Named(_));
-    let (mut links, absent) = with_options(environment, || {
-        open(registry, config, must, job, number).map(|links| {
-            let open: Vec<_> = links.iter().map(Link::name).collect();
-            let absent = init_errors::why_unreachable(registry, request, &open);
-            (links, absent)
-        })
-    })?;
+    let (mut links, absent) = open_all(registry, request, config, environment, job, number)?;
     let entry = job.entry();
     let epoch = datagrams::epoch(former_epoch(job, entry));
     let place = tally::place(&mut links, job.tasks());
     let card = own_card(&mut links, epoch, place)?;
-    if entry != Entry::Once && job.tasks() > 1 {
-        job.put(&card_key(job.task()), &card).map_err(boot_error)?;
-    }
-    let cards = match entry {
-        Entry::Again => present_cards(job, &card, patience)?,
-        Entry::First | Entry::Once => job.exchange("transports", &card, patience).map_err(boot_error)?,
-    };
+    let cards = exchange_cards(job, &card, patience)?;
     let mut peers = Vec::with_capacity(cards.len());
     for (task, card) in cards.iter().enumerate() {
         let plain = addresses.get(task).map(|paths| plain_address(paths));
@@ -95,23 +75,42 @@ pub(super) fn connect(
     })
 }
 
-/// What the other tasks need to know of this one, in fields.
-fn own_card(links: &mut [Link], epoch: u32, place: u64) -> Result<Vec<u8>> {
-    let mut card = Vec::new();
-    put_field(&mut card, b"host");
-    put_field(&mut card, &host_topology::identity());
-    put_field(&mut card, b"cores");
-    put_field(&mut card, &host_topology::cores());
-    put_field(&mut card, b"epoch");
-    put_field(&mut card, &epoch.to_le_bytes());
-    put_field(&mut card, b"tally");
-    put_field(&mut card, &place.to_le_bytes());
-    for link in links {
-        let address = link.address().map_err(|e| link_error(link.name(), &e))?;
-        put_field(&mut card, link.name().as_bytes());
-        put_field(&mut card, &address);
+/// Opens the transports that were found, and says why others are absent.
+fn open_all(
+    registry: &mut Registry,
+    request: &Request,
+    config: &Config,
+    environment: &Environment,
+    job: &dyn Bootstrap,
+    number: u32,
+) -> Result<(Vec<Link>, Vec<String>)> {
+    // Nothing may take the place of shared memory where it alone is allowed.
+    let only = *config.use_shm.get() == UseShm::Only && job.tasks() > 1;
+    if only {
+        let names = registry.sought(&request.selection);
+        registry.require(&names, request).map_err(|e| not_there(registry, request, &e))?;
     }
-    Ok(card)
+    contradiction(config, registry)?;
+    let must = only || matches!(request.selection, Selection::Named(_));
+    with_options(environment, || {
+        open(registry, config, must, job, number).map(|links| {
+            let open: Vec<_> = links.iter().map(Link::name).collect();
+            let absent = init_errors::why_unreachable(registry, request, &open);
+            (links, absent)
+        })
+    })
+}
+
+/// Everybody's card, by task. A task that may be started anew, or was, publishes its own.
+fn exchange_cards(job: &mut dyn Bootstrap, card: &[u8], patience: Duration) -> Result<Vec<Vec<u8>>> {
+    let entry = job.entry();
+    if entry != Entry::Once && job.tasks() > 1 {
+        job.put(&card_key(job.task()), card).map_err(boot_error)?;
+    }
+    match entry {
+        Entry::Again => present_cards(job, card, patience),
+        Entry::First | Entry::Once => job.exchange("transports", card, patience).map_err(boot_error),
+    }
 }
 
 /// Shared memory alone was asked for, and by name a transport that reaches other machines.
@@ -287,16 +286,6 @@ fn common(
     Ok((0..).zip(addresses).filter(|(_, paths)| host(paths) == own).map(|(task, _)| task).collect())
 }
 
-/// Where a task publishes its card.
-pub(super) fn card_key(task: PeerId) -> String {
-    format!("card.{task}")
-}
-
-/// The epoch of the process that wrote a card.
-pub(super) fn epoch_of(card: &[u8]) -> Option<u32> {
-    Some(u32::from_le_bytes(address_in(card, "epoch")?.try_into().ok()?))
-}
-
 /// The epoch of this task's former process, if it was started anew. Its clock may have been another
 /// one's.
 fn former_epoch(job: &mut dyn Bootstrap, entry: Entry) -> Option<u32> {
@@ -429,68 +418,4 @@ fn crowded(cards: &[Vec<u8>], addresses: &[Vec<SocketAddr>], me: PeerId) -> bool
         union.iter_mut().zip(mask).for_each(|(all, one)| *all |= one);
     }
     local.len() > union.iter().map(|byte| byte.count_ones() as usize).sum()
-}
-
-/// For each task the first one of the same machine; itself if it does not say where it runs.
-fn hosts(cards: &[Vec<u8>]) -> Box<[u32]> {
-    let mut first = std::collections::HashMap::new();
-    let host = |(task, card)| match address_in(card, "host") {
-        Some(machine) => *first.entry(machine).or_insert(task),
-        None => task,
-    };
-    (0..).zip(cards.iter().map(Vec::as_slice)).map(host).collect()
-}
-
-fn put_field(card: &mut Vec<u8>, field: &[u8]) {
-    card.extend_from_slice(&(field.len() as u16).to_le_bytes());
-    card.extend_from_slice(field);
-}
-
-fn take_field<'a>(card: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let (len, rest) = card.split_first_chunk::<2>()?;
-    let (field, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*len)))?;
-    *card = rest;
-    Some(field)
-}
-
-pub(super) fn address_in<'a>(mut card: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    loop {
-        let key = take_field(&mut card)?;
-        let value = take_field(&mut card)?;
-        if key == name.as_bytes() {
-            return Some(value);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tasks_of_one_machine_have_one_host() {
-        let card = |machine: &[u8]| {
-            let mut card = Vec::new();
-            put_field(&mut card, b"host");
-            put_field(&mut card, machine);
-            card
-        };
-        let cards = [card(b"a"), card(b"b"), card(b"a"), Vec::new(), card(b"b"), Vec::new()];
-        assert_eq!(*hosts(&cards), [0, 1, 0, 3, 1, 5]);
-    }
-
-    #[test]
-    fn cards_give_back_each_transports_address_and_nothing_from_a_torn_one() {
-        let mut card = Vec::new();
-        for (name, address) in [("shm", &b"abc"[..]), ("udp", b""), ("hps", &[7; 300])] {
-            put_field(&mut card, name.as_bytes());
-            put_field(&mut card, address);
-        }
-        assert_eq!(address_in(&card, "hps"), Some(&[7; 300][..]));
-        assert_eq!(address_in(&card, "udp"), Some(&b""[..]));
-        assert_eq!(address_in(&card, "rdma"), None);
-        for cut in 0..card.len() {
-            assert_eq!(address_in(&card[..cut], "hps"), None);
-        }
-    }
 }

@@ -1,12 +1,13 @@
-//! Datagram links within the context: their units to the dispatcher, their engines' events to whom
-//! they concern.
+//! What a context does for its datagram links: it hands arrived units to the dispatcher, and acts
+//! on what the packet engine reports.
 
 use super::{Context, Locked};
+use crate::context::State;
 use crate::datagrams::more_follows;
 use crate::error::Error;
 use crate::reliable::Event;
 use crate::reliable::wire::MIN_DATAGRAM;
-use crate::state::{PeerState, State};
+use crate::state::PeerState;
 use crate::sync::Ordering;
 use crate::transport::{FailoverTrouble, PeerId, RawSlice, Status};
 use crate::wire::{Encoded, Header};
@@ -27,7 +28,7 @@ impl Locked<'_> {
     #[inline(never)]
     pub(super) fn poll_datagrams(&mut self, index: usize) -> usize {
         // Changed under the lock only.
-        let spinning = self.shared().polling.load(Ordering::Relaxed) > 0;
+        let spinning = self.shared().status.polling.load(Ordering::Relaxed) > 0;
         let state = &mut **self;
         let early_room = state.receiving.reassemblies.early_room();
         let Some((link, datagrams)) = state.links.engine_at(index) else { return 0 };
@@ -196,7 +197,7 @@ impl Locked<'_> {
             return;
         }
         let deadline = Instant::now() + limit;
-        let all = self.wait_before(Some(deadline), |locked| {
+        let all = self.wait_before(crate::status::Awaiting::End, Some(deadline), |locked| {
             locked.owing().is_empty() && !locked.links.engines().any(|(_, d)| d.owes_acks())
         });
         if !all {
@@ -222,17 +223,17 @@ impl Locked<'_> {
     /// end.
     #[inline]
     pub(crate) fn wake_for_timer(&mut self) {
-        if self.shared().interrupts() && self.shared().polling.load(Ordering::Relaxed) == 0 {
+        if self.shared().interrupts() && self.shared().status.polling.load(Ordering::Relaxed) == 0 {
             self.wake_for_timer_slow();
         }
     }
 
     #[cold]
     fn wake_for_timer_slow(&mut self) {
-        let Some(patience) = self.links.engines().filter_map(|(_, d)| d.patience()).min() else { return };
+        let Some(due) = self.links.engines().filter_map(|(_, d)| d.until_timer()).min() else { return };
         let (now, until) =
             (self.shared().clock.elapsed(), self.shared().sleeping_until.load(Ordering::Relaxed));
-        if (now + patience).as_nanos() < u128::from(until) {
+        if (now + due).as_nanos() < u128::from(until) {
             self.shared().sleeping_until.store(0, Ordering::Relaxed);
             for s in &self.shared().link_sleepers {
                 s.wake();

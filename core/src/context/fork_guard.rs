@@ -1,7 +1,9 @@
 //! Knowing that this process is still the one that initialised the context.
 
 use crate::error::{Error, Result};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+#[cfg(not(miri))]
+use rustix::mm::{Advice, madvise};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ptr::NonNull;
 
 /// A word that the kernel zeroes in forked children.
@@ -31,6 +33,7 @@ impl ForkGuard {
             mmap_anonymous(std::ptr::null_mut(), PAGE, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
         }
         .map_err(failed)?;
+        #[cfg(not(miri))]
         // SAFETY: the range is the mapping just made.
         if let Err(e) = unsafe { madvise(page, PAGE, Advice::LinuxWipeOnFork) } {
             tracing::debug!("no wipe-on-fork memory: {e}; a forked child is not told apart");
@@ -61,7 +64,7 @@ impl Drop for ForkGuard {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
 

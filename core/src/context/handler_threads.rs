@@ -1,10 +1,13 @@
 //! The threads that run completion handlers.
 
+use super::AdaptiveWait;
 use super::Context;
-use super::adaptive_wait::AdaptiveWait;
+use super::{CompletionHandler, Job};
 use crate::error::Result;
-use crate::handlers::{CompletionHandler, Job, Queued};
+use crate::handlers::Queued;
+use crate::trace::EventKind;
 use crate::wire::{Header, Kind};
+use lapis_ablation::{Optimization, without};
 use std::time::{Duration, Instant};
 
 /// How long a thread that has run a handler polls in place of a thread that gave it the core. Most
@@ -76,7 +79,7 @@ impl Context {
     fn poll_for_next_handler(&self) {
         let shared = &self.shared;
         // To ask costs nothing; to try would take a bias away.
-        if shared.lock.owner() != 0 || shared.crowding.is_crowded() {
+        if shared.lock.owner() != 0 || shared.crowding.is_crowded() || without(Optimization::HandlerPolling) {
             return;
         }
         let Some(mut locked) = self.try_locked() else { return };
@@ -111,7 +114,13 @@ impl Context {
     }
 
     fn run_completion(&self, job: Job) {
+        if let Some(trace) = &self.shared.trace {
+            trace.note(EventKind::HandlerBegins, 0, job.peer, [0; 2]);
+        }
         self.call_completion_handler(job.handler);
+        if let Some(trace) = &self.shared.trace {
+            trace.note(EventKind::HandlerEnds, 0, job.peer, [0; 2]);
+        }
         if job.target_counter != 0 {
             // SAFETY: the origin handed back an address that this task gave out.
             unsafe { self.count_at(job.target_counter, job.peer) };

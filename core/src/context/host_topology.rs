@@ -1,5 +1,7 @@
 //! Which machine this is, and which of its cores this task may use.
 
+use rustix::thread::{CpuSet, sched_getaffinity};
+
 /// Bytes that are equal in all tasks of one machine and in no others: the identity of the kernel's
 /// present run.
 pub(super) fn identity() -> Vec<u8> {
@@ -8,18 +10,10 @@ pub(super) fn identity() -> Vec<u8> {
 
 /// The cores that this thread may run on, one bit each, trailing zero bytes cut off.
 pub(super) fn cores() -> Vec<u8> {
-    // SAFETY: the set is plain bytes, for which zeroes are valid.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the size is that of the set.
-    if unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) } != 0 {
-        return vec![1];
-    }
-    let mut bytes = vec![0u8; size_of::<libc::cpu_set_t>()];
-    for core in 0..bytes.len() * 8 {
-        // SAFETY: `core` lies within the set.
-        if unsafe { libc::CPU_ISSET(core, &set) } {
-            bytes[core / 8] |= 1 << (core % 8);
-        }
+    let Ok(set) = sched_getaffinity(None) else { return vec![1] };
+    let mut bytes = vec![0u8; CpuSet::MAX_CPU / 8];
+    for core in (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)) {
+        bytes[core / 8] |= 1 << (core % 8);
     }
     while bytes.last() == Some(&0) {
         bytes.pop();

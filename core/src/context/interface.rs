@@ -1,11 +1,14 @@
 //! What the interfaces above core need beyond what programs do.
 
 use super::adaptive_wait::look_until;
-use super::{Context, Locked};
+use super::{CompletionHandler, Job};
+use super::{Context, Locked, Shared};
+use crate::buffers::Direction;
 use crate::error::Result;
-use crate::handlers::{CompletionHandler, Job};
 use crate::state::PeerState;
+use crate::status::Awaiting;
 use crate::sync::Ordering;
+use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
 use std::time::{Duration, Instant};
 
@@ -42,7 +45,7 @@ impl Context {
         self.usable()?;
         self.may_wait("wait")?;
         let mut ended = Ok(());
-        let done = self.locked().wait_before(deadline, |locked| {
+        let done = self.locked().wait_before(Awaiting::Condition, deadline, |locked| {
             locked.out(|context| {
                 ended = context.usable();
                 ended.is_err() || done()
@@ -52,7 +55,7 @@ impl Context {
     }
 
     /// Hands an error that belongs to no call to whoever registered for them.
-    pub fn raise(&self, error: crate::Error, peer: crate::transport::PeerId) {
+    pub fn raise(&self, error: crate::Error, peer: PeerId) {
         self.locked().report(error, peer);
     }
 
@@ -75,7 +78,9 @@ impl Context {
         }
         let deadline = Instant::now() + PARTING;
         let mut locked = self.locked();
-        locked.wait_before(Some(deadline), |locked| !locked.has_work() || locked.dispatching > 0);
+        locked.wait_before(Awaiting::End, Some(deadline), |locked| {
+            !locked.has_work() || locked.dispatching > 0
+        });
         locked.linger(deadline.saturating_duration_since(Instant::now()));
         locked.say_goodbye();
         locked.linger(PARTING / 4);
@@ -100,5 +105,23 @@ impl Locked<'_> {
             }
         }
         self.flush_deferred();
+    }
+}
+
+impl Context {
+    /// Counts bytes that no packet carried.
+    #[inline(always)]
+    pub fn count_direct(&self, target: PeerId, direction: Direction, len: u64) {
+        self.shared.count_direct(target, direction, len);
+    }
+}
+
+impl Shared {
+    /// [`Context::count_direct`].
+    #[inline(always)]
+    pub(crate) fn count_direct(&self, target: PeerId, direction: Direction, len: u64) {
+        if let Some(line) = self.tallies.of(target) {
+            line.add(direction, len);
+        }
     }
 }

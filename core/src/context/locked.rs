@@ -1,5 +1,5 @@
-//! The lock owns the state: who works with the state holds a [`Locked`], which nothing but taking
-//! the lock makes.
+//! The lock owns the state: only a [`Locked`] gives access to it, and only taking the lock makes
+//! one.
 //!
 //! A reference to the state is borrowed from the `Locked`, and everything that may let somebody
 //! else at the state (code of the program's, another thread) takes the `Locked` by `&mut`. So the
@@ -10,8 +10,9 @@
 //! that.
 
 use super::{Context, InternalContext, Shared};
+use crate::context::State;
 use crate::lock::Section;
-use crate::state::State;
+use lapis_ablation::{Optimization, without};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
@@ -42,6 +43,9 @@ impl Context {
     /// Takes the lock for a short section that calls nothing, if this thread has the lock's bias.
     #[inline(always)]
     pub(crate) fn short_section(&self) -> Option<ShortSection<'_>> {
+        if without(Optimization::ShortSection) {
+            return None;
+        }
         let section = self.shared.lock.enter_biased()?;
         self.shared.references.begin();
         Some(ShortSection { context: self, section })
@@ -171,3 +175,6 @@ impl Drop for ShortSection<'_> {
         self.context.shared.lock.leave_biased(self.section);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

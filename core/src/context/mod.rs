@@ -1,11 +1,25 @@
 //! A context: one task's membership in a job, with its transports, peers, operations and threads.
+//!
+//! * `shared`, `locked`: what a context is, and the guard of its lock, through which all others
+//!   reach the state;
+//! * `builder`, `connect`, `card`, `init_errors`, `host_topology`: initialisation;
+//! * `progress`, `poll`, `datagrams`: looking at the links, and handling what has arrived;
+//! * `wait`, `adaptive_wait`, `adaptive_spin`, `crowding`, `sleep`, `sleepers`: waiting;
+//! * `handler_threads`, `notify`: running what the program is told by;
+//! * `memory`, `region`, `window`, `tally`: memory that peers reach, and what moves through it;
+//! * `silence`, `restart`: peers that fall silent, and those that are started anew;
+//! * `attributes`, `interface`, `service`, `extensions`: for the interfaces and layers above;
+//! * `terminate`, `fork_guard`: the end.
 
 mod adaptive_spin;
 mod adaptive_wait;
 mod attributes;
 mod builder;
+mod card;
 mod connect;
+mod crowding;
 mod datagrams;
+mod extensions;
 mod fork_guard;
 mod handler_threads;
 mod host_topology;
@@ -13,123 +27,45 @@ mod init_errors;
 mod interface;
 mod locked;
 mod memory;
+mod notify;
 mod one_reference;
 mod poll;
 mod progress;
 mod region;
 mod restart;
 mod service;
+mod shared;
 mod silence;
 mod sleep;
+mod sleepers;
 mod tally;
+mod tell;
 mod terminate;
 mod wait;
+mod window;
 
 pub use crate::lock::Call;
-pub(crate) use adaptive_wait::AdaptiveWait;
+pub(crate) use crate::state::AdaptiveWait;
 pub use attributes::HandlerId;
-pub use builder::{ContextBuilder, ErrorHandler, FailoverHandler, RawHooks};
+pub use builder::ContextBuilder;
 pub(crate) use locked::{Locked, ShortSection};
 pub use memory::{Memory, RemoteMemory};
 pub use progress::Polled;
 pub use region::{Attached, MemoryRegion};
 pub use service::SERVICE;
-pub(crate) use silence::{Silence, Vigil};
-pub(crate) use sleep::Sleepers;
+pub(crate) use shared::{
+    Arrival, CompletionQueue, Handler, HandlerTable, InternalContext, Job, Operation, Outgoing, Pull,
+    Reassembly, Shared, State, ZeroCopySend,
+};
+pub use shared::{CompletionHandler, Context, Delivery, ErrorHandler, FailoverHandler, Notify, RawHooks};
+pub(crate) use tell::Awaited;
 pub(crate) use wait::Checked;
 
-use self::adaptive_spin::AdaptiveSpin;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::handlers::{CompletionQueue, HandlerTable};
-use crate::lock::ContextLock;
-use crate::state::State;
 use crate::stats::{Path, Statistics};
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use crate::transport::{PeerId, Sleeper};
-use std::cell::UnsafeCell;
-use std::mem::ManuallyDrop;
-use std::sync::Arc;
-
-/// A communication context: what the guide calls a LAPI handle.
-///
-/// Clones share the context; it terminates when the last clone is dropped or when
-/// [`terminate`](Self::terminate) is called. All methods may be called from any thread, except
-/// where they say otherwise for handlers.
-///
-/// *LAPI Guide, "Initializing LAPI"; LAPI_Init.*
-#[doc(alias = "lapi_handle_t")]
-pub struct Context {
-    pub(crate) shared: Arc<Shared>,
-}
-
-/// Everything that the threads of a context share.
-pub(crate) struct Shared {
-    pub(crate) task: u32,
-    pub(crate) tasks: u32,
-    pub(crate) number: u32,
-    /// 1 while this process owns the context; the kernel zeroes it in a forked child.
-    pub(crate) alive: fork_guard::ForkGuard,
-    pub(crate) terminated: AtomicBool,
-    pub(crate) crowding: adaptive_wait::Crowding,
-    /// By task: the first task of the same machine.
-    hosts: Box<[u32]>,
-    lock: ContextLock,
-    state: UnsafeCell<State>,
-    references: one_reference::Ledger,
-    /// How threads sleep on each link, in the order of the links.
-    pub(crate) link_sleepers: Box<[Sleeper]>,
-    /// Peers' memory that is mapped here, by task; read without the lock.
-    pub(crate) windows: Box<[restart::PeerWindow]>,
-    /// Where tasks receive datagrams, by task and path, if the program told.
-    listed: std::sync::Mutex<Vec<Vec<std::net::SocketAddr>>>,
-    pub(crate) handlers: HandlerTable,
-    /// What layers between core and the program keep.
-    extensions: service::Extensions,
-    pub(crate) completions: CompletionQueue,
-    pub(crate) sleepers: Sleepers,
-    pub(crate) attributes: Attributes,
-    pub(crate) hooks: RawHooks,
-    pub(crate) config: Config,
-    pub(crate) candidates: Vec<crate::transport::Candidate>,
-    threads: std::sync::Mutex<Vec<std::thread::JoinHandle<()>>>,
-    /// Whether the progress thread was started.
-    progress_thread: AtomicBool,
-    /// Threads of the program that poll in a wait.
-    polling: AtomicU32,
-    /// Until when the progress thread sleeps if nothing arrives, in nanoseconds of `clock`; 0 while
-    /// it does not sleep.
-    sleeping_until: AtomicU64,
-    clock: std::time::Instant,
-    bootstrap: std::sync::Mutex<Box<dyn crate::bootstrap::Bootstrap>>,
-    users: AtomicUsize,
-    /// How often everything began anew with a peer, whichever.
-    pub(crate) beginnings: AtomicU32,
-    /// Bytes that went to and came from tasks without any packet.
-    pub(crate) tallies: tally::Tallies,
-}
-
-/// Runtime attributes that change while the context lives.
-pub(crate) struct Attributes {
-    pub(crate) interrupts: AtomicBool,
-    pub(crate) checks: AtomicBool,
-    pub(crate) timeout_s: AtomicU32,
-    pub(crate) adaptive_spin: AdaptiveSpin,
-}
-
-impl Shared {
-    /// All tasks but this one.
-    pub(crate) fn other_tasks(&self) -> impl Iterator<Item = PeerId> + use<> {
-        let this = self.task;
-        (0..self.tasks).filter(move |task| *task != this)
-    }
-}
-
-// SAFETY: `state` is touched under `lock` only; everything else is Sync by itself. Raw pointers
-// inside the state belong to operations whose starters promised validity on whatever thread.
-unsafe impl Sync for Shared {}
-// SAFETY: nothing in it belongs to the thread that made it.
-unsafe impl Send for Shared {}
+use crate::sync::Ordering;
+use crate::transport::PeerId;
 
 impl Context {
     /// Begins to set up a context. See [`ContextBuilder`].
@@ -178,7 +114,7 @@ impl Context {
     #[doc(alias = "QUERY_STATISTICS")]
     pub fn statistics(&self) -> Statistics {
         let mut state = self.locked();
-        let mut statistics = state.statistics;
+        let mut statistics = *state.statistics;
         if !self.shared.terminated.load(Ordering::Relaxed) {
             self.shared.tallies.add_to(&mut statistics, self.shared.task);
         }
@@ -273,55 +209,5 @@ impl Context {
         } else {
             Err(Error::InvalidTarget { task: target, tasks: self.shared.tasks })
         }
-    }
-
-    /// The same context, not counted as a user: for the context's own threads.
-    pub(crate) fn internal(&self) -> InternalContext {
-        InternalContext(ManuallyDrop::new(Self { shared: Arc::clone(&self.shared) }))
-    }
-}
-
-impl Clone for Context {
-    fn clone(&self) -> Self {
-        self.shared.users.fetch_add(1, Ordering::Relaxed);
-        Self { shared: Arc::clone(&self.shared) }
-    }
-}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        // SYNC: AcqRel: the last user sees what all others did with the context.
-        if self.shared.users.fetch_sub(1, Ordering::AcqRel) == 1 && self.shared.alive.here() {
-            // Nobody is left to hear of a failure.
-            let _ = self.terminate();
-        }
-    }
-}
-
-impl std::fmt::Debug for Context {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context")
-            .field("task", &self.shared.task)
-            .field("tasks", &self.shared.tasks)
-            .field("number", &self.shared.number)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A context that does not keep itself alive.
-pub(crate) struct InternalContext(ManuallyDrop<Context>);
-
-impl std::ops::Deref for InternalContext {
-    type Target = Context;
-    fn deref(&self) -> &Context {
-        &self.0
-    }
-}
-
-impl Drop for InternalContext {
-    fn drop(&mut self) {
-        // SAFETY: dropped once, here; reading the field out skips `Context`'s own Drop, which
-        // counts users.
-        drop(unsafe { std::ptr::read(&raw const self.0.shared) });
     }
 }

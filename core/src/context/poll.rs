@@ -1,5 +1,5 @@
-//! Looking for arrivals without waiting: the lanes first, which are near and usually have what
-//! comes next, then everything.
+//! Calls that poll: they look for arrivals without waiting. They look at the lanes first, which
+//! cost little and mostly have what comes next, then at everything.
 
 use super::progress::Polled;
 use super::wait::Checked;
@@ -79,8 +79,7 @@ impl Locked<'_> {
     fn poll(&mut self, looks: u32) -> (bool, bool) {
         let before = self.ended();
         let mut left = looks.max(1);
-        // In interrupt mode the progress thread would have to be stopped and started.
-        let mut spins = left > 1 && !self.shared().interrupts();
+        let mut spins = left > 1;
         if spins {
             self.begin_polling();
         }

@@ -72,10 +72,10 @@ impl Context {
                 }
                 continue;
             }
-            if self.shared.polling.load(Ordering::Relaxed) > 0 {
+            if self.shared.status.polling.load(Ordering::Relaxed) > 0 {
                 // A thread of the program polls; it arms the links again when it stops.
                 self.doze(Duration::from_millis(20));
-                if self.shared.polling.load(Ordering::Relaxed) > 0 {
+                if self.shared.status.polling.load(Ordering::Relaxed) > 0 {
                     // It sleeps, too, and what woke us has woken it: step aside instead of looking
                     // again and again.
                     std::thread::sleep(Duration::from_micros(50));
@@ -89,7 +89,7 @@ impl Context {
                 continue;
             }
             let found = locked.progress();
-            if found == 0 && self.shared.polling.load(Ordering::Relaxed) == 0 {
+            if found == 0 && self.shared.status.polling.load(Ordering::Relaxed) == 0 {
                 locked.mind_silence();
                 if locked.arm()
                     && let Some(limit) = locked.links.until_timers(SLEEP_IN_PIECES)

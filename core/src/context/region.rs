@@ -2,10 +2,10 @@
 
 use super::{Context, Memory, RemoteMemory};
 use crate::error::{Error, Result};
-use crate::message::local_rmw;
 use crate::sync::{Ordering, fence};
 use crate::transport::RmwOp;
 use crate::transport::copy::copy_watched;
+use crate::transport::rmw::local_rmw;
 use dyn_clone::DynClone;
 use std::ptr::NonNull;
 

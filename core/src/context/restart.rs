@@ -5,12 +5,13 @@
 //! datagram link only: its incarnations are told apart by the packet engine, and nothing of the old
 //! process is mapped.
 
-use super::connect::{address_in, card_key, epoch_of};
+use super::card::{address_in, card_key, epoch_of, plain_address};
 use super::{Context, Locked, Shared};
 use crate::bootstrap::Entry;
+use crate::context::State;
 use crate::datagrams::{Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
-use crate::state::{PeerState, Route, State};
+use crate::state::{PeerState, Route};
 use crate::sync::Ordering;
 use crate::transport::{Caps, PeerId};
 use std::net::SocketAddr;
@@ -229,53 +230,5 @@ impl Shared {
     pub(crate) fn replacements_show(&self) -> bool {
         let job = self.bootstrap.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         job.entry() != Entry::Once
-    }
-}
-
-/// Addresses as the program tells them, one for each path, in the form that datagram transports
-/// take beside their own.
-pub(super) fn plain_address(paths: &[SocketAddr]) -> Vec<u8> {
-    let list: Vec<String> = paths.iter().map(ToString::to_string).collect();
-    format!("@{}", list.join(",")).into_bytes()
-}
-
-/// A peer's memory that is mapped here. Fixed after initialisation, except that it may be closed.
-pub(crate) struct PeerWindow {
-    pub(crate) remote_base: u64,
-    len: crate::sync::AtomicU64,
-    /// How long it is when it is open; 0 for good if the process that mapped it has been replaced.
-    full: crate::sync::AtomicU64,
-    pub(crate) local_base: *mut u8,
-}
-
-impl PeerWindow {
-    pub(super) fn new(window: &crate::transport::Window) -> Self {
-        Self {
-            remote_base: window.remote_base,
-            len: crate::sync::AtomicU64::new(window.len),
-            full: crate::sync::AtomicU64::new(window.len),
-            local_base: window.local_base,
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn len(&self) -> u64 {
-        self.len.load(Ordering::Relaxed)
-    }
-
-    /// Nobody new writes to it. It stays mapped, for whoever does at this moment.
-    pub(crate) fn close(&self) {
-        self.len.store(0, Ordering::Relaxed);
-    }
-
-    /// Reaches the peer again.
-    pub(crate) fn open(&self) {
-        self.len.store(self.full.load(Ordering::Relaxed), Ordering::Relaxed);
-    }
-
-    /// What is mapped is no longer the peer's.
-    fn close_for_good(&self) {
-        self.full.store(0, Ordering::Relaxed);
-        self.close();
     }
 }

@@ -1,23 +1,19 @@
-//! For layers between core and the program, as collectives are: a header handler that needs no
-//! number of the program's, state that belongs to the context, and what they must know of other
-//! tasks.
+//! What a layer between core and the program needs, such as that of collectives: a header handler
+//! that takes no number away from the program, state that lives as long as the context, and facts
+//! about other tasks.
 
 use super::{Context, HandlerId};
+use super::{Delivery, Handler};
 use crate::error::Result;
-use crate::handlers::{Delivery, HANDLER_TABLE_SIZE, Handler, Incoming};
+use crate::handlers::{HANDLER_TABLE_SIZE, Incoming};
 use crate::state::PeerState;
-use crate::sync::blocking::Mutex;
 use crate::transport::PeerId;
 use std::any::Any;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// The header handler of the layer that makes collectives: behind the program's handlers. A message
 /// that comes before the layer has set it waits.
 pub const SERVICE: HandlerId = HandlerId(HANDLER_TABLE_SIZE as u16);
-
-/// States of layers, by type.
-#[derive(Default)]
-pub(crate) struct Extensions(Mutex<Vec<Arc<dyn Any + Send + Sync>>>);
 
 impl Context {
     /// Sets the handler of [`SERVICE`]. Rules as for [`set_handler`](Self::set_handler).
@@ -42,13 +38,7 @@ impl Context {
         &self,
         make: impl FnOnce() -> Result<Arc<T>, E>,
     ) -> Result<Arc<T>, E> {
-        let mut all = self.shared.extensions.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = all.iter().find_map(|one| Arc::clone(one).downcast::<T>().ok()) {
-            return Ok(found);
-        }
-        let made = make()?;
-        all.push(Arc::clone(&made) as Arc<dyn Any + Send + Sync>);
-        Ok(made)
+        self.shared.extensions.get_or_make(make)
     }
 
     /// Whether messages can be sent to a task, as far as is known.

@@ -1,15 +1,17 @@
 //! Peers that fall silent, and deaths that the launcher knows of.
 //!
 //! A packet engine notices by itself that a peer acknowledges nothing. Over other links nobody
-//! acknowledges: there a task that waits, polls or has no room asks each peer that owes it
-//! something for a sign of life, now and then, and a peer that gives none for as long as TIMEOUT
-//! says counts as lost. Who runs the library, in a call or in interrupt mode, gives one.
+//! acknowledges. There, a task that waits, polls or has no room asks each peer that owes it
+//! something for a sign of life, now and then. A peer answers whenever it is within a call of the
+//! library, or in interrupt mode. If it has not answered for as long as TIMEOUT says, it counts as
+//! lost.
 //!
 //! *LAPI Guide, LAPI_Senv, TIMEOUT.*
 
+use super::State;
 use super::{Context, Locked};
 use crate::error::Error;
-use crate::state::{PeerState, State};
+use crate::state::{PeerState, Silence};
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
 use std::time::Duration;
@@ -22,22 +24,6 @@ const LOOKS: u32 = 4096;
 
 /// A sign of life is asked for after this part of TIMEOUT.
 const ASK_AFTER: u32 = 4;
-
-/// What a task knows of a peer's silence.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Silence {
-    /// Since when it owes something, or when it last gave a sign of life after that.
-    since: Option<Duration>,
-    /// It has been asked for one since.
-    asked: bool,
-}
-
-/// When silence is looked at next.
-#[derive(Debug, Default)]
-pub(crate) struct Vigil {
-    next: Duration,
-    looks: u32,
-}
 
 impl Context {
     /// A call waits for something that one task alone can send. The lock is not held.
@@ -76,6 +62,7 @@ impl Locked<'_> {
             return;
         }
         state.peers.vigil.next = now + BETWEEN;
+        self.tell_status();
         self.hear_of_deaths();
         if *self.shared().config.notimeout.get() {
             return;

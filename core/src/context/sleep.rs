@@ -1,27 +1,11 @@
 //! Sleeping until something arrives, and waking those who sleep.
 
 use super::{Locked, Shared};
-use crate::sync::blocking::{Condvar, Mutex};
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::Ordering;
 use std::time::Duration;
 
 /// Longest sleep in one piece: a bound for what nobody would wake us for.
 pub(super) const SLEEP_IN_PIECES: Duration = Duration::from_millis(50);
-
-/// Threads of this process that sleep inside the context.
-pub(crate) struct Sleepers {
-    /// How many: the one that sleeps in the transport and those that wait for it.
-    count: AtomicU32,
-    /// Whether somebody sleeps in the transport.
-    asleep: Mutex<bool>,
-    changed: Condvar,
-}
-
-impl Sleepers {
-    pub(crate) fn new() -> Self {
-        Self { count: AtomicU32::new(0), asleep: Mutex::new(false), changed: Condvar::new() }
-    }
-}
 
 impl Locked<'_> {
     /// Sleeps until something may have changed, at most for `limit`. The lock is let go meanwhile.

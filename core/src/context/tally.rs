@@ -1,17 +1,17 @@
-//! Counts of bytes that move without packets, by stores through a window or a direct copy.
+//! Statistics of bytes that move without packets: by stores through a window, or by a direct copy.
 //!
-//! The other side of such a copy does nothing, so nothing there could count. Hence each task has a
-//! page or two in memory that its peers have mapped, with a line for each of them, and a peer that
-//! copies counts there: a store to a line that nobody else writes. Both sides' statistics are read
-//! from these lines. A peer whose memory is not mapped is counted on this side only.
+//! The other task does nothing in such a copy, so it can't count it. Therefore each task keeps a
+//! page or two that its peers have mapped, with one cache line for each peer. A peer that copies
+//! counts there, in a line that nobody else writes. Both tasks read their statistics from these
+//! lines. If a peer's memory is not mapped, only this side counts.
 
-use super::connect::address_in;
-use super::{Context, Shared};
-use crate::message::Direction;
+use super::card::address_in;
+use crate::buffers::Direction;
 use crate::stats::{Path, Statistics};
 use crate::sync::{AtomicU64, Ordering};
 use crate::transport::{Caps, Link, PeerId, Window};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// Bytes that one task has put to another and got from it, by [`Direction`]. A line of its own.
 #[repr(C, align(64))]
@@ -32,21 +32,36 @@ impl Line {
     }
 }
 
+/// A line in memory that outlives the context's calls: a peer's or this task's, mapped as long as
+/// the links are open, or one of [`Tallies::own`].
+struct LineRef(NonNull<Line>);
+
+impl std::ops::Deref for LineRef {
+    type Target = Line;
+
+    #[inline(always)]
+    fn deref(&self) -> &Line {
+        // SAFETY: it lives as long as the links or `own`, and is written as atomics only.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+// SAFETY: lines are atomics, which any thread may reach.
+unsafe impl Send for LineRef {}
+// SAFETY: shared, a line is changed and read as atomics only.
+unsafe impl Sync for LineRef {}
+
 /// Where this task counts for each task, and where the others count for this one.
 pub(crate) struct Tallies {
     /// By task: in its memory, or in `own`.
-    lines: Box<[NonNull<Line>]>,
-    /// For tasks whose memory is not mapped, and this task itself.
-    own: Box<[Line]>,
-    /// What the others have counted, by task: in this task's memory; `None` where peers can't reach
+    lines: Box<[LineRef]>,
+    /// For tasks whose memory is not mapped, and this task itself. An `Arc`, for pointers into a
+    /// `Box` end when it moves.
+    own: Arc<[Line]>,
+    /// What the others have counted, by task: in this task's memory; none where peers can't reach
     /// any.
-    told: Option<NonNull<Line>>,
+    told: Box<[LineRef]>,
 }
-
-// SAFETY: lines are atomics, which live as long as the links.
-unsafe impl Send for Tallies {}
-// SAFETY: lines are changed and read as atomics only.
-unsafe impl Sync for Tallies {}
 
 /// Takes the memory in which peers are to count; its address is 0 if there is none.
 pub(super) fn place(links: &mut [Link], tasks: u32) -> u64 {
@@ -64,34 +79,38 @@ pub(super) fn place(links: &mut [Link], tasks: u32) -> u64 {
 impl Tallies {
     /// `place` is what [`place`] gave; the cards say where the others' is.
     pub(super) fn new(me: PeerId, place: u64, cards: &[Vec<u8>], windows: &[Window]) -> Self {
-        let own: Box<[Line]> = cards.iter().map(|_| Line::default()).collect();
-        let at = |task: usize| -> Option<NonNull<Line>> {
+        let own: Arc<[Line]> = cards.iter().map(|_| Line::default()).collect();
+        let at = |task: usize| -> Option<LineRef> {
             let card = address_in(&cards[task], "tally")?;
             let address = u64::from_le_bytes(card.try_into().ok()?).checked_add(u64::from(me) * 64)?;
             let window = &windows[task];
             let offset = address.checked_sub(window.remote_base)?;
             let fits = task != me as usize && offset.checked_add(64)? <= window.len;
             let line = window.local_base.wrapping_add(offset as usize).cast::<Line>();
-            NonNull::new(line).filter(|line| fits && line.is_aligned())
+            NonNull::new(line).filter(|line| fits && line.is_aligned()).map(LineRef)
         };
-        let lines = (0..cards.len()).map(|task| at(task).unwrap_or(NonNull::from(&own[task]))).collect();
-        let told = NonNull::new(std::ptr::with_exposed_provenance_mut(place as usize));
+        let lines =
+            (0..cards.len()).map(|task| at(task).unwrap_or(LineRef(NonNull::from(&own[task])))).collect();
+        let told = NonNull::new(std::ptr::with_exposed_provenance_mut::<Line>(place as usize));
+        let told_by = |first: NonNull<Line>| {
+            // `place` took a line for each task.
+            let line = |task| first.as_ptr().wrapping_add(task);
+            (0..cards.len()).filter_map(|task| NonNull::new(line(task)).map(LineRef)).collect()
+        };
+        let told = told.map_or_else(Default::default, told_by);
         Self { lines, own, told }
     }
 
     /// Where copies to and from a task are counted.
     #[inline(always)]
     pub(crate) fn of(&self, task: PeerId) -> Option<&Line> {
-        // SAFETY: the line lives as long as the link or `own`, and is never written but as atomics.
-        self.lines.get(task as usize).map(|line| unsafe { line.as_ref() })
+        self.lines.get(task as usize).map(|line| &**line)
     }
 
     /// Adds what was counted, on both sides. The links are open.
-    pub(super) fn add_to(&self, statistics: &mut Statistics, me: PeerId) {
+    pub(crate) fn add_to(&self, statistics: &mut Statistics, me: PeerId) {
         for (task, line) in self.lines.iter().enumerate() {
-            // SAFETY: the line lives as long as the link or `own`, and is never written but as
-            // atomics.
-            let [out, into] = unsafe { line.as_ref() }.get();
+            let [out, into] = line.get();
             if task == me as usize {
                 // What goes to oneself is received by oneself.
                 let counts = statistics.path_mut(Path::Local);
@@ -102,31 +121,12 @@ impl Tallies {
             let counts = statistics.path_mut(Path::SharedMemory);
             counts.data_sent += out;
             counts.data_received += into;
-            if let Some(told) = self.told {
-                // SAFETY: `place` took a line for each task.
-                let [out, into] = unsafe { told.add(task).as_ref() }.get();
+            if let Some(told) = self.told.get(task) {
+                let [out, into] = told.get();
                 counts.data_received += out;
                 counts.data_sent += into;
             }
         }
         debug_assert_eq!(self.own.len(), self.lines.len());
-    }
-}
-
-impl Context {
-    /// Counts bytes that no packet carried.
-    #[inline(always)]
-    pub fn count_direct(&self, target: PeerId, direction: Direction, len: u64) {
-        self.shared.count_direct(target, direction, len);
-    }
-}
-
-impl Shared {
-    /// [`Context::count_direct`].
-    #[inline(always)]
-    pub(crate) fn count_direct(&self, target: PeerId, direction: Direction, len: u64) {
-        if let Some(line) = self.tallies.of(target) {
-            line.add(direction, len);
-        }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{Context, Locked};
 use crate::error::Result;
+use crate::status::{Awaiting, NOBODY};
 use crate::sync::Ordering;
+use crate::trace::EventKind;
 use std::time::{Duration, Instant};
 
 /// How long termination waits for data that peers still fetch from here, or that still goes out.
@@ -43,14 +45,19 @@ impl Context {
         {
             tracing::debug!("leaving the job's store: {e}");
         }
-        let state = &mut *self.locked();
-        state.links.close();
+        let mut locked = self.locked();
+        locked.trace_counts();
+        if let Some(trace) = &self.shared.trace {
+            trace.note(EventKind::End, 0, NOBODY, [0; 2]);
+            trace.flush();
+        }
+        locked.links.close();
         Ok(())
     }
 
     /// Waits until nothing of ours is under way any more, or it is clear that peers don't take it.
     fn drain(&self) {
-        self.locked().wait_before(Some(Instant::now() + LINGER), |locked| {
+        self.locked().wait_before(Awaiting::End, Some(Instant::now() + LINGER), |locked| {
             !(locked.has_work() || locked.operations.holds_buffers()) && locked.shared().completions.is_idle()
         });
     }
@@ -76,7 +83,7 @@ impl Context {
 impl Locked<'_> {
     pub(super) fn flush_deferred(&mut self) {
         let deadline = Instant::now() + Duration::from_millis(200);
-        self.wait_before(Some(deadline), |locked| locked.sending.deferred.is_empty());
+        self.wait_before(Awaiting::End, Some(deadline), |locked| locked.sending.deferred.is_empty());
         self.links.flush_datagrams();
     }
 }

@@ -1,11 +1,14 @@
 //! Waiting for a condition, making progress.
 
-use super::adaptive_wait::AdaptiveWait;
+use super::AdaptiveWait;
 use super::sleep::SLEEP_IN_PIECES;
+use super::tell::{Awaited, Told};
 use super::{Context, Locked};
 use crate::counter::Counter;
 use crate::error::{Error, Result};
+use crate::status::Awaiting;
 use crate::sync::Ordering;
+use crate::transport::PeerId;
 use std::time::Instant;
 
 /// What a check of a wait answers. The error is boxed so that the usual answers travel in
@@ -28,7 +31,7 @@ impl Context {
             return Ok(counter.subtract(value));
         }
         self.may_wait("wait_counter")?;
-        self.wait_for("a counter", |_| Ok((counter.value() >= value).then_some(())))?;
+        self.wait_for(Awaited::counter(counter, value), |_| Ok((counter.value() >= value).then_some(())))?;
         Ok(counter.subtract(value))
     }
 
@@ -52,7 +55,22 @@ impl Context {
             return Ok(());
         }
         self.may_wait("wait_until")?;
-        self.wait_for("a condition", |locked| Ok(locked.out(|_| done()).then_some(())))
+        self.wait_for(Awaited::of(Awaiting::Condition), |locked| Ok(locked.out(|_| done()).then_some(())))
+    }
+
+    /// As [`wait_until`](Self::wait_until), for something that one task alone can bring about: who
+    /// looks at the job from outside is told which one.
+    ///
+    /// # Errors
+    /// As for [`wait_counter`](Self::wait_counter).
+    pub fn wait_until_by(&self, peer: PeerId, mut done: impl FnMut() -> bool) -> Result<()> {
+        self.usable()?;
+        if done() {
+            return Ok(());
+        }
+        self.may_wait("wait_until")?;
+        let awaited = Awaited::of(Awaiting::Condition).from(peer);
+        self.wait_for(awaited, |locked| Ok(locked.out(|_| done()).then_some(())))
     }
 
     /// Refuses to wait where waiting could never end.
@@ -75,13 +93,15 @@ impl Context {
     #[inline]
     pub(crate) fn wait_for<R>(
         &self,
-        what: &'static str,
+        awaited: Awaited<'_>,
         mut check: impl FnMut(&mut Locked<'_>) -> Checked<R>,
     ) -> Result<R> {
         let mut locked = self.locked();
+        let mut told = Told::default();
         locked.begin_polling();
-        let result = locked.wait_locked(what, &mut check);
+        let result = locked.wait_locked(&awaited, &mut told, &mut check);
         locked.end_polling();
+        told.end(&locked);
         drop(locked);
         result.map_err(|e| *e)
     }
@@ -91,7 +111,8 @@ impl Locked<'_> {
     #[inline(always)]
     fn wait_locked<R>(
         &mut self,
-        what: &'static str,
+        awaited: &Awaited<'_>,
+        told: &mut Told,
         check: &mut impl FnMut(&mut Self) -> Checked<R>,
     ) -> Result<R, Box<Error>> {
         let mut idle = AdaptiveWait::new();
@@ -108,8 +129,10 @@ impl Locked<'_> {
                 continue;
             }
             self.fail_if_hopeless()?;
+            told.look(self, awaited);
             if idle.pause_after(self) {
-                tracing::trace!("sleeping in {what}");
+                tracing::trace!("sleeping, waiting for: {}", awaited.name());
+                told.tell(self, awaited);
                 // What progress found before the thread was counted as a sleeper woke nobody.
                 if let Some(result) = check(self)? {
                     return Ok(result);
@@ -126,8 +149,22 @@ impl Locked<'_> {
     /// then.
     pub(super) fn wait_before(
         &mut self,
+        awaiting: Awaiting,
         deadline: Option<Instant>,
         mut done: impl FnMut(&mut Self) -> bool,
+    ) -> bool {
+        let mut told = Told::default();
+        let done = self.wait_told(&Awaited::of(awaiting), &mut told, deadline, &mut done);
+        told.end(self);
+        done
+    }
+
+    fn wait_told(
+        &mut self,
+        awaited: &Awaited<'_>,
+        told: &mut Told,
+        deadline: Option<Instant>,
+        done: &mut impl FnMut(&mut Self) -> bool,
     ) -> bool {
         let mut idle = AdaptiveWait::new();
         loop {
@@ -143,11 +180,13 @@ impl Locked<'_> {
             if left.is_some_and(|left| left.is_zero()) {
                 return false;
             }
+            told.look(self, awaited);
             if idle.pause_after(self) {
                 // What progress found before the thread was counted as a sleeper woke nobody.
                 if done(self) {
                     return true;
                 }
+                told.tell(self, awaited);
                 self.sleep(left.map_or(SLEEP_IN_PIECES, |left| left.min(SLEEP_IN_PIECES)));
             }
         }
@@ -157,7 +196,7 @@ impl Locked<'_> {
     #[inline(always)]
     pub(super) fn begin_polling(&mut self) {
         // Changed under the lock only, so that a plain load and store do.
-        let polling = &self.shared().polling;
+        let polling = &self.shared().status.polling;
         polling.store(polling.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if self.shared().interrupts() {
             self.links.disarm();
@@ -166,7 +205,7 @@ impl Locked<'_> {
 
     #[inline(always)]
     pub(super) fn end_polling(&mut self) {
-        let polling = &self.shared().polling;
+        let polling = &self.shared().status.polling;
         let left = polling.load(Ordering::Relaxed) - 1;
         polling.store(left, Ordering::Relaxed);
         if left == 0 && self.shared().interrupts() {

@@ -4,6 +4,7 @@ use super::{Datagrams, Unit};
 use crate::reliable::{Delivery, Event as EngineEvent, Nanos, PathInfo, Verdict};
 use crate::transport::{Event, EventKind, FailoverTrouble, Link, Status};
 use crate::wire::Kind;
+use lapis_ablation::{Optimization, without};
 
 /// After so many polls that found nothing, a link that shares the context with others is polled
 /// every so many times.
@@ -38,12 +39,12 @@ impl Datagrams {
         let n = link.poll(&mut self.events[..])?;
         let check = self.checks.count();
         self.untimed += 1;
-        // A lone datagram is about to be answered: that goes first.
+        // A single datagram is about to be answered: that goes first.
         let timed = !spinning || check || n > 1 || self.untimed >= if n == 0 { CLOCK } else { 2 * CLOCK };
         if n == 0 && !timed {
             return Ok(usize::from(behind || self.holds_back()));
         }
-        self.engine.postpone_acks(spinning);
+        self.engine.postpone_acks(spinning && !without(Optimization::DeferredAcks));
         let now = self.now();
         for i in 0..n {
             let event = self.events[i];

@@ -1,9 +1,9 @@
-//! The engine's clock. Every packet asks for the time, twice on a round trip's critical way.
+//! The packet engine's clock. Each packet asks it for the time, so it must cost little.
 //!
-//! On x86-64 the processor's counter tells it for a millisecond at a time, at a third of the cost
-//! of asking the system, whose clock it is compared with whenever that is over. What it is off by
-//! is the drift within a millisecond; should it jump, say because the thread went to a core with
-//! another count, the time is wrong once, by a millisecond at most.
+//! On x86-64 it reads the processor's time-stamp counter, at a third of what asking the system
+//! costs. Every millisecond it compares the counter with the system's clock anew, so that it is off
+//! by the drift within a millisecond. If the counter jumps, because the thread has moved to a core
+//! whose counter differs, the time is wrong once, by a millisecond at most.
 
 use crate::reliable::Nanos;
 use std::time::Instant;

@@ -33,6 +33,7 @@ mod tests;
 pub(crate) use setup::{Parties, Timing, epoch};
 
 use self::clock::Clock;
+use crate::reliable::RailStats;
 use crate::reliable::wire::{DATA_LEN, HEADER_LEN, MIN_DATAGRAM};
 use crate::reliable::{
     Body, Channel, Engine, Event as EngineEvent, FastUnit, JobAuth, Memory, NO_TOKEN, Nanos, PathInfo,
@@ -40,6 +41,7 @@ use crate::reliable::{
 };
 use crate::transport::{Caps, DatagramBatch, Event, FailoverTrouble, Link, PeerId, RawSlice, Status};
 use crate::wire::Kind;
+use lapis_ablation::{Optimization, without};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -200,6 +202,7 @@ impl Datagrams {
         if let Body::Copy(body) = body
             && !hold
             && !self.unsent
+            && !without(Optimization::FastPath)
         {
             let unit = FastUnit { peer, channel, head, body, token, few: FAST_PATH_UNITS };
             let (slices, unsent) = (&mut self.slices, &mut self.unsent);
@@ -235,11 +238,11 @@ impl Datagrams {
         } else {
             self.datagram.min(ENOUGH)
         };
-        let lone = || {
+        let single = || {
             self.engine.outstanding(peer).is_none_or(|n| n <= FAST_PATH_UNITS)
                 || now.saturating_sub(self.flushed) > CLOSE
         };
-        if self.waiting >= full || (!hold && lone()) {
+        if self.waiting >= full || (!hold && single()) {
             self.flush(link, now);
         }
         Status::Done
@@ -319,7 +322,7 @@ impl Datagrams {
     }
 
     /// When the engine wants to be polled if nothing arrives, as a span from now.
-    pub(crate) fn patience(&mut self) -> Option<Duration> {
+    pub(crate) fn until_timer(&mut self) -> Option<Duration> {
         if self.engine.is_behind() {
             return Some(Duration::ZERO);
         }
@@ -384,6 +387,11 @@ impl Datagrams {
         })
     }
 
+    /// Each path, all peers together.
+    pub(crate) fn rails(&self) -> Vec<RailStats> {
+        self.engine.rails()
+    }
+
     /// Datagrams that were not taken.
     pub(crate) fn refused(&self, peers: PeerId) -> u64 {
         let s = self.engine.engine_stats();
@@ -400,11 +408,11 @@ impl Datagrams {
     }
 }
 
-/// Gives datagrams to a transport. `lone`: what their external segment is, which is to be copied.
+/// Gives datagrams to a transport. `single`: what their external segment is, which is to be copied.
 /// False: it has no room.
-fn push(link: &mut Link, out: &Transmit, slices: &mut Vec<RawSlice>, lone: Option<&[u8]>) -> bool {
+fn push(link: &mut Link, out: &Transmit, slices: &mut Vec<RawSlice>, single: Option<&[u8]>) -> bool {
     slices.clear();
-    let mut lent = lone.is_none() && link.caps().contains(Caps::LENT_PAGES);
+    let mut lent = single.is_none() && link.caps().contains(Caps::LENT_PAGES);
     let mut copied = true;
     for segment in out.segments() {
         slices.push(match *segment {
@@ -415,7 +423,7 @@ fn push(link: &mut Link, out: &Transmit, slices: &mut Vec<RawSlice>, lone: Optio
             }
             Segment::External { buffer, offset, len } => {
                 copied &= (len as usize) < DatagramBatch::LENT_FROM;
-                let ptr = match lone {
+                let ptr = match single {
                     Some(body) => body.as_ptr().cast_mut(),
                     None => std::ptr::with_exposed_provenance_mut::<u8>((buffer + offset) as usize),
                 };

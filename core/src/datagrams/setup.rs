@@ -6,7 +6,7 @@ use super::{BATCH, Datagrams};
 use crate::config::{Config, Origin};
 use crate::error::{Error, Result};
 use crate::reliable::{Engine, EngineConfig, JobAuth, Nanos, PathInfo, Transmit};
-use crate::transport::{Event, EventKind, Link, PeerId};
+use crate::transport::{Event, EventKind, FailoverTrouble, Link, PeerId, Status};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -77,21 +77,8 @@ impl Datagrams {
     pub(crate) fn new(link: &mut Link, timing: Timing, parties: &Parties<'_>) -> Result<Self> {
         let name = link.name();
         let failed = |what: String| Error::Transport { transport: name.into(), what, source: None };
-        let mut paths: Vec<(PeerId, PathInfo)> = Vec::new();
-        let mut troubles = Vec::new();
-        loop {
-            let mut events = [Event::EMPTY; BATCH];
-            let n = link.poll(&mut events).map_err(|s| failed(format!("polling it failed ({s:?})")))?;
-            for event in events.iter().take(n).filter(|e| e.kind == EventKind::Path as u32) {
-                let path_id = u8::try_from(event.token).unwrap_or(u8::MAX);
-                paths.push((event.peer, PathInfo { path_id, max_datagram: event.len as usize }));
-            }
-            let failover = events.iter().take(n).filter(|e| e.kind == EventKind::Failover as u32);
-            troubles.extend(failover.filter_map(trouble));
-            if n == 0 {
-                break;
-            }
-        }
+        let Found { paths, troubles } =
+            Found::over(link).map_err(|s| failed(format!("polling it failed ({s:?})")))?;
         let config = engine_config(timing, link.limits().receive_buffer);
         let (batch_datagrams, batch_bytes) = (config.batch_datagrams, config.batch_bytes);
         let key = job_key(parties.job, parties.context);
@@ -134,6 +121,31 @@ impl Datagrams {
             untimed: 0,
             checks: Checks::every(timing.polls_between_checks),
         })
+    }
+}
+
+/// What a link says of its paths when its peers are connected.
+struct Found {
+    paths: Vec<(PeerId, PathInfo)>,
+    troubles: Vec<(FailoverTrouble, String)>,
+}
+
+impl Found {
+    fn over(link: &mut Link) -> Result<Self, Status> {
+        let mut found = Self { paths: Vec::new(), troubles: Vec::new() };
+        loop {
+            let mut events = [Event::EMPTY; BATCH];
+            let n = link.poll(&mut events)?;
+            for event in events.iter().take(n).filter(|e| e.kind == EventKind::Path as u32) {
+                let path_id = u8::try_from(event.token).unwrap_or(u8::MAX);
+                found.paths.push((event.peer, PathInfo { path_id, max_datagram: event.len as usize }));
+            }
+            let failover = events.iter().take(n).filter(|e| e.kind == EventKind::Failover as u32);
+            found.troubles.extend(failover.filter_map(trouble));
+            if n == 0 {
+                return Ok(found);
+            }
+        }
     }
 }
 

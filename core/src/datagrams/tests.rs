@@ -56,7 +56,7 @@ impl Transport for Wire {
         for batch in batches {
             // SAFETY: the caller's promise.
             let slices = unsafe { std::slice::from_raw_parts(batch.slices, batch.count as usize) };
-            // SAFETY: as above.
+            // SAFETY: each slice is readable, as the caller promises of a batch.
             let bytes = slices.iter().flat_map(|s| unsafe { std::slice::from_raw_parts(s.ptr, s.len) });
             let bytes: Vec<u8> = bytes.copied().collect();
             for datagram in bytes.chunks(batch.segment as usize) {

@@ -53,13 +53,13 @@ macro_rules! severity {
 }
 
 macro_rules! codes {
-    ($($kind:ident $value:literal $konst:ident $name:literal $text:literal;)*) => {
+    ($(#[$doc:meta])* $table:ident: $($kind:ident $value:literal $konst:ident $name:literal $text:literal;)*) => {
         impl LapiCode {
             $(#[doc = $text] pub const $konst: Self = Self($value);)*
         }
 
-        /// Every code, in ascending order.
-        pub const CODES: &[CodeEntry] = &[
+        $(#[$doc])*
+        pub const $table: &[CodeEntry] = &[
             $(CodeEntry { code: LapiCode::$konst, name: $name, text: $text, severity: severity!($kind) },)*
         ];
     };
@@ -68,6 +68,8 @@ macro_rules! codes {
 // LAPI Guide, tables 33 to 36. Where the tables contradict each other: 498 is the error
 // NO_RDMA_RESOURCE and 499 the attention message that bulk transfer is on; CODE_UNKNOWN is 511.
 codes! {
+    /// Every code of the guide, in ascending order.
+    CODES:
     OK   0   SUCCESS                      "LAPI_SUCCESS"                      "The call completed successfully.";
     ERR  400 ERR_UNKNOWN                  "LAPI_ERR_UNKNOWN"                  "An internal communication error occurred outside of any call.";
     ERR  401 ERR_ALL_HNDL_IN_USE          "LAPI_ERR_ALL_HNDL_IN_USE"          "Every LAPI instance that a task may have is already in use.";
@@ -177,6 +179,22 @@ codes! {
     ERR  511 ERR_CODE_UNKNOWN             "LAPI_ERR_CODE_UNKNOWN"             "The code is not one of LAPI's.";
 }
 
+codes! {
+    /// Codes of what Lapis has beside LAPI (`lapis.h`), in ascending order, above the guide's.
+    OWN_CODES:
+    ERR  601 OWN_TEAM                     "LAPIS_ERR_TEAM"                    "The team is none of this context's, or has been freed.";
+    ERR  602 OWN_GROUP                    "LAPIS_ERR_GROUP"                   "The members make no team: there are none, one is named twice, one is no task of the job, or the caller is none of them.";
+    ERR  603 OWN_TEAM_OVER                "LAPIS_ERR_TEAM_OVER"               "The team is over: a member died, ended its context, was purged or started anew, or its call failed.";
+    ERR  604 OWN_MISMATCH                 "LAPIS_ERR_MISMATCH"                "Members of the team made different calls, or calls with different roots, lengths, types or operators.";
+    ERR  605 OWN_ROOT                     "LAPIS_ERR_ROOT"                    "The root, or a rank in a list, is no member of the team.";
+    ERR  606 OWN_COUNT                    "LAPIS_ERR_COUNT"                   "The counts of a collective are more than an address space, or a list of them is NULL.";
+    ERR  607 OWN_TYPE                     "LAPIS_ERR_TYPE"                    "The type of a collective's elements is not one that Lapis knows.";
+    ERR  608 OWN_OP                       "LAPIS_ERR_OP"                      "The operator is not one that Lapis knows, has been freed, or means nothing on elements of this type.";
+    ERR  609 OWN_BUFFER                   "LAPIS_ERR_BUFFER"                  "An input or output of a collective is NULL although it has a length.";
+    ERR  610 OWN_REQUEST                  "LAPIS_ERR_REQUEST"                 "The request is none of this context's, or is of another kind than the call wants.";
+    ERR  611 OWN_BUSY                     "LAPIS_ERR_BUSY"                    "The request is under way, or another thread uses it.";
+}
+
 /// Other spellings of a name that the guide uses: `(alias, the code's own name)`.
 pub const ALIASES: &[(&str, LapiCode)] = &[("LAPI_ERR_INFO_NONZERO_INFO", LapiCode::ERR_INFO_NONZERO)];
 
@@ -207,7 +225,10 @@ impl LapiCode {
     }
 
     fn lookup(value: i32) -> Option<&'static CodeEntry> {
-        CODES.binary_search_by_key(&value, |entry| entry.code.0).ok().map(|at| &CODES[at])
+        let of = |table: &'static [CodeEntry]| {
+            table.binary_search_by_key(&value, |entry| entry.code.0).ok().map(|at| &table[at])
+        };
+        of(CODES).or_else(|| of(OWN_CODES))
     }
 
     fn entry(self) -> &'static CodeEntry {
@@ -237,16 +258,17 @@ mod tests {
 
     #[test]
     fn numbers_ascend_and_names_are_unique() {
-        for pair in CODES.windows(2) {
+        let all: Vec<&CodeEntry> = CODES.iter().chain(OWN_CODES).collect();
+        for pair in all.windows(2) {
             assert!(pair[0].code < pair[1].code, "{} comes after {}", pair[0].name, pair[1].name);
         }
-        let names: std::collections::HashSet<_> = CODES.iter().map(|entry| entry.name).collect();
-        assert_eq!(names.len(), CODES.len());
+        let names: std::collections::HashSet<_> = all.iter().map(|entry| entry.name).collect();
+        assert_eq!(names.len(), all.len());
     }
 
     #[test]
     fn texts_are_sentences_that_fit_the_buffer_of_msg_string() {
-        for entry in CODES {
+        for entry in CODES.iter().chain(OWN_CODES) {
             assert!(entry.text.len() < MAX_TEXT, "{}", entry.name);
             assert!(entry.text.ends_with('.'), "{}", entry.name);
         }
@@ -262,7 +284,7 @@ mod tests {
 
     #[test]
     fn numbers_the_guide_leaves_out_are_unknown() {
-        for hole in [-1, 1, 399, 403, 411, 450, 457, 483, 484, 512] {
+        for hole in [-1, 1, 399, 403, 411, 450, 457, 483, 484, 512, 600, 612] {
             assert_eq!(LapiCode::from_i32(hole), None, "{hole}");
         }
     }

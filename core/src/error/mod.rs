@@ -5,7 +5,7 @@
 
 mod code;
 
-pub use code::{ALIASES, CODES, CodeEntry, LapiCode, Severity};
+pub use code::{ALIASES, CODES, CodeEntry, LapiCode, OWN_CODES, Severity};
 
 use crate::config::{ConfigError, SetError};
 

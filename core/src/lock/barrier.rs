@@ -1,13 +1,13 @@
-//! The two halves of an asymmetric barrier: what costs the thread with the bias nothing costs the
-//! others a system call.
+//! The two halves of an asymmetric memory barrier. The thread that has the bias pays nothing for
+//! its half; any other thread pays a system call.
 
 /// The half of the thread that has the bias.
 #[inline(always)]
 pub(super) fn light() {
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, miri)))]
     // SYNC: a membarrier by the other side turns this into a full fence when it matters.
     crate::sync::compiler_fence(crate::sync::Ordering::SeqCst);
-    #[cfg(loom)]
+    #[cfg(any(loom, miri))]
     // SYNC: the model of the above: a membarrier behaves as if this were a full fence.
     crate::sync::fence(crate::sync::Ordering::SeqCst);
 }
@@ -36,7 +36,7 @@ pub(super) fn heavy() {
 
 #[cfg(any(not(target_os = "linux"), loom, miri))]
 pub(super) fn register() -> bool {
-    cfg!(loom)
+    cfg!(any(loom, miri))
 }
 
 #[cfg(any(not(target_os = "linux"), loom, miri))]

@@ -6,7 +6,7 @@ use crate::sync::{Arc, UnsafeCell, thread};
 struct Guarded(ContextLock, UnsafeCell<u32>);
 // SAFETY: the cell is touched under the lock only.
 unsafe impl Sync for Guarded {}
-// SAFETY: as above.
+// SAFETY: a counter and a lock belong to no thread.
 unsafe impl Send for Guarded {}
 
 impl Guarded {

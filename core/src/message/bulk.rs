@@ -1,16 +1,14 @@
-//! Copies that the transport makes straight between two tasks' memories: when they are used, and
-//! how.
+//! Direct copies, by the transport, between the memories of two tasks: when they are used, and how.
 //!
-//! Bulk transfer in the sense of the guide is one of them. Asked for, by MP_USE_BULK_XFER or by a
-//! hint, it is used from MP_BULK_MIN_MSG_SIZE on; but whether or not it is, a transport that copies
-//! directly anyway does so from the length on at which that is faster. If a piece is refused, the
+//! Bulk transfer in the sense of the guide is one of them: if MP_USE_BULK_XFER or a hint asks for
+//! it, messages from MP_BULK_MIN_MSG_SIZE on go this way. Other messages go this way, too, from the
+//! length on at which the transport says that it is faster. If the transport refuses a piece, the
 //! message goes in packets.
 
-use super::fragment::SLICE;
-use super::{Direction, Operation, Waiting};
-use crate::completion::Notify;
+use super::{Direction, Operation, SLICE, Waiting};
 use crate::config::Config;
 use crate::context::Locked;
+use crate::context::Notify;
 use crate::error::{Error, Result};
 use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status};
 

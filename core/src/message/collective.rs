@@ -12,78 +12,18 @@
 //! again.
 
 use crate::Context;
+use crate::context::Awaited;
 use crate::context::Checked;
 use crate::context::Locked;
 use crate::error::{Error, Result};
-use crate::state::PeerState;
+use crate::state::{Blocks, PeerState};
+use crate::status::Awaiting;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind, MAX_HEADER};
-use std::collections::HashMap;
-
-/// Most rounds: jobs have at most 2³¹ tasks.
-const ROUNDS: usize = 32;
 
 /// In place of the round: collective calls are over, because of the task in place of the call's
 /// number.
 const OVER: u64 = 0xff;
-
-/// The collective calls under way.
-#[derive(Default)]
-pub(crate) struct Collectives {
-    barrier: Barrier,
-    exchanges: Exchanges,
-}
-
-/// Arrivals of the barrier.
-#[derive(Default)]
-struct Barrier {
-    /// Collective calls are over because of this task.
-    over: Option<PeerId>,
-    /// The last barrier that each round's packet was sent for.
-    sent: [u64; ROUNDS],
-    /// Barriers this task has entered.
-    entered: u64,
-    /// Notices received per round, over all barriers.
-    seen: [u64; ROUNDS],
-}
-
-/// Data of allgathers.
-#[derive(Default)]
-struct Exchanges {
-    /// Allgathers this task has entered.
-    entered: u64,
-    /// Allgathers that this task is in.
-    under_way: u32,
-    inbox: HashMap<(u64, u32), Blocks>,
-}
-
-#[derive(Default)]
-struct Blocks {
-    bytes: Vec<u8>,
-    received: usize,
-}
-
-impl Exchanges {
-    /// This task enters one more; gives its number.
-    fn enter(&mut self) -> u64 {
-        self.entered += 1;
-        self.entered
-    }
-}
-
-impl Barrier {
-    /// This task enters one more; gives its number.
-    fn enter(&mut self) -> u64 {
-        self.entered += 1;
-        self.entered
-    }
-
-    /// Boxed, so that the answer of a check in a loop that polls travels in registers.
-    #[inline]
-    fn not_over(&self) -> Result<(), Box<Error>> {
-        self.over.map_or(Ok(()), |task| Err(Box::new(Error::CollectivesOver { task })))
-    }
-}
 
 impl Context {
     /// Waits until all tasks of the job are here. Moves no data and fences nothing.
@@ -117,7 +57,7 @@ impl Context {
                 let peer = &state.peers[from];
                 if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from).into()) }
             };
-            self.await_peer(from, || self.wait_for("a barrier", arrived))?;
+            self.await_peer(from, || self.wait_for(Awaited::of(Awaiting::Barrier).from(from), arrived))?;
         }
         Ok(())
     }
@@ -170,7 +110,8 @@ impl Context {
                 let peer = &state.peers[from];
                 if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from).into()) }
             };
-            let arrived = self.await_peer(from, || self.wait_for("an exchange of addresses", all_there))?;
+            let arrived = self
+                .await_peer(from, || self.wait_for(Awaited::of(Awaiting::Exchange).from(from), all_there))?;
             if arrived.bytes.len() != blocks * value.len() {
                 return Err(Error::Internal {
                     what: format!(
@@ -247,6 +188,7 @@ impl Locked<'_> {
         if self.refused_as_over(source) {
             return;
         }
+        self.peers[source].barriers = self.peers[source].barriers.wrapping_add(1);
         if let Some(seen) = self.collectives.barrier.seen.get_mut(round as usize) {
             *seen = (*seen).max(epoch);
         }

@@ -1,14 +1,12 @@
 //! What an arriving packet does.
 
-use super::fragment::Arrival;
-use super::reassembly::Reassembly;
 use super::{Destination, Outgoing, Pull, Source, TrustedDestination, TrustedSource, Waiting};
-use crate::completion::Notify;
 use crate::context::Locked;
+use crate::context::Notify;
+use crate::context::{Arrival, CompletionHandler, Delivery, Handler, Job, Reassembly, State};
 use crate::counter::Counter;
 use crate::error::Error;
-use crate::handlers::{Delivery, Handler, Incoming, Job, Run, TABLE_END};
-use crate::state::State;
+use crate::handlers::{Incoming, Run, TABLE_END};
 use crate::stats::Path;
 use crate::transport::copy::copy_watched;
 use crate::transport::{Event, EventKind, PeerId, Status};
@@ -433,11 +431,7 @@ impl State {
 }
 
 #[inline(always)]
-pub(crate) fn arrival_of(
-    header: &Header,
-    completion: Option<crate::handlers::CompletionHandler>,
-    run: Run,
-) -> Arrival {
+pub(crate) fn arrival_of(header: &Header, completion: Option<CompletionHandler>, run: Run) -> Arrival {
     Arrival {
         message: header.message,
         target_counter: header.target_counter,

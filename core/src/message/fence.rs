@@ -5,9 +5,11 @@
 //! numbered apart and counted here.
 
 use crate::Context;
+use crate::context::Awaited;
 use crate::context::Locked;
 use crate::error::{Error, Result};
 use crate::state::PeerState;
+use crate::status::Awaiting;
 use crate::sync::{Ordering, fence};
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
@@ -41,7 +43,7 @@ impl Context {
         if marks.is_empty() {
             return Ok(());
         }
-        self.wait_for("a fence", |state| {
+        self.wait_for(Awaited::of(Awaiting::Fence), |state| {
             for mark in &marks {
                 let peer = &state.peers[mark.peer];
                 let done = peer.confirmed.wrapping_sub(mark.messages) < 1 << 31

@@ -1,46 +1,21 @@
-//! What advances only when somebody makes progress: messages of several packets going out,
-//! rendezvous data coming in.
+//! What advances only when somebody makes progress: messages of several packets that go out, and
+//! data that this task fetches from an origin (rendezvous).
 
 use super::packet::Submitted;
 use super::self_send::LAYOUT;
-use super::send::Head;
-use super::{Direction, Source, TrustedDestination, TrustedSource};
-use crate::completion::Notify;
+use super::{Direction, Outgoing, Pull, SLICE, Source, TrustedSource};
 use crate::context::Locked;
+use crate::context::Notify;
 use crate::error::Error;
-use crate::handlers::{CompletionHandler, Run};
 use crate::state::PeerState;
 use crate::transport::{PeerId, RawSlice, RemoteAddr, Status};
 use crate::wire::{Header, Kind, MAX_HEADER};
-
-/// Bytes that a pull or a one-sided copy moves before the lock is offered to others and arrivals
-/// are looked at.
-pub(crate) const SLICE: usize = 1 << 20;
 
 /// Packets of one message sent before the next message has its turn.
 const TURN: usize = 16;
 
 /// The same in batches of datagrams, which cost least when they are full.
 const BATCHES: usize = 2;
-
-/// A message of several packets on its way out.
-pub(crate) struct Outgoing {
-    pub(crate) peer: PeerId,
-    pub(crate) source: TrustedSource,
-    /// Bytes that are out already.
-    pub(crate) position: u64,
-    pub(crate) message: u32,
-    /// The operation at the peer that these bytes answer: `GetData` instead of `Fragment`.
-    pub(crate) answer_to: Option<u64>,
-    /// The operation that waits for the target's completion handler, 0 for none.
-    pub(crate) completion: u64,
-    pub(crate) origin: Notify,
-    /// What `source` reads if the program's buffer has been given back: it lives as long as this
-    /// does.
-    pub(crate) copy: Option<Box<[u8]>>,
-    /// What the first packet says, as long as that has not been sent.
-    pub(crate) head: Option<Box<Head>>,
-}
 
 /// How far a message's packets got.
 enum Pushed {
@@ -50,30 +25,6 @@ enum Pushed {
     /// The peer is gone.
     Lost(Error),
     Refused(Status),
-}
-
-/// Rendezvous data on its way in.
-pub(crate) struct Pull {
-    pub(crate) peer: PeerId,
-    /// Where the data is at the peer.
-    pub(crate) remote: u64,
-    pub(crate) position: u64,
-    /// The peer's operation, told by `Pulled`.
-    pub(crate) operation: u64,
-    pub(crate) arrival: Arrival,
-    pub(crate) destination: TrustedDestination,
-    /// Where slices land first when the destination is a layout.
-    pub(crate) bounce: Vec<u8>,
-}
-
-/// What happens when a message's data is all there.
-pub(crate) struct Arrival {
-    pub(crate) message: u32,
-    pub(crate) target_counter: u64,
-    pub(crate) completion: Option<CompletionHandler>,
-    pub(crate) run: Run,
-    /// The origin's operation that waits for `Complete`.
-    pub(crate) reply: Option<u64>,
 }
 
 impl Locked<'_> {

@@ -1,102 +1,27 @@
-//! The shortest way of a short active message: written and read in place, in the lanes of
-//! [`crate::transport::lane`].
+//! The shortest way of a short active message: it is written and read in place, in the lanes of
+//! [`crate::transport::lane`], without a call of the transport.
 
-use super::{Attempt, Short};
+use super::{Aside, Attempt, Short};
 use crate::Context;
+use crate::context::State;
 use crate::context::{AdaptiveWait, Checked, Locked, ShortSection};
-use crate::state::{PeerState, State};
+use crate::state::PeerState;
 use crate::stats::Path;
 use crate::sync::spin_loop;
-use crate::transport::lane::{INLINE, ReceiveLanes, Taken, copy_short};
-use crate::transport::{Caps, Link, PeerId, Status};
+use crate::transport::lane::{INLINE, Mailbox, ReceiveLane, Taken, copy_short};
+use crate::transport::{PeerId, Status};
 use crate::wire::short_head;
-use std::ptr::NonNull;
+use lapis_ablation::{Optimization, without};
 
 /// Pauses before the first look for an answer; there is one after each look. A look fetches a line
 /// from the task that is about to write it and must then take it back, so that an answer looked for
 /// too early, or too often, comes a third later. Whoever has sent nothing looks as often as
 /// possible: what comes next of a stream is there already.
 const REST: u32 = 2;
-/// Calls that poll once, and look for an answer several times: with all of them it is late, and
-/// they have something else to do.
-const EAGER_CALLS: u8 = 16;
-/// How many times each of them looks.
-const EAGER_LOOKS: u32 = 4;
 /// What a look and a pause count for.
 const PAUSED_LOOK: u32 = 4;
 
-/// Messages between two looks at everything: slots must be given back before a lane is full.
-const MESSAGES: u32 = 32;
-
-/// The lanes that this task reads.
-#[derive(Default)]
-pub(crate) struct Inbound {
-    lanes: Option<NonNull<ReceiveLanes>>,
-    /// Messages since the link was last polled.
-    since: u32,
-    /// Something was sent, and nothing has come since: for how many calls that poll once an answer
-    /// is expected at once.
-    answer_due: u8,
-    /// Something was sent, and nothing has been looked for since.
-    rest_due: bool,
-}
-
-impl Inbound {
-    #[inline(always)]
-    fn expect_answer(&mut self) {
-        (self.answer_due, self.rest_due) = (EAGER_CALLS, true);
-    }
-
-    /// How many times a call that polls once looks at the lanes.
-    #[inline(always)]
-    pub(crate) fn looks_of_a_call(&mut self) -> u32 {
-        if self.answer_due == 0 {
-            return 1;
-        }
-        self.answer_due -= 1;
-        EAGER_LOOKS
-    }
-}
-
 impl State {
-    /// Asks the transports for their lanes. To be called when the peers are connected.
-    pub(crate) fn find_lanes(&mut self) {
-        (0..self.peers.len()).for_each(|peer| self.find_lane(peer));
-        let found =
-            |link: &mut Link| link.caps().contains(Caps::LANES).then(|| link.receive_lanes()).flatten();
-        self.links.inbound =
-            Inbound { lanes: self.links.open.iter_mut().find_map(found), ..Inbound::default() };
-    }
-
-    /// Asks for the lane to one peer.
-    pub(super) fn find_lane(&mut self, peer: PeerId) {
-        self.peers[peer].lane = self.link_to(peer).and_then(|link| link.send_lane(peer));
-    }
-
-    /// Forgets the lanes: the links are about to be closed.
-    pub(crate) fn forget_lanes(&mut self) {
-        self.links.inbound = Inbound::default();
-        self.peers.iter_mut().for_each(|peer| peer.lane = None);
-    }
-
-    /// The lanes, if nothing but what arrives in them is to be expected for a moment.
-    #[inline(always)]
-    fn lanes_alone(&self) -> Option<*mut ReceiveLanes> {
-        let lanes = self.links.inbound.lanes?;
-        let alone = !self.links.with_engines
-            && self.links.inbound.since < MESSAGES
-            && self.links.self_pending == 0
-            && self.dispatching == 0
-            && !self.has_work();
-        alone.then_some(lanes.as_ptr())
-    }
-
-    /// Everything has been looked at.
-    #[inline(always)]
-    pub(crate) fn looked_at_everything(&mut self) {
-        self.links.inbound.since = 0;
-    }
-
     /// Sends a message in the lane to its target; gives what the target's attention word says.
     /// `None`: it can't go this way, nothing has happened.
     ///
@@ -178,7 +103,7 @@ impl Context {
         // SAFETY: this function demands what `send_in_lane` does.
         match unsafe { section.send_in_lane(message) } {
             Some(0) => Attempt::Sent,
-            sent => self.send_at_once_slow(section, message, sent),
+            sent => self.send_at_once_slow(section, &message.aside(), sent),
         }
     }
 
@@ -187,9 +112,10 @@ impl Context {
     fn send_at_once_slow(
         &self,
         section: ShortSection<'_>,
-        message: &Short<'_>,
+        message: &Aside<'_>,
         sent: Option<u32>,
     ) -> Attempt {
+        let message = &message.short();
         let mut locked = section.keep();
         match sent {
             Some(news) => locked.attend(message.target, news),
@@ -220,7 +146,7 @@ impl Locked<'_> {
         let shared = self.shared();
         let most = shared.crowding.lane_looks();
         let inbound = &mut self.links.inbound;
-        let mut for_answer = inbound.answer_due > 0;
+        let mut for_answer = inbound.answer_due > 0 && !without(Optimization::AnswerPauses);
         // Once: a program that polls by calls comes here with each of them.
         if std::mem::take(&mut inbound.rest_due) {
             (0..REST).for_each(|_| spin_loop());
@@ -234,33 +160,28 @@ impl Locked<'_> {
                 // SAFETY: one of the first `count`, each of which is alive and read by the lock's
                 // holder only.
                 match unsafe { (*(*lanes).lanes[index]).take() } {
-                    Taken::Nothing => {}
+                    Taken::Nothing => index += 1,
                     Taken::Left => return Ok(None),
                     Taken::Message { peer, data, len, mailbox } => {
-                        // SAFETY: the message stays in place, and its sender leaves it alone, until
-                        // the transport is polled, or the mailbox is given back; mailboxes and
-                        // lanes live as long as the link.
-                        unsafe {
-                            if mailbox.is_null() {
-                                (*(*lanes).lanes[index]).look_ahead();
-                            }
-                            self.lane_message(peer, std::slice::from_raw_parts(data, len));
-                            if !mailbox.is_null() {
-                                (*mailbox).done();
-                            }
-                        }
+                        // SAFETY: what was just taken from this lane.
+                        let worked = unsafe {
+                            self.handle_in_place((*lanes).lanes[index], peer, (data, len), mailbox)
+                        };
                         // Here, too: after a message the answer is another one, which the processor
                         // learns branch by branch.
                         if let Some(result) = check(self)? {
                             return Ok(Some(result));
                         }
                         idle.reset();
-                        (looks, for_answer) = (0, false);
-                        let Some(now) = self.lanes_alone() else { return Ok(None) };
-                        lanes = now;
+                        if worked || shared.lock_is_wanted() {
+                            return Ok(None);
+                        }
+                        // The next one is looked for in the same lane. Others have their turn when
+                        // everything is looked at, which some messages later is the case.
+                        let Some(now) = self.lanes_of_idle() else { return Ok(None) };
+                        (lanes, looks, for_answer) = (now, 0, false);
                     }
                 }
-                index += 1;
             }
             if let Some(result) = check(self)? {
                 return Ok(Some(result));
@@ -276,20 +197,50 @@ impl Locked<'_> {
         Ok(None)
     }
 
-    /// Handles a message of a lane. A function of its own: the loops that wait keep their
-    /// registers.
+    /// Handles a message where it lies, then gives back the mailbox that brought it, if one did.
+    /// Says whether that left work to do, with which it has gone on, too.
+    ///
+    /// # Safety
+    /// It was just taken from the lane: it stays in place, and its sender leaves it alone, until
+    /// the transport is polled or the mailbox is given back. Lanes and mailboxes live as long as
+    /// the link.
+    #[inline(always)]
+    unsafe fn handle_in_place(
+        &mut self,
+        lane: *mut ReceiveLane,
+        peer: PeerId,
+        (data, len): (*const u8, usize),
+        mailbox: *mut Mailbox,
+    ) -> bool {
+        // SAFETY: lane, bytes and mailbox are alive and this task's, by the contract above.
+        unsafe {
+            if mailbox.is_null() {
+                (*lane).look_ahead();
+            }
+            let worked = self.lane_message(peer, std::slice::from_raw_parts(data, len));
+            if !mailbox.is_null() {
+                (*mailbox).done();
+            }
+            worked
+        }
+    }
+
+    /// Handles a message of a lane; says whether that left work to do, with which it has gone on,
+    /// too. A function of its own: the loops that wait keep their registers.
     ///
     /// Nothing else is being dispatched.
     #[inline(never)]
-    fn lane_message(&mut self, peer: PeerId, packet: &[u8]) {
+    fn lane_message(&mut self, peer: PeerId, packet: &[u8]) -> bool {
         self.links.inbound.since += 1;
         self.links.inbound.answer_due = 0;
         self.dispatching = 1;
         self.packet_arrived(Path::SharedMemory, peer, packet);
         self.dispatching = 0;
-        if self.has_work() {
+        let work = self.has_work();
+        if work {
             self.advance();
         }
         self.shared().wake_sleepers();
+        work
     }
 }

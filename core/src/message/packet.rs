@@ -1,11 +1,13 @@
-//! One packet on its way: the right flavour, and what to do when there is no room.
+//! Sending one packet: by a lane, by the transport's table or by the packet engine, and what to do
+//! when there is no room.
 
 use super::TrustedSource;
 use super::epochs::is_of_any_epoch;
 use crate::context::AdaptiveWait;
 use crate::context::Locked;
+use crate::context::State;
 use crate::error::{Error, Result};
-use crate::state::{PeerState, State};
+use crate::state::PeerState;
 use crate::stats::Path;
 use crate::transport::{PeerId, Status};
 use crate::wire::{Encoded, Header};
@@ -230,7 +232,7 @@ impl Locked<'_> {
     /// held, outside handlers.
     pub(crate) fn wait_for_room(&mut self, peer: PeerId) -> Result<()> {
         let life = self.peers[peer].life;
-        self.wait_for_progress();
+        self.wait_for_progress(peer);
         let p = &self.peers[peer];
         if p.state != PeerState::Up {
             return Err(p.refusal(peer));
@@ -243,13 +245,14 @@ impl Locked<'_> {
     }
 
     /// One round of a wait for something that no arrival need announce. Not in handlers.
-    fn wait_for_progress(&mut self) {
+    fn wait_for_progress(&mut self, peer: PeerId) {
         let handled = self.progress();
         let mut wait = std::mem::replace(&mut self.sending.for_room, AdaptiveWait::new());
         if handled > 0 {
             wait.reset();
             self.yield_lock();
         } else if wait.pause_for_room(self) {
+            self.shared().status.no_room(peer);
             self.unlocked(|_| std::thread::sleep(NAP));
         }
         self.sending.for_room = wait;

@@ -1,30 +1,26 @@
 //! Puts and gets: which way the bytes go.
 //!
-//! In order of preference: a load or store through a window into the peer's memory; a packet; one
-//! copy by the transport (cross-memory attach, RDMA); several packets.
+//! Through a window into the peer's memory, if there is one there: a load or a store. Otherwise in
+//! one packet, if the bytes fit. Longer ones are copied by the transport (cross-memory attach,
+//! RDMA) or go in several packets: `bulk` says which of the two where the transport, the length or
+//! the program decides it; `copy_choice` where both are quick, by the times of former transfers.
 
 use super::bulk::{Bulk, Way, way_of};
-use super::copy_choice::{Copier, Timed};
 use super::send::Departure;
-use super::{Destination, MAX_MESSAGE, Operation, Source, TrustedDestination, TrustedSource, Waiting};
+use super::{
+    Destination, Direction, MAX_MESSAGE, Operation, Source, TrustedDestination, TrustedSource, Waiting,
+};
 use crate::Context;
-use crate::completion::Notify;
 use crate::context::Locked;
+use crate::context::Notify;
+use crate::context::State;
 use crate::error::{Error, Result};
-use crate::state::{PeerState, State};
+use crate::state::{Copier, PeerState, Timed};
 use crate::sync::{Ordering, fence};
 use crate::transport::copy::copy_watched;
 use crate::transport::{Caps, PeerId, Status};
 use crate::wire::{CHECKED, Header, Kind};
-
-/// Which way bytes go, seen from this task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// To the target.
-    Out = 0,
-    /// From the target.
-    In = 1,
-}
+use lapis_ablation::{Optimization, without};
 
 /// A one-sided write, in the terms of the interfaces above.
 pub struct PutArgs<S = Source> {
@@ -264,22 +260,10 @@ impl Locked<'_> {
     fn put(&mut self, args: PutArgs<TrustedSource>, bulk: Bulk) -> Result<()> {
         let PutArgs { target, remote, source, target_counter, origin, completion, checked } = args;
         let len = source.len();
-        if len > MAX_MESSAGE {
-            return Err(Error::DataLength { len, max: MAX_MESSAGE });
-        }
-        let shared = self.shared();
-        let state = &mut **self;
-        let peer = &state.peers[target];
-        if peer.state != PeerState::Up {
-            return Err(peer.refusal(target));
-        }
-        let Some(link) = state.link_to(target) else {
-            return Err(self.link_failed(target, Status::PeerDown));
-        };
-        let mut way = way_of(link, Caps::PUT_ZCOPY, len, 0, bulk, &shared.config);
-        let mut timed = None;
-        if way == Way::Direct && source.contiguous().is_some() {
-            (way, timed) = state.quicker(target, Direction::Out, len);
+        let contiguous = source.contiguous().is_some();
+        let (mut way, mut timed) = (self.way_to(target, Direction::Out, len, bulk)?, None);
+        if way == Way::Direct && contiguous {
+            (way, timed) = self.quicker(target, Direction::Out, len);
         }
         if way != Way::Packets
             && let Some(from) = source.contiguous()
@@ -305,25 +289,13 @@ impl Locked<'_> {
     /// [`Context::get_by_transport`] with the lock held.
     fn get(&mut self, args: GetArgs<TrustedDestination>, bulk: Bulk) -> Result<()> {
         let GetArgs { target, remote, len, destination, target_counter, origin, checked } = args;
-        if len > MAX_MESSAGE {
-            return Err(Error::DataLength { len, max: MAX_MESSAGE });
-        }
-        let shared = self.shared();
-        let state = &mut **self;
-        let peer = &state.peers[target];
-        if peer.state != PeerState::Up {
-            return Err(peer.refusal(target));
-        }
-        let Some(link) = state.link_to(target) else {
-            return Err(self.link_failed(target, Status::PeerDown));
-        };
-        let mut way = way_of(link, Caps::GET_ZCOPY, len, 0, bulk, &shared.config);
-        let mut timed = None;
-        if way == Way::Direct && !destination.place_of(0).is_null() {
-            (way, timed) = state.quicker(target, Direction::In, len);
+        let contiguous = !destination.place_of(0).is_null();
+        let (mut way, mut timed) = (self.way_to(target, Direction::In, len, bulk)?, None);
+        if way == Way::Direct && contiguous {
+            (way, timed) = self.quicker(target, Direction::In, len);
         }
         if way != Way::Packets
-            && !destination.place_of(0).is_null()
+            && contiguous
             // SAFETY: the destination is vouched for, and the target gave out what `remote` names.
             && unsafe { self.copy_directly(target, Direction::In, destination.place_of(0), remote, len, way)? }
         {
@@ -343,6 +315,31 @@ impl Locked<'_> {
             header.flags |= CHECKED;
         }
         self.send_request(target, header, &[], header.extra[0])
+    }
+
+    /// How the bytes of a put or get go, if nothing is known of the times that they take.
+    ///
+    /// # Errors
+    /// The message is too long, or the peer can't be reached.
+    #[inline(always)]
+    fn way_to(&mut self, target: PeerId, direction: Direction, len: u64, bulk: Bulk) -> Result<Way> {
+        if len > MAX_MESSAGE {
+            return Err(Error::DataLength { len, max: MAX_MESSAGE });
+        }
+        let shared = self.shared();
+        let state = &mut **self;
+        let peer = &state.peers[target];
+        if peer.state != PeerState::Up {
+            return Err(peer.refusal(target));
+        }
+        let Some(link) = state.link_to(target) else {
+            return Err(self.link_failed(target, Status::PeerDown));
+        };
+        let copy = match direction {
+            Direction::Out => Caps::PUT_ZCOPY,
+            Direction::In => Caps::GET_ZCOPY,
+        };
+        Ok(way_of(link, copy, len, 0, bulk, &shared.config))
     }
 
     /// Registers that data will come, and gives the packet that asks for it.
@@ -388,7 +385,7 @@ impl State {
     fn quicker(&mut self, target: PeerId, direction: Direction, len: u64) -> (Way, Option<Timed>) {
         let packets_are_quick =
             self.link_to(target).is_some_and(|link| link.caps().contains(Caps::FAST_PACKETS));
-        if !packets_are_quick {
+        if !packets_are_quick || without(Optimization::CopyChoice) {
             return (Way::Direct, None);
         }
         let idle = self.sending.outgoing.is_empty() && self.operations.len() == 0;

@@ -2,11 +2,11 @@
 
 use super::{Operation, Waiting};
 use crate::Context;
-use crate::completion::Notify;
 use crate::context::Locked;
+use crate::context::Notify;
 use crate::error::{Error, Result};
 use crate::state::PeerState;
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::transport::rmw::local_rmw;
 use crate::transport::{PeerId, RmwOp, Status};
 use crate::wire::{CHECKED, Header, Kind};
 
@@ -107,6 +107,9 @@ impl Context {
         // writable by `rmw`'s contract.
         unsafe {
             let previous = local_rmw(variable, args.width, args.op, args.operand, args.compare);
+            if args.op == RmwOp::CompareAndSwap && answer(previous, args.width, Some(args.compare)) == 0 {
+                self.shared.status.swap_failed(args.target, args.remote);
+            }
             store_answer(args, previous);
         }
         true
@@ -125,7 +128,12 @@ impl Locked<'_> {
         let compare = (args.swap_answers_success && args.op == RmwOp::CompareAndSwap).then_some(args.compare);
         let id = self.operations.insert(Operation {
             peer: target,
-            waiting: Waiting::Rmw { previous: args.previous.cast(), width: args.width, compare },
+            waiting: Waiting::Rmw {
+                previous: args.previous.cast(),
+                width: args.width,
+                compare,
+                variable: args.remote,
+            },
             origin: args.origin,
             completion: Notify::None,
             target_counter: 0,
@@ -175,9 +183,14 @@ impl Locked<'_> {
     pub(crate) fn rmw_reply_arrived(&mut self, header: &Header) {
         let state = &mut **self;
         let Some(operation) = state.operations.get_mut(header.subject) else { return };
-        let Waiting::Rmw { previous, width, compare } = operation.waiting else { return };
+        let Waiting::Rmw { previous, width, compare, variable } = operation.waiting else { return };
         // SAFETY: the origin promised that the place is writable until it is told.
         unsafe { store(previous.cast(), width, answer(header.extra[0], width, compare)) };
+        let failed = compare.is_some_and(|_| answer(header.extra[0], width, compare) == 0);
+        let peer = operation.peer;
+        if failed {
+            self.shared().status.swap_failed(peer, variable);
+        }
         self.end_operation(header.subject, Status::Done);
     }
 }
@@ -214,63 +227,9 @@ unsafe fn store(at: *mut u8, width: u32, value: u64) {
     }
 }
 
-/// An atomic operation on memory of this process; gives the previous value.
-///
-/// # Safety
-/// `variable` is valid and aligned to `width`, which is 4 or 8.
-#[inline(always)]
-pub(crate) unsafe fn local_rmw(variable: *mut u8, width: u32, op: RmwOp, operand: u64, compare: u64) -> u64 {
-    macro_rules! run {
-        ($atomic:ty, $word:ty) => {{
-            // SAFETY: valid and aligned by the contract above; the types have the same layout.
-            let v = unsafe { &*variable.cast::<$atomic>() };
-            let (a, b) = (operand as $word, compare as $word);
-            u64::from(match op {
-                // SYNC: with each other, at whichever task they run: how programs publish data to
-                // one another.
-                RmwOp::FetchAndAdd => v.fetch_add(a, Ordering::AcqRel),
-                RmwOp::FetchAndOr => v.fetch_or(a, Ordering::AcqRel),
-                RmwOp::Swap => v.swap(a, Ordering::AcqRel),
-                RmwOp::CompareAndSwap => {
-                    v.compare_exchange(b, a, Ordering::AcqRel, Ordering::Acquire).unwrap_or_else(|seen| seen)
-                }
-            })
-        }};
-    }
-    if width == 4 { run!(AtomicU32, u32) } else { run!(AtomicU64, u64) }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_operation_gives_the_previous_value_and_leaves_the_next() {
-        for (op, operand, compare, before, after) in [
-            (RmwOp::FetchAndAdd, 5, 0, 10u64, 15u64),
-            (RmwOp::FetchAndOr, 0b0110, 0, 0b0011, 0b0111),
-            (RmwOp::Swap, 9, 0, 3, 9),
-            (RmwOp::CompareAndSwap, 9, 3, 3, 9),
-            (RmwOp::CompareAndSwap, 9, 4, 3, 3),
-        ] {
-            let mut wide = before;
-            // SAFETY: a local variable of the right width.
-            let previous = unsafe { local_rmw((&raw mut wide).cast(), 8, op, operand, compare) };
-            assert_eq!((previous, wide), (before, after), "{op:?} on 64 bits");
-            let mut narrow = before as u32;
-            // SAFETY: a local variable of this width.
-            let previous = unsafe { local_rmw((&raw mut narrow).cast(), 4, op, operand, compare) };
-            assert_eq!((previous, u64::from(narrow)), (before, after), "{op:?} on 32 bits");
-        }
-    }
-
-    #[test]
-    fn narrow_addition_wraps_within_its_width() {
-        let mut pair = [u32::MAX, 7];
-        // SAFETY: the first of two local variables.
-        let previous = unsafe { local_rmw(pair.as_mut_ptr().cast(), 4, RmwOp::FetchAndAdd, 1, 0) };
-        assert_eq!((previous, pair), (u64::from(u32::MAX), [0, 7]));
-    }
 
     #[test]
     fn the_guides_answer_to_a_swap_is_success_or_failure_in_the_variables_width() {

@@ -1,13 +1,13 @@
-//! Layouts that this task sends to itself: both sides are here, so that no packet need carry the
-//! bytes.
+//! Messages to this task itself whose data is not contiguous. Both layouts are in this process, so
+//! no packet carries the bytes.
 //!
 //! The announcement goes the way of any message to ourselves, and the header handler runs when it
 //! arrives. Then the bytes go from layout to layout, a slice at a time.
 
-use super::fragment::{Pull, SLICE};
-use super::{TrustedSource, Waiting};
-use crate::completion::Notify;
+use super::Pull;
+use super::{SLICE, TrustedSource, Waiting};
 use crate::context::Locked;
+use crate::context::Notify;
 use crate::stats::Path;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind};

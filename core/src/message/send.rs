@@ -9,10 +9,11 @@
 
 use super::packet::Submitted;
 use super::{Outgoing, TrustedSource};
-use crate::completion::Notify;
 use crate::context::Locked;
+use crate::context::Notify;
+use crate::context::State;
 use crate::error::Result;
-use crate::state::State;
+use crate::state::Head;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind, MAX_HEADER};
 
@@ -25,12 +26,6 @@ pub(super) struct Departure<'a> {
     pub(super) source: TrustedSource,
     pub(super) origin: Notify,
     pub(super) completion: Notify,
-}
-
-/// What a message says before its data.
-pub(crate) struct Head {
-    header: Header,
-    user_header: Box<[u8]>,
 }
 
 /// Whether a packet left, or was left to whoever makes progress.

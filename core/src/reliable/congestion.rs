@@ -3,14 +3,14 @@
 //! Additive increase, multiplicative decrease: two flows with the same round-trip time that see the
 //! same full queue end up with the same share. What differs from Reno is what counts as congestion.
 //! On a cluster network a lost datagram means congestion only if the queue in front of it was long,
-//! and a long queue shows as a round-trip time above its minimum. So a loss shrinks the window when
-//! the round's shortest round trip is well above the minimum of the path (by half of it, and by the
-//! time of a few batches of datagrams, for a sender that hands over tens of them at once makes so
-//! long a queue by itself), or when more than an eighth of the last rounds is lost (a batch of
-//! datagrams that the kernel took as one gets lost as one, so a single round says little, and a
-//! single piece nothing); a loss while the queue is short is noise of the link and costs nothing
-//! but the retransmission. Under random loss the window therefore settles where the queue just
-//! begins to show, which keeps the link full.
+//! and a long queue shows: the round-trip time rises above its minimum. So a loss shrinks the
+//! window in two cases. (1) The round's shortest round trip is well above the minimum of the path:
+//! by half of it, and by the time of a few batches of datagrams, for a sender that hands over tens
+//! of them at once makes so long a queue by itself. (2) More than an eighth of the last rounds is
+//! lost. Several rounds, because the kernel loses a batch that it took as one as a whole, so that
+//! one round says little. Any other loss is noise of the link and costs nothing but the
+//! retransmission. Under random loss the window therefore settles where the queue just begins to
+//! show, which keeps the link full.
 //!
 //! A flow that comes late to a busy link takes the queue for the minimum of its path, and would
 //! then ignore losses for ever. So every [`TEST_EVERY`] rounds a loss without a visible queue is

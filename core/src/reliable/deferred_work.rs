@@ -1,5 +1,4 @@
-//! Deferred work: what has time until nothing is in a hurry: timers, and acknowledgements that were
-//! put off.
+//! Deferred work: timers, and acknowledgements that may wait until nothing urgent is left to do.
 
 use super::Engine;
 use super::auth::Authenticator;

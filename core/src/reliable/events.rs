@@ -127,6 +127,29 @@ pub struct PeerStats {
     pub stale_epoch: u64,
 }
 
+/// One path, all peers together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RailStats {
+    /// Its number.
+    pub path: u8,
+    /// Peers that it leads to.
+    pub peers: u32,
+    /// Those of them that don't acknowledge on it at present.
+    pub suspects: u32,
+    /// The first of these.
+    pub suspect: Option<u32>,
+    /// Datagrams that are not acknowledged.
+    pub open: u64,
+    /// Their bytes.
+    pub in_flight: u64,
+    /// Bytes that the congestion windows allow.
+    pub window: u64,
+    /// Bytes that the peers are ready to take beyond those that were sent, on whichever path.
+    pub credit: u64,
+    /// Probe timers that ran out since the last news.
+    pub timeouts: u64,
+}
+
 /// Counts of datagrams that belong to no peer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EngineStats {

@@ -1,10 +1,8 @@
-//! The fast path: a unit that finds nothing in its way. It leaves at once, in a datagram of its
-//! own.
+//! The fast path: a unit that nothing waits in front of leaves at once, in a datagram of its own.
 //!
-//! What [`submit`](Engine::submit) and [`poll_transmit`](Engine::poll_transmit) do for such a unit
-//! comes to the same. But they first ask which peer, which path, which channel and how much, and
-//! copy the unit to where it waits for its acknowledgement; here a lone message leaves before that,
-//! and from where it lies.
+//! [`submit`](Engine::submit) and [`poll_transmit`](Engine::poll_transmit) would do the same for
+//! it. But they first choose peer, path, channel and amount, and copy the unit to where it waits
+//! for its acknowledgement. Here the unit leaves before it is copied, straight from where it lies.
 
 use super::auth::Authenticator;
 use super::config::{EngineConfig, Nanos};

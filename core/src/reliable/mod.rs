@@ -64,6 +64,7 @@ mod receive;
 mod send_queue;
 mod sent;
 mod split;
+mod submission;
 mod timers;
 mod transmit;
 mod window;
@@ -72,13 +73,14 @@ pub mod wire;
 pub use auth::{Authenticator, JobAuth, JobState, NoAuth, Tag};
 pub use config::{ConfigError, EngineConfig, Nanos};
 pub use datagram_builder::{Memory, NoMemory, Segment, Transmit};
+pub use engine::Engine;
 use engine::Shared;
-pub use engine::{Body, Channel, Engine, PeerError, SubmitError};
-pub use events::{EngineStats, Event, PeerStats};
+pub use events::{EngineStats, Event, PeerStats, RailStats};
 pub use fast_path::FastUnit;
 pub use path::{PathInfo, PathState};
 pub use receive::{Delivery, Verdict};
 pub use send_queue::NO_TOKEN;
+pub use submission::{Body, Channel, PeerError, SubmitError};
 
 /// Units beyond the oldest missing one that a receiver remembers, and so the most that a channel
 /// can have open.

@@ -1,4 +1,5 @@
-//! Datagrams that arrive.
+//! What an arriving datagram does: it is checked, its units are delivered, its acknowledgements are
+//! taken.
 
 use super::auth::Authenticator;
 use super::config::{MS, Nanos};
@@ -175,7 +176,7 @@ impl Peer {
         Ok(taken)
     }
 
-    /// Acknowledgements may wait for a moment of leisure while little is under way, so that nothing
+    /// Acknowledgements may wait for a quiet moment while little is under way, so that nothing
     /// waits for them.
     fn take_ack(&mut self, now: Nanos, ack: &Ack<'_>, shared: &mut Shared) {
         if let Some(kept) = ack.kept()
@@ -197,6 +198,24 @@ impl Peer {
         }
     }
 
+    /// The whole number of a unit that has not come yet; for another one, whether it was taken.
+    #[inline(always)]
+    fn number_of_new(&mut self, channel: u8, unit: u32) -> Result<u64, bool> {
+        let units = &mut self.units[usize::from(channel)];
+        let id = super::send_queue::expand(units.base(), unit);
+        match units.check(id) {
+            Seen::New => Ok(id),
+            Seen::Old => {
+                self.stats.duplicate_units += 1;
+                Err(true)
+            }
+            Seen::Beyond => {
+                self.stats.units_refused += 1;
+                Err(false)
+            }
+        }
+    }
+
     /// Returns false if the unit was not taken.
     #[inline]
     fn data(
@@ -206,25 +225,16 @@ impl Peer {
         payload: &[u8],
         sink: &mut impl FnMut(Delivery<'_>) -> Verdict,
     ) -> bool {
-        let units = &mut self.units[usize::from(channel)];
-        let id = super::send_queue::expand(units.base(), unit);
-        match units.check(id) {
-            Seen::Old => {
-                self.stats.duplicate_units += 1;
-                return true;
-            }
-            Seen::Beyond => {
-                self.stats.units_refused += 1;
-                return false;
-            }
-            Seen::New => {}
-        }
+        let id = match self.number_of_new(channel, unit) {
+            Ok(id) => id,
+            Err(taken) => return taken,
+        };
         let delivery = Delivery { peer: self.task, channel: Channel::of(channel), packet: payload };
         if sink(delivery) == Verdict::Drop {
             self.stats.units_refused += 1;
             return false;
         }
-        units.insert(id);
+        self.units[usize::from(channel)].insert(id);
         if !self.joins.is_empty() {
             self.joins.finish(channel, id);
         }
@@ -242,19 +252,10 @@ impl Peer {
         payload: &[u8],
         sink: &mut impl FnMut(Delivery<'_>) -> Verdict,
     ) -> bool {
-        let units = &mut self.units[usize::from(channel)];
-        let id = super::send_queue::expand(units.base(), unit);
-        match units.check(id) {
-            Seen::Old => {
-                self.stats.duplicate_units += 1;
-                return true;
-            }
-            Seen::Beyond => {
-                self.stats.units_refused += 1;
-                return false;
-            }
-            Seen::New => {}
-        }
+        let id = match self.number_of_new(channel, unit) {
+            Ok(id) => id,
+            Err(taken) => return taken,
+        };
         let packet = match self.joins.part(channel, id, total, index, payload) {
             Joined::Kept => return true,
             Joined::Refused => {
@@ -268,7 +269,7 @@ impl Peer {
             self.joins.unfinish(channel, id, index);
             return false;
         }
-        units.insert(id);
+        self.units[usize::from(channel)].insert(id);
         self.joins.finish(channel, id);
         self.stats.units_delivered += 1;
         true

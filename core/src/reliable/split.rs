@@ -1,6 +1,6 @@
-//! Units that don't fit a datagram: they travel in parts of a size that every path carries. The
-//! upper layer makes units small enough for the path as it knows it; this is for those that the
-//! path became too narrow for since.
+//! Units that are larger than a datagram: they travel in parts of a size that every path carries.
+//! The upper layer makes units that fit the path; this is for units that were made before the path
+//! MTU shrank.
 
 use super::datagram_builder::DatagramBuilder;
 use super::send_queue::SendQueue;

@@ -1,4 +1,4 @@
-//! When which peer has to be looked at.
+//! The timer queue: which peer has to be looked at next, and when.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

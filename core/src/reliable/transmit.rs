@@ -1,4 +1,4 @@
-//! Datagrams that leave.
+//! Writing the next datagrams: which path they take, what goes into them, and what goes along.
 
 use super::auth::Authenticator;
 use super::config::{EngineConfig, Nanos};
@@ -175,46 +175,10 @@ impl Peer {
             if written >= most || (written > 0 && output.out.total + cap > most_bytes) {
                 break;
             }
-            let probing = path.probes > 0;
-            let allowed = if probing {
-                let data = (path.is_up() || none_up) && !path.asks_only();
-                Allowed { requests: data, replies: data }
-            } else {
-                self.allowed(path)
-            };
-            if probing && !path.has_place() {
-                self.make_place(at, output.tools.shared);
+            match self.write_datagram(at, cap, none_up, output) {
+                Some(last) => ended = last,
+                None => break,
             }
-            let mut builder = DatagramBuilder::new(output.out, cap);
-            self.fill(at, allowed, &mut builder);
-            let data = builder.len() > HEADER_LEN;
-            if !data && !probing {
-                builder.abandon();
-                break;
-            }
-            if !data {
-                builder.push(&wire::probe());
-            }
-            let more = self.has_unsent();
-            let charge = (builder.len() + output.tools.shared.config.datagram_overhead as usize) as u64;
-            let path = &mut self.paths[at];
-            let window_full = path.in_flight + builder.len() as u64 >= path.congestion.window();
-            if window_full {
-                path.congestion.note_limited();
-            }
-            let blocked = window_full || self.charged + charge >= self.credit;
-            let starved = self.queues.iter().any(|channel| channel.starved);
-            let at_once =
-                probing || builder.resent > 0 || if more { blocked } else { starved || builder.lent };
-            if !more {
-                self.write_acks(output.tools.now, &mut builder);
-            }
-            if probing {
-                self.paths[at].probes -= 1;
-            }
-            self.charged += charge_of(&builder, output.tools.shared);
-            let len = finish(self, at, builder, if at_once { ACK_NOW } else { 0 }, true, &mut output.tools);
-            ended = len < output.out.segment_size || !more;
         }
         let written = output.out.datagrams();
         if written == 0 {
@@ -226,6 +190,58 @@ impl Peer {
             self.acknowledge(at, cap, output);
         }
         true
+    }
+
+    /// Writes one datagram of at most `cap` bytes. Says whether it is the last one of its batch;
+    /// `None`: there is nothing for it.
+    #[inline]
+    fn write_datagram<A: Authenticator, M: Memory>(
+        &mut self,
+        at: usize,
+        cap: usize,
+        none_up: bool,
+        output: &mut Output<'_, A, M>,
+    ) -> Option<bool> {
+        let path = &self.paths[at];
+        let probing = path.probes > 0;
+        let allowed = if probing {
+            let data = (path.is_up() || none_up) && !path.asks_only();
+            Allowed { requests: data, replies: data }
+        } else {
+            self.allowed(path)
+        };
+        if probing && !path.has_place() {
+            self.make_place(at, output.tools.shared);
+        }
+        let mut builder = DatagramBuilder::new(output.out, cap);
+        self.fill(at, allowed, &mut builder);
+        let data = builder.len() > HEADER_LEN;
+        if !data && !probing {
+            builder.abandon();
+            return None;
+        }
+        if !data {
+            builder.push(&wire::probe());
+        }
+        let more = self.has_unsent();
+        let charge = (builder.len() + output.tools.shared.config.datagram_overhead as usize) as u64;
+        let path = &mut self.paths[at];
+        let window_full = path.in_flight + builder.len() as u64 >= path.congestion.window();
+        if window_full {
+            path.congestion.note_limited();
+        }
+        let blocked = window_full || self.charged + charge >= self.credit;
+        let starved = self.queues.iter().any(|channel| channel.starved);
+        let at_once = probing || builder.resent > 0 || if more { blocked } else { starved || builder.lent };
+        if !more {
+            self.write_acks(output.tools.now, &mut builder);
+        }
+        if probing {
+            self.paths[at].probes -= 1;
+        }
+        self.charged += charge_of(&builder, output.tools.shared);
+        let len = finish(self, at, builder, if at_once { ACK_NOW } else { 0 }, true, &mut output.tools);
+        Some(len < output.out.segment_size || !more)
     }
 
     /// Puts units into a datagram, replies first.
@@ -300,12 +316,12 @@ impl Peer {
         path.mtu.on_probe_sent(path.next_number, due);
         path.probes = path.probes.max(1);
         output.out.clear(self.task, path.id);
-        let mut draft = DatagramBuilder::new(output.out, size);
-        draft.sent.fate = Fate::Sizing;
-        while draft.room() >= PROBE_LEN {
-            draft.push(&wire::probe());
+        let mut builder = DatagramBuilder::new(output.out, size);
+        builder.sent.fate = Fate::Sizing;
+        while builder.room() >= PROBE_LEN {
+            builder.push(&wire::probe());
         }
-        finish(self, at, draft, ACK_NOW, false, &mut output.tools);
+        finish(self, at, builder, ACK_NOW, false, &mut output.tools);
         true
     }
 

@@ -1,7 +1,7 @@
 //! The open transports, and what belongs to each of them.
 
+use super::inbound::Inbound;
 use crate::datagrams::Datagrams;
-use crate::message::Inbound;
 use crate::stats::Path;
 use crate::transport::{Caps, Event, Link, Status};
 use std::time::Duration;
@@ -85,8 +85,8 @@ impl Links {
             if datagrams.holds_back() {
                 return None;
             }
-            if let Some(patience) = datagrams.patience() {
-                limit = limit.min(patience);
+            if let Some(due) = datagrams.until_timer() {
+                limit = limit.min(due);
             }
         }
         (!limit.is_zero()).then_some(limit)

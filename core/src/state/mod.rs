@@ -1,55 +1,86 @@
 //! What the lock of a context guards, in parts that know nothing of each other.
 //!
 //! Whatever needs several of them is a method of [`State`]; whatever may call the program, or let
-//! another thread have the lock, is one of [`Locked`](crate::context::Locked).
+//! another thread have the lock, is one of `Locked` (`core/src/context/locked.rs`).
+//!
+//! The state keeps callbacks that get the context, and the context keeps the state. So that neither
+//! file needs the other, the parts leave open what the context is (`C`).
 
+mod adaptive_wait;
+mod collectives;
+mod copy_choice;
+mod epochs;
+mod inbound;
 mod links;
+mod operations;
 mod peers;
+mod reassembly;
 mod receiving;
 mod sending;
+mod sequence_window;
+mod zero_copy;
 
+pub(crate) use adaptive_wait::AdaptiveWait;
+pub(crate) use collectives::{Blocks, Collectives};
+pub(crate) use copy_choice::{Copier, Timed};
+pub(crate) use epochs::Epochs;
 pub(crate) use links::Links;
-pub(crate) use peers::{Peer, PeerState, Peers, Route};
-pub(crate) use receiving::Receiving;
-pub(crate) use sending::Sending;
+pub(crate) use operations::{Operation, Operations, Waiting};
+pub(crate) use peers::{Peer, PeerState, Peers, Route, Silence};
+pub(crate) use reassembly::Reassembly;
+pub(crate) use receiving::{Arrival, Pull, Receiving};
+pub(crate) use sending::{Head, Outgoing, Sending};
+pub(crate) use zero_copy::ZeroCopySend;
 
-use crate::context::AdaptiveWait;
 use crate::datagrams::Datagrams;
 use crate::error::Error;
-use crate::message::{Collectives, Operations};
-use crate::stats::{Path, Statistics};
+use crate::stats::Path;
+use crate::status::Counts;
+use crate::trace::Trace;
 use crate::transport::{Link, PeerId};
+use std::sync::Arc;
 
 /// What the lock guards.
-pub(crate) struct State {
+pub(crate) struct State<C> {
     pub(crate) links: Links,
     pub(crate) peers: Peers,
-    pub(crate) sending: Sending,
-    pub(crate) receiving: Receiving,
+    pub(crate) sending: Sending<C>,
+    pub(crate) receiving: Receiving<C>,
     /// What waits for an answer.
-    pub(crate) operations: Operations,
+    pub(crate) operations: Operations<C>,
     pub(crate) collectives: Collectives,
     /// Regions that peers of the safe interface may reach: (first address, length).
     pub(crate) regions: Vec<(u64, u64)>,
     /// Non-zero while a packet is being dispatched: no waiting, no polling.
     pub(crate) dispatching: u32,
-    pub(crate) statistics: Statistics,
+    pub(crate) statistics: Counts,
     /// Since when calls that poll once have found nothing.
     pub(crate) between_polls: AdaptiveWait,
 }
 
-impl State {
-    pub(crate) fn new(links: Vec<Link>, datagrams: Vec<Option<Box<Datagrams>>>, peers: Vec<Peer>) -> Self {
+/// What others get to see of the state.
+pub(crate) struct Told {
+    pub(crate) counts: Counts,
+    pub(crate) trace: Option<Arc<Trace>>,
+}
+
+impl<C> State<C> {
+    pub(crate) fn new(
+        links: Vec<Link>,
+        datagrams: Vec<Option<Box<Datagrams>>>,
+        peers: Vec<Peer>,
+        told: Told,
+    ) -> Self {
         let mut state = Self {
             links: Links::new(links, datagrams),
             peers: Peers::new(peers),
             sending: Sending::new(),
-            receiving: Receiving::default(),
-            operations: Operations::default(),
+            receiving: Receiving::new(),
+            operations: Operations::new(told.trace),
             collectives: Collectives::default(),
             regions: Vec::new(),
             dispatching: 0,
-            statistics: Statistics::default(),
+            statistics: told.counts,
             between_polls: AdaptiveWait::new(),
         };
         state.find_lanes();

@@ -1,12 +1,14 @@
 //! What a context knows of each other task.
 
-use crate::context::{Silence, Vigil};
+use super::copy_choice::CopyChoice;
+use super::epochs::Epochs;
+use super::sequence_window::SequenceWindow;
 use crate::error::Error;
-use crate::message::{CopyChoice, Epochs, SequenceWindow};
 use crate::transport::PeerId;
 use crate::transport::lane::SendLane;
 use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
+use std::time::Duration;
 
 /// How packets reach a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,22 @@ pub(crate) enum PeerState {
     Ended,
     /// The program asked not to talk to it until it is resumed.
     Purged,
+}
+
+/// What a task knows of a peer's silence.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Silence {
+    /// Since when it owes something, or when it last gave a sign of life after that.
+    pub(crate) since: Option<Duration>,
+    /// It has been asked for one since.
+    pub(crate) asked: bool,
+}
+
+/// When silence is looked at next.
+#[derive(Debug, Default)]
+pub(crate) struct Vigil {
+    pub(crate) next: Duration,
+    pub(crate) looks: u32,
 }
 
 /// One other task. Aligned, so that finding one is a shift.
@@ -72,8 +90,12 @@ pub(crate) struct Peer {
     pub(crate) answered: SequenceWindow,
     /// Messages of its that are done here.
     pub(crate) arrived: SequenceWindow,
+    /// Steps of barriers that it has announced.
+    pub(crate) barriers: u32,
     /// Fences of its that wait for `arrived` to get there.
     pub(crate) fences: Vec<u32>,
+    /// What [`signs_of_life`](Self::signs_of_life) were when they were asked for last.
+    pub(crate) heard: [u32; 2],
     /// How puts and gets of ordinary memory go, from the first one on.
     pub(crate) copy_choice: Option<Box<CopyChoice>>,
 }
@@ -97,9 +119,18 @@ impl Peer {
             next_operation: 0,
             answered: SequenceWindow::default(),
             arrived: SequenceWindow::default(),
+            barriers: 0,
             fences: Vec::new(),
+            heard: [0; 2],
             copy_choice: None,
         }
+    }
+
+    /// Two numbers: one that changes when a message of its is done here, and one that changes when
+    /// anything else comes from it.
+    pub(crate) fn signs_of_life(&self) -> [u32; 2] {
+        let [arrived, answered] = [&self.arrived, &self.answered].map(SequenceWindow::count);
+        [arrived, answered.wrapping_add(self.confirmed).wrapping_add(self.barriers)]
     }
 
     /// Why nothing can be sent to it, for the state it is in.
@@ -124,13 +155,15 @@ pub(crate) struct Peers {
     pub(crate) unsettled: u32,
     /// Those that died and that the program has not acknowledged.
     pub(crate) unacknowledged: Vec<PeerId>,
+    /// Packets received when the last one heard from was looked for.
+    pub(crate) heard: u64,
     /// When silent ones are looked for next.
     pub(crate) vigil: Vigil,
 }
 
 impl Peers {
     pub(super) fn new(all: Vec<Peer>) -> Self {
-        Self { all, unsettled: 0, unacknowledged: Vec::new(), vigil: Vigil::default() }
+        Self { all, unsettled: 0, unacknowledged: Vec::new(), heard: 0, vigil: Vigil::default() }
     }
 
     #[inline(always)]

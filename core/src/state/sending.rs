@@ -1,23 +1,26 @@
 //! What is on its way out, or waits to be.
 
-use crate::context::AdaptiveWait;
-use crate::message::{Outgoing, ZeroCopySends};
+use super::adaptive_wait::AdaptiveWait;
+use super::zero_copy::ZeroCopySends;
+use crate::buffers::TrustedSource;
+use crate::completion::Notify;
 use crate::transport::PeerId;
+use crate::wire::Header;
 use std::collections::VecDeque;
 
 /// A packet without data, complete with header, and whom it is for.
 type Kept = (PeerId, Box<[u8]>);
 
 /// What is on its way out, or waits to be.
-pub(crate) struct Sending {
+pub(crate) struct Sending<C> {
     /// Messages of several packets.
-    pub(crate) outgoing: VecDeque<Outgoing>,
+    pub(crate) outgoing: VecDeque<Outgoing<C>>,
     /// How many of them go out from copies.
     pub(crate) copies: usize,
     /// How many of them wait to have their first packet sent.
     pub(crate) heads: usize,
     /// Messages whose memory engines may still read.
-    pub(crate) zero_copy: ZeroCopySends,
+    pub(crate) zero_copy: ZeroCopySends<C>,
     /// Packets that met back-pressure where waiting was impossible.
     pub(crate) deferred: VecDeque<Kept>,
     /// The same for peers whose epoch is not known yet.
@@ -32,13 +35,38 @@ pub(crate) struct Sending {
     pub(crate) for_room: AdaptiveWait,
 }
 
-impl Sending {
+/// A message of several packets on its way out.
+pub(crate) struct Outgoing<C> {
+    pub(crate) peer: PeerId,
+    pub(crate) source: TrustedSource,
+    /// Bytes that are out already.
+    pub(crate) position: u64,
+    pub(crate) message: u32,
+    /// The operation at the peer that these bytes answer: `GetData` instead of `Fragment`.
+    pub(crate) answer_to: Option<u64>,
+    /// The operation that waits for the target's completion handler, 0 for none.
+    pub(crate) completion: u64,
+    pub(crate) origin: Notify<C>,
+    /// What `source` reads if the program's buffer has been given back: it lives as long as this
+    /// does.
+    pub(crate) copy: Option<Box<[u8]>>,
+    /// What the first packet says, as long as that has not been sent.
+    pub(crate) head: Option<Box<Head>>,
+}
+
+/// What a message says before its data.
+pub(crate) struct Head {
+    pub(crate) header: Header,
+    pub(crate) user_header: Box<[u8]>,
+}
+
+impl<C> Sending<C> {
     pub(super) fn new() -> Self {
         Self {
             outgoing: VecDeque::new(),
             copies: 0,
             heads: 0,
-            zero_copy: ZeroCopySends::default(),
+            zero_copy: ZeroCopySends::new(),
             deferred: VecDeque::new(),
             held: VecDeque::new(),
             long_head: Vec::new(),
@@ -73,7 +101,7 @@ impl Sending {
     }
 
     /// Drops what is for a peer; gives back the messages, of which somebody is to be told.
-    pub(crate) fn drop_peer(&mut self, peer: PeerId) -> Vec<Outgoing> {
+    pub(crate) fn drop_peer(&mut self, peer: PeerId) -> Vec<Outgoing<C>> {
         let (theirs, rest): (Vec<_>, Vec<_>) = self.outgoing.drain(..).partition(|o| o.peer == peer);
         self.outgoing.extend(rest);
         theirs.iter().for_each(|out| self.forget(out));
@@ -83,7 +111,7 @@ impl Sending {
     }
 
     /// A message is no longer among those on their way.
-    pub(crate) fn forget(&mut self, out: &Outgoing) {
+    pub(crate) fn forget(&mut self, out: &Outgoing<C>) {
         self.copies -= usize::from(out.copy.is_some());
         self.heads -= usize::from(out.head.is_some());
     }

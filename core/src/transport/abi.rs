@@ -346,7 +346,7 @@ pub type PollFn = unsafe extern "C" fn(*mut c_void, events: *mut Event, capacity
 
 // SAFETY: the pointers in a table are to static strings and functions.
 unsafe impl Sync for TransportOps {}
-// SAFETY: as above.
+// SAFETY: static strings and functions belong to no thread.
 unsafe impl Send for TransportOps {}
 
 /// The one symbol a plugin exports: `lapis_transport_<name>_v1`. Stores its table in `*table` and

@@ -3,6 +3,8 @@
 //! The C library's `memcpy` uses `rep movsb` for them on many processors, which fetches its source
 //! too late when that lies in another core's cache or in memory: wide loads take half the time.
 
+#[cfg_attr(any(not(target_arch = "x86_64"), miri), allow(unused_imports, reason = "wide copies"))]
+use lapis_ablation::{Optimization, without};
 use std::mem::MaybeUninit;
 
 /// A word as it is. What a program sends may be padding that nobody wrote, which is no number, or
@@ -23,7 +25,7 @@ pub unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if len >= LONG && is_x86_feature_detected!("avx") {
+        if len >= LONG && is_x86_feature_detected!("avx") && !without(Optimization::WideCopies) {
             return wide::copy(from, to, len);
         }
         std::ptr::copy_nonoverlapping(from, to, len);

@@ -16,10 +16,11 @@
 //! nobody clears it. A length beyond 184 tells that the message lies elsewhere; core leaves such a
 //! slot, and all behind it, to [`Transport::poll`](super::Transport::poll).
 //!
-//! Three lines for a slot, though most messages fill less than one: a neighbour that the hardware
-//! fetches along is a line that the writer must take away from the reader again, which costs a
-//! message to and fro a quarter of its time. For the same reason a ring has few slots: as many as
-//! the first cache holds beside other things.
+//! A slot has three cache lines, though most messages fill less than one. If slots were adjacent
+//! lines, the hardware would fetch the next slot's line along with this one, and the writer would
+//! have to take it away from the reader again, which lengthens a message to and fro by a quarter.
+//! For the same reason a ring has few slots: as many as the first-level cache holds beside other
+//! things.
 //!
 //! Messages take the slots in the order that [`index`] gives.
 //!
@@ -29,6 +30,7 @@
 use super::copy::Raw;
 use super::types::PeerId;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, compiler_fence};
+use lapis_ablation::{Optimization, without};
 pub use mailbox_line::Mailbox;
 pub use slot::{IN_MAILBOX, INLINE, MailboxLine, Payload, SLOT, Slot, head, index};
 
@@ -327,6 +329,9 @@ impl ReceiveLane {
     /// Asks the cache for the slot `ahead` messages behind the next one.
     #[inline(always)]
     pub fn prefetch(&self, ahead: u64) {
+        if without(Optimization::SlotPrefetch) {
+            return;
+        }
         #[cfg(all(target_arch = "x86_64", not(loom)))]
         // SAFETY: a prefetch has no effect on memory.
         unsafe {

@@ -7,6 +7,7 @@ use super::abi::{self, RawAttributes, RawOpenParams, TransportOps};
 use super::host_table;
 use super::lane::{ReceiveLanes, SendLane};
 use super::loader::Refusal;
+use super::sleeper::{Opened, Sleeper};
 use super::stubs::resolve;
 use super::text::{TextBuffer, caps_text, error_of, outcome, with_text};
 use super::types::{
@@ -40,30 +41,9 @@ pub struct Link {
 // SAFETY: an instance is `Send` by the contract (`Transport: Send`; C plugins promise the same),
 // and `&Link` gives access to plain data only.
 unsafe impl Send for Link {}
-// SAFETY: as above: no method taking `&self` calls the transport, but for those of the waiter, made
-// for any thread.
+// SAFETY: no method taking `&self` calls the transport, but for those of the waiter, made for any
+// thread.
 unsafe impl Sync for Link {}
-
-/// What closes the instance.
-struct Opened {
-    instance: *mut c_void,
-    table: TransportOps,
-}
-
-// SAFETY: the pointer is used by `close`, which runs once, and by the waiter's entries, made for
-// any thread.
-unsafe impl Send for Opened {}
-// SAFETY: as above.
-unsafe impl Sync for Opened {}
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        if let Some(close) = self.table.close {
-            // SAFETY: the instance is live and this is its last use.
-            unsafe { close(self.instance) };
-        }
-    }
-}
 
 /// Calls an entry of the resolved table.
 macro_rules! call {
@@ -498,39 +478,6 @@ impl std::fmt::Debug for Link {
             .field("limits", &self.limits)
             .field("note", &self.note)
             .finish_non_exhaustive()
-    }
-}
-
-/// How any thread sleeps until a link has something to poll, and ends others' sleep. Keeps the
-/// instance open.
-pub struct Sleeper {
-    ops: Box<TransportOps>,
-    opened: Arc<Opened>,
-}
-
-impl Sleeper {
-    /// See [`Waiter::wait`](super::Waiter::wait).
-    pub fn wait(&self, timeout_ns: u64) {
-        // SAFETY: the instance is open as long as `opened` is; the resolved table has every entry.
-        unsafe { (self.ops.wait.unwrap_unchecked())(self.opened.instance, timeout_ns) }
-    }
-
-    /// See [`Waiter::wake`](super::Waiter::wake).
-    pub fn wake(&self) {
-        // SAFETY: as above.
-        unsafe { (self.ops.wake.unwrap_unchecked())(self.opened.instance) }
-    }
-
-    /// See [`Waiter::fd`](super::Waiter::fd).
-    pub fn fd(&self) -> i32 {
-        // SAFETY: as above.
-        unsafe { (self.ops.wait_fd.unwrap_unchecked())(self.opened.instance) }
-    }
-}
-
-impl std::fmt::Debug for Sleeper {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sleeper").finish_non_exhaustive()
     }
 }
 

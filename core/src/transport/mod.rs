@@ -31,13 +31,16 @@ mod export;
 mod export_macro;
 mod forward;
 mod host;
+mod instance;
 pub mod lane;
 mod link;
 mod loader;
 mod registry;
+pub(crate) mod rmw;
 mod search;
 mod selection;
 mod services;
+mod sleeper;
 mod stubs;
 mod text;
 mod trust;
@@ -47,16 +50,18 @@ pub use chaos::{Chaos, ChaosError, Faults};
 pub use declaration::{Declaration, Known, Reach, Usage};
 #[doc(hidden)]
 pub use declaration::{raw_declaration, raw_variables};
-pub use export::{Exported, Instance};
+pub use export::Exported;
 #[doc(hidden)]
 pub use forward::forward;
 pub use host::Host;
-pub use link::{Link, Sleeper};
+pub use instance::Instance;
+pub use link::Link;
 pub use loader::{MIN_TABLE_SIZE, Origin, Plugin, Refusal, file_name, load_file, name_of_file};
 pub use registry::{Candidate, NotFound, Registry, Request, SelectError, Verdict};
 pub use search::search_dirs;
 pub use selection::{Policy, Selection};
 pub use services::{host_table, with_options};
+pub use sleeper::Sleeper;
 pub use trust::{Distrust, Why};
 pub use types::*;
 

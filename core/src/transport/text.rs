@@ -1,4 +1,4 @@
-//! A plugin's answers to set-up calls, as errors with its own words; capabilities by name.
+//! Texts: the error messages of a plugin's set-up calls, and the names of capabilities.
 
 use super::abi::{self, ErrorText};
 use super::types::{Caps, TransportError};

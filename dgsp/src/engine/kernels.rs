@@ -8,6 +8,7 @@ use crate::engine::lengths::{Aligned, Any, Chunks, Fixed, Length, Long, MEMCPY, 
 use crate::engine::permute::Permutation;
 use crate::engine::prefetch;
 use crate::engine::throttle::{self, Throttle};
+use lapis_ablation::{Optimization, without};
 use std::marker::PhantomData;
 
 /// `(mem, mem_stride, buf, buf_stride, count, len)`: `count` blocks, both sides strided.
@@ -99,6 +100,7 @@ impl<D: Direction, L: Length> Loops<D, L> {
     #[inline(always)]
     unsafe fn strided(mem: *mut u8, ms: isize, buf: *mut u8, bs: isize, count: usize, len: usize) {
         if L::of(len) <= LINE
+            && !without(Optimization::DgspThrottle)
             && let Some(throttle) = Throttle::for_stride(ms, count, D::GATHERS)
         {
             // SAFETY: the caller's promise.

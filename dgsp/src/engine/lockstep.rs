@@ -55,14 +55,6 @@ pub(crate) unsafe fn common(
     skip: usize,
     bytes: usize,
 ) -> usize {
-    // The first repetition, and how many of them, of `count` parts of `size` bytes.
-    let reps = |count: usize, size: usize| {
-        let first = skip / size;
-        if !skip.is_multiple_of(size) || first >= count {
-            return (0, 0);
-        }
-        (first, (count - first).min(bytes / size))
-    };
     // SAFETY: no more than `bytes` bytes from `skip` on, in each arm.
     unsafe {
         match (s, d) {
@@ -76,27 +68,8 @@ pub(crate) unsafe fn common(
                 Plan::Loop { off, count, stride, size, body },
                 Plan::Loop { off: d_off, count: d_count, stride: d_stride, size: d_size, body: d_body },
             ) if size == d_size => {
-                let count = *count.min(d_count);
-                let mut i = skip / size;
-                let mut within = skip % size;
-                let mut done = 0;
-                let whole = within + bytes >= 2 * size && alike(body, d_body);
-                while i < count && done < bytes {
-                    let left = (bytes - done).min(size - within);
-                    let (from, to) = (at(from, *off, *stride, i), at(to, *d_off, *d_stride, i));
-                    if whole && left == *size {
-                        both(body, from, d_body, to);
-                        done += size;
-                    } else {
-                        let n = common(body, from, d_body, to, within, left);
-                        done += n;
-                        if n < left {
-                            break;
-                        }
-                    }
-                    (i, within) = (i + 1, 0);
-                }
-                done
+                let (s, d) = ((&**body, *off, *stride), (&**d_body, *d_off, *d_stride));
+                common_loop(s, from, d, to, *count.min(d_count), *size, skip, bytes)
             }
             (Plan::Seq { parts, ends }, Plan::Seq { parts: d_parts, ends: d_ends }) => {
                 let equal = ends.iter().zip(d_ends).take_while(|(a, b)| a == b).count();
@@ -125,6 +98,69 @@ pub(crate) unsafe fn common(
                 (kernels.lists)(from, offs, to, d_offs, &ends[blocks], skip);
                 ends[last - 1] - skip
             }
+            _ => common_parts(s, from, d, to, skip, bytes),
+        }
+    }
+}
+
+/// Bodies that both plans repeat, whole ones without asking at each what is alike.
+///
+/// # Safety
+/// As [`common`].
+#[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "both sides of a copy, and which part of it")]
+unsafe fn common_loop(
+    (body, off, stride): (&Plan, isize, isize),
+    from: *mut u8,
+    (d_body, d_off, d_stride): (&Plan, isize, isize),
+    to: *mut u8,
+    count: usize,
+    size: usize,
+    skip: usize,
+    bytes: usize,
+) -> usize {
+    let mut i = skip / size;
+    let mut within = skip % size;
+    let mut done = 0;
+    let whole = within + bytes >= 2 * size && alike(body, d_body);
+    while i < count && done < bytes {
+        let left = (bytes - done).min(size - within);
+        let (from, to) = (at(from, off, stride, i), at(to, d_off, d_stride, i));
+        if whole && left == size {
+            // SAFETY: a whole repetition of the bytes that `common`'s caller vouches for; the
+            // bodies were found alike.
+            unsafe { both(body, from, d_body, to) };
+            done += size;
+        } else {
+            // SAFETY: a part of the bytes that `common`'s caller vouches for.
+            let n = unsafe { common(body, from, d_body, to, within, left) };
+            done += n;
+            if n < left {
+                break;
+            }
+        }
+        (i, within) = (i + 1, 0);
+    }
+    done
+}
+
+/// [`common`] for plans of equal parts, which begin with a whole one.
+///
+/// # Safety
+/// As [`common`].
+#[inline(always)]
+unsafe fn common_parts(s: &Plan, from: *mut u8, d: &Plan, to: *mut u8, skip: usize, bytes: usize) -> usize {
+    // The first repetition, and how many of them, of `count` parts of `size` bytes.
+    let reps = |count: usize, size: usize| {
+        let first = skip / size;
+        if !skip.is_multiple_of(size) || first >= count {
+            return (0, 0);
+        }
+        (first, (count - first).min(bytes / size))
+    };
+    // SAFETY: whole parts of the `bytes` bytes from `skip` on, for which `common`'s caller vouches.
+    unsafe {
+        match (s, d) {
             (
                 Plan::Table { offs, base, len, kernels },
                 Plan::Table { offs: d_offs, base: d_base, len: d_len, .. },

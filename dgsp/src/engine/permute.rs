@@ -110,7 +110,7 @@ mod vectors {
             }
             if !n.is_multiple_of(self.group) {
                 let (named, packed) = self.masks(n % self.group);
-                // SAFETY: as above.
+                // SAFETY: the masks name bytes of the last structures that the caller promises.
                 unsafe { one::<GATHERS>(m, named, b, packed, order) };
             }
         }

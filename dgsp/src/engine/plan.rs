@@ -1,5 +1,6 @@
 //! Lowering of the normal form to a plan.
 
+use lapis_ablation::{Optimization, without};
 use std::sync::Arc;
 
 use crate::engine::kernels::{self, Kernels};
@@ -123,7 +124,8 @@ impl Plan {
         let size = l.body.size as usize;
         let mut blocks = Vec::new();
         let all_blocks = l.body.items.iter().all(|i| flatten(i, &mut blocks)) && blocks.len() <= MOST_FIELDS;
-        let permutation = if all_blocks { Permutation::new(&blocks, l.stride) } else { None };
+        let permutes = all_blocks && !without(Optimization::DgspPermute);
+        let permutation = if permutes { Permutation::new(&blocks, l.stride) } else { None };
         if let [Item { off: o, kind }] = &l.body.items[..]
             && permutation.is_none()
         {

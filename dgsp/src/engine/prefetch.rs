@@ -6,6 +6,8 @@
 //! to 1.15 times where another thread shares the core (Zen 4).
 #![allow(unsafe_code, reason = "inline assembly")]
 
+use lapis_ablation::{Optimization, without};
+
 /// Blocks between the one that is copied and the one that is asked for.
 pub(crate) const BLOCKS: usize = 2;
 /// Blocks between the short one that is written and the one that is asked for. Stores wait for
@@ -22,6 +24,9 @@ const LINE: usize = 64;
 /// nothing, so that any address will do.
 #[inline(always)]
 pub(crate) fn block<const WRITES: bool>(at: *const u8) {
+    if without(Optimization::DgspPrefetch) {
+        return;
+    }
     line::<WRITES>(at);
     line::<WRITES>(at.wrapping_add(LINE));
 }
@@ -29,6 +34,9 @@ pub(crate) fn block<const WRITES: bool>(at: *const u8) {
 /// Asks for the line that a short block is to be written to.
 #[inline(always)]
 pub(crate) fn short_block(at: *const u8) {
+    if without(Optimization::DgspPrefetch) {
+        return;
+    }
     line::<true>(at);
 }
 

@@ -65,35 +65,7 @@ unsafe fn step<D: Direction>(plan: &Plan, mem: *mut u8, c: &mut Cursor) {
                 );
             }
             Plan::Grid { off, counts, strides, len, kernels } => {
-                let mem = mem.wrapping_offset(*off);
-                let row = counts[1] * len;
-                repeat(
-                    counts[0],
-                    row,
-                    c,
-                    |i, c| {
-                        let mem = at(mem, strides[0], i);
-                        repeat(
-                            counts[1],
-                            *len,
-                            c,
-                            |j, c| block::<D>(at(mem, strides[1], j), *len, c),
-                            |j, n, buf| {
-                                let mem = at(mem, strides[1], j);
-                                strided::<D>(kernels, mem, strides[1], buf, *len as isize, n, *len);
-                            },
-                        );
-                    },
-                    |i, n, buf| {
-                        (D::kernel(kernels).grid)(
-                            at(mem, strides[0], i),
-                            [n, counts[1]],
-                            *strides,
-                            buf,
-                            *len,
-                        );
-                    },
-                );
+                grid::<D>(kernels, mem.wrapping_offset(*off), *counts, *strides, *len, c);
             }
             Plan::Table { offs, base, len, kernels } => {
                 let mem = mem.wrapping_offset(*base);
@@ -120,41 +92,106 @@ unsafe fn step<D: Direction>(plan: &Plan, mem: *mut u8, c: &mut Cursor) {
                 );
             }
             Plan::Loop { off, count, stride, size, body } => {
-                let mem = mem.wrapping_offset(*off);
+                again::<D>(body, mem.wrapping_offset(*off), *count, *stride, *size, c);
+            }
+            Plan::Seq { parts, ends } => in_turn::<D>(parts, ends, mem, c),
+        }
+    }
+}
+
+/// One part after the other.
+///
+/// # Safety
+/// As [`step`], for each part.
+#[inline(always)]
+unsafe fn in_turn<D: Direction>(parts: &[Plan], ends: &[usize], mem: *mut u8, c: &mut Cursor) {
+    let first = ends.partition_point(|&end| end <= c.skip);
+    c.skip -= start(ends, first);
+    for part in &parts[first.min(parts.len())..] {
+        if c.left == 0 {
+            break;
+        }
+        // SAFETY: `step`'s caller vouches for what each part names.
+        unsafe { step::<D>(part, mem, c) };
+    }
+}
+
+/// A matrix of equal blocks: rows are cut as blocks are.
+///
+/// # Safety
+/// As [`step`].
+#[inline(always)]
+unsafe fn grid<D: Direction>(
+    kernels: &Kernels,
+    mem: *mut u8,
+    counts: [usize; 2],
+    strides: [isize; 2],
+    len: usize,
+    c: &mut Cursor,
+) {
+    // SAFETY: `step`'s caller vouches for the blocks of the matrix; `repeat` asks for no more.
+    unsafe {
+        repeat(
+            counts[0],
+            counts[1] * len,
+            c,
+            |i, c| {
+                let mem = at(mem, strides[0], i);
                 repeat(
-                    *count,
-                    *size,
+                    counts[1],
+                    len,
                     c,
-                    |i, c| step::<D>(body, at(mem, *stride, i), c),
-                    |i, n, buf| {
-                        // The same box in several arrays, say: going through `step` for each costs
-                        // as much as some rows.
-                        if let Plan::Grid { off, counts, strides, len, kernels } = &**body {
-                            for k in 0..n {
-                                let (mem, buf) = (at(mem, *stride, i + k), buf.wrapping_add(k * size));
-                                let grid = D::kernel(kernels).grid;
-                                grid(mem.wrapping_offset(*off), *counts, *strides, buf, *len);
-                            }
-                            return;
-                        }
-                        let mut whole = Cursor { buf, skip: 0, left: n * size };
-                        for k in i..i + n {
-                            step::<D>(body, at(mem, *stride, k), &mut whole);
-                        }
+                    |j, c| block::<D>(at(mem, strides[1], j), len, c),
+                    |j, n, buf| {
+                        let mem = at(mem, strides[1], j);
+                        strided::<D>(kernels, mem, strides[1], buf, len as isize, n, len);
                     },
                 );
-            }
-            Plan::Seq { parts, ends } => {
-                let first = ends.partition_point(|&end| end <= c.skip);
-                c.skip -= start(ends, first);
-                for part in &parts[first.min(parts.len())..] {
-                    if c.left == 0 {
-                        break;
+            },
+            |i, n, buf| {
+                (D::kernel(kernels).grid)(at(mem, strides[0], i), [n, counts[1]], strides, buf, len);
+            },
+        );
+    }
+}
+
+/// Anything, repeated.
+///
+/// # Safety
+/// As [`step`], for each repetition of the body.
+#[inline(always)]
+unsafe fn again<D: Direction>(
+    body: &Plan,
+    mem: *mut u8,
+    count: usize,
+    stride: isize,
+    size: usize,
+    c: &mut Cursor,
+) {
+    // SAFETY: `step`'s caller vouches for each repetition; `repeat` asks for no more of them.
+    unsafe {
+        repeat(
+            count,
+            size,
+            c,
+            |i, c| step::<D>(body, at(mem, stride, i), c),
+            |i, n, buf| {
+                // The same box in several arrays, say: going through `step` for each costs as much
+                // as some rows.
+                if let Plan::Grid { off, counts, strides, len, kernels } = body {
+                    for k in 0..n {
+                        let (mem, buf) = (at(mem, stride, i + k), buf.wrapping_add(k * size));
+                        let grid = D::kernel(kernels).grid;
+                        grid(mem.wrapping_offset(*off), *counts, *strides, buf, *len);
                     }
-                    step::<D>(part, mem, c);
+                    return;
                 }
-            }
-        }
+                let mut whole = Cursor { buf, skip: 0, left: n * size };
+                for k in i..i + n {
+                    step::<D>(body, at(mem, stride, k), &mut whole);
+                }
+            },
+        );
     }
 }
 

@@ -1,4 +1,4 @@
-//! Does another thread run on our core now?
+//! Detects whether another thread shares our core at this moment.
 //!
 //! The cores of a virtual machine are often halves of real cores. While a neighbour runs on the
 //! other half, both share caches, store queues and arithmetic units, for seconds or minutes. This

@@ -2,16 +2,17 @@
 //! memcpy and peer programs, in turn within every round, and prints medians and ratios.
 #![allow(unsafe_code, reason = "times loops over raw memory")]
 
+mod peer;
+
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use lapis_bench::record::Record;
 use lapis_bench::stats::Summary;
 use lapis_dgsp::Registered;
+use peer::Peer;
 
 use crate::core::{Core, preemptions};
 use crate::file::Failure;
@@ -215,7 +216,7 @@ impl<'s> Bench<'s> {
         };
         // SAFETY: memories and buffer have the shape's sizes.
         note("lapis", unsafe { self.engine_time(direction, least, at) });
-        // SAFETY: as above.
+        // SAFETY: memories and buffer have the shape's sizes.
         note("hand", unsafe { self.hand_time(direction, least, at) });
         note("memcpy", time(least, || black_box(&mut *other).copy_from_slice(black_box(&*buf))));
         // Peers and we wake each other, which may count as preemption: theirs is not looked at.
@@ -394,58 +395,6 @@ fn time(least: Duration, mut call: impl FnMut()) -> f64 {
         }
         let scale = least.as_secs_f64() / took.as_secs_f64().max(1e-9);
         calls = (f64::from(calls) * (scale * 1.2).clamp(1.5, 100.0)).ceil() as u32;
-    }
-}
-
-/// A program that answers `DIRECTION SHAPE MICROS` with nanoseconds.
-struct Peer {
-    name: String,
-    command: String,
-    child: Child,
-    /// Closed to end the program.
-    to: Option<ChildStdin>,
-    from: BufReader<ChildStdout>,
-}
-
-impl Peer {
-    fn start(spec: &str) -> Result<Self, Failure> {
-        let failed = |what: &str| Failure::Peer { command: spec.to_owned(), what: what.to_owned() };
-        let (name, command) = spec.split_once('=').ok_or_else(|| failed("not NAME=COMMAND"))?;
-        let mut words = command.split_whitespace();
-        let program = words.next().ok_or_else(|| failed("no command"))?;
-        let mut child = Command::new(program)
-            .args(words)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|e| failed(&format!("can't start: {e}")))?;
-        let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(failed("no pipes"));
-        };
-        Ok(Self {
-            name: name.to_owned(),
-            command: command.to_owned(),
-            child,
-            to: Some(to),
-            from: BufReader::new(from),
-        })
-    }
-
-    fn time(&mut self, direction: &str, shape: &str, micros: u64) -> Result<f64, Failure> {
-        let failed = |what: String| Failure::Peer { command: self.command.clone(), what };
-        if let Some(to) = &mut self.to {
-            writeln!(to, "{direction} {shape} {micros}").map_err(|e| failed(e.to_string()))?;
-        }
-        let mut line = String::new();
-        self.from.read_line(&mut line).map_err(|e| failed(e.to_string()))?;
-        line.trim().parse().map_err(|_| failed(format!("answered `{}` to {direction} {shape}", line.trim())))
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        self.to = None;
-        let _ = self.child.wait();
     }
 }
 

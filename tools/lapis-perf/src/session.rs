@@ -54,7 +54,7 @@ pub(crate) struct Buffer {
 
 // SAFETY: a number pair; whoever accesses the memory answers for it.
 unsafe impl Send for Buffer {}
-// SAFETY: as above.
+// SAFETY: shared, it is a number pair still.
 unsafe impl Sync for Buffer {}
 
 /// Memory of the other task.

@@ -41,7 +41,7 @@ impl Transport for Mirror {
             let slices = unsafe { std::slice::from_raw_parts(b.slices, b.count as usize) };
             let mut bytes = Vec::new();
             for s in slices {
-                // SAFETY: as above.
+                // SAFETY: each slice is readable, as the caller promises of a batch.
                 bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(s.ptr, s.len) });
             }
             self.queue.extend(bytes.chunks(b.segment as usize).map(<[u8]>::to_vec));

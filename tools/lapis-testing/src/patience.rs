@@ -1,6 +1,7 @@
-//! When a command counts as hanging: it has written nothing for a given time, in time of its own.
+//! When a command counts as hanging: when it has written nothing for a given time, by a clock of
+//! its own.
 //!
-//! That time stands still while the command's threads wait for a processor that others use. On a
+//! That clock stands still while the command's threads wait for a processor that others use. On a
 //! machine with ten times more work than processors, a command may take ten times as long. A
 //! command that sleeps and is never woken is found just as soon as on an idle machine.
 

@@ -1,6 +1,7 @@
 //! A task of the jobs in `tests/jobs.rs`: `lapis-job-task SCENARIO`.
 
 mod deaths;
+mod hangs;
 mod limits;
 mod memory;
 mod talk;
@@ -15,6 +16,7 @@ fn main() -> ExitCode {
         "all-to-all" => talk::all_to_all(),
         "answers" => talk::answers(),
         "interrupts" => talk::interrupts(&detail),
+        "poll" => talk::poll(),
         "one-sided" => memory::one_sided(),
         "fence-storm" => memory::fence_storm(),
         "leave-unevenly" => talk::leave_unevenly(),
@@ -22,6 +24,7 @@ fn main() -> ExitCode {
         "turmoil" => deaths::turmoil(),
         "survive" => deaths::survive(),
         "fork" => deaths::fork(),
+        "hang" => hangs::hang(&detail, &arguments.next().unwrap_or_default()),
         "builder-heap" => limits::heap_of_the_builder(),
         "few-descriptors" => {
             limits::descriptors(detail.parse().unwrap_or(64)).and_then(|()| talk::all_to_all())

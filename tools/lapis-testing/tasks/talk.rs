@@ -181,3 +181,39 @@ pub(crate) fn leave_unevenly() -> Result<()> {
     println!("left: {me}");
     context.terminate()
 }
+
+/// Messages that wait are all handled by one call that polls.
+pub(crate) fn poll() -> Result<()> {
+    const MESSAGES: usize = 10;
+    let context = lapis::builder().interrupts(false).init()?;
+    context.set_handler(PING, |_, _| Delivery::bury())?;
+    // Tells task 0 without a call of Lapis there that all messages are out.
+    let word = context.alloc(8)?;
+    let all = context.all_gather(&word.remote().to_bytes())?;
+    let (all, _) = all.as_chunks();
+    let stage = RemoteMemory::from_bytes(&all[0]);
+    context.gfence()?;
+    // A call that handles nothing has looked at everything; the next one begins anew.
+    while context.progress()?.events > 0 {}
+    let mut now = [0; 8];
+    let mut reach = |wanted: u64| -> Result<()> {
+        while u64::from_ne_bytes(now) != wanted {
+            context.get_bytes(stage, &mut now)?;
+            std::thread::yield_now();
+        }
+        Ok(())
+    };
+    if context.task() == 1 {
+        reach(1)?;
+        for _ in 0..MESSAGES {
+            context.send(0, PING, &[], &[0; 8])?;
+        }
+        context.put_bytes(stage, &2u64.to_ne_bytes())?;
+    } else {
+        context.put_bytes(stage, &1u64.to_ne_bytes())?;
+        reach(2)?;
+        println!("handled by one call: {}", context.progress()?.events);
+    }
+    context.gfence()?;
+    context.terminate()
+}

@@ -84,6 +84,12 @@ fn a_task_that_computes_is_served_in_interrupt_mode_only() {
 }
 
 #[test]
+fn one_call_that_polls_handles_all_messages_that_wait() {
+    let done = run(&Job::new(2), &["poll"]).expect_quiet(0);
+    assert_eq!(done.out, "handled by one call: 10\n");
+}
+
+#[test]
 fn tasks_may_leave_one_after_the_other() {
     for tasks in [2, 4, 8] {
         let done = run(&Job::new(tasks), &["leave-unevenly"]).expect_quiet(0);

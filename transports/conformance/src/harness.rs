@@ -68,7 +68,7 @@ pub fn run_configured(name: &str, mode: Mode, source: Source, options: Options, 
         std::process::exit(0);
     }
     if case.dies && mode != Mode::Processes {
-        skip(test, "a task dies in it, and threads and lone tasks can't");
+        skip(test, "a task dies in it, and threads and single tasks can't");
         return;
     }
     let tasks = if mode == Mode::Alone { 1 } else { TASKS };

@@ -11,6 +11,9 @@
 //! // Configured by variables, here over one of several devices:
 //! lapis_conformance::conformance_tests!(together: lapis_rdma::table(), "liblapis_rdma.so",
 //!     options: &[("LAPIS_RDMA_PROVIDER", "tcp;ofi_rxm")]);
+//! // Over a library that can't serve several tasks of one process: processes only.
+//! lapis_conformance::conformance_tests!(processes: lapis_rdma::table(),
+//!     options: &[("LAPIS_RDMA_PROVIDER", "shm")]);
 //! ```
 //!
 //! Each case runs with the transport linked and with its plugin file loaded. A case whose
@@ -127,6 +130,15 @@ macro_rules! conformance_tests {
                     $crate::__tests, (Threads, $crate::Source::Linked(|| $table), $options)
                 );
             }
+            mod processes {
+                $crate::__for_each_case!(
+                    $crate::__tests, (Processes, $crate::Source::Linked(|| $table), $options)
+                );
+            }
+        }
+    };
+    (processes: $table:expr, options: $options:expr) => {
+        mod linked {
             mod processes {
                 $crate::__for_each_case!(
                     $crate::__tests, (Processes, $crate::Source::Linked(|| $table), $options)

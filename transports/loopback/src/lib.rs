@@ -7,17 +7,17 @@
 // The atomics come from `lapis_core::sync`; the lint sees through it.
 #![allow(clippy::disallowed_types)]
 
-mod bell;
 mod declaration;
+mod notifier;
 mod queue;
 
-use bell::Bell;
 use lapis_core::sync::Ordering;
 use lapis_core::sync::placed::{AtomicU32, AtomicU64};
 use lapis_core::transport::{
     Attributes, Caps, Declaration, Event, Host, Limits, OpenParams, PeerId, RawSlice, RegionInfo, RemoteAddr,
     RmwRequest, Status, Transport, TransportError, Waiter, Window,
 };
+use notifier::Notifier;
 use std::collections::HashMap;
 
 /// Longest message that is copied: a quarter of the queue, so that one doesn't fill it.
@@ -47,7 +47,7 @@ pub struct Loopback {
     /// Somebody sleeps or is about to (`arm`), or may at any time (interrupt mode).
     armed: bool,
     interrupts: bool,
-    bell: Bell,
+    notifier: Notifier,
     /// Allocated regions by id; dropping the instance frees them.
     regions: HashMap<u64, Box<[Page]>>,
     next_region: u64,
@@ -74,7 +74,7 @@ impl Loopback {
         // One predictable branch when nobody sleeps; a lock and a system call only when somebody
         // may.
         if self.armed || self.interrupts {
-            self.bell.wake();
+            self.notifier.wake();
         }
         if rest.is_some() { Status::InProgress } else { Status::Done }
     }
@@ -104,15 +104,15 @@ impl Transport for Loopback {
         .union(Caps::ANY_ADDRESS)
         .union(Caps::SELF_ONLY);
     const DECLARATION: Declaration = declaration::DECLARATION;
-    type Waiter = Bell;
+    type Waiter = Notifier;
 
-    fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, Bell), TransportError> {
+    fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, Notifier), TransportError> {
         // Not `tracing`: a loaded plugin has its own copy of that, to which nobody listens.
         host.debug(format_args!("loopback of task {} of {}", params.task, params.tasks));
-        let bell = Bell::default();
+        let notifier = Notifier::default();
         let (task, interrupts) = (params.task, params.interrupts);
-        let transport = Self { task, interrupts, bell: bell.clone(), ..Self::default() };
-        Ok((transport, bell))
+        let transport = Self { task, interrupts, notifier: notifier.clone(), ..Self::default() };
+        Ok((transport, notifier))
     }
 
     fn attributes(&self) -> Attributes {

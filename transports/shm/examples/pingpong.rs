@@ -59,6 +59,12 @@ impl Side {
         // SAFETY: the board outlives both processes' use; what changes in it are atomics.
         unsafe { &*self.board }
     }
+    /// One of the two prints.
+    fn say(&self, text: &str) {
+        if self.me == 0 {
+            println!("{text}");
+        }
+    }
     fn barrier(&mut self) {
         self.barriers += 2;
         self.board().barrier.fetch_add(1, Ordering::AcqRel);
@@ -349,9 +355,57 @@ fn best(side: &mut Side, rounds: usize, higher: bool, mut f: impl FnMut(&mut Sid
     (if higher { samples[rounds - 1] } else { samples[0] }, samples[rounds / 2])
 }
 
+fn latencies(s: &mut Side) {
+    for _ in 0..3 {
+        let floor = best(s, 301, false, |s| s.floor(2_000));
+        let lat = best(s, 301, false, |s| s.latency(2_000, 8));
+        let lat32 = best(s, 301, false, |s| s.latency(2_000, 32));
+        s.say(&format!(
+            "one way ns (best/median): floor {:.1}/{:.1}  8 B {:.1}/{:.1}  32 B {:.1}/{:.1}",
+            floor.0, floor.1, lat.0, lat.1, lat32.0, lat32.1
+        ));
+    }
+}
+
+fn rates(s: &mut Side) {
+    for head in [8, 32, 48] {
+        let r = best(s, 101, true, |s| s.rate(50_000, head));
+        s.say(&format!("stream of {head}-byte messages, M/s (best/median): {:.1}/{:.1}", r.0, r.1));
+    }
+}
+
+fn bandwidths(s: &mut Side) {
+    for fragment in [2048, 4096, 8192, 16384] {
+        let r = best(s, 41, true, |s| s.stream(40, fragment));
+        s.say(&format!(
+            "1 MiB messages in fragments of {fragment}, GB/s (best/median): {:.1}/{:.1}",
+            r.0, r.1
+        ));
+    }
+}
+
+fn attachments(s: &mut Side) {
+    for len in [1024, 4096, 16384, 65536, BIG] {
+        let count = (20 << 20) / (len as u64 + 16384);
+        let r = best(s, 25, true, |s| s.attach(count, len));
+        s.say(&format!("cross-memory attach, {len} bytes, GB/s (best/median): {:.1}/{:.1}", r.0, r.1));
+    }
+}
+
+fn lone_messages(s: &mut Side) {
+    for kib in [4, 8, 16, 32, 64, 256, 1024, 4096] {
+        let rounds = 4096 / kib as u64 + 4;
+        let copied = best(s, 25, false, |s| s.lone(rounds, kib << 10, false));
+        let attached = best(s, 25, false, |s| s.lone(rounds, kib << 10, true));
+        s.say(&format!(
+            "lone message of {kib} KiB and its answer, ns (best/median): copied twice {:.0}/{:.0}, cross-memory attach {:.0}/{:.0}",
+            copied.0, copied.1, attached.0, attached.1
+        ));
+    }
+}
+
 fn main() {
     let only = std::env::args().nth(1);
-    let want = |what: &str| only.as_deref().is_none_or(|o| o == what);
     // SAFETY: a fresh anonymous mapping, zeroed.
     let board = unsafe {
         libc::mmap(
@@ -372,55 +426,15 @@ fn main() {
     unsafe { if me == 1 { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } else { 0 } };
     pin(me as usize);
     let mut side = open(me, board, &job);
-    let s = &mut side;
-    let say = |text: String| {
-        if me == 0 {
-            println!("{text}");
-        }
-    };
-    if want("lat") {
-        for _ in 0..3 {
-            let floor = best(s, 301, false, |s| s.floor(2_000));
-            let lat = best(s, 301, false, |s| s.latency(2_000, 8));
-            let lat32 = best(s, 301, false, |s| s.latency(2_000, 32));
-            say(format!(
-                "one way ns (best/median): floor {:.1}/{:.1}  8 B {:.1}/{:.1}  32 B {:.1}/{:.1}",
-                floor.0, floor.1, lat.0, lat.1, lat32.0, lat32.1
-            ));
-        }
-    }
-    if want("rate") {
-        for head in [8, 32, 48] {
-            let r = best(s, 101, true, |s| s.rate(50_000, head));
-            say(format!("stream of {head}-byte messages, M/s (best/median): {:.1}/{:.1}", r.0, r.1));
-        }
-    }
-    if want("bw") {
-        for fragment in [2048, 4096, 8192, 16384] {
-            let r = best(s, 41, true, |s| s.stream(40, fragment));
-            say(format!(
-                "1 MiB messages in fragments of {fragment}, GB/s (best/median): {:.1}/{:.1}",
-                r.0, r.1
-            ));
-        }
-    }
-    if want("cma") {
-        for len in [1024, 4096, 16384, 65536, BIG] {
-            let count = (20 << 20) / (len as u64 + 16384);
-            let r = best(s, 25, true, |s| s.attach(count, len));
-            say(format!("cross-memory attach, {len} bytes, GB/s (best/median): {:.1}/{:.1}", r.0, r.1));
-        }
-    }
-    if want("lone") {
-        for kib in [4, 8, 16, 32, 64, 256, 1024, 4096] {
-            let rounds = 4096 / kib as u64 + 4;
-            let copied = best(s, 25, false, |s| s.lone(rounds, kib << 10, false));
-            let attached = best(s, 25, false, |s| s.lone(rounds, kib << 10, true));
-            say(format!(
-                "lone message of {kib} KiB and its answer, ns (best/median): copied twice {:.0}/{:.0}, cross-memory attach {:.0}/{:.0}",
-                copied.0, copied.1, attached.0, attached.1
-            ));
-        }
+    let parts: [(&str, fn(&mut Side)); 5] = [
+        ("lat", latencies),
+        ("rate", rates),
+        ("bw", bandwidths),
+        ("cma", attachments),
+        ("lone", lone_messages),
+    ];
+    for (_, measure) in parts.iter().filter(|(name, _)| only.as_deref().is_none_or(|o| o == *name)) {
+        measure(&mut side);
     }
     side.barrier();
     if me == 0 {

@@ -90,7 +90,7 @@ unsafe fn way_in(segment: &Segment, member: usize) -> Out {
             // SAFETY: the caller's promise: with the number, the lane is ours alone.
             unsafe {
                 let (slots, control, data) = segment.lane(member);
-                Tx::attach(slots, control, data, segment.shape())
+                Tx::attach(slots, control, data, segment.ring_layout())
             }
         } else {
             Tx::closed()
@@ -102,7 +102,7 @@ unsafe fn way_in(segment: &Segment, member: usize) -> Out {
         attention: &raw const header.attention.0,
         bitmap: &raw const header.bitmap.0,
         bit: if member < LANES { 1 << member } else { 0 },
-        pace: StorePolicy::default(),
+        policy: StorePolicy::default(),
     }
 }
 
@@ -182,7 +182,7 @@ impl Shm {
                 peer.state = State::Greeted;
                 match pidfd {
                     Ok(fd) => {
-                        sys::epoll_add(self.bell.watch.as_raw_fd(), fd.as_raw_fd(), dense as u64)
+                        sys::epoll_add(self.notifier.watch.as_raw_fd(), fd.as_raw_fd(), dense as u64)
                             .map_err(|e| io_error("watch a peer's process", &e))?;
                         peer.pidfd = Some(fd);
                     }
@@ -381,14 +381,14 @@ impl Shm {
 
     /// Looks which peers have ended: one system call, and one load for each peer.
     pub(crate) fn check_peers(&mut self) {
-        if self.calm < LASTING && !self.bell.interrupts.load(Ordering::Relaxed) {
+        if self.calm < LASTING && !self.notifier.interrupts.load(Ordering::Relaxed) {
             self.calm += 1;
             if self.calm == LASTING {
-                self.bell.sleeper.set_fence(false, !self.membarrier);
+                self.notifier.sleeper.set_fence(false, !self.membarrier);
             }
         }
         let mut found = std::mem::take(&mut self.inbox.scratch);
-        sys::epoll_ready(self.bell.watch.as_raw_fd(), &mut found);
+        sys::epoll_ready(self.notifier.watch.as_raw_fd(), &mut found);
         for &mark in found.iter().filter(|&&m| m != SOCKET_MARK) {
             self.lost(mark as usize);
         }
@@ -415,7 +415,7 @@ impl Shm {
             // SAFETY: a call on descriptors of ours.
             unsafe {
                 libc::epoll_ctl(
-                    self.bell.watch.as_raw_fd(),
+                    self.notifier.watch.as_raw_fd(),
                     libc::EPOLL_CTL_DEL,
                     fd.as_raw_fd(),
                     std::ptr::null_mut(),

@@ -282,7 +282,7 @@ pub(crate) fn accept(listener: RawFd, uid: u32) -> io::Result<Accepted> {
         let fd = match check(unsafe {
             libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), flags).into()
         }) {
-            // SAFETY: as above.
+            // SAFETY: the kernel has just made the descriptor, and nobody else has it.
             Ok(fd) => unsafe { OwnedFd::from_raw_fd(fd as RawFd) },
             Err(e) => match e.raw_os_error() {
                 Some(libc::EAGAIN) => return Ok(Accepted::Nobody),

@@ -92,7 +92,7 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
             }
         })
     };
-    // SAFETY: as above.
+    // SAFETY: the lane outlives both ends, and this is the only reader.
     let mut rx = unsafe {
         LaneRx::<SLOTS>::attach(
             lane.slots.as_ptr(),
@@ -262,12 +262,12 @@ fn a_hole_left_by_a_dead_sender_is_stepped_over() {
         let living = {
             let ring = Arc::clone(&ring);
             thread::spawn(move || {
-                // SAFETY: as above.
+                // SAFETY: the ring outlives both ends.
                 let mut tx = unsafe { MpscTx::<2, CHUNK>::attach(ring.places(), 0) };
                 send(&mut tx, 5, 8);
             })
         };
-        // SAFETY: as above.
+        // SAFETY: the ring outlives both ends, and this is the only reader.
         let mut rx = unsafe { MpscRx::<2, CHUNK>::attach(ring.places()) };
         loop {
             // SYNC: pairs with the Release store above.
@@ -305,7 +305,7 @@ fn two_senders_wrap_the_shared_ring() {
         let ring = Ring::new(2);
         // SAFETY: the ring outlives both ends.
         let mut rx = unsafe { MpscRx::<2, CHUNK>::attach(ring.places()) };
-        // SAFETY: as above.
+        // SAFETY: the ring outlives both ends.
         send(&mut unsafe { MpscTx::<2, CHUNK>::attach(ring.places(), 0) }, 9, 8);
         // SAFETY: the message stays in place until it is released.
         assert!(unsafe { received(&mut rx) } == Some((0, 8, 9)));
@@ -321,7 +321,7 @@ fn two_senders_wrap_the_shared_ring() {
             .into();
         let mut seen = Vec::new();
         while seen.len() < 2 {
-            // SAFETY: as above.
+            // SAFETY: the message stays in place until it is released.
             match unsafe { received(&mut rx) } {
                 Some(message) => seen.push(message),
                 None => thread::yield_now(),
@@ -332,7 +332,7 @@ fn two_senders_wrap_the_shared_ring() {
         }
         seen.sort_unstable();
         assert_eq!(seen, [(1, 8, 1), (2, 64, 2)], "a message was lost, doubled or damaged");
-        // SAFETY: as above.
+        // SAFETY: the message stays in place until it is released.
         assert!(unsafe { received(&mut rx) }.is_none());
     });
 }

@@ -7,6 +7,7 @@
 
 use crate::connect::State;
 use crate::transport::Shm;
+use lapis_ablation::{Optimization, without};
 use lapis_core::sync::blocking::Mutex;
 use lapis_core::transport::lane::{Mailbox, MailboxLine};
 use std::ptr::{NonNull, null_mut};
@@ -42,7 +43,7 @@ pub(crate) struct Watched(Mutex<Vec<*const Mailbox>>);
 
 // SAFETY: what the list names is alive while it is in the list, and only read.
 unsafe impl Send for Watched {}
-// SAFETY: as above.
+// SAFETY: the list is behind a mutex, and what it names is only read.
 unsafe impl Sync for Watched {}
 
 impl Watched {
@@ -73,13 +74,16 @@ impl Shm {
     /// Begins to write a line in turns with the peer at `dense`.
     pub(crate) fn begin_mailbox_line(&mut self, dense: usize, line: *mut MailboxLine, first: bool) {
         self.end_mailbox_line(dense);
+        if without(Optimization::MailboxLine) {
+            return;
+        }
         let mailbox = self.mailboxes.keep(Mailbox::new(line, first));
         self.peers[dense].mailbox = mailbox;
         if self.peers[dense].state == State::Open {
             self.outbox.outs[dense].lane.set_mailbox(mailbox);
         }
         self.inbox.set_mailbox(dense, mailbox);
-        self.bell.mailboxes.change(|list| list.push(mailbox));
+        self.notifier.mailboxes.change(|list| list.push(mailbox));
     }
 
     /// From here on nobody looks at the line any more.
@@ -89,7 +93,7 @@ impl Shm {
         if !mailbox.is_null() {
             self.outbox.outs[dense].lane.set_mailbox(null_mut());
             self.inbox.set_mailbox(dense, null_mut());
-            self.bell.mailboxes.change(|list| list.retain(|&t| !std::ptr::eq(t, mailbox)));
+            self.notifier.mailboxes.change(|list| list.retain(|&t| !std::ptr::eq(t, mailbox)));
         }
     }
 }

@@ -52,7 +52,7 @@ impl<const SLOTS: usize, const CHUNK: usize> MpscTx<SLOTS, CHUNK> {
     /// A sending end for the sender with number `member` (15 bits).
     ///
     /// # Safety
-    /// The places name a ring of this shape that outlives the result; nobody else sends as
+    /// The places name a ring of this layout that outlives the result; nobody else sends as
     /// `member`.
     pub(crate) unsafe fn attach(at: Places, member: u16) -> Self {
         const { assert!(SLOTS.is_power_of_two() && CHUNK < 1 << 16) };
@@ -148,8 +148,8 @@ impl<const SLOTS: usize, const CHUNK: usize> MpscRx<SLOTS, CHUNK> {
     /// The receiving end.
     ///
     /// # Safety
-    /// The places name a ring of this shape that outlives the result, and nobody else receives from
-    /// it.
+    /// The places name a ring of this layout that outlives the result, and nobody else receives
+    /// from it.
     pub(crate) unsafe fn attach(at: Places) -> Self {
         // SAFETY: the caller's promise. The tail is written by this side only.
         let next = unsafe { (*at.tail).load(Ordering::Relaxed) };
@@ -241,5 +241,5 @@ impl<const SLOTS: usize, const CHUNK: usize> MpscRx<SLOTS, CHUNK> {
 
 // SAFETY: the ends are used by one thread at a time; the memory behind them is shared by design.
 unsafe impl<const S: usize, const C: usize> Send for MpscTx<S, C> {}
-// SAFETY: as above.
+// SAFETY: an end is used by one thread at a time; the memory behind it is shared by design.
 unsafe impl<const S: usize, const C: usize> Send for MpscRx<S, C> {}

@@ -8,6 +8,8 @@ use crate::spsc_ring::Corrupt;
 use crate::transport::Shm;
 use crate::waiter::Notifier;
 use crate::wake::{BITMAP, SLEEP};
+#[cfg_attr(any(not(target_arch = "x86_64"), loom), allow(unused_imports, reason = "prefetching"))]
+use lapis_ablation::{Optimization, without};
 use lapis_core::sync::{Arc, Ordering};
 use lapis_core::transport::lane::{Mailbox, ReceiveLanes};
 use lapis_core::transport::{Event, PeerId, Status};
@@ -32,7 +34,7 @@ struct InLane {
     peer: PeerId,
     dense: usize,
     number: u8,
-    bell: Arc<Notifier>,
+    notifier: Arc<Notifier>,
 }
 
 /// The list for core, at a place of its own.
@@ -69,7 +71,7 @@ impl InLane {
             }
         }
         if n != from {
-            self.rx.tell_position(&self.bell.progress.next[usize::from(self.number) % LANES]);
+            self.rx.tell_position(&self.notifier.progress.next[usize::from(self.number) % LANES]);
         }
         n
     }
@@ -106,11 +108,11 @@ pub(crate) struct Inbox {
     polls: u32,
     next_check: Instant,
     segment: Arc<Segment>,
-    bell: Arc<Notifier>,
+    notifier: Arc<Notifier>,
 }
 
 impl Inbox {
-    pub(crate) fn new(segment: Arc<Segment>, bell: Arc<Notifier>) -> Self {
+    pub(crate) fn new(segment: Arc<Segment>, notifier: Arc<Notifier>) -> Self {
         Self {
             lanes: Vec::new(),
             next: 0,
@@ -131,7 +133,7 @@ impl Inbox {
             polls: POLLS_PER_LOOK,
             next_check: Instant::now(),
             segment,
-            bell,
+            notifier,
         }
     }
 
@@ -341,13 +343,13 @@ impl Shm {
         inbox.reindex();
         inbox.seen_claims = Some(claims);
         inbox.tell_shared();
-        self.bell.progress.claims.store(u64::from(claims), Ordering::Relaxed);
+        self.notifier.progress.claims.store(u64::from(claims), Ordering::Relaxed);
         if !inbox.marked && inbox.lanes.len() > DIRECT_LANES {
             inbox.marked = true;
-            self.bell.sleeper.set(BITMAP);
+            self.notifier.sleeper.set(BITMAP);
             // From here on every sender sees the bit; what was published without it is found by a
             // full look.
-            self.bell.barrier();
+            self.notifier.barrier();
             self.inbox.share_lanes();
         }
         self.inbox.pending = u64::MAX;
@@ -376,12 +378,12 @@ impl Shm {
         // SAFETY: the segment lives as long as the inbox; one `Rx` per lane.
         let mut rx = unsafe {
             let (slots, control, data) = inbox.segment.lane(member);
-            Rx::attach(slots, control, data, inbox.segment.shape(), layout::MAX_MESSAGE)
+            Rx::attach(slots, control, data, inbox.segment.ring_layout(), layout::MAX_MESSAGE)
         };
         let peer = self.peers[dense].address.task;
-        rx.share(peer, &raw const self.bell.progress.next[member]);
-        let lane = InLane { rx, peer, dense, number: member as u8, bell: Arc::clone(&self.bell) };
-        lane.rx.tell_position(&self.bell.progress.next[member]);
+        rx.share(peer, &raw const self.notifier.progress.next[member]);
+        let lane = InLane { rx, peer, dense, number: member as u8, notifier: Arc::clone(&self.notifier) };
+        lane.rx.tell_position(&self.notifier.progress.next[member]);
         if self.peers[dense].state == State::Gone {
             inbox.discarded.push(lane);
             return None;
@@ -392,27 +394,32 @@ impl Shm {
 
     /// [`Transport::arm`](lapis_core::transport::Transport::arm).
     pub(crate) fn prepare_sleep(&mut self) -> Status {
-        let bell = &self.bell;
+        let notifier = &self.notifier;
         // SYNC: pairs with the Release store in `wake`.
-        if bell.rung.swap(false, Ordering::Acquire) {
+        if notifier.notified.swap(false, Ordering::Acquire) {
             return Status::Again;
         }
-        if let Some(socket) = bell.socket() {
+        // SYNC: pairs with the Release store in `wait`. The swap is needed seldom.
+        let stirred =
+            notifier.stirred.load(Ordering::Relaxed) && notifier.stirred.swap(false, Ordering::Acquire);
+        // A program that waits and computes by turns comes here each time: no system call unless
+        // somebody has called, or a sleeper has seen the set stir.
+        if let Some(socket) = notifier.socket()
+            && (stirred || notifier.wakes() != notifier.armed.load(Ordering::Relaxed))
+        {
             handshake::drain(socket.as_raw_fd());
         }
-        let wakes = bell.sleeper.arm(|| bell.barrier());
+        let wakes = notifier.sleeper.arm(|| notifier.barrier());
         // SYNC: pairs with the Acquire load in `wait`.
-        self.bell.armed.store(wakes, Ordering::Release);
-        // SYNC: pairs with the Release store in `wait`.
-        let stirred = self.bell.stirred.swap(false, Ordering::Acquire);
-        if stirred || self.bell.socket().is_some() {
+        notifier.armed.store(wakes, Ordering::Release);
+        if stirred {
             self.check_peers();
         }
         if self.inbox.seen_claims != Some(self.inbox.claims()) {
             self.meet_senders();
         }
         if self.anything() {
-            self.bell.sleeper.clear(SLEEP);
+            self.notifier.sleeper.clear(SLEEP);
             return Status::Again;
         }
         Status::Done
@@ -454,7 +461,7 @@ impl Inbox {
 
     fn tell_shared(&self) {
         let next = if self.many_used { self.many.position() } else { u64::MAX };
-        self.bell.progress.shared.store(next, Ordering::Relaxed);
+        self.notifier.progress.shared.store(next, Ordering::Relaxed);
     }
 
     fn reindex(&mut self) {
@@ -464,7 +471,7 @@ impl Inbox {
             self.place[lane.number as usize] = i as u8;
             bits |= 1 << lane.number;
         }
-        self.bell.progress.lanes.store(bits, Ordering::Relaxed);
+        self.notifier.progress.lanes.store(bits, Ordering::Relaxed);
         self.next = 0;
         self.share_lanes();
     }
@@ -514,7 +521,7 @@ impl Inbox {
 #[inline(always)]
 fn prefetch_beginning(data: *const u8, len: usize) {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
-    if len > LONG {
+    if len > LONG && !without(Optimization::LongPrefetch) {
         for line in 0..LINES {
             // SAFETY: a prefetch has no effect on memory; the lines lie within the message.
             unsafe {

@@ -1,5 +1,7 @@
 //! Where messages lie in a data ring: both ends compute it from the lengths alone.
 
+use lapis_ablation::{Optimization, without};
+
 /// How a data ring is divided, which follows from its length. Both ends reckon with the same.
 ///
 /// Long messages may lie anywhere in it. Among themselves shorter ones keep to its first part,
@@ -42,6 +44,7 @@ impl RingLayout {
     pub(crate) fn place(&self, pos: u64, len: usize) -> u64 {
         let at = self.offset(pos);
         let part = match len {
+            _ if without(Optimization::RingParts) => self.size,
             _ if len < self.short.below => self.short.part,
             _ if len < self.medium.below => self.medium.part,
             _ => self.size,
@@ -83,26 +86,26 @@ mod tests {
 
     #[test]
     fn shorter_messages_keep_to_the_first_part_and_come_back_to_it_after_a_long_one() {
-        for shape in [RingLayout::of(32 << 10), RingLayout::of(1 << 20), RingLayout::of(4 << 20)] {
-            for class in [shape.short, shape.medium] {
-                let (mut pos, most) = (0, shape.longest());
+        for ring_layout in [RingLayout::of(32 << 10), RingLayout::of(1 << 20), RingLayout::of(4 << 20)] {
+            for class in [ring_layout.short, ring_layout.medium] {
+                let (mut pos, most) = (0, ring_layout.longest());
                 let lengths = || [185, class.below - 1].into_iter().cycle().take(10_000);
                 for len in lengths().chain([most]) {
-                    let at = shape.place(pos, len);
-                    let end = shape.offset(at) + len;
+                    let at = ring_layout.place(pos, len);
+                    let end = ring_layout.offset(at) + len;
                     assert!(at >= pos && (end <= class.part || len == most), "{len} bytes at {at}");
                     pos = after(at, len);
                 }
-                while shape.offset(pos) <= class.part {
-                    pos = after(shape.place(pos, most), most);
+                while ring_layout.offset(pos) <= class.part {
+                    pos = after(ring_layout.place(pos, most), most);
                 }
                 let mut turns = 0;
                 for len in lengths() {
-                    let at = shape.place(pos, len);
-                    let begins = shape.offset(at) == 0;
+                    let at = ring_layout.place(pos, len);
+                    let begins = ring_layout.offset(at) == 0;
                     assert!(turns > 0 || at == pos || begins, "no room is left out but at the end");
                     turns += u64::from(begins);
-                    assert!(turns == 0 || shape.offset(at) + len <= class.part, "{len} bytes at {at}");
+                    assert!(turns == 0 || ring_layout.offset(at) + len <= class.part, "{len} bytes at {at}");
                     pos = after(at, len);
                 }
                 assert!(turns > 1);

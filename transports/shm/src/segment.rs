@@ -16,13 +16,13 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 pub(crate) struct Segment {
     base: *mut u8,
     mapped: usize,
-    shape: RingLayout,
+    ring_layout: RingLayout,
 }
 
 // SAFETY: a mapping may be used from any thread; what it holds is atomics and bytes guarded by the
 // ring protocols.
 unsafe impl Send for Segment {}
-// SAFETY: as above.
+// SAFETY: what a mapping holds is atomics, and bytes that the rings' protocols guard.
 unsafe impl Sync for Segment {}
 
 /// Smallest heap that a shortage of address space may leave.
@@ -66,7 +66,7 @@ impl Segment {
                 .and_then(|fd| sys::map(fd.as_raw_fd(), total).map(|base| (fd, base)));
             match made {
                 Ok((fd, base)) => {
-                    let segment = Self { base, mapped: total, shape: RingLayout::of(ring) };
+                    let segment = Self { base, mapped: total, ring_layout: RingLayout::of(ring) };
                     segment.publish(task, total);
                     return Ok((segment, fd));
                 }
@@ -86,7 +86,7 @@ impl Segment {
         header.task.store(task, Ordering::Relaxed);
         header.total.store(total as u64, Ordering::Relaxed);
         header.base.store(self.base as u64, Ordering::Relaxed);
-        header.ring.store(self.shape.size() as u64, Ordering::Relaxed);
+        header.ring.store(self.ring_layout.size() as u64, Ordering::Relaxed);
         header.nonce.store(sys::random() | 1, Ordering::Relaxed);
         // SYNC: pairs with the Acquire load in `attach`; the rest of the header is there.
         header.magic.store(MAGIC, Ordering::Release);
@@ -105,8 +105,8 @@ impl Segment {
                 "its header says that data rings have {ring} bytes: do the tasks run different versions of lapis-shm?"
             )));
         }
-        let shape = RingLayout::of(ring as usize);
-        let heap_at = layout::heap_at(shape.size());
+        let ring_layout = RingLayout::of(ring as usize);
+        let heap_at = layout::heap_at(ring_layout.size());
         if len != total as u64 || total < heap_at {
             return Err(foreign(&format!("has {len} bytes where {total} were announced")));
         }
@@ -124,7 +124,7 @@ impl Segment {
             }
             Err(e) => return Err(refused(&format!("map the segment of task {task}"), total, &e)),
         };
-        let segment = Self { base, mapped, shape };
+        let segment = Self { base, mapped, ring_layout };
         let header = segment.header();
         // SYNC: pairs with the Release store in `publish`.
         let magic = header.magic.load(Ordering::Acquire);
@@ -139,20 +139,20 @@ impl Segment {
     }
 
     /// How its data rings are divided.
-    pub(crate) fn shape(&self) -> RingLayout {
-        self.shape
+    pub(crate) fn ring_layout(&self) -> RingLayout {
+        self.ring_layout
     }
 
     /// Where in it the heap begins.
     pub(crate) fn heap_at(&self) -> usize {
-        layout::heap_at(self.shape.size())
+        layout::heap_at(self.ring_layout.size())
     }
 
     /// The pointers of lane `index`, below [`LANES`](layout::LANES).
     pub(crate) fn lane(&self, index: usize) -> (*const Slot, *const Control, Area) {
         debug_assert!(index < layout::LANES);
         // SAFETY: it is mapped, and the lane exists.
-        unsafe { layout::lane(self.base, index, self.shape.size()) }
+        unsafe { layout::lane(self.base, index, self.ring_layout.size()) }
     }
 
     /// Where it is mapped.

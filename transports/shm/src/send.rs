@@ -23,7 +23,7 @@ pub(crate) struct Out {
     pub(crate) bit: u64,
     /// In place of a lane.
     pub(crate) many: Option<ManyTx>,
-    pub(crate) pace: StorePolicy,
+    pub(crate) policy: StorePolicy,
 }
 
 // SAFETY: the pointers name shared memory made for many threads.
@@ -37,7 +37,7 @@ impl Out {
             bitmap: std::ptr::null(),
             bit: 0,
             many: None,
-            pace: StorePolicy::default(),
+            policy: StorePolicy::default(),
         }
     }
 }
@@ -77,7 +77,7 @@ impl Outbox {
     /// Changes how a peer is sent to.
     pub(crate) fn set(&mut self, dense: usize, new: Out) {
         let out = &mut self.outs[dense];
-        let Out { mut lane, attention, bitmap, bit, many, pace } = new;
+        let Out { mut lane, attention, bitmap, bit, many, policy } = new;
         lane.set_attention(if attention.is_null() {
             std::ptr::null()
         } else {
@@ -85,7 +85,7 @@ impl Outbox {
             unsafe { &raw const (*attention).word }
         });
         out.lane.replace(lane);
-        (out.attention, out.bitmap, out.bit, out.many, out.pace) = (attention, bitmap, bit, many, pace);
+        (out.attention, out.bitmap, out.bit, out.many, out.policy) = (attention, bitmap, bit, many, policy);
     }
 }
 
@@ -114,11 +114,11 @@ impl Shm {
             let news = unsafe { out.lane.send(head, body) };
             return if news != 0 { self.attend(dense, news) } else { Status::Done };
         }
-        let mut pack = |pace: &StorePolicy, into: &mut [u8]| {
+        let mut pack = |policy: &StorePolicy, into: &mut [u8]| {
             debug_assert_eq!(into.len(), len);
             // SAFETY: `into` has room for both. Long bodies get places in data rings, in which
             // messages begin at cache lines and have the last one to themselves.
-            unsafe { pace.store(head, body, into.as_mut_ptr()) };
+            unsafe { policy.store(head, body, into.as_mut_ptr()) };
         };
         self.send_slow(dense, len, &mut pack)
     }
@@ -153,7 +153,7 @@ impl Shm {
             // SAFETY: the place has `len` bytes which are ours until `publish`; the line lives as
             // long as the connection.
             unsafe {
-                pack(&out.pace, std::slice::from_raw_parts_mut(place, len));
+                pack(&out.policy, std::slice::from_raw_parts_mut(place, len));
                 many.publish(pos, len);
                 wake::look(out.attention)
             }
@@ -161,17 +161,17 @@ impl Shm {
             if !out.lane.has_room() && !out.lane.refresh() {
                 return self.no_room(dense);
             }
-            let pace = &mut out.pace;
+            let policy = &mut out.policy;
             if len <= INLINE {
                 // SAFETY: there is a slot, and the place has `len` bytes.
                 unsafe {
-                    out.lane.publish(len, |place| pack(pace, std::slice::from_raw_parts_mut(place, len)))
+                    out.lane.publish(len, |place| pack(policy, std::slice::from_raw_parts_mut(place, len)))
                 }
             } else {
                 // SAFETY: there is a slot; the place has `len` bytes.
                 unsafe {
-                    let Some(place) = out.lane.data_room(len, pace) else { return Status::Again };
-                    pack(pace, std::slice::from_raw_parts_mut(place, len));
+                    let Some(place) = out.lane.data_room(len, policy) else { return Status::Again };
+                    pack(policy, std::slice::from_raw_parts_mut(place, len));
                     out.lane.publish_data(len)
                 }
             }

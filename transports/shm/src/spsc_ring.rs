@@ -48,7 +48,7 @@ pub(crate) struct LaneTx<const SLOTS: usize> {
     /// What core may use, too; owned, at a place that never changes.
     line: NonNull<SendLane>,
     data: Area,
-    shape: RingLayout,
+    ring_layout: RingLayout,
     data_head: u64,
     data_limit: u64,
     control: *const Control,
@@ -58,13 +58,13 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// Takes over a lane at the place where its receiver stands.
     ///
     /// # Safety
-    /// The three pointers name a lane of this shape that outlives the result, and nobody else sends
-    /// in it.
+    /// The three pointers name a lane of this layout that outlives the result, and nobody else
+    /// sends in it.
     pub(crate) unsafe fn attach(
         slots: *const Slot,
         control: *const Control,
         data: Area,
-        shape: RingLayout,
+        ring_layout: RingLayout,
     ) -> Self {
         const { assert!(SLOTS.is_power_of_two()) }
         // SYNC: pairs with the Release stores of the receiver's `release`.
@@ -73,7 +73,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
             ((*control).tail.load(Ordering::Acquire), (*control).data_tail.load(Ordering::Acquire))
         };
         let (limit, data_limit) =
-            (head.wrapping_add(SLOTS as u64), data_head.wrapping_add(shape.size() as u64));
+            (head.wrapping_add(SLOTS as u64), data_head.wrapping_add(ring_layout.size() as u64));
         let line = SendLane {
             slots,
             mask: SLOTS as u64 - 1,
@@ -82,7 +82,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
             attention: std::ptr::null(),
             mailbox: std::ptr::null_mut(),
         };
-        Self { line: keep(line), data, shape, data_head, data_limit, control }
+        Self { line: keep(line), data, ring_layout, data_head, data_limit, control }
     }
 
     /// A lane in which nothing fits.
@@ -90,7 +90,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         Self {
             line: keep(SendLane::closed()),
             data: Area(std::ptr::null_mut()),
-            shape: RingLayout::of(64),
+            ring_layout: RingLayout::of(64),
             data_head: 0,
             data_limit: 0,
             control: std::ptr::null(),
@@ -187,25 +187,25 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// # Safety
     /// The lane is attached.
     #[inline]
-    pub(crate) unsafe fn data_room(&mut self, len: usize, pace: &mut StorePolicy) -> Option<*mut u8> {
-        let shape = self.shape;
-        if len > shape.longest() {
+    pub(crate) unsafe fn data_room(&mut self, len: usize, policy: &mut StorePolicy) -> Option<*mut u8> {
+        let ring_layout = self.ring_layout;
+        if len > ring_layout.longest() {
             return None;
         }
-        let start = shape.place(self.data_head, len);
+        let start = ring_layout.place(self.data_head, len);
         let end = after(start, len);
         if end.wrapping_sub(self.data_limit) as i64 > 0 {
             // SYNC: pairs with the Release store of `release`.
             // SAFETY: the caller's promise.
             let read = || unsafe { (*self.control).data_tail.load(Ordering::Acquire) };
-            let tail = pace.watch(self.data_limit.wrapping_sub(shape.size() as u64), read);
-            self.data_limit = tail.wrapping_add(shape.size() as u64);
+            let tail = policy.watch(self.data_limit.wrapping_sub(ring_layout.size() as u64), read);
+            self.data_limit = tail.wrapping_add(ring_layout.size() as u64);
             if end.wrapping_sub(self.data_limit) as i64 > 0 {
                 return None;
             }
         }
         // SAFETY: `place` keeps the range inside the ring.
-        Some(unsafe { self.data.for_write(shape.offset(start), len) })
+        Some(unsafe { self.data.for_write(ring_layout.offset(start), len) })
     }
 
     /// Hands over the message of `len` > 184 bytes that has been written to the data ring; answers
@@ -216,7 +216,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// for this length.
     #[inline(always)]
     pub(crate) unsafe fn publish_data(&mut self, len: usize) -> u32 {
-        self.data_head = after(self.shape.place(self.data_head, len), len);
+        self.data_head = after(self.ring_layout.place(self.data_head, len), len);
         // SAFETY: there is a slot; the end is ours, and core is not in the middle of using it.
         unsafe { (*self.line.as_ptr()).publish_elsewhere(len) }
     }
@@ -240,7 +240,7 @@ pub(crate) struct LaneRx<const SLOTS: usize> {
     line: NonNull<ReceiveLane>,
     released: u64,
     data: Area,
-    shape: RingLayout,
+    ring_layout: RingLayout,
     data_next: u64,
     data_released: u64,
     control: *const Control,
@@ -254,20 +254,20 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
     /// Takes the lane where its last receiver left it. Messages longer than `max` are refused.
     ///
     /// # Safety
-    /// The pointers name a lane of this shape that outlives the result, and nobody else receives
+    /// The pointers name a lane of this layout that outlives the result, and nobody else receives
     /// from it.
     pub(crate) unsafe fn attach(
         slots: *const Slot,
         control: *const Control,
         data: Area,
-        shape: RingLayout,
+        ring_layout: RingLayout,
         max: usize,
     ) -> Self {
         // SAFETY: the caller's promise. These two words are written by this side only.
         let (next, data_next) = unsafe {
             ((*control).tail.load(Ordering::Relaxed), (*control).data_tail.load(Ordering::Relaxed))
         };
-        let max = max.min(shape.longest());
+        let max = max.min(ring_layout.longest());
         let line = keep(ReceiveLane {
             slots,
             mask: SLOTS as u64 - 1,
@@ -281,7 +281,7 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
             line,
             released: next,
             data,
-            shape,
+            ring_layout,
             data_next,
             data_released: data_next,
             control,
@@ -352,10 +352,10 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
                 }
                 Found::InSlot(len) if len <= INLINE => Some(Ok(((*line).take_slot(), len))),
                 Found::InSlot(len) if len <= self.max => {
-                    let start = self.shape.place(self.data_next, len);
+                    let start = self.ring_layout.place(self.data_next, len);
                     self.data_next = after(start, len);
                     (*line).step();
-                    Some(Ok((self.data.for_read(self.shape.offset(start), len), len)))
+                    Some(Ok((self.data.for_read(self.ring_layout.offset(start), len), len)))
                 }
                 Found::InMailbox(len) | Found::InSlot(len) => Some(Err(Corrupt { len })),
             }
@@ -380,7 +380,7 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
     #[inline(always)]
     pub(crate) fn release(&mut self) {
         if self.next_position().wrapping_sub(self.released) >= (SLOTS as u64).div_ceil(4)
-            || self.data_next.wrapping_sub(self.data_released) >= self.shape.kept as u64
+            || self.data_next.wrapping_sub(self.data_released) >= self.ring_layout.kept as u64
         {
             self.release_now();
         }
@@ -409,7 +409,7 @@ impl<const SLOTS: usize> Drop for LaneRx<SLOTS> {
 
 // SAFETY: the ends are used by one thread at a time; the memory behind them is shared by design.
 unsafe impl<const S: usize> Send for LaneTx<S> {}
-// SAFETY: as above.
+// SAFETY: an end is used by one thread at a time; the memory behind it is shared by design.
 unsafe impl<const S: usize> Send for LaneRx<S> {}
 
 #[cfg(all(test, not(loom)))]
@@ -431,29 +431,29 @@ mod tests {
 
     /// Messages of up to `longest` bytes, two of three short ones, each read before the next is
     /// sent.
-    fn exchange(shape: RingLayout, longest: usize, messages: u32) {
+    fn exchange(ring_layout: RingLayout, longest: usize, messages: u32) {
         // SAFETY: zeroes are slots that nobody has written and a line on which nothing was told.
         let (slots, control): (Box<[Slot; SLOTS]>, Box<Control>) =
             unsafe { (Box::new(std::mem::zeroed()), Box::new(std::mem::zeroed())) };
-        let mut data = vec![[0u64; 8]; shape.size() / 64];
+        let mut data = vec![[0u64; 8]; ring_layout.size() / 64];
         let area = Area(data.as_mut_ptr().cast());
         // SAFETY: the lane outlives both ends, of which there is one each.
         let (mut tx, mut rx) = unsafe {
             (
-                LaneTx::<SLOTS>::attach(slots.as_ptr(), &raw const *control, area, shape),
-                LaneRx::<SLOTS>::attach(slots.as_ptr(), &raw const *control, area, shape, longest),
+                LaneTx::<SLOTS>::attach(slots.as_ptr(), &raw const *control, area, ring_layout),
+                LaneRx::<SLOTS>::attach(slots.as_ptr(), &raw const *control, area, ring_layout, longest),
             )
         };
         let word = AtomicU32::new(0);
         tx.set_attention(&raw const word);
-        let (mut seed, mut pace) = (7u64, StorePolicy::default());
+        let (mut seed, mut policy) = (7u64, StorePolicy::default());
         for i in 0..messages {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let most = if i % 3 == 0 { longest } else { longest.min(shape.size() / 128) };
+            let most = if i % 3 == 0 { longest } else { longest.min(ring_layout.size() / 128) };
             let len = INLINE + 1 + (seed >> 40) as usize % (most - INLINE);
             assert!(tx.has_room() || tx.refresh(), "no slot for message {i}");
             // SAFETY: there is a slot.
-            let place = unsafe { tx.data_room(len, &mut pace) };
+            let place = unsafe { tx.data_room(len, &mut policy) };
             let place = place.unwrap_or_else(|| panic!("no room for message {i} of {len} bytes"));
             // SAFETY: the place has `len` bytes.
             unsafe {

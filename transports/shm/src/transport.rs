@@ -35,7 +35,7 @@ pub struct Shm {
     pub(crate) outbox: Outbox,
     pub(crate) inbox: Inbox,
     pub(crate) peers: Vec<Peer>,
-    pub(crate) bell: Arc<Notifier>,
+    pub(crate) notifier: Arc<Notifier>,
     pub(crate) host: Host,
     pub(crate) me: Address,
     pub(crate) tasks: u32,
@@ -151,8 +151,8 @@ impl Transport for Shm {
         let membarrier = sys::membarrier_register() && sys::membarrier();
         let listener = handshake::listen(&name)
             .map_err(|e| io_error(&format!("listen on the abstract socket {name}"), &e))?;
-        let bell = Notifier::new(Arc::clone(&segment), name.clone(), params.interrupts, membarrier)?;
-        let bell = Arc::new(bell);
+        let notifier = Notifier::new(Arc::clone(&segment), name.clone(), params.interrupts, membarrier)?;
+        let notifier = Arc::new(notifier);
         let (_, heap) = segment.heap();
         let me = Address {
             host: HostId::current(),
@@ -164,9 +164,9 @@ impl Transport for Shm {
         };
         let shm = Self {
             outbox: Outbox::new(),
-            inbox: Inbox::new(Arc::clone(&segment), Arc::clone(&bell)),
+            inbox: Inbox::new(Arc::clone(&segment), Arc::clone(&notifier)),
             peers: Vec::new(),
-            bell: Arc::clone(&bell),
+            notifier: Arc::clone(&notifier),
             host,
             me,
             tasks: params.tasks,
@@ -187,7 +187,7 @@ impl Transport for Shm {
             shm.host
                 .info(format_args!("membarrier is not available: every message to this task costs a fence"));
         }
-        Ok((shm, ShmWaiter(bell)))
+        Ok((shm, ShmWaiter(notifier)))
     }
 
     fn attributes(&self) -> Attributes {
@@ -272,21 +272,21 @@ impl Transport for Shm {
     }
 
     fn disarm(&mut self) {
-        self.bell.sleeper.clear(crate::wake::SLEEP);
+        self.notifier.sleeper.clear(crate::wake::SLEEP);
     }
 
     fn set_interrupts(&mut self, on: bool) {
-        self.bell.interrupts.store(on, Ordering::Relaxed);
+        self.notifier.interrupts.store(on, Ordering::Relaxed);
         self.calm = 0;
         if on {
-            self.bell.sleeper.set_fence(true, !self.membarrier);
+            self.notifier.sleeper.set_fence(true, !self.membarrier);
         }
         // Off takes effect when it has lasted (`check_peers`): programs turn interrupts off and on
         // around short polling loops, and on would cost a membarrier each time.
     }
 
     fn mem_alloc(&mut self, len: usize) -> Result<RegionInfo, TransportError> {
-        let (base, total) = self.bell.segment.heap();
+        let (base, total) = self.notifier.segment.heap();
         let Some(at) = self.heap.take(len, page()) else {
             let (longest, used) = self.heap.state();
             return Err(TransportError::Exhausted(format!(
@@ -302,14 +302,15 @@ impl Transport for Shm {
     fn mem_release(&mut self, id: u64) {
         let Some(at) = id.checked_sub(1).and_then(|at| usize::try_from(at).ok()) else { return };
         let Some(len) = self.heap.used(at) else { return };
-        let (base, _) = self.bell.segment.heap();
+        let (base, _) = self.notifier.segment.heap();
         let (first, last) = (at.next_multiple_of(page()), (at + len) & !(page() - 1));
         let zero = |from: usize, to: usize| {
             // SAFETY: the range lies inside the block, which nobody uses any more.
             unsafe { base.add(from).write_bytes(0, to.saturating_sub(from)) }
         };
         if first < last
-            && sys::punch(self.file.as_raw_fd(), self.bell.segment.heap_at() + first, last - first).is_ok()
+            && sys::punch(self.file.as_raw_fd(), self.notifier.segment.heap_at() + first, last - first)
+                .is_ok()
         {
             zero(at, first);
             zero(last, at + len);
@@ -330,14 +331,14 @@ impl Transport for Shm {
 
 impl Drop for Shm {
     fn drop(&mut self) {
-        self.bell.mailboxes.forget_all();
+        self.notifier.mailboxes.forget_all();
         // SAFETY: a call without pointers.
         if unsafe { libc::getpid() } != self.owner {
             // A forked child: the segment is still its parent's.
             return;
         }
         // SYNC: pairs with the peers' looks: what we published is published before the end.
-        self.bell.segment.header().attention.0.word.fetch_or(CLOSED, Ordering::AcqRel);
+        self.notifier.segment.header().attention.0.word.fetch_or(CLOSED, Ordering::AcqRel);
     }
 }
 

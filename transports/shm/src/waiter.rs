@@ -58,7 +58,7 @@ pub(crate) struct Notifier {
     /// Count of wake-ups when sleep was last announced.
     pub(crate) armed: AtomicU32,
     /// [`Waiter::wake`] was called and nobody has noticed yet.
-    pub(crate) rung: AtomicBool,
+    pub(crate) notified: AtomicBool,
     /// A sleeper saw the watch set stir.
     pub(crate) stirred: AtomicBool,
     /// Name of the listening socket.
@@ -87,7 +87,7 @@ impl Notifier {
             membarrier,
             watch: sys::epoll().map_err(|e| io_error("make an epoll set", &e))?,
             armed: AtomicU32::new(0),
-            rung: AtomicBool::new(false),
+            notified: AtomicBool::new(false),
             stirred: AtomicBool::new(false),
             name,
             socket: OnceLock::new(),
@@ -103,7 +103,8 @@ impl Notifier {
         unsafe { (&raw const (*self.line()).wakes).cast() }
     }
 
-    fn wakes(&self) -> u32 {
+    /// Wake-ups so far.
+    pub(crate) fn wakes(&self) -> u32 {
         // SYNC: pairs with the Release increment of `count_wake`.
         self.segment.header().attention.0.wakes.load(Ordering::Acquire)
     }
@@ -141,6 +142,12 @@ impl Notifier {
         }
     }
 
+    /// A sleeper has seen the watch set stir.
+    fn stir(&self) {
+        // SYNC: pairs with the Acquire swap in the transport's `arm`.
+        self.stirred.store(true, Ordering::Release);
+    }
+
     /// The wake-up socket, if somebody has asked for a descriptor.
     pub(crate) fn socket(&self) -> Option<&OwnedFd> {
         self.socket.get().and_then(Option::as_ref)
@@ -158,67 +165,70 @@ impl std::fmt::Debug for ShmWaiter {
 
 impl Waiter for ShmWaiter {
     fn wait(&self, timeout_ns: u64) {
-        let bell = &*self.0;
+        let notifier = &*self.0;
+        if timeout_ns == 0 && sys::readable(notifier.watch.as_raw_fd()) {
+            // Whoever slept on the descriptor comes here when it became readable.
+            notifier.stir();
+        }
         // SYNC: pairs with the Release store in `wake`.
-        if bell.rung.swap(false, Ordering::Acquire) {
+        if notifier.notified.swap(false, Ordering::Acquire) {
             return;
         }
         let end = Instant::now().checked_add(Duration::from_nanos(timeout_ns));
         loop {
-            let expected = if bell.interrupts.load(Ordering::Relaxed) {
-                let wakes = bell.sleeper.arm(|| bell.barrier());
-                if bell.unread() {
+            let expected = if notifier.interrupts.load(Ordering::Relaxed) {
+                let wakes = notifier.sleeper.arm(|| notifier.barrier());
+                if notifier.unread() {
                     break;
                 }
                 wakes
             } else {
                 // SYNC: pairs with the Release store in the transport's `arm`.
-                bell.armed.load(Ordering::Acquire)
+                notifier.armed.load(Ordering::Acquire)
             };
             let left = end.map_or(SLICE, |end| end.saturating_duration_since(Instant::now()));
             // A wake that came before the sleep was announced has left its mark here.
-            if left.is_zero() || bell.wakes() != expected || bell.rung.load(Ordering::Relaxed) {
+            if left.is_zero() || notifier.wakes() != expected || notifier.notified.load(Ordering::Relaxed) {
                 break;
             }
             // SAFETY: the word lives as long as the segment.
-            unsafe { sys::futex_wait(bell.futex(), expected, left.min(SLICE).as_nanos() as u64) };
-            if bell.wakes() != expected {
+            unsafe { sys::futex_wait(notifier.futex(), expected, left.min(SLICE).as_nanos() as u64) };
+            if notifier.wakes() != expected {
                 break;
             }
-            if sys::readable(bell.watch.as_raw_fd()) {
-                // SYNC: pairs with the Acquire swap in the transport's `arm`.
-                bell.stirred.store(true, Ordering::Release);
+            if sys::readable(notifier.watch.as_raw_fd()) {
+                notifier.stir();
                 break;
             }
         }
-        bell.rung.store(false, Ordering::Relaxed);
+        notifier.notified.store(false, Ordering::Relaxed);
     }
 
     fn wake(&self) {
-        let bell = &*self.0;
+        let notifier = &*self.0;
         // SYNC: pairs with the Acquire swaps in `wait` and in the transport's `arm`.
-        bell.rung.store(true, Ordering::Release);
+        notifier.notified.store(true, Ordering::Release);
         // SAFETY: line and word live as long as the segment.
         unsafe {
-            wake::count_wake(bell.line());
-            sys::futex_wake(bell.futex());
+            wake::count_wake(notifier.line());
+            sys::futex_wake(notifier.futex());
         }
-        if let Some(socket) = bell.socket() {
-            handshake::ring(socket.as_raw_fd(), &bell.name);
+        if let Some(socket) = notifier.socket() {
+            handshake::ring(socket.as_raw_fd(), &notifier.name);
         }
     }
 
     fn fd(&self) -> i32 {
-        let bell = &*self.0;
-        let socket = bell.socket.get_or_init(|| {
-            let socket = handshake::wake_socket(&bell.name).ok()?;
-            sys::epoll_add(bell.watch.as_raw_fd(), socket.as_raw_fd(), SOCKET_MARK).ok()?;
+        let notifier = &*self.0;
+        let socket = notifier.socket.get_or_init(|| {
+            let socket = handshake::wake_socket(&notifier.name).ok()?;
+            sys::epoll_add(notifier.watch.as_raw_fd(), socket.as_raw_fd(), SOCKET_MARK).ok()?;
             // SYNC: pairs with the Acquire load of a sender that takes on the duty of waking.
-            bell.segment.header().attention.0.on_descriptor.store(1, Ordering::Release);
+            notifier.segment.header().attention.0.on_descriptor.store(1, Ordering::Release);
             // A sender that has just taken that duty did not know of the socket yet.
-            handshake::ring(socket.as_raw_fd(), &bell.name);
+            handshake::ring(socket.as_raw_fd(), &notifier.name);
             Some(socket)
         });
-        if socket.is_some() { bell.watch.as_raw_fd() } else { -1 }
+        if socket.is_some() { notifier.watch.as_raw_fd() } else { -1 }
     }
 }

@@ -104,7 +104,7 @@ pub(crate) struct Sleeper {
 
 // SAFETY: the line is shared memory made for many threads.
 unsafe impl Send for Sleeper {}
-// SAFETY: as above; the rest is atomic.
+// SAFETY: the line is shared memory made for many threads; the rest is atomic.
 unsafe impl Sync for Sleeper {}
 
 impl Sleeper {

@@ -1,6 +1,7 @@
 //! What arrives on a socket: taken off in batches, handed out datagram by datagram.
 
 use crate::sys::{Arrival, Slots, Socket};
+use lapis_ablation::{Optimization, without};
 use lapis_core::transport::{Event, EventKind};
 use std::io;
 
@@ -14,19 +15,19 @@ const ROOM: usize = 1 << 16;
 const STREAM: u32 = 4;
 
 /// After so many that each found a single datagram and nothing behind it, they come one by one.
-const LONE: u32 = 64;
+const SINGLES: u32 = 64;
 
-/// How datagrams come. A lone one is had at a fifth less cost by a call that can't tell joined ones
-/// apart, and a poll that finds nothing likewise; a stream needs them joined, and needs to know
-/// what the buffer had no room for. So the kernel is told to join and to count only while they
-/// stream: the count alone costs whoever sends a lone datagram a twentieth, for it lies on a cache
-/// line that the receiver writes. What gets lost meanwhile is told later.
+/// How datagrams come. A single one is had at a fifth less cost by a call that can't tell joined
+/// ones apart, and a poll that finds nothing likewise; a stream needs them joined, and needs to
+/// know what the buffer had no room for. So the kernel is told to join and to count only while they
+/// stream: the count alone costs whoever sends a single datagram a twentieth, for it lies on a
+/// cache line that the receiver writes. What gets lost meanwhile is told later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
     /// One by one; so many looks in a row found one.
-    Lone { found: u32 },
+    Single { found: u32 },
     /// Many; so many looks in a row found a single one.
-    Stream { lone: u32 },
+    Stream { single: u32 },
     /// One by one again, but what is queued may still be joined.
     Ebb,
 }
@@ -51,13 +52,13 @@ pub(crate) struct Inbox {
 impl Inbox {
     pub(crate) fn new() -> Self {
         let slots = Slots::new(SLOTS, ROOM);
-        let flow = Flow::Stream { lone: 0 };
+        let flow = Flow::Stream { single: 0 };
         Self { slots, filled: 0, next: 0, open: None, batch: 1, flow, overflow: 0, refused: false }
     }
 
     #[cfg(test)]
     pub(crate) fn comes_alone(&self) -> bool {
-        matches!(self.flow, Flow::Lone { .. })
+        matches!(self.flow, Flow::Single { .. })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -85,7 +86,7 @@ impl Inbox {
     #[inline]
     fn receive(&mut self, socket: &Socket) -> bool {
         match self.flow {
-            Flow::Lone { found } => self.receive_one(socket, found),
+            Flow::Single { found } => self.receive_one(socket, found),
             _ => self.receive_many(socket),
         }
     }
@@ -95,19 +96,19 @@ impl Inbox {
         loop {
             match self.slots.receive_one(socket) {
                 Ok(Some(arrival)) => {
-                    self.flow = Flow::Lone { found: found + 1 };
+                    self.flow = Flow::Single { found: found + 1 };
                     if found + 1 == STREAM {
                         // Refused: they come apart, or uncounted, for ever.
                         let _ = socket.join(true);
                         let _ = socket.report_overflow(true);
-                        self.flow = Flow::Stream { lone: 0 };
+                        self.flow = Flow::Stream { single: 0 };
                     }
                     // Datagrams without a byte are nobody's.
                     self.open = (arrival.len > 0).then_some((arrival, 0));
                     return self.open.is_some();
                 }
                 Ok(None) => {
-                    self.flow = Flow::Lone { found: 0 };
+                    self.flow = Flow::Single { found: 0 };
                     return false;
                 }
                 Err(e) if told_of_a_send(&e) => {
@@ -144,17 +145,17 @@ impl Inbox {
 
     #[inline]
     fn note_flow(&mut self, socket: &Socket, found: usize) {
-        let Flow::Stream { lone } = self.flow else {
+        let Flow::Stream { single } = self.flow else {
             if found == 0 {
-                self.flow = Flow::Lone { found: 0 };
+                self.flow = Flow::Single { found: 0 };
             }
             return;
         };
         if found > 1 || (found == 1 && self.slots.arrival(0).is_joined()) {
-            self.flow = Flow::Stream { lone: 0 };
+            self.flow = Flow::Stream { single: 0 };
         } else if found == 1 {
-            self.flow = Flow::Stream { lone: lone + 1 };
-        } else if lone >= LONE && socket.join(false).is_ok() {
+            self.flow = Flow::Stream { single: single + 1 };
+        } else if single >= SINGLES && !without(Optimization::Flow) && socket.join(false).is_ok() {
             let _ = socket.report_overflow(false);
             self.flow = Flow::Ebb;
         }

@@ -1,8 +1,8 @@
-//! The state of the links under the rails: a rail that is down is left at once, one that is up
-//! again is tried.
+//! The state of the network interfaces under the rails: a rail whose link is down is left at once,
+//! and one whose link is up again is tried.
 //!
-//! LAPI Guide, "Monitoring adapter status": today's Network Availability Matrix is the kernel's
-//! news of its links.
+//! The guide gets this from the Network Availability Matrix ("Monitoring adapter status"); here the
+//! kernel's news of its links takes its place.
 
 use crate::rail::Rail;
 use crate::sys::LinkNews;

@@ -9,7 +9,7 @@ use crate::pairing::{Pair, pairs};
 use crate::rail::{Rail, Sent, WORTH_LENDING};
 use crate::sys::{self, RawAddr};
 use crate::troubles::Troubles;
-use crate::waiter::{Bell, UdpWaiter};
+use crate::waiter::{Notifier, UdpWaiter};
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
     Attributes, Caps, DatagramBatch, Declaration, Event, EventKind, FailoverTrouble, Host, Limits,
@@ -61,8 +61,12 @@ pub struct Udp {
     turn: usize,
     dropped: u32,
     armed: bool,
+    /// Somebody is to be woken by arrivals. While nobody is, the sockets may stay armed until one
+    /// of them has something: a task whose messages go another way pays no system call for turns of
+    /// waiting and computing.
+    awaited: bool,
     links: Links,
-    bell: Arc<Bell>,
+    notifier: Arc<Notifier>,
 }
 
 // SAFETY: news carry no pointers, and those of `troubles` are shown to whoever polls only.
@@ -138,7 +142,7 @@ impl Udp {
         if self.rails[rail].inbox.is_none() {
             self.rails[rail].inbox = Some(Inbox::new());
             self.used.push(rail);
-            self.bell
+            self.notifier
                 .watch(self.rails[rail].socket.fd())
                 .map_err(|e| TransportError::Io(format!("{}: epoll: {e}", self.rails[rail].entry)))?;
         }
@@ -169,7 +173,7 @@ impl Udp {
         match self.links.watch(&self.rails) {
             Ok(None) => {}
             Ok(Some(news)) => {
-                if let Err(e) = self.bell.watch(news) {
+                if let Err(e) = self.notifier.watch(news) {
                     self.trouble_with_failover(FailoverTrouble::SetUp, || {
                         format!("A task that sleeps does not hear of the network links (epoll: {e}).")
                     });
@@ -296,9 +300,9 @@ impl Transport for Udp {
         for text in &refused {
             host.debug(format_args!("interface left out: {text}"));
         }
-        let bell =
-            Bell::new().map_err(|e| TransportError::Exhausted(format!("no descriptors to sleep on: {e}")))?;
-        let bell = Arc::new(bell);
+        let notifier = Notifier::new()
+            .map_err(|e| TransportError::Exhausted(format!("no descriptors to sleep on: {e}")))?;
+        let notifier = Arc::new(notifier);
         let card = Card {
             identity: sys::network_identity(),
             rails: options.rails as u8,
@@ -321,11 +325,12 @@ impl Transport for Udp {
             turn: 0,
             dropped: 0,
             armed: false,
+            awaited: false,
             links: Links::default(),
-            bell: Arc::clone(&bell),
+            notifier: Arc::clone(&notifier),
         };
         transport.missing(&refused);
-        Ok((transport, UdpWaiter(bell)))
+        Ok((transport, UdpWaiter(notifier)))
     }
 
     fn attributes(&self) -> Attributes {
@@ -444,6 +449,9 @@ impl Transport for Udp {
                 }
             }
         }
+        if n > 0 && self.armed && !self.awaited {
+            self.armed = self.notifier.arm(false).is_err();
+        }
         self.turn = if self.turn + 1 < count { self.turn + 1 } else { 0 };
         if self.dropped > 0 && self.news.is_empty() {
             self.news.push_back(Event {
@@ -457,7 +465,9 @@ impl Transport for Udp {
 
     fn arm(&mut self) -> Status {
         // A sleeper would be woken by what is there already, again and again.
-        self.link_news();
+        if self.notifier.take_stirred() {
+            self.link_news();
+        }
         let rails = self.used.iter().map(|&i| &self.rails[i]);
         if !self.news.is_empty()
             || !self.troubles.is_empty()
@@ -466,14 +476,13 @@ impl Transport for Udp {
             return Status::Again;
         }
         if !self.armed {
-            self.armed = self.bell.arm(true).is_ok();
+            self.armed = self.notifier.arm(true).is_ok();
         }
+        self.awaited = true;
         Status::Done
     }
 
     fn disarm(&mut self) {
-        if self.armed {
-            self.armed = self.bell.arm(false).is_err();
-        }
+        self.awaited = false;
     }
 }

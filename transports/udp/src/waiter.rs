@@ -17,10 +17,12 @@ use std::sync::PoisonError;
 /// only while somebody is to be woken: each arrival at a watched socket calls the set, and that
 /// would cost every sender's datagram a tenth of a microsecond. Adding and removing them reaches a
 /// thread that sleeps already.
-pub(crate) struct Bell {
+pub(crate) struct Notifier {
     all: Epoll,
     event: EventFd,
-    rung: AtomicBool,
+    notified: AtomicBool,
+    /// Something ended a sleep since [`take_stirred`](Self::take_stirred).
+    stirred: AtomicBool,
     watched: Mutex<Watched>,
 }
 
@@ -30,11 +32,17 @@ struct Watched {
     armed: bool,
 }
 
-impl Bell {
+impl Notifier {
     pub(crate) fn new() -> io::Result<Self> {
         let (all, event) = (Epoll::new()?, EventFd::new()?);
         all.add(event.fd())?;
-        Ok(Self { all, event, rung: AtomicBool::new(false), watched: Mutex::default() })
+        Ok(Self {
+            all,
+            event,
+            notified: AtomicBool::new(false),
+            stirred: AtomicBool::new(true),
+            watched: Mutex::default(),
+        })
     }
 
     /// Counts a socket among those whose arrivals end a sleep.
@@ -55,13 +63,19 @@ impl Bell {
         Ok(())
     }
 
+    /// Whether what is watched may have woken a sleeper since the last call.
+    pub(crate) fn take_stirred(&self) -> bool {
+        // SYNC: pairs with the Release store in `wait`. The swap is needed seldom.
+        self.stirred.load(Ordering::Relaxed) && self.stirred.swap(false, Ordering::Acquire)
+    }
+
     fn watched(&self) -> MutexGuard<'_, Watched> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The sleeping half of [`Udp`](crate::Udp).
-pub struct UdpWaiter(pub(crate) Arc<Bell>);
+pub struct UdpWaiter(pub(crate) Arc<Notifier>);
 
 impl std::fmt::Debug for UdpWaiter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -71,16 +85,19 @@ impl std::fmt::Debug for UdpWaiter {
 
 impl Waiter for UdpWaiter {
     fn wait(&self, timeout_ns: u64) {
-        sys::wait_readable(self.0.all.fd(), timeout_ns);
+        if sys::wait_readable(self.0.all.fd(), timeout_ns) {
+            // SYNC: pairs with the Acquire swap in `take_stirred`.
+            self.0.stirred.store(true, Ordering::Release);
+        }
         // SYNC: pairs with the Release store in `wake`.
-        if self.0.rung.swap(false, Ordering::Acquire) {
+        if self.0.notified.swap(false, Ordering::Acquire) {
             self.0.event.quiet();
         }
     }
 
     fn wake(&self) {
         // SYNC: pairs with the Acquire swap in `wait`.
-        self.0.rung.store(true, Ordering::Release);
+        self.0.notified.store(true, Ordering::Release);
         self.0.event.ring();
     }
 

@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: builds what is measured, then hands over to `lapis-bench`.
 
+mod ablation;
 pub(crate) mod instructions;
 
 use crate::{sh, workspace};
@@ -11,11 +12,12 @@ use anyhow::Result;
                         (--only, --transport, --rounds, --peers, --quick, …). `cargo xtask bench dgsp` times data \
                         gather/scatter programs instead, `cargo xtask bench collectives` collectives, both beside every \
                         MPI found. `cargo xtask bench instructions` counts instructions by callgrind and compares \
-                        them with docs/bench/instructions.md (--write writes it). docs/bench-format.md explains the \
-                        output."
+                        them with docs/bench/instructions.md (--write writes it). `cargo xtask bench ablation` turns \
+                        single optimisations off and shows what each buys (--test runs the conformance suite \
+                        with each of them off). docs/bench-format.md explains the output."
 )]
 pub(crate) struct Args {
-    /// `dgsp`, `collectives` or `instructions`, and options of the runner
+    /// `dgsp`, `collectives`, `instructions` or `ablation`, and options of the runner
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     runner: Vec<String>,
 }
@@ -23,6 +25,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.runner.first().is_some_and(|first| first == "instructions") {
         return instructions::run(args.runner.iter().any(|word| word == "--write"));
+    }
+    if args.runner.first().is_some_and(|first| first == "ablation") {
+        return ablation::run(&args.runner[1..]);
     }
     let dgsp = args.runner.first().is_some_and(|first| first == "dgsp");
     let packages = workspace::packages()?;

@@ -2,13 +2,13 @@
 
 use super::list::{Aggregate, Define, Enum, Handler, Item, Section, Typedef};
 use anyhow::{Result, bail};
-use lapis_core::error::{ALIASES, CODES};
+use lapis_core::error::{ALIASES, CODES, OWN_CODES};
 use std::collections::HashSet;
 use std::fmt::Write;
 
 const TOP: &str = "\
-//! The types and constants of `lapi.h`. Written by `cargo xtask codegen` from bindings/lapi/api.
-//! Edit that.
+//! The types and constants of `lapi.h` and `lapis.h`. Written by `cargo xtask codegen` from
+//! bindings/lapi/api. Edit that.
 //!
 //! Names are C's, so that the LAPI Guide can be read beside the code. Enumerations are plain
 //! integers: a C program can pass any value, and an invalid value in a Rust enum would be undefined
@@ -19,10 +19,10 @@ use libc::{in_addr_t, in_port_t, pthread_attr_t, pthread_t, timespec};
 use std::ffi::{c_int, c_long, c_uint, c_ulong, c_ulonglong, c_void};
 ";
 
-pub(super) fn generate(sections: &[Section]) -> Result<String> {
+pub(super) fn generate(sections: &[Section], own: &[Section]) -> Result<String> {
     let mut out = String::from(TOP);
     let mut functions = HashSet::new();
-    for item in sections.iter().flat_map(|section| &section.items) {
+    for item in sections.iter().chain(own).flat_map(|section| &section.items) {
         out.push('\n');
         match item {
             Item::Typedef(item) => typedef(&mut out, item, &functions)?,
@@ -35,6 +35,7 @@ pub(super) fn generate(sections: &[Section]) -> Result<String> {
                 functions.insert(FunctionType { name: item.name.clone(), pointer: item.pointer });
             }
             Item::Codes {} => codes(&mut out)?,
+            Item::OwnCodes {} => own_codes(&mut out)?,
             // The implementation defines them; a test compares its list of exports with the map.
             Item::Call(_) => {}
         }
@@ -120,6 +121,13 @@ fn handler(out: &mut String, item: &Handler, functions: &HashSet<FunctionType>) 
     Ok(())
 }
 
+fn own_codes(out: &mut String) -> std::fmt::Result {
+    for entry in OWN_CODES {
+        writeln!(out, "/// {}\npub const {}: c_int = {};", entry.text, entry.name, entry.code.value())?;
+    }
+    Ok(())
+}
+
 fn codes(out: &mut String) -> Result<()> {
     for entry in CODES {
         writeln!(out, "/// {}\npub const {}: c_int = {};", entry.text, entry.name, entry.code.value())?;
@@ -134,8 +142,10 @@ fn codes(out: &mut String) -> Result<()> {
 /// pointer.
 pub(super) fn rust_type(of: &str, functions: &HashSet<FunctionType>) -> Result<String> {
     let mut stars = of.matches('*').count();
-    let base = of.trim_end_matches(['*', ' ']);
+    let constant = of.starts_with("const ");
+    let base = of.trim_start_matches("const ").trim_end_matches(['*', ' ']);
     let mut text = match base {
+        "char" => "c_char".to_owned(),
         "int" => "c_int".to_owned(),
         "uint" => "c_uint".to_owned(),
         "long" => "c_long".to_owned(),
@@ -155,5 +165,9 @@ pub(super) fn rust_type(of: &str, functions: &HashSet<FunctionType>) -> Result<S
             }
         }
     }
-    Ok(format!("{}{text}", "*mut ".repeat(stars)))
+    match (constant, stars) {
+        (true, 1) => Ok(format!("*const {text}")),
+        (true, _) => bail!("`{of}`: const is understood of what one pointer leads to"),
+        (false, _) => Ok(format!("{}{text}", "*mut ".repeat(stars))),
+    }
 }

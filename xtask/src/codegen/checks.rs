@@ -2,7 +2,7 @@
 //! constants, and a Rust table of the same. `bindings/lapi/tests/abi.rs` compares them.
 
 use super::list::{Aggregate, Item, Section};
-use lapis_core::error::CODES;
+use lapis_core::error::{CODES, OWN_CODES};
 
 /// What is compared: a line of output, the C expression, the Rust expression.
 struct Check {
@@ -11,14 +11,14 @@ struct Check {
     rust: String,
 }
 
-fn checks(sections: &[Section]) -> Vec<Check> {
+fn checks(sections: &[Section], own: &[Section]) -> Vec<Check> {
     let mut all = Vec::new();
     let mut add = |label: String, c: String, rust: String| all.push(Check { label, c, rust });
     let constant = |name: &str| (format!("constant {name}"), name.to_owned(), format!("abi::{name} as i128"));
     let size = |name: &str| {
         (format!("sizeof {name}"), format!("sizeof({name})"), format!("size_of::<abi::{name}>() as i128"))
     };
-    for item in sections.iter().flat_map(|section| &section.items) {
+    for item in sections.iter().chain(own).flat_map(|section| &section.items) {
         let mut push = |(label, c, rust): (String, String, String)| add(label, c, rust);
         match item {
             Item::Typedef(item) => push(size(&item.name)),
@@ -42,6 +42,7 @@ fn checks(sections: &[Section]) -> Vec<Check> {
                 ));
             }
             Item::Codes {} => CODES.iter().for_each(|entry| push(constant(entry.name))),
+            Item::OwnCodes {} => OWN_CODES.iter().for_each(|entry| push(constant(entry.name))),
         }
     }
     all
@@ -61,28 +62,28 @@ fn offset(item: &Aggregate, field: &str) -> (String, String, String) {
     )
 }
 
-pub(super) fn generate_c(sections: &[Section]) -> String {
+pub(super) fn generate_c(sections: &[Section], own: &[Section]) -> String {
     let mut out = String::from(
         "/* Written by `cargo xtask codegen` from bindings/lapi/api. Edit that. */\n\
-         #include <lapi.h>\n#include <stddef.h>\n#include <stdio.h>\n\n\
+         #include <lapis.h>\n#include <stddef.h>\n#include <stdio.h>\n\n\
          #define SHOW(label, value) printf(\"%s %lld\\n\", label, (long long)(value))\n\n\
          int main(void)\n{\n",
     );
-    for check in checks(sections) {
+    for check in checks(sections, own) {
         out.push_str(&format!("    SHOW(\"{}\", {});\n", check.label, check.c));
     }
     out.push_str("    return 0;\n}\n");
     out
 }
 
-pub(super) fn generate_rust(sections: &[Section]) -> String {
+pub(super) fn generate_rust(sections: &[Section], own: &[Section]) -> String {
     let mut out = String::from(
         "// Written by `cargo xtask codegen` from bindings/lapi/api. Edit that.\n\
          use lapi_r::abi;\nuse std::mem::offset_of;\n\n\
          /// What Rust says of everything that the C program prints.\n\
          pub(crate) fn table() -> Vec<(&'static str, i128)> {\nvec![\n",
     );
-    for check in checks(sections) {
+    for check in checks(sections, own) {
         out.push_str(&format!("(\"{}\", {}),\n", check.label, check.rust));
     }
     out.push_str("]\n}\n");

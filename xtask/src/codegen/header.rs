@@ -2,7 +2,7 @@
 
 use super::list::{self, Aggregate, Call, Define, Enum, Handler, Item, Section, Typedef};
 use anyhow::Result;
-use lapis_core::error::{ALIASES, CODES, Severity};
+use lapis_core::error::{ALIASES, CODES, OWN_CODES, Severity};
 use std::fmt::Write;
 
 const TOP: &str = "\
@@ -38,18 +38,24 @@ pub(super) fn generate(sections: &[Section]) -> Result<String> {
     let mut out = String::from(TOP);
     for section in sections {
         write!(out, "\n/*\n * {}\n * (LAPI Guide, {})\n */\n", section.title, section.guide)?;
-        for (at, item) in section.items.iter().enumerate() {
-            // Runs of one-line declarations stand together.
-            let follows = at > 0 && is_short(item) && is_short(&section.items[at - 1]);
-            if !follows {
-                out.push('\n');
-            }
-            declare(&mut out, item)?;
-        }
+        items(&mut out, section)?;
     }
     profiling(&mut out, sections)?;
     out.push_str(BOTTOM);
     Ok(out)
+}
+
+/// The declarations of a section.
+pub(super) fn items(out: &mut String, section: &Section) -> Result<()> {
+    for (at, item) in section.items.iter().enumerate() {
+        // Runs of one-line declarations stand together.
+        let follows = at > 0 && is_short(item) && is_short(&section.items[at - 1]);
+        if !follows {
+            out.push('\n');
+        }
+        declare(out, item)?;
+    }
+    Ok(())
 }
 
 fn is_short(item: &Item) -> bool {
@@ -64,8 +70,10 @@ fn declare(out: &mut String, item: &Item) -> Result<()> {
         Item::Struct(item) => aggregate(out, "struct", item)?,
         Item::Union(item) => aggregate(out, "union", item)?,
         Item::Handler(item) => handler(out, item)?,
+        Item::Call(item) if item.forms => forms(out, item)?,
         Item::Call(item) => call(out, item)?,
         Item::Codes {} => codes(out)?,
+        Item::OwnCodes {} => own_codes(out)?,
     }
     Ok(())
 }
@@ -143,6 +151,23 @@ fn handler(out: &mut String, item: &Handler) -> std::fmt::Result {
 fn call(out: &mut String, item: &Call) -> std::fmt::Result {
     comment(out, &item.doc)?;
     writeln!(out, "{});", wrapped(&format!("int {}(", item.name), &item.params))
+}
+
+/// A collective's three forms.
+fn forms(out: &mut String, item: &Call) -> std::fmt::Result {
+    comment(out, &item.doc)?;
+    for (name, params) in super::lapis::forms(item) {
+        writeln!(out, "{});", wrapped(&format!("int {name}("), &params))?;
+    }
+    Ok(())
+}
+
+fn own_codes(out: &mut String) -> std::fmt::Result {
+    comment(out, "What calls of this header give beside codes of lapi.h. LAPI_Msg_string knows them.")?;
+    for entry in OWN_CODES {
+        writeln!(out, "#define {:<19} {:<3} /* {} */", entry.name, entry.code.value(), entry.text)?;
+    }
+    Ok(())
 }
 
 fn codes(out: &mut String) -> std::fmt::Result {

@@ -11,7 +11,12 @@ use std::path::Path;
 #[serde(deny_unknown_fields)]
 pub(super) struct Section {
     pub(super) title: String,
+    /// Where the guide has it. What is Lapis's own stands nowhere in the guide.
+    #[serde(default)]
     pub(super) guide: String,
+    /// The module of the implementation whose functions do the section's calls, of `lapis.h`.
+    #[serde(default)]
+    pub(super) module: String,
     #[serde(rename = "item")]
     pub(super) items: Vec<Item>,
 }
@@ -28,6 +33,7 @@ pub(super) enum Item {
     Handler(Handler),
     Call(Call),
     Codes {},
+    OwnCodes {},
 }
 
 #[derive(Deserialize)]
@@ -109,6 +115,9 @@ pub(super) struct Handler {
 #[serde(deny_unknown_fields)]
 pub(super) struct Call {
     pub(super) name: String,
+    /// Whether there are a nonblocking and a persistent form of it, too.
+    #[serde(default)]
+    pub(super) forms: bool,
     pub(super) params: Vec<(String, String)>,
     pub(super) doc: String,
 }
@@ -126,7 +135,7 @@ impl Item {
             Self::Struct(item) | Self::Union(item) => Some(&item.name),
             Self::Handler(item) => Some(&item.name),
             Self::Call(item) => Some(&item.name),
-            Self::Codes {} => None,
+            Self::Codes {} | Self::OwnCodes {} => None,
         }
     }
 }

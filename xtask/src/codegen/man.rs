@@ -63,7 +63,7 @@ fn check(call: &Call, page: &Page, pages: &BTreeMap<String, Page>) -> Result<()>
     }
 }
 
-fn parameters(call: &Call) -> impl Iterator<Item = &str> + Clone {
+pub(super) fn parameters(call: &Call) -> impl Iterator<Item = &str> + Clone {
     call.params.iter().map(|(_, name)| name.trim_end_matches("[]"))
 }
 
@@ -132,10 +132,10 @@ fn calls(sections: &[Section], pages: &BTreeMap<String, Page>) -> String {
 }
 
 /// One sentence a line, which is how roff likes it.
-fn prose(text: &str) -> String {
+pub(super) fn prose(text: &str) -> String {
     roff(text).replace(". ", ".\n")
 }
 
-fn roff(text: &str) -> String {
+pub(super) fn roff(text: &str) -> String {
     text.replace("\\-", "-").replace('\\', "\\e").replace('-', "\\-")
 }

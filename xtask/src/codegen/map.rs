@@ -8,7 +8,7 @@ use super::list::{self, Section};
 /// own that has this one for its parent.
 const VERSION: &str = "liblapi_r.so.1";
 
-pub(super) fn generate(sections: &[Section]) -> String {
+pub(super) fn generate(sections: &[Section], own: &[Section]) -> String {
     let mut out = format!(
         "/* Written by `cargo xtask codegen` from bindings/lapi/api. Edit that. */\n{VERSION} {{\nglobal:\n",
     );
@@ -19,7 +19,10 @@ pub(super) fn generate(sections: &[Section]) -> String {
     for name in super::fortran::symbols(sections) {
         out.push_str(&format!("    {name};\n"));
     }
-    out.push_str("\n    /* lapis.h */\n    lapis_alloc; lapis_free;\n");
+    out.push_str("\n    /* lapis.h */\n");
+    for name in list::calls(own).flat_map(super::lapis::names) {
+        out.push_str(&format!("    {name};\n"));
+    }
     out.push_str("local:\n    *;\n};\n");
     out
 }

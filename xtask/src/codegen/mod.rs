@@ -9,6 +9,7 @@ mod coverage;
 mod exports;
 mod fortran;
 mod header;
+mod lapis;
 mod list;
 mod man;
 mod map;
@@ -29,16 +30,22 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let root = workspace_root();
     let binding = root.join("bindings/lapi");
     let sections = list::read(&binding.join("api"))?;
+    let own = list::read(&binding.join("api/lapis"))?;
     let mut outputs = vec![
         (binding.join("include/lapi.h"), header::generate(&sections)?),
-        (binding.join("src/abi.rs"), rustfmt(&abi::generate(&sections)?)?),
+        (binding.join("src/abi.rs"), rustfmt(&abi::generate(&sections, &own)?)?),
         (binding.join("src/exports.rs"), rustfmt(&exports::generate(&sections)?)?),
-        (binding.join("liblapi.map"), map::generate(&sections)),
-        (binding.join("tests/generated/abi.c"), checks::generate_c(&sections)),
-        (binding.join("tests/generated/abi.rs"), rustfmt(&checks::generate_rust(&sections))?),
+        (binding.join("include/lapis.h"), lapis::header(&own)?),
+        (binding.join("src/own_exports.rs"), rustfmt(&lapis::exports(&sections, &own)?)?),
+        (binding.join("liblapi.map"), map::generate(&sections, &own)),
+        (binding.join("tests/generated/abi.c"), checks::generate_c(&sections, &own)),
+        (binding.join("tests/generated/abi.rs"), rustfmt(&checks::generate_rust(&sections, &own))?),
         (root.join("docs/spec-coverage.md"), coverage::generate(&sections, &root)?),
     ];
     for (name, text) in man::generate(&sections, &binding.join("api/man"))? {
+        outputs.push((root.join("docs/man").join(name), text));
+    }
+    for (name, text) in lapis::manual(&own, &binding.join("api/man"))? {
         outputs.push((root.join("docs/man").join(name), text));
     }
     for (name, text) in fortran::generate(&sections)? {

@@ -4,6 +4,7 @@
 //! itself or on the line above: `tidy-allow(rule): reason`.
 
 mod docs;
+mod layers;
 mod source;
 
 use crate::{codegen, workspace};
@@ -39,6 +40,7 @@ struct Rule {
 
 const RULES: &[Rule] = &[
     Rule { name: "size", what: "source files stay short: one concern each", check: source::size },
+    Rule { name: "functions", what: "functions stay short: one thing each", check: source::functions },
     Rule { name: "atomics", what: "std's atomics only inside lapis_core::sync", check: source::atomics },
     Rule { name: "statics", what: "no `static mut`; no mutable statics in core", check: source::statics },
     Rule {
@@ -46,7 +48,13 @@ const RULES: &[Rule] = &[
         what: "core names no concrete transport, nor a variable of one",
         check: source::transports,
     },
+    Rule { name: "layers", what: "no module of core imports from one above it", check: layers::layers },
     Rule { name: "safety", what: "every unsafe block and impl says why it is sound", check: source::safety },
+    Rule {
+        name: "reasons",
+        what: "SAFETY comments name their reason, not another place",
+        check: source::reasons,
+    },
     Rule {
         name: "sync",
         what: "every ordering but Relaxed names its partner in a SYNC comment",

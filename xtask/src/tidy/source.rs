@@ -13,14 +13,50 @@ pub(super) fn size(file: &File) -> Vec<Finding> {
     let lines = file.text.lines().count();
     let source = [".rs", ".c", ".h", ".f90", ".sh"].iter().any(|e| file.path.ends_with(e));
     // A generated file is as long as its list; people read the list.
-    let generated = file.text.lines().take(5).any(|l| l.contains("xtask codegen"));
-    if !source || generated || lines <= MAX_LINES {
+    if !source || is_generated(file) || lines <= MAX_LINES {
         return Vec::new();
     }
     vec![Finding {
         line: 0,
         message: format!("{lines} lines; {MAX_LINES} are the limit: split it by concern"),
     }]
+}
+
+/// Above this a function does more than one thing.
+const MAX_FUNCTION: usize = 60;
+
+/// Tests may be as long as the story that they tell, and what a program writes is for programs.
+pub(super) fn functions(file: &File) -> Vec<Finding> {
+    let test = file.path.ends_with("tests.rs") || file.path.contains("tests/");
+    if !file.path.ends_with(".rs") || test || is_generated(file) {
+        return Vec::new();
+    }
+    let lines: Vec<&str> = file.text.lines().collect();
+    let begins = |line: &str| {
+        let line = line.trim_start();
+        let declares = line.starts_with("fn ") || line.contains(" fn ");
+        declares && !line.starts_with("//") && line.contains('(') && !line.ends_with('}')
+    };
+    let mut findings = Vec::new();
+    for (first, line) in lines.iter().enumerate().filter(|(_, line)| begins(line)) {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        // What rustfmt has formatted ends with a brace that stands below the first word.
+        let ends = |line: &&str| line.strip_prefix(indent) == Some("}");
+        let declares = |line: &&str| line.starts_with(indent) && line.ends_with(';') && !line.ends_with("};");
+        let rest = &lines[first..];
+        let Some(last) = rest.iter().position(|l| ends(l)) else { continue };
+        let body = rest.iter().position(|l| l.ends_with('{')).unwrap_or(0);
+        let declared = rest[..=body].iter().any(declares);
+        if !declared && last + 1 > MAX_FUNCTION {
+            let message = format!("a function of {} lines; {MAX_FUNCTION} are the limit", last + 1);
+            findings.push(Finding { line: first + 1, message });
+        }
+    }
+    findings
+}
+
+fn is_generated(file: &File) -> bool {
+    file.text.lines().take(5).any(|l| l.contains("xtask codegen"))
 }
 
 pub(super) fn atomics(file: &File) -> Vec<Finding> {
@@ -90,6 +126,28 @@ pub(super) fn safety(file: &File) -> Vec<Finding> {
     let marks = [concat!("unsafe", " {"), concat!("unsafe", " impl")];
     let opens = |code: &str| marks.iter().any(|m| code.contains(m));
     without_comment(file, "SAFETY:", opens, "say in a SAFETY comment why this is sound")
+}
+
+/// Reasons that send the reader elsewhere: what they point to moves, and they stay.
+const POINTERS: &[&str] = &["as above", "as below", "as before", "see above", "ditto"];
+
+/// Where a promise of the caller's is named, too, instead of left to the heading `# Safety`.
+const PROMISES_NAMED: &[&str] =
+    &["core/src/buffers", "core/src/context", "core/src/handlers", "core/src/message", "core/src/state"];
+
+pub(super) fn reasons(file: &File) -> Vec<Finding> {
+    let mark = concat!("SAFETY", ":");
+    let said = |line: &str| line.split_once(mark).map(|(_, reason)| reason.to_lowercase());
+    let named = PROMISES_NAMED.iter().any(|folder| file.path.starts_with(folder));
+    let points = |reason: String| {
+        let reason = reason.trim_start();
+        POINTERS.iter().any(|p| reason.starts_with(p))
+            || named && reason.trim_end_matches('.') == "the caller's promise"
+    };
+    let lines = file.text.lines().enumerate().filter(|_| file.path.ends_with(".rs"));
+    let found = lines.filter(|(_, line)| said(line).is_some_and(points));
+    let message = "name the reason itself: who promises what, or what makes it so";
+    found.map(|(index, _)| Finding { line: index + 1, message: message.into() }).collect()
 }
 
 pub(super) fn sync(file: &File) -> Vec<Finding> {
@@ -166,6 +224,21 @@ mod tests {
     }
 
     #[test]
+    fn reasons_that_point_elsewhere_are_found() {
+        let at = |path: &str, reason: &str| {
+            let text = format!("// {}: {reason}", concat!("SAF", "ETY"));
+            reasons(&File { path: path.into(), text }).len()
+        };
+        let of = |reason: &str| at("core/src/x.rs", reason);
+        assert_eq!(
+            (of("the caller's promise."), at("core/src/context/x.rs", "the caller's promise.")),
+            (0, 1)
+        );
+        assert_eq!((of("as above."), of("As above, for the other one.")), (1, 1));
+        assert_eq!((of("the lock is held."), of("readable, as `new` demands.")), (0, 0));
+    }
+
+    #[test]
     fn strong_ordering_without_partner_is_found() {
         let strong = concat!("a.load(Ordering", "::Acquire);");
         assert_eq!(sync(&rust(strong)).len(), 1);
@@ -206,6 +279,18 @@ mod tests {
         let file = |text: &str| File { path: "bindings/lapi/src/put.rs".into(), text: text.into() };
         assert_eq!(citations(&file(call)).len(), 1);
         assert_eq!(citations(&file(&format!("/// LAPI Guide, LAPI_Put.\n{call}"))).len(), 0);
+    }
+
+    #[test]
+    fn long_functions_are_found_wherever_they_stand() {
+        let of = |lines: usize| {
+            let body = "        x();\n".repeat(lines - 2);
+            format!("impl X {{\n    pub(crate) fn f(\n        a: u8,\n    ) {{\n{body}    }}\n}}\n")
+        };
+        assert_eq!(functions(&rust(&of(MAX_FUNCTION - 2))).len(), 0);
+        assert_eq!(functions(&rust(&of(MAX_FUNCTION - 1))).len(), 1);
+        let declared = format!("trait X {{\n    fn f(a: u8);\n{}}}\n", "    fn g(a: u8) {}\n".repeat(99));
+        assert_eq!(functions(&rust(&declared)).len(), 0);
     }
 
     #[test]

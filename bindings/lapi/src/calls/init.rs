@@ -62,6 +62,7 @@ fn start(info: &mut lapi_info_t) -> Outcome<&'static Instance> {
         silent: Default::default(),
         ddm: Default::default(),
         blocks: Default::default(),
+        collectives: Default::default(),
         purges: AtomicU64::new(0),
         context,
     };

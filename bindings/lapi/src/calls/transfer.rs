@@ -202,7 +202,7 @@ pub(crate) unsafe extern "C" fn put(
     {
         // SAFETY: the caller's promise.
         if unsafe { instance.context.put_mapped(tgt, tgt_addr, org_addr.cast(), len) } {
-            // SAFETY: as above.
+            // SAFETY: `org_cntr` is null or a counter of the caller's that lives.
             unsafe { count(instance, org_cntr, tgt) };
             return LAPI_SUCCESS;
         }
@@ -258,7 +258,7 @@ pub(crate) unsafe extern "C" fn get(
     {
         // SAFETY: the caller's promise.
         if unsafe { instance.context.get_mapped(tgt, tgt_addr, org_addr.cast(), len) } {
-            // SAFETY: as above.
+            // SAFETY: `org_cntr` is null or a counter of the caller's that lives.
             unsafe { count(instance, org_cntr, tgt) };
             return LAPI_SUCCESS;
         }

@@ -49,7 +49,8 @@ impl Watch {
 
     /// Whether a task was purged before anything came from it.
     pub(super) fn interrupted(&self) -> bool {
-        // SAFETY: as above.
+        // SAFETY: by the guide, the array has an entry for each task and lives as long as the
+        // counter is used.
         (0..self.tasks.len()).any(|at| unsafe { *self.status.0.add(at) } == LAPI_MSG_PURGED)
     }
 }

@@ -25,6 +25,16 @@ pub(crate) unsafe fn completion(context: &Context, function: usize, argument: *m
     }
 }
 
+/// A counter, a call, both or neither.
+#[inline(always)]
+fn both(counter: *mut lapi_cntr_t, call: Option<Notify>) -> Notify {
+    match (NonNull::new(counter.cast()), call) {
+        (None, call) => call.unwrap_or_default(),
+        (Some(counter), None) => Notify::Counter(counter),
+        (Some(counter), Some(call)) => Notify::Both(counter, Box::new(call)),
+    }
+}
+
 /// Whom to tell when the origin's buffer is free: a counter, a send completion handler, both or
 /// neither.
 //= LAPI Guide, The send completion handler, runs when the send-side buffer is available
@@ -34,18 +44,8 @@ pub(crate) fn send_notify(
     handler: Option<scompl_hndlr_t>,
     argument: *mut c_void,
 ) -> Notify {
-    let counter = NonNull::new(counter.cast());
-    match (counter, handler) {
-        (None, None) => Notify::None,
-        (Some(counter), None) => Notify::Counter(counter),
-        (counter, Some(handler)) => {
-            let call = Notify::Call { call: sent, function: handler as usize, argument };
-            match counter {
-                None => call,
-                Some(counter) => Notify::Both(counter, Box::new(call)),
-            }
-        }
-    }
+    let call = handler.map(|handler| Notify::Call { call: sent, function: handler as usize, argument });
+    both(counter, call)
 }
 
 unsafe fn sent(context: &Context, peer: u32, function: usize, argument: *mut c_void, ok: bool) {
@@ -66,18 +66,8 @@ pub(crate) fn get_notify(
     handler: Option<compl_hndlr_t>,
     argument: *mut c_void,
 ) -> Notify {
-    let counter = NonNull::new(counter.cast());
-    match (counter, handler) {
-        (None, None) => Notify::None,
-        (Some(counter), None) => Notify::Counter(counter),
-        (counter, Some(handler)) => {
-            let call = Notify::Call { call: got, function: handler as usize, argument };
-            match counter {
-                None => call,
-                Some(counter) => Notify::Both(counter, Box::new(call)),
-            }
-        }
-    }
+    let call = handler.map(|handler| Notify::Call { call: got, function: handler as usize, argument });
+    both(counter, call)
 }
 
 /// A get's completion handler may block like any other: it runs on a handler thread.

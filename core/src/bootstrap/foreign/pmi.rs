@@ -70,6 +70,23 @@ pub(super) fn open(environment: &Environment, patience: Duration) -> Result<Box<
     Ok(Box::new(one::One::open(link, who, patience)?))
 }
 
+/// Whether an MPI library of this process goes on to speak to the launcher: both have one
+/// conversation, and who ends it ends it for both. MPI does so in MPI_Finalize.
+fn mpi_goes_on() -> bool {
+    let this = libloading::os::unix::Library::this();
+    let says = |name: &[u8]| {
+        type Ask = unsafe extern "C" fn(*mut libc::c_int) -> libc::c_int;
+        // SAFETY: both functions are MPI's, which take the address of a number, may be called at
+        // any time, and have been so since MPI 2.
+        unsafe {
+            let ask = this.get::<Ask>(name).ok()?;
+            let mut answer = 0;
+            (ask(&raw mut answer) == 0).then_some(answer != 0)
+        }
+    };
+    says(b"MPI_Initialized\0") == Some(true) && says(b"MPI_Finalized\0") == Some(false)
+}
+
 /// Cuts a text into parts of at most `most` bytes; the first says how many there are.
 fn cut(text: &str, most: usize) -> Vec<String> {
     // Room for the count.

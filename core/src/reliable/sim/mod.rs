@@ -18,6 +18,7 @@ mod path_mtu;
 mod properties;
 mod random;
 mod spec;
+mod task;
 mod world;
 
 pub use ledger::{Ledger, Note};

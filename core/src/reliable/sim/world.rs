@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use super::ledger::{HEAD, Key};
+use super::ledger::HEAD;
+use super::task::{Bodies, Task};
 use super::{Ledger, Note, Pipe, Random, Traffic, WorldSpec};
 use crate::reliable::wire::Header;
 use crate::reliable::{
-    Authenticator, Body, Delivery, Engine, Event, FastUnit, Memory, Nanos, PathInfo, SubmitError, Transmit,
-    Verdict,
+    Authenticator, Body, Delivery, Engine, Event, FastUnit, Nanos, PathInfo, SubmitError, Transmit, Verdict,
 };
 
 /// The job that all tasks belong to. Not text, so that recorded datagrams don't pass for text
@@ -17,36 +17,6 @@ const JOB: u32 = 0x80ff_ee01;
 
 /// As many units under way as let another take the fast path.
 const FEW: usize = 4;
-
-struct Task<A> {
-    engine: Engine<A>,
-    traffic: VecDeque<Traffic>,
-    /// What was submitted, by token, with the external body.
-    memory: HashMap<u64, (Key, Vec<u8>)>,
-    next_token: u64,
-    /// The last unit made, the same one until the engine takes it.
-    head: [u8; HEAD],
-    body: Vec<u8>,
-    timer: Nanos,
-    /// Computing and not looking at its socket until then.
-    busy_until: Nanos,
-    /// The socket's receive buffer meanwhile, and how much of it is used.
-    socket: VecDeque<Vec<u8>>,
-    socket_used: usize,
-}
-
-struct Bodies<'a>(&'a HashMap<u64, (Key, Vec<u8>)>);
-
-impl Memory for Bodies<'_> {
-    fn read(&mut self, buffer: u64, offset: u64, len: u32, read: &mut dyn FnMut(&[u8])) {
-        let (_, body) = self.0.get(&buffer).expect("the engine reads memory that was given back");
-        let (offset, len) = (offset as usize, len as usize);
-        // In two pieces, for they may be many.
-        let (first, second) = body[offset..offset + len].split_at(len / 2);
-        read(first);
-        read(second);
-    }
-}
 
 enum Happening {
     Arrival { task: u32, datagram: Vec<u8> },
@@ -505,12 +475,6 @@ impl<A: Authenticator + Clone> World<A> {
         self.happenings[slot] = Some(happening);
         self.order += 1;
         self.heap.push(Reverse((at, self.order, slot)));
-    }
-}
-
-impl<A: Authenticator> Task<A> {
-    fn transmit(&mut self, now: Nanos, out: &mut Transmit) -> bool {
-        self.engine.poll_transmit(now, &mut Bodies(&self.memory), out)
     }
 }
 

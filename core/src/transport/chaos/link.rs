@@ -1,4 +1,4 @@
-//! The transport that stands between.
+//! The transport that makes the faults: it passes calls on to the real one.
 
 use super::{Chaos, Faults};
 use crate::sync::{Arc, Mutex};
@@ -329,27 +329,27 @@ impl Transport for ChaosLink {
     }
 
     unsafe fn put_short(&mut self, peer: PeerId, data: &[u8], remote: RemoteAddr) -> Status {
-        // SAFETY: as above.
+        // SAFETY: the inner transport asks of its caller what this one does.
         self.refuse().unwrap_or_else(|| unsafe { self.inner().put_short(peer, data, remote) })
     }
 
     unsafe fn get_short(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr) -> Status {
-        // SAFETY: as above.
+        // SAFETY: the inner transport asks of its caller what this one does.
         self.refuse().unwrap_or_else(|| unsafe { self.inner().get_short(peer, into, remote) })
     }
 
     unsafe fn put_zcopy(&mut self, peer: PeerId, data: RawSlice, remote: RemoteAddr, token: u64) -> Status {
-        // SAFETY: as above.
+        // SAFETY: the inner transport asks of its caller what this one does.
         self.refuse().unwrap_or_else(|| unsafe { self.inner().put_zcopy(peer, data, remote, token) })
     }
 
     unsafe fn get_zcopy(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr, token: u64) -> Status {
-        // SAFETY: as above.
+        // SAFETY: the inner transport asks of its caller what this one does.
         self.refuse().unwrap_or_else(|| unsafe { self.inner().get_zcopy(peer, into, remote, token) })
     }
 
     unsafe fn rmw(&mut self, peer: PeerId, request: &RmwRequest, previous: *mut u64, token: u64) -> Status {
-        // SAFETY: as above.
+        // SAFETY: the inner transport asks of its caller what this one does.
         self.refuse().unwrap_or_else(|| unsafe { self.inner().rmw(peer, request, previous, token) })
     }
 
@@ -364,7 +364,7 @@ impl Transport for ChaosLink {
                 // SAFETY: the caller's promise: `count` slices, each readable.
                 let slice = unsafe { *batch.slices.add(i) };
                 if slice.len > 0 {
-                    // SAFETY: as above.
+                    // SAFETY: the caller promises that each slice is readable.
                     bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(slice.ptr, slice.len) });
                 }
             }

@@ -1,11 +1,11 @@
 //! The mailbox line: one cache line that a pair of tasks writes alternately, beside its two lanes.
 //!
-//! A slot costs a message two journeys of its line: the writer takes it away from the reader, who
-//! looks at it all the time, and the reader fetches it back. A line that both write travels once,
-//! for what a task has just read it may overwrite. So a task that has read the other's message in
-//! the mailbox puts its next short one there, and whoever answers within a message's time never
-//! touches a slot. Messages that find that the other side may write go into the lane, as all of a
-//! stream but the first do.
+//! A message in a slot costs two transfers of a cache line: the writer takes the line away from the
+//! reader, who looks at it all the time, and the reader fetches it back. A line that both tasks
+//! write is transferred once, for what a task has just read it may overwrite. So a task that has
+//! read the other one's message in the mailbox line puts its next short message there. Two tasks
+//! that answer each other at once never touch a slot. A message that finds that it is the other
+//! side's turn to write goes into the lane: in a stream, all but the first.
 //!
 //! ```text
 //! line:      0        4        5          8                                          64
@@ -20,6 +20,7 @@
 
 use super::slot::{IN_MAILBOX, MailboxLine};
 use crate::sync::{AtomicU64, Ordering};
+use lapis_ablation::{Optimization, without};
 
 /// Where the head has the message's length.
 const LENGTH: u64 = 0xff << 32;
@@ -102,6 +103,9 @@ impl Mailbox {
     /// may write the line before.
     #[inline(always)]
     pub(crate) fn make_ready(&self) {
+        if without(Optimization::MailboxPrefetch) {
+            return;
+        }
         #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
         // SAFETY: a hint, which has no effect but on caches. Processors that don't know it pass
         // over it.

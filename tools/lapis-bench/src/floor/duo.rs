@@ -105,7 +105,7 @@ pub(super) fn run<T>(
     let mut status = 0;
     // SAFETY: status is valid for writes; child is our own.
     unsafe { libc::waitpid(child, &mut status, 0) };
-    // SAFETY: as above: switches the watchdog off.
+    // SAFETY: has no memory effects; switches the watchdog off.
     unsafe { libc::alarm(0) };
     let value = outcome?;
     if status != 0 {

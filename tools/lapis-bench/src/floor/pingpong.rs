@@ -99,7 +99,8 @@ fn mailbox_of(ask: &Ask, size: u64) -> Result<Record> {
                     // SYNC: pairs with the partner's Acquire load; publishes the payload.
                     flags[0].store(turn, Ordering::Release);
                     duo::wait_for(flags[1], turn);
-                    // SAFETY: as above; the other mailbox is ours from its flag on.
+                    // SAFETY: a mailbox holds 8192 bytes, size is at most that, and from its flag
+                    // on the other one is ours.
                     unsafe { std::ptr::copy_nonoverlapping(boxes[1], received.as_mut_ptr(), size) };
                     std::hint::black_box(&mut received);
                 }

@@ -18,19 +18,28 @@ type Found = (Vec<Party>, Vec<Absent>);
 
 /// Lapis itself: launcher and speed tool beside this program.
 pub(crate) fn lapis(transport: &str) -> Result<Party, Absent> {
+    lapis_in(&beside(), "lapis", transport)
+}
+
+/// The folder of this program.
+fn beside() -> PathBuf {
     let exe = std::env::current_exe().unwrap_or_default();
-    let folder = exe.parent().unwrap_or(Path::new("."));
+    exe.parent().unwrap_or(Path::new(".")).to_owned()
+}
+
+/// Lapis as it was built in a folder: launcher, speed tool and plugins.
+pub(crate) fn lapis_in(folder: &Path, name: &str, transport: &str) -> Result<Party, Absent> {
     let (launcher, tool) = (folder.join("lapirun"), folder.join("lapis-perf"));
     for program in [&launcher, &tool] {
         if !program.is_file() {
             let why = format!("{} is not there", program.display());
-            return Err(Absent { name: "lapis".into(), why });
+            return Err(Absent { name: name.into(), why });
         }
     }
     let words: [OsString; 6] =
         [launcher.into(), "-n".into(), "2".into(), "--bind".into(), "core".into(), tool.into()];
     let line = Line::new(words).var("LAPIS_TRANSPORT", transport).var("LAPIS_TRANSPORT_PATH", folder);
-    Ok(Party { name: "lapis".into(), transport: transport.into(), how: How::Lapis(line) })
+    Ok(Party { name: name.into(), transport: transport.into(), how: How::Lapis(line) })
 }
 
 /// Lapis over shared memory in jobs of so many tasks.
@@ -62,10 +71,12 @@ pub(crate) fn mpis_of(ranks: usize) -> Found {
 /// Lapis through its C interface, compiled against this tree's header and the library beside this
 /// program.
 pub(crate) fn lapis_from_c(transport: &str) -> Result<Party, Absent> {
-    let name = "lapis-c";
+    lapis_from_c_in(&beside(), "lapis-c", transport)
+}
+
+/// The same with the library in a folder.
+pub(crate) fn lapis_from_c_in(libraries: &Path, name: &str, transport: &str) -> Result<Party, Absent> {
     let absent = |why: String| Absent { name: name.into(), why };
-    let exe = std::env::current_exe().unwrap_or_default();
-    let libraries = exe.parent().unwrap_or(Path::new("."));
     if !libraries.join("liblapi_r.so").is_file() {
         return Err(absent(format!("no liblapi_r.so in {}", libraries.display())));
     }
@@ -82,6 +93,8 @@ pub(crate) fn lapis_from_c(transport: &str) -> Result<Party, Absent> {
     let words: [OsString; 6] =
         [launcher.into(), "-n".into(), "2".into(), "--bind".into(), "core".into(), program.into()];
     let line = Line::new(words).var("LAPIS_TRANSPORT", transport).var("LAPIS_TRANSPORT_PATH", libraries);
+    // Another build's is the same program.
+    let line = line.var("LD_LIBRARY_PATH", libraries);
     Ok(Party { name: name.into(), transport: transport.into(), how: How::Program(line) })
 }
 

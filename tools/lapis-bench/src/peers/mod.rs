@@ -11,7 +11,9 @@ use lapis_bench::record::Record;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(crate) use find::{Absent, c_calls, lapis, lapis_from_c, lapis_of, mpis_of, packers, peers};
+pub(crate) use find::{
+    Absent, c_calls, lapis, lapis_from_c, lapis_from_c_in, lapis_in, lapis_of, mpis_of, packers, peers,
+};
 
 /// The bench that [`How::Calls`] has, and nobody else.
 pub(crate) const C_CALL: &str = "c_call";

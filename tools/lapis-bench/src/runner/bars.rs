@@ -1,4 +1,4 @@
-//! What the figures are held against: the bars that Lapis sets itself, and whether a run met them.
+//! The bars: goals that Lapis sets itself against floors and peers, and whether a run met them.
 
 use super::rounds::Figure;
 use crate::peers::{C_CALL, SERVE};

@@ -1,6 +1,7 @@
 //! `lapis-bench run`: floors, Lapis and peers in interleaved rounds, each sample between two
 //! probes.
 
+pub(crate) mod ablation;
 mod bars;
 pub(crate) mod collectives;
 pub(crate) mod dgsp;
@@ -33,6 +34,10 @@ pub(crate) struct Args {
     /// Also the peers found installed (`cargo xtask setup --peers` installs them)
     #[arg(long)]
     peers: bool,
+    /// A folder with another build of Lapis (launcher, lapis-perf, liblapi_r.so and plugins), such
+    /// as target/release of an older tree: it takes part as `base` and `base-c`
+    #[arg(long, value_name = "FOLDER")]
+    baseline: Option<PathBuf>,
     /// Only parties whose name contains one of these (several with commas)
     #[arg(long, value_delimiter = ',')]
     party: Vec<String>,
@@ -67,37 +72,10 @@ pub(crate) struct Outcome {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let mut plan = plan::plan(&args.transport, args.quick);
     let trials: &[_] = if args.transport == "udp" { &trials::ALL } else { &[] };
-    let names: Vec<&str> = plan.iter().map(|b| b.name).chain(trials.iter().map(|(name, _)| *name)).collect();
-    if let Some(unknown) = args.only.iter().find(|name| !names.contains(&name.as_str())) {
-        bail!("no bench is called `{unknown}`; there are {}", names.join(", "));
-    }
-    plan.retain(|b| args.only.is_empty() || args.only.iter().any(|n| n == b.name));
-    if let Some(text) = &args.sizes {
-        let sizes = size::parse_list(text)?;
-        plan.iter_mut().filter(|b| !b.sizes.is_empty()).for_each(|b| b.sizes.clone_from(&sizes));
-    }
-
-    let (mut parties, mut absent) = (Vec::new(), Vec::new());
-    let calls = plan.iter().any(|b| b.name == peers::C_CALL).then(peers::c_calls);
-    let ours = [peers::lapis(&args.transport), peers::lapis_from_c(&args.transport)];
-    for party in ours.into_iter().chain(calls) {
-        match party {
-            Ok(party) => parties.push(party),
-            Err(missing) => absent.push(missing),
-        }
-    }
-    if args.peers {
-        let (found, missing) = peers::peers(&args.transport);
-        parties.extend(found);
-        absent.extend(missing);
-    }
-    let wanted =
-        |p: &Party| args.party.is_empty() || args.party.iter().any(|n| p.label().contains(n.as_str()));
-    parties.retain(|p| wanted(p) || matches!(p.how, How::Lapis(_) | How::Calls(_)));
+    let plan = wanted_benches(args, trials)?;
+    let (parties, mut absent) = parties(args, plan.iter().any(|b| b.name == peers::C_CALL));
     absent.iter().for_each(|a| eprintln!("bench: absent: {}: {}", a.name, a.why));
-
     let rounds = args.rounds.unwrap_or(if args.quick { 3 } else { 7 }).max(1);
     let budget = Duration::from_millis(args.time_ms.unwrap_or(if args.quick { 20 } else { 60 }));
     let mut noise = noise::Noise::new()?;
@@ -126,4 +104,46 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         report::write(&outcome, &args.out)?;
     }
     Ok(())
+}
+
+/// The benches that the options ask for, at the sizes that they ask for.
+fn wanted_benches(args: &Args, trials: &[(&str, &str)]) -> Result<Vec<plan::Bench>> {
+    let mut plan = plan::plan(&args.transport, args.quick);
+    let names: Vec<&str> = plan.iter().map(|b| b.name).chain(trials.iter().map(|(name, _)| *name)).collect();
+    if let Some(unknown) = args.only.iter().find(|name| !names.contains(&name.as_str())) {
+        bail!("no bench is called `{unknown}`; there are {}", names.join(", "));
+    }
+    plan.retain(|b| args.only.is_empty() || args.only.iter().any(|n| n == b.name));
+    if let Some(text) = &args.sizes {
+        let sizes = size::parse_list(text)?;
+        plan.iter_mut().filter(|b| !b.sizes.is_empty()).for_each(|b| b.sizes.clone_from(&sizes));
+    }
+    Ok(plan)
+}
+
+/// Who takes part, and who can't. With `calls`, the programs that time calls alone are among them.
+fn parties(args: &Args, calls: bool) -> (Vec<Party>, Vec<Absent>) {
+    let (mut parties, mut absent) = (Vec::new(), Vec::new());
+    let ours = [peers::lapis(&args.transport), peers::lapis_from_c(&args.transport)];
+    let base = args.baseline.iter().flat_map(|folder| {
+        [
+            peers::lapis_in(folder, "base", &args.transport),
+            peers::lapis_from_c_in(folder, "base-c", &args.transport),
+        ]
+    });
+    for party in ours.into_iter().chain(calls.then(peers::c_calls)).chain(base) {
+        match party {
+            Ok(party) => parties.push(party),
+            Err(missing) => absent.push(missing),
+        }
+    }
+    if args.peers {
+        let (found, missing) = peers::peers(&args.transport);
+        parties.extend(found);
+        absent.extend(missing);
+    }
+    let wanted =
+        |p: &Party| args.party.is_empty() || args.party.iter().any(|n| p.label().contains(n.as_str()));
+    parties.retain(|p| wanted(p) || matches!(p.how, How::Lapis(_) | How::Calls(_)));
+    (parties, absent)
 }

@@ -17,68 +17,97 @@ pub(crate) struct Bench {
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
 
+type Names = &'static [&'static str];
+const NONE: Names = &[];
+/// Benches of one small size.
+const FEW: &[u64] = &[8];
+
+/// Floors, with the names of their records.
+type Floors = (Names, Names);
+
+/// What benches over a transport are held against.
+struct Against {
+    latency: Floors,
+    rate: Names,
+    stream: Floors,
+    copies: Floors,
+    atomic: Names,
+    fence: Floors,
+}
+
+/// Tasks that share memory.
+const SHARED_MEMORY: Against = Against {
+    latency: (
+        &["line_lat", "mailbox_lat", "cma_read"],
+        &["line_lat", "line_lat_paused", "mailbox_lat", "cma_read_lat"],
+    ),
+    rate: &["ring_rate"],
+    stream: (&["cma_read", "copy_shared"], &["cma_read_bw", "copy_shared"]),
+    copies: (&["copy_own", "copy_shared", "cma_read"], &["copy_own", "copy_shared", "cma_read_bw"]),
+    atomic: &["atomic_add"],
+    fence: (&["line_lat"], &["line_lat", "line_lat_paused"]),
+};
+
+/// Tasks that send through sockets.
+const SOCKETS: Against = Against {
+    latency: (LATENCIES, LATENCIES),
+    rate: NONE,
+    stream: (STREAMS, STREAMS),
+    copies: (STREAMS, STREAMS),
+    atomic: LATENCIES,
+    fence: (LATENCIES, LATENCIES),
+};
+const LATENCIES: Names = &["udp_lat", "tcp_lat"];
+const STREAMS: Names = &["udp_stream", "tcp_stream"];
+
+fn bench(name: &'static str, what: &'static str, sizes: &[u64], (floors, floor_records): Floors) -> Bench {
+    Bench { name, what, sizes: sizes.to_vec(), floors, floor_records }
+}
+
 /// The benches over a transport.
 pub(crate) fn plan(transport: &str, quick: bool) -> Vec<Bench> {
-    let latency: &[u64] =
-        if quick { &[8, K, 64 * K, M] } else { &[8, 64, 256, K, 4 * K, 16 * K, 64 * K, 256 * K, M] };
-    let bandwidth: &[u64] =
-        if quick { &[4 * K, 64 * K, M] } else { &[K, 4 * K, 16 * K, 64 * K, 256 * K, M, 4 * M] };
-    let few: &[u64] = &[8];
-    let serving: &[u64] = if quick { &[K] } else { &[8, K, 16 * K, 64 * K] };
-    type Names = &'static [&'static str];
-    let none: Names = &[];
     let shm = transport == "shm";
-    let pick = |shared: Names, sockets: Names| if shm { shared } else { sockets };
-    let bench = |name, what, sizes: &[u64], floors: Names, floor_records: Names| Bench {
-        name,
-        what,
-        sizes: sizes.to_vec(),
-        floors,
-        floor_records,
-    };
-    let message_floors: Names = &["line_lat", "mailbox_lat", "cma_read"];
-    let message_records: Names = &["line_lat", "line_lat_paused", "mailbox_lat", "cma_read_lat"];
-    let copies: Names = &["copy_own", "copy_shared", "cma_read"];
-    let copy_records: Names = &["copy_own", "copy_shared", "cma_read_bw"];
-    let streams: Names = &["udp_stream", "tcp_stream"];
-    let stream = pick(&["cma_read", "copy_shared"], streams);
-    let stream_records = pick(&["cma_read_bw", "copy_shared"], streams);
-    let socket_lat: Names = &["udp_lat", "tcp_lat"];
-    let lat_floors = pick(message_floors, socket_lat);
-    let lat_records = pick(message_records, socket_lat);
-    let atomic = pick(&["atomic_add"], socket_lat);
-    let mut plan = vec![
-        bench("am_lat", "active message (or send and receive), one way", latency, lat_floors, lat_records),
-        bench(
-            "am_rate",
-            "stream of small messages",
-            few,
-            pick(&["ring_rate"], none),
-            pick(&["ring_rate"], none),
-        ),
-        bench(SERVE, "request, completion handler, reply", serving, none, none),
-        bench("am_bw", "stream of messages", bandwidth, stream, stream_records),
-        bench("put_lat", "put until the origin knows that it is done", few, none, none),
-        bench("put_rate", "stream of small puts", few, none, none),
-        bench("put_bw", "stream of puts", bandwidth, pick(copies, streams), pick(copy_records, streams)),
-        bench("get_lat", "get", few, none, none),
-        bench("get_bw", "stream of gets", bandwidth, pick(copies, streams), pick(copy_records, streams)),
-        bench("fadd", "fetch and add of 8 bytes", &[], atomic, atomic),
-        bench("cas", "compare and swap of 8 bytes", &[], atomic, atomic),
-        bench(
-            "gfence",
-            "global fence (or barrier)",
-            &[],
-            pick(&["line_lat"], socket_lat),
-            pick(&["line_lat", "line_lat_paused"], socket_lat),
-        ),
-        bench("init_first", "start and end of the first context of two tasks", &[], none, none),
-        bench("init", "start and end of a context of two tasks", &[], none, none),
-        bench("blocked", "processor time of a wait that sleeps, of one core", &[], none, none),
-    ];
+    let against = if shm { SHARED_MEMORY } else { SOCKETS };
+    let mut plan = messages(&against, quick);
+    plan.extend(one_sided(&against, quick));
+    plan.extend([
+        bench("gfence", "global fence (or barrier)", &[], against.fence),
+        bench("init_first", "start and end of the first context of two tasks", &[], (NONE, NONE)),
+        bench("init", "start and end of a context of two tasks", &[], (NONE, NONE)),
+        bench("blocked", "processor time of a wait that sleeps, of one core", &[], (NONE, NONE)),
+    ]);
     if shm {
         let what = "what a call through C costs above the Rust call, on the task itself";
-        plan.push(bench(C_CALL, what, &[], none, none));
+        plan.push(bench(C_CALL, what, &[], (NONE, NONE)));
     }
     plan
+}
+
+fn bandwidths(quick: bool) -> &'static [u64] {
+    if quick { &[4 * K, 64 * K, M] } else { &[K, 4 * K, 16 * K, 64 * K, 256 * K, M, 4 * M] }
+}
+
+fn messages(against: &Against, quick: bool) -> Vec<Bench> {
+    let latency: &[u64] =
+        if quick { &[8, K, 64 * K, M] } else { &[8, 64, 256, K, 4 * K, 16 * K, 64 * K, 256 * K, M] };
+    let serving: &[u64] = if quick { &[K] } else { &[8, K, 16 * K, 64 * K] };
+    vec![
+        bench("am_lat", "active message (or send and receive), one way", latency, against.latency),
+        bench("am_rate", "stream of small messages", FEW, (against.rate, against.rate)),
+        bench(SERVE, "request, completion handler, reply", serving, (NONE, NONE)),
+        bench("am_bw", "stream of messages", bandwidths(quick), against.stream),
+    ]
+}
+
+fn one_sided(against: &Against, quick: bool) -> Vec<Bench> {
+    let atomic = (against.atomic, against.atomic);
+    vec![
+        bench("put_lat", "put until the origin knows that it is done", FEW, (NONE, NONE)),
+        bench("put_rate", "stream of small puts", FEW, (NONE, NONE)),
+        bench("put_bw", "stream of puts", bandwidths(quick), against.copies),
+        bench("get_lat", "get", FEW, (NONE, NONE)),
+        bench("get_bw", "stream of gets", bandwidths(quick), against.copies),
+        bench("fadd", "fetch and add of 8 bytes", &[], atomic),
+        bench("cas", "compare and swap of 8 bytes", &[], atomic),
+    ]
 }

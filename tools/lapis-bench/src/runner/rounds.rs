@@ -16,6 +16,9 @@ const RETAKES: usize = 3;
 /// After so many samples in a row that stayed noisy, retaking would only make the run longer.
 const HOPELESS: usize = 4;
 
+/// Who is no peer: floors, and Lapis from Rust and C, as it is and as it was.
+const OURS: [&str; 5] = ["floor", "lapis", "lapis-c", "base", "base-c"];
+
 /// The medians of one figure over the rounds.
 pub(crate) struct Figure {
     /// The bench it belongs to (a floor keeps its own name in `record`).
@@ -156,8 +159,7 @@ fn compared(plan: &[Bench], samples: BTreeMap<Key, (Record, Vec<f64>)>) -> Vec<F
         let same_bench = || all.iter().filter(|(b, r)| b == bench_index && r.unit == unit).map(|(_, r)| r);
         figure.to_floor =
             floor_of(&plan[*bench_index], own, same_bench()).map(|f| slower(own.value, f.value, unit));
-        let peers = same_bench()
-            .filter(|r| !["floor", "lapis", "lapis-c"].contains(&r.peer.as_str()) && r.size == own.size);
+        let peers = same_bench().filter(|r| !OURS.contains(&r.peer.as_str()) && r.size == own.size);
         let best = peers.map(|r| r.value).reduce(if unit.more_is_better() { f64::max } else { f64::min });
         figure.to_peer = best.map(|best| slower(own.value, best, unit));
     }

@@ -1,5 +1,5 @@
-//! Lapis on networks that lose packets or whose rails go down: trials that no floor and no peer
-//! takes part in.
+//! Lapis alone, on networks that lose packets or whose rails go down: there are no floors or peers
+//! to compare with.
 
 use super::network::Network;
 use super::rounds::Figure;

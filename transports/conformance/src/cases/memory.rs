@@ -10,7 +10,7 @@ fn fill(region: &RegionInfo, byte: u8) {
 }
 
 fn all(region: &RegionInfo, byte: u8) -> bool {
-    // SAFETY: as above.
+    // SAFETY: the region is this task's, and nobody writes to it now.
     let bytes = unsafe { std::slice::from_raw_parts(region.addr as *const u8, region.len as usize) };
     bytes.iter().all(|b| *b == byte)
 }
@@ -62,7 +62,7 @@ pub(crate) fn registered_memory_is_reached_and_released(r: &mut Rank) {
         assert_eq!((region.addr, region.len), (range.ptr as u64, range.len as u64));
         // The same again, and one within: registrations may overlap.
         let within = RawSlice { ptr: range.ptr, len: 100 };
-        // SAFETY: as above.
+        // SAFETY: the memory outlives the registrations.
         let (again, inner) = unsafe { (r.link_mut().mem_register(range), r.link_mut().mem_register(within)) };
         for other in [again, inner] {
             let other = other.unwrap_or_else(|e| panic!("registering a range twice: {e}"));
@@ -98,7 +98,7 @@ pub(crate) fn a_window_shows_the_peers_memory(r: &mut Rank) {
     let seen: Vec<u8> = (0..LEN / 2).map(|i| unsafe { local.add(i).read_volatile() }).collect();
     assert_eq!(seen, pattern(u64::from(next), LEN / 2), "the peer's memory through the window");
     for (i, byte) in pattern(me + 1000, LEN / 2).iter().enumerate() {
-        // SAFETY: as above.
+        // SAFETY: within the window; the peer looks only after the next synchronisation.
         unsafe { local.add(LEN / 2 + i).write_volatile(*byte) };
     }
     r.sync("written through the window");

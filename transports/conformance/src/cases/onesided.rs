@@ -131,7 +131,7 @@ pub(crate) fn short_transfers_over_the_limit_are_invalid(r: &mut Rank) {
     }
     if caps.contains(Caps::GET_SHORT) {
         let into = RawSlice { ptr: data.as_mut_ptr(), len };
-        // SAFETY: as above.
+        // SAFETY: the memory is as long as said.
         let status = unsafe { r.link_mut().get_short(next, into, regions[&next]) };
         assert_eq!(status, Status::Invalid, "get_short of {len} bytes");
         assert!(data.iter().all(|b| *b == 1), "a refused get wrote");

@@ -45,7 +45,7 @@ pub(crate) struct Pipes<const BUG: u32> {
 
 pub(crate) struct Sockets {
     socket: UnixDatagram,
-    bell: OwnedFd,
+    notifier: OwnedFd,
 }
 
 impl<const BUG: u32> Pipes<BUG> {
@@ -85,8 +85,9 @@ impl<const BUG: u32> Transport for Pipes<BUG> {
         let socket =
             UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).map_err(io)?).map_err(io)?;
         socket.set_nonblocking(true).map_err(io)?;
-        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).map_err(|e| io(e.into()))?;
-        let waiter = Sockets { socket: socket.try_clone().map_err(io)?, bell };
+        let notifier =
+            eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).map_err(|e| io(e.into()))?;
+        let waiter = Sockets { socket: socket.try_clone().map_err(io)?, notifier };
         let bytes = vec![[0; MAX + 4]; BATCH];
         let transport =
             Self { task: p.task, name, socket, peers: HashMap::new(), bytes, sent: 0, held: None, idle: 0 };
@@ -184,13 +185,13 @@ impl Waiter for Sockets {
             tv_sec: (timeout_ns / 1_000_000_000) as i64,
             tv_nsec: (timeout_ns % 1_000_000_000) as i64,
         };
-        let mut fds = [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&self.bell, PollFlags::IN)];
+        let mut fds = [PollFd::new(&self.socket, PollFlags::IN), PollFd::new(&self.notifier, PollFlags::IN)];
         let _ = poll(&mut fds, Some(&timeout));
-        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
+        let _ = rustix::io::read(&self.notifier, &mut [0u8; 8]);
     }
 
     fn wake(&self) {
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.notifier, &1u64.to_ne_bytes());
     }
 }
 

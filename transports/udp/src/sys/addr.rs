@@ -34,7 +34,7 @@ impl RawAddr {
                     sin6_addr: libc::in6_addr { s6_addr: v6.ip().octets() },
                     sin6_scope_id: v6.scope_id(),
                 };
-                // SAFETY: as above.
+                // SAFETY: the storage has room for an address of any family, and is aligned for it.
                 unsafe { (&raw mut storage).cast::<libc::sockaddr_in6>().write(raw) };
                 size_of::<libc::sockaddr_in6>()
             }

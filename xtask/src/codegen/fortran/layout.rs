@@ -192,7 +192,7 @@ impl Builder {
                 }
             }
             // Fortran has no unions: a call takes whichever structure it is given.
-            Item::Union(_) | Item::Call(_) => {}
+            Item::Union(_) | Item::Call(_) | Item::OwnCodes {} => {}
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::link::Link;
-use super::{cut, join, part_key};
+use super::{cut, join, mpi_goes_on, part_key};
 use crate::bootstrap::error::BootstrapError;
 use crate::bootstrap::foreign::Board;
 
@@ -154,6 +154,7 @@ impl Board for Two {
 
     fn leave(&mut self) {
         if !std::mem::replace(&mut self.left, true)
+            && !mpi_goes_on()
             && let Err(error) = ask(&mut self.link, &[("cmd", "finalize")], self.patience)
         {
             tracing::debug!(%error, "the launcher did not hear that this task is done");

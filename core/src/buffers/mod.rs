@@ -1,11 +1,22 @@
-//! Operations that wait for an answer, and whom to tell when they end.
+//! Memory that messages come from and go to: what callers and header handlers name, and the same
+//! once somebody has vouched for it.
 
-use super::{TrustedDestination, TrustedSource};
-use crate::completion::Notify;
+mod trusted;
+
+pub(crate) use trusted::{TrustedDestination, TrustedSource};
+
 use crate::transport::copy::copy_long_watched;
-use crate::transport::{PeerId, Status};
 use std::any::Any;
 use std::ptr::NonNull;
+
+/// Which way bytes go, seen from this task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To the target.
+    Out = 0,
+    /// From the target.
+    In = 1,
+}
 
 /// Where arriving bytes go.
 pub enum Destination {
@@ -131,113 +142,5 @@ impl Destination {
             // SAFETY: the layout's memory is valid by the contract above.
             Self::Scatter(layout) => unsafe { layout.write(position, bytes) },
         }
-    }
-}
-
-/// What an operation waits for.
-pub(crate) enum Waiting {
-    /// `Complete`: the completion handler of an active message or put.
-    Completion,
-    /// `Pulled`, then perhaps `Complete`: the target fetches our buffer. The target is this task if
-    /// there is a layout.
-    Pull(Option<TrustedSource>),
-    /// `GetData` until `remaining` is 0.
-    Get { destination: TrustedDestination, remaining: u64 },
-    /// `RmwReply`.
-    Rmw { previous: *mut u64, width: u32, compare: Option<u64> },
-    /// The transport's completion event, whose status stays here until whoever waits has read it.
-    Transport(Option<Status>),
-}
-
-/// One outstanding operation of this task.
-pub(crate) struct Operation {
-    pub(crate) peer: PeerId,
-    pub(crate) waiting: Waiting,
-    /// Told when the origin's buffer is free (for gets: when the data is there).
-    pub(crate) origin: Notify,
-    /// Told when the target says that the completion handler has returned.
-    pub(crate) completion: Notify,
-    /// The target's counter to count when a one-sided transfer that bypassed the target has ended.
-    pub(crate) target_counter: u64,
-    /// Number in the sequence of operations with answers to this peer, for fences.
-    pub(crate) sequence: u32,
-}
-
-/// Outstanding operations by identifier. An identifier is `generation << 32 | index`, so that an
-/// answer that comes twice or too late finds nothing.
-#[derive(Default)]
-pub(crate) struct Operations {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
-    live: usize,
-}
-
-struct Slot {
-    generation: u32,
-    operation: Option<Operation>,
-}
-
-impl Operations {
-    pub(crate) fn insert(&mut self, operation: Operation) -> u64 {
-        self.live += 1;
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 1, operation: None });
-            (self.slots.len() - 1) as u32
-        });
-        let slot = &mut self.slots[index as usize];
-        slot.operation = Some(operation);
-        u64::from(slot.generation) << 32 | u64::from(index)
-    }
-
-    pub(crate) fn get_mut(&mut self, id: u64) -> Option<&mut Operation> {
-        let slot = self.slots.get_mut(id as u32 as usize)?;
-        if u64::from(slot.generation) != id >> 32 {
-            return None;
-        }
-        slot.operation.as_mut()
-    }
-
-    /// What an operation waits for.
-    pub(crate) fn waiting_mut(&mut self, id: u64) -> Option<&mut Waiting> {
-        self.get_mut(id).map(|operation| &mut operation.waiting)
-    }
-
-    pub(crate) fn remove(&mut self, id: u64) -> Option<Operation> {
-        let slot = self.slots.get_mut(id as u32 as usize)?;
-        if u64::from(slot.generation) != id >> 32 {
-            return None;
-        }
-        let operation = slot.operation.take()?;
-        slot.generation = slot.generation.wrapping_add(1).max(1);
-        self.free.push(id as u32);
-        self.live -= 1;
-        Some(operation)
-    }
-
-    /// Takes out every operation with `peer`.
-    pub(crate) fn drain_peer(&mut self, peer: PeerId) -> Vec<Operation> {
-        let ids: Vec<u64> = self
-            .slots
-            .iter()
-            .enumerate()
-            .filter(|(_, s)| s.operation.as_ref().is_some_and(|o| o.peer == peer))
-            .map(|(i, s)| u64::from(s.generation) << 32 | i as u64)
-            .collect();
-        ids.into_iter().filter_map(|id| self.remove(id)).collect()
-    }
-
-    /// Whether a peer may still read a buffer of ours.
-    pub(crate) fn holds_buffers(&self) -> bool {
-        self.live > 0
-            && self
-                .slots
-                .iter()
-                .flat_map(|s| &s.operation)
-                .any(|o| matches!(o.waiting, Waiting::Pull(_) | Waiting::Transport(_)))
-    }
-
-    /// Operations outstanding.
-    pub(crate) fn len(&self) -> usize {
-        self.live
     }
 }

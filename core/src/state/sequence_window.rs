@@ -39,6 +39,11 @@ impl SequenceWindow {
         self.next.wrapping_sub(number) < 1 << 31
     }
 
+    /// A number that changes whenever a message is done.
+    pub(crate) fn count(&self) -> u32 {
+        self.next.wrapping_add(self.ahead.len() as u32)
+    }
+
     /// Forgets the past: the next message is `number`.
     pub(crate) fn restart(&mut self, number: u32) {
         self.next = number;

@@ -1,13 +1,13 @@
 //! Whether puts and gets of ordinary memory are copied by the transport or go in packets, where
 //! both are quick: what has taken less time with this peer and with about this many bytes.
 //!
-//! Packets that go through shared memory keep both sides' cores busy at the same time, so they are
-//! faster than one copy by the kernel, unless the other side computes instead of looking for them.
-//! Which cores these are, and what the peer does, can't be asked. So now and then some transfers go
-//! one way and some the other, and their times, from the call until the bytes are where they
-//! belong, decide about those that follow.
+//! Packets through shared memory keep both tasks' cores busy at the same time, so they are faster
+//! than one copy by the kernel, unless the other task computes instead of polling. Which cores the
+//! tasks run on, and what the peer does, can't be asked. So now and then some transfers go one way
+//! and some the other. Their times, from the call until the bytes are there, decide about those
+//! that follow.
 
-use super::Direction;
+use crate::buffers::Direction;
 use crate::completion::Notify;
 use crate::sync::{AtomicU32, Ordering};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const FIRST: u32 = 14;
 
 /// How the bytes of a transfer go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Copier {
+pub(crate) enum Copier {
     /// The transport copies them from one memory to the other.
     Transport,
     /// Packets carry them.
@@ -54,7 +54,7 @@ struct Times {
 
 /// A transfer whose time counts.
 #[derive(Debug)]
-pub(super) struct Timed {
+pub(crate) struct Timed {
     copier: Copier,
     times: Arc<Times>,
     start: Instant,
@@ -63,7 +63,7 @@ pub(super) struct Timed {
 impl CopyChoice {
     /// How `len` bytes go, and what wants to know when they are there. A trial begins only if the
     /// way is `idle`: behind other messages any takes long.
-    pub(super) fn next(&mut self, direction: Direction, len: u64, idle: bool) -> (Copier, Option<Timed>) {
+    pub(crate) fn next(&mut self, direction: Direction, len: u64, idle: bool) -> (Copier, Option<Timed>) {
         let class = len.max(1).ilog2().saturating_sub(FIRST) as usize;
         self.0[direction as usize][class.min(CLASSES - 1)].next(idle)
     }
@@ -95,7 +95,7 @@ impl Times {
 
 impl Timed {
     /// All bytes are where they belong.
-    pub(super) fn done(self) {
+    pub(crate) fn done(self) {
         let took = u32::try_from(self.start.elapsed().as_nanos()).unwrap_or(u32::MAX).max(1);
         let time = match self.copier {
             Copier::Transport => &self.times.transport,
@@ -109,7 +109,7 @@ impl Timed {
 
     /// Joins a notification of the transfer's end. One that is more than a counter stays as it is,
     /// and the transfer does not count.
-    pub(super) fn with(self, other: Notify) -> Notify {
+    pub(crate) fn with<C>(self, other: Notify<C>) -> Notify<C> {
         let done = move |_, outcome: Result<(), crate::Error>| {
             if outcome.is_ok() {
                 self.done();

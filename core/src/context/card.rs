@@ -1,0 +1,107 @@
+//! A task's card: what the others need to know of it, in named fields.
+
+use super::host_topology;
+use super::init_errors::link_error;
+use crate::error::Result;
+use crate::transport::{Link, PeerId};
+use std::net::SocketAddr;
+
+/// What the other tasks need to know of this one, in fields.
+pub(super) fn own_card(links: &mut [Link], epoch: u32, place: u64) -> Result<Vec<u8>> {
+    let mut card = Vec::new();
+    put_field(&mut card, b"host");
+    put_field(&mut card, &host_topology::identity());
+    put_field(&mut card, b"cores");
+    put_field(&mut card, &host_topology::cores());
+    put_field(&mut card, b"epoch");
+    put_field(&mut card, &epoch.to_le_bytes());
+    put_field(&mut card, b"tally");
+    put_field(&mut card, &place.to_le_bytes());
+    for link in links {
+        let address = link.address().map_err(|e| link_error(link.name(), &e))?;
+        put_field(&mut card, link.name().as_bytes());
+        put_field(&mut card, &address);
+    }
+    Ok(card)
+}
+
+/// Where a task publishes its card.
+pub(super) fn card_key(task: PeerId) -> String {
+    format!("card.{task}")
+}
+
+/// The epoch of the process that wrote a card.
+pub(super) fn epoch_of(card: &[u8]) -> Option<u32> {
+    Some(u32::from_le_bytes(address_in(card, "epoch")?.try_into().ok()?))
+}
+
+/// Addresses as the program tells them, one for each path, in the form that datagram transports
+/// take beside their own.
+pub(super) fn plain_address(paths: &[SocketAddr]) -> Vec<u8> {
+    let list: Vec<String> = paths.iter().map(ToString::to_string).collect();
+    format!("@{}", list.join(",")).into_bytes()
+}
+
+/// For each task the first one of the same machine; itself if it does not say where it runs.
+pub(super) fn hosts(cards: &[Vec<u8>]) -> Box<[u32]> {
+    let mut first = std::collections::HashMap::new();
+    let host = |(task, card)| match address_in(card, "host") {
+        Some(machine) => *first.entry(machine).or_insert(task),
+        None => task,
+    };
+    (0..).zip(cards.iter().map(Vec::as_slice)).map(host).collect()
+}
+
+fn put_field(card: &mut Vec<u8>, field: &[u8]) {
+    card.extend_from_slice(&(field.len() as u16).to_le_bytes());
+    card.extend_from_slice(field);
+}
+
+fn take_field<'a>(card: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (len, rest) = card.split_first_chunk::<2>()?;
+    let (field, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*len)))?;
+    *card = rest;
+    Some(field)
+}
+
+pub(super) fn address_in<'a>(mut card: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    loop {
+        let key = take_field(&mut card)?;
+        let value = take_field(&mut card)?;
+        if key == name.as_bytes() {
+            return Some(value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_of_one_machine_have_one_host() {
+        let card = |machine: &[u8]| {
+            let mut card = Vec::new();
+            put_field(&mut card, b"host");
+            put_field(&mut card, machine);
+            card
+        };
+        let cards = [card(b"a"), card(b"b"), card(b"a"), Vec::new(), card(b"b"), Vec::new()];
+        assert_eq!(*hosts(&cards), [0, 1, 0, 3, 1, 5]);
+    }
+
+    #[test]
+    fn cards_give_back_each_transports_address_and_nothing_from_a_torn_one() {
+        let mut card = Vec::new();
+        for (name, address) in [("shm", &b"abc"[..]), ("udp", b""), ("hps", &[7; 300])] {
+            put_field(&mut card, name.as_bytes());
+            put_field(&mut card, address);
+        }
+        assert_eq!(address_in(&card, "hps"), Some(&[7; 300][..]));
+        assert_eq!(address_in(&card, "udp"), Some(&b""[..]));
+        assert_eq!(address_in(&card, "rdma"), None);
+        for cut in 0..card.len() {
+            assert_eq!(address_in(&card[..cut], "hps"), None);
+        }
+    }
+}

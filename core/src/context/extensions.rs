@@ -1,0 +1,25 @@
+//! What layers between core and the program keep with a context.
+
+use crate::sync::blocking::Mutex;
+use std::any::Any;
+use std::sync::{Arc, PoisonError};
+
+/// States of layers, by type.
+#[derive(Default)]
+pub(crate) struct Extensions(Mutex<Vec<Arc<dyn Any + Send + Sync>>>);
+
+impl Extensions {
+    /// The value of this type; made by `make` when it is first asked for.
+    pub(super) fn get_or_make<T: Any + Send + Sync, E>(
+        &self,
+        make: impl FnOnce() -> Result<Arc<T>, E>,
+    ) -> Result<Arc<T>, E> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = all.iter().find_map(|one| Arc::clone(one).downcast::<T>().ok()) {
+            return Ok(found);
+        }
+        let made = make()?;
+        all.push(Arc::clone(&made) as Arc<dyn Any + Send + Sync>);
+        Ok(made)
+    }
+}

@@ -1,0 +1,272 @@
+//! Writing the page: what a wait is for when it begins to last, and the rest now and then.
+
+use super::{Locked, State};
+use crate::counter::Counter;
+use crate::state::{Peer, PeerState};
+use crate::stats::Path;
+use crate::status::{Awaiting, NOBODY, OPEN, Page, RAILS, RailSlot, WAITS, monotonic_ns, put_text};
+use crate::sync::Ordering::Relaxed;
+use crate::sync::placed::AtomicU32;
+use crate::trace::EventKind;
+use crate::transport::PeerId;
+
+/// A wait is told when it has looked at everything so often in vain.
+const ROUNDS: u32 = 16;
+
+/// A send that found room for so long does not go on waiting.
+const ROOM_PAUSE_NS: u64 = 1_000_000_000;
+
+/// What a call waits for.
+#[derive(Clone, Copy)]
+pub(crate) struct Awaited<'a> {
+    kind: Awaiting,
+    peer: PeerId,
+    counter: Option<(&'a Counter, i32)>,
+}
+
+impl<'a> Awaited<'a> {
+    pub(crate) fn of(kind: Awaiting) -> Self {
+        Self { kind, peer: NOBODY, counter: None }
+    }
+
+    pub(crate) fn counter(counter: &'a Counter, value: i32) -> Self {
+        Self { counter: Some((counter, value)), ..Self::of(Awaiting::Counter) }
+    }
+
+    /// The task that alone can end the wait.
+    pub(crate) fn from(self, peer: PeerId) -> Self {
+        Self { peer, ..self }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.kind.name()
+    }
+}
+
+/// What of one wait has been told.
+#[derive(Default)]
+pub(crate) struct Told {
+    rounds: u32,
+    /// Its slot, from 1.
+    slot: u8,
+}
+
+impl Told {
+    /// A look at everything found nothing.
+    #[inline(always)]
+    pub(crate) fn look(&mut self, locked: &mut Locked<'_>, awaited: &Awaited<'_>) {
+        self.rounds += 1;
+        if self.rounds == ROUNDS {
+            self.tell(locked, awaited);
+        }
+    }
+
+    /// Says what the wait is for, or how far its counter is.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn tell(&mut self, locked: &mut Locked<'_>, awaited: &Awaited<'_>) {
+        let page = &locked.shared().status;
+        let begins = self.slot == 0;
+        if begins {
+            let Some(free) = (0..WAITS).find(|n| page.waits[*n].since.load(Relaxed) == 0) else { return };
+            self.slot = free as u8 + 1;
+            self.rounds = ROUNDS;
+        }
+        let slot = &page.waits[usize::from(self.slot) - 1];
+        if let Some((counter, wanted)) = awaited.counter {
+            slot.value.store(counter.value().cast_unsigned(), Relaxed);
+            slot.wanted.store(wanted.cast_unsigned(), Relaxed);
+        }
+        if begins {
+            let address = awaited.counter.map_or(0, |(counter, _)| std::ptr::from_ref(counter).addr());
+            slot.counter.store(address as u64, Relaxed);
+            slot.kind.store(awaited.kind as u32, Relaxed);
+            slot.peer.store(awaited.peer, Relaxed);
+            slot.thread.store(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned(), Relaxed);
+            let now = monotonic_ns();
+            // SYNC: Release: who finds a time finds what it belongs to.
+            slot.since.store(now, crate::sync::Ordering::Release);
+            add(&page.waits_begun, 1);
+            if let Some(trace) = &locked.shared().trace {
+                trace.note(EventKind::WaitBegins, awaited.kind as u8, awaited.peer, [now, 0]);
+            }
+        }
+    }
+
+    /// The wait is over.
+    #[inline(always)]
+    pub(crate) fn end(self, locked: &Locked<'_>) {
+        if self.slot > 0 {
+            self.forget(locked);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forget(&self, locked: &Locked<'_>) {
+        let page = &locked.shared().status;
+        let slot = &page.waits[usize::from(self.slot) - 1];
+        let lasted = monotonic_ns().saturating_sub(slot.since.swap(0, Relaxed));
+        add(&page.waited_ns, lasted);
+        if let Some(trace) = &locked.shared().trace {
+            let (kind, peer) = (slot.kind.load(Relaxed), slot.peer.load(Relaxed));
+            trace.note(EventKind::WaitEnds, kind as u8, peer, [0; 2]);
+        }
+    }
+}
+
+/// Under the lock a plain load and store do.
+fn add(word: &crate::sync::placed::AtomicU64, n: u64) {
+    word.store(word.load(Relaxed).wrapping_add(n), Relaxed);
+}
+
+impl Page {
+    /// A compare-and-swap has failed. Threads may lose each other's counts.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn swap_failed(&self, peer: PeerId, address: u64) {
+        self.swap_peer.store(peer, Relaxed);
+        self.swap_address.store(address, Relaxed);
+        add(&self.swaps_failed, 1);
+    }
+
+    /// There is no room for a packet to a task, after some looks.
+    pub(crate) fn no_room(&self, peer: PeerId) {
+        let now = monotonic_ns();
+        let goes_on = now.saturating_sub(self.room_at.load(Relaxed)) < ROOM_PAUSE_NS;
+        if !goes_on || self.room_peer.load(Relaxed) != peer {
+            self.room_since.store(now, Relaxed);
+        }
+        self.room_peer.store(peer, Relaxed);
+        self.room_at.store(now, Relaxed);
+        self.told.store(now, Relaxed);
+    }
+
+    fn list(count: &crate::sync::placed::AtomicU64, list: &[AtomicU32], tasks: impl Iterator<Item = PeerId>) {
+        let mut found = 0;
+        for task in tasks {
+            if let Some(slot) = list.get(found as usize) {
+                slot.store(task, Relaxed);
+            }
+            found += 1;
+        }
+        count.store(found, Relaxed);
+    }
+}
+
+impl Locked<'_> {
+    /// Tells everything but waits. The task runs the library, and is in no handler.
+    #[cold]
+    pub(crate) fn tell_status(&mut self) {
+        let shared = self.shared();
+        let page: &Page = &shared.status;
+        let now = monotonic_ns();
+        let (any, message) = self.last_heard();
+        for (task, from, at) in
+            [(any, &page.last_from, &page.last_at), (message, &page.message_from, &page.message_at)]
+        {
+            if let Some(task) = task {
+                from.store(task, Relaxed);
+                at.store(now, Relaxed);
+            }
+        }
+        page.interrupts.store(u32::from(shared.interrupts()), Relaxed);
+        self.tell_operations(page);
+        self.tell_peers(page);
+        self.tell_rails(page, shared.tasks);
+        let mut direct = crate::stats::Statistics::default();
+        shared.tallies.add_to(&mut direct, shared.task);
+        for (n, path) in [Path::SharedMemory, Path::Local].into_iter().enumerate() {
+            page.direct[2 * n].store(direct.path(path).data_sent, Relaxed);
+            page.direct[2 * n + 1].store(direct.path(path).data_received, Relaxed);
+        }
+        page.told.store(now, Relaxed);
+        self.trace_counts();
+    }
+
+    /// Writes the counts, and what was noted, to the trace.
+    pub(super) fn trace_counts(&mut self) {
+        let Some(trace) = &self.shared().trace else { return };
+        let total = self.statistics.total();
+        trace.note(EventKind::Sent, 0, NOBODY, [total.packets_sent, total.data_sent]);
+        trace.note(EventKind::Received, 0, NOBODY, [total.packets_received, total.data_received]);
+        trace.flush();
+    }
+}
+
+impl State {
+    /// From whom something came since this was asked last, if anything did, and from whom a
+    /// message.
+    fn last_heard(&mut self) -> (Option<PeerId>, Option<PeerId>) {
+        let received: u64 = [Path::Network, Path::SharedMemory, Path::Local]
+            .iter()
+            .map(|path| self.statistics.path(*path).packets_received)
+            .sum();
+        if std::mem::replace(&mut self.peers.heard, received) == received {
+            return (None, None);
+        }
+        let (mut any, mut message) = (None, None);
+        for (task, peer) in (0..).zip(self.peers.iter_mut()) {
+            let signs = peer.signs_of_life();
+            let before = std::mem::replace(&mut peer.heard, signs);
+            any = (before != signs).then_some(task).or(any);
+            message = (before[0] != signs[0]).then_some(task).or(message);
+        }
+        (any, message)
+    }
+
+    fn tell_operations(&self, page: &Page) {
+        let mut count = 0;
+        for operation in self.operations.iter() {
+            let Some(slot) = page.opened.get(count) else { break };
+            let kind = operation.waiting.kind();
+            slot.peer.store(operation.peer, Relaxed);
+            slot.kind.store(kind as u32, Relaxed);
+            count += 1;
+        }
+        debug_assert!(count <= OPEN);
+        page.open.store(self.operations.len() as u64, Relaxed);
+    }
+
+    fn tell_peers(&self, page: &Page) {
+        let tasks = || (0..self.peers.len()).map(|task| (task, &self.peers[task]));
+        let owes = |p: &Peer| {
+            p.state == PeerState::Up
+                && (p.confirmed != p.next_message || !p.answered.reached(p.next_operation))
+        };
+        Page::list(&page.owing, &page.owers, tasks().filter(|(_, p)| owes(p)).map(|(task, _)| task));
+        let down = tasks().filter(|(_, p)| p.state == PeerState::Down).map(|(task, _)| task);
+        Page::list(&page.down, &page.downs, down);
+    }
+
+    fn tell_rails(&mut self, page: &Page, tasks: u32) {
+        let (mut duplicates, mut retransmissions, mut refused) = (0, 0, 0);
+        let mut next = 0;
+        for (link, datagrams) in self.links.engines() {
+            let (twice, again) = datagrams.repetitions(tasks);
+            duplicates += twice;
+            retransmissions += again;
+            refused += datagrams.refused(tasks);
+            for rail in datagrams.rails().into_iter().take(RAILS - next) {
+                tell_rail(&page.rails[next], link.name(), &rail);
+                next += 1;
+            }
+        }
+        page.duplicates.store(duplicates, Relaxed);
+        page.retransmissions.store(retransmissions, Relaxed);
+        page.refused.store(refused, Relaxed);
+    }
+}
+
+fn tell_rail(slot: &RailSlot, name: &str, rail: &crate::reliable::RailStats) {
+    put_text(&slot.name, name);
+    slot.number.store(u32::from(rail.path), Relaxed);
+    slot.suspects.store(rail.suspects, Relaxed);
+    slot.suspect.store(rail.suspect.unwrap_or(NOBODY), Relaxed);
+    slot.open.store(rail.open, Relaxed);
+    slot.in_flight.store(rail.in_flight, Relaxed);
+    slot.window.store(rail.window, Relaxed);
+    slot.credit.store(rail.credit, Relaxed);
+    slot.timeouts.store(rail.timeouts, Relaxed);
+    slot.peers.store(rail.peers, Relaxed);
+}

@@ -1,0 +1,114 @@
+//! Header handlers, completion handlers, and the threads that run the latter.
+//!
+//! Handlers get the context, and the context keeps handlers. So that neither file needs the other,
+//! the types here leave open what the context is (`C`); [`crate::context`] fills it in.
+
+mod queue;
+mod table;
+
+pub(crate) use queue::{CompletionQueue, Job, Queued};
+pub use table::HANDLER_TABLE_SIZE;
+pub(crate) use table::{Handler, HandlerTable, TABLE_END};
+
+use crate::buffers::Destination;
+use crate::transport::PeerId;
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+/// An active message whose first packet has arrived, as its header handler sees it.
+#[doc(alias = "lapi_return_info_t")]
+#[derive(Debug)]
+pub struct Incoming<'a> {
+    /// Who sent it.
+    pub source: PeerId,
+    /// The user header, in place in the packet: valid during the handler only.
+    pub user_header: &'a [u8],
+    /// Bytes of data in the whole message.
+    pub len: u64,
+    /// The data, in place, if all of it is in this packet.
+    #[doc(alias = "udata_one_pkt_ptr")]
+    pub data: Option<&'a [u8]>,
+    /// The beginning of the data, in place, as far as it came with this packet: perhaps nothing.
+    pub first: &'a [u8],
+}
+
+/// Where and when a completion handler runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Run {
+    /// On a handler thread: it may block and communicate.
+    #[default]
+    #[doc(alias = "LAPI_NORMAL")]
+    Thread,
+    /// At once, in the thread that received the message. It calls nothing of Lapis.
+    #[doc(alias = "LAPI_LOCAL_STATE")]
+    Inline,
+    /// At once if a reply can be sent without waiting, otherwise on a handler thread.
+    #[doc(alias = "LAPI_SEND_REPLY")]
+    InlineReply,
+}
+
+/// What runs when a message has arrived completely.
+pub enum CompletionHandler<C> {
+    /// A function and its argument, for the interface above to call
+    /// ([`RawHooks::completion`](crate::context::RawHooks)).
+    Raw {
+        /// The function's address.
+        function: usize,
+        /// Its argument.
+        argument: *mut c_void,
+    },
+    /// A closure.
+    Closure(Box<dyn FnOnce(&C) + Send>),
+}
+
+// SAFETY: `Raw` stands for a C function that LAPI's contract runs on a handler thread.
+unsafe impl<C> Send for CompletionHandler<C> {}
+
+/// What a header handler answers.
+pub struct Delivery<C> {
+    /// Where the data goes. Ignored if there is none.
+    pub into: Destination,
+    /// Treat the packet as if it had not arrived; it comes again later.
+    #[doc(alias = "LAPI_DROP_PKT")]
+    pub drop: bool,
+    /// What to run when all data is there.
+    pub completion: Option<CompletionHandler<C>>,
+    /// Where to run it.
+    pub run: Run,
+}
+
+impl<C> Delivery<C> {
+    /// Nothing to store, nothing to run: the handler took what it wanted from the packet, or wants
+    /// none of it.
+    #[doc(alias = "LAPI_BURY_MSG")]
+    #[inline(always)]
+    pub const fn bury() -> Self {
+        Self { into: Destination::Discard, drop: false, completion: None, run: Run::Thread }
+    }
+
+    /// Not now: the packet comes again.
+    pub fn later() -> Self {
+        Self { drop: true, ..Self::bury() }
+    }
+
+    /// Collects the whole message into a vector and hands it to `keep` when it is there, in the
+    /// thread that received it: `keep` is short and calls nothing of Lapis.
+    pub fn collect(message: &Incoming<'_>, keep: impl FnOnce(Vec<u8>) + Send + 'static) -> Self {
+        if let Some(data) = message.data {
+            keep(data.to_vec());
+            return Self::bury();
+        }
+        let mut data = vec![0; message.len as usize];
+        // The bytes of a vector stay where they are when the vector moves into the closure.
+        let into = Destination::Contiguous(NonNull::from(data.as_mut_slice()).cast());
+        let completion = Some(CompletionHandler::Closure(Box::new(move |_| keep(data))));
+        Self { into, drop: false, completion, run: Run::Inline }
+    }
+
+    /// Adds a completion handler that runs on a handler thread.
+    pub fn then(mut self, f: impl FnOnce(&C) + Send + 'static) -> Self {
+        self.completion = Some(CompletionHandler::Closure(Box::new(f)));
+        self.run = Run::Thread;
+        self
+    }
+}

@@ -1,0 +1,95 @@
+//! The lanes of short messages: where they lead, and when to look at them.
+
+use super::State;
+use crate::transport::lane::ReceiveLanes;
+use crate::transport::{Caps, Link, PeerId};
+use lapis_ablation::{Optimization, without};
+use std::ptr::NonNull;
+
+/// Calls that poll once, and look for an answer several times: with all of them it is late, and
+/// they have something else to do.
+const EAGER_CALLS: u8 = 16;
+/// How many times each of them looks.
+const EAGER_LOOKS: u32 = 4;
+
+/// Messages between two looks at everything: slots must be given back before a lane is full.
+const MESSAGES: u32 = 32;
+
+/// The lanes that this task reads.
+#[derive(Default)]
+pub(crate) struct Inbound {
+    lanes: Option<NonNull<ReceiveLanes>>,
+    /// Messages since the link was last polled.
+    pub(crate) since: u32,
+    /// Something was sent, and nothing has come since: for how many calls that poll once an answer
+    /// is expected at once.
+    pub(crate) answer_due: u8,
+    /// Something was sent, and nothing has been looked for since.
+    pub(crate) rest_due: bool,
+}
+
+impl Inbound {
+    #[inline(always)]
+    pub(crate) fn expect_answer(&mut self) {
+        (self.answer_due, self.rest_due) = (EAGER_CALLS, !without(Optimization::AnswerPauses));
+    }
+
+    /// How many times a call that polls once looks at the lanes.
+    #[inline(always)]
+    pub(crate) fn looks_of_a_call(&mut self) -> u32 {
+        if self.answer_due == 0 || without(Optimization::EagerLooks) {
+            return 1;
+        }
+        self.answer_due -= 1;
+        EAGER_LOOKS
+    }
+}
+
+/// Whether a link has lanes, which core writes and reads itself.
+fn has_lanes(link: &Link) -> bool {
+    link.caps().contains(Caps::LANES) && !without(Optimization::CoreLanes)
+}
+
+impl<C> State<C> {
+    /// Asks the transports for their lanes. To be called when the peers are connected.
+    pub(crate) fn find_lanes(&mut self) {
+        (0..self.peers.len()).for_each(|peer| self.find_lane(peer));
+        let found = |link: &mut Link| has_lanes(link).then(|| link.receive_lanes()).flatten();
+        self.links.inbound =
+            Inbound { lanes: self.links.open.iter_mut().find_map(found), ..Inbound::default() };
+    }
+
+    /// Asks for the lane to one peer.
+    pub(crate) fn find_lane(&mut self, peer: PeerId) {
+        let link = self.link_to(peer).filter(|link| has_lanes(link));
+        self.peers[peer].lane = link.and_then(|link| link.send_lane(peer));
+    }
+
+    /// Forgets the lanes: the links are about to be closed.
+    pub(crate) fn forget_lanes(&mut self) {
+        self.links.inbound = Inbound::default();
+        self.peers.iter_mut().for_each(|peer| peer.lane = None);
+    }
+
+    /// The lanes, if nothing but what arrives in them is to be expected for a moment.
+    #[inline(always)]
+    pub(crate) fn lanes_alone(&self) -> Option<*mut ReceiveLanes> {
+        let idle = self.dispatching == 0 && !self.has_work();
+        if idle { self.lanes_of_idle() } else { None }
+    }
+
+    /// The same where nothing is being dispatched, and no work waits.
+    #[inline(always)]
+    pub(crate) fn lanes_of_idle(&self) -> Option<*mut ReceiveLanes> {
+        let lanes = self.links.inbound.lanes?;
+        let alone =
+            !self.links.with_engines && self.links.inbound.since < MESSAGES && self.links.self_pending == 0;
+        alone.then_some(lanes.as_ptr())
+    }
+
+    /// Everything has been looked at.
+    #[inline(always)]
+    pub(crate) fn looked_at_everything(&mut self) {
+        self.links.inbound.since = 0;
+    }
+}

@@ -1,0 +1,109 @@
+//! Messages of several packets that are being put together.
+
+use super::receiving::Arrival;
+use crate::buffers::TrustedDestination;
+use crate::transport::PeerId;
+use std::collections::HashMap;
+
+/// Fragments kept before their message's first packet has come, per context; beyond that they can't
+/// be kept and the transport below must not have accepted them, so this is a bound for faulty
+/// peers.
+const MAX_EARLY: usize = 4096;
+
+/// A message under way.
+pub(crate) struct Reassembly<C> {
+    pub(crate) destination: TrustedDestination,
+    pub(crate) received: u64,
+    pub(crate) arrival: Arrival<C>,
+}
+
+/// Position and bytes of a fragment that came before its message's first packet.
+pub(crate) type Early = (u64, Box<[u8]>);
+
+/// Messages under way, by origin and number.
+pub(crate) struct Reassemblies<C> {
+    pub(crate) started: HashMap<(PeerId, u32), Reassembly<C>>,
+    early: HashMap<(PeerId, u32), Vec<Early>>,
+    early_count: usize,
+}
+
+impl<C> Reassemblies<C> {
+    pub(super) fn new() -> Self {
+        Self { started: HashMap::new(), early: HashMap::new(), early_count: 0 }
+    }
+
+    /// How many more fragments can be kept whose message's first packet has not come.
+    #[inline]
+    pub(crate) fn early_room(&self) -> usize {
+        MAX_EARLY - self.early_count.min(MAX_EARLY)
+    }
+
+    /// Keeps a fragment until the first packet of its message has come. False: there is no room.
+    pub(crate) fn keep_early(&mut self, key: (PeerId, u32), position: u64, data: &[u8]) -> bool {
+        if self.early_room() == 0 {
+            return false;
+        }
+        self.early_count += 1;
+        self.early.entry(key).or_default().push((position, data.into()));
+        true
+    }
+
+    /// What came before the first packet of its message.
+    pub(crate) fn take_early(&mut self, key: (PeerId, u32)) -> Vec<Early> {
+        let early = self.early.remove(&key).unwrap_or_default();
+        self.early_count -= early.len();
+        early
+    }
+
+    pub(crate) fn forget_peer(&mut self, peer: PeerId) -> usize {
+        let before = self.started.len();
+        self.started.retain(|(p, _), _| *p != peer);
+        let early_count = &mut self.early_count;
+        self.early.retain(|(p, _), kept| {
+            if *p == peer {
+                *early_count -= kept.len();
+            }
+            *p != peer
+        });
+        before - self.started.len()
+    }
+}
+
+impl<C> Reassembly<C> {
+    pub(crate) fn is_complete(&self) -> bool {
+        self.received >= self.destination.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn early_fragments_fill_a_bounded_room_which_their_first_packet_or_their_origins_end_empties() {
+        let mut reassemblies = Reassemblies::<()>::new();
+        assert_eq!(reassemblies.early_room(), MAX_EARLY);
+        // Of three messages of two origins, in turn.
+        let key = |n: usize| [(1, 7), (1, 8), (2, 7)][n % 3];
+        for n in 0..MAX_EARLY {
+            assert_eq!(reassemblies.early_room(), MAX_EARLY - n);
+            assert!(reassemblies.keep_early(key(n), n as u64, &[n as u8]));
+        }
+        for n in 0..10 {
+            assert!(!reassemblies.keep_early(key(n), 0, &[]), "beyond the bound");
+        }
+        assert_eq!(reassemblies.early_room(), 0);
+        let kept = |reassemblies: &Reassemblies<()>| reassemblies.early.values().map(Vec::len).sum::<usize>();
+        assert_eq!(kept(&reassemblies), MAX_EARLY);
+        let taken = reassemblies.take_early((1, 8));
+        let expected: Vec<Early> =
+            (1..MAX_EARLY).step_by(3).map(|n| (n as u64, Box::from([n as u8]))).collect();
+        assert_eq!(taken, expected);
+        assert_eq!(reassemblies.early_room(), taken.len());
+        assert!(reassemblies.take_early((1, 8)).is_empty() && reassemblies.take_early((9, 9)).is_empty());
+        reassemblies.forget_peer(1);
+        assert_eq!(kept(&reassemblies), MAX_EARLY - reassemblies.early_room());
+        assert_eq!(reassemblies.take_early((2, 7)).len(), MAX_EARLY / 3);
+        assert_eq!(reassemblies.early_room(), MAX_EARLY);
+    }
+}

@@ -1,0 +1,215 @@
+//! Which figures show what an optimisation buys, and which code goes with it.
+
+use lapis_ablation::Optimization;
+
+/// How figures are taken.
+pub(super) enum Figures {
+    /// By `lapis-perf`.
+    Perf { transport: &'static str, bench: &'static str, sizes: &'static [u64] },
+    /// By the program in C.
+    FromC { transport: &'static str, bench: &'static str, sizes: &'static [u64] },
+    /// By `lapis-dgsp time`.
+    Layout { shape: &'static str },
+}
+
+/// One optimisation.
+pub(super) struct Trial {
+    pub(super) which: Optimization,
+    pub(super) figures: &'static [Figures],
+    /// File and item (the beginning of a line will do); the whole file if that is empty.
+    pub(super) code: &'static [(&'static str, &'static str)],
+}
+
+const K: u64 = 1 << 10;
+const M: u64 = 1 << 20;
+
+const fn shm(bench: &'static str, sizes: &'static [u64]) -> Figures {
+    Figures::Perf { transport: "shm", bench, sizes }
+}
+
+const fn udp(bench: &'static str, sizes: &'static [u64]) -> Figures {
+    Figures::Perf { transport: "udp", bench, sizes }
+}
+
+const LANES: &str = "core/src/message/lanes.rs";
+const INBOUND: &str = "core/src/state/inbound.rs";
+const LANE: &str = "core/src/transport/lane.rs";
+const LOCK: &str = "core/src/lock.rs";
+const HANDLER_THREADS: &str = "core/src/context/handler_threads.rs";
+const LOCKED: &str = "core/src/context/locked.rs";
+const PREFETCH: &str = "dgsp/src/engine/prefetch.rs";
+
+pub(super) const TRIALS: &[Trial] = {
+    use Optimization::*;
+    &[
+        Trial {
+            which: MailboxLine,
+            figures: &[shm("am_lat", &[8]), shm("am_rate", &[8])],
+            code: &[
+                ("core/src/transport/lane/mailbox_line.rs", ""),
+                ("transports/shm/src/mailbox_lines.rs", ""),
+                (LANE, "unsafe fn has_mailbox"),
+                (LANE, "unsafe fn take_mailbox"),
+            ],
+        },
+        Trial {
+            which: MailboxPrefetch,
+            figures: &[shm("am_lat", &[8])],
+            code: &[("core/src/transport/lane/mailbox_line.rs", "fn make_ready")],
+        },
+        Trial {
+            which: CoreLanes,
+            figures: &[shm("am_lat", &[8]), shm("am_rate", &[8])],
+            code: &[(LANES, ""), (INBOUND, "")],
+        },
+        Trial {
+            which: GrayCode,
+            figures: &[shm("am_lat", &[64]), shm("am_rate", &[8])],
+            code: &[("core/src/transport/lane/slot.rs", "pub fn index(")],
+        },
+        Trial {
+            which: SlotPrefetch,
+            figures: &[shm("am_rate", &[8]), shm("am_lat", &[64])],
+            code: &[(LANE, "fn look_ahead"), (LANE, "pub fn prefetch")],
+        },
+        Trial {
+            which: AnswerPauses,
+            figures: &[shm("am_lat", &[8, 64])],
+            code: &[(LANES, "const REST"), (LANES, "const PAUSED_LOOK"), (INBOUND, "fn expect_answer")],
+        },
+        Trial {
+            which: EagerLooks,
+            figures: &[Figures::FromC { transport: "shm", bench: "am_lat", sizes: &[8] }],
+            code: &[
+                (INBOUND, "const EAGER_CALLS"),
+                (INBOUND, "const EAGER_LOOKS"),
+                (INBOUND, "fn looks_of_a_call"),
+            ],
+        },
+        Trial {
+            which: LockBias,
+            figures: &[shm("am_lat", &[8]), shm("am_rate", &[8])],
+            code: &[
+                ("core/src/lock/barrier.rs", ""),
+                (LOCK, "struct Slot {"),
+                (LOCK, "fn acquire_biased"),
+                (LOCK, "fn enter_biased"),
+                (LOCK, "fn enter_slot"),
+                (LOCK, "fn slot(&self"),
+                (LOCK, "fn any_slot_holds"),
+                (LOCK, "fn leave_biased"),
+                (LOCK, "fn clear_slot"),
+                (LOCK, "fn revoke_bias"),
+                (LOCK, "fn grant_bias"),
+            ],
+        },
+        Trial {
+            which: LockSlots,
+            figures: &[Figures::FromC { transport: "shm", bench: "am_serve", sizes: &[8, K] }],
+            code: &[(LOCK, "const SLOTS"), (LOCK, "fn slot(&self"), (LOCK, "fn any_slot_holds")],
+        },
+        Trial {
+            which: ShortSection,
+            figures: &[shm("am_lat", &[8]), shm("am_rate", &[8])],
+            code: &[
+                (LOCKED, "fn short_section"),
+                (LOCKED, "pub(crate) struct ShortSection"),
+                (LOCKED, "impl<'a> ShortSection"),
+                (LOCKED, "impl Deref for ShortSection"),
+                (LOCKED, "impl DerefMut for ShortSection"),
+                (LOCKED, "impl Drop for ShortSection"),
+                (LANES, "unsafe fn send_at_once("),
+                (LANES, "fn send_at_once_slow"),
+            ],
+        },
+        Trial {
+            which: StorePolicy,
+            figures: &[shm("am_lat", &[64 * K, M]), shm("am_bw", &[64 * K, M])],
+            code: &[("transports/shm/src/store_policy.rs", "")],
+        },
+        Trial {
+            which: LongPrefetch,
+            figures: &[shm("am_bw", &[4 * K, 64 * K])],
+            code: &[("transports/shm/src/receive.rs", "fn prefetch_beginning")],
+        },
+        Trial {
+            which: RingParts,
+            figures: &[shm("am_lat", &[K, 4 * K]), shm("am_bw", &[K, 4 * K])],
+            code: &[("transports/shm/src/ring_layout.rs", "struct Class")],
+        },
+        Trial {
+            which: WideCopies,
+            figures: &[shm("am_bw", &[16 * K, M]), shm("put_bw", &[64 * K])],
+            code: &[("core/src/transport/copy.rs", "mod wide")],
+        },
+        Trial {
+            which: CopyChoice,
+            figures: &[shm("put_lat", &[64 * K, M]), shm("get_lat", &[64 * K])],
+            code: &[("core/src/state/copy_choice.rs", "")],
+        },
+        Trial {
+            which: HandlerPolling,
+            figures: &[Figures::FromC { transport: "shm", bench: "am_serve", sizes: &[8, K] }],
+            code: &[(HANDLER_THREADS, "fn poll_for_next_handler"), (HANDLER_THREADS, "const POLL_FOR")],
+        },
+        Trial {
+            which: AdaptiveSpin,
+            figures: &[
+                Figures::FromC { transport: "shm", bench: "am_serve", sizes: &[8] },
+                shm("am_lat", &[M]),
+            ],
+            code: &[("core/src/context/adaptive_spin.rs", "")],
+        },
+        Trial {
+            which: FastPath,
+            figures: &[udp("am_lat", &[8, K])],
+            code: &[("core/src/reliable/fast_path.rs", "")],
+        },
+        Trial {
+            which: Flow,
+            figures: &[udp("am_lat", &[8]), udp("am_bw", &[64 * K])],
+            code: &[
+                ("transports/udp/src/inbox.rs", "enum Flow"),
+                ("transports/udp/src/inbox.rs", "fn receive_one"),
+                ("transports/udp/src/inbox.rs", "fn note_flow"),
+            ],
+        },
+        Trial {
+            which: DeferredAcks,
+            figures: &[udp("am_lat", &[8, K])],
+            code: &[
+                ("core/src/reliable/deferred_work.rs", "pub fn postpone_acks"),
+                ("core/src/reliable/deferred_work.rs", "pub fn is_behind"),
+                ("core/src/reliable/deferred_work.rs", "pub fn catch_up"),
+            ],
+        },
+        Trial {
+            which: WidePolyval,
+            figures: &[udp("am_lat", &[8, K]), udp("am_bw", &[64 * K])],
+            code: &[("core/src/universal_hash.rs", "mod wide")],
+        },
+        Trial {
+            which: DgspPrefetch,
+            figures: &[Figures::Layout { shape: "nas_mg_y" }, Figures::Layout { shape: "nas_mg_x" }],
+            code: &[(PREFETCH, "")],
+        },
+        Trial {
+            which: DgspThrottle,
+            figures: &[Figures::Layout { shape: "column" }],
+            code: &[
+                ("dgsp/src/engine/throttle.rs", ""),
+                ("dgsp/src/engine/kernels.rs", "unsafe fn throttled"),
+            ],
+        },
+        Trial {
+            which: DgspPermute,
+            figures: &[Figures::Layout { shape: "int_char" }],
+            code: &[("dgsp/src/engine/permute.rs", "")],
+        },
+        Trial {
+            which: DgspLockstep,
+            figures: &[Figures::Layout { shape: "wrf_x" }, Figures::Layout { shape: "nas_lu_y" }],
+            code: &[("dgsp/src/engine/lockstep.rs", "")],
+        },
+    ]
+};
