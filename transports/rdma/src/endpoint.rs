@@ -1,13 +1,13 @@
 //! One open endpoint and the libfabric objects under it: all calls that move data.
 
 use crate::ffi::{
-    FI_AV_UNSPEC, FI_CQ_FORMAT_DATA, FI_EAGAIN, FI_EAVAIL, FI_ENABLE, FI_MR_ENDPOINT, FI_MR_LOCAL,
-    FI_MULTI_RECV, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS, FI_RECV, FI_SEND, FI_TRANSMIT,
-    FI_WAIT_NONE, fi_addr_t, fi_av_attr, fi_context2, fi_cq_attr, fi_cq_data_entry, fi_cq_err_entry, fi_msg,
-    fid, fid_av, fid_cq, fid_domain, fid_ep, fid_fabric, fid_mr, iovec,
+    FI_AV_UNSPEC, FI_EAGAIN, FI_ENABLE, FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MULTI_RECV, FI_OPT_ENDPOINT,
+    FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS, FI_RECV, FI_SEND, FI_TRANSMIT, fi_addr_t, fi_av_attr, fi_context2,
+    fi_msg, fid, fid_av, fid_domain, fid_ep, fid_fabric, fid_mr, iovec,
 };
 use crate::library::{Info, Library};
 use crate::provider;
+use crate::queue::Queue;
 use lapis_core::transport::TransportError;
 use std::ffi::c_void;
 use std::ptr;
@@ -25,22 +25,10 @@ impl Context {
     }
 }
 
-/// Something that the completion queue reported.
-pub(crate) enum Completion {
-    /// A send ended well.
-    Sent { context: *mut c_void },
-    /// A message lies at `bytes`.
-    Received { bytes: *mut u8, len: usize },
-    /// A receive buffer takes nothing more. It may come with the message before.
-    Released { context: *mut c_void },
-    /// An operation failed, with libfabric's error number.
-    Failed { context: *mut c_void, sending: bool, released: bool, code: i32 },
-}
-
 /// See the module. Used by one thread at a time.
 pub(crate) struct Endpoint {
     ep: *mut fid_ep,
-    cq: *mut fid_cq,
+    queue: Queue,
     av: *mut fid_av,
     domain: *mut fid_domain,
     fabric: *mut fid_fabric,
@@ -63,7 +51,7 @@ impl Endpoint {
     ) -> Result<Self, TransportError> {
         let mut this = Self {
             ep: ptr::null_mut(),
-            cq: ptr::null_mut(),
+            queue: Queue::none(),
             av: ptr::null_mut(),
             domain: ptr::null_mut(),
             fabric: ptr::null_mut(),
@@ -111,18 +99,21 @@ impl Endpoint {
         }
     }
 
-    /// A completion queue to poll.
+    /// The completion queue: one to sleep on, where the provider has such.
     fn open_queue(&mut self) -> Result<(), TransportError> {
-        // SAFETY: all zeros is a value of this plain struct.
-        let mut attributes: fi_cq_attr = unsafe { std::mem::zeroed() };
-        attributes.format = FI_CQ_FORMAT_DATA;
-        attributes.wait_obj = FI_WAIT_NONE;
-        // SAFETY: the domain is open; the attributes outlive the call.
-        let code = unsafe {
-            let open = (*(*self.domain).ops).cq_open.ok_or_else(missing)?;
-            open(self.domain, &mut attributes, &mut self.cq, ptr::null_mut())
-        };
-        self.check("opening the completion queue", code)
+        // SAFETY: the fabric and the domain are open, and closed after the queue.
+        let opened = unsafe { Queue::open(self.fabric, self.domain) };
+        match opened {
+            Ok(queue) => self.queue = queue,
+            Err(code) => self.check("opening the completion queue", -code)?,
+        }
+        Ok(())
+    }
+
+    /// Where completions are found.
+    #[inline]
+    pub(crate) fn queue(&mut self) -> &mut Queue {
+        &mut self.queue
     }
 
     fn bind_and_enable(&mut self, smallest: usize) -> Result<(), TransportError> {
@@ -131,17 +122,18 @@ impl Endpoint {
             let ep = &raw mut (*self.ep).fid;
             let bind = (*(*ep).ops).bind.ok_or_else(missing)?;
             let flags = u64::from(FI_TRANSMIT | FI_RECV);
-            let code = bind(ep, &raw mut (*self.cq).fid, flags);
+            let code = bind(ep, self.queue.head(), flags);
             self.check("binding the completion queue", code)?;
             let code = bind(ep, &raw mut (*self.av).fid, 0);
             self.check("binding the address vector", code)?;
+            let control = (*(*ep).ops).control.ok_or_else(missing)?;
+            self.check("enabling the endpoint", control(ep, FI_ENABLE as i32, ptr::null_mut()))?;
+            // Not before: the shm provider of 1.17 has no place for it then.
             let set = (*(*self.ep).ops).setopt.ok_or_else(missing)?;
             let value = &raw const smallest;
             let (level, option) = (FI_OPT_ENDPOINT as i32, FI_OPT_MIN_MULTI_RECV as i32);
             let code = set(ep, level, option, value.cast(), size_of::<usize>());
-            self.check("setting the room that ends a receive buffer", code)?;
-            let control = (*(*ep).ops).control.ok_or_else(missing)?;
-            self.check("enabling the endpoint", control(ep, FI_ENABLE as i32, ptr::null_mut()))
+            self.check("setting the room that ends a receive buffer", code)
         }
     }
 
@@ -285,56 +277,6 @@ impl Endpoint {
         outcome(code)
     }
 
-    /// Hands up to `most` completions to `each`; whether there was any.
-    pub(crate) fn completions(&mut self, most: usize, mut each: impl FnMut(Completion)) -> bool {
-        const BATCH: usize = 16;
-        // SAFETY: all zeros is a value of this plain struct.
-        let mut entries: [fi_cq_data_entry; BATCH] = unsafe { std::mem::zeroed() };
-        // SAFETY: the queue is open and has entries of this format; at most as many are written.
-        let found = unsafe {
-            let Some(read) = (*(*self.cq).ops).read else { return false };
-            read(self.cq, entries.as_mut_ptr().cast(), most.min(BATCH))
-        };
-        if found == -(FI_EAVAIL as isize) {
-            return self.failed(each);
-        }
-        let found = usize::try_from(found).unwrap_or(0);
-        for entry in &entries[..found] {
-            let context = entry.op_context;
-            if entry.flags & u64::from(FI_SEND) != 0 {
-                each(Completion::Sent { context });
-                continue;
-            }
-            if entry.flags & u64::from(FI_RECV) != 0 && entry.len > 0 {
-                each(Completion::Received { bytes: entry.buf.cast(), len: entry.len });
-            }
-            if entry.flags & u64::from(FI_MULTI_RECV) != 0 {
-                each(Completion::Released { context });
-            }
-        }
-        found > 0
-    }
-
-    #[cold]
-    fn failed(&mut self, mut each: impl FnMut(Completion)) -> bool {
-        // SAFETY: all zeros is a value of this plain struct.
-        let mut entry: fi_cq_err_entry = unsafe { std::mem::zeroed() };
-        // SAFETY: the queue is open; one entry is written.
-        let found = unsafe {
-            let Some(read) = (*(*self.cq).ops).readerr else { return false };
-            read(self.cq, &mut entry, 0)
-        };
-        if found == 1 {
-            each(Completion::Failed {
-                context: entry.op_context,
-                sending: entry.flags & u64::from(FI_SEND) != 0,
-                released: entry.flags & u64::from(FI_MULTI_RECV) != 0,
-                code: entry.err,
-            });
-        }
-        found == 1
-    }
-
     fn mr_mode(&mut self) -> u32 {
         // SAFETY: descriptions from libfabric have a domain.
         unsafe { (*self.info.first_mut().domain_attr).mr_mode as u32 }
@@ -428,7 +370,7 @@ impl Drop for Endpoint {
         // libfabric object begins with its head.
         unsafe {
             close(self.ep.cast());
-            close(self.cq.cast());
+            close(self.queue.take_head());
             close(self.av.cast());
             close(self.domain.cast());
             close(self.fabric.cast());

@@ -10,6 +10,8 @@
 //! | `declaration.rs` | cost, usage and variables |
 //! | `provider.rs` | which provider, domain and address are used |
 //! | `endpoint.rs` | the objects of one open endpoint; all calls that move data |
+//! | `queue.rs` | what has ended, and the descriptor that tells of it |
+//! | `waiter.rs` | sleeping |
 //! | `header.rs` | what goes before each message: who sent it, and for which instance |
 //! | `buffers.rs` | registered memory for messages |
 //! | `send.rs` | send buffers |
@@ -36,11 +38,15 @@ mod peers;
 #[cfg(libfabric)]
 mod provider;
 #[cfg(libfabric)]
+mod queue;
+#[cfg(libfabric)]
 mod receive;
 #[cfg(libfabric)]
 mod send;
 #[cfg(libfabric)]
 mod transport;
+#[cfg(libfabric)]
+mod waiter;
 
 #[cfg(not(libfabric))]
 mod absent;
@@ -69,5 +75,7 @@ mod ffi {
 pub use absent::Rdma;
 #[cfg(libfabric)]
 pub use transport::Rdma;
+#[cfg(libfabric)]
+pub use waiter::RdmaWaiter;
 
 lapis_core::export_transport!(Rdma, "rdma", env!("CARGO_PKG_VERSION"));

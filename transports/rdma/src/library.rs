@@ -104,7 +104,7 @@ impl Library {
         if text.is_null() {
             return format!("error {code}");
         }
-        // SAFETY: as above, NUL-terminated.
+        // SAFETY: the static string is NUL-terminated.
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     }
 }

@@ -16,6 +16,9 @@ pub(crate) struct Peer {
     pub(crate) our_cookie: u64,
     pub(crate) its_cookie: u64,
     pub(crate) down: bool,
+    /// Whether libfabric has taken a message to it: connections, where the provider has such, are
+    /// made by then.
+    pub(crate) greeted: bool,
     /// Messages to it, and how many of them it has consumed.
     sent: u32,
     acked: u32,
@@ -26,7 +29,8 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn new(to: fi_addr_t, our_cookie: u64, its_cookie: u64) -> Self {
-        Self { to, our_cookie, its_cookie, down: false, sent: 0, acked: 0, consumed: 0, told: 0 }
+        let (down, greeted) = (false, false);
+        Self { to, our_cookie, its_cookie, down, greeted, sent: 0, acked: 0, consumed: 0, told: 0 }
     }
 
     /// Whether it may be sent one more message.
@@ -80,6 +84,11 @@ pub(crate) struct Peers(Vec<Option<Peer>>);
 impl Peers {
     pub(crate) fn new(tasks: u32) -> Self {
         Self((0..tasks).map(|_| None).collect())
+    }
+
+    /// Tasks of the job.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     #[inline]

@@ -94,6 +94,22 @@ impl Sender {
         self.write(endpoint, (peer, to), head, |out| join(out, parts))
     }
 
+    /// Sends a header alone, which libfabric takes or does not: it never waits here.
+    pub(crate) fn greet(
+        &mut self,
+        endpoint: &mut Endpoint,
+        to: fi_addr_t,
+        head: Header,
+    ) -> Result<(), Refused> {
+        if header::LEN > self.inject {
+            // What is not taken at once must wait here.
+            return Ok(());
+        }
+        endpoint
+            .inject(&head.encode(), to)
+            .map_err(|code| if is_busy(code) { Refused::Busy } else { Refused::Failed(code) })
+    }
+
     /// Writes a message into a buffer and sends it; what libfabric doesn't take now waits here.
     /// `fill` is called only where there [is room](Self::has_room).
     pub(crate) fn write(

@@ -1,22 +1,32 @@
 //! The contract.
 
 use crate::address::Card;
-use crate::endpoint::{Completion, Endpoint};
+use crate::endpoint::Endpoint;
 use crate::header::{self, End, Header, Kind, cookie};
 use crate::library::Library;
 use crate::peers::{Peer, Peers};
 use crate::provider::{self, Wanted};
+use crate::queue::Completion;
 use crate::receive::Receiver;
 use crate::send::{LONGEST, Refused, SIZE, Sender};
+use crate::waiter::{Bell, RdmaWaiter};
+use lapis_core::sync::Arc;
 use lapis_core::transport::{
-    Attributes, Caps, Declaration, Event, Host, Limits, NoWaiter, OpenParams, PeerId, Status, Transport,
-    TransportError,
+    Attributes, Caps, Declaration, Event, Host, Limits, OpenParams, PeerId, Status, Transport, TransportError,
 };
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// How long closing waits for what is under way.
 const LINGER: Duration = Duration::from_millis(200);
+
+/// Jobs of so many tasks make all connections at the start, while everybody is there to answer.
+/// In larger ones a connection is made when it is used first, to save memory.
+const CONNECTED_AT_ONCE: usize = 64;
+
+/// How often [`Rdma::settle`] looks before it says that there is something: a connection that is
+/// being made keeps a queue from resting, and takes a while.
+const SETTLE: usize = 100;
 
 /// Keys of the registrations for messages, where the provider lets us choose them.
 const SEND_KEY: u64 = 1;
@@ -37,6 +47,17 @@ pub struct Rdma {
     to_tell: VecDeque<PeerId>,
     /// Peers that were lost and that core does not know to be.
     lost: VecDeque<PeerId>,
+    /// Messages that were found while somebody was about to sleep. Their buffers stay ours until
+    /// these have been given out.
+    early: VecDeque<Event>,
+    /// Whether an operation was answered `Again` since the last poll.
+    refused: bool,
+    bell: Arc<Bell>,
+    /// Whether every poll must leave things such that whoever sleeps then is woken.
+    watchful: bool,
+    napping: bool,
+    /// Whether the provider tells by a descriptor that something came.
+    sleeps: bool,
     library: (u32, u32),
 }
 
@@ -45,7 +66,7 @@ pub struct Rdma {
 unsafe impl Send for Rdma {}
 
 impl Rdma {
-    fn new(host: Host, params: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {
+    fn new(host: Host, params: &OpenParams<'_>) -> Result<(Self, RdmaWaiter), TransportError> {
         let library = Library::load()?;
         let info = provider::choose(&library, &Wanted::of(&host))?;
         let mut endpoint = Endpoint::open(library, info, params.tasks as usize, SIZE)?;
@@ -56,6 +77,10 @@ impl Rdma {
             TransportError::Io(format!("posting receive buffers: {}", endpoint.text(code)))
         })?;
         let me = End { task: params.task, nonce: nonce()? };
+        let sleeps = endpoint.queue().fd().is_some();
+        let bell = Bell::new(endpoint.queue().fd())
+            .map_err(|e| TransportError::Io(format!("preparing to sleep on the completion queue: {e}")))?;
+        let bell = Arc::new(bell);
         host.debug(format_args!(
             "task {}: provider {}, domain {}",
             params.task,
@@ -73,9 +98,15 @@ impl Rdma {
             peers: Peers::new(params.tasks),
             to_tell: VecDeque::new(),
             lost: VecDeque::new(),
+            early: VecDeque::new(),
+            refused: false,
+            bell: Arc::clone(&bell),
+            watchful: params.interrupts,
+            napping: false,
+            sleeps,
             library: library.version(),
         };
-        Ok((this, NoWaiter))
+        Ok((this, RdmaWaiter(bell)))
     }
 
     /// What precedes the next message to a peer, or why there can be none now.
@@ -90,11 +121,40 @@ impl Rdma {
             return Err(Status::PeerDown);
         }
         if !p.has_credit() {
+            self.refused = true;
             return Err(Status::Again);
         }
+        if !p.greeted {
+            self.greet(peer)?;
+        }
+        let Some(p) = self.peers.get_mut(peer) else { return Err(Status::Invalid) };
         let (cookie, acked) = (p.our_cookie, p.consumed());
         let header = Header { cookie, source, acked, length: len as u32, kind: Kind::Message };
         Ok((header, p.to))
+    }
+
+    /// Has a connection made. While that is under way messages are refused, not kept: nobody need
+    /// call us once more after a message was accepted.
+    #[cold]
+    fn greet(&mut self, peer: PeerId) -> Result<(), Status> {
+        let source = self.me.task;
+        let Some(p) = self.peers.get_mut(peer) else { return Err(Status::Invalid) };
+        let (cookie, acked) = (p.our_cookie, p.consumed());
+        let head = Header { cookie, source, acked, length: 0, kind: Kind::Ack };
+        match self.sender.greet(&mut self.endpoint, p.to, head) {
+            Ok(()) => {
+                p.greeted = true;
+                Ok(())
+            }
+            Err(Refused::Busy) => {
+                self.refused = true;
+                Err(Status::Again)
+            }
+            Err(Refused::Failed(code)) => {
+                self.lose(peer, code);
+                Err(Status::PeerDown)
+            }
+        }
     }
 
     #[inline]
@@ -106,7 +166,10 @@ impl Rdma {
                 }
                 Status::Done
             }
-            Err(Refused::Busy) => Status::Again,
+            Err(Refused::Busy) => {
+                self.refused = true;
+                Status::Again
+            }
             Err(Refused::Failed(code)) => {
                 self.lose(peer, code);
                 Status::PeerDown
@@ -189,17 +252,70 @@ impl Rdma {
         None
     }
 
-    /// Collects completions into `events`; how many events.
-    fn collect(&mut self, events: &mut [Event]) -> usize {
-        let mut n = 0;
+    /// Gives libfabric what it had no room for.
+    #[inline]
+    fn send_waiting(&mut self) {
+        if self.sender.has_waiting() {
+            let mut failed = Vec::new();
+            self.sender.send_waiting(&mut self.endpoint, |peer, code| failed.push((peer, code)));
+            failed.into_iter().for_each(|(peer, code)| self.lose(peer, code));
+        }
+    }
+
+    /// Deals with what has ended; messages wait for the next poll. Whether anything had.
+    fn digest(&mut self) -> bool {
+        let mut found = false;
+        while !self.receiver.is_stopped() {
+            let mut events = [Event::EMPTY; 16];
+            let (n, any) = self.collect(&mut events);
+            self.early.extend(&events[..n]);
+            found |= any;
+            if !any {
+                break;
+            }
+        }
+        found
+    }
+
+    /// Leaves things such that whoever sleeps from now on is woken by what comes. False: something
+    /// is there already.
+    fn settle(&mut self) -> bool {
+        for _ in 0..SETTLE {
+            self.send_waiting();
+            self.tell();
+            // What is no message would not let the queue rest.
+            let found = self.digest();
+            if !self.early.is_empty() || !self.lost.is_empty() || self.receiver.is_stopped() {
+                return false;
+            }
+            if found && std::mem::take(&mut self.refused) {
+                // There may be room now.
+                return false;
+            }
+            if !found && self.endpoint.queue().may_sleep() {
+                let nap = self.sender.has_waiting() || !self.to_tell.is_empty();
+                if nap || self.napping {
+                    self.bell.nap(nap);
+                    self.napping = nap;
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Collects completions into `events`: how many events, and whether anything had ended.
+    fn collect(&mut self, events: &mut [Event]) -> (usize, bool) {
+        let (mut n, mut ended) = (0, false);
         // At most one event comes of a completion.
         while n < events.len() {
             let mut found = [const { None }; 32];
             let mut count = 0;
-            let any = self.endpoint.completions(events.len() - n, |completion| {
+            let any = self.endpoint.queue().completions(events.len() - n, |completion| {
                 found[count] = Some(completion);
                 count += 1;
             });
+            ended |= any;
             for completion in found.into_iter().take(count).flatten() {
                 if let Some(event) = self.take(completion) {
                     events[n] = event;
@@ -210,7 +326,27 @@ impl Rdma {
                 break;
             }
         }
-        n
+        (n, ended)
+    }
+
+    /// Events that were found earlier, then new ones; how many.
+    fn gather(&mut self, events: &mut [Event]) -> usize {
+        let early = self.early.len().min(events.len());
+        for (place, event) in events.iter_mut().zip(self.early.drain(..early)) {
+            *place = event;
+        }
+        let n = early + self.collect(&mut events[early..]).0;
+        match self.lost.pop_front() {
+            Some(peer) if n < events.len() => {
+                events[n] = Event::peer_down(peer);
+                n + 1
+            }
+            Some(peer) => {
+                self.lost.push_front(peer);
+                n
+            }
+            None => n,
+        }
     }
 }
 
@@ -225,11 +361,12 @@ fn nonce() -> Result<u64, TransportError> {
 impl Transport for Rdma {
     const NAME: &'static str = "rdma";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const CAPS: Caps = Caps::AM_SHORT.union(Caps::AM_PACKED).union(Caps::RELIABLE).union(Caps::ORDERED);
+    const CAPS: Caps =
+        Caps::AM_SHORT.union(Caps::AM_PACKED).union(Caps::WAIT).union(Caps::RELIABLE).union(Caps::ORDERED);
     const DECLARATION: Declaration = crate::declaration::DECLARATION;
-    type Waiter = NoWaiter;
+    type Waiter = RdmaWaiter;
 
-    fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, NoWaiter), TransportError> {
+    fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, RdmaWaiter), TransportError> {
         Self::new(host, params)
     }
 
@@ -248,6 +385,7 @@ impl Transport for Rdma {
         );
         let mut caps = Self::CAPS;
         caps.set(Caps::ORDERED, self.endpoint.keeps_order());
+        caps.set(Caps::WAIT, self.sleeps);
         Attributes { caps, limits, note }
     }
 
@@ -286,6 +424,20 @@ impl Transport for Rdma {
         Ok(())
     }
 
+    fn progress_connect(&mut self) -> Result<bool, TransportError> {
+        if self.peers.len() > CONNECTED_AT_ONCE {
+            return Ok(true);
+        }
+        let mut all = true;
+        for peer in 0..self.peers.len() as u32 {
+            let missing = self.peers.get_mut(peer).is_some_and(|p| !p.greeted && !p.down);
+            // One that is lost already is told of by the next poll.
+            all &= !missing || self.greet(peer) != Err(Status::Again);
+        }
+        self.digest();
+        Ok(all)
+    }
+
     fn disconnect(&mut self, peer: PeerId) {
         if let Some(old) = self.peers.slot(peer).and_then(Option::take) {
             self.endpoint.remove(old.to);
@@ -314,28 +466,31 @@ impl Transport for Rdma {
         if events.is_empty() {
             return 0;
         }
-        if let Err(code) = self.receiver.post(&mut self.endpoint)
+        self.refused = false;
+        // Bytes of messages that were not given out yet lie in released buffers, too.
+        if self.early.is_empty()
+            && let Err(code) = self.receiver.post(&mut self.endpoint)
             && self.receiver.is_stopped()
         {
             self.host.debug(format_args!("receive buffers: {}", self.endpoint.text(code)));
         }
-        if self.sender.has_waiting() {
-            let mut failed = Vec::new();
-            self.sender.send_waiting(&mut self.endpoint, |peer, code| failed.push((peer, code)));
-            failed.into_iter().for_each(|(peer, code)| self.lose(peer, code));
-        }
-        let n = self.collect(events);
+        self.send_waiting();
+        let n = self.gather(events);
         self.tell();
-        match self.lost.pop_front() {
-            Some(peer) if n < events.len() => {
-                events[n] = Event::peer_down(peer);
-                n + 1
-            }
-            Some(peer) => {
-                self.lost.push_front(peer);
-                n
-            }
-            None => n,
+        if self.watchful && !self.settle() {
+            self.bell.ring();
+        }
+        n
+    }
+
+    fn arm(&mut self) -> Status {
+        if self.settle() { Status::Done } else { Status::Again }
+    }
+
+    fn set_interrupts(&mut self, on: bool) {
+        self.watchful = on;
+        if on && !self.settle() {
+            self.bell.ring();
         }
     }
 }

@@ -10,3 +10,18 @@ mod tcp {
         together: lapis_rdma::table(), "liblapis_rdma.so", options: crate::TCP
     );
 }
+
+/// Memory that processes of one machine share. Not with several tasks in one process: libfabric
+/// 1.17 keeps what it maps by process, and crashes when one of them closes while another sends.
+const SHM: Options = &[("LAPIS_RDMA_PROVIDER", "shm")];
+
+mod shm {
+    lapis_conformance::conformance_tests!(processes: lapis_rdma::table(), options: crate::SHM);
+}
+
+/// Datagrams, made reliable by libfabric.
+const RXD: Options = &[("LAPIS_RDMA_PROVIDER", "udp;ofi_rxd"), ("LAPIS_RDMA_ADDR", "127.0.0.1")];
+
+mod rxd {
+    lapis_conformance::conformance_tests!(together: lapis_rdma::table(), options: crate::RXD);
+}

@@ -1,0 +1,157 @@
+//! The completion queue: what has ended, and how to sleep until something does.
+
+use crate::ffi::{
+    FI_CQ_FORMAT_DATA, FI_EAVAIL, FI_GETWAIT, FI_MULTI_RECV, FI_RECV, FI_SEND, FI_WAIT_FD, FI_WAIT_NONE,
+    fi_cq_attr, fi_cq_data_entry, fi_cq_err_entry, fi_wait_obj, fid, fid_cq, fid_domain, fid_fabric,
+};
+use std::ffi::c_void;
+use std::os::fd::RawFd;
+use std::ptr;
+
+/// Something that the completion queue reported.
+pub(crate) enum Completion {
+    /// A send ended well.
+    Sent { context: *mut c_void },
+    /// A message lies at `bytes`.
+    Received { bytes: *mut u8, len: usize },
+    /// A receive buffer takes nothing more. It may come with the message before.
+    Released { context: *mut c_void },
+    /// An operation failed, with libfabric's error number.
+    Failed { context: *mut c_void, sending: bool, released: bool, code: i32 },
+}
+
+/// See the module. Used by one thread at a time.
+pub(crate) struct Queue {
+    cq: *mut fid_cq,
+    fabric: *mut fid_fabric,
+    /// Becomes readable when something ends, after [`may_sleep`](Self::may_sleep) has said yes.
+    fd: Option<RawFd>,
+}
+
+impl Queue {
+    /// In place of a queue that is not open yet.
+    pub(crate) fn none() -> Self {
+        Self { cq: ptr::null_mut(), fabric: ptr::null_mut(), fd: None }
+    }
+
+    /// Opens a queue with a descriptor, or one without where the provider has none.
+    ///
+    /// # Safety
+    /// Both are open, and are closed after the queue.
+    pub(crate) unsafe fn open(fabric: *mut fid_fabric, domain: *mut fid_domain) -> Result<Self, i32> {
+        // SAFETY: as this function demands.
+        let open = |kind| unsafe { open_cq(domain, kind) };
+        let (cq, sleeps) = match open(FI_WAIT_FD) {
+            Ok(cq) => (cq, true),
+            Err(_) => (open(FI_WAIT_NONE)?, false),
+        };
+        let mut queue = Self { cq, fabric, fd: None };
+        if sleeps {
+            queue.fd = queue.descriptor();
+        }
+        Ok(queue)
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        let mut fd: RawFd = -1;
+        let head = self.head();
+        // SAFETY: the queue is open; one with this kind of wait object writes an int.
+        let code = unsafe {
+            let control = (*(*head).ops).control?;
+            control(head, FI_GETWAIT as i32, (&raw mut fd).cast())
+        };
+        (code == 0 && fd >= 0).then_some(fd)
+    }
+
+    /// What becomes readable when something ends; `None` where this provider can't tell.
+    pub(crate) fn fd(&self) -> Option<RawFd> {
+        self.fd
+    }
+
+    /// Whether nothing is there, so that the descriptor tells of the next thing to come. False:
+    /// look for completions first.
+    pub(crate) fn may_sleep(&mut self) -> bool {
+        let mut heads = [self.head()];
+        // SAFETY: fabric and queue are open; the array has one entry.
+        unsafe {
+            let Some(try_wait) = (*(*self.fabric).ops).trywait else { return false };
+            try_wait(self.fabric, heads.as_mut_ptr(), 1) == 0
+        }
+    }
+
+    /// The head of the libfabric object.
+    pub(crate) fn head(&self) -> *mut fid {
+        self.cq.cast()
+    }
+
+    /// The same, for whoever closes it; nothing is open from here on.
+    pub(crate) fn take_head(&mut self) -> *mut fid {
+        std::mem::replace(self, Self::none()).head()
+    }
+
+    /// Hands up to `most` completions to `each`; whether there was any.
+    pub(crate) fn completions(&mut self, most: usize, mut each: impl FnMut(Completion)) -> bool {
+        const BATCH: usize = 16;
+        // SAFETY: all zeros is a value of this plain struct.
+        let mut entries: [fi_cq_data_entry; BATCH] = unsafe { std::mem::zeroed() };
+        // SAFETY: the queue is open and has entries of this format; at most as many are written.
+        let found = unsafe {
+            let Some(read) = (*(*self.cq).ops).read else { return false };
+            read(self.cq, entries.as_mut_ptr().cast(), most.min(BATCH))
+        };
+        if found == -(FI_EAVAIL as isize) {
+            return self.failed(each);
+        }
+        let found = usize::try_from(found).unwrap_or(0);
+        for entry in &entries[..found] {
+            let context = entry.op_context;
+            if entry.flags & u64::from(FI_SEND) != 0 {
+                each(Completion::Sent { context });
+                continue;
+            }
+            if entry.flags & u64::from(FI_RECV) != 0 && entry.len > 0 {
+                each(Completion::Received { bytes: entry.buf.cast(), len: entry.len });
+            }
+            if entry.flags & u64::from(FI_MULTI_RECV) != 0 {
+                each(Completion::Released { context });
+            }
+        }
+        found > 0
+    }
+
+    #[cold]
+    fn failed(&mut self, mut each: impl FnMut(Completion)) -> bool {
+        // SAFETY: all zeros is a value of this plain struct.
+        let mut entry: fi_cq_err_entry = unsafe { std::mem::zeroed() };
+        // SAFETY: the queue is open; one entry is written.
+        let found = unsafe {
+            let Some(read) = (*(*self.cq).ops).readerr else { return false };
+            read(self.cq, &mut entry, 0)
+        };
+        if found == 1 {
+            each(Completion::Failed {
+                context: entry.op_context,
+                sending: entry.flags & u64::from(FI_SEND) != 0,
+                released: entry.flags & u64::from(FI_MULTI_RECV) != 0,
+                code: entry.err,
+            });
+        }
+        found == 1
+    }
+}
+
+/// # Safety
+/// The domain is open.
+unsafe fn open_cq(domain: *mut fid_domain, kind: fi_wait_obj) -> Result<*mut fid_cq, i32> {
+    // SAFETY: all zeros is a value of this plain struct.
+    let mut attributes: fi_cq_attr = unsafe { std::mem::zeroed() };
+    attributes.format = FI_CQ_FORMAT_DATA;
+    attributes.wait_obj = kind;
+    let mut cq = ptr::null_mut();
+    // SAFETY: the caller's promise; the attributes outlive the call.
+    let code = unsafe {
+        let open = (*(*domain).ops).cq_open.ok_or(libc::ENOSYS)?;
+        open(domain, &mut attributes, &mut cq, ptr::null_mut())
+    };
+    if code == 0 { Ok(cq) } else { Err(-code) }
+}

@@ -1,0 +1,96 @@
+//! Sleeping until libfabric has something for us.
+
+#![allow(
+    clippy::disallowed_types,
+    reason = "the atomics come from lapis_core::sync; the lint sees through it"
+)]
+
+use lapis_core::sync::{Arc, AtomicBool, Ordering};
+use lapis_core::transport::Waiter;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+/// How long a sleep lasts at most while something waits for libfabric to take it: what makes room
+/// for that, such as a connection, need not end a sleep.
+const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+const NEVER: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// What the transport and its waiter share: a set of descriptors, of which each ends a sleep.
+pub(crate) struct Bell {
+    all: OwnedFd,
+    event: OwnedFd,
+    timer: OwnedFd,
+    rung: AtomicBool,
+}
+
+impl Bell {
+    /// `queue`: the completion queue's descriptor, which stays open as long as anything arrives.
+    pub(crate) fn new(queue: Option<RawFd>) -> io::Result<Self> {
+        let all = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        // SAFETY: the descriptor is open during this call; closing it takes it out of the set.
+        let queue = queue.map(|fd| unsafe { BorrowedFd::borrow_raw(fd) });
+        for fd in [event.as_fd(), timer.as_fd()].into_iter().chain(queue) {
+            epoll::add(&all, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+        }
+        Ok(Self { all, event, timer, rung: AtomicBool::new(false) })
+    }
+
+    /// Ends all present sleeps, or the next one.
+    pub(crate) fn ring(&self) {
+        // SYNC: pairs with the Acquire swap in `wait`.
+        self.rung.store(true, Ordering::Release);
+        // The one failure is a full count, which is as good.
+        let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+    }
+
+    /// Bounds sleeps by a [`NAP`] from now, or no more.
+    pub(crate) fn nap(&self, on: bool) {
+        let value = Itimerspec { it_interval: NEVER, it_value: if on { NAP } else { NEVER } };
+        // It can't fail with these values.
+        let _ = timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &value);
+    }
+
+    fn wait(&self, timeout_ns: u64) {
+        let limit = Timespec {
+            tv_sec: (timeout_ns / 1_000_000_000).min(1 << 30) as i64,
+            tv_nsec: (timeout_ns % 1_000_000_000) as i64,
+        };
+        let mut fds = [PollFd::new(&self.all, PollFlags::IN)];
+        // Every result is a reason to look again.
+        let _ = poll(&mut fds, Some(&limit));
+        // SYNC: pairs with the Release store in `ring`.
+        if self.rung.swap(false, Ordering::Acquire) {
+            let _ = rustix::io::read(&self.event, &mut [0; 8]);
+        }
+    }
+}
+
+/// The sleeping half of [`Rdma`](crate::Rdma).
+pub struct RdmaWaiter(pub(crate) Arc<Bell>);
+
+impl std::fmt::Debug for RdmaWaiter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("RdmaWaiter").field(&self.0.all).finish()
+    }
+}
+
+impl Waiter for RdmaWaiter {
+    fn wait(&self, timeout_ns: u64) {
+        self.0.wait(timeout_ns);
+    }
+
+    fn wake(&self) {
+        self.0.ring();
+    }
+
+    fn fd(&self) -> i32 {
+        self.0.all.as_raw_fd()
+    }
+}
