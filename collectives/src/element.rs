@@ -362,68 +362,73 @@ fn nearer<T: Number, I: Copy + PartialOrd>(a: Located<T, I>, b: Located<T, I>, w
     if takes { b } else { a }
 }
 
+/// The loops of one kind of type, by operator.
+macro_rules! numbers {
+    ($by:expr, $t:ty) => {
+        match $by {
+            Operator::Sum => Some(pick::<$t, Sum>()),
+            Operator::Product => Some(pick::<$t, Product>()),
+            Operator::Min => Some(pick::<$t, Min>()),
+            Operator::Max => Some(pick::<$t, Max>()),
+            _ => None,
+        }
+    };
+}
+
+macro_rules! bits {
+    ($by:expr, $t:ty) => {
+        match $by {
+            Operator::And => Some(pick::<$t, And>()),
+            Operator::Or => Some(pick::<$t, Or>()),
+            Operator::Xor => Some(pick::<$t, Xor>()),
+            Operator::BitAnd => Some(pick::<$t, BitAnd>()),
+            Operator::BitOr => Some(pick::<$t, BitOr>()),
+            Operator::BitXor => Some(pick::<$t, BitXor>()),
+            _ => None,
+        }
+    };
+}
+
+macro_rules! complex {
+    ($by:expr, $t:ty) => {
+        match $by {
+            Operator::Sum => Some(pick::<$t, Sum>()),
+            Operator::Product => Some(pick::<$t, Product>()),
+            _ => None,
+        }
+    };
+}
+
+macro_rules! located {
+    ($by:expr, $t:ty) => {
+        match $by {
+            Operator::MinAt => Some(pick::<$t, MinAt>()),
+            Operator::MaxAt => Some(pick::<$t, MaxAt>()),
+            _ => None,
+        }
+    };
+}
+
 /// The loop for an operator on a type; `None` if it means nothing there.
 pub(crate) fn kernel(of: Type, by: Operator) -> Option<Kernel> {
-    macro_rules! numbers {
-        ($t:ty) => {
-            match by {
-                Operator::Sum => Some(pick::<$t, Sum>()),
-                Operator::Product => Some(pick::<$t, Product>()),
-                Operator::Min => Some(pick::<$t, Min>()),
-                Operator::Max => Some(pick::<$t, Max>()),
-                _ => None,
-            }
-        };
-    }
-    macro_rules! bits {
-        ($t:ty) => {
-            match by {
-                Operator::And => Some(pick::<$t, And>()),
-                Operator::Or => Some(pick::<$t, Or>()),
-                Operator::Xor => Some(pick::<$t, Xor>()),
-                Operator::BitAnd => Some(pick::<$t, BitAnd>()),
-                Operator::BitOr => Some(pick::<$t, BitOr>()),
-                Operator::BitXor => Some(pick::<$t, BitXor>()),
-                _ => None,
-            }
-        };
-    }
-    macro_rules! complex {
-        ($t:ty) => {
-            match by {
-                Operator::Sum => Some(pick::<$t, Sum>()),
-                Operator::Product => Some(pick::<$t, Product>()),
-                _ => None,
-            }
-        };
-    }
-    macro_rules! located {
-        ($t:ty) => {
-            match by {
-                Operator::MinAt => Some(pick::<$t, MinAt>()),
-                Operator::MaxAt => Some(pick::<$t, MaxAt>()),
-                _ => None,
-            }
-        };
-    }
     match of {
-        Type::I8 => numbers!(i8).or(bits!(i8)),
-        Type::I16 => numbers!(i16).or(bits!(i16)),
-        Type::I32 => numbers!(i32).or(bits!(i32)),
-        Type::I64 => numbers!(i64).or(bits!(i64)),
-        Type::U8 => numbers!(u8).or(bits!(u8)),
-        Type::U16 => numbers!(u16).or(bits!(u16)),
-        Type::U32 => numbers!(u32).or(bits!(u32)),
-        Type::U64 => numbers!(u64).or(bits!(u64)),
-        Type::F32 => numbers!(f32),
-        Type::F64 => numbers!(f64),
-        Type::C32 => complex!(Complex<f32>),
-        Type::C64 => complex!(Complex<f64>),
-        Type::Bool => bits!(u8).filter(|_| matches!(by, Operator::And | Operator::Or | Operator::Xor)),
-        Type::I32At => located!(Located<i32, i32>),
-        Type::I64At => located!(Located<i64, i64>),
-        Type::F32At => located!(Located<f32, i32>),
-        Type::F64At => located!(Located<f64, i64>),
+        Type::I8 => numbers!(by, i8).or(bits!(by, i8)),
+        Type::I16 => numbers!(by, i16).or(bits!(by, i16)),
+        Type::I32 => numbers!(by, i32).or(bits!(by, i32)),
+        Type::I64 => numbers!(by, i64).or(bits!(by, i64)),
+        Type::U8 => numbers!(by, u8).or(bits!(by, u8)),
+        Type::U16 => numbers!(by, u16).or(bits!(by, u16)),
+        Type::U32 => numbers!(by, u32).or(bits!(by, u32)),
+        Type::U64 => numbers!(by, u64).or(bits!(by, u64)),
+        Type::F32 => numbers!(by, f32),
+        Type::F64 => numbers!(by, f64),
+        Type::C32 => complex!(by, Complex<f32>),
+        Type::C64 => complex!(by, Complex<f64>),
+        Type::Bool => bits!(by, u8).filter(|_| matches!(by, Operator::And | Operator::Or | Operator::Xor)),
+        Type::I32At => located!(by, Located<i32, i32>),
+        Type::I64At => located!(by, Located<i64, i64>),
+        Type::F32At => located!(by, Located<f32, i32>),
+        Type::F64At => located!(by, Located<f64, i64>),
         Type::Bytes(_) => None,
     }
 }

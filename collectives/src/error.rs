@@ -4,6 +4,7 @@ use crate::call::Signature;
 use crate::element::{Operator, Type};
 use crate::group::GroupError;
 use lapis_core::Error;
+use lapis_core::error::LapiCode;
 
 /// Why a collective failed.
 #[derive(Debug, thiserror::Error)]
@@ -141,6 +142,45 @@ pub enum CollectiveError {
 pub type Result<T, E = CollectiveError> = std::result::Result<T, E>;
 
 impl CollectiveError {
+    /// The number that C programs get.
+    pub fn code(&self) -> LapiCode {
+        match self {
+            Self::Lapis(error) => error.code(),
+            Self::Group(_) => LapiCode::OWN_GROUP,
+            Self::Mismatch { .. } | Self::Length { .. } => LapiCode::OWN_MISMATCH,
+            Self::Over { .. } | Self::Gone { .. } | Self::Broken { .. } => LapiCode::OWN_TEAM_OVER,
+            Self::Silent { .. } => LapiCode::ERR_TIMEOUT,
+            Self::Root { .. } | Self::Edge { .. } => LapiCode::OWN_ROOT,
+            Self::Overflow { .. } | Self::Parts { .. } => LapiCode::OWN_COUNT,
+            Self::Operator { .. } => LapiCode::OWN_OP,
+            Self::Buffer { .. } => LapiCode::OWN_BUFFER,
+            Self::Variable { .. } => LapiCode::ERR_SET_VAL,
+            Self::Busy => LapiCode::OWN_BUSY,
+        }
+    }
+
+    /// The member that it is about, if it is about one.
+    pub fn member(&self) -> Option<u32> {
+        match self {
+            Self::Mismatch { from: task, .. }
+            | Self::Length { from: task, .. }
+            | Self::Over { task }
+            | Self::Gone { task }
+            | Self::Broken { task }
+            | Self::Silent { task, .. } => Some(*task),
+            _ => None,
+        }
+    }
+
+    /// As an error that belongs to no call, for the context's error handler.
+    pub fn into_core(self) -> Error {
+        tracing::debug!(target: "lapis::call", "a collective that nobody waits for: {self}");
+        match self {
+            Self::Lapis(error) => error,
+            other => Error::Invalid { what: "a collective that nobody waits for", code: other.code() },
+        }
+    }
+
     /// What it means for the team of the task `me`, which has found it.
     pub(crate) fn cause(&self, me: u32) -> Cause {
         match self {

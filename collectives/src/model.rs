@@ -182,36 +182,46 @@ impl<C: Cells> Model<C> {
                     self.writes(member, into).map_err(wrong)?;
                     self.begin_receive(member, from, tag, into, ready)?;
                 }
-                Step::Copy { from, into } => {
-                    let (from, into) = (self.real(from), self.real(into));
-                    if from != into {
-                        self.reads(member, from).map_err(wrong)?;
-                        self.writes(member, into).map_err(wrong)?;
-                        let cells = &mut self.members[member].cells;
-                        let done = from.len == into.len && !from.overlaps(&into);
-                        let data = cells.read(from).filter(|_| done);
-                        data.and_then(|data| cells.write(into, data)).ok_or(Fault::Step {
-                            member,
-                            step: self.members[member].next,
-                            what: "copies beyond an end, onto itself, or unequal lengths",
-                        })?;
-                    }
-                }
-                Step::Fold { from, into, side } => {
-                    let (from, into) = (self.real(from), self.real(into));
-                    self.reads(member, from).map_err(wrong)?;
-                    self.writes(member, into).map_err(wrong)?;
-                    let good = from.len == into.len && !from.overlaps(&into);
-                    let folded = good.then(|| self.members[member].cells.fold(from, into, side)).flatten();
-                    folded.ok_or(Fault::Step {
-                        member,
-                        step: self.members[member].next,
-                        what: "folds beyond an end, onto itself, or unequal lengths",
-                    })?;
-                }
+                Step::Copy { from, into } => self.copy(member, from, into)?,
+                Step::Fold { from, into, side } => self.fold(member, from, into, side)?,
             }
             self.members[member].next += 1;
         }
+        Ok(())
+    }
+
+    fn copy(&mut self, member: usize, from: Span, into: Span) -> Result<(), Fault> {
+        let step = self.members[member].next;
+        let wrong = |what| Fault::Step { member, step, what };
+        let (from, into) = (self.real(from), self.real(into));
+        if from != into {
+            self.reads(member, from).map_err(wrong)?;
+            self.writes(member, into).map_err(wrong)?;
+            let cells = &mut self.members[member].cells;
+            let done = from.len == into.len && !from.overlaps(&into);
+            let data = cells.read(from).filter(|_| done);
+            data.and_then(|data| cells.write(into, data)).ok_or(Fault::Step {
+                member,
+                step,
+                what: "copies beyond an end, onto itself, or unequal lengths",
+            })?;
+        }
+        Ok(())
+    }
+
+    fn fold(&mut self, member: usize, from: Span, into: Span, side: Side) -> Result<(), Fault> {
+        let step = self.members[member].next;
+        let wrong = |what| Fault::Step { member, step, what };
+        let (from, into) = (self.real(from), self.real(into));
+        self.reads(member, from).map_err(wrong)?;
+        self.writes(member, into).map_err(wrong)?;
+        let good = from.len == into.len && !from.overlaps(&into);
+        let folded = good.then(|| self.members[member].cells.fold(from, into, side)).flatten();
+        folded.ok_or(Fault::Step {
+            member,
+            step,
+            what: "folds beyond an end, onto itself, or unequal lengths",
+        })?;
         Ok(())
     }
 

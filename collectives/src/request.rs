@@ -35,6 +35,8 @@ impl Team {
     ///
     /// # Errors
     /// Bad arguments.
+    #[doc(alias = "lapis_ibcast")]
+    #[doc(alias = "lapis_iallreduce")]
     pub fn start<T: Element>(
         &self,
         call: &Call<'_>,
@@ -101,24 +103,48 @@ impl Team {
     ///
     /// # Errors
     /// Bad arguments.
+    #[doc(alias = "lapis_bcast_init")]
+    #[doc(alias = "lapis_allreduce_init")]
     pub fn persistent<T: Element>(
         &self,
         call: &Call<'_>,
         by: impl Into<Option<Combine<'static, T>>>,
         input: Vec<T>,
-        output: Vec<T>,
+        mut output: Vec<T>,
     ) -> Result<Persistent<T>> {
         let (needs_input, _) = call.needs_checked(self.rank(), self.len(), T::TYPE.size())?;
         let in_place = input.is_empty() && needs_input > 0;
-        if in_place && call.reads_while_writing() {
-            let (needed, given) = (needs_input, 0);
-            return Err(CollectiveError::Buffer { call: call.name(), what: "input", needed, given });
-        }
         let given = if in_place { output.len() } else { input.len() };
         call.check_buffers(self.rank(), self.len(), T::TYPE.size(), given, output.len())?;
         let by = by.into().map_or(By::Nothing, Combine::of_bytes);
-        let (op, key) = self.prepare(call, T::TYPE, by)?;
-        Ok(Persistent { team: self.clone(), op, key, input, output, in_place, started: false })
+        let to: *mut u8 = output.as_mut_ptr().cast();
+        let from = if in_place { to.cast_const() } else { input.as_ptr().cast() };
+        // SAFETY: the vectors are kept beside the operation, whose end comes before theirs, and
+        // their memory stays where it is. Nobody gets at them while it is under way.
+        let raw = unsafe { self.persistent_raw(call, T::TYPE, by, from, to) }?;
+        Ok(Persistent { raw, input, output })
+    }
+
+    /// Sets an operation up on memory of an interface above. All members do.
+    ///
+    /// # Errors
+    /// Bad arguments.
+    ///
+    /// # Safety
+    /// `input` and `output` are valid for what [`Call::needs`] says as long as the operation is
+    /// kept, and nobody else's while it is under way. They are the same for what is done in place.
+    pub unsafe fn persistent_raw(
+        &self,
+        call: &Call<'_>,
+        of: crate::Type,
+        by: By<'static>,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Result<RawPersistent> {
+        let (op, key) = self.prepare(call, of, by)?;
+        let copies = std::ptr::eq(input, output) && call.reads_while_writing();
+        let copied = if copies { call.needs(self.rank(), self.len()).0 * of.size() } else { 0 };
+        Ok(RawPersistent { team: self.clone(), op, key, input, output, copied, started: false })
     }
 }
 
@@ -135,6 +161,7 @@ impl<B> Request<B> {
     /// # Errors
     /// Calls that don't match; a member that is gone or silent; a call from within a handler, after
     /// which the operation goes on.
+    #[doc(alias = "lapis_wait")]
     pub fn wait(mut self) -> Result<B> {
         self.team.context().may_block("a collective's wait")?;
         self.settle()?;
@@ -145,6 +172,7 @@ impl<B> Request<B> {
     ///
     /// # Errors
     /// As for [`wait`](Self::wait).
+    #[doc(alias = "lapis_test")]
     pub fn test(&mut self) -> Result<bool> {
         let Some((op, _)) = self.op else { return Ok(true) };
         let inner = &*self.team.0;
@@ -160,6 +188,7 @@ impl<B> Request<B> {
 
     /// Lets `tell` be called when it has ended, on a handler thread, with the buffers or why it
     /// failed. Arrivals then carry the operation on, in whatever call makes progress.
+    #[doc(alias = "lapis_request_then")]
     pub fn then(self, tell: impl FnOnce(&Context, Result<B>) + Send + 'static)
     where
         B: Send + 'static,
@@ -175,6 +204,7 @@ impl<B> Request<B> {
     ///
     /// # Safety
     /// The counter lives until then.
+    #[doc(alias = "lapis_request_count")]
     pub unsafe fn count_in(self, counter: NonNull<Counter>)
     where
         B: Send + 'static,
@@ -187,11 +217,8 @@ impl<B> Request<B> {
                 context.count(counter, context.task());
             }
             Err(e) => {
-                let error = match e {
-                    CollectiveError::Lapis(e) => e,
-                    other => lapis_core::Error::Internal { what: other.to_string() },
-                };
-                context.raise(error, context.task());
+                let member = e.member().unwrap_or(context.task());
+                context.raise(e.into_core(), member);
             }
         });
     }
@@ -292,21 +319,73 @@ impl<B> std::fmt::Debug for Request<B> {
 }
 
 /// An operation that was set up once and is started as often as one likes: nothing is looked up,
-/// allocated or chosen then.
+/// allocated or chosen then. It owns what it works on.
 pub struct Persistent<T> {
+    // Before the buffers, as it waits for what is under way.
+    raw: RawPersistent,
+    input: Vec<T>,
+    output: Vec<T>,
+}
+
+impl<T: Element> Persistent<T> {
+    /// Begins it.
+    ///
+    /// # Errors
+    /// It has been started and not waited for.
+    pub fn start(&mut self) -> Result<()> {
+        self.raw.start()
+    }
+
+    /// Waits for the end of what was started.
+    ///
+    /// # Errors
+    /// As for [`Request::wait`].
+    pub fn wait(&mut self) -> Result<()> {
+        self.raw.wait()
+    }
+
+    /// Whether it is not under way. Makes progress.
+    ///
+    /// # Errors
+    /// As for [`Request::wait`].
+    pub fn test(&mut self) -> Result<bool> {
+        self.raw.test()
+    }
+
+    /// What goes in next time; what is done in place has its data in the output. `None` while it is
+    /// under way.
+    pub fn input(&mut self) -> Option<&mut [T]> {
+        (!self.raw.started).then_some(&mut self.input)
+    }
+
+    /// What came out. `None` while it is under way.
+    pub fn output(&mut self) -> Option<&mut [T]> {
+        (!self.raw.started).then_some(&mut self.output)
+    }
+}
+
+impl<T> std::fmt::Debug for Persistent<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Persistent").field("started", &self.raw.started).finish_non_exhaustive()
+    }
+}
+
+/// The same on memory of an interface above.
+pub struct RawPersistent {
     team: Team,
     op: NonNull<Op>,
     key: Option<Key>,
-    input: Vec<T>,
-    output: Vec<T>,
-    in_place: bool,
+    input: *const u8,
+    output: *mut u8,
+    /// Bytes of the input that are copied first, because the operation writes them while it reads.
+    copied: usize,
     started: bool,
 }
 
-// SAFETY: as for `Request`.
-unsafe impl<T: Send> Send for Persistent<T> {}
+// SAFETY: as for `Request`; who set it up vouches for the memory.
+unsafe impl Send for RawPersistent {}
 
-impl<T: Element> Persistent<T> {
+impl RawPersistent {
     /// Begins it.
     ///
     /// # Errors
@@ -315,12 +394,8 @@ impl<T: Element> Persistent<T> {
         if self.started {
             return Err(CollectiveError::Busy);
         }
-        let inner = &*self.team.0;
-        let output: *mut u8 = self.output.as_mut_ptr().cast();
-        let input = if self.in_place { output.cast_const() } else { self.input.as_ptr().cast() };
-        let _held = Held::new(&inner.context);
-        // SAFETY: the lock is held; the buffers are ours, and nobody gets at them before the end.
-        unsafe { inner.engine.start(&inner.context, inner.members, self.op, input, output) };
+        // SAFETY: it is not under way; who set it up vouches for the memory.
+        unsafe { self.team.begin_prepared(self.op, self.copied, self.input, self.output) };
         self.started = true;
         Ok(())
     }
@@ -355,19 +430,13 @@ impl<T: Element> Persistent<T> {
         ended.map_or(Ok(false), |ended| ended.map(|()| true))
     }
 
-    /// What goes in next time; what is done in place has its data in the output. `None` while it is
-    /// under way.
-    pub fn input(&mut self) -> Option<&mut [T]> {
-        (!self.started).then_some(&mut self.input)
-    }
-
-    /// What came out. `None` while it is under way.
-    pub fn output(&mut self) -> Option<&mut [T]> {
-        (!self.started).then_some(&mut self.output)
+    /// Whether it has been started and not waited for.
+    pub fn is_started(&self) -> bool {
+        self.started
     }
 }
 
-impl<T> Drop for Persistent<T> {
+impl Drop for RawPersistent {
     fn drop(&mut self) {
         let inner = Arc::clone(&self.team.0);
         // SAFETY: operation and team are kept until here; nobody uses them after.
@@ -380,8 +449,8 @@ impl<T> Drop for Persistent<T> {
     }
 }
 
-impl<T> std::fmt::Debug for Persistent<T> {
+impl std::fmt::Debug for RawPersistent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Persistent").field("started", &self.started).finish_non_exhaustive()
+        f.debug_struct("RawPersistent").field("started", &self.started).finish_non_exhaustive()
     }
 }

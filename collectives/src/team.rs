@@ -2,13 +2,12 @@
 
 use crate::board::Memory;
 use crate::call::{Call, Signature};
-use crate::combine::{By, Combine};
+use crate::combine::By;
 use crate::element::{Element, Type};
 use crate::engine::{Engine, Fold, Held, Members, Op};
 use crate::error::{CollectiveError, Result};
 use crate::group::{Group, GroupError, Split};
 use crate::schedule::levels::Hosts;
-use crate::schedule::tree::Parts;
 use crate::select::{self, Shape, Wishes};
 use lapis_core::Context;
 use lapis_core::sync::{AtomicBool, Ordering};
@@ -51,7 +50,7 @@ pub(crate) struct Inner {
 // SAFETY: `members`, `memory` and `kept` are used under the context's lock; the rest is Sync by
 // itself.
 unsafe impl Send for Inner {}
-// SAFETY: as above.
+// SAFETY: `members`, `memory` and `kept` are used under the context's lock.
 unsafe impl Sync for Inner {}
 
 /// By what a call is known that needs no lists.
@@ -79,6 +78,7 @@ impl Team {
     /// # Errors
     /// The group has no members, or tasks that the job does not have, or the calling task is none
     /// of them.
+    #[doc(alias = "lapis_team_of")]
     pub fn of(context: &Context, group: Group) -> Result<Self> {
         group.check(context.tasks())?;
         let task = context.task();
@@ -110,6 +110,7 @@ impl Team {
     ///
     /// # Errors
     /// As for any collective.
+    #[doc(alias = "lapis_team_split")]
     pub fn split(&self, colour: Option<u32>, key: i64) -> Result<Option<Self>> {
         let said = [colour.map_or(-1, i64::from), key];
         let mut all = vec![0i64; 2 * self.len()];
@@ -127,6 +128,7 @@ impl Team {
     /// Results of reductions shall not depend on lengths, hosts or transports: floating point then
     /// gives the same bits in every job of as many members. All members say the same. Costs time
     /// for long data.
+    #[doc(alias = "lapis_team_reproducible")]
     pub fn set_reproducible(&self, on: bool) {
         self.0.reproducible.store(on, Ordering::Relaxed);
     }
@@ -168,6 +170,15 @@ impl Team {
             (hosts.len() > 1).then_some(hosts)
         };
         self.0.hosts.get_or_init(find).as_ref()
+    }
+
+    /// Elements of input and output that the caller needs for a call.
+    ///
+    /// # Errors
+    /// Bad arguments.
+    pub fn needs(&self, call: &Call<'_>, of: Type) -> Result<(usize, usize)> {
+        call.check(self.rank(), self.len(), of.size())?;
+        Ok(call.needs(self.rank(), self.len()))
     }
 
     pub(crate) fn shape(&self, of: Type, reorder: bool) -> Shape<'_> {
@@ -241,15 +252,32 @@ impl Team {
     /// The buffers are as long as the call says, and nobody else's until the operation has ended.
     /// `op` is the team's, and not under way.
     pub(crate) unsafe fn begin(&self, call: &Call<'_>, op: NonNull<Op>, input: *const u8, output: *mut u8) {
+        let copies = std::ptr::eq(input, output) && call.reads_while_writing();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let copied = if copies { call.needs(self.rank(), self.len()).0 * (*op.as_ptr()).size } else { 0 };
+            self.begin_prepared(op, copied, input, output);
+        }
+    }
+
+    /// The same, of whose input so many bytes are copied first.
+    ///
+    /// # Safety
+    /// As for [`begin`](Self::begin).
+    pub(crate) unsafe fn begin_prepared(
+        &self,
+        op: NonNull<Op>,
+        copied: usize,
+        input: *const u8,
+        output: *mut u8,
+    ) {
         let mut input = input;
         // SAFETY: the caller's promise; the lock is held while the operation is touched.
         unsafe {
-            if std::ptr::eq(input, output) && call.reads_while_writing() {
-                let size = (*op.as_ptr()).size;
-                let bytes = call.needs(self.rank(), self.len()).0 * size;
+            if copied > 0 {
                 let copy = &mut (*op.as_ptr()).input;
                 copy.clear();
-                copy.extend_from_slice(std::slice::from_raw_parts(input, bytes));
+                copy.extend_from_slice(std::slice::from_raw_parts(input, copied));
                 input = copy.as_ptr();
             }
             let _held = Held::new(self.context());
@@ -299,10 +327,11 @@ impl Team {
                 Ok(ended) => return ended,
                 Err(by) => by,
             };
-            // SAFETY: as above.
+            // SAFETY: the memory that the call names is valid until it returns, as `call_raw`
+            // demands.
             return unsafe { self.call_by_messages(call, of, by, input, output) };
         }
-        // SAFETY: as above.
+        // SAFETY: the memory that the call names is valid until it returns, as `call_raw` demands.
         unsafe { self.call_by_messages(call, of, by, input, output) }
     }
 
@@ -326,179 +355,28 @@ impl Team {
         }
     }
 
-    fn call<T: Element>(&self, call: &Call<'_>, by: By<'_>, input: &[T], output: &mut [T]) -> Result<()> {
+    pub(crate) fn call<T: Element>(
+        &self,
+        call: &Call<'_>,
+        by: By<'_>,
+        input: &[T],
+        output: &mut [T],
+    ) -> Result<()> {
         call.check_buffers(self.rank(), self.len(), T::TYPE.size(), input.len(), output.len())?;
         // SAFETY: the buffers are borrowed for the call and long enough.
         unsafe { self.call_checked(call, T::TYPE, by, input.as_ptr().cast(), output.as_mut_ptr().cast()) }
     }
 
-    fn call_in_place<T: Element>(&self, call: &Call<'_>, by: By<'_>, data: &mut [T]) -> Result<()> {
+    pub(crate) fn call_in_place<T: Element>(
+        &self,
+        call: &Call<'_>,
+        by: By<'_>,
+        data: &mut [T],
+    ) -> Result<()> {
         call.check_buffers(self.rank(), self.len(), T::TYPE.size(), data.len(), data.len())?;
         let data = data.as_mut_ptr().cast();
         // SAFETY: as for `call`.
         unsafe { self.call_checked(call, T::TYPE, by, data, data) }
-    }
-}
-
-/// The operations, each of them collective: all members call.
-///
-/// Errors of all of them: lists, lengths or roots that can't be; calls that don't match; a member
-/// that is gone, silent, purged or was started anew; a call from within a handler.
-#[allow(clippy::missing_errors_doc, reason = "they are the same for all, and stand above")]
-impl Team {
-    /// Returns when all members have called.
-    #[doc(alias = "lapis_barrier")]
-    pub fn barrier(&self) -> Result<()> {
-        self.call::<u8>(&Call::Barrier, By::Nothing, &[], &mut [])
-    }
-
-    /// Gives everybody the root's data.
-    #[doc(alias = "lapis_bcast")]
-    pub fn broadcast<T: Element>(&self, data: &mut [T], root: usize) -> Result<()> {
-        let count = data.len();
-        self.call_in_place(&Call::Broadcast { root, count }, By::Nothing, data)
-    }
-
-    /// Gives the members at ranks `to` the root's data. All members call; nothing is sent to the
-    /// others.
-    pub fn multicast<T: Element>(&self, data: &mut [T], root: usize, to: &Group) -> Result<()> {
-        let count = data.len();
-        self.call_in_place(&Call::Multicast { root, to, count }, By::Nothing, data)
-    }
-
-    /// Gives the root everybody's input, folded; the others' output may be empty.
-    #[doc(alias = "lapis_reduce")]
-    pub fn reduce<'f, T: Element>(
-        &self,
-        input: &[T],
-        output: &mut [T],
-        by: impl Into<Combine<'f, T>>,
-        root: usize,
-    ) -> Result<()> {
-        let count = input.len();
-        self.call(&Call::Reduce { root, count }, by.into().of_bytes(), input, output)
-    }
-
-    /// Replaces everybody's data by everybody's, folded.
-    #[doc(alias = "lapis_allreduce")]
-    pub fn all_reduce<'f, T: Element>(&self, data: &mut [T], by: impl Into<Combine<'f, T>>) -> Result<()> {
-        let count = data.len();
-        self.call_in_place(&Call::AllReduce { count }, by.into().of_bytes(), data)
-    }
-
-    /// The same, leaving the input as it is.
-    pub fn all_reduce_into<'f, T: Element>(
-        &self,
-        input: &[T],
-        output: &mut [T],
-        by: impl Into<Combine<'f, T>>,
-    ) -> Result<()> {
-        let count = input.len();
-        self.call(&Call::AllReduce { count }, by.into().of_bytes(), input, output)
-    }
-
-    /// Gives everybody its part of everybody's inputs, folded; `counts` by rank.
-    #[doc(alias = "lapis_reduce_scatter")]
-    pub fn reduce_scatter<'f, T: Element>(
-        &self,
-        input: &[T],
-        output: &mut [T],
-        counts: &[usize],
-        by: impl Into<Combine<'f, T>>,
-    ) -> Result<()> {
-        self.call(&Call::ReduceScatter { counts }, by.into().of_bytes(), input, output)
-    }
-
-    /// Gives the root everybody's input, by rank; the others' output may be empty.
-    #[doc(alias = "lapis_gather")]
-    pub fn gather<T: Element>(&self, input: &[T], output: &mut [T], root: usize) -> Result<()> {
-        let count = input.len();
-        self.call(&Call::Gather { root, count }, By::Nothing, input, output)
-    }
-
-    /// The same with inputs of any lengths, for which the root says where they go.
-    pub fn gather_v<T: Element>(
-        &self,
-        input: &[T],
-        output: &mut [T],
-        root: usize,
-        parts: Option<Parts<'_>>,
-    ) -> Result<()> {
-        let mine = input.len();
-        self.call(&Call::GatherV { root, mine, parts }, By::Nothing, input, output)
-    }
-
-    /// Gives everybody its part of the root's input; the others' input may be empty.
-    #[doc(alias = "lapis_scatter")]
-    pub fn scatter<T: Element>(&self, input: &[T], output: &mut [T], root: usize) -> Result<()> {
-        let count = output.len();
-        self.call(&Call::Scatter { root, count }, By::Nothing, input, output)
-    }
-
-    /// The same with parts of any lengths, for which the root says where they are.
-    pub fn scatter_v<T: Element>(
-        &self,
-        input: &[T],
-        output: &mut [T],
-        root: usize,
-        parts: Option<Parts<'_>>,
-    ) -> Result<()> {
-        let mine = output.len();
-        self.call(&Call::ScatterV { root, mine, parts }, By::Nothing, input, output)
-    }
-
-    /// Gives everybody everybody's input, by rank.
-    #[doc(alias = "lapis_allgather")]
-    pub fn all_gather<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<()> {
-        let count = input.len();
-        self.call(&Call::AllGather { count }, By::Nothing, input, output)
-    }
-
-    /// The same with inputs of any lengths.
-    pub fn all_gather_v<T: Element>(&self, input: &[T], output: &mut [T], parts: Parts<'_>) -> Result<()> {
-        self.call(&Call::AllGatherV { parts }, By::Nothing, input, output)
-    }
-
-    /// Gives everybody what everybody has for it: `count` elements for each.
-    #[doc(alias = "lapis_alltoall")]
-    pub fn all_to_all<T: Element>(&self, input: &[T], output: &mut [T], count: usize) -> Result<()> {
-        self.call(&Call::AllToAll { count }, By::Nothing, input, output)
-    }
-
-    /// The same with parts of any lengths.
-    pub fn all_to_all_v<T: Element>(
-        &self,
-        input: &[T],
-        give: Parts<'_>,
-        output: &mut [T],
-        get: Parts<'_>,
-    ) -> Result<()> {
-        self.call(&Call::AllToAllV { give, get }, By::Nothing, input, output)
-    }
-
-    /// Replaces everybody's data by that of the members up to it, folded in order.
-    #[doc(alias = "lapis_scan")]
-    pub fn scan<'f, T: Element>(&self, data: &mut [T], by: impl Into<Combine<'f, T>>) -> Result<()> {
-        let count = data.len();
-        self.call_in_place(&Call::Scan { count }, by.into().of_bytes(), data)
-    }
-
-    /// Replaces everybody's data by that of the members before it, folded in order; rank 0's stays.
-    #[doc(alias = "lapis_exscan")]
-    pub fn exscan<'f, T: Element>(&self, data: &mut [T], by: impl Into<Combine<'f, T>>) -> Result<()> {
-        let count = data.len();
-        self.call_in_place(&Call::ExScan { count }, by.into().of_bytes(), data)
-    }
-
-    /// Exchanges along edges: parts of the input go, parts of the output come.
-    pub fn neighbours<T: Element>(
-        &self,
-        input: &[T],
-        to: &[crate::schedule::exchange::Edge],
-        output: &mut [T],
-        from: &[crate::schedule::exchange::Edge],
-    ) -> Result<()> {
-        self.call(&Call::Neighbours { from, to }, By::Nothing, input, output)
     }
 }
 

@@ -101,7 +101,8 @@ mod loom_tests {
                     signature.is_some()
                 });
                 assert_eq!(signature, Some(round * 7));
-                // SAFETY: as above.
+                // SAFETY: the flag shows the round, so the data of it has been written and is not
+                // written again before this member goes on.
                 data.with(|data| assert_eq!(unsafe { *data }, round * 10 + other as u64));
             }
         }

@@ -51,7 +51,8 @@ impl Work<'_> {
             plan.round(r, &mut round);
             self.take_round(plan, &round)
         });
-        // SAFETY: as above.
+        // SAFETY: the board lives as long as the team, and the lock's holder alone uses its own
+        // part.
         unsafe { (*self.board).work = round };
         ended
     }

@@ -78,7 +78,7 @@ impl Work<'_> {
             }
             waited?;
             hopeless?;
-            // SAFETY: as above.
+            // SAFETY: the lock is held; nothing refers to the engine's state.
             unsafe { self.engine.advance_if_needed(self.context) };
         }
     }

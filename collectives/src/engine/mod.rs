@@ -5,7 +5,8 @@
 //! * `op`: an operation ready to run;
 //! * `run`: taking its steps;
 //! * `wait`: waiting for its end, and what the loss of a member does;
-//! * here: finding the operation that a message belongs to.
+//! * `arrivals`: finding the operation that a message belongs to;
+//! * here: the engine of a context, and the teams that it knows.
 //!
 //! Short data is sent at once. Long data waits until its receiver says that it is ready, so that
 //! nothing long ever comes that nobody waits for. What comes early is kept with the team, in
@@ -16,6 +17,7 @@
     reason = "rustc wants references to what raw pointers point to in plain sight"
 )]
 
+mod arrivals;
 mod op;
 mod run;
 mod wait;
@@ -25,15 +27,14 @@ pub(crate) use op::{Fold, Op, UserFold};
 pub(crate) use wait::lost;
 
 use crate::board::Board;
-use crate::error::{Cause, CollectiveError, Result};
+use crate::error::{Cause, Result};
 use crate::group::Group;
 use lapis_core::context::SERVICE;
-use lapis_core::{CompletionHandler, Context, Delivery, Destination, Incoming, Run};
-use op::{State, find};
+use lapis_core::{CompletionHandler, Context, Delivery, Run};
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use wire::{HEADER, Header, Kind};
+use wire::{Header, Kind};
 
 /// Data up to this length stands in one packet with its header.
 const PACKED: usize = 512;
@@ -82,7 +83,7 @@ pub(crate) struct Engine(UnsafeCell<Inner>);
 
 // SAFETY: what is inside is used under the lock of the context that it belongs to.
 unsafe impl Send for Engine {}
-// SAFETY: as above.
+// SAFETY: what is inside is used under the lock of the context that it belongs to.
 unsafe impl Sync for Engine {}
 
 struct Inner {
@@ -232,185 +233,6 @@ impl Engine {
         }
     }
 
-    /// A message of a collective has come.
-    ///
-    /// # Safety
-    /// The lock is held.
-    unsafe fn arrived(self: &Arc<Self>, message: &Incoming<'_>) -> Delivery {
-        let packed = message.user_header.is_empty();
-        let Some(header) = Header::parse(if packed { message.first } else { message.user_header }) else {
-            return Delivery::bury();
-        };
-        let data = if packed { message.data.and_then(|data| data.get(HEADER..)) } else { message.data };
-        // SAFETY: the lock is held; the reference ends with the block.
-        let team = unsafe { self.inner() }.find(header.team);
-        let Some(team) = team else {
-            if header.kind == Kind::Nudge {
-                return Delivery::bury();
-            }
-            let letter = Letter { source: message.source, header, data: Vec::new() };
-            // SAFETY: the lock is held, and nothing is called.
-            return self.keep(message, letter, data, |engine, letter| unsafe {
-                let inner = engine.inner();
-                match inner.find(letter.header.team) {
-                    // It was made while the data came.
-                    Some(_) => engine.early(letter),
-                    None => inner.strays.push(letter),
-                }
-            });
-        };
-        // SAFETY: registered teams live, the lock is held.
-        unsafe { self.for_team(team, header, message, data) }
-    }
-
-    /// # Safety
-    /// The lock is held; `team` is registered.
-    unsafe fn for_team(
-        self: &Arc<Self>,
-        team: NonNull<Members>,
-        header: Header,
-        message: &Incoming<'_>,
-        data: Option<&[u8]>,
-    ) -> Delivery {
-        let source = message.source;
-        let members = team.as_ptr();
-        // SAFETY: the caller's promise; each reference ends where it stands.
-        unsafe {
-            if header.kind == Kind::Nudge {
-                // That it has come is all.
-                return Delivery::bury();
-            }
-            if header.kind == Kind::Over {
-                (*members).over.get_or_insert(Cause::from_code(header.number, header.tag));
-                self.inner().attention = true;
-                return self.go_on_later();
-            }
-            let active = &self.inner().active;
-            let found = active.iter().find(|(op, of)| *of == team && op.as_ref().number == header.number);
-            let Some(&(op, _)) = found else {
-                if wire::before(header.number, (*members).next) {
-                    // Of an operation that failed here.
-                    return Delivery::bury();
-                }
-                return self.keep_early(members, message, header, data);
-            };
-            let op = op.as_ptr();
-            if (*op).failure.is_some() {
-                return Delivery::bury();
-            }
-            if header.signature != (*op).signature.0 {
-                let theirs = crate::call::Signature(header.signature);
-                (*op).failure =
-                    Some(CollectiveError::Mismatch { from: source, theirs, mine: (*op).signature });
-                self.inner().attention = true;
-                return self.go_on_later();
-            }
-            match header.kind {
-                Kind::Ready => match find(&(*op).sends, source, header.tag) {
-                    Some(slot) if (*op).sends[slot].state == State::Posted => {
-                        (&mut (*op).sends)[slot].state = State::Granted;
-                        (*op).granted += 1;
-                        self.inner().attention = true;
-                        self.go_on_later()
-                    }
-                    _ => self.keep_early(members, message, header, data),
-                },
-                _ => match find(&(*op).receives, source, header.tag) {
-                    // Behind a header that narrow paths have cut off its data, these have no place.
-                    Some(slot)
-                        if (*op).receives[slot].state == State::Posted
-                            && (data.is_some() || !message.user_header.is_empty()) =>
-                    {
-                        self.place(team, op, slot, header.kind, message, data)
-                    }
-                    _ => self.keep_early(members, message, header, data),
-                },
-            }
-        }
-    }
-
-    /// Data for which there is a place.
-    ///
-    /// # Safety
-    /// The lock is held; `op` is an operation of `team` under way that waits for a message in this
-    /// slot.
-    #[allow(clippy::too_many_arguments, reason = "a part of `for_team`, which has looked all of it up")]
-    unsafe fn place(
-        self: &Arc<Self>,
-        team: NonNull<Members>,
-        op: *mut Op,
-        slot: usize,
-        kind: Kind,
-        message: &Incoming<'_>,
-        data: Option<&[u8]>,
-    ) -> Delivery {
-        let packed = if message.user_header.is_empty() { HEADER } else { 0 };
-        let got = match (kind, data) {
-            (Kind::Long, Some(data)) => long_length(data),
-            _ => message.len as usize - packed,
-        };
-        // SAFETY: the caller's promise; each reference ends where it stands.
-        unsafe {
-            let (into, expected) = (*op).bytes((*op).receives[slot].span);
-            if got != expected {
-                (*op).failure = Some(CollectiveError::Length { from: message.source, got, expected });
-                self.inner().attention = true;
-                return self.go_on_later();
-            }
-            if kind == Kind::Long {
-                return Delivery::bury();
-            }
-            if let Some(data) = data {
-                std::ptr::copy_nonoverlapping(data.as_ptr(), into, data.len());
-                self.received(op, slot);
-                return self.go_on_later();
-            }
-            (&mut (*op).receives)[slot].state = State::Moving;
-            let (engine, id, number) = (Arc::clone(self), (*team.as_ptr()).id, (*op).number);
-            let done = CompletionHandler::Closure(Box::new(move |context: &Context| {
-                // Inline completion handlers run under the lock. The operation is waited for until
-                // its data has come, so what is found is the one that the message belongs to.
-                engine.moved(context, id, number, slot);
-            }));
-            let into = NonNull::new(into).map_or(Destination::Discard, Destination::Contiguous);
-            Delivery { into, drop: false, completion: Some(done), run: Run::Inline }
-        }
-    }
-
-    /// The data of a long message has come.
-    ///
-    /// # Safety
-    /// The lock is held.
-    unsafe fn moved(self: &Arc<Self>, context: &Context, id: u64, number: u32, slot: usize) {
-        // SAFETY: the caller's promise; registered teams and active operations live.
-        unsafe {
-            let Some(team) = self.inner().find(id) else { return };
-            let active = &self.inner().active;
-            let found = active.iter().find(|(op, of)| *of == team && op.as_ref().number == number);
-            let Some(&(op, _)) = found else { return };
-            self.received(op.as_ptr(), slot);
-            if self.unattended() {
-                self.advance_all(context);
-            }
-        }
-    }
-
-    /// # Safety
-    /// The lock is held; the operation is under way.
-    unsafe fn received(&self, op: *mut Op, slot: usize) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            (&mut (*op).receives)[slot].state = State::Done;
-            (*op).open_receives -= 1;
-            if (*op).open_receives == 0 {
-                self.inner().attention = true;
-                if let Some(waker) = (*op).waker.take() {
-                    waker.wake();
-                }
-            }
-        }
-    }
-
     /// Whether an operation is under way for which nobody calls.
     ///
     /// # Safety
@@ -437,69 +259,6 @@ impl Engine {
         // SAFETY: inline completion handlers run under the lock.
         let go_on = Box::new(move |context: &Context| unsafe { engine.advance_all(context) });
         Delivery { completion: Some(CompletionHandler::Closure(go_on)), run: Run::Inline, ..Delivery::bury() }
-    }
-
-    /// # Safety
-    /// The lock is held; `members` are registered.
-    unsafe fn keep_early(
-        self: &Arc<Self>,
-        members: *mut Members,
-        message: &Incoming<'_>,
-        header: Header,
-        data: Option<&[u8]>,
-    ) -> Delivery {
-        // SAFETY: the caller's promise.
-        let spare = unsafe { (&mut (*members).spare).pop() };
-        let letter = Letter { source: message.source, header, data: spare.unwrap_or_default() };
-        self.keep(message, letter, data, |engine, letter| {
-            // SAFETY: handlers and inline completion handlers run under the lock.
-            unsafe { engine.early(letter) };
-        })
-    }
-
-    /// # Safety
-    /// The lock is held.
-    unsafe fn early(&self, letter: Letter) {
-        // SAFETY: the caller's promise; registered teams live.
-        unsafe {
-            if let Some(team) = self.inner().find(letter.header.team) {
-                (&mut (*team.as_ptr()).early).push(letter);
-                // Its receiver may have been reached while it came in pieces.
-                self.inner().attention = true;
-            }
-        }
-    }
-
-    /// Keeps a message until somebody waits for it.
-    fn keep(
-        self: &Arc<Self>,
-        message: &Incoming<'_>,
-        mut letter: Letter,
-        data: Option<&[u8]>,
-        keep: impl FnOnce(&Self, Letter) + Send + 'static,
-    ) -> Delivery {
-        if let Some(data) = data {
-            letter.data.clear();
-            letter.data.extend_from_slice(data);
-            keep(self, letter);
-            return Delivery::bury();
-        }
-        let engine = Arc::clone(self);
-        let header = if message.user_header.is_empty() { HEADER } else { 0 };
-        let mut bytes = vec![0; message.len as usize];
-        // The bytes of a vector stay where they are when the vector moves into the closure.
-        let into = Destination::Contiguous(NonNull::from(bytes.as_mut_slice()).cast());
-        let done = CompletionHandler::Closure(Box::new(move |context: &Context| {
-            bytes.drain(..header);
-            keep(&engine, Letter { data: bytes, ..letter });
-            // SAFETY: inline completion handlers run under the lock.
-            unsafe {
-                if engine.unattended() {
-                    engine.advance_all(context);
-                }
-            }
-        }));
-        Delivery { into, drop: false, completion: Some(done), run: Run::Inline }
     }
 }
 
@@ -528,11 +287,6 @@ impl Inner {
             at = (at + 1) & mask;
         }
     }
-}
-
-/// The length that an announcement of long data tells.
-fn long_length(data: &[u8]) -> usize {
-    data.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes) as usize)
 }
 
 /// Where messages of collectives go.

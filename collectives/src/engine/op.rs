@@ -205,7 +205,8 @@ impl Op {
             // SAFETY: as for `copy`; spans that are folded do not overlap.
             Fold::Kernel(kernel) => unsafe { kernel(into, from, len / self.size) },
             Fold::User(fold) => {
-                // SAFETY: as above; nobody else touches these bytes while the lock is held.
+                // SAFETY: spans lie within the operation's buffers and do not overlap; nobody else
+                // touches these bytes while the lock is held.
                 let (from, into) = unsafe {
                     (std::slice::from_raw_parts(from, len), std::slice::from_raw_parts_mut(into, len))
                 };

@@ -1,8 +1,9 @@
 //! Taking the steps of operations, as far as they go.
 
+use super::arrivals::long_length;
 use super::op::{Act, State};
 use super::wire::{HEADER, Header, Kind};
-use super::{EAGER, Engine, HANDLER, Letter, Members, Op, PACKED, long_length};
+use super::{EAGER, Engine, HANDLER, Letter, Members, Op, PACKED};
 use crate::error::{Cause, CollectiveError};
 use lapis_core::message::{AmSend, Short};
 use lapis_core::{CompletionHandler, Context, Error, Notify, Source};

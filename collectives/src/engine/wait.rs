@@ -158,7 +158,8 @@ impl Engine {
             drop(held);
             if again && let Err(e) = context.progress() {
                 let _held = Held::new(context);
-                // SAFETY: as above.
+                // SAFETY: the lock is held again; the operation lives until its caller takes it
+                // away.
                 unsafe { self.failed(op, context.task(), e) };
             }
         }

@@ -1,0 +1,231 @@
+//! Teams and collectives for C programs: `lapis.h` over the crate `lapis_collectives`.
+//!
+//! * [`table`]: numbers for teams, requests and operators;
+//! * [`teams`], [`operations`], [`requests`]: the calls, whose symbols `own_exports` has;
+//! * [`values`]: types and operators;
+//! * here: what a context has of them, running a call in one of its forms, and why calls fail.
+
+pub(crate) mod operations;
+pub(crate) mod requests;
+mod table;
+pub(crate) mod teams;
+mod values;
+
+use crate::abi::*;
+use crate::handles;
+use crate::sync::lock;
+use lapis_collectives::{By, Call, CollectiveError, RawPersistent, Request, Team, Type};
+use lapis_core::sync::blocking::Mutex;
+use lapis_core::sync::{AtomicU32, Ordering};
+use std::cell::RefCell;
+use std::ffi::c_int;
+use table::{Absent, Shelf, Table};
+use values::Operators;
+
+/// How a collective is called.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    /// It is waited for.
+    Wait,
+    /// It is begun; where the request goes.
+    Start(*mut lapis_request_t),
+    /// It is set up; where the request goes.
+    Keep(*mut lapis_request_t),
+}
+
+/// What a request stands for.
+enum Pending {
+    Once(Request<()>),
+    Persistent(RawPersistent),
+}
+
+/// What a context has.
+#[derive(Default)]
+pub(crate) struct Collectives {
+    teams: Table<Team>,
+    /// The number of the team of all tasks, 0 if nobody has asked for it.
+    world: AtomicU32,
+    making_world: Mutex<()>,
+    requests: Shelf<Pending>,
+    operators: Operators,
+}
+
+impl Drop for Collectives {
+    fn drop(&mut self) {
+        // What was not waited for before the context ended has lost whom it waits for.
+        self.requests.drain().into_iter().for_each(std::mem::forget);
+    }
+}
+
+/// Why a call failed: the code, when the text has been kept.
+type Outcome<T = ()> = Result<T, c_int>;
+
+thread_local! {
+    /// Why the last call that failed did.
+    static WHY: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Keeps a text for lapis_error_text.
+#[cold]
+fn failure(code: c_int, why: impl Into<String>) -> c_int {
+    let why = why.into();
+    tracing::debug!(target: "lapis::call", "{why}");
+    WHY.with(|kept| *kept.borrow_mut() = why);
+    code
+}
+
+#[cold]
+fn failed(error: CollectiveError) -> c_int {
+    failure(error.code().value(), error.to_string())
+}
+
+/// Does a call; what it gives goes to C.
+fn answer(outcome: Outcome) -> c_int {
+    match outcome {
+        Ok(()) => LAPI_SUCCESS,
+        Err(code) => code,
+    }
+}
+
+/// What is written through a pointer of the program's.
+///
+/// # Safety
+/// `place` is NULL or can be written.
+unsafe fn give<T>(place: *mut T, what: &str) -> Outcome<&'static mut std::mem::MaybeUninit<T>> {
+    // SAFETY: the caller's promise; it may hold anything.
+    unsafe { place.cast::<std::mem::MaybeUninit<T>>().as_mut() }
+        .ok_or_else(|| failure(LAPI_ERR_RET_PTR_NULL, format!("{what} is NULL")))
+}
+
+/// A list of the program's; NULL if it has no entries.
+///
+/// # Safety
+/// `list` is NULL or has so many entries, which don't change during the call.
+unsafe fn list<'a, T>(list: *const T, len: usize, what: &str) -> Outcome<&'a [T]> {
+    if list.is_null() && len > 0 {
+        return Err(failure(LAPIS_ERR_COUNT, format!("{what} is NULL, and has {len} entries")));
+    }
+    // SAFETY: the caller's promise.
+    Ok(if len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(list, len) } })
+}
+
+fn exhausted(what: &str) -> c_int {
+    failure(LAPI_ERR_MEMORY_EXHAUSTED, format!("this context has 65536 {what} already: free some"))
+}
+
+impl Collectives {
+    /// The team with this number.
+    ///
+    /// # Safety
+    /// No other thread frees it meanwhile.
+    #[inline]
+    unsafe fn team(&self, context: &lapis_core::Context, number: lapis_team_t) -> Outcome<&Team> {
+        let known = if number == LAPIS_WORLD { self.world.load(Ordering::Relaxed) } else { number };
+        // SAFETY: the caller's promise.
+        match unsafe { self.teams.get(known) } {
+            Some(team) => Ok(team),
+            None if number == LAPIS_WORLD => {
+                self.make_world(context)?;
+                // SAFETY: the world is never freed.
+                unsafe { self.teams.get(self.world.load(Ordering::Relaxed)) }
+                    .ok_or_else(|| exhausted("teams"))
+            }
+            None => Err(failure(
+                LAPIS_ERR_TEAM,
+                if number == LAPIS_NO_TEAM {
+                    "LAPIS_NO_TEAM: this task is no member".to_owned()
+                } else {
+                    format!("team {number} is none of this context's, or has been freed")
+                },
+            )),
+        }
+    }
+
+    /// The team of all tasks is the first of its group: whoever makes teams makes it first, so that
+    /// members count alike.
+    fn make_world(&self, context: &lapis_core::Context) -> Outcome {
+        let _making = lock(&self.making_world);
+        if self.world.load(Ordering::Relaxed) == 0 {
+            let team = Team::world(context).map_err(failed)?;
+            let number = self.teams.insert(team).ok_or_else(|| exhausted("teams"))?;
+            self.world.store(number, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// What a collective works on.
+struct Work<'a> {
+    call: Call<'a>,
+    of: Type,
+    by: By<'static>,
+    input: *const u8,
+    output: *mut u8,
+}
+
+/// Does a collective in one of its forms. `describe` says what is to be done.
+///
+/// # Safety
+/// What the work names is valid as the manual says.
+unsafe fn run<'a>(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    form: Form,
+    describe: impl FnOnce(&Team, &Operators) -> Outcome<Work<'a>>,
+) -> c_int {
+    let run = || {
+        let instance = handles::get(hndl)?;
+        let all = &instance.collectives;
+        // SAFETY: by the manual, nobody frees a team that is in use.
+        let team = unsafe { all.team(&instance.context, team) }?;
+        let work = describe(team, &all.operators)?;
+        let Work { call, of, by, input, output } = work;
+        if input.is_null() || output.is_null() {
+            check_null(team, &call, of, input, output)?;
+        }
+        // SAFETY: the caller's promise; lengths are those that the call implies.
+        unsafe {
+            let (place, pending) = match form {
+                Form::Wait => return team.call_raw(&call, of, by, input, output).map_err(failed),
+                Form::Start(place) => {
+                    give(place, "request")?;
+                    let begun = team.start_raw(&call, of, by, input, output).map_err(failed)?;
+                    (place, Pending::Once(begun))
+                }
+                Form::Keep(place) => {
+                    give(place, "request")?;
+                    let kept = team.persistent_raw(&call, of, by, input, output).map_err(failed)?;
+                    (place, Pending::Persistent(kept))
+                }
+            };
+            let number = all.requests.insert(pending).ok_or_else(|| exhausted("requests"))?;
+            give(place, "request")?.write(number);
+        }
+        Ok(())
+    };
+    answer(run())
+}
+
+/// Whether what is NULL needs to be there.
+#[cold]
+fn check_null(team: &Team, call: &Call<'_>, of: Type, input: *const u8, output: *mut u8) -> Outcome {
+    let (needs_input, needs_output) = team.needs(call, of).map_err(failed)?;
+    let ends = [("input", needs_input, input.is_null()), ("output", needs_output, output.is_null())];
+    match ends.iter().find(|(_, needed, null)| *needed > 0 && *null) {
+        Some((what, needed, _)) => Err(failure(
+            LAPIS_ERR_BUFFER,
+            format!("{} needs {needed} elements of {what}, which is NULL", call.name()),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Why a request can't be had.
+fn absent(number: lapis_request_t, why: Absent) -> c_int {
+    match why {
+        Absent::Unknown => {
+            failure(LAPIS_ERR_REQUEST, format!("request {number} is none of this context's, or is over"))
+        }
+        Absent::InUse => failure(LAPIS_ERR_BUSY, format!("another thread uses request {number}")),
+    }
+}

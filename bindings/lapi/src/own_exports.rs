@@ -1,0 +1,1711 @@
+//! The symbols of `lapis.h`. Written by `cargo xtask codegen` from bindings/lapi/api/lapis. Edit
+//! that.
+//!
+//! A collective has three forms, which one function does: `Form` says which.
+#![allow(clippy::too_many_arguments, reason = "collectives have many")]
+
+use crate::abi::*;
+use crate::collectives::Form;
+use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
+
+/// Allocates zeroed memory that every task reaches as directly as the transports allow.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_alloc(hndl: lapi_handle_t, len: c_ulong, addr: *mut *mut c_void) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::memory::alloc(hndl, len, addr) }
+}
+
+/// Gives back what lapis_alloc gave; NULL does nothing.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_free(hndl: lapi_handle_t, addr: *mut c_void) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::memory::free(hndl, addr) }
+}
+
+/// Makes the team of these tasks, in this order. The members call, nobody else.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_team_of(
+    hndl: lapi_handle_t,
+    count: c_uint,
+    tasks: *const c_uint,
+    made: *mut lapis_team_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::teams::of(hndl, count, tasks, made) }
+}
+
+/// Makes the team of the tasks first, first + stride, ... The members call, nobody else.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_team_strided(
+    hndl: lapi_handle_t,
+    first: c_uint,
+    stride: c_long,
+    count: c_uint,
+    made: *mut lapis_team_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::teams::strided(hndl, first, stride, count, made) }
+}
+
+/// Makes the team of the members of these ranks, in this order.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_team_include(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    count: c_uint,
+    ranks: *const c_uint,
+    made: *mut lapis_team_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::teams::include(hndl, team, count, ranks, made) }
+}
+
+/// Makes the team of all members but those of these ranks.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_team_exclude(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    count: c_uint,
+    ranks: *const c_uint,
+    made: *mut lapis_team_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::teams::exclude(hndl, team, count, ranks, made) }
+}
+
+/// Makes the team of the members of both teams.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_team_intersection(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    other: lapis_team_t,
+    made: *mut lapis_team_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::teams::intersection(hndl, team, other, made) }
+}
+
+/// Collective: makes a team of the members of each colour, in the order of their keys.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_team_split(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    colour: c_int,
+    key: c_long,
+    made: *mut lapis_team_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::teams::split(hndl, team, colour, key, made) }
+}
+
+/// Lets go of a team. Needs nobody else.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_team_free(hndl: lapi_handle_t, team: lapis_team_t) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::teams::free(hndl, team) }
+}
+
+/// Tells how many members a team has.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_team_size(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    size: *mut c_uint,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::teams::size(hndl, team, size) }
+}
+
+/// Tells the calling task's rank.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_team_rank(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    rank: *mut c_uint,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::teams::rank(hndl, team, rank) }
+}
+
+/// Tells the task at a rank.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_team_task(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    rank: c_uint,
+    task: *mut c_uint,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::teams::task(hndl, team, rank, task) }
+}
+
+/// Tells the rank in another team of the member at a rank; -1 if it is no member there.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_team_translate(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    rank: c_uint,
+    other: lapis_team_t,
+    there: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::teams::translate(hndl, team, rank, other, there) }
+}
+
+/// Says whether reductions give the same bits whatever their length, the hosts and the transport.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_team_reproducible(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    on: c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::teams::reproducible(hndl, team, on) }
+}
+
+/// Returns when all members have called.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_barrier(hndl: lapi_handle_t, team: lapis_team_t) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::operations::barrier(hndl, team, Form::Wait) }
+}
+
+/// A form of \[`lapis_barrier`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_ibarrier(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::operations::barrier(hndl, team, Form::Start(request)) }
+}
+
+/// A form of \[`lapis_barrier`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_barrier_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::operations::barrier(hndl, team, Form::Keep(request)) }
+}
+
+/// Gives everybody the root's data.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_bcast(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    data: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::operations::bcast(hndl, team, data, count, of, root, Form::Wait) }
+}
+
+/// A form of \[`lapis_bcast`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_ibcast(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    data: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::operations::bcast(hndl, team, data, count, of, root, Form::Start(request)) }
+}
+
+/// A form of \[`lapis_bcast`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_bcast_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    data: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::operations::bcast(hndl, team, data, count, of, root, Form::Keep(request)) }
+}
+
+/// Gives the members of these ranks the root's data. All members of the team call.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_mcast(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    data: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+    members: c_uint,
+    ranks: *const c_uint,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::mcast(hndl, team, data, count, of, root, members, ranks, Form::Wait)
+    }
+}
+
+/// A form of \[`lapis_mcast`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_imcast(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    data: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+    members: c_uint,
+    ranks: *const c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::mcast(
+            hndl,
+            team,
+            data,
+            count,
+            of,
+            root,
+            members,
+            ranks,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_mcast`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_mcast_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    data: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+    members: c_uint,
+    ranks: *const c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::mcast(
+            hndl,
+            team,
+            data,
+            count,
+            of,
+            root,
+            members,
+            ranks,
+            Form::Keep(request),
+        )
+    }
+}
+
+/// Gives the root everybody's input, folded.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_reduce(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+    root: c_uint,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::reduce(hndl, team, input, output, count, of, op, root, Form::Wait)
+    }
+}
+
+/// A form of \[`lapis_reduce`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_ireduce(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::reduce(
+            hndl,
+            team,
+            input,
+            output,
+            count,
+            of,
+            op,
+            root,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_reduce`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_reduce_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::reduce(
+            hndl,
+            team,
+            input,
+            output,
+            count,
+            of,
+            op,
+            root,
+            Form::Keep(request),
+        )
+    }
+}
+
+/// Gives everybody everybody's input, folded.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_allreduce(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::operations::allreduce(hndl, team, input, output, count, of, op, Form::Wait) }
+}
+
+/// A form of \[`lapis_allreduce`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_iallreduce(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::allreduce(
+            hndl,
+            team,
+            input,
+            output,
+            count,
+            of,
+            op,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_allreduce`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_allreduce_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::allreduce(
+            hndl,
+            team,
+            input,
+            output,
+            count,
+            of,
+            op,
+            Form::Keep(request),
+        )
+    }
+}
+
+/// Gives everybody its part of everybody's input, folded.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_reduce_scatter(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    counts: *const c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::reduce_scatter(hndl, team, input, output, counts, of, op, Form::Wait)
+    }
+}
+
+/// A form of \[`lapis_reduce_scatter`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_ireduce_scatter(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    counts: *const c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::reduce_scatter(
+            hndl,
+            team,
+            input,
+            output,
+            counts,
+            of,
+            op,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_reduce_scatter`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_reduce_scatter_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    counts: *const c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::reduce_scatter(
+            hndl,
+            team,
+            input,
+            output,
+            counts,
+            of,
+            op,
+            Form::Keep(request),
+        )
+    }
+}
+
+/// Gives everybody its part of everybody's input, folded: count elements each.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_reduce_scatter_block(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::reduce_scatter_block(
+            hndl,
+            team,
+            input,
+            output,
+            count,
+            of,
+            op,
+            Form::Wait,
+        )
+    }
+}
+
+/// A form of \[`lapis_reduce_scatter_block`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_ireduce_scatter_block(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::reduce_scatter_block(
+            hndl,
+            team,
+            input,
+            output,
+            count,
+            of,
+            op,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_reduce_scatter_block`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_reduce_scatter_block_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::reduce_scatter_block(
+            hndl,
+            team,
+            input,
+            output,
+            count,
+            of,
+            op,
+            Form::Keep(request),
+        )
+    }
+}
+
+/// Gives the root everybody's input, by rank.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_gather(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::operations::gather(hndl, team, input, output, count, of, root, Form::Wait) }
+}
+
+/// A form of \[`lapis_gather`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_igather(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::gather(
+            hndl,
+            team,
+            input,
+            output,
+            count,
+            of,
+            root,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_gather`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_gather_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::gather(
+            hndl,
+            team,
+            input,
+            output,
+            count,
+            of,
+            root,
+            Form::Keep(request),
+        )
+    }
+}
+
+/// Gives the root everybody's input, of any lengths.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_gatherv(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    count: c_ulong,
+    output: *mut c_void,
+    counts: *const c_ulong,
+    starts: *const c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::gatherv(
+            hndl,
+            team,
+            input,
+            count,
+            output,
+            counts,
+            starts,
+            of,
+            root,
+            Form::Wait,
+        )
+    }
+}
+
+/// A form of \[`lapis_gatherv`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_igatherv(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    count: c_ulong,
+    output: *mut c_void,
+    counts: *const c_ulong,
+    starts: *const c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::gatherv(
+            hndl,
+            team,
+            input,
+            count,
+            output,
+            counts,
+            starts,
+            of,
+            root,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_gatherv`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_gatherv_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    count: c_ulong,
+    output: *mut c_void,
+    counts: *const c_ulong,
+    starts: *const c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::gatherv(
+            hndl,
+            team,
+            input,
+            count,
+            output,
+            counts,
+            starts,
+            of,
+            root,
+            Form::Keep(request),
+        )
+    }
+}
+
+/// Gives everybody its part of the root's input.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_scatter(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::operations::scatter(hndl, team, input, output, count, of, root, Form::Wait) }
+}
+
+/// A form of \[`lapis_scatter`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_iscatter(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::scatter(
+            hndl,
+            team,
+            input,
+            output,
+            count,
+            of,
+            root,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_scatter`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_scatter_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::scatter(
+            hndl,
+            team,
+            input,
+            output,
+            count,
+            of,
+            root,
+            Form::Keep(request),
+        )
+    }
+}
+
+/// Gives everybody its part of the root's input, of any lengths.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_scatterv(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    counts: *const c_ulong,
+    starts: *const c_ulong,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::scatterv(
+            hndl,
+            team,
+            input,
+            counts,
+            starts,
+            output,
+            count,
+            of,
+            root,
+            Form::Wait,
+        )
+    }
+}
+
+/// A form of \[`lapis_scatterv`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_iscatterv(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    counts: *const c_ulong,
+    starts: *const c_ulong,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::scatterv(
+            hndl,
+            team,
+            input,
+            counts,
+            starts,
+            output,
+            count,
+            of,
+            root,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_scatterv`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_scatterv_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    counts: *const c_ulong,
+    starts: *const c_ulong,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    root: c_uint,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::scatterv(
+            hndl,
+            team,
+            input,
+            counts,
+            starts,
+            output,
+            count,
+            of,
+            root,
+            Form::Keep(request),
+        )
+    }
+}
+
+/// Gives everybody everybody's input, by rank.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_allgather(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::operations::allgather(hndl, team, input, output, count, of, Form::Wait) }
+}
+
+/// A form of \[`lapis_allgather`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_iallgather(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::allgather(hndl, team, input, output, count, of, Form::Start(request))
+    }
+}
+
+/// A form of \[`lapis_allgather`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_allgather_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::allgather(hndl, team, input, output, count, of, Form::Keep(request))
+    }
+}
+
+/// Gives everybody everybody's input, of any lengths.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_allgatherv(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    counts: *const c_ulong,
+    starts: *const c_ulong,
+    of: lapis_type_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::allgatherv(hndl, team, input, output, counts, starts, of, Form::Wait)
+    }
+}
+
+/// A form of \[`lapis_allgatherv`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_iallgatherv(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    counts: *const c_ulong,
+    starts: *const c_ulong,
+    of: lapis_type_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::allgatherv(
+            hndl,
+            team,
+            input,
+            output,
+            counts,
+            starts,
+            of,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_allgatherv`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_allgatherv_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    counts: *const c_ulong,
+    starts: *const c_ulong,
+    of: lapis_type_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::allgatherv(
+            hndl,
+            team,
+            input,
+            output,
+            counts,
+            starts,
+            of,
+            Form::Keep(request),
+        )
+    }
+}
+
+/// Gives everybody what everybody has for it: count elements for each.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_alltoall(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::operations::alltoall(hndl, team, input, output, count, of, Form::Wait) }
+}
+
+/// A form of \[`lapis_alltoall`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_ialltoall(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::alltoall(hndl, team, input, output, count, of, Form::Start(request))
+    }
+}
+
+/// A form of \[`lapis_alltoall`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_alltoall_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::alltoall(hndl, team, input, output, count, of, Form::Keep(request))
+    }
+}
+
+/// Gives everybody what everybody has for it, of any lengths.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_alltoallv(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    give_counts: *const c_ulong,
+    give_starts: *const c_ulong,
+    output: *mut c_void,
+    get_counts: *const c_ulong,
+    get_starts: *const c_ulong,
+    of: lapis_type_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::alltoallv(
+            hndl,
+            team,
+            input,
+            give_counts,
+            give_starts,
+            output,
+            get_counts,
+            get_starts,
+            of,
+            Form::Wait,
+        )
+    }
+}
+
+/// A form of \[`lapis_alltoallv`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_ialltoallv(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    give_counts: *const c_ulong,
+    give_starts: *const c_ulong,
+    output: *mut c_void,
+    get_counts: *const c_ulong,
+    get_starts: *const c_ulong,
+    of: lapis_type_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::alltoallv(
+            hndl,
+            team,
+            input,
+            give_counts,
+            give_starts,
+            output,
+            get_counts,
+            get_starts,
+            of,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_alltoallv`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_alltoallv_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    give_counts: *const c_ulong,
+    give_starts: *const c_ulong,
+    output: *mut c_void,
+    get_counts: *const c_ulong,
+    get_starts: *const c_ulong,
+    of: lapis_type_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::alltoallv(
+            hndl,
+            team,
+            input,
+            give_counts,
+            give_starts,
+            output,
+            get_counts,
+            get_starts,
+            of,
+            Form::Keep(request),
+        )
+    }
+}
+
+/// Gives everybody the inputs of the members up to it, folded in order.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_scan(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::operations::scan(hndl, team, input, output, count, of, op, Form::Wait) }
+}
+
+/// A form of \[`lapis_scan`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_iscan(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::scan(hndl, team, input, output, count, of, op, Form::Start(request))
+    }
+}
+
+/// A form of \[`lapis_scan`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_scan_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::scan(hndl, team, input, output, count, of, op, Form::Keep(request))
+    }
+}
+
+/// Gives everybody the inputs of the members before it, folded in order; rank 0's output stays.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_exscan(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::operations::exscan(hndl, team, input, output, count, of, op, Form::Wait) }
+}
+
+/// A form of \[`lapis_exscan`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_iexscan(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::exscan(hndl, team, input, output, count, of, op, Form::Start(request))
+    }
+}
+
+/// A form of \[`lapis_exscan`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_exscan_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    output: *mut c_void,
+    count: c_ulong,
+    of: lapis_type_t,
+    op: lapis_op_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::exscan(hndl, team, input, output, count, of, op, Form::Keep(request))
+    }
+}
+
+/// Exchanges along the edges of a graph of which every member knows its own.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_neighbours(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    outs: c_uint,
+    to: *const lapis_edge_t,
+    output: *mut c_void,
+    ins: c_uint,
+    from: *const lapis_edge_t,
+    of: lapis_type_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::neighbours(
+            hndl,
+            team,
+            input,
+            outs,
+            to,
+            output,
+            ins,
+            from,
+            of,
+            Form::Wait,
+        )
+    }
+}
+
+/// A form of \[`lapis_neighbours`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_ineighbours(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    outs: c_uint,
+    to: *const lapis_edge_t,
+    output: *mut c_void,
+    ins: c_uint,
+    from: *const lapis_edge_t,
+    of: lapis_type_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::neighbours(
+            hndl,
+            team,
+            input,
+            outs,
+            to,
+            output,
+            ins,
+            from,
+            of,
+            Form::Start(request),
+        )
+    }
+}
+
+/// A form of \[`lapis_neighbours`\].
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_neighbours_init(
+    hndl: lapi_handle_t,
+    team: lapis_team_t,
+    input: *const c_void,
+    outs: c_uint,
+    to: *const lapis_edge_t,
+    output: *mut c_void,
+    ins: c_uint,
+    from: *const lapis_edge_t,
+    of: lapis_type_t,
+    request: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        crate::collectives::operations::neighbours(
+            hndl,
+            team,
+            input,
+            outs,
+            to,
+            output,
+            ins,
+            from,
+            of,
+            Form::Keep(request),
+        )
+    }
+}
+
+/// Waits until what was begun has ended.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_wait(hndl: lapi_handle_t, request: *mut lapis_request_t) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::requests::wait(hndl, request) }
+}
+
+/// Waits until all of them have ended.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_waitall(
+    hndl: lapi_handle_t,
+    count: c_uint,
+    requests: *mut lapis_request_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::requests::waitall(hndl, count, requests) }
+}
+
+/// Tells whether what was begun has ended, and makes progress.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_test(
+    hndl: lapi_handle_t,
+    request: *mut lapis_request_t,
+    ended: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::requests::test(hndl, request, ended) }
+}
+
+/// Begins what lapis_*_init has set up.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_start(hndl: lapi_handle_t, request: *mut lapis_request_t) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::requests::start(hndl, request) }
+}
+
+/// Lets a counter be told of the end, by 1, instead of waiting for it.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_request_count(
+    hndl: lapi_handle_t,
+    request: *mut lapis_request_t,
+    cntr: *mut lapi_cntr_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::requests::request_count(hndl, request, cntr) }
+}
+
+/// Lets a completion handler run at the end, instead of waiting for it.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_request_then(
+    hndl: lapi_handle_t,
+    request: *mut lapis_request_t,
+    done: Option<compl_hndlr_t>,
+    arg: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::requests::request_then(hndl, request, done, arg) }
+}
+
+/// Lets go of what lapis_*_init has set up.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_request_free(hndl: lapi_handle_t, request: *mut lapis_request_t) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::requests::request_free(hndl, request) }
+}
+
+/// Makes an operator of a function.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_op_create(
+    hndl: lapi_handle_t,
+    fold: Option<lapis_fold_t>,
+    commutes: c_int,
+    arg: *mut c_void,
+    op: *mut lapis_op_t,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::requests::op_create(hndl, fold, commutes, arg, op) }
+}
+
+/// Lets go of an operator. Collectives under way keep it.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_op_free(hndl: lapi_handle_t, op: lapis_op_t) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::requests::op_free(hndl, op) }
+}
+
+/// Writes why this thread's last call of this header failed, with the numbers, for people.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_error_text(text: *mut c_char, size: c_ulong) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { crate::collectives::requests::error_text(text, size) }
+}

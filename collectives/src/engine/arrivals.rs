@@ -1,0 +1,279 @@
+//! Messages of collectives that arrive: finding the operation that each belongs to, and keeping
+//! what comes early.
+
+use super::op::{Op, State, find};
+use super::wire::{self, HEADER, Header, Kind};
+use super::{Engine, Letter, Members};
+use crate::error::{Cause, CollectiveError};
+use lapis_core::{CompletionHandler, Context, Delivery, Destination, Incoming, Run};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+impl Engine {
+    /// A message of a collective has come.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub(super) unsafe fn arrived(self: &Arc<Self>, message: &Incoming<'_>) -> Delivery {
+        let packed = message.user_header.is_empty();
+        let Some(header) = Header::parse(if packed { message.first } else { message.user_header }) else {
+            return Delivery::bury();
+        };
+        let data = if packed { message.data.and_then(|data| data.get(HEADER..)) } else { message.data };
+        // SAFETY: the lock is held; the reference ends with the block.
+        let team = unsafe { self.inner() }.find(header.team);
+        let Some(team) = team else {
+            if header.kind == Kind::Nudge {
+                return Delivery::bury();
+            }
+            let letter = Letter { source: message.source, header, data: Vec::new() };
+            // SAFETY: the lock is held, and nothing is called.
+            return self.keep(message, letter, data, |engine, letter| unsafe {
+                let inner = engine.inner();
+                match inner.find(letter.header.team) {
+                    // It was made while the data came.
+                    Some(_) => engine.early(letter),
+                    None => inner.strays.push(letter),
+                }
+            });
+        };
+        // SAFETY: registered teams live, the lock is held.
+        unsafe { self.for_team(team, header, message, data) }
+    }
+
+    /// # Safety
+    /// The lock is held; `team` is registered.
+    unsafe fn for_team(
+        self: &Arc<Self>,
+        team: NonNull<Members>,
+        header: Header,
+        message: &Incoming<'_>,
+        data: Option<&[u8]>,
+    ) -> Delivery {
+        let source = message.source;
+        let members = team.as_ptr();
+        // SAFETY: the caller's promise; each reference ends where it stands.
+        unsafe {
+            if header.kind == Kind::Nudge {
+                // That it has come is all.
+                return Delivery::bury();
+            }
+            if header.kind == Kind::Over {
+                (*members).over.get_or_insert(Cause::from_code(header.number, header.tag));
+                self.inner().attention = true;
+                return self.go_on_later();
+            }
+            let active = &self.inner().active;
+            let found = active.iter().find(|(op, of)| *of == team && op.as_ref().number == header.number);
+            let Some(&(op, _)) = found else {
+                if wire::before(header.number, (*members).next) {
+                    // Of an operation that failed here.
+                    return Delivery::bury();
+                }
+                return self.keep_early(members, message, header, data);
+            };
+            let op = op.as_ptr();
+            if (*op).failure.is_some() {
+                return Delivery::bury();
+            }
+            if header.signature != (*op).signature.0 {
+                let theirs = crate::call::Signature(header.signature);
+                (*op).failure =
+                    Some(CollectiveError::Mismatch { from: source, theirs, mine: (*op).signature });
+                self.inner().attention = true;
+                return self.go_on_later();
+            }
+            self.for_operation(team, op, header, message, data)
+        }
+    }
+
+    /// A message of an operation that is under way here.
+    ///
+    /// # Safety
+    /// The lock is held; `op` is an operation of `team` under way.
+    unsafe fn for_operation(
+        self: &Arc<Self>,
+        team: NonNull<Members>,
+        op: *mut Op,
+        header: Header,
+        message: &Incoming<'_>,
+        data: Option<&[u8]>,
+    ) -> Delivery {
+        let (source, members) = (message.source, team.as_ptr());
+        // SAFETY: team and operation live while the lock is held; each reference ends where it
+        // stands.
+        unsafe {
+            match header.kind {
+                Kind::Ready => match find(&(*op).sends, source, header.tag) {
+                    Some(slot) if (*op).sends[slot].state == State::Posted => {
+                        (&mut (*op).sends)[slot].state = State::Granted;
+                        (*op).granted += 1;
+                        self.inner().attention = true;
+                        self.go_on_later()
+                    }
+                    _ => self.keep_early(members, message, header, data),
+                },
+                _ => match find(&(*op).receives, source, header.tag) {
+                    // Behind a header that narrow paths have cut off its data, these have no place.
+                    Some(slot)
+                        if (*op).receives[slot].state == State::Posted
+                            && (data.is_some() || !message.user_header.is_empty()) =>
+                    {
+                        self.place(team, op, slot, header.kind, message, data)
+                    }
+                    _ => self.keep_early(members, message, header, data),
+                },
+            }
+        }
+    }
+
+    /// Data for which there is a place.
+    ///
+    /// # Safety
+    /// The lock is held; `op` is an operation of `team` under way that waits for a message in this
+    /// slot.
+    #[allow(clippy::too_many_arguments, reason = "a part of `for_team`, which has looked all of it up")]
+    unsafe fn place(
+        self: &Arc<Self>,
+        team: NonNull<Members>,
+        op: *mut Op,
+        slot: usize,
+        kind: Kind,
+        message: &Incoming<'_>,
+        data: Option<&[u8]>,
+    ) -> Delivery {
+        let packed = if message.user_header.is_empty() { HEADER } else { 0 };
+        let got = match (kind, data) {
+            (Kind::Long, Some(data)) => long_length(data),
+            _ => message.len as usize - packed,
+        };
+        // SAFETY: the caller's promise; each reference ends where it stands.
+        unsafe {
+            let (into, expected) = (*op).bytes((*op).receives[slot].span);
+            if got != expected {
+                (*op).failure = Some(CollectiveError::Length { from: message.source, got, expected });
+                self.inner().attention = true;
+                return self.go_on_later();
+            }
+            if kind == Kind::Long {
+                return Delivery::bury();
+            }
+            if let Some(data) = data {
+                std::ptr::copy_nonoverlapping(data.as_ptr(), into, data.len());
+                self.received(op, slot);
+                return self.go_on_later();
+            }
+            (&mut (*op).receives)[slot].state = State::Moving;
+            let (engine, id, number) = (Arc::clone(self), (*team.as_ptr()).id, (*op).number);
+            let done = CompletionHandler::Closure(Box::new(move |context: &Context| {
+                // Inline completion handlers run under the lock. The operation is waited for until
+                // its data has come, so what is found is the one that the message belongs to.
+                engine.moved(context, id, number, slot);
+            }));
+            let into = NonNull::new(into).map_or(Destination::Discard, Destination::Contiguous);
+            Delivery { into, drop: false, completion: Some(done), run: Run::Inline }
+        }
+    }
+
+    /// The data of a long message has come.
+    ///
+    /// # Safety
+    /// The lock is held.
+    unsafe fn moved(self: &Arc<Self>, context: &Context, id: u64, number: u32, slot: usize) {
+        // SAFETY: the caller's promise; registered teams and active operations live.
+        unsafe {
+            let Some(team) = self.inner().find(id) else { return };
+            let active = &self.inner().active;
+            let found = active.iter().find(|(op, of)| *of == team && op.as_ref().number == number);
+            let Some(&(op, _)) = found else { return };
+            self.received(op.as_ptr(), slot);
+            if self.unattended() {
+                self.advance_all(context);
+            }
+        }
+    }
+
+    /// # Safety
+    /// The lock is held; the operation is under way.
+    unsafe fn received(&self, op: *mut Op, slot: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (&mut (*op).receives)[slot].state = State::Done;
+            (*op).open_receives -= 1;
+            if (*op).open_receives == 0 {
+                self.inner().attention = true;
+                if let Some(waker) = (*op).waker.take() {
+                    waker.wake();
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// The lock is held; `members` are registered.
+    unsafe fn keep_early(
+        self: &Arc<Self>,
+        members: *mut Members,
+        message: &Incoming<'_>,
+        header: Header,
+        data: Option<&[u8]>,
+    ) -> Delivery {
+        // SAFETY: the caller's promise.
+        let spare = unsafe { (&mut (*members).spare).pop() };
+        let letter = Letter { source: message.source, header, data: spare.unwrap_or_default() };
+        self.keep(message, letter, data, |engine, letter| {
+            // SAFETY: handlers and inline completion handlers run under the lock.
+            unsafe { engine.early(letter) };
+        })
+    }
+
+    /// # Safety
+    /// The lock is held.
+    unsafe fn early(&self, letter: Letter) {
+        // SAFETY: the caller's promise; registered teams live.
+        unsafe {
+            if let Some(team) = self.inner().find(letter.header.team) {
+                (&mut (*team.as_ptr()).early).push(letter);
+                // Its receiver may have been reached while it came in pieces.
+                self.inner().attention = true;
+            }
+        }
+    }
+
+    /// Keeps a message until somebody waits for it.
+    fn keep(
+        self: &Arc<Self>,
+        message: &Incoming<'_>,
+        mut letter: Letter,
+        data: Option<&[u8]>,
+        keep: impl FnOnce(&Self, Letter) + Send + 'static,
+    ) -> Delivery {
+        if let Some(data) = data {
+            letter.data.clear();
+            letter.data.extend_from_slice(data);
+            keep(self, letter);
+            return Delivery::bury();
+        }
+        let engine = Arc::clone(self);
+        let header = if message.user_header.is_empty() { HEADER } else { 0 };
+        let mut bytes = vec![0; message.len as usize];
+        // The bytes of a vector stay where they are when the vector moves into the closure.
+        let into = Destination::Contiguous(NonNull::from(bytes.as_mut_slice()).cast());
+        let done = CompletionHandler::Closure(Box::new(move |context: &Context| {
+            bytes.drain(..header);
+            keep(&engine, Letter { data: bytes, ..letter });
+            // SAFETY: inline completion handlers run under the lock.
+            unsafe {
+                if engine.unattended() {
+                    engine.advance_all(context);
+                }
+            }
+        }));
+        Delivery { into, drop: false, completion: Some(done), run: Run::Inline }
+    }
+}
+
+/// The length that an announcement of long data tells.
+pub(super) fn long_length(data: &[u8]) -> usize {
+    data.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes) as usize)
+}
