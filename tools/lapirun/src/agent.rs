@@ -9,14 +9,18 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{ExitCode, Stdio};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags};
+use lapis_core::bootstrap::variables;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 use rustix::process::Resource;
 
 use crate::bind;
 use crate::guard::Guard;
 use crate::job::{Binding, Fault};
 use crate::output::tell;
+use crate::rollcall::{self, Report};
 use crate::signals::{self, Signals};
 use crate::spawn::{Local, Outcome, Program, Spawner};
 use crate::wire::{self, Frame, Inbox, Order};
@@ -73,7 +77,8 @@ fn serve() -> Result<(), Fault> {
         piped: [order.files.is_none(); 2],
         guard: guard.line(),
     };
-    let mut agent = Agent { tasks: Vec::new(), streams: Vec::new(), signals, _guard: guard, inbox };
+    let looks = Looks::new(&order).map_err(system("making an eventfd"))?;
+    let mut agent = Agent { tasks: Vec::new(), streams: Vec::new(), signals, _guard: guard, inbox, looks };
     for &task in &order.tasks {
         let Some(place) = order.here.iter().position(|t| *t == task) else { continue };
         let mut local =
@@ -112,19 +117,51 @@ struct Agent {
     /// Dropped last: it watches until the tasks have ended.
     _guard: Guard,
     inbox: Inbox,
+    looks: Looks,
+}
+
+/// Roll calls, as far as they concern this machine.
+struct Looks {
+    job: String,
+    sender: mpsc::Sender<Vec<Report>>,
+    reports: mpsc::Receiver<Vec<Report>>,
+    bell: Arc<OwnedFd>,
+}
+
+impl Looks {
+    fn new(order: &Order) -> io::Result<Self> {
+        let (sender, reports) = mpsc::channel();
+        let bell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let job = order.env.iter().find(|(name, _)| name == variables::JOB_ID);
+        let job = job.map_or_else(String::new, |(_, id)| id.clone());
+        Ok(Self { job, sender, reports, bell: Arc::new(bell) })
+    }
+
+    /// Hands in what was seen.
+    fn report(&self) -> io::Result<()> {
+        let mut counter = [0u8; 8];
+        let _ = rustix::io::read(&*self.bell, &mut counter);
+        while let Ok(reports) = self.reports.try_recv() {
+            wire::send(&mut io::stdout(), wire::REPORT, 0, &serde_json::to_vec(&reports)?)?;
+        }
+        Ok(())
+    }
 }
 
 impl Agent {
     fn run(&mut self) -> io::Result<()> {
+        let mut beaten = Instant::now();
         while self.tasks.iter().any(|(_, _, outcome)| outcome.is_none()) {
             let mut fds = vec![
                 PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN),
                 PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
+                PollFd::from_borrowed_fd(self.looks.bell.as_fd(), PollFlags::IN),
             ];
             fds.extend(
                 self.streams.iter().map(|(_, _, from)| PollFd::from_borrowed_fd(from.as_fd(), PollFlags::IN)),
             );
-            let _ = rustix::event::poll(&mut fds, None);
+            let pause = Timespec { tv_sec: 0, tv_nsec: wire::BEAT_EVERY.as_nanos() as i64 };
+            let _ = rustix::event::poll(&mut fds, Some(&pause));
             let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
             if ready[0] && !self.hear()? {
                 // The launcher is gone; dropping ends the tasks.
@@ -136,7 +173,12 @@ impl Agent {
                     self.signal(signal);
                 }
             }
-            self.pump(&ready[2..])?;
+            self.looks.report()?;
+            if beaten.elapsed() >= wire::BEAT_EVERY {
+                beaten = Instant::now();
+                wire::send(&mut io::stdout(), wire::BEAT, 0, &[])?;
+            }
+            self.pump(&ready[3..])?;
             for (task, local, outcome) in &mut self.tasks {
                 if outcome.is_none()
                     && let Some(end) = local.outcome()
@@ -167,11 +209,21 @@ impl Agent {
             Err(e) => return Err(e.into()),
         }
         while let Ok(Some(frame)) = self.inbox.next() {
-            if frame.kind == wire::SIGNAL {
-                self.signal(frame.number as i32);
+            match frame.kind {
+                wire::SIGNAL => self.signal(frame.number as i32),
+                wire::ROLL => self.look(),
+                _ => {}
             }
         }
         Ok(true)
+    }
+
+    /// Looks at the tasks that still run.
+    fn look(&self) {
+        let running = self.tasks.iter().filter(|(_, _, outcome)| outcome.is_none());
+        let process = |local: &Local| local.pid.as_raw_nonzero().get().cast_unsigned();
+        let tasks = running.map(|(task, local, _)| (*task, process(local))).collect();
+        rollcall::look_apart(&self.looks.job, tasks, &self.looks.sender, &self.looks.bell);
     }
 
     fn signal(&self, signal: i32) {
@@ -225,6 +277,10 @@ pub(crate) struct Remote {
     from: std::process::ChildStdout,
     inbox: Inbox,
     greeted: bool,
+    /// For how long it has given no sign of life while the launcher listened.
+    pub(crate) silence: Duration,
+    /// The user has been told of that.
+    pub(crate) suspected: bool,
 }
 
 /// What an agent has said.
@@ -242,6 +298,8 @@ pub(crate) enum News {
         task: u32,
         outcome: Outcome,
     },
+    /// What its tasks do.
+    Reports(Vec<Report>),
     /// The agent has failed or is not one; the text goes after "host h: ".
     Failed {
         code: u8,
@@ -298,6 +356,8 @@ impl Remote {
             from,
             inbox: Inbox::default(),
             greeted: false,
+            silence: Duration::ZERO,
+            suspected: false,
         })
     }
 
@@ -310,6 +370,21 @@ impl Remote {
         let _ = wire::send(&mut self.to, wire::SIGNAL, signal as u32, &[]);
     }
 
+    /// Whether it has begun to give signs of life.
+    pub(crate) fn beats(&self) -> bool {
+        self.greeted
+    }
+
+    /// Cuts the connection: what comes next is its end.
+    pub(crate) fn cut(&mut self) {
+        let _ = self.child.kill();
+    }
+
+    /// Asks what its tasks do.
+    pub(crate) fn call_roll(&mut self) {
+        let _ = wire::send(&mut self.to, wire::ROLL, 0, &[]);
+    }
+
     /// What the agent has said since the last call; the flag is `false` when it has said its last
     /// word.
     pub(crate) fn hear(&mut self) -> (Vec<News>, bool) {
@@ -317,7 +392,10 @@ impl Remote {
         let mut open = true;
         match self.from.read(&mut chunk) {
             Ok(0) => open = false,
-            Ok(n) => self.inbox.push(&chunk[..n]),
+            Ok(n) => {
+                self.silence = Duration::ZERO;
+                self.inbox.push(&chunk[..n]);
+            }
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => open = false,
         }
@@ -365,6 +443,12 @@ impl Remote {
             let text = String::from_utf8_lossy(&frame.bytes).into_owned();
             return Some(Some(News::Failed { code: task.clamp(1, 255) as u8, text }));
         }
+        if self.greeted && frame.kind == wire::BEAT {
+            return Some(None);
+        }
+        if self.greeted && frame.kind == wire::REPORT {
+            return Some(Some(News::Reports(serde_json::from_slice(&frame.bytes).ok()?)));
+        }
         if !self.greeted || !self.tasks.contains(&task) {
             return None;
         }
@@ -385,12 +469,12 @@ impl Remote {
     pub(crate) fn finish(self) {
         let Self { mut child, to, from, .. } = self;
         drop((to, from));
-        let start = std::time::Instant::now();
-        while start.elapsed() < std::time::Duration::from_secs(2) {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(2) {
             if !matches!(child.try_wait(), Ok(None)) {
                 return;
             }
-            std::thread::sleep(std::time::Duration::from_millis(2));
+            std::thread::sleep(Duration::from_millis(2));
         }
         let _ = child.kill();
         let _ = child.wait();

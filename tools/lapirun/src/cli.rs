@@ -24,7 +24,7 @@ run, 127 if it is not found; 2 for a wrong command line.
 On other machines the tasks get the variables LAPIS_*, LAPI_* and MP_* of this one and those given with -x, and start in the same \
 folder, which must exist there, as must lapirun at the same path. Their standard input is empty.
 
-Signals INT, TERM, HUP, QUIT, USR1 and USR2 go to all tasks and what they have started; a second INT, TERM or QUIT kills.";
+Signals INT, TERM, HUP, QUIT and USR2 go to all tasks and what they have started; a second INT, TERM or QUIT kills. USR1 calls the roll: lapirun says what each task does and who waits for whom, on its standard error; a task that hangs is seen as well, for tasks are looked at from outside.";
 
 /// Starts the tasks of a Lapis job, on this machine or on others, and ends them all together.
 #[derive(Debug, Parser)]
@@ -60,6 +60,11 @@ struct Cli {
     /// Begins each line of output with the task's number.
     #[arg(long)]
     tag_output: bool,
+
+    /// Looks this often, in seconds, what the tasks do, and shows who waits for whom when a task
+    /// has waited for so long.
+    #[arg(long, value_name = "S", value_parser = interval)]
+    watch: Option<Duration>,
 
     /// Ends the job after this many seconds.
     #[arg(long, value_name = "S", value_parser = seconds)]
@@ -181,6 +186,13 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+fn interval(text: &str) -> Result<Duration, String> {
+    let wrong = "seconds from 0.1 to 1000000000 are expected".to_owned();
+    seconds(text)
+        .map_err(|_| wrong.clone())
+        .and_then(|s| if s.as_millis() < 100 { Err(wrong) } else { Ok(s) })
+}
+
 /// Entry of the `lapirun` command.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -237,6 +249,8 @@ fn spec(cli: Cli) -> Result<JobSpec, Fault> {
         folder: cli.wdir,
         dry_run: cli.dry_run,
         save_hosts: None,
+        roll_call: true,
+        watch: cli.watch,
         timeout: cli.timeout,
         grace: cli.grace,
         restarts: cli.restart,

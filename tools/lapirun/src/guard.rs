@@ -85,6 +85,6 @@ fn watch(pipe: &OwnedFd) -> ! {
         // SAFETY: kill has no memory effects; the number is a group that the launcher made.
         unsafe { libc::kill(-group, libc::SIGKILL) };
     }
-    // SAFETY: as above.
+    // SAFETY: ends the process; nothing of it is needed any more.
     unsafe { libc::_exit(0) }
 }

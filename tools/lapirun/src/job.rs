@@ -117,6 +117,10 @@ pub struct JobSpec {
     pub dry_run: bool,
     /// Gets the machine of each task, a line each.
     pub save_hosts: Option<PathBuf>,
+    /// SIGUSR1 asks what the tasks do, instead of going to them.
+    pub roll_call: bool,
+    /// Looks every so often what the tasks do, and shows it when one has waited for so long.
+    pub watch: Option<Duration>,
     /// Longest life of the job.
     pub timeout: Option<Duration>,
     /// Time between SIGTERM and SIGKILL when the job is ended.

@@ -82,15 +82,15 @@ fn serve<'s>(spec: &'s JobSpec, job: &JobName, secret: [u8; 32]) -> Result<(Runn
     config.job_id.clone_from(&job.id);
     config.linger = LINGER;
     let outlets = Outlets::start(&wake).map_err(system("starting the threads that write"))?;
-    let bell = Arc::clone(&wake);
+    let notifier = Arc::clone(&wake);
     let server = Server::start(listener, config, move |event| {
         let urgent = matches!(event, ServerEvent::Aborted { .. });
         if news.send(event).is_ok() && urgent {
-            let _ = rustix::io::write(&*bell, &1u64.to_ne_bytes());
+            let _ = rustix::io::write(&*notifier, &1u64.to_ne_bytes());
         }
     })
     .map_err(system("starting the key-value server"))?;
-    Ok((Running::new(spec, server, signals, guard, events, wake, outlets), address))
+    Ok((Running::new(spec, server, signals, guard, events, wake, outlets, &job.id), address))
 }
 
 /// Runs all tasks on this machine.

@@ -1,8 +1,8 @@
 //! The launcher of Lapis jobs: starts the tasks, serves their key-value store, and ends them all
 //! together.
 //!
-//! Two commands share it: `lapirun`, and `poe` for scripts written for IBM's Parallel Operating
-//! Environment.
+//! Three commands share it: `lapirun`, `poe` for scripts written for IBM's Parallel Operating
+//! Environment, and `acprun` for programs that use Advanced Communication Primitives.
 //!
 //! # Processes
 //!
@@ -17,6 +17,7 @@
 //! command that takes a host), which starts the tasks there in the same way and ends them when its
 //! input ends.
 
+pub mod acprun;
 pub mod cli;
 pub mod poe;
 
@@ -29,6 +30,7 @@ mod hosts;
 mod job;
 mod launch;
 mod output;
+mod rollcall;
 mod running;
 mod signals;
 mod spawn;

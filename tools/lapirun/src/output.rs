@@ -29,13 +29,13 @@ pub(crate) struct Outlets {
 }
 
 impl Outlets {
-    /// Starts the writing threads; `bell` is rung when there is room again, and when all is
+    /// Starts the writing threads; `notifier` is rung when there is room again, and when all is
     /// written.
-    pub(crate) fn start(bell: &Arc<OwnedFd>) -> io::Result<Self> {
-        let out = Outlet::start(rustix::stdio::stdout(), bell)?;
+    pub(crate) fn start(notifier: &Arc<OwnedFd>) -> io::Result<Self> {
+        let out = Outlet::start(rustix::stdio::stdout(), notifier)?;
         // Two writers to one pipe would mix their lines.
         let error =
-            if same_file() { Arc::clone(&out) } else { Outlet::start(rustix::stdio::stderr(), bell)? };
+            if same_file() { Arc::clone(&out) } else { Outlet::start(rustix::stdio::stderr(), notifier)? };
         Ok(Self { out, error })
     }
 
@@ -100,11 +100,11 @@ struct Queue {
 }
 
 impl Outlet {
-    fn start(to: BorrowedFd<'static>, bell: &Arc<OwnedFd>) -> io::Result<Arc<Self>> {
+    fn start(to: BorrowedFd<'static>, notifier: &Arc<OwnedFd>) -> io::Result<Arc<Self>> {
         let outlet = Arc::new(Self { queue: Mutex::default(), filled: Condvar::new() });
-        let (mine, bell) = (Arc::clone(&outlet), Arc::clone(bell));
+        let (mine, notifier) = (Arc::clone(&outlet), Arc::clone(notifier));
         // Never joined: it may be in a write that nobody ends.
-        std::thread::Builder::new().name("lapirun-output".into()).spawn(move || mine.write(to, &bell))?;
+        std::thread::Builder::new().name("lapirun-output".into()).spawn(move || mine.write(to, &notifier))?;
         Ok(outlet)
     }
 
@@ -123,7 +123,7 @@ impl Outlet {
         !queue.broken
     }
 
-    fn write(&self, to: BorrowedFd<'_>, bell: &OwnedFd) {
+    fn write(&self, to: BorrowedFd<'_>, notifier: &OwnedFd) {
         loop {
             let mut queue = self.queue();
             while queue.chunks.is_empty() {
@@ -137,7 +137,7 @@ impl Outlet {
             queue.bytes -= chunk.len();
             queue.broken |= broken;
             if queue.bytes == 0 || queue.broken || (was_full && queue.bytes < FULL) {
-                let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+                let _ = rustix::io::write(notifier, &1u64.to_ne_bytes());
             }
         }
     }

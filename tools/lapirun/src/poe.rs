@@ -257,6 +257,8 @@ fn spec(settings: &Settings<'_>, rest: Vec<OsString>) -> Result<JobSpec, PoeErro
         folder: None,
         dry_run: false,
         save_hosts: settings.file("MP_SAVEHOSTFILE"),
+        roll_call: false,
+        watch: None,
         timeout: None,
         grace: Duration::from_secs(2),
         restarts: 0,

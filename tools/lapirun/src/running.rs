@@ -1,6 +1,8 @@
 //! A running job: waits for its tasks, passes on signals and output, and ends it.
 
+mod calling;
 mod parting;
+mod watching;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,6 +18,7 @@ use crate::causes::{Abort, Cause, Causes};
 use crate::guard::Guard;
 use crate::job::{Fault, JobSpec, Output};
 use crate::output::{Fate, Outlets, Pile, Sink, Stream};
+use crate::rollcall::RollCalls;
 use crate::signals::{self, Signals};
 use crate::spawn::{Local, Outcome};
 
@@ -51,6 +54,11 @@ pub(crate) struct Running<'a> {
     guard: Guard,
     events: mpsc::Receiver<ServerEvent>,
     wake: Arc<OwnedFd>,
+    /// The job's identity.
+    job: String,
+    calls: RollCalls,
+    started: Instant,
+    progress: watching::Progress,
     tasks: BTreeMap<u32, Task>,
     streams: Vec<Stream>,
     remotes: Vec<Remote>,
@@ -85,6 +93,7 @@ impl<'a> Running<'a> {
         events: mpsc::Receiver<ServerEvent>,
         wake: Arc<OwnedFd>,
         outlets: Outlets,
+        job: &str,
     ) -> Self {
         Self {
             spec,
@@ -93,6 +102,10 @@ impl<'a> Running<'a> {
             guard,
             events,
             wake,
+            job: job.to_owned(),
+            calls: RollCalls::new(spec.watch),
+            started: Instant::now(),
+            progress: watching::Progress::new(spec.tasks),
             tasks: BTreeMap::new(),
             streams: Vec::new(),
             remotes: Vec::new(),
@@ -136,6 +149,8 @@ impl<'a> Running<'a> {
         let shown = format!("process {}", local.pid.as_raw_nonzero());
         let before = self.tasks.get(&task).map_or(0, |former| former.before + 1);
         self.tasks.insert(task, Task { local: Some(local), shown, outcome: None, before });
+        self.progress.started();
+        self.tell_progress();
     }
 
     /// What becomes of a task's output, or error output, which is always passed on.
@@ -162,6 +177,8 @@ impl<'a> Running<'a> {
         while !self.all_ended() {
             self.wait();
             self.hear_server();
+            self.tell_progress();
+            self.call_roll();
             for signal in self.signals.read() {
                 self.obey(signal);
             }
@@ -201,7 +218,8 @@ impl<'a> Running<'a> {
     /// Sleeps until a signal, an abort, output or a deadline; deals with output and agents.
     fn wait(&mut self) {
         let due = self.causes.due(Instant::now());
-        let next = self.kill_at.into_iter().chain(self.deadline).chain(self.leave_at).chain(due).min();
+        let next = self.kill_at.into_iter().chain(self.deadline).chain(self.leave_at).chain(due);
+        let next = next.chain(self.calls.due()).chain(self.next_beat()).min();
         let timeout = next.map(|at| {
             let left = at.saturating_duration_since(Instant::now()).as_millis() as i64 + 1;
             Timespec { tv_sec: left / 1000, tv_nsec: left % 1000 * 1_000_000 }
@@ -228,6 +246,7 @@ impl<'a> Running<'a> {
         for at in spoken.into_iter().rev() {
             self.hear_agent(at);
         }
+        self.mind_agents(ending || room == [true; 2]);
     }
 
     fn hear_agent(&mut self, at: usize) {
@@ -237,6 +256,7 @@ impl<'a> Running<'a> {
         for item in news {
             match item {
                 News::Started { task, pid } => {
+                    self.progress.started();
                     if let Some(task) = self.tasks.get_mut(&task) {
                         task.shown = format!("process {pid} on {host}");
                     }
@@ -249,6 +269,7 @@ impl<'a> Running<'a> {
                         .or_insert_with(|| Sink::new(outlets, task, error, tagged, fate))
                         .push(&bytes);
                 }
+                News::Reports(reports) => self.calls.answer(reports),
                 News::Exited { task, outcome } => ended.push((task, outcome)),
                 News::Failed { code, text } => self.give_up(code, &format!("host {host}: {text}")),
             }
@@ -275,7 +296,10 @@ impl<'a> Running<'a> {
         let _ = rustix::io::read(&*self.wake, &mut counter);
         while let Ok(event) = self.events.try_recv() {
             match event {
-                ServerEvent::Connected { task, .. } => self.causes.connected(task),
+                ServerEvent::Connected { task, .. } => {
+                    self.progress.joined(task);
+                    self.causes.connected(task);
+                }
                 ServerEvent::Lost { task } => self.causes.lost(task),
                 ServerEvent::Aborted { task, code, message } if self.verdict.is_none() => {
                     self.causes.aborted(Abort { task, code, message }, Instant::now());
@@ -326,6 +350,7 @@ impl<'a> Running<'a> {
                 self.send(libc::SIGCONT);
             }
             libc::SIGCONT => self.send(libc::SIGCONT),
+            libc::SIGUSR1 if self.spec.roll_call => self.begin_roll_call(true),
             _ if signals::FORWARDED.contains(&signal) => {
                 self.send(signal);
                 if matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGQUIT) {

@@ -8,26 +8,35 @@
 //!  to the agent                               from the agent
 //!  ORDER   bytes: the job, JSON               HELLO    bytes: GREETING
 //!  SIGNAL  number: signal for all tasks       STARTED  number: task, bytes: process as u32
+//!  ROLL    what do the tasks do?              REPORT   bytes: what each does, JSON
+//!                                             BEAT     every BEAT_EVERY: I am there
 //!                                             OUTPUT, ERROR   number: task, bytes: as written by it
 //!  end of input: the launcher is gone,        EXITED   number: task, bytes: how (u8), code or signal (i32)
 //!  kill all                                   FAULT    number: exit code, bytes: one line of text
 //! ```
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) const ORDER: u8 = 0x01;
 pub(crate) const SIGNAL: u8 = 0x02;
+pub(crate) const ROLL: u8 = 0x03;
 pub(crate) const HELLO: u8 = 0x81;
 pub(crate) const STARTED: u8 = 0x82;
 pub(crate) const OUTPUT: u8 = 0x83;
 pub(crate) const ERROR: u8 = 0x84;
 pub(crate) const EXITED: u8 = 0x85;
 pub(crate) const FAULT: u8 = 0x86;
+pub(crate) const REPORT: u8 = 0x87;
+pub(crate) const BEAT: u8 = 0x88;
+
+/// How often an agent gives a sign of life.
+pub(crate) const BEAT_EVERY: Duration = Duration::from_millis(300);
 
 /// Says that both ends are of one version.
-pub(crate) const GREETING: &[u8] = b"lapirun agent 3";
+pub(crate) const GREETING: &[u8] = b"lapirun agent 4";
 /// Longest content of a frame.
 const MAX: usize = 16 << 20;
 
@@ -88,7 +97,7 @@ impl Inbox {
             return Ok(None);
         };
         let word = |at: usize| self.0.get(at..at + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-        let known = matches!(kind, ORDER | SIGNAL | HELLO..=FAULT);
+        let known = matches!(kind, ORDER | SIGNAL | ROLL | HELLO..=BEAT);
         let length = word(5).unwrap_or(0) as usize;
         if !known || length > MAX {
             let start = &self.0[..self.0.len().min(60)];

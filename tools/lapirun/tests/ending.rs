@@ -145,10 +145,10 @@ fn tasks_that_ignore_the_request_are_killed() {
 
 #[test]
 fn signals_reach_every_task() {
-    let script = "trap 'echo got; exit 0' USR1; echo ready; while :; do sleep 0.05; done";
+    let script = "trap 'echo got; exit 0' USR2; echo ready; while :; do sleep 0.05; done";
     let mut job = start(3, &[], &["sh", "-c", script]);
     assert_eq!(job.read_lines(3), ["ready"; 3]);
-    send_signal(&job, Signal::USR1);
+    send_signal(&job, Signal::USR2);
     assert_eq!(job.wait().expect(0).sorted(), ["got", "got", "got", "ready", "ready", "ready"]);
 }
 

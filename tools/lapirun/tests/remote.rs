@@ -89,10 +89,10 @@ fn hosts_that_cannot_be_reached_are_named() {
 
 #[test]
 fn signals_reach_tasks_on_other_hosts() {
-    let script = "trap 'echo got; exit 0' USR1; echo ready; while :; do sleep 0.05; done";
+    let script = "trap 'echo got; exit 0' USR2; echo ready; while :; do sleep 0.05; done";
     let mut job = Running::start(launcher(&[], &["sh", "-c", script]));
     assert_eq!(job.read_lines(4), ["ready"; 4]);
-    send_signal(&job, Signal::USR1);
+    send_signal(&job, Signal::USR2);
     assert_eq!(
         job.wait().expect(0).sorted(),
         ["got", "got", "got", "got", "ready", "ready", "ready", "ready"]
@@ -193,4 +193,27 @@ fn tasks_in_separate_network_namespaces_meet_over_tcp() {
     command.args(["--remote", "ip netns exec {host}", "--address", "10.213.71.1"]);
     command.args([TASK, "exchange", "20"]);
     assert_eq!(run(command).expect(0).sorted().len(), 4);
+}
+
+#[test]
+fn an_agent_that_gives_no_sign_of_life_is_noticed() {
+    // The script stands for a connection that hangs: it stops its agent, and lets it go on later.
+    let file = std::env::temp_dir().join(format!("lapirun-silent-{}", std::process::id()));
+    let script = "exec 3<&0\n\"$@\" <&3 3<&- & agent=$!\nexec 0<&- 3<&-\n\
+                  sleep 1; kill -STOP $agent; sleep 2.5; kill -CONT $agent; wait $agent\n";
+    std::fs::write(&file, script).unwrap();
+    let mut command = lapirun();
+    command.args(["-H", "near", "--remote", &format!("sh {}", file.display()), "--address", "127.0.0.1"]);
+    command.args(["sleep", "6"]);
+    let done = run(command).expect(0);
+    std::fs::remove_file(&file).unwrap();
+    let lines: Vec<&str> = done.err.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "lapirun: host near: its agent has given no sign of life for a second",
+            "lapirun: host near: its agent answers again"
+        ],
+        "{done:?}"
+    );
 }

@@ -194,10 +194,10 @@ fn exit_codes_come_back_with_the_name_of_the_host() {
 #[test]
 fn signals_go_there_and_a_dead_launcher_leaves_nothing() {
     let Some(server) = Server::start("signals") else { return };
-    let script = "trap 'echo got; exit 0' USR1; echo ready; while :; do sleep 0.05; done";
+    let script = "trap 'echo got; exit 0' USR2; echo ready; while :; do sleep 0.05; done";
     let mut job = Running::start(server.both(&["sh", "-c", script]));
     assert_eq!(job.read_lines(2), ["ready"; 2]);
-    send_signal(&job, Signal::USR1);
+    send_signal(&job, Signal::USR2);
     assert_eq!(job.wait().expect(0).sorted(), ["got", "got", "ready", "ready"]);
 
     for (signal, code) in [(Signal::TERM, Some(143)), (Signal::KILL, None)] {

@@ -1,5 +1,4 @@
-//! The end of a job: nothing is left behind, neither tasks nor what they started, nor unread
-//! output.
+//! The end of a job: ends what the tasks have started, and prints the output that is left.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};

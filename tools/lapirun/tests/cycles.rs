@@ -1,0 +1,61 @@
+//! Jobs that start and end, again and again, and leave nothing behind.
+//!
+//! `LAPIS_TEST_CYCLES` says how many (`cargo xtask test --nightly` sets ten thousand).
+
+mod common;
+
+use common::*;
+use std::collections::BTreeSet;
+
+/// What could be left: sockets without a file, shared memory, temporary files, processes.
+fn traces() -> BTreeSet<String> {
+    let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let mut all: BTreeSet<String> =
+        sockets.lines().filter_map(|line| line.split_whitespace().last()).map(str::to_owned).collect();
+    all.retain(|name| name.starts_with("@lapis-"));
+    for folder in ["/dev/shm", "/tmp"] {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        all.extend(names.filter(|n| n.starts_with("lapi")).map(|n| format!("{folder}/{n}")));
+    }
+    all
+}
+
+/// Those of a launcher with this process number.
+fn of_launcher(pid: u32) -> Vec<String> {
+    traces().into_iter().filter(|name| name.contains(&format!("-{pid}"))).collect()
+}
+
+/// Processes whose job is one of a launcher with this process number.
+fn processes_of(pid: u32) -> Vec<u32> {
+    let job = format!("LAPIS_JOB_ID={pid}-");
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let all = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let belongs = |process: &u32| {
+        let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(job.as_bytes()))
+    };
+    all.filter(belongs).collect()
+}
+
+#[test]
+fn jobs_leave_nothing_behind() {
+    let cycles = std::env::var("LAPIS_TEST_CYCLES").ok().and_then(|n| n.parse().ok()).unwrap_or(30);
+    for cycle in 0..cycles {
+        let mut command = lapirun();
+        command.args(["-n", "3", "--grace", "0.1"]);
+        // Good ends, bad ends, deaths and aborts in turn.
+        let (words, code): (&[&str], _) = match cycle % 4 {
+            0 => (&["exchange", "2"], 0),
+            1 => (&["exit-of", "1", "9"], 9),
+            2 => (&["fence-without", "1", "kill"], 137),
+            _ => (&["abort", "0", "5"], 5),
+        };
+        command.arg(TASK).args(words);
+        let running = Running::start(command);
+        let pid = running.id();
+        running.wait().expect(code);
+        assert_eq!(of_launcher(pid), Vec::<String>::new(), "after cycle {cycle}: {words:?}");
+        assert_eq!(processes_of(pid), Vec::<u32>::new(), "after cycle {cycle}: {words:?}");
+    }
+}
