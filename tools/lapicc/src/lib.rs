@@ -1,4 +1,4 @@
-//! Wrapper compilers: the system's compiler with what LAPI programs need added.
+//! Wrapper compilers: the system's compiler with what programs of LAPI and of ACP need added.
 //!
 //! `lapicc -show …` prints the command instead of running it. The compiler behind it is `cc`
 //! (`c++`, `gfortran`), or what the variable `LAPIS_CC` (`LAPIS_CXX`, `LAPIS_FC`) says, words
@@ -12,9 +12,38 @@ use std::process::{Command, ExitCode};
 /// Options with which the compiler does not link.
 const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--version", "-v", "-dumpmachine"];
 
+/// Whose programs are compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Interface {
+    /// How this program names itself, and the interface.
+    command: &'static str,
+    name: &'static str,
+    header: &'static str,
+    library: &'static str,
+    /// Where the header is in the source tree.
+    sources: &'static str,
+}
+
+const LAPI: Interface = Interface {
+    command: "lapicc",
+    name: "LAPI",
+    header: "lapi.h",
+    library: "lapi_r",
+    sources: "../../bindings/lapi/include",
+};
+
+const ACP: Interface = Interface {
+    command: "acpcc",
+    name: "ACP",
+    header: "acp.h",
+    library: "acp",
+    sources: "../../bindings/acp/include",
+};
+
 /// Where the header and the library are.
 #[derive(Debug, PartialEq, Eq)]
 struct Tree {
+    interface: Interface,
     include: PathBuf,
     /// Where `lapif.h` and the module are: an installed tree has them beside `lapi.h`.
     fortran: PathBuf,
@@ -28,44 +57,54 @@ enum Language {
     Fortran,
 }
 
-/// Entry of both commands: `variable` names the compiler, `default` is it otherwise.
+/// Entry of LAPI's commands: `variable` names the compiler, `default` is it otherwise.
 pub fn main(variable: &str, default: &str) -> ExitCode {
-    start(Language::C, variable, default)
+    start(LAPI, Language::C, variable, default)
 }
 
 /// Entry of `lapifc`.
 pub fn fortran() -> ExitCode {
-    start(Language::Fortran, "LAPIS_FC", "gfortran")
+    start(LAPI, Language::Fortran, "LAPIS_FC", "gfortran")
 }
 
-fn start(language: Language, variable: &str, default: &str) -> ExitCode {
+/// Entry of ACP's commands.
+pub fn acp(variable: &str, default: &str) -> ExitCode {
+    start(ACP, Language::C, variable, default)
+}
+
+fn start(interface: Interface, language: Language, variable: &str, default: &str) -> ExitCode {
+    let header = interface.header;
     match std::env::current_exe() {
-        Ok(me) => match Tree::around(&me) {
+        Ok(me) => match Tree::around(interface, &me) {
             Some(tree) => run(&tree, language, variable, default),
-            None => fail(&format!(
-                "no lapi.h beside {}: neither <prefix>/include/lapi.h nor a source tree; install with `cargo xtask install`",
-                me.display()
-            )),
+            None => fail(
+                interface,
+                &format!(
+                    "no {header} beside {}: neither <prefix>/include/{header} nor a source tree; install with `cargo xtask install`",
+                    me.display()
+                ),
+            ),
         },
-        Err(e) => fail(&format!("cannot find out where this program is: {e}")),
+        Err(e) => fail(interface, &format!("cannot find out where this program is: {e}")),
     }
 }
 
-fn fail(what: &str) -> ExitCode {
-    eprintln!("lapicc: {what}");
+fn fail(interface: Interface, what: &str) -> ExitCode {
+    eprintln!("{}: {what}", interface.command);
     ExitCode::FAILURE
 }
 
 /// What `--help` prints; the compiler's own help is the compiler's to print.
-fn help(compiler: &str, variable: &str) -> String {
+fn help(interface: Interface, compiler: &str, variable: &str) -> String {
     format!(
-        "Runs {compiler} with what LAPI programs need added: where the header and the library are.\n\
+        "Runs {compiler} with what {} programs need added: where the header and the library are.\n\
          \n\
          \x20 -show   print the command instead of running it\n\
          \x20 --help  this text\n\
          \n\
          All other words are handed on to the compiler as they are; `{compiler} --help` lists them.\n\
-         {variable} names another compiler, with options if need be.\n"
+         {variable} names another compiler, with options if need be.\n",
+        interface.name
     )
 }
 
@@ -81,7 +120,7 @@ fn run(tree: &Tree, language: Language, variable: &str, default: &str) -> ExitCo
     }
     let known = compiler.as_deref().unwrap_or(default);
     if user.iter().any(|word| word == "--help") {
-        print!("{}", help(known, variable));
+        print!("{}", help(tree.interface, known, variable));
         return ExitCode::SUCCESS;
     }
     let words = tree.command(language, known, &user);
@@ -93,28 +132,32 @@ fn run(tree: &Tree, language: Language, variable: &str, default: &str) -> ExitCo
         return ExitCode::SUCCESS;
     }
     let error = Command::new(&words[0]).args(&words[1..]).exec();
-    fail(&format!("cannot run {}: {error}; {variable} names another compiler", words[0].to_string_lossy()))
+    let what =
+        format!("cannot run {}: {error}; {variable} names another compiler", words[0].to_string_lossy());
+    fail(tree.interface, &what)
 }
 
 impl Tree {
     /// An installed tree, else the source tree that this program was built in.
-    fn around(me: &Path) -> Option<Self> {
+    fn around(interface: Interface, me: &Path) -> Option<Self> {
         let bin = me.parent()?;
         let installed = bin.parent().map(|prefix| Self {
+            interface,
             include: prefix.join("include"),
             fortran: prefix.join("include"),
             lib: prefix.join("lib"),
         });
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings/lapi/include");
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join(interface.sources);
         let built = std::fs::canonicalize(sources).ok().map(|include| {
             // <root>/bindings/lapi/include
             let bindings = include.ancestors().nth(2).unwrap_or(&include);
-            Self { fortran: bindings.join("fortran/include"), lib: bin.to_owned(), include }
+            Self { fortran: bindings.join("fortran/include"), lib: bin.to_owned(), include, interface }
         });
+        let library = format!("lib{}.so", interface.library);
         installed
             .into_iter()
             .chain(built)
-            .find(|tree| tree.include.join("lapi.h").is_file() && tree.lib.join("liblapi_r.so").exists())
+            .find(|tree| tree.include.join(interface.header).is_file() && tree.lib.join(&library).exists())
     }
 
     fn command(&self, language: Language, compiler: &str, user: &[OsString]) -> Vec<OsString> {
@@ -135,7 +178,7 @@ impl Tree {
         if links && !user.is_empty() {
             words.push(joined("-L", &self.lib));
             words.push(joined("-Wl,-rpath,", &self.lib));
-            words.push("-llapi_r".into());
+            words.push(format!("-l{}", self.interface.library).into());
             words.push("-pthread".into());
         }
         words
@@ -163,7 +206,12 @@ mod tests {
     use super::*;
 
     fn line(compiler: &str, user: &[&str]) -> String {
-        let tree = Tree { include: "/p/include".into(), fortran: "/p/fortran".into(), lib: "/p/lib".into() };
+        line_of(LAPI, compiler, user)
+    }
+
+    fn line_of(interface: Interface, compiler: &str, user: &[&str]) -> String {
+        let [include, fortran, lib] = ["/p/include", "/p/fortran", "/p/lib"].map(PathBuf::from);
+        let tree = Tree { interface, include, fortran, lib };
         let language = if compiler.contains("fort") { Language::Fortran } else { Language::C };
         let user: Vec<OsString> = user.iter().map(OsString::from).collect();
         let words = tree.command(language, compiler, &user);
@@ -179,6 +227,10 @@ mod tests {
         assert_eq!(line("ccache gcc", &["-c", "a.c"]), "ccache gcc -I/p/include -c a.c");
         assert_eq!(line("cc", &[]), "cc -I/p/include");
         assert_eq!(
+            line_of(ACP, "cc", &["a.c"]),
+            "cc -I/p/include a.c -L/p/lib -Wl,-rpath,/p/lib -lacp -pthread"
+        );
+        assert_eq!(
             line("gfortran-12", &["-c", "a.f"]),
             "gfortran-12 -I/p/fortran -fallow-argument-mismatch -c a.f"
         );
@@ -187,7 +239,8 @@ mod tests {
 
     #[test]
     fn the_manual_names_the_options_of_the_help() {
-        lapis_testing::manual_by_hand("lapicc", &help("cc", "LAPIS_CC"));
+        lapis_testing::manual_by_hand("lapicc", &help(LAPI, "cc", "LAPIS_CC"));
+        lapis_testing::manual_by_hand("acpcc", &help(ACP, "cc", "LAPIS_CC"));
     }
 
     #[test]

@@ -1,0 +1,182 @@
+//! The messages of channels, and the calls.
+//!
+//! | message | user header | data |
+//! |---|---|---|
+//! | whole | channel, number | the message |
+//! | offer | channel, number, length, request | |
+//! | clear | request, receive, length | |
+//! | data | receive | the message |
+//! | credit | channel, messages taken | |
+//! | close | channel, 1 from the sender, messages | |
+
+use crate::channel::{Action, Send};
+use crate::error::{Error, Result};
+use crate::process::Process;
+use crate::protocol::{on, send, send_words, then, words_of};
+use lapis_core::message::Destination;
+use lapis_core::{CompletionHandler, Delivery, HandlerId, Incoming, Notify, Run};
+use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
+
+const WHOLE: HandlerId = HandlerId(16);
+const OFFER: HandlerId = HandlerId(17);
+const CLEAR: HandlerId = HandlerId(18);
+const DATA: HandlerId = HandlerId(19);
+const CREDIT: HandlerId = HandlerId(20);
+const CLOSE: HandlerId = HandlerId(21);
+
+pub(crate) fn install(process: &'static Process) -> lapis_core::Result<()> {
+    on(process, WHOLE, whole_arrived)?;
+    on(process, OFFER, |process, message| {
+        let [channel, number, len, request] = words_of(message.user_header)?;
+        let actions = process.channels().offered(message.source, channel, number, len, request);
+        Some(perform_later(process, actions))
+    })?;
+    on(process, CLEAR, |process, message| {
+        let [request, receive, len] = words_of(message.user_header)?;
+        let actions = process.channels().cleared(message.source, request, receive, len);
+        Some(perform_later(process, actions))
+    })?;
+    on(process, DATA, data_arrived)?;
+    on(process, CREDIT, |process, message| {
+        let [channel, taken] = words_of(message.user_header)?;
+        let actions = process.channels().credited(message.source, channel, taken);
+        Some(perform_later(process, actions))
+    })?;
+    on(process, CLOSE, |process, message| {
+        let [channel, from_sender, messages] = words_of(message.user_header)?;
+        let actions = process.channels().closed(message.source, channel, from_sender == 1, messages);
+        Some(perform_later(process, actions))
+    })
+}
+
+fn perform_later(process: &'static Process, actions: Vec<Action>) -> Delivery {
+    if actions.is_empty() { Delivery::bury() } else { then(move || process.perform(actions)) }
+}
+
+fn whole_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Delivery> {
+    let [channel, number] = words_of(message.user_header)?;
+    let source = message.source;
+    if let Some(data) = message.data {
+        let actions = process.channels().whole(source, channel, number, data);
+        return Some(perform_later(process, actions));
+    }
+    let mut data = vec![0; message.len as usize];
+    // The bytes of a vector stay where they are when the vector moves into the closure.
+    let into = Destination::Contiguous(NonNull::from(data.as_mut_slice()).cast());
+    let keep = then(move || {
+        let actions = process.channels().whole(source, channel, number, &data);
+        process.perform(actions);
+    });
+    Some(Delivery { into, ..keep })
+}
+
+fn data_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Delivery> {
+    let [receive] = words_of(message.user_header)?;
+    let len = message.len;
+    let place = process.channels().destination(receive).filter(|(_, room)| len <= *room);
+    let into = place.and_then(|(address, _)| NonNull::new(with_exposed_provenance_mut::<u8>(address)));
+    let into = into.map_or(Destination::Discard, |to| Destination::Contiguous(to.cast()));
+    let completion = Some(CompletionHandler::Closure(Box::new(move |context| {
+        let actions = process.channels().ended(receive, Ok(len));
+        process.perform(actions);
+        context.wake();
+    })));
+    Some(Delivery { into, completion, run: Run::InlineReply, drop: false })
+}
+
+impl Process {
+    /// Sends what channels want to be sent.
+    fn perform(&'static self, actions: Vec<Action>) {
+        let mut later = Vec::new();
+        for Action { task, send } in actions {
+            let failed = match send {
+                Send::Whole { request, .. } | Send::Data { request, .. } => Some(request),
+                _ => None,
+            };
+            if let (Err(error), Some(request)) = (self.perform_one(task, send), failed) {
+                later.extend(self.channels().ended(request, Err(error)));
+            }
+        }
+        if !later.is_empty() {
+            self.perform(later);
+        }
+    }
+
+    fn perform_one(&'static self, task: u32, what: Send) -> Result {
+        match what {
+            Send::Whole { channel, number, bytes: (address, len), request } => {
+                let bytes = (with_exposed_provenance(address), len);
+                // SAFETY: the program has lent the memory until the request ends.
+                unsafe { send(self, task, WHOLE, [channel, number], bytes, self.ends(request, len)) }
+            }
+            Send::Data { receive, bytes: (address, len), request } => {
+                let bytes = (with_exposed_provenance(address), len);
+                // SAFETY: the program has lent the memory until the request ends.
+                unsafe { send(self, task, DATA, [receive], bytes, self.ends(request, len)) }
+            }
+            Send::Offer { channel, number, len, request } => {
+                send_words(self, task, OFFER, [channel, number, len, request])
+            }
+            Send::Clear { request, receive, len } => send_words(self, task, CLEAR, [request, receive, len]),
+            Send::Credit { channel, taken } => send_words(self, task, CREDIT, [channel, taken]),
+            Send::Close { channel, from_sender, messages } => {
+                send_words(self, task, CLOSE, [channel, u64::from(from_sender), messages])
+            }
+        }
+    }
+
+    /// Ends a request when its memory may be used again.
+    fn ends(&'static self, request: u64, len: u64) -> Notify {
+        Notify::Dyn(Box::new(move |_: u32, outcome: std::result::Result<(), lapis_core::Error>| {
+            let outcome = outcome.map(|()| len).map_err(|_| Error::Peer);
+            let actions = self.channels().ended(request, outcome);
+            if !actions.is_empty() {
+                // A notification sends nothing itself.
+                self.context.run_on_handler_thread(CompletionHandler::Closure(Box::new(move |context| {
+                    self.perform(actions);
+                    context.wake();
+                })));
+            }
+        }))
+    }
+
+    /// Makes this process's end of a channel.
+    pub(crate) fn create_channel(&self, sender: i32, receiver: i32) -> Result<u64> {
+        let world = self.world();
+        let rank = |rank: i32| u32::try_from(rank).map_err(|_| Error::Rank);
+        let (sender, receiver) = (rank(sender)?, rank(receiver)?);
+        let (from, to) = (world.block(sender)?.task, world.block(receiver)?.task);
+        if sender == receiver || !(sender == world.rank || receiver == world.rank) {
+            return Err(Error::Rank);
+        }
+        let sending = sender == world.rank;
+        Ok(self.channels().create(sending, if sending { to } else { from }))
+    }
+
+    /// Begins to send a message or to receive one.
+    pub(crate) fn post(&'static self, channel: u64, sending: bool, bytes: (usize, u64)) -> Result<u64> {
+        if bytes.0 == 0 && bytes.1 > 0 {
+            return Err(Error::Null);
+        }
+        let (request, actions) = self.channels().post(channel, sending, bytes)?;
+        self.perform(actions);
+        Ok(request)
+    }
+
+    /// Begins to free this process's end of a channel.
+    pub(crate) fn free_channel(&'static self, channel: u64) -> Result<u64> {
+        let (request, actions) = self.channels().free(channel)?;
+        self.perform(actions);
+        Ok(request)
+    }
+
+    /// Waits for a request; gives the bytes received.
+    pub(crate) fn wait_request(&self, request: u64) -> Result<u64> {
+        let mut outcome = None;
+        self.wait(|| {
+            outcome = self.channels().take(request);
+            outcome.is_some()
+        })?;
+        outcome.unwrap_or(Err(Error::Internal))
+    }
+}

@@ -1,0 +1,142 @@
+//! acp_init to acp_reset.
+
+use super::{ERRNO, PROCESS, call, command, process};
+use crate::error::{Error, Result};
+use crate::process::Process;
+use crate::settings::{OURS, Settings};
+use lapis_core::sync::Ordering;
+use lapis_core::sync::blocking::Mutex;
+use std::ffi::{CStr, c_char, c_int};
+use std::ptr::null_mut;
+
+/// One at a time begins or ends.
+static CHANGING: Mutex<()> = Mutex::new(());
+
+/// Joins the job; returns when all processes have.
+///
+/// # Safety
+/// `argc` and `argv` are NULL, or point to what `main` was given.
+//= ACP 1.0, acp_init
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn acp_init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
+    call("acp_init", -1, || {
+        let _changing = CHANGING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if process().is_ok() {
+            return Err(Error::Initialized);
+        }
+        crate::diagnostics::install();
+        let mut settings = Settings::default();
+        // SAFETY: the caller's promise.
+        unsafe { take_arguments(argc, argv, &mut settings) }?;
+        let process = std::ptr::from_ref(Process::join(settings)?).cast_mut();
+        // SYNC: Release pairs with `process`.
+        PROCESS.store(process, Ordering::Release);
+        Ok(0)
+    })
+}
+
+/// Takes ACP's arguments out of the program's.
+///
+/// # Safety
+/// As for [`acp_init`].
+unsafe fn take_arguments(argc: *mut c_int, argv: *mut *mut *mut c_char, settings: &mut Settings) -> Result {
+    if argc.is_null() || argv.is_null() {
+        return Ok(());
+    }
+    // SAFETY: not null; the caller's promise.
+    let (count, list) = unsafe { (*argc, *argv) };
+    if list.is_null() {
+        return Ok(());
+    }
+    let mut kept = 0;
+    for at in 0..usize::try_from(count).unwrap_or(0) {
+        // SAFETY: `main` has so many arguments, and strings end.
+        let (word, text) = unsafe {
+            let word = *list.add(at);
+            (word, if word.is_null() { c"" } else { CStr::from_ptr(word) })
+        };
+        let text = text.to_string_lossy();
+        if at > 0 && text.starts_with(OURS) {
+            settings.take(&text)?;
+        } else {
+            // SAFETY: at or before the word just read.
+            unsafe { list.add(kept).write(word) };
+            kept += 1;
+        }
+    }
+    if kept < usize::try_from(count).unwrap_or(0) {
+        // SAFETY: before the end of the list.
+        unsafe {
+            list.add(kept).write(null_mut());
+            argc.write(kept as c_int);
+        }
+    }
+    Ok(())
+}
+
+/// Leaves the job when all processes do.
+//= ACP 1.0, acp_finalize
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_finalize() -> c_int {
+    command("acp_finalize", |process| {
+        let _changing = CHANGING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // SYNC: Release as in acp_init: whoever sees no process sees no memory of it.
+        PROCESS.store(null_mut(), Ordering::Release);
+        process.finalize()
+    })
+}
+
+/// Ends the whole job with a message.
+///
+/// # Safety
+/// `str` is NULL or a string.
+//= ACP 1.0, acp_abort
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn acp_abort(str: *const c_char) {
+    // SAFETY: not null; the caller's promise.
+    let text = if str.is_null() { c"" } else { unsafe { CStr::from_ptr(str) } }.to_string_lossy();
+    let errno = ERRNO.get();
+    let system = std::io::Error::from_raw_os_error(errno);
+    let rank = process().map_or(-1, |process| process.world().rank.cast_signed());
+    let message = if errno == 0 { text.into_owned() } else { format!("{text}: {system}") };
+    eprintln!("acp_abort: rank {rank}: {message}");
+    if let Ok(process) = process() {
+        process.context.abort(1, &message);
+    }
+    std::process::exit(1);
+}
+
+/// Number of processes.
+//= ACP 1.0, acp_procs
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_procs() -> c_int {
+    call("acp_procs", -1, || Ok(process()?.context.tasks().cast_signed()))
+}
+
+/// Rank of this process.
+//= ACP 1.0, acp_rank
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_rank() -> c_int {
+    call("acp_rank", -1, || Ok(process()?.world().rank.cast_signed()))
+}
+
+/// Waits until all processes call it.
+//= ACP 1.0, acp_sync
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_sync() -> c_int {
+    command("acp_sync", Process::sync)
+}
+
+/// Begins anew with another rank.
+//= ACP 1.0, acp_reset
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_reset(rank: c_int) -> c_int {
+    command("acp_reset", |process| process.reset(rank))
+}
+
+/// Where the calling thread's ACP_ERRNO is.
+//= ACP 1.0, acp_abort, ACP_ERRNO
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_errno_location() -> *mut c_int {
+    ERRNO.with(|errno| errno.as_ptr())
+}

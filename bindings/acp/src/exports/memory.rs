@@ -1,0 +1,130 @@
+//! Global memory management, and the memory that acp_malloc gives.
+
+use super::{call, command, process};
+use crate::error::Error;
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+/// Colours: all networks between two processes are used at once, so there is one.
+const COLORS: c_int = 1;
+
+/// Registers memory; gives its key, or 0.
+//= ACP 1.0, acp_register_memory
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_register_memory(addr: *mut c_void, size: usize, color: c_int) -> u64 {
+    call("acp_register_memory", 0, || {
+        let process = process()?;
+        if addr.is_null() {
+            return Err(Error::Null);
+        }
+        if !(0..COLORS).contains(&color) {
+            return Err(Error::Color);
+        }
+        let key = process.regions().register(addr.expose_provenance(), size as u64)?;
+        let world = process.world();
+        Ok(world.space.address(world.rank, key))
+    })
+}
+
+/// Unregisters memory. Waits for accesses that are under way.
+//= ACP 1.0, acp_unregister_memory
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_unregister_memory(atkey: u64) -> c_int {
+    command("acp_unregister_memory", |process| {
+        let world = process.world();
+        if world.rank_of(atkey).ok() != Some(world.rank) {
+            return Err(Error::Key);
+        }
+        let region = process.regions().unregister(world.space.position(atkey))?;
+        if Arc::strong_count(&region) > 1 {
+            process.wait(|| Arc::strong_count(&region) == 1)?;
+        }
+        Ok(())
+    })
+}
+
+/// The global address of registered memory, or 0.
+//= ACP 1.0, acp_query_ga
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_ga(atkey: u64, addr: *mut c_void) -> u64 {
+    call("acp_query_ga", 0, || {
+        let process = process()?;
+        let world = process.world();
+        if world.rank_of(atkey).ok() != Some(world.rank) {
+            return Err(Error::Key);
+        }
+        let position = process.regions().position(world.space.position(atkey), addr.addr())?;
+        Ok(world.space.address(world.rank, position))
+    })
+}
+
+/// Number of colours.
+//= ACP 1.0, acp_colors
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_colors() -> c_int {
+    call("acp_colors", -1, || process().map(|_| COLORS))
+}
+
+/// The rank whose memory an address names, or −1.
+//= ACP 1.0, acp_query_rank
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_rank(ga: u64) -> c_int {
+    call("acp_query_rank", -1, || Ok(process()?.world().rank_of(ga)?.cast_signed()))
+}
+
+/// The colour of an address, or −1.
+//= ACP 1.0, acp_query_color
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_color(ga: u64) -> c_int {
+    call("acp_query_color", -1, || process()?.world().rank_of(ga).map(|_| 0))
+}
+
+/// Where memory of this process is, or NULL.
+//= ACP 1.0, acp_query_address
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_address(ga: u64) -> *mut c_void {
+    call("acp_query_address", null_mut(), || {
+        let process = process()?;
+        let world = process.world();
+        if world.rank_of(ga)? != world.rank {
+            return Err(Error::NotLocal);
+        }
+        match process.place(ga, 1)? {
+            crate::access::Place::Near(at, _) => Ok(at.cast()),
+            crate::access::Place::Far(_) => Err(Error::NotLocal),
+        }
+    })
+}
+
+/// The global address of a process's starter memory, or 0.
+//= ACP 1.0, acp_query_starter_ga
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_query_starter_ga(rank: c_int) -> u64 {
+    call("acp_query_starter_ga", 0, || {
+        let world = process()?.world();
+        let rank = u32::try_from(rank).map_err(|_| Error::Rank)?;
+        world.block(rank)?;
+        Ok(world.space.address(rank, 0))
+    })
+}
+
+/// Takes memory from a process's heap; gives its global address, or 0.
+//= ACP 1.0, acp_malloc
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_malloc(size: usize, rank: c_int) -> u64 {
+    call("acp_malloc", 0, || {
+        let rank = u32::try_from(rank).map_err(|_| Error::Rank)?;
+        process()?.allocate(size as u64, rank)
+    })
+}
+
+/// Gives memory back.
+//= ACP 1.0, acp_free
+#[unsafe(no_mangle)]
+pub extern "C" fn acp_free(ga: u64) {
+    // As free(3) does nothing for NULL.
+    if ga != 0 {
+        call("acp_free", (), || process()?.free(ga));
+    }
+}

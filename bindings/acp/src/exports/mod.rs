@@ -1,0 +1,59 @@
+//! The C calls: what they share.
+
+pub mod access;
+pub mod channel;
+pub mod infrastructure;
+pub mod memory;
+
+use crate::diagnostics;
+use crate::error::{Error, Result};
+use crate::process::Process;
+use lapis_core::sync::{AtomicPtr, Ordering};
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+
+/// This process, from acp_init to acp_finalize.
+static PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
+
+thread_local! {
+    static ERRNO: Cell<c_int> = const { Cell::new(0) };
+}
+
+#[inline(always)]
+fn process() -> Result<&'static Process> {
+    // SYNC: Acquire pairs with acp_init's Release.
+    let process = PROCESS.load(Ordering::Acquire);
+    // SAFETY: acp_init stored it, and nobody frees it.
+    unsafe { process.as_ref() }.ok_or(Error::NotInitialized)
+}
+
+/// Runs a call; what fails gives `failed`, sets ACP_ERRNO and says why.
+#[inline(always)]
+fn call<T>(name: &'static str, failed: T, f: impl FnOnce() -> Result<T>) -> T {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(Ok(value)) => value,
+        Ok(Err(error)) => {
+            fail(name, error);
+            failed
+        }
+        Err(_) => {
+            fail(name, Error::Internal);
+            failed
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn fail(name: &'static str, error: Error) {
+    ERRNO.set(error.number());
+    diagnostics::install();
+    tracing::error!(target: "lapis::acp", "{name}: {error}");
+}
+
+/// A call that gives 0, or −1.
+fn command(name: &'static str, f: impl FnOnce(&'static Process) -> Result) -> c_int {
+    call(name, -1, || f(process()?).map(|()| 0))
+}

@@ -1,0 +1,317 @@
+//! The order of global memory accesses: handles, what waits for what, and what has completed.
+//!
+//! A handle is the number of its operation. Operations complete in order: when one has, all before
+//! it have. So one number, the oldest operation that has not ended, says everything that programs
+//! may ask. Operations that end within the call that starts them need no entry here.
+//!
+//! Whoever holds the queue's lock calls nothing of core: handlers take it, too.
+
+use crate::error::{Error, Result};
+use crate::regions::Region;
+use lapis_core::sync::blocking::{Mutex, MutexGuard};
+use lapis_core::sync::{AtomicU64, AtomicUsize, Ordering};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, PoisonError};
+
+/// No operation.
+pub(crate) const NULL: u64 = 0;
+/// After the operation before, like which it is.
+pub(crate) const CONT: u64 = u64::MAX - 1;
+/// All operations before.
+pub(crate) const ALL: u64 = u64::MAX;
+
+/// Operations that have an entry. A call that would make one more waits.
+pub(crate) const MOST: usize = 4096;
+
+/// Failures that nobody has asked for.
+const MOST_FAILURES: usize = 256;
+
+/// What operations wait for each other, and which have ended. `W` says what is to be done.
+pub(crate) struct Order<W> {
+    issued: AtomicU64,
+    /// The oldest operation that has not ended; `u64::MAX` if there is none.
+    oldest: AtomicU64,
+    entries: AtomicUsize,
+    queue: Mutex<Queue<W>>,
+}
+
+struct Queue<W> {
+    /// By handle. The first one has not ended.
+    entries: VecDeque<Entry>,
+    /// By the operation that each waits for, then by handle.
+    waiting: BTreeMap<(u64, u64), W>,
+    failed: VecDeque<(u64, Error)>,
+}
+
+#[derive(Default)]
+struct Entry {
+    handle: u64,
+    ended: bool,
+    needs: Needs,
+}
+
+/// What an operation needs while it is under way.
+#[derive(Default)]
+pub(crate) struct Needs {
+    /// Tasks without which it can't end.
+    pub(crate) tasks: [Option<u32>; 2],
+    /// Registered memory of this process: kept, not read.
+    #[expect(dead_code, reason = "its count of owners is what counts")]
+    pub(crate) memory: Option<Arc<Region>>,
+    /// Where the result goes, and its width.
+    pub(crate) result: Option<(usize, u32)>,
+}
+
+impl<W> Order<W> {
+    pub(crate) fn new() -> Self {
+        let queue = Queue { entries: VecDeque::new(), waiting: BTreeMap::new(), failed: VecDeque::new() };
+        Self {
+            issued: AtomicU64::new(0),
+            oldest: AtomicU64::new(u64::MAX),
+            entries: AtomicUsize::new(0),
+            queue: Mutex::new(queue),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue<W>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether an operation with this order may start at once.
+    #[inline(always)]
+    pub(crate) fn permits(&self, order: u64) -> bool {
+        // SYNC: Acquire pairs with the Release in `publish`: what ended operations did is seen.
+        let oldest = self.oldest.load(Ordering::Acquire);
+        oldest == u64::MAX || order < oldest || (order < CONT && order > self.last())
+    }
+
+    /// The handle of an operation that has ended already.
+    #[inline(always)]
+    pub(crate) fn ended_at_once(&self) -> u64 {
+        self.issued.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The last handle that was given.
+    #[inline(always)]
+    pub(crate) fn last(&self) -> u64 {
+        self.issued.load(Ordering::Relaxed)
+    }
+
+    /// Whether everything up to an operation has ended. True for what never began.
+    #[inline(always)]
+    pub(crate) fn complete(&self, handle: u64) -> bool {
+        // SYNC: Acquire as in `permits`.
+        let oldest = self.oldest.load(Ordering::Acquire);
+        match handle {
+            ALL => oldest == u64::MAX,
+            _ => oldest > handle || handle > self.last(),
+        }
+    }
+
+    /// Whether there is room for one more entry.
+    pub(crate) fn has_room(&self) -> bool {
+        self.entries.load(Ordering::Relaxed) < MOST
+    }
+
+    /// Takes an operation in. Gives its handle, and the work if it may start now.
+    pub(crate) fn enter(&self, order: u64, work: impl FnOnce(u64) -> W) -> (u64, Option<W>) {
+        let mut queue = self.lock();
+        let handle = self.ended_at_once();
+        let after = match order {
+            ALL | CONT => handle - 1,
+            // Of the future, or of nobody: complete, as for acp_complete.
+            other if other >= handle => NULL,
+            other => other,
+        };
+        let work = work(handle);
+        queue.entries.push_back(Entry { handle, ..Entry::default() });
+        self.publish(&queue);
+        if after < queue.oldest() {
+            return (handle, Some(work));
+        }
+        queue.waiting.insert((after, handle), work);
+        (handle, None)
+    }
+
+    /// Says what an operation needs from now on. Must precede its first message.
+    pub(crate) fn needs(&self, handle: u64, needs: Needs) {
+        if let Some(entry) = self.lock().entry(handle) {
+            entry.needs = needs;
+        }
+    }
+
+    /// An operation has ended. `store` puts the result where it belongs. What may start because of
+    /// it is appended to `next`. A second end of the same operation is none.
+    pub(crate) fn end(
+        &self,
+        handle: u64,
+        outcome: Result,
+        store: impl FnOnce(usize, u32),
+        next: &mut VecDeque<W>,
+    ) {
+        let mut queue = self.lock();
+        let Some(entry) = queue.entry(handle).filter(|entry| !entry.ended) else { return };
+        entry.ended = true;
+        let needs = std::mem::take(&mut entry.needs);
+        match outcome {
+            Ok(()) => {
+                if let Some((at, width)) = needs.result {
+                    store(at, width);
+                }
+            }
+            Err(error) => queue.fail(handle, error),
+        }
+        queue.retire(next);
+        self.publish(&queue);
+    }
+
+    /// Ends every operation that needs a task which is gone.
+    pub(crate) fn gone(&self, task: u32, next: &mut VecDeque<W>) {
+        let mut queue = self.lock();
+        let mut lost = Vec::new();
+        for entry in queue.entries.iter_mut().filter(|e| !e.ended && e.needs.tasks.contains(&Some(task))) {
+            entry.ended = true;
+            entry.needs = Needs::default();
+            lost.push(entry.handle);
+        }
+        lost.into_iter().for_each(|handle| queue.fail(handle, Error::Peer));
+        queue.retire(next);
+        self.publish(&queue);
+    }
+
+    /// The last failure among operations up to a handle, once.
+    pub(crate) fn failure(&self, handle: u64) -> Result {
+        let mut queue = self.lock();
+        let last = queue.failed.iter().rev().find(|(failed, _)| *failed <= handle).map(|(_, error)| *error);
+        queue.failed.retain(|(failed, _)| *failed > handle);
+        last.map_or(Ok(()), Err)
+    }
+
+    fn publish(&self, queue: &Queue<W>) {
+        self.entries.store(queue.entries.len(), Ordering::Relaxed);
+        // SYNC: Release pairs with `permits` and `complete`.
+        self.oldest.store(queue.oldest(), Ordering::Release);
+    }
+}
+
+impl<W> Queue<W> {
+    fn oldest(&self) -> u64 {
+        self.entries.front().map_or(u64::MAX, |entry| entry.handle)
+    }
+
+    fn entry(&mut self, handle: u64) -> Option<&mut Entry> {
+        let at = self.entries.binary_search_by_key(&handle, |entry| entry.handle).ok()?;
+        self.entries.get_mut(at)
+    }
+
+    /// Remembers a failure, for whoever asks; of many the latest.
+    fn fail(&mut self, handle: u64, error: Error) {
+        if self.failed.len() == MOST_FAILURES {
+            self.failed.pop_front();
+        }
+        self.failed.push_back((handle, error));
+    }
+
+    /// Lets go of what has ended, oldest first, and takes out what may start then.
+    fn retire(&mut self, next: &mut VecDeque<W>) {
+        while self.entries.front().is_some_and(|entry| entry.ended) {
+            self.entries.pop_front();
+        }
+        let oldest = self.oldest();
+        while let Some(first) = self.waiting.first_entry()
+            && first.key().0 < oldest
+        {
+            next.push_back(first.remove());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(order: &Order<u64>, handle: u64) -> Vec<u64> {
+        let mut next = VecDeque::new();
+        order.end(handle, Ok(()), |_, _| {}, &mut next);
+        next.into()
+    }
+
+    #[test]
+    fn operations_complete_in_order_whatever_order_they_end_in() {
+        let order = Order::new();
+        let handles: Vec<u64> = (0..3).map(|_| order.enter(NULL, |handle| handle).0).collect();
+        assert_eq!(handles, [1, 2, 3]);
+        end(&order, 3);
+        end(&order, 2);
+        assert!(!order.complete(2) && !order.complete(3) && !order.complete(ALL));
+        end(&order, 1);
+        assert!(order.complete(3) && order.complete(ALL));
+    }
+
+    #[test]
+    fn an_operation_starts_when_what_it_waits_for_and_all_before_that_has_ended() {
+        let order = Order::new();
+        let (first, _) = order.enter(NULL, |handle| handle);
+        let (second, _) = order.enter(NULL, |handle| handle);
+        let (third, started) = order.enter(second, |handle| handle);
+        assert_eq!(started, None);
+        assert_eq!(end(&order, second), []);
+        assert_eq!(end(&order, first), [third]);
+    }
+
+    #[test]
+    fn all_and_continued_wait_for_everything_before() {
+        for kind in [ALL, CONT] {
+            let order = Order::new();
+            assert!(order.permits(kind));
+            order.enter(NULL, |handle| handle);
+            order.enter(NULL, |handle| handle);
+            assert!(!order.permits(kind));
+            let (last, started) = order.enter(kind, |handle| handle);
+            assert_eq!(started, None);
+            assert_eq!(end(&order, 1), []);
+            assert_eq!(end(&order, 2), [last]);
+            assert_eq!(order.enter(kind, |handle| handle).1, None, "the one that just started is before it");
+        }
+    }
+
+    #[test]
+    fn what_never_began_is_complete_and_nothing_waits_for_it() {
+        let order = Order::new();
+        order.enter(NULL, |handle| handle);
+        assert!(order.complete(99) && order.complete(CONT) && order.complete(NULL));
+        assert!(order.permits(99) && order.permits(NULL));
+        assert!(order.enter(99, |handle| handle).1.is_some());
+    }
+
+    #[test]
+    fn the_loss_of_a_task_ends_what_needs_it_and_is_told_once() {
+        let order = Order::new();
+        let (lost, _) = order.enter(NULL, |handle| handle);
+        order.needs(lost, Needs { tasks: [None, Some(3)], ..Needs::default() });
+        let (waits, _) = order.enter(lost, |handle| handle);
+        let mut next = VecDeque::new();
+        order.gone(2, &mut next);
+        assert!(next.is_empty());
+        order.gone(3, &mut next);
+        assert_eq!(next, [waits]);
+        assert_eq!((order.failure(NULL), order.failure(ALL)), (Ok(()), Err(Error::Peer)));
+        assert_eq!(order.failure(ALL), Ok(()));
+        assert_eq!(end(&order, lost), [], "a second end is none");
+    }
+
+    #[test]
+    fn entries_are_bounded_by_what_has_not_ended() {
+        let order = Order::new();
+        for _ in 0..MOST {
+            assert!(order.has_room());
+            order.enter(ALL, |handle| handle);
+        }
+        assert!(!order.has_room());
+        for handle in 1..=MOST as u64 {
+            end(&order, handle);
+        }
+        assert!(order.has_room());
+        assert_eq!(order.lock().entries.len(), 0);
+    }
+}

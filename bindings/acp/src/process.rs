@@ -1,0 +1,283 @@
+//! A process of an ACP job: how it joins, what it keeps, how ranks are dealt anew, and how it
+//! leaves.
+
+use crate::access::Work;
+use crate::address::Space;
+use crate::channel::Channels;
+use crate::diagnostics;
+use crate::error::{Error, Result, of_core};
+use crate::heap::Heap;
+use crate::order::Order;
+use crate::protocol;
+use crate::regions::Regions;
+use crate::requests::Requests;
+use crate::settings::Settings;
+use lapis_collectives::Team;
+use lapis_core::context::RawHooks;
+use lapis_core::sync::blocking::{Mutex, MutexGuard, OnceLock};
+use lapis_core::sync::{AtomicBool, AtomicPtr, Ordering, fence};
+use lapis_core::{Context, Memory};
+use std::collections::VecDeque;
+use std::ptr::null_mut;
+use std::sync::PoisonError;
+
+/// Contexts of equal number in different processes talk to each other; programs that use LAPI or
+/// Rust beside ACP have the small numbers.
+const CONTEXT: u32 = 1000;
+
+/// Memory that a process has from its beginning to its end: the starter memory, then the heap.
+pub(crate) struct Block {
+    pub(crate) task: u32,
+    len: u64,
+    starter: u64,
+    /// Where it is in this address space; null if it is not.
+    mapped: *mut u8,
+}
+
+// SAFETY: the memory is mapped as long as the context lives, and is touched by copies and atomics.
+unsafe impl Send for Block {}
+// SAFETY: shared, the memory is touched by copies and atomics only.
+unsafe impl Sync for Block {}
+
+/// Who is who, until ranks are dealt anew.
+pub(crate) struct World {
+    pub(crate) rank: u32,
+    pub(crate) space: Space,
+    /// By rank.
+    pub(crate) blocks: Vec<Block>,
+}
+
+impl World {
+    /// Where memory of a block is mapped here, if it is.
+    #[inline(always)]
+    pub(crate) fn mapped(&self, address: u64, len: u64) -> Option<*mut u8> {
+        let block = self.blocks.get(self.space.rank(address) as usize)?;
+        let position = self.space.position(address);
+        let inside = position < block.len && len <= block.len - position && !block.mapped.is_null();
+        // SAFETY: within the block, by the comparison.
+        inside.then(|| unsafe { block.mapped.add(position as usize) })
+    }
+
+    /// The rank of an address, if there is such a process.
+    pub(crate) fn rank_of(&self, address: u64) -> Result<u32> {
+        match self.space.rank(address) {
+            u64::MAX => Err(Error::Null),
+            rank if rank < self.blocks.len() as u64 => Ok(rank as u32),
+            _ => Err(Error::Address),
+        }
+    }
+
+    pub(crate) fn block(&self, rank: u32) -> Result<&Block> {
+        self.blocks.get(rank as usize).ok_or(Error::Rank)
+    }
+
+    /// The global address of a byte of a block's heap.
+    pub(crate) fn heap_address(&self, rank: u32, offset: u64) -> Result<u64> {
+        Ok(self.space.address(rank, self.block(rank)?.starter + offset))
+    }
+}
+
+/// What this process is. It is never freed: handlers and other threads may be in it.
+pub(crate) struct Process {
+    pub(crate) context: Context,
+    team: Team,
+    settings: Settings,
+    memory: Mutex<Option<Memory>>,
+    world: AtomicPtr<World>,
+    pub(crate) order: Order<Work>,
+    regions: Mutex<Regions>,
+    heap: Mutex<Heap>,
+    channels: Mutex<Channels>,
+    pub(crate) requests: Requests,
+    /// By task: it has died.
+    gone: Box<[AtomicBool]>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a process tells of itself: its rank, its block and the starter memory's part of it.
+const CARD: usize = 32;
+
+fn card(rank: u64, base: u64, settings: Settings) -> [u8; CARD] {
+    let words = [rank, base, settings.starter, settings.heap].map(u64::to_le_bytes);
+    std::array::from_fn(|at| words[at / 8][at % 8])
+}
+
+/// Where the heap begins.
+fn padded(starter: u64) -> u64 {
+    starter.next_multiple_of(4096)
+}
+
+impl Process {
+    /// Joins the job that the environment announces. Returns when all processes have.
+    pub(crate) fn join(settings: Settings) -> Result<&'static Self> {
+        diagnostics::install();
+        let failed = |error: lapis_core::Error| {
+            tracing::error!(target: "lapis::acp", "acp_init: {}", error.with_causes());
+            Error::Job
+        };
+        let myself = std::sync::Arc::new(OnceLock::new());
+        let builder = Context::builder().number(CONTEXT).transport(lapis_loopback::table());
+        let builder = builder.know(lapis_standard::TRANSPORTS).hooks(hooks(&myself));
+        let context = builder.init().map_err(failed)?;
+        let len = padded(settings.starter) + settings.heap;
+        let memory = usize::try_from(len).map_err(|_| Error::Memory)?;
+        let memory = context.alloc(memory).map_err(failed)?;
+        let team = Team::world(&context).map_err(|error| {
+            tracing::error!(target: "lapis::acp", "acp_init: {error}");
+            Error::Job
+        })?;
+        let space = Space::of(context.tasks());
+        let process: &'static Self = Box::leak(Box::new(Self {
+            team,
+            settings,
+            memory: Mutex::new(Some(memory)),
+            world: AtomicPtr::new(null_mut()),
+            order: Order::new(),
+            regions: Mutex::new(Regions::new(len, space.end())),
+            heap: Mutex::new(Heap::new(settings.heap)),
+            channels: Mutex::default(),
+            requests: Requests::default(),
+            gone: (0..context.tasks()).map(|_| AtomicBool::new(false)).collect(),
+            context,
+        }));
+        let _ = myself.set(process);
+        protocol::install(process).map_err(failed)?;
+        process.meet(process.context.task())?;
+        process.sync()?;
+        Ok(process)
+    }
+
+    pub(crate) fn world(&self) -> &'static World {
+        // SYNC: Acquire pairs with `meet`'s Release.
+        let world = self.world.load(Ordering::Acquire);
+        // SAFETY: `join` stored one before anybody got the process, and none is ever freed.
+        unsafe { &*world }
+    }
+
+    /// Tells everybody this process's rank, and learns theirs.
+    fn meet(&self, rank: u32) -> Result {
+        let base = locked(&self.memory).as_ref().map_or(0, |memory| memory.as_ptr().addr() as u64);
+        let mine = card(u64::from(rank), base, self.settings);
+        let cards = self.context.all_gather(&mine).map_err(of_core)?;
+        let mut blocks: Vec<Option<Block>> = (0..self.context.tasks()).map(|_| None).collect();
+        for (task, card) in (0..).zip(cards.chunks_exact(CARD)) {
+            let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| card[at * 8 + byte]));
+            let len = padded(word(2)) + word(3);
+            let mapped = self.context.direct(task, word(1), len).unwrap_or(null_mut());
+            let block = Block { task, len, starter: padded(word(2)), mapped };
+            match blocks.get_mut(word(0) as usize) {
+                Some(place @ None) => *place = Some(block),
+                // All see the same cards, so all fail.
+                _ => return Err(Error::Rank),
+            }
+        }
+        let blocks: Vec<Block> = blocks.into_iter().flatten().collect();
+        let world = World { rank, space: Space::of(self.context.tasks()), blocks };
+        // SYNC: Release pairs with `world`'s Acquire.
+        self.world.store(Box::leak(Box::new(world)), Ordering::Release);
+        Ok(())
+    }
+
+    pub(crate) fn regions(&self) -> MutexGuard<'_, Regions> {
+        locked(&self.regions)
+    }
+
+    pub(crate) fn heap(&self) -> MutexGuard<'_, Heap> {
+        locked(&self.heap)
+    }
+
+    pub(crate) fn channels(&self) -> MutexGuard<'_, Channels> {
+        locked(&self.channels)
+    }
+
+    /// Whether a task has died.
+    pub(crate) fn is_gone(&self, task: u32) -> bool {
+        // SYNC: SeqCst with `hooks`: who says here what it needs, and then does not see the death,
+        // is seen by the death.
+        self.gone.get(task as usize).is_some_and(|gone| gone.load(Ordering::SeqCst))
+    }
+
+    /// Waits for what handlers bring about, whoever dies meanwhile.
+    pub(crate) fn wait(&self, done: impl FnMut() -> bool) -> Result {
+        self.context.wait_quietly(done, None).map(drop).map_err(of_core)
+    }
+
+    /// Waits until all processes have come here.
+    pub(crate) fn sync(&self) -> Result {
+        // SYNC: SeqCst: stores to mapped memory precede everything that others do afterwards.
+        fence(Ordering::SeqCst);
+        self.team.barrier().map_err(|error| {
+            tracing::error!(target: "lapis::acp", "acp_sync: {error}");
+            Error::Peer
+        })
+    }
+
+    /// Waits until nothing of this process's is under way, and then for all others to be there.
+    fn settle(&self) -> Result {
+        self.complete(crate::order::ALL)?;
+        // Whoever died is no reason not to go on.
+        let _ = self.context.fence();
+        self.sync()
+    }
+
+    /// Begins anew with another rank. Collective.
+    pub(crate) fn reset(&self, rank: i32) -> Result {
+        let wanted = u32::try_from(rank).ok().filter(|rank| *rank < self.context.tasks());
+        self.settle()?;
+        // Before anything is forgotten, so that a refusal changes nothing; it is everybody's.
+        self.meet(wanted.unwrap_or(u32::MAX))?;
+        let world = self.world();
+        self.regions().clear();
+        *self.heap() = Heap::new(self.settings.heap);
+        self.channels().reset();
+        let starter = world.space.address(world.rank, 0);
+        if let Some(at) = world.mapped(starter, self.settings.starter) {
+            // SAFETY: this process's own memory, which nobody uses between the two barriers.
+            unsafe { at.write_bytes(0, self.settings.starter as usize) };
+        }
+        self.sync()
+    }
+
+    /// Leaves the job when all processes do.
+    pub(crate) fn finalize(&self) -> Result {
+        let together = self.settle();
+        self.regions().clear();
+        drop(locked(&self.memory).take());
+        let ended = self.context.terminate().map_err(of_core);
+        together.and(ended)
+    }
+}
+
+/// A process that dies ends the operations that need it.
+fn hooks(myself: &std::sync::Arc<OnceLock<&'static Process>>) -> RawHooks {
+    let myself = std::sync::Arc::clone(myself);
+    let died = move |_: &Context, error: &lapis_core::Error, task: u32| {
+        use lapis_core::Error as Core;
+        if !matches!(error, Core::TargetDown { .. } | Core::Timeout { .. } | Core::NoConnectivity { .. }) {
+            tracing::error!(target: "lapis::acp", task, "{}", error.with_causes());
+            return true;
+        }
+        tracing::info!(target: "lapis::acp", task, "{}", error.with_causes());
+        if let Some(&process) = myself.get() {
+            if let Some(gone) = process.gone.get(task as usize) {
+                // SYNC: SeqCst with `is_gone`.
+                gone.store(true, Ordering::SeqCst);
+            }
+            let mut next = VecDeque::new();
+            process.order.gone(task, &mut next);
+            process.requests.gone(task);
+            process.channels().gone(task);
+            if !next.is_empty() {
+                process.context.run_on_handler_thread(lapis_core::CompletionHandler::Closure(Box::new(
+                    move |_| process.work(next),
+                )));
+            }
+        }
+        // Collectives fail: they need everybody.
+        true
+    };
+    RawHooks { error: Some(Box::new(died)), ..RawHooks::default() }
+}

@@ -1,0 +1,322 @@
+//! Messages between the libraries of two processes. Numbers are 64-bit words.
+//!
+//! | message | user header | data |
+//! |---|---|---|
+//! | put | origin, handle, destination | the bytes |
+//! | fetch | handle, destination, source, length | |
+//! | done | handle, error or 0 | |
+//! | atomic | handle, variable, operator and width, operand, comparand | |
+//! | result | handle, previous value, error or 0 | |
+//! | allocate | question, size | |
+//! | free | address | |
+//! | answer | question, value, error or 0 | |
+//!
+//! and those of channels (`channel_messages.rs`). Header handlers only note; what has to be sent is
+//! sent by completion handlers.
+
+use crate::access::{Atomic, Operator, Place, apply, move_bytes, store};
+use crate::channel_messages;
+use crate::error::{Error, Result, of_core};
+use crate::process::Process;
+use crate::regions::Region;
+use lapis_core::message::{AmSend, Destination};
+use lapis_core::{CompletionHandler, Delivery, HandlerId, Incoming, Notify, Run, Source};
+use std::collections::VecDeque;
+use std::ptr::{NonNull, null};
+use std::sync::Arc;
+
+const PUT: HandlerId = HandlerId(1);
+pub(crate) const FETCH: HandlerId = HandlerId(2);
+const DONE: HandlerId = HandlerId(3);
+pub(crate) const ATOMIC: HandlerId = HandlerId(4);
+const RESULT: HandlerId = HandlerId(5);
+const ALLOCATE: HandlerId = HandlerId(6);
+const FREE: HandlerId = HandlerId(7);
+const ANSWER: HandlerId = HandlerId(8);
+
+/// The words of a header. `None`: there are fewer.
+pub(crate) fn words_of<const N: usize>(header: &[u8]) -> Option<[u64; N]> {
+    let mut words = [0; N];
+    for (at, place) in words.iter_mut().enumerate() {
+        *place = u64::from_le_bytes(header.get(at * 8..at * 8 + 8)?.try_into().ok()?);
+    }
+    Some(words)
+}
+
+/// Sends words alone. May be called from completion handlers.
+pub(crate) fn send_words<const N: usize>(
+    process: &Process,
+    task: u32,
+    handler: HandlerId,
+    words: [u64; N],
+) -> Result {
+    // SAFETY: there is no data.
+    unsafe { send(process, task, handler, words, (null(), 0), Notify::None) }
+}
+
+/// Sends words and bytes.
+///
+/// # Safety
+/// The bytes stay valid until `origin` is told.
+pub(crate) unsafe fn send<const N: usize>(
+    process: &Process,
+    task: u32,
+    handler: HandlerId,
+    words: [u64; N],
+    (data, len): (*const u8, u64),
+    origin: Notify,
+) -> Result {
+    let words = words.map(u64::to_le_bytes);
+    let message = AmSend {
+        target: task,
+        handler: u64::from(handler.0),
+        user_header: words.as_flattened(),
+        source: Source::Contiguous(data, len),
+        target_counter: 0,
+        origin,
+        completion: Notify::None,
+    };
+    // SAFETY: the caller's promise; handlers come from the table.
+    unsafe { process.context.am_send(message) }.map_err(of_core)
+}
+
+/// Sends bytes to where they belong, for an operation of `origin`.
+///
+/// # Safety
+/// The bytes stay valid as long as `memory` is kept; without it, until the operation has ended.
+pub(crate) unsafe fn put(
+    process: &Process,
+    task: u32,
+    origin: u32,
+    handle: u64,
+    dst: u64,
+    bytes: (*const u8, u64),
+    memory: Option<Arc<Region>>,
+) -> Result {
+    let kept = match memory {
+        Some(region) => {
+            Notify::Dyn(Box::new(move |_: u32, _: std::result::Result<(), lapis_core::Error>| drop(region)))
+        }
+        None => Notify::None,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { send(process, task, PUT, [u64::from(origin), handle, dst], bytes, kept) }
+}
+
+/// Registers what happens when messages arrive.
+pub(crate) fn install(process: &'static Process) -> lapis_core::Result<()> {
+    on(process, PUT, put_arrived)?;
+    on(process, FETCH, fetch_arrived)?;
+    on(process, DONE, done_arrived)?;
+    on(process, ATOMIC, atomic_arrived)?;
+    on(process, RESULT, result_arrived)?;
+    on(process, ALLOCATE, allocate_arrived)?;
+    on(process, FREE, free_arrived)?;
+    on(process, ANSWER, answer_arrived)?;
+    channel_messages::install(process)
+}
+
+/// Handles one kind of message; `None` from `f`: it is malformed.
+pub(crate) fn on(
+    process: &'static Process,
+    id: HandlerId,
+    f: fn(&'static Process, &Incoming<'_>) -> Option<Delivery>,
+) -> lapis_core::Result<()> {
+    process.context.set_handler(id, move |_, message| {
+        f(process, message).unwrap_or_else(|| {
+            tracing::warn!(target: "lapis::acp", source = message.source, handler = id.0, "malformed message buried");
+            Delivery::bury()
+        })
+    })
+}
+
+/// Runs `f` when the message is here: at once if it may send something, else on a handler thread.
+pub(crate) fn then(f: impl FnOnce() + Send + 'static) -> Delivery {
+    let completion = Some(CompletionHandler::Closure(Box::new(move |context| {
+        f();
+        context.wake();
+    })));
+    Delivery { completion, run: Run::InlineReply, ..Delivery::bury() }
+}
+
+/// Tells an operation's origin how it ended.
+fn tell(process: &'static Process, origin: u32, handle: u64, outcome: Result) {
+    if origin == process.context.task() {
+        let mut next = VecDeque::new();
+        process.order.end(handle, outcome, |_, _| {}, &mut next);
+        process.work(next);
+        return;
+    }
+    // An origin that is gone needs no answer.
+    let _ = send_words(process, origin, DONE, [handle, outcome.map_or_else(Error::code, |()| 0)]);
+}
+
+fn put_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Delivery> {
+    let [origin, handle, dst] = words_of(message.user_header)?;
+    let origin = u32::try_from(origin).ok().filter(|task| *task < process.context.tasks())?;
+    let (to, region) = match process.place(dst, message.len) {
+        Ok(Place::Near(to, region)) => (to, region),
+        Ok(Place::Far(_)) | Err(_) => {
+            refused(process, "the destination of a copy", dst, message.len, origin);
+            return Some(then(move || tell(process, origin, handle, Err(Error::Address))));
+        }
+    };
+    if let Some(data) = message.data {
+        // SAFETY: the place has this length, and the region is kept until the end of this.
+        unsafe { move_bytes(to, data.as_ptr(), data.len()) };
+        return Some(then(move || tell(process, origin, handle, Ok(()))));
+    }
+    let into = NonNull::new(to).map_or(Destination::Discard, |to| Destination::Contiguous(to.cast()));
+    let ended = then(move || {
+        drop(region);
+        tell(process, origin, handle, Ok(()));
+    });
+    Some(Delivery { into, ..ended })
+}
+
+fn refused(process: &Process, what: &str, address: u64, len: u64, origin: u32) {
+    let position = process.world().space.position(address);
+    tracing::error!(target: "lapis::acp", origin, position, len, "{what} is not registered here: nothing is done");
+}
+
+fn fetch_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Delivery> {
+    let [handle, dst, src, len] = words_of(message.user_header)?;
+    let origin = message.source;
+    Some(then(move || {
+        if let Err(error) = fetch(process, origin, handle, dst, (src, len)) {
+            tell(process, origin, handle, Err(error));
+        }
+    }))
+}
+
+fn fetch(process: &'static Process, origin: u32, handle: u64, dst: u64, (src, len): (u64, u64)) -> Result {
+    let Ok(Place::Near(from, region)) = process.place(src, len) else {
+        refused(process, "the source of a copy", src, len, origin);
+        return Err(Error::Address);
+    };
+    match process.place(dst, len) {
+        Ok(Place::Near(to, _region)) => {
+            // SAFETY: both places have this length and are kept meanwhile.
+            unsafe { move_bytes(to, from, len as usize) };
+            tell(process, origin, handle, Ok(()));
+            Ok(())
+        }
+        // SAFETY: the message keeps the region; a block lasts.
+        Ok(Place::Far(task)) => unsafe { put(process, task, origin, handle, dst, (from, len), region) },
+        Err(error) => {
+            refused(process, "the destination of a copy", dst, len, origin);
+            Err(error)
+        }
+    }
+}
+
+/// Ends an operation of this process, and lets those begin that wait for it.
+fn ended(process: &'static Process, handle: u64, outcome: Result, put: impl FnOnce(usize, u32)) -> Delivery {
+    let mut next = VecDeque::new();
+    process.order.end(handle, outcome, put, &mut next);
+    if next.is_empty() { Delivery::bury() } else { then(move || process.work(next)) }
+}
+
+fn done_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Delivery> {
+    let [handle, code] = words_of(message.user_header)?;
+    Some(ended(process, handle, Error::of_code(code), |_, _| {}))
+}
+
+fn atomic_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Delivery> {
+    let [handle, variable, kind, operand, compare] = words_of(message.user_header)?;
+    let (operator, width) = (Operator::of(kind & 0xff)?, (kind >> 8) as u32);
+    if !matches!(width, 4 | 8) || !variable.is_multiple_of(u64::from(width)) {
+        return None;
+    }
+    let origin = message.source;
+    let (previous, code) = match process.place(variable, u64::from(width)) {
+        Ok(Place::Near(at, _region)) => {
+            // SAFETY: the place has this width and is aligned as its address is.
+            (unsafe { apply(at, Atomic { operator, width, operand, compare }) }, 0)
+        }
+        Ok(Place::Far(_)) | Err(_) => {
+            refused(process, "the variable of an atomic operation", variable, u64::from(width), origin);
+            (0, Error::Address.code())
+        }
+    };
+    Some(then(move || {
+        let _ = send_words(process, origin, RESULT, [handle, previous, code]);
+    }))
+}
+
+fn result_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Delivery> {
+    let [handle, previous, code] = words_of(message.user_header)?;
+    Some(ended(process, handle, Error::of_code(code), |at, width| {
+        // SAFETY: the operation's entry says where, and keeps the memory.
+        unsafe { store(std::ptr::with_exposed_provenance_mut(at), width, previous) };
+    }))
+}
+
+fn allocate_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Delivery> {
+    let [question, size] = words_of(message.user_header)?;
+    let source = message.source;
+    let answer = process.allocate_here(size);
+    Some(then(move || {
+        let (value, code) = answer.map_or_else(|error| (0, error.code()), |address| (address, 0));
+        let _ = send_words(process, source, ANSWER, [question, value, code]);
+    }))
+}
+
+fn free_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Delivery> {
+    let [address] = words_of(message.user_header)?;
+    if process.free_here(address).is_err() {
+        let position = process.world().space.position(address);
+        tracing::error!(target: "lapis::acp", source = message.source, position, "acp_free: ga: acp_malloc gave no such address, or it was freed before");
+    }
+    Some(Delivery::bury())
+}
+
+fn answer_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Delivery> {
+    let [question, value, code] = words_of(message.user_header)?;
+    process.requests.answer(question, Error::of_code(code).map(|()| value));
+    Some(Delivery::bury())
+}
+
+/// Asks for memory, or gives it back.
+impl Process {
+    fn allocate_here(&self, size: u64) -> Result<u64> {
+        let offset = self.heap().allocate(size).ok_or(Error::Memory)?;
+        let world = self.world();
+        world.heap_address(world.rank, offset)
+    }
+
+    fn free_here(&self, address: u64) -> Result {
+        let world = self.world();
+        let offset = address.checked_sub(world.heap_address(world.rank, 0)?).ok_or(Error::Address)?;
+        if self.heap().free(offset) { Ok(()) } else { Err(Error::Address) }
+    }
+
+    /// Takes memory from a process's heap.
+    pub(crate) fn allocate(&self, size: u64, rank: u32) -> Result<u64> {
+        let world = self.world();
+        let task = world.block(rank)?.task;
+        if rank == world.rank {
+            return self.allocate_here(size);
+        }
+        let question = self.requests.ask(task);
+        if let Err(error) = send_words(self, task, ALLOCATE, [question, size]) {
+            self.requests.answer(question, Err(error));
+        }
+        let mut answer = None;
+        self.wait(|| {
+            answer = self.requests.take(question);
+            answer.is_some()
+        })?;
+        answer.unwrap_or(Err(Error::Internal))
+    }
+
+    /// Gives memory back to the heap that it came from.
+    pub(crate) fn free(&self, address: u64) -> Result {
+        let world = self.world();
+        let rank = world.rank_of(address)?;
+        if rank == world.rank {
+            return self.free_here(address);
+        }
+        send_words(self, world.block(rank)?.task, FREE, [address])
+    }
+}

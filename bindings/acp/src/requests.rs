@@ -1,0 +1,56 @@
+//! Questions to other processes whose answer a call waits for.
+
+use crate::error::{Error, Result};
+use lapis_core::sync::blocking::{Mutex, MutexGuard};
+use std::collections::HashMap;
+use std::sync::PoisonError;
+
+/// Questions that are open, by number.
+#[derive(Default)]
+pub(crate) struct Requests {
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    last: u64,
+    by_number: HashMap<u64, (u32, Option<Result<u64>>)>,
+}
+
+impl Requests {
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A number for a question to a task.
+    pub(crate) fn ask(&self, task: u32) -> u64 {
+        let mut open = self.lock();
+        open.last += 1;
+        let number = open.last;
+        open.by_number.insert(number, (task, None));
+        number
+    }
+
+    /// The answer has come.
+    pub(crate) fn answer(&self, number: u64, answer: Result<u64>) {
+        if let Some((_, place @ None)) = self.lock().by_number.get_mut(&number) {
+            *place = Some(answer);
+        }
+    }
+
+    /// Nobody will answer what this task was asked.
+    pub(crate) fn gone(&self, task: u32) {
+        for (asked, answer) in self.lock().by_number.values_mut() {
+            if *asked == task && answer.is_none() {
+                *answer = Some(Err(Error::Peer));
+            }
+        }
+    }
+
+    /// Takes the answer if it is there.
+    pub(crate) fn take(&self, number: u64) -> Option<Result<u64>> {
+        let mut open = self.lock();
+        open.by_number.get(&number).filter(|(_, answer)| answer.is_some())?;
+        open.by_number.remove(&number)?.1
+    }
+}

@@ -1,0 +1,58 @@
+//! What the command line says: acprun adds arguments to the program's, and acp_init takes them out.
+
+use crate::error::{Error, Result};
+
+/// Sizes that a program can't set by a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// Bytes of the starter memory.
+    pub(crate) starter: u64,
+    /// Bytes of the memory that acp_malloc gives from each process.
+    pub(crate) heap: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { starter: 4096, heap: if usize::BITS >= 64 { 256 << 20 } else { 16 << 20 } }
+    }
+}
+
+/// Arguments that begin so are ACP's.
+pub(crate) const OURS: &str = "--acp-";
+
+impl Settings {
+    /// Takes one argument that begins with [`OURS`].
+    pub(crate) fn take(&mut self, argument: &str) -> Result {
+        let refused = || {
+            tracing::error!(target: "lapis::acp", "acp_init: {argument}: no argument of ACP; --acp-startermemsize=BYTES and \
+                 --acp-startermemsize-dl=BYTES (memory for acp_malloc) are");
+            Error::Option
+        };
+        let (name, value) = argument.split_once('=').ok_or_else(refused)?;
+        let bytes = value.parse().ok().filter(|bytes| (1..1 << 44).contains(bytes)).ok_or_else(refused)?;
+        match name {
+            "--acp-startermemsize" | "--acp-smemsize" | "--acp-size-smem" => self.starter = bytes,
+            "--acp-startermemsize-dl" | "--acp-smemsize-dl" | "--acp-size-smem-dl" => self.heap = bytes,
+            // Channels need none of the starter memory.
+            "--acp-startermemsize-cl" | "--acp-smemsize-cl" | "--acp-size-smem-cl" => {}
+            _ => return Err(refused()),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_taken_and_everything_else_is_refused() {
+        let mut settings = Settings::default();
+        settings.take("--acp-startermemsize=12345").unwrap();
+        settings.take("--acp-smemsize-dl=99").unwrap();
+        assert_eq!(settings, Settings { starter: 12345, heap: 99 });
+        for bad in ["--acp-startermemsize", "--acp-startermemsize=0", "--acp-smemsize=x", "--acp-other=1"] {
+            assert_eq!(settings.take(bad), Err(Error::Option), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Every C program of `tests/programs`, as a job of its own, over each transport there is, with
+//! losses where there can be some.
+
+#[path = "../../lapi/tests/support/mod.rs"]
+mod jobs;
+
+use jobs::{Job, artifacts, checked, scratch, setting, transports};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+const BINDING: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The directory with the library, which is built if need be.
+fn library() -> &'static Path {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    let dir = artifacts();
+    BUILT.get_or_init(|| {
+        let profile = match dir.file_name().and_then(std::ffi::OsStr::to_str) {
+            Some("debug") | None => "dev",
+            Some(name) => name,
+        };
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.args(["build", "--quiet", "--profile", profile, "-p", "lapis-acp", "--target-dir"]);
+        checked(
+            build.arg(dir.parent().expect("the profile lies in the target directory")).current_dir(BINDING),
+        );
+    });
+    dir
+}
+
+fn compile(source: &Path) -> PathBuf {
+    compile_with(source, &[])
+}
+
+fn compile_with(source: &Path, extra: &[&str]) -> PathBuf {
+    let dir = library();
+    let output = scratch(&source.file_stem().expect("sources have names").to_string_lossy());
+    let mut cc = Command::new("cc");
+    cc.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]).arg(source).arg("-o").arg(&output);
+    cc.arg(format!("-I{BINDING}/include")).arg("-L").arg(dir).args(["-lacp", "-lm"]);
+    checked(cc.args(extra).arg(format!("-Wl,-rpath,{}", dir.display())));
+    output
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(BINDING).join("tests/programs").join(format!("{name}.c"))
+}
+
+/// A job as the program's leading comment wants it.
+fn job(source: &Path) -> Job {
+    let mut job = Job::of(setting(source, "tasks:").map_or(2, |n| n.parse().expect("a number of tasks")));
+    for pair in setting(source, "env:").iter().flat_map(|pairs| pairs.split(' ')) {
+        let (name, value) = pair.split_once('=').expect("NAME=value");
+        job = job.env(name, value);
+    }
+    job
+}
+
+/// Runs a program over every transport, with losses over udp, and alone.
+fn succeeds(name: &str) {
+    let source = source(name);
+    let (program, job) = (compile(&source), job(&source));
+    job.succeeds(&program);
+    if transports().contains(&"udp") {
+        let faults = "drop=3%,dup=2%,reorder=5%,mtu=1400,seed=7";
+        job.env("LAPIS_TRANSPORT", "udp").env("LAPIS_CHAOS", faults).run(&program).success();
+    }
+    Job::of(1).run(&program).success();
+}
+
+#[test]
+fn ranks_arguments_and_ends() {
+    succeeds("infrastructure");
+}
+
+#[test]
+fn addresses_name_what_is_registered_and_nothing_else() {
+    succeeds("memory");
+}
+
+#[test]
+fn anybody_copies_between_any_two() {
+    succeeds("copies");
+}
+
+#[test]
+fn variables_stay_atomic_whichever_way_operations_travel() {
+    succeeds("atomics");
+}
+
+#[test]
+fn accesses_keep_the_order_that_they_ask_for() {
+    succeeds("orders");
+}
+
+#[test]
+fn random_programs_do_what_the_model_says() {
+    succeeds("random");
+}
+
+#[test]
+fn accesses_without_number_need_bounded_memory_and_no_call_of_the_target() {
+    succeeds("many");
+}
+
+#[test]
+fn channels_keep_messages_in_order_and_apart() {
+    succeeds("channels");
+}
+
+#[test]
+fn heaps_serve_all_processes_at_once() {
+    succeeds("heaps");
+}
+
+#[test]
+fn a_kill_is_told_to_who_needs_the_process_and_to_nobody_else() {
+    let source = source("died");
+    let (program, job) = (compile(&source), job(&source).option("--keep-going"));
+    for transport in transports() {
+        let end = job.clone().env("LAPIS_TRANSPORT", transport).run(&program);
+        // One of them was killed: the launcher says so. The others must have found everything as it
+        // should be.
+        assert!(!end.stderr().contains("died.c:"), "{transport}: {}", end.stderr());
+        assert_ne!(end.code(), Some(124), "{transport}: it hung: {}", end.stderr());
+    }
+}
+
+#[test]
+fn the_header_declares_what_the_library_has() {
+    let header = std::fs::read_to_string(Path::new(BINDING).join("include/acp.h")).expect("the header");
+    // Prototypes, not what comments say.
+    let prototypes = header.lines().filter(|line| line.starts_with("extern ") && line.contains('('));
+    let words = prototypes.flat_map(|line| line.split('(').next().and_then(|l| l.rsplit([' ', '*']).next()));
+    let declared: BTreeSet<&str> = words.collect();
+    let symbols = checked(Command::new("nm").args(["-D", "--defined-only"]).arg(library().join("libacp.so")));
+    let exported: BTreeSet<&str> = symbols
+        .lines()
+        .filter_map(|line| line.split(' ').nth(2))
+        .filter(|name| name.starts_with("acp_"))
+        .collect();
+    assert_eq!(declared, exported);
+    // C++ takes it, too.
+    let program = scratch("header").with_extension("cc");
+    std::fs::write(&program, "#include <acp.h>\nint main() { return acp_rank() + 1; }\n")
+        .expect("a scratch file");
+    let mut cxx = Command::new("c++");
+    cxx.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-Wno-long-long"]);
+    checked(cxx.arg(format!("-I{BINDING}/include")).arg(&program));
+}
+
+#[test]
+fn lapi_works_beside() {
+    let source = source("beside");
+    let include = format!("-I{BINDING}/../lapi/include");
+    job(&source).succeeds(&compile_with(&source, &[&include, "-llapi_r"]));
+}
+
+#[test]
+fn an_abort_ends_everybody_with_its_message() {
+    let source = source("aborts");
+    let program = compile(&source);
+    for transport in transports() {
+        let end = job(&source).env("LAPIS_TRANSPORT", transport).run(&program);
+        assert_eq!(end.code(), Some(1), "{transport}: {}", end.stderr());
+        let said = end.stderr();
+        assert!(said.contains("acp_abort: rank 1: nothing more to do: Bad address"), "{transport}: {said}");
+    }
+}

@@ -1,0 +1,65 @@
+/*
+ * A process is killed: whoever needs it gets an error, the others go on.
+ * tasks: 4
+ * env: LAPIS_TIMEOUT=10
+ */
+#include "acheck.h"
+#include <signal.h>
+
+int main(int argc, char **argv)
+{
+    join(&argc, &argv);
+    static uint64_t memory[64];
+    acp_atkey_t key;
+    acp_ga_t ga[64];
+    exchange(registered(memory, sizeof memory, &key), ga);
+    acp_ch_t channel = ACP_CH_NULL;
+    acp_request_t waits = ACP_REQUEST_NULL;
+    static char room[16];
+    if (me == 0 || me == 3)
+        channel = acp_create_ch(3, 0);
+    if (me == 0)
+        waits = acp_nbrecv_ch(channel, room, sizeof room);
+    OK(acp_sync());
+    if (me == 3)
+        kill(getpid(), SIGKILL);
+    if (me == 0) {
+        FAILS((size_t)-1, EHOSTDOWN, acp_wait_ch(waits));
+        OK(acp_free_ch(channel));
+    }
+    /* Until the loss is known, and afterwards. */
+    int failed = 0;
+    for (int i = 0; i < 20000 && failed < 5; i++) {
+        *acp_errno_location() = 0;
+        acp_handle_t handle = acp_add8(starter(me) + 1024, ga[3], 1, ACP_HANDLE_NULL);
+        if (handle != ACP_HANDLE_NULL)
+            acp_complete(handle);
+        failed += ACP_ERRNO == EHOSTDOWN;
+        usleep(1000);
+    }
+    GIVES(5, failed);
+    FAILS(0, EHOSTDOWN, acp_malloc(8, 3));
+    *acp_errno_location() = 0;
+    acp_complete(started(acp_copy(ga[3], ga[(me + 1) % 3], 8, ACP_HANDLE_NULL)));
+    GIVES(EHOSTDOWN, ACP_ERRNO);
+    *acp_errno_location() = 0;
+    acp_complete(started(acp_copy(ga[(me + 1) % 3], ga[3], 8, ACP_HANDLE_NULL)));
+    GIVES(EHOSTDOWN, ACP_ERRNO);
+
+    /* The three that are left. */
+    *acp_errno_location() = 0;
+    memory[8 + me] = 100 + me;
+    acp_ga_t next = ga[(me + 1) % 3], second = ga[(me + 2) % 3];
+    acp_handle_t there = started(acp_copy(next + 8 * (20 + me), ga[me] + 8 * (8 + me), 8, ACP_HANDLE_NULL));
+    there = started(acp_copy(second + 8 * (20 + me), next + 8 * (20 + me), 8, there));
+    acp_complete(started(acp_copy(ga[me] + 8 * 30, second + 8 * (20 + me), 8, there)));
+    GIVES(100 + me, memory[30]);
+    GIVES(0, ACP_ERRNO);
+    /* Nobody leaves while others work with its memory. */
+    for (int rank = 0; rank < 3; rank++)
+        acp_complete(started(acp_add8(starter(me) + 1024, ga[rank] + 8 * 40, 1, ACP_HANDLE_ALL)));
+    while (*(volatile uint64_t *)&memory[40] < 3)
+        usleep(100);
+    FAILS(-1, EHOSTDOWN, acp_sync());
+    _exit(0);
+}

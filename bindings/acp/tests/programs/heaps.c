@@ -1,0 +1,78 @@
+/*
+ * acp_malloc and acp_free: from all processes at once, until nothing is left, and all back.
+ * tasks: 3
+ */
+#include "acheck.h"
+
+#define COUNT 400
+
+static unsigned random_state;
+
+static unsigned number(unsigned below)
+{
+    random_state = random_state * 1664525 + 1013904223;
+    return (random_state >> 8) % below;
+}
+
+int main(int argc, char **argv)
+{
+    char *words[] = {argv[0], "--acp-startermemsize-dl=4194304", "--acp-startermemsize=20000", NULL};
+    char **list = words;
+    argc = 3;
+    join(&argc, &list);
+    random_state = me;
+    static acp_ga_t blocks[COUNT];
+    static size_t sizes[COUNT];
+    acp_ga_t scratch = starter(me) + 1024;
+    unsigned char *local = (unsigned char *)mine() + 1024;
+
+    for (int round = 0; round < 1500; round++) {
+        int i = number(COUNT);
+        if (blocks[i] != ACP_GA_NULL) {
+            /* Nobody else has written there. */
+            acp_complete(started(acp_copy(scratch, blocks[i], sizes[i], ACP_HANDLE_NULL)));
+            CHECK(holds(local, sizes[i], i));
+            acp_free(blocks[i]);
+            blocks[i] = ACP_GA_NULL;
+        } else {
+            int rank = number(procs);
+            sizes[i] = number(3000) + 1;
+            blocks[i] = acp_malloc(sizes[i], rank);
+            CHECK(blocks[i] != ACP_GA_NULL);
+            GIVES(rank, acp_query_rank(blocks[i]));
+            CHECK(blocks[i] % 16 == 0);
+            fill(local, sizes[i], i);
+            acp_complete(started(acp_copy(blocks[i], scratch, sizes[i], ACP_HANDLE_NULL)));
+        }
+    }
+    for (int i = 0; i < COUNT; i++)
+        if (blocks[i] != ACP_GA_NULL) {
+            acp_complete(started(acp_copy(scratch, blocks[i], sizes[i], ACP_HANDLE_NULL)));
+            CHECK(holds(local, sizes[i], i));
+            acp_free(blocks[i]);
+        }
+    OK(acp_sync());
+    FAILS(0, ENOMEM, acp_malloc(5 << 20, me));
+    FAILS(0, ENOMEM, acp_malloc((size_t)-1, (me + 1) % procs));
+    FAILS(0, EINVAL, acp_malloc(8, procs));
+    FAILS(0, EINVAL, acp_malloc(8, -1));
+    acp_free(ACP_GA_NULL);
+    *acp_errno_location() = 0;
+    acp_free(starter(me));
+    GIVES(EFAULT, ACP_ERRNO);
+
+    /* Everything came back: the whole of it can be had in one piece. What was freed from afar may
+     * still be on its way. */
+    OK(acp_sync());
+    acp_ga_t all = ACP_GA_NULL;
+    for (int tries = 0; tries < 1000 && all == ACP_GA_NULL; tries++) {
+        all = acp_malloc(4194304, me);
+        if (all == ACP_GA_NULL)
+            usleep(5000);
+    }
+    CHECK(all != ACP_GA_NULL);
+    FAILS(0, ENOMEM, acp_malloc(16, me));
+    acp_free(all);
+    OK(acp_finalize());
+    return 0;
+}

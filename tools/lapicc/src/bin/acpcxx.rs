@@ -1,0 +1,7 @@
+//! `acpcxx`: compiles and links C++ programs that use ACP.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    lapicc::acp("LAPIS_CXX", "c++")
+}
