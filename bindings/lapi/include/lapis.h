@@ -1,5 +1,8 @@
 /*
  * lapis.h: what Lapis offers C programs beside LAPI. Programs that use it run with Lapis alone.
+ * The manual has a page for each call.
+ *
+ * Written by `cargo xtask codegen` from bindings/lapi/api/lapis. Edit that.
  */
 #ifndef LAPIS_H
 #define LAPIS_H
@@ -11,26 +14,349 @@ extern "C" {
 #endif
 
 /*
- * Allocates len bytes of zeroed memory which every task reaches as directly as the transports allow: a task of the same machine
- * puts, gets and changes it by loads and stores of its own, without a message and without this task's help. Any address in it
- * is a target address of LAPI_Put, LAPI_Get, LAPI_Rmw and their relatives, at any time and from any task; counters may lie in it.
- * It begins at a multiple of 64. May be called from any thread and from handlers.
- *
- * Gives LAPI_SUCCESS; LAPI_ERR_HNDL_INVALID; LAPI_ERR_RET_PTR_NULL for an addr of NULL; LAPI_ERR_MEMORY_EXHAUSTED where there is no
- * room: one line on standard error then says why, and which variable makes more (LAPIS_SHM_HEAP). *addr is NULL after an error.
+ * Memory that tasks reach directly
  */
-int lapis_alloc(lapi_handle_t hndl, unsigned long len, void **addr);
+
+/* Allocates zeroed memory that every task reaches as directly as the transports allow. */
+int lapis_alloc(lapi_handle_t hndl, ulong len, void **addr);
+
+/* Gives back what lapis_alloc gave; NULL does nothing. */
+int lapis_free(lapi_handle_t hndl, void *addr);
 
 /*
- * Gives back what lapis_alloc gave in the same context; NULL does nothing. No operation may still use the memory, at any task. What is
- * not given back goes with LAPI_Term.
- *
- * Gives LAPI_SUCCESS, LAPI_ERR_HNDL_INVALID, or LAPI_ERR_TGT_ADDR_NULL for an address that lapis_alloc did not give.
+ * Teams, types and operators of collectives
  */
-int lapis_free(lapi_handle_t hndl, void *addr);
+
+/* What calls of this header give beside codes of lapi.h. LAPI_Msg_string knows them. */
+#define LAPIS_ERR_TEAM      601 /* The team is none of this context's, or has been freed. */
+#define LAPIS_ERR_GROUP     602 /* The members make no team: there are none, one is named twice, one is no task of the job, or the caller is none of them. */
+#define LAPIS_ERR_TEAM_OVER 603 /* The team is over: a member died, ended its context, was purged or started anew, or its call failed. */
+#define LAPIS_ERR_MISMATCH  604 /* Members of the team made different calls, or calls with different roots, lengths, types or operators. */
+#define LAPIS_ERR_ROOT      605 /* The root, or a rank in a list, is no member of the team. */
+#define LAPIS_ERR_COUNT     606 /* The counts of a collective are more than an address space, or a list of them is NULL. */
+#define LAPIS_ERR_TYPE      607 /* The type of a collective's elements is not one that Lapis knows. */
+#define LAPIS_ERR_OP        608 /* The operator is not one that Lapis knows, has been freed, or means nothing on elements of this type. */
+#define LAPIS_ERR_BUFFER    609 /* An input or output of a collective is NULL although it has a length. */
+#define LAPIS_ERR_REQUEST   610 /* The request is none of this context's, or is of another kind than the call wants. */
+#define LAPIS_ERR_BUSY      611 /* The request is under way, or another thread uses it. */
+
+/* Names a team: tasks that call collectives together. */
+typedef uint lapis_team_t;
+
+#define LAPIS_WORLD                0 /* the team of all tasks */
+#define LAPIS_NO_TEAM              0xffffffffu /* no team: the caller is no member */
+
+/* Names a collective that was begun, or set up. */
+typedef uint lapis_request_t;
+
+#define LAPIS_NO_REQUEST           0 /* what a request becomes when it has been waited for */
+
+/* What elements are. */
+typedef uint lapis_type_t;
+
+#define LAPIS_I8                   1 /* int8_t */
+#define LAPIS_I16                  2 /* int16_t */
+#define LAPIS_I32                  3 /* int32_t */
+#define LAPIS_I64                  4 /* int64_t */
+#define LAPIS_U8                   5 /* uint8_t, also plain bytes */
+#define LAPIS_U16                  6 /* uint16_t */
+#define LAPIS_U32                  7 /* uint32_t */
+#define LAPIS_U64                  8 /* uint64_t */
+#define LAPIS_F32                  9 /* float */
+#define LAPIS_F64                  10 /* double */
+#define LAPIS_C32                  11 /* two floats: a complex number */
+#define LAPIS_C64                  12 /* two doubles: a complex number */
+#define LAPIS_BOOL                 13 /* a byte, true if not 0 */
+#define LAPIS_I32_AT               14 /* int32_t and the place where it is, an int32_t */
+#define LAPIS_I64_AT               15 /* int64_t and its place, an int64_t */
+#define LAPIS_F32_AT               16 /* float and its place, an int32_t */
+#define LAPIS_F64_AT               17 /* double and its place, an int64_t */
+#define LAPIS_BYTES_FLAG           0x40000000u /* of the types that LAPIS_BYTES makes */
+/* elements of 1 to 2^30 - 1 bytes, for moving and for operators of the program */
+#define LAPIS_BYTES(size) (LAPIS_BYTES_FLAG | (lapis_type_t)(size))
+
+/* How two elements become one. */
+typedef uint lapis_op_t;
+
+#define LAPIS_SUM                  1 /* integers wrap around */
+#define LAPIS_PRODUCT              2 /* integers wrap around */
+#define LAPIS_MIN                  3 /* not-a-number loses */
+#define LAPIS_MAX                  4 /* not-a-number loses */
+#define LAPIS_MIN_AT               5 /* the smaller value and its place, the first of several */
+#define LAPIS_MAX_AT               6 /* the larger value and its place, the first of several */
+#define LAPIS_AND                  7 /* logical: the result is 0 or 1 */
+#define LAPIS_OR                   8 /* logical */
+#define LAPIS_XOR                  9 /* logical */
+#define LAPIS_BIT_AND              10 /* of bits */
+#define LAPIS_BIT_OR               11 /* of bits */
+#define LAPIS_BIT_XOR              12 /* of bits */
+
+/*
+ * An operator of the program: writes count elements, each left with right, where left stands for members of lower ranks.
+ * result is either left or right. It calls nothing of Lapis.
+ */
+typedef void (lapis_fold_t)(const void *left, const void *right, void *result, ulong count,
+                            void *arg);
+
+/* An edge of a graph: elements that go to a member, or come from it. */
+typedef struct {
+    uint rank;     /* the member at the other end */
+    uint reserved; /* 0 */
+    ulong start;   /* the first element, of the input for what goes, of the output for what comes */
+    ulong count;   /* how many */
+} lapis_edge_t;
+
+/*
+ * Teams
+ */
+
+/* Makes the team of these tasks, in this order. The members call, nobody else. */
+int lapis_team_of(lapi_handle_t hndl, uint count, const uint *tasks, lapis_team_t *made);
+
+/* Makes the team of the tasks first, first + stride, ... The members call, nobody else. */
+int lapis_team_strided(lapi_handle_t hndl, uint first, long stride, uint count, lapis_team_t *made);
+
+/* Makes the team of the members of these ranks, in this order. */
+int lapis_team_include(lapi_handle_t hndl, lapis_team_t team, uint count, const uint *ranks,
+                       lapis_team_t *made);
+
+/* Makes the team of all members but those of these ranks. */
+int lapis_team_exclude(lapi_handle_t hndl, lapis_team_t team, uint count, const uint *ranks,
+                       lapis_team_t *made);
+
+/* Makes the team of the members of both teams. */
+int lapis_team_intersection(lapi_handle_t hndl, lapis_team_t team, lapis_team_t other,
+                            lapis_team_t *made);
+
+/* Collective: makes a team of the members of each colour, in the order of their keys. */
+int lapis_team_split(lapi_handle_t hndl, lapis_team_t team, int colour, long key,
+                     lapis_team_t *made);
+
+/* Lets go of a team. Needs nobody else. */
+int lapis_team_free(lapi_handle_t hndl, lapis_team_t team);
+
+/* Tells how many members a team has. */
+int lapis_team_size(lapi_handle_t hndl, lapis_team_t team, uint *size);
+
+/* Tells the calling task's rank. */
+int lapis_team_rank(lapi_handle_t hndl, lapis_team_t team, uint *rank);
+
+/* Tells the task at a rank. */
+int lapis_team_task(lapi_handle_t hndl, lapis_team_t team, uint rank, uint *task);
+
+/* Tells the rank in another team of the member at a rank; -1 if it is no member there. */
+int lapis_team_translate(lapi_handle_t hndl, lapis_team_t team, uint rank, lapis_team_t other,
+                         int *there);
+
+/* Says whether reductions give the same bits whatever their length, the hosts and the transport. */
+int lapis_team_reproducible(lapi_handle_t hndl, lapis_team_t team, int on);
+
+/*
+ * Collectives: each waits; as lapis_i*, begins; as lapis_*_init, sets up what lapis_start begins
+ */
+
+/* Returns when all members have called. */
+int lapis_barrier(lapi_handle_t hndl, lapis_team_t team);
+int lapis_ibarrier(lapi_handle_t hndl, lapis_team_t team, lapis_request_t *request);
+int lapis_barrier_init(lapi_handle_t hndl, lapis_team_t team, lapis_request_t *request);
+
+/* Gives everybody the root's data. */
+int lapis_bcast(lapi_handle_t hndl, lapis_team_t team, void *data, ulong count, lapis_type_t type,
+                uint root);
+int lapis_ibcast(lapi_handle_t hndl, lapis_team_t team, void *data, ulong count,
+                 lapis_type_t type, uint root, lapis_request_t *request);
+int lapis_bcast_init(lapi_handle_t hndl, lapis_team_t team, void *data, ulong count,
+                     lapis_type_t type, uint root, lapis_request_t *request);
+
+/* Gives the members of these ranks the root's data. All members of the team call. */
+int lapis_mcast(lapi_handle_t hndl, lapis_team_t team, void *data, ulong count, lapis_type_t type,
+                uint root, uint members, const uint *ranks);
+int lapis_imcast(lapi_handle_t hndl, lapis_team_t team, void *data, ulong count,
+                 lapis_type_t type, uint root, uint members, const uint *ranks,
+                 lapis_request_t *request);
+int lapis_mcast_init(lapi_handle_t hndl, lapis_team_t team, void *data, ulong count,
+                     lapis_type_t type, uint root, uint members, const uint *ranks,
+                     lapis_request_t *request);
+
+/* Gives the root everybody's input, folded. */
+int lapis_reduce(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                 ulong count, lapis_type_t type, lapis_op_t op, uint root);
+int lapis_ireduce(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                  ulong count, lapis_type_t type, lapis_op_t op, uint root,
+                  lapis_request_t *request);
+int lapis_reduce_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                      ulong count, lapis_type_t type, lapis_op_t op, uint root,
+                      lapis_request_t *request);
+
+/* Gives everybody everybody's input, folded. */
+int lapis_allreduce(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                    ulong count, lapis_type_t type, lapis_op_t op);
+int lapis_iallreduce(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                     ulong count, lapis_type_t type, lapis_op_t op, lapis_request_t *request);
+int lapis_allreduce_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                         ulong count, lapis_type_t type, lapis_op_t op, lapis_request_t *request);
+
+/* Gives everybody its part of everybody's input, folded. */
+int lapis_reduce_scatter(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                         const ulong *counts, lapis_type_t type, lapis_op_t op);
+int lapis_ireduce_scatter(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                          const ulong *counts, lapis_type_t type, lapis_op_t op,
+                          lapis_request_t *request);
+int lapis_reduce_scatter_init(lapi_handle_t hndl, lapis_team_t team, const void *input,
+                              void *output, const ulong *counts, lapis_type_t type, lapis_op_t op,
+                              lapis_request_t *request);
+
+/* Gives everybody its part of everybody's input, folded: count elements each. */
+int lapis_reduce_scatter_block(lapi_handle_t hndl, lapis_team_t team, const void *input,
+                               void *output, ulong count, lapis_type_t type, lapis_op_t op);
+int lapis_ireduce_scatter_block(lapi_handle_t hndl, lapis_team_t team, const void *input,
+                                void *output, ulong count, lapis_type_t type, lapis_op_t op,
+                                lapis_request_t *request);
+int lapis_reduce_scatter_block_init(lapi_handle_t hndl, lapis_team_t team, const void *input,
+                                    void *output, ulong count, lapis_type_t type, lapis_op_t op,
+                                    lapis_request_t *request);
+
+/* Gives the root everybody's input, by rank. */
+int lapis_gather(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                 ulong count, lapis_type_t type, uint root);
+int lapis_igather(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                  ulong count, lapis_type_t type, uint root, lapis_request_t *request);
+int lapis_gather_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                      ulong count, lapis_type_t type, uint root, lapis_request_t *request);
+
+/* Gives the root everybody's input, of any lengths. */
+int lapis_gatherv(lapi_handle_t hndl, lapis_team_t team, const void *input, ulong count,
+                  void *output, const ulong *counts, const ulong *starts, lapis_type_t type,
+                  uint root);
+int lapis_igatherv(lapi_handle_t hndl, lapis_team_t team, const void *input, ulong count,
+                   void *output, const ulong *counts, const ulong *starts, lapis_type_t type,
+                   uint root, lapis_request_t *request);
+int lapis_gatherv_init(lapi_handle_t hndl, lapis_team_t team, const void *input, ulong count,
+                       void *output, const ulong *counts, const ulong *starts, lapis_type_t type,
+                       uint root, lapis_request_t *request);
+
+/* Gives everybody its part of the root's input. */
+int lapis_scatter(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                  ulong count, lapis_type_t type, uint root);
+int lapis_iscatter(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                   ulong count, lapis_type_t type, uint root, lapis_request_t *request);
+int lapis_scatter_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                       ulong count, lapis_type_t type, uint root, lapis_request_t *request);
+
+/* Gives everybody its part of the root's input, of any lengths. */
+int lapis_scatterv(lapi_handle_t hndl, lapis_team_t team, const void *input, const ulong *counts,
+                   const ulong *starts, void *output, ulong count, lapis_type_t type, uint root);
+int lapis_iscatterv(lapi_handle_t hndl, lapis_team_t team, const void *input, const ulong *counts,
+                    const ulong *starts, void *output, ulong count, lapis_type_t type, uint root,
+                    lapis_request_t *request);
+int lapis_scatterv_init(lapi_handle_t hndl, lapis_team_t team, const void *input,
+                        const ulong *counts, const ulong *starts, void *output, ulong count,
+                        lapis_type_t type, uint root, lapis_request_t *request);
+
+/* Gives everybody everybody's input, by rank. */
+int lapis_allgather(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                    ulong count, lapis_type_t type);
+int lapis_iallgather(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                     ulong count, lapis_type_t type, lapis_request_t *request);
+int lapis_allgather_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                         ulong count, lapis_type_t type, lapis_request_t *request);
+
+/* Gives everybody everybody's input, of any lengths. */
+int lapis_allgatherv(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                     const ulong *counts, const ulong *starts, lapis_type_t type);
+int lapis_iallgatherv(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                      const ulong *counts, const ulong *starts, lapis_type_t type,
+                      lapis_request_t *request);
+int lapis_allgatherv_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                          const ulong *counts, const ulong *starts, lapis_type_t type,
+                          lapis_request_t *request);
+
+/* Gives everybody what everybody has for it: count elements for each. */
+int lapis_alltoall(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                   ulong count, lapis_type_t type);
+int lapis_ialltoall(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                    ulong count, lapis_type_t type, lapis_request_t *request);
+int lapis_alltoall_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                        ulong count, lapis_type_t type, lapis_request_t *request);
+
+/* Gives everybody what everybody has for it, of any lengths. */
+int lapis_alltoallv(lapi_handle_t hndl, lapis_team_t team, const void *input,
+                    const ulong *give_counts, const ulong *give_starts, void *output,
+                    const ulong *get_counts, const ulong *get_starts, lapis_type_t type);
+int lapis_ialltoallv(lapi_handle_t hndl, lapis_team_t team, const void *input,
+                     const ulong *give_counts, const ulong *give_starts, void *output,
+                     const ulong *get_counts, const ulong *get_starts, lapis_type_t type,
+                     lapis_request_t *request);
+int lapis_alltoallv_init(lapi_handle_t hndl, lapis_team_t team, const void *input,
+                         const ulong *give_counts, const ulong *give_starts, void *output,
+                         const ulong *get_counts, const ulong *get_starts, lapis_type_t type,
+                         lapis_request_t *request);
+
+/* Gives everybody the inputs of the members up to it, folded in order. */
+int lapis_scan(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+               ulong count, lapis_type_t type, lapis_op_t op);
+int lapis_iscan(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                ulong count, lapis_type_t type, lapis_op_t op, lapis_request_t *request);
+int lapis_scan_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                    ulong count, lapis_type_t type, lapis_op_t op, lapis_request_t *request);
+
+/* Gives everybody the inputs of the members before it, folded in order; rank 0's output stays. */
+int lapis_exscan(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                 ulong count, lapis_type_t type, lapis_op_t op);
+int lapis_iexscan(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                  ulong count, lapis_type_t type, lapis_op_t op, lapis_request_t *request);
+int lapis_exscan_init(lapi_handle_t hndl, lapis_team_t team, const void *input, void *output,
+                      ulong count, lapis_type_t type, lapis_op_t op, lapis_request_t *request);
+
+/* Exchanges along the edges of a graph of which every member knows its own. */
+int lapis_neighbours(lapi_handle_t hndl, lapis_team_t team, const void *input, uint outs,
+                     const lapis_edge_t *to, void *output, uint ins, const lapis_edge_t *from,
+                     lapis_type_t type);
+int lapis_ineighbours(lapi_handle_t hndl, lapis_team_t team, const void *input, uint outs,
+                      const lapis_edge_t *to, void *output, uint ins, const lapis_edge_t *from,
+                      lapis_type_t type, lapis_request_t *request);
+int lapis_neighbours_init(lapi_handle_t hndl, lapis_team_t team, const void *input, uint outs,
+                          const lapis_edge_t *to, void *output, uint ins,
+                          const lapis_edge_t *from, lapis_type_t type, lapis_request_t *request);
+
+/*
+ * Requests and operators
+ */
+
+/* Waits until what was begun has ended. */
+int lapis_wait(lapi_handle_t hndl, lapis_request_t *request);
+
+/* Waits until all of them have ended. */
+int lapis_waitall(lapi_handle_t hndl, uint count, lapis_request_t *requests);
+
+/* Tells whether what was begun has ended, and makes progress. */
+int lapis_test(lapi_handle_t hndl, lapis_request_t *request, int *ended);
+
+/* Begins what lapis_*_init has set up. */
+int lapis_start(lapi_handle_t hndl, lapis_request_t *request);
+
+/* Lets a counter be told of the end, by 1, instead of waiting for it. */
+int lapis_request_count(lapi_handle_t hndl, lapis_request_t *request, lapi_cntr_t *cntr);
+
+/* Lets a completion handler run at the end, instead of waiting for it. */
+int lapis_request_then(lapi_handle_t hndl, lapis_request_t *request, compl_hndlr_t *done,
+                       void *arg);
+
+/* Lets go of what lapis_*_init has set up. */
+int lapis_request_free(lapi_handle_t hndl, lapis_request_t *request);
+
+/* Makes an operator of a function. */
+int lapis_op_create(lapi_handle_t hndl, lapis_fold_t *fold, int commutes, void *arg,
+                    lapis_op_t *op);
+
+/* Lets go of an operator. Collectives under way keep it. */
+int lapis_op_free(lapi_handle_t hndl, lapis_op_t op);
+
+/* Writes why this thread's last call of this header failed, with the numbers, for people. */
+int lapis_error_text(char *text, ulong size);
 
 #ifdef __cplusplus
 }
 #endif
 
-#endif
+#endif /* LAPIS_H */
