@@ -1,0 +1,246 @@
+//! The receive FIFO of a window: many senders, one owner, datagrams that may get lost.
+//!
+//! ```text
+//!   control          slots: 8 bytes of word, 248 of data           chunks: the bytes of longer
+//! ones  ┌──────────┐     ┌──────┬──────────────┬──────┬─────────┬──    ┌──────────┬──────────┬──
+//!  │ head     │     │ word │ data         │ word │ data    │ …    │          │          │ …
+//!  │ tail     │     └──────┴──────────────┴──────┴─────────┴──    └──────────┴──────────┴──
+//!  │ attention│      word: position + 1 (bits 0–31) · length (32–47) · ready (48) · left (49)
+//!  │ refused  │
+//!  └──────────┘     the slot of position p is p mod slots, its chunk p mod chunks
+//! ```
+//!
+//! A sender claims the slot of the next position by a compare-and-swap on the slot's word, writes
+//! the datagram into slot or chunk, and declares it ready by another one. The owner copies it out,
+//! and gives slots back by its tail. A claim that its maker does not complete is *left* by the
+//! owner after a while: it marks the word, so that the late compare-and-swap fails, and goes on.
+//! What such a maker still writes may spoil a later datagram of the same place, as a bad cable
+//! would; nobody believes a datagram that no authenticator vouches for.
+//!
+//! The owner keeps its position to itself and checks lengths against what it knows, so that nothing
+//! that anybody writes into the memory leads it astray. Senders trust the memory as little: each
+//! index is masked.
+
+mod owner;
+mod sender;
+
+pub use owner::{Found, Owner};
+pub use sender::{Claim, Outcome, Sender};
+
+use lapis_core::sync::{AtomicU32, AtomicU64};
+
+/// Bytes of a slot, its word included.
+pub const SLOT: usize = 256;
+/// The longest datagram that lies in its slot.
+pub const INLINE: usize = if cfg!(loom) { 8 } else { SLOT - 8 };
+/// The longest datagram of all: what a word's field for it holds.
+pub const LONGEST: usize = 0xffff;
+
+/// In a word: the datagram is complete.
+const READY: u64 = 1 << 48;
+/// In a word: the owner has gone on without it.
+const LEFT: u64 = 1 << 49;
+
+/// In the attention word: the owner sleeps, and wants its bell rung.
+pub const SLEEPS: u32 = 1;
+
+/// How a FIFO is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Number of slots: a power of two.
+    pub slots: u32,
+    /// Number of chunks: a power of two, at most as many as slots.
+    pub chunks: u32,
+    /// Bytes of a chunk, and so of the longest datagram: a multiple of 64, at most 65472.
+    pub chunk: u32,
+}
+
+impl Default for Geometry {
+    /// Room for 2048 short datagrams or 256 of 16 KiB: 4.5 MiB, of which those pages exist that
+    /// were used.
+    fn default() -> Self {
+        Self { slots: 2048, chunks: 256, chunk: 16 << 10 }
+    }
+}
+
+impl Geometry {
+    const CONTROL: usize = 4096;
+
+    /// Whether a FIFO can be divided so. Numbers that came from elsewhere are asked this first.
+    pub fn is_sound(&self) -> bool {
+        let Self { slots, chunks, chunk } = *self;
+        (16..=1 << 16).contains(&slots)
+            && slots.is_power_of_two()
+            && (16..=slots).contains(&chunks)
+            && chunks.is_power_of_two()
+            && (SLOT as u32..=LONGEST as u32).contains(&chunk)
+            && chunk.is_multiple_of(64)
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn bytes(&self) -> usize {
+        Self::CONTROL + self.slots as usize * SLOT + self.chunks as usize * self.chunk as usize
+    }
+
+    /// The longest datagram.
+    pub fn longest(&self) -> usize {
+        (self.chunk as usize).max(INLINE)
+    }
+
+    /// The places of a FIFO in memory that begins at `base`.
+    ///
+    /// # Safety
+    /// The geometry is sound, and `base` is aligned to a page and has [`bytes`](Self::bytes).
+    #[cfg(not(loom))]
+    pub unsafe fn places(self, base: *mut u8) -> Places {
+        // SAFETY: all of it lies within the memory, by the caller's promise.
+        unsafe {
+            let slots = base.add(Self::CONTROL);
+            Places {
+                control: base.cast(),
+                slots: slots.cast(),
+                chunks: slots.add(self.slots as usize * SLOT),
+                geometry: self,
+            }
+        }
+    }
+}
+
+#[repr(C, align(64))]
+#[derive(Default)]
+pub(crate) struct Line<T>(pub(crate) T);
+
+/// The words that all of a FIFO's users share.
+#[repr(C)]
+#[derive(Default)]
+pub struct Control {
+    /// The next position to claim, as a hint that any sender pushes on.
+    pub(crate) head: Line<AtomicU64>,
+    /// The owner has copied out what lies before this position.
+    pub(crate) tail: Line<AtomicU64>,
+    /// [`SLEEPS`].
+    pub(crate) attention: Line<AtomicU32>,
+    /// Datagrams that senders gave up for want of room.
+    pub(crate) refused: Line<AtomicU64>,
+}
+
+/// A slot.
+#[repr(C, align(64))]
+pub struct Slot {
+    pub(crate) word: AtomicU64,
+    pub(crate) data: Data,
+}
+
+#[cfg(not(loom))]
+pub(crate) use placed::Data;
+#[cfg(not(loom))]
+mod placed {
+    /// The bytes of a short datagram.
+    #[repr(transparent)]
+    pub(crate) struct Data([u8; super::INLINE]);
+
+    impl Data {
+        /// # Safety
+        /// `this` is alive.
+        #[inline(always)]
+        pub(crate) unsafe fn for_write(this: *const Self) -> *mut u8 {
+            this.cast_mut().cast()
+        }
+
+        /// # Safety
+        /// `this` is alive.
+        #[inline(always)]
+        pub(crate) unsafe fn for_read(this: *const Self) -> *const u8 {
+            this.cast()
+        }
+    }
+
+    const _: () = assert!(size_of::<super::Slot>() == super::SLOT);
+    const _: () = assert!(size_of::<super::Control>() <= 4096);
+}
+
+#[cfg(loom)]
+pub(crate) use watched::Data;
+#[cfg(loom)]
+mod watched {
+    use lapis_core::sync::UnsafeCell;
+
+    /// The same, watched by the model checker.
+    pub(crate) struct Data(pub(crate) UnsafeCell<[u8; super::INLINE]>);
+
+    impl Data {
+        pub(crate) unsafe fn for_write(this: *const Self) -> *mut u8 {
+            // SAFETY: the caller's promise.
+            unsafe { (*this).0.with_mut(|bytes| bytes.cast()) }
+        }
+
+        pub(crate) unsafe fn for_read(this: *const Self) -> *const u8 {
+            // SAFETY: the caller's promise.
+            unsafe { (*this).0.with(|bytes| bytes.cast()) }
+        }
+    }
+}
+
+/// Where a FIFO lies.
+#[derive(Clone, Copy)]
+pub struct Places {
+    pub(crate) control: *const Control,
+    pub(crate) slots: *const Slot,
+    pub(crate) chunks: *mut u8,
+    pub(crate) geometry: Geometry,
+}
+
+// SAFETY: what lies there is reached through atomics and copies alone.
+unsafe impl Send for Places {}
+
+impl std::fmt::Debug for Places {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Places").field("at", &self.control).field("geometry", &self.geometry).finish()
+    }
+}
+
+impl Places {
+    #[inline(always)]
+    fn slot(&self, position: u64) -> *const Slot {
+        // Masked, so that it lies within the slots.
+        self.slots.wrapping_add(position as usize & (self.geometry.slots as usize - 1))
+    }
+
+    /// The word of a position's slot.
+    ///
+    /// # Safety
+    /// The FIFO is alive.
+    #[inline(always)]
+    unsafe fn word<'a>(&self, position: u64) -> &'a AtomicU64 {
+        // SAFETY: the caller's promise; the slot exists.
+        unsafe { &(*self.slot(position)).word }
+    }
+
+    #[inline(always)]
+    fn chunk(&self, position: u64) -> *mut u8 {
+        let index = position as usize & (self.geometry.chunks as usize - 1);
+        self.chunks.wrapping_add(index * self.geometry.chunk as usize)
+    }
+}
+
+/// The word of a claimed slot.
+#[inline(always)]
+fn claimed(position: u64, len: usize) -> u64 {
+    u64::from(position.wrapping_add(1) as u32) | (len as u64 & 0xffff) << 32
+}
+
+/// Whether a word is of this position, claimed or complete.
+#[inline(always)]
+fn is_of(word: u64, position: u64) -> bool {
+    word as u32 == position.wrapping_add(1) as u32
+}
+
+/// Whether a word is what the lap before left in the slot of this position.
+#[inline(always)]
+fn is_before(word: u64, position: u64, slots: u32) -> bool {
+    let first = position < u64::from(slots);
+    word as u32 == if first { 0 } else { (position.wrapping_add(1) as u32).wrapping_sub(slots) }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

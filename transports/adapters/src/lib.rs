@@ -1,0 +1,26 @@
+//! Windows of adapters, in user space.
+//!
+//! A *window* is the unit of protection and of choice: a receive FIFO with a number, on one adapter
+//! of one network, that belongs to one job (its key) and one user. Who holds the key, as the same
+//! user, may send to it; nobody else can map, read or fill it. `docs/hps.md` draws the whole.
+//!
+//! A *soft* adapter is memory of one host: the window's owner and its senders map one sealed file,
+//! and senders write datagrams into the FIFO as an adapter would by DMA. The owner trusts nothing
+//! that it reads there: it copies each datagram out once, by a length that it has checked, and what
+//! the bytes mean is for an authenticator to say.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `memory.rs` | sealed memory, and mappings of it |
+//! | `bell.rs` | a descriptor that ends a window's sleep |
+//! | `fifo.rs`, `fifo/` | the receive FIFO: how it is laid out, its senders, its owner |
+//! | `soft.rs` | a window of a soft adapter, as its owner and as a sender see it |
+
+pub mod bell;
+pub mod fifo;
+pub mod memory;
+#[cfg(not(loom))]
+pub mod soft;
+
+#[cfg(all(test, loom))]
+mod loom_tests;

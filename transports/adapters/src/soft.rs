@@ -1,0 +1,131 @@
+//! A window of a soft adapter: a FIFO in memory of this host, with a bell.
+
+use crate::bell::Bell;
+use crate::fifo::{Found, Geometry, Outcome};
+use crate::{fifo, memory};
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// What a window of a soft adapter is made of, as its owner and its senders get it.
+#[derive(Debug)]
+pub struct Parts {
+    /// The FIFO's memory.
+    pub memory: OwnedFd,
+    /// The owner's bell.
+    pub bell: OwnedFd,
+    /// How the memory is divided.
+    pub geometry: Geometry,
+}
+
+impl Parts {
+    /// Makes a window's memory and bell. `name` is what `/proc` shows of the memory.
+    ///
+    /// # Errors
+    /// Memory or descriptors are short.
+    pub fn make(name: &str, geometry: Geometry) -> io::Result<Self> {
+        let memory = memory::sealed(name, geometry.bytes())?;
+        Ok(Self { memory, bell: Bell::new()?.into_fd(), geometry })
+    }
+
+    /// The same for another holder.
+    ///
+    /// # Errors
+    /// Descriptors are short.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { memory: self.memory.try_clone()?, bell: self.bell.try_clone()?, geometry: self.geometry })
+    }
+
+    fn map(&self) -> io::Result<memory::Memory> {
+        if !self.geometry.is_sound() {
+            let why = format!("a FIFO can't be divided into {:?}", self.geometry);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        memory::Memory::map(&self.memory, self.geometry.bytes())
+    }
+}
+
+/// A window, as its owner sees it.
+#[derive(Debug)]
+pub struct Window {
+    // Before the memory, so that it goes first.
+    owner: fifo::Owner,
+    bell: Bell,
+    _memory: memory::Memory,
+}
+
+impl Window {
+    /// Opens the window that is made of these parts. Nobody else may own it.
+    ///
+    /// # Errors
+    /// The parts aren't a window's, or the memory can't be mapped.
+    pub fn open(parts: Parts) -> io::Result<Self> {
+        let memory = parts.map()?;
+        // SAFETY: the geometry is sound, the memory has its length and lives as long as the owner.
+        let owner = unsafe { fifo::Owner::attach(parts.geometry.places(memory.base())) };
+        Ok(Self { owner, bell: Bell::of(parts.bell), _memory: memory })
+    }
+
+    /// Copies the next datagram to the beginning of `into`.
+    #[inline]
+    pub fn receive(&mut self, into: &mut [u8]) -> Found {
+        // SAFETY: the slice can be written.
+        unsafe { self.owner.pop(into.as_mut_ptr(), into.len()) }
+    }
+
+    /// The FIFO.
+    pub fn fifo(&mut self) -> &mut fifo::Owner {
+        &mut self.owner
+    }
+
+    /// What ends a sleep after [`arm`](fifo::Owner::arm).
+    pub fn bell(&self) -> &Bell {
+        &self.bell
+    }
+}
+
+/// A window, as one of its senders sees it.
+#[derive(Debug)]
+pub struct Sender {
+    // Before the memory, so that it goes first.
+    sender: fifo::Sender,
+    bell: Bell,
+    _memory: memory::Memory,
+}
+
+impl Sender {
+    /// Opens a sending end to the window that is made of these parts.
+    ///
+    /// # Errors
+    /// The parts aren't a window's, or the memory can't be mapped.
+    pub fn open(parts: Parts) -> io::Result<Self> {
+        let memory = parts.map()?;
+        // SAFETY: the geometry is sound, the memory has its length and lives as long as the sender.
+        let sender = unsafe { fifo::Sender::attach(parts.geometry.places(memory.base())) };
+        Ok(Self { sender, bell: Bell::of(parts.bell), _memory: memory })
+    }
+
+    /// The longest datagram that it takes, in bytes.
+    pub fn longest(&self) -> usize {
+        self.sender.longest()
+    }
+
+    /// Sends a datagram of `len` bytes that `write` writes to where it is told. False: there was no
+    /// room.
+    #[inline]
+    pub fn send(&mut self, len: usize, write: impl FnOnce(*mut u8)) -> bool {
+        let Some(claim) = self.sender.claim(len) else { return false };
+        write(claim.bytes);
+        if self.sender.publish(claim) == Outcome::Wake {
+            self.bell.ring();
+        }
+        true
+    }
+
+    /// The FIFO.
+    pub fn fifo(&self) -> &fifo::Sender {
+        &self.sender
+    }
+}
+
+#[cfg(test)]
+mod tests;
