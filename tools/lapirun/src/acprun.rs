@@ -281,6 +281,7 @@ impl Line {
             verbose: self.verbose,
             hosts,
             by_node: false,
+            fan_out: crate::tree::FAN_OUT,
             remote: remote
                 .or_else(|| environment("LAPIS_REMOTE"))
                 .unwrap_or_else(|| crate::cli::SSH.to_owned()),

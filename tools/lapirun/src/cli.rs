@@ -9,9 +9,10 @@ use clap::{CommandFactory, Parser};
 use lapis_core::bootstrap::MAX_TASKS;
 
 use crate::allocation;
-use crate::hosts;
-use crate::job::{Binding, Fault, Input, JobSpec, Output, Part, variable};
+use crate::hosts::{self, Host};
+use crate::job::{Binding, Fault, Input, JobSpec, Output, Part, variables};
 use crate::output::tell;
+use crate::tree;
 
 const AFTER: &str = "\
 Environment of the tasks: LAPIS_KVS, LAPIS_JOB_ID, LAPIS_JOB_SECRET, LAPIS_TASK and LAPIS_TASKS describe the job; MP_CHILD, \
@@ -21,7 +22,7 @@ unless you set them (a program started by hand has LAPI_USE_SHM=no, as the guide
 Exit code: that of the first task that failed (128 + signal if one killed it); 124 after --timeout; 126 if the program cannot be \
 run, 127 if it is not found; 2 for a wrong command line.
 
-On other machines the tasks get the variables LAPIS_*, LAPI_* and MP_* of this one and those given with -x, and start in the same \
+On other machines the tasks get the variables LAPIS_*, LAPI_* and MP_* of this one and those given with -x (`-x 'OMP_*'`), and start in the same \
 folder, which must exist there, as must lapirun at the same path. Their standard input is empty.
 
 Signals INT, TERM, HUP, QUIT and USR2 go to all tasks and what they have started; a second INT, TERM or QUIT kills. USR1 calls the roll: lapirun says what each task does and who waits for whom, on its standard error; a task that hangs is seen as well, for tasks are looked at from outside.";
@@ -35,8 +36,9 @@ struct Cli {
     #[arg(short = 'n', long = "tasks", value_name = "N", value_parser = number_of_tasks)]
     tasks: Option<u32>,
 
-    /// Sets a variable for the tasks, or names one that must be set and passed on.
-    #[arg(short = 'x', long = "export", value_name = "VAR[=VALUE]")]
+    /// Sets a variable for the tasks, or names one that must be set and passed on, or, with a star
+    /// in the name, as many as there are.
+    #[arg(short = 'x', long = "export", value_name = "VAR[=VALUE]|PATTERN")]
     export: Vec<String>,
 
     /// Where tasks may run: on a core each, on the cores that share a cache or a memory, or
@@ -113,6 +115,11 @@ struct Cli {
     #[arg(long, value_name = "COMMAND", env = "LAPIS_REMOTE")]
     remote: Option<String>,
 
+    /// Machines that each machine starts, this one included: with more of them, those that run
+    /// start the others. The remote command must then work from each of them.
+    #[arg(long, value_name = "N", value_parser = number_of_machines, default_value_t = tree::FAN_OUT)]
+    fan_out: u32,
+
     /// Name or number under which the other machines reach this one [default: its host name].
     #[arg(long, value_name = "HOST")]
     address: Option<String>,
@@ -179,6 +186,13 @@ fn number_of_tasks(text: &str) -> Result<u32, String> {
     }
 }
 
+fn number_of_machines(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(n) if n >= 1 => Ok(n),
+        _ => Err("an integer from 1 on is expected".into()),
+    }
+}
+
 fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(s) if (0.0..=1e9).contains(&s) => Ok(Duration::from_secs_f64(s)),
@@ -202,7 +216,8 @@ pub fn main() -> ExitCode {
     finish("lapirun", spec(cli).and_then(|spec| crate::run(&spec)))
 }
 
-fn spec(cli: Cli) -> Result<JobSpec, Fault> {
+/// The machines that the command line or an allocation gives, and how the latter are reached.
+fn machines(cli: &Cli) -> Result<(Vec<Host>, Option<&'static str>), Fault> {
     let mut remote = None;
     let mut hosts = match (&cli.hosts, &cli.hostfile) {
         (Some(list), _) => hosts::from_list(list)?,
@@ -222,6 +237,11 @@ fn spec(cli: Cli) -> Result<JobSpec, Fault> {
         (Some(each), false) => hosts.iter_mut().for_each(|host| host.slots = each),
         (None, _) => {}
     }
+    Ok((hosts, remote))
+}
+
+fn spec(cli: Cli) -> Result<JobSpec, Fault> {
+    let (hosts, remote) = machines(&cli)?;
     let offered = u32::try_from(hosts::places(&hosts)).unwrap_or(u32::MAX);
     if cli.tasks.is_none() && hosts.is_empty() {
         let kind = clap::error::ErrorKind::MissingRequiredArgument;
@@ -240,7 +260,7 @@ fn spec(cli: Cli) -> Result<JobSpec, Fault> {
         command: "lapirun",
         tasks,
         parts,
-        env: cli.export.iter().map(|text| variable(text)).collect::<Result<_, _>>()?,
+        env: cli.export.iter().map(|text| variables(text)).collect::<Result<Vec<_>, _>>()?.concat(),
         binding: cli.bind.map_or_else(Binding::of_environment, Ok)?,
         tag_output: cli.tag_output,
         input: cli.stdin,
@@ -259,6 +279,7 @@ fn spec(cli: Cli) -> Result<JobSpec, Fault> {
         hosts,
         by_node: cli.map_by == MapBy::Node,
         remote: cli.remote.unwrap_or_else(|| remote.unwrap_or(SSH).to_owned()),
+        fan_out: cli.fan_out,
         address: cli.address,
     })
 }

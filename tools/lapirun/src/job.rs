@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lapis_core::bootstrap::{BootstrapError, variables};
+use lapis_core::bootstrap::{BootstrapError, variables as names};
 
 use crate::hosts::Host;
 
@@ -137,6 +137,8 @@ pub struct JobSpec {
     pub by_node: bool,
     /// The command that runs something on a machine, with `{host}` for its name.
     pub remote: String,
+    /// How many machines each machine starts at most, in a tree.
+    pub fan_out: u32,
     /// Name or number under which the other machines reach this one.
     pub address: Option<String>,
 }
@@ -269,20 +271,36 @@ impl Fault {
 
 /// Variables that the launcher sets for each task.
 const OWN: &[&str] = &[
-    variables::KVS,
-    variables::JOB_ID,
-    variables::JOB_SECRET,
-    variables::TASK,
-    variables::TASKS,
-    variables::RESTARTS,
-    variables::MP_CHILD,
-    variables::MP_PROCS,
-    variables::MP_PARTITION,
-    variables::MP_COMMON_TASKS,
+    names::KVS,
+    names::JOB_ID,
+    names::JOB_SECRET,
+    names::TASK,
+    names::TASKS,
+    names::RESTARTS,
+    names::MP_CHILD,
+    names::MP_PROCS,
+    names::MP_PARTITION,
+    names::MP_COMMON_TASKS,
 ];
 
-/// Reads one `-x VAR` or `-x VAR=VALUE`.
-pub(crate) fn variable(text: &str) -> Result<(OsString, OsString), Fault> {
+/// Reads one `-x VAR`, `-x VAR=VALUE` or `-x PATTERN*`, which may stand for many variables.
+pub(crate) fn variables(text: &str) -> Result<Vec<(OsString, OsString)>, Fault> {
+    if text.contains('=') || !text.contains('*') {
+        return variable(text).map(|one| vec![one]);
+    }
+    let meant = |name: &str| matches(text, name) && !OWN.contains(&name);
+    Ok(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(meant)).collect())
+}
+
+/// Whether a name is one of a pattern's, in which each `*` stands for any characters or none.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(name) = name.strip_prefix(head) else { return false };
+    let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
+    ends.into_iter().any(|at| matches(rest, &name[at..]))
+}
+
+fn variable(text: &str) -> Result<(OsString, OsString), Fault> {
     let (name, value) = match text.split_once('=') {
         Some((name, value)) => (name, Some(OsString::from(value))),
         None => (text, std::env::var_os(text)),
@@ -346,4 +364,26 @@ fn check(path: &Path) -> Result<(), Option<String>> {
         return Err(Some("it is not executable (chmod +x)".into()));
     }
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).map_err(|e| Some(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_variables_have_stars_anywhere() {
+        for name in ["OMP_", "OMP_NUM_THREADS"] {
+            assert!(matches("OMP_*", name) && matches("*", name) && matches("O*_*", name), "{name}");
+        }
+        assert!(!matches("OMP_*", "XOMP_A") && !matches("*_X", "OMP_Y") && matches("*MP_*S", "OMP_THREADS"));
+    }
+
+    #[test]
+    fn a_pattern_never_hands_on_what_the_launcher_sets() {
+        let found = variables("*").unwrap();
+        assert!(found.iter().any(|(name, _)| name == "PATH"));
+        assert!(found.iter().all(|(name, _)| !OWN.iter().any(|own| name == own)));
+        assert!(variables("NO_SUCH_VARIABLE_*").unwrap().is_empty());
+        assert!(variables("NO_SUCH_VARIABLE").is_err());
+    }
 }

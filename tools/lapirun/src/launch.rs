@@ -10,16 +10,17 @@ use lapis_core::bootstrap::{Address, Listener, Server, ServerConfig, ServerEvent
 use rustix::event::EventfdFlags;
 use rustix::process::{Resource, Rlimit};
 
-use crate::agent::Remote;
 use crate::bind;
 use crate::guard::Guard;
 use crate::hosts;
 use crate::job::{Fault, Input, JobSpec, Output, Part};
 use crate::output::Outlets;
-use crate::running::{Born, Running};
+use crate::remote::Remote;
+use crate::running::{Born, Ears, Running};
 use crate::signals::Signals;
 use crate::spawn::{Program, Spawner};
-use crate::wire::Order;
+use crate::tree;
+use crate::wire::{Machine, Order};
 
 /// How long the others wait for the news of a task's end before they hear only that its connection
 /// broke.
@@ -90,7 +91,7 @@ fn serve<'s>(spec: &'s JobSpec, job: &JobName, secret: [u8; 32]) -> Result<(Runn
         }
     })
     .map_err(system("starting the key-value server"))?;
-    Ok((Running::new(spec, server, signals, guard, events, wake, outlets, &job.id), address))
+    Ok((Running::new(spec, &job.id, server, guard, outlets, Ears { signals, events, wake }), address))
 }
 
 /// Runs all tasks on this machine.
@@ -136,14 +137,15 @@ fn run_there(
     mut running: Running<'_>,
 ) -> Result<u8, Fault> {
     let agents = Agents { spec, env: environment(env)?, mask: running.original_mask() };
-    for (host, tasks) in placed {
-        running.add_remote(agents.start(host, tasks, tasks, 0)?);
+    let machine = |(host, tasks): &(String, Vec<u32>)| agents.machine(host, tasks, tasks);
+    for (machine, below) in tree::branches(placed.iter().map(machine).collect(), spec.fan_out) {
+        running.add_remote(agents.start(machine, below, 0)?);
     }
     say_started(&running, spec);
     Ok(running.until_the_end(&|task, before| {
         let place = placed.iter().find(|(_, tasks)| tasks.contains(&task));
         let (host, here) = place.expect("every task has a place");
-        agents.start(host, &[task], here, before).map(Born::There)
+        agents.start(agents.machine(host, &[task], here), Vec::new(), before).map(Born::There)
     }))
 }
 
@@ -230,8 +232,15 @@ struct Agents<'a> {
 }
 
 impl Agents<'_> {
-    /// Starts `tasks` of those that the host has, for the first time or after so many times.
-    fn start(&self, host: &str, tasks: &[u32], here: &[u32], before: u32) -> Result<Remote, Fault> {
+    /// A machine with those of its tasks that are to be started.
+    fn machine(&self, host: &str, tasks: &[u32], here: &[u32]) -> Machine {
+        let which = here.iter().map(|task| self.spec.part_of(*task)).collect();
+        Machine { host: host.to_owned(), tasks: tasks.to_vec(), here: here.to_vec(), which }
+    }
+
+    /// Starts the agent of a machine, with others below it, for the first time or after so many
+    /// times.
+    fn start(&self, machine: Machine, below: Vec<Machine>, before: u32) -> Result<Remote, Fault> {
         let spec = self.spec;
         let folder = match &spec.folder {
             Some(folder) => std::path::absolute(folder),
@@ -243,21 +252,20 @@ impl Agents<'_> {
             Ok((utf8(&part.program)?, args))
         };
         let order = Order {
-            tasks: tasks.to_vec(),
-            here: here.to_vec(),
+            machine,
+            below,
+            fan_out: spec.fan_out,
+            remote: spec.remote.clone(),
             before,
             programs: spec.parts.iter().map(program).collect::<Result<_, _>>()?,
-            which: here.iter().map(|task| spec.part_of(*task)).collect(),
             env: self.env.clone(),
             folder: utf8(folder.as_os_str())?,
             bind: spec.binding.word().to_owned(),
             files: spec.files.clone(),
         };
-        Remote::start(host, &hosts::command(&spec.remote, host), &order, self.mask).map_err(|e| {
-            Fault::Hosts {
-                text: host.to_owned(),
-                reason: format!("cannot run the remote command {:?}: {e}", spec.remote),
-            }
+        Remote::start(&order, self.mask).map_err(|e| Fault::Hosts {
+            text: order.machine.host.clone(),
+            reason: format!("cannot run the remote command {:?}: {e}", spec.remote),
         })
     }
 }
@@ -330,9 +338,11 @@ fn raise_descriptor_limit(spec: &JobSpec) -> Result<(Rlimit, [bool; 2]), Fault> 
     raised.current = given.maximum;
     let _ = rustix::process::setrlimit(Resource::Nofile, raised);
     let limit = rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    // A connection each, two pipes per host; beside them the launcher's own and a few strangers.
+    // A connection each, two pipes per machine that is started from here; beside them the
+    // launcher's own and a few strangers.
     let streams = if spec.hosts.is_empty() { 2 * u64::from(spec.tasks) } else { 0 };
-    let need = u64::from(spec.tasks) + 2 * spec.hosts.len() as u64 + 24;
+    let agents = (spec.hosts.len() as u64).min(u64::from(spec.fan_out));
+    let need = u64::from(spec.tasks) + 2 * agents + 24;
     if spec.files.is_some() {
         return match need {
             need if need > limit => Err(Fault::Descriptors { tasks: spec.tasks, need, limit }),

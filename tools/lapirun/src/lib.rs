@@ -13,9 +13,10 @@
 //! also ask the kernel for SIGKILL at the launcher's death. Exited tasks are left unreaped until
 //! the end, so that their group numbers cannot be given to others meanwhile.
 //!
-//! On other machines the launcher starts one agent each (`lapirun --agent`, through ssh or any
-//! command that takes a host), which starts the tasks there in the same way and ends them when its
-//! input ends.
+//! On other machines one agent each (`lapirun --agent`, through ssh or any command that takes a
+//! host) starts the tasks in the same way and ends them when its input ends. The launcher starts
+//! the agents of up to 32 machines itself; with more, agents start the others, in a tree, and hand
+//! on what is said between them and the launcher.
 
 pub mod acprun;
 pub mod cli;
@@ -30,10 +31,12 @@ mod hosts;
 mod job;
 mod launch;
 mod output;
+mod remote;
 mod rollcall;
 mod running;
 mod signals;
 mod spawn;
+mod tree;
 mod wire;
 
 pub use hosts::Host;

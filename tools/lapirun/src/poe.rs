@@ -266,6 +266,7 @@ fn spec(settings: &Settings<'_>, rest: Vec<OsString>) -> Result<JobSpec, PoeErro
         verbose: level >= 2,
         hosts,
         by_node: false,
+        fan_out: crate::tree::FAN_OUT,
         remote: (settings.environment)("LAPIS_REMOTE").unwrap_or_else(|| crate::cli::SSH.to_owned()),
         address: None,
     })

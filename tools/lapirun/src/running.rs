@@ -13,11 +13,11 @@ use lapis_core::bootstrap::{Server, ServerEvent};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Signal, getpid, kill_process};
 
-use crate::agent::{News, Remote};
 use crate::causes::{Abort, Cause, Causes};
 use crate::guard::Guard;
 use crate::job::{Fault, JobSpec, Output};
 use crate::output::{Fate, Outlets, Pile, Sink, Stream};
+use crate::remote::{Listening, News, Remote};
 use crate::rollcall::RollCalls;
 use crate::signals::{self, Signals};
 use crate::spawn::{Local, Outcome};
@@ -46,6 +46,14 @@ struct Task {
     before: u32,
 }
 
+/// What the launcher listens to, beside the tasks.
+pub(crate) struct Ears {
+    pub(crate) signals: Signals,
+    pub(crate) events: mpsc::Receiver<ServerEvent>,
+    /// Rung for an abort, for room in the outlets, and at the end of a look at the tasks.
+    pub(crate) wake: Arc<OwnedFd>,
+}
+
 /// The processes of a job and what the launcher knows about them.
 pub(crate) struct Running<'a> {
     spec: &'a JobSpec,
@@ -59,6 +67,7 @@ pub(crate) struct Running<'a> {
     calls: RollCalls,
     started: Instant,
     progress: watching::Progress,
+    listening: Listening,
     tasks: BTreeMap<u32, Task>,
     streams: Vec<Stream>,
     remotes: Vec<Remote>,
@@ -87,13 +96,11 @@ pub(crate) struct Running<'a> {
 impl<'a> Running<'a> {
     pub(crate) fn new(
         spec: &'a JobSpec,
-        server: Server,
-        signals: Signals,
-        guard: Guard,
-        events: mpsc::Receiver<ServerEvent>,
-        wake: Arc<OwnedFd>,
-        outlets: Outlets,
         job: &str,
+        server: Server,
+        guard: Guard,
+        outlets: Outlets,
+        Ears { signals, events, wake }: Ears,
     ) -> Self {
         Self {
             spec,
@@ -106,6 +113,7 @@ impl<'a> Running<'a> {
             calls: RollCalls::new(spec.watch),
             started: Instant::now(),
             progress: watching::Progress::new(spec.tasks),
+            listening: Listening::new(),
             tasks: BTreeMap::new(),
             streams: Vec::new(),
             remotes: Vec::new(),
@@ -162,12 +170,14 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Takes charge of an agent and its tasks.
+    /// Takes charge of an agent and the tasks of its branch.
     pub(crate) fn add_remote(&mut self, remote: Remote) {
-        for &task in &remote.tasks {
-            let shown = format!("on {}", remote.host);
-            let before = self.tasks.get(&task).map_or(0, |former| former.before + 1);
-            self.tasks.insert(task, Task { local: None, shown, outcome: None, before });
+        for (host, tasks) in &remote.machines {
+            for &task in tasks {
+                let shown = format!("on {host}");
+                let before = self.tasks.get(&task).map_or(0, |former| former.before + 1);
+                self.tasks.insert(task, Task { local: None, shown, outcome: None, before });
+            }
         }
         self.remotes.push(remote);
     }
@@ -219,7 +229,10 @@ impl<'a> Running<'a> {
     fn wait(&mut self) {
         let due = self.causes.due(Instant::now());
         let next = self.kill_at.into_iter().chain(self.deadline).chain(self.leave_at).chain(due);
-        let next = next.chain(self.calls.due()).chain(self.next_beat()).min();
+        let next = next
+            .chain(self.calls.due())
+            .chain((!self.remotes.is_empty()).then(|| self.listening.next()))
+            .min();
         let timeout = next.map(|at| {
             let left = at.saturating_duration_since(Instant::now()).as_millis() as i64 + 1;
             Timespec { tv_sec: left / 1000, tv_nsec: left % 1000 * 1_000_000 }
@@ -236,6 +249,7 @@ impl<'a> Running<'a> {
         let unless_full = |fd, may: bool| borrowed(if may { fd } else { self.wake.as_fd() }, read(may));
         fds.extend(self.streams.iter().map(|s| unless_full(s.from.as_fd(), room[usize::from(s.sink.error)])));
         fds.extend(self.remotes.iter().map(|r| unless_full(r.as_fd(), ending || room == [true; 2])));
+        fds.extend(self.remotes.iter().filter_map(|r| Some(borrowed(r.unsent()?, PollFlags::OUT))));
         // Interrupted or failed: the loop looks at everything anyway.
         let _ = rustix::event::poll(&mut fds, timeout.as_ref());
         let mut ready = fds[2..].iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>().into_iter();
@@ -246,19 +260,20 @@ impl<'a> Running<'a> {
         for at in spoken.into_iter().rev() {
             self.hear_agent(at);
         }
-        self.mind_agents(ending || room == [true; 2]);
+        self.remotes.iter_mut().for_each(Remote::flush);
+        let lines = self.listening.look(&mut self.remotes, ending || room == [true; 2]);
+        lines.iter().for_each(|line| self.say(line));
     }
 
     fn hear_agent(&mut self, at: usize) {
         let (news, open) = self.remotes[at].hear();
-        let host = self.remotes[at].host.clone();
         let mut ended = Vec::new();
         for item in news {
             match item {
                 News::Started { task, pid } => {
                     self.progress.started();
                     if let Some(task) = self.tasks.get_mut(&task) {
-                        task.shown = format!("process {pid} on {host}");
+                        task.shown = format!("process {pid} {}", task.shown);
                     }
                 }
                 News::Output { task, error, bytes } => {
@@ -271,7 +286,8 @@ impl<'a> Running<'a> {
                 }
                 News::Reports(reports) => self.calls.answer(reports),
                 News::Exited { task, outcome } => ended.push((task, outcome)),
-                News::Failed { code, text } => self.give_up(code, &format!("host {host}: {text}")),
+                News::Failed { code, text } => self.give_up(code, &text),
+                News::Said(line) => self.say(&line),
             }
         }
         self.record(&ended);
@@ -279,13 +295,10 @@ impl<'a> Running<'a> {
             return;
         }
         let remote = self.remotes.swap_remove(at);
-        let orphans = remote.left();
+        let (orphans, loss) = (remote.left(), remote.loss());
         remote.finish();
         if !orphans.is_empty() {
-            self.give_up(
-                1,
-                &format!("lost the connection to host {host}; it had {} tasks of the job", orphans.len()),
-            );
+            self.give_up(1, &loss);
             let outcome = Outcome::Killed { signal: libc::SIGKILL, dumped: false };
             self.record(&orphans.iter().map(|&t| (t, outcome)).collect::<Vec<_>>());
         }

@@ -1,5 +1,6 @@
-//! What a launcher and its agents on other machines say to each other, over the agent's standard
-//! input and output.
+//! What an agent on another machine and who has started it, the launcher or another agent, say to
+//! each other, over the agent's standard input and output. An agent hands on what comes from those
+//! that it has started itself.
 //!
 //! ```text
 //!  0      1        5        9                 9+length
@@ -12,13 +13,17 @@
 //!                                             BEAT     every BEAT_EVERY: I am there
 //!                                             OUTPUT, ERROR   number: task, bytes: as written by it
 //!  end of input: the launcher is gone,        EXITED   number: task, bytes: how (u8), code or signal (i32)
-//!  kill all                                   FAULT    number: exit code, bytes: one line of text
+//!  kill all                                   FAULT    number: exit code, bytes: what is wrong here, one line
+//!                                             BELOW    the same of a machine below, which the line names
+//!                                             NOTE     bytes: a line for the user
 //! ```
 
 use std::io::{self, Write};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use crate::tree;
 
 pub(crate) const ORDER: u8 = 0x01;
 pub(crate) const SIGNAL: u8 = 0x02;
@@ -31,28 +36,45 @@ pub(crate) const EXITED: u8 = 0x85;
 pub(crate) const FAULT: u8 = 0x86;
 pub(crate) const REPORT: u8 = 0x87;
 pub(crate) const BEAT: u8 = 0x88;
+pub(crate) const BELOW: u8 = 0x89;
+pub(crate) const NOTE: u8 = 0x8a;
 
 /// How often an agent gives a sign of life.
 pub(crate) const BEAT_EVERY: Duration = Duration::from_millis(300);
 
 /// Says that both ends are of one version.
-pub(crate) const GREETING: &[u8] = b"lapirun agent 4";
+pub(crate) const GREETING: &[u8] = b"lapirun agent 5";
 /// Longest content of a frame.
 const MAX: usize = 16 << 20;
 
-/// The job as an agent sees it.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
-    /// Numbers of the tasks to start here.
+/// A machine of the job.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Machine {
+    /// Its name, as the remote command takes it.
+    pub(crate) host: String,
+    /// Numbers of the tasks to start there.
     pub(crate) tasks: Vec<u32>,
-    /// All tasks of this machine.
+    /// All its tasks.
     pub(crate) here: Vec<u32>,
-    /// How many times these were started before.
+    /// Which of the job's programs each task of `here` runs.
+    pub(crate) which: Vec<usize>,
+}
+
+/// The job as an agent sees it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// The agent's own machine.
+    pub(crate) machine: Machine,
+    /// Those whose agents it starts, or has them start.
+    pub(crate) below: Vec<Machine>,
+    /// How many agents it starts itself at most.
+    pub(crate) fan_out: u32,
+    /// The command that runs something on a machine, with `{host}` for its name.
+    pub(crate) remote: String,
+    /// How many times these tasks were started before.
     pub(crate) before: u32,
     /// The job's programs, each with its arguments.
     pub(crate) programs: Vec<(String, Vec<String>)>,
-    /// Which of them each task of `here` runs.
-    pub(crate) which: Vec<usize>,
     /// Variables for all tasks; the job's secret is among them.
     pub(crate) env: Vec<(String, String)>,
     /// Working directory.
@@ -61,6 +83,14 @@ pub(crate) struct Order {
     pub(crate) bind: String,
     /// File that gets what a task writes, with `%t` for its number.
     pub(crate) files: Option<String>,
+}
+
+impl Order {
+    /// The orders for the branches below this agent, each for the branch's first machine.
+    pub(crate) fn branches(&mut self) -> Vec<Self> {
+        let below = tree::branches(std::mem::take(&mut self.below), self.fan_out);
+        below.into_iter().map(|(machine, below)| Self { machine, below, ..self.clone() }).collect()
+    }
 }
 
 /// One message.
@@ -97,7 +127,7 @@ impl Inbox {
             return Ok(None);
         };
         let word = |at: usize| self.0.get(at..at + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-        let known = matches!(kind, ORDER | SIGNAL | ROLL | HELLO..=BEAT);
+        let known = matches!(kind, ORDER | SIGNAL | ROLL | HELLO..=NOTE);
         let length = word(5).unwrap_or(0) as usize;
         if !known || length > MAX {
             let start = &self.0[..self.0.len().min(60)];

@@ -50,6 +50,12 @@ fn folder_variables_and_output_are_the_launchers() {
     let expected: Vec<String> = (0..4).map(|t| format!("[{t}] {}", folder.display())).collect();
     assert_eq!(done.sorted(), expected);
     assert_eq!(done.err.matches("v w 17").count(), 4, "{done:?}");
+    // Another machine knows nothing of this one's variables.
+    let mut command = lapirun();
+    command.args(["-H", "a:2,b:2", "--remote", "env -i PATH=/usr/bin:/bin", "--address", "127.0.0.1"]);
+    command.args(["-x", "OUT_OF_*", "sh", "-c", "echo $OUT_OF_THIS$OUT_OF_THAT$INTO"]);
+    command.env("OUT_OF_THIS", "1").env("OUT_OF_THAT", "2").env("INTO", "3");
+    assert_eq!(run(command).expect(0).sorted(), ["12"; 4]);
 }
 
 #[test]

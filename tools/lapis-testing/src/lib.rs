@@ -16,7 +16,7 @@ pub use manual::{manual, manual_by_hand};
 pub use mirror::table as mirror;
 pub use net::Net;
 pub use patience::Patience;
-pub use run::{Finished, Running, alive, run};
+pub use run::{Finished, Running, alive, joined, run};
 
 use lapis_shm as _;
 use lapis_udp as _;

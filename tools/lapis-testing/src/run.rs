@@ -1,6 +1,6 @@
 //! Running a command to its end, or to the watchdog's.
 
-use crate::{Patience, WATCHDOG};
+use crate::{Patience, WATCHDOG, clean};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -71,6 +71,19 @@ impl Finished {
 /// It can't be started, or the watchdog's time is over; what it prints says who waited for what.
 pub fn run(command: Command) -> Finished {
     Running::start(command).wait()
+}
+
+/// The same command with standard error where standard output goes.
+pub fn joined(command: &Command) -> Command {
+    let mut all = clean("sh");
+    all.args(["-c", r#"exec "$@" 2>&1"#, "sh"]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => all.env(name, value),
+            None => all.env_remove(name),
+        };
+    }
+    all
 }
 
 /// A command that runs; killed when the watchdog's time is over or the test ends before it.

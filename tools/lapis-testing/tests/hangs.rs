@@ -2,8 +2,7 @@
 //!
 //! `LAPIS_TEST_HANGS=10` takes ten seeds of each kind, for a hundred hangs and more.
 
-use lapis_testing::{Job, Running, clean};
-use std::process::Command;
+use lapis_testing::{Job, Running, joined};
 use std::time::Duration;
 
 const TASK: &str = env!("CARGO_BIN_EXE_lapis-job-task");
@@ -12,19 +11,6 @@ const TASKS: u32 = 3;
 
 fn seeds() -> u32 {
     std::env::var("LAPIS_TEST_HANGS").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
-}
-
-/// The same command with standard error where standard output goes.
-fn joined(command: &Command) -> Command {
-    let mut all = clean("sh");
-    all.args(["-c", r#"exec "$@" 2>&1"#, "sh"]).arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => all.env(name, value),
-            None => all.env_remove(name),
-        };
-    }
-    all
 }
 
 fn signal(running: &Running, signal: i32) {

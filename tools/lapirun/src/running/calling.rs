@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Running;
+use crate::remote::Remote;
 use crate::rollcall::{self, Member, Report};
 use crate::spawn::Local;
 
@@ -16,9 +17,9 @@ impl Running<'_> {
         let running = self.tasks.iter().filter(|(_, task)| task.outcome.is_none());
         let here =
             running.filter_map(|(number, task)| Some((*number, process(task.local.as_ref()?)))).collect();
-        let agents = self.remotes.len();
+        let agents = self.remotes.iter().map(Remote::machines_left).sum();
         if self.calls.begin(asked, &self.job, here, agents, &self.wake) {
-            self.remotes.iter_mut().for_each(crate::agent::Remote::call_roll);
+            self.remotes.iter_mut().for_each(Remote::call_roll);
         }
     }
 

@@ -1,5 +1,4 @@
-//! What the user is told while the job starts and runs: progress of a long start, agents that fall
-//! silent.
+//! What the user is told while the job starts: how far a long start is.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -8,9 +7,6 @@ use super::Running;
 
 /// A start that takes longer is told of, so often.
 const START: Duration = Duration::from_secs(1);
-/// Silence of an agent after which the user hears of it, and after which it is given up.
-const SUSPICIOUS: Duration = Duration::from_secs(1);
-const HOPELESS: Duration = Duration::from_secs(30);
 
 /// How far the start is.
 pub(super) struct Progress {
@@ -21,8 +17,6 @@ pub(super) struct Progress {
     started: u32,
     joined: Vec<bool>,
     told: (u32, usize),
-    /// When agents' silence was measured last.
-    listened: Instant,
 }
 
 impl Progress {
@@ -30,7 +24,7 @@ impl Progress {
         let began = Instant::now();
         let over = !std::io::stderr().is_terminal();
         let joined = vec![false; tasks as usize];
-        Self { began, next: began + START, over, started: 0, joined, told: (0, 0), listened: began }
+        Self { began, next: began + START, over, started: 0, joined, told: (0, 0) }
     }
 
     /// A task runs.
@@ -68,34 +62,6 @@ impl Running<'_> {
         if let Some(line) = self.progress.line(Instant::now()) {
             self.say(&line);
         }
-    }
-
-    /// When agents are to be looked at again.
-    pub(super) fn next_beat(&self) -> Option<Instant> {
-        (!self.remotes.is_empty()).then(|| self.progress.listened + SUSPICIOUS / 2)
-    }
-
-    /// Notices agents that give no sign of life. `listening`: they could have been heard.
-    pub(super) fn mind_agents(&mut self, listening: bool) {
-        // A launcher that did not run itself, for however long, has not listened.
-        let passed = self.progress.listened.elapsed().min(SUSPICIOUS / 2);
-        self.progress.listened = Instant::now();
-        let mut lines = Vec::new();
-        for remote in self.remotes.iter_mut().filter(|remote| remote.beats()) {
-            let host = &remote.host;
-            if remote.silence.is_zero() && std::mem::take(&mut remote.suspected) {
-                lines.push(format!("host {host}: its agent answers again"));
-            }
-            if listening {
-                remote.silence += passed;
-            }
-            if remote.silence >= HOPELESS {
-                remote.cut();
-            } else if remote.silence >= SUSPICIOUS && !std::mem::replace(&mut remote.suspected, true) {
-                lines.push(format!("host {host}: its agent has given no sign of life for a second"));
-            }
-        }
-        lines.iter().for_each(|line| self.say(line));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The launcher's own programs under a watchdog.
 #![allow(dead_code, unused_imports, reason = "each test file uses a part")]
 
-pub(crate) use lapis_testing::{Finished, Running, WATCHDOG, alive, clean, run};
+pub(crate) use lapis_testing::{Finished, Running, WATCHDOG, alive, clean, joined, run};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
