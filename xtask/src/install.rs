@@ -38,6 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     programs(&build, &tree)?;
     plugins(&build, &tree)?;
     samples(&tree)?;
+    services(&tree, &prefix)?;
     let libraries = libraries(&build, &tree)?;
     headers_and_manuals(&packages, &tree)?;
     fortran_module(&tree);
@@ -104,6 +105,18 @@ fn programs(build: &Build<'_>, tree: &Path) -> Result<()> {
     // Names that ACP's specification has, and Cargo can't give a program.
     link("acpcc", &tree.join("bin/acpgcc"))?;
     link("acpcxx", &tree.join("bin/acpc++"))
+}
+
+/// Descriptions of services for systemd, with the prefix in place of `@PREFIX@`.
+fn services(tree: &Path, prefix: &Path) -> Result<()> {
+    let name = "lapis-nsd.service";
+    let source = workspace::root().join("tools/lapis-nsd").join(name);
+    let text = std::fs::read_to_string(&source).with_context(|| format!("reading {}", source.display()))?;
+    let folder = tree.join("lib/systemd/system");
+    std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+    let text = text.replace("@PREFIX@", &prefix.display().to_string());
+    let file = folder.join(name);
+    std::fs::write(&file, text).with_context(|| format!("writing {}", file.display()))
 }
 
 fn plugins(build: &Build<'_>, tree: &Path) -> Result<()> {

@@ -28,6 +28,7 @@ pub use owner::{Found, Owner};
 pub use sender::{Claim, Outcome, Sender};
 
 use lapis_core::sync::{AtomicU32, AtomicU64};
+use serde::{Deserialize, Serialize};
 
 /// Bytes of a slot, its word included.
 pub const SLOT: usize = 256;
@@ -45,7 +46,8 @@ const LEFT: u64 = 1 << 49;
 pub const SLEEPS: u32 = 1;
 
 /// How a FIFO is divided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Geometry {
     /// Number of slots: a power of two.
     pub slots: u32,

@@ -15,10 +15,24 @@
 //! | `bell.rs` | a descriptor that ends a window's sleep |
 //! | `fifo.rs`, `fifo/` | the receive FIFO: how it is laid out, its senders, its owner |
 //! | `soft.rs` | a window of a soft adapter, as its owner and as a sender see it |
+//! | `key.rs` | the key of a job |
+//! | `matrix.rs` | which adapters are up |
+//! | `protocol.rs` | what is said to the daemon of the windows, and by it |
+//! | `channel.rs` | messages with descriptors over a UNIX socket |
+//! | `client.rs` | a connection to the daemon |
 
 pub mod bell;
+#[cfg(not(loom))]
+pub mod channel;
+#[cfg(not(loom))]
+pub mod client;
 pub mod fifo;
+pub mod key;
+#[cfg(not(loom))]
+pub mod matrix;
 pub mod memory;
+#[cfg(not(loom))]
+pub mod protocol;
 #[cfg(not(loom))]
 pub mod soft;
 

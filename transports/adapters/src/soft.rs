@@ -35,6 +35,14 @@ impl Parts {
         Ok(Self { memory: self.memory.try_clone()?, bell: self.bell.try_clone()?, geometry: self.geometry })
     }
 
+    /// Whether these are a window's parts, as far as can be seen from outside.
+    ///
+    /// # Errors
+    /// They are not: what is wrong.
+    pub fn check(&self) -> io::Result<()> {
+        self.map().map(drop)
+    }
+
     fn map(&self) -> io::Result<memory::Memory> {
         if !self.geometry.is_sound() {
             let why = format!("a FIFO can't be divided into {:?}", self.geometry);

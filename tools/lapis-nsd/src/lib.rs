@@ -1,0 +1,23 @@
+//! The network services daemon of a host, as a library: `lapis-nsd` runs it, lapirun runs it for a
+//! job where there is none, and tests run it in a thread.
+//!
+//! It owns adapters, gives windows of them to jobs, and tells which adapters are up. It is needed
+//! to begin and on no message's way. It keeps no files: a daemon that is started again learns of
+//! open windows from the tasks that have them. `docs/hps.md` draws the conversation.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `adapters.rs` | which adapters there are to be |
+//! | `tables.rs` | who has which window: no sockets, no clocks |
+//! | `conversation.rs` | what one client says, and what it is answered |
+//! | `server.rs` | the socket, the clients, and the ends of their processes |
+
+mod adapters;
+mod conversation;
+mod server;
+mod tables;
+
+pub use adapters::{AdapterSpec, soft_adapters};
+pub use conversation::{Answer, Conversation};
+pub use server::{Handle, Options, Server};
+pub use tables::{Caller, Tables};

@@ -1,0 +1,93 @@
+//! `lapis-nsd`: the network services daemon of a host.
+
+use clap::Parser;
+use lapis_adapters::channel::Address;
+use lapis_nsd::{Options, Server, soft_adapters};
+use std::process::ExitCode;
+
+const AFTER: &str = "\
+The daemon gives windows of adapters to the tasks of jobs that use MP_EUILIB=us, GM ports or QNIX contexts. Soft adapters are \
+memory of this host. It needs no rights, keeps no files, and may be ended and started again while jobs run: their tasks show it \
+their windows. `lapis-windows status` shows what it has given to whom.
+
+Without --socket it listens as `lapis-nsd` in the abstract name space of UNIX sockets, where clients look for it; others are \
+found by LAPIS_NSD. Clients trust daemons of root and of their own user.
+
+Exit status: 0 ended by a signal, 1 it can't listen, 2 a wrong command line.";
+
+/// Owns the adapters of this host and gives windows of them to jobs
+#[derive(Parser)]
+#[command(name = "lapis-nsd", version, after_help = AFTER)]
+struct Cli {
+    /// Where to listen: a name in the abstract name space, or a path with a slash
+    #[arg(long, value_name = "NAME", env = "LAPIS_NSD", default_value = Address::HOST)]
+    socket: String,
+    /// How many soft adapters there are: sn0, sn1, ...
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    soft: u32,
+    /// How many networks they are spread over
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    networks: u32,
+    /// How many windows each adapter has
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    windows: u32,
+    /// The most windows of an adapter that one user may have [default: half of them]
+    #[arg(long, value_name = "N")]
+    share: Option<u32>,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let adapters = match soft_adapters(cli.soft, cli.networks.min(cli.soft), cli.windows) {
+        Ok(adapters) => adapters,
+        Err(e) => {
+            eprintln!("lapis-nsd: {e}");
+            return ExitCode::from(2);
+        }
+    };
+    raise_limit();
+    let share = cli.share.unwrap_or(cli.windows.div_ceil(2));
+    let address = Address::new(&cli.socket);
+    let server = match Server::open(Options { address: address.clone(), adapters, share }) {
+        Ok(server) => server,
+        Err(e) => {
+            eprintln!("lapis-nsd: can't listen at `{address}`: {e}{}", hint(&e));
+            return ExitCode::FAILURE;
+        }
+    };
+    println!("lapis-nsd: listening at `{address}`");
+    match server.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("lapis-nsd: the daemon ends: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn hint(e: &std::io::Error) -> &'static str {
+    if e.kind() == std::io::ErrorKind::AddrInUse {
+        " (a daemon is there already; `lapis-windows status` asks it, --socket names another place)"
+    } else {
+        ""
+    }
+}
+
+/// Each window costs two descriptors, each client two.
+fn raise_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn manual() {
+        lapis_testing::manual(Cli::command());
+    }
+}

@@ -1,0 +1,219 @@
+//! The socket, the clients, and the ends of their processes.
+
+use crate::adapters::AdapterSpec;
+use crate::conversation::Conversation;
+use crate::tables::{Caller, Tables};
+use lapis_adapters::bell::Bell;
+use lapis_adapters::channel::{self, Address, Channel};
+use lapis_adapters::protocol::{MAX_REQUEST, Reply};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The most clients of one user, so that nobody else is kept out.
+const CLIENTS_OF_A_USER: usize = 4096;
+/// The most clients of all.
+const CLIENTS: usize = 16_384;
+
+/// What marks in the watch set mean: clients have their numbers, twice each.
+const LISTENER: u64 = 0;
+const STOP: u64 = 1;
+
+/// What a daemon is to be.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where it listens.
+    pub address: Address,
+    /// Its adapters.
+    pub adapters: Vec<AdapterSpec>,
+    /// The most windows of one adapter that one user may have.
+    pub share: u32,
+}
+
+struct Client {
+    channel: Channel,
+    conversation: Conversation,
+    /// The end of its process, even if a child of its has the connection, too.
+    _process: Option<OwnedFd>,
+}
+
+/// A daemon that listens.
+pub struct Server {
+    options: Options,
+    listener: OwnedFd,
+    watch: OwnedFd,
+    stop: Arc<Bell>,
+    tables: Tables,
+    clients: HashMap<u64, Client>,
+    next: u64,
+    number: u64,
+    user: u32,
+}
+
+/// Ends a daemon that runs in a thread when dropped.
+#[derive(Debug)]
+pub struct Handle {
+    stop: Arc<Bell>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// Another daemon listens there, or the system is short of something.
+    pub fn open(options: Options) -> io::Result<Self> {
+        let listener = channel::listener(&options.address)?;
+        let tables = Tables::new(options.adapters.clone(), options.share)?;
+        let watch = epoll::create(CreateFlags::CLOEXEC)?;
+        let stop = Arc::new(Bell::new()?);
+        epoll::add(&watch, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        epoll::add(&watch, &*stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        let mut number = [0; 8];
+        rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty())?;
+        let user = rustix::process::geteuid().as_raw();
+        let number = u64::from_le_bytes(number);
+        Ok(Self { options, listener, watch, stop, tables, clients: HashMap::new(), next: 1, number, user })
+    }
+
+    /// What ends [`run`](Self::run) when it is rung.
+    pub fn stop(&self) -> Arc<Bell> {
+        Arc::clone(&self.stop)
+    }
+
+    /// Serves until it is told to stop.
+    ///
+    /// # Errors
+    /// The kernel refuses to watch descriptors.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut events = Vec::with_capacity(64);
+        loop {
+            events.clear();
+            match epoll::wait(&self.watch, rustix::buffer::spare_capacity(&mut events), None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+            for event in &events {
+                match event.data.u64() {
+                    STOP => return Ok(()),
+                    LISTENER => self.accept(),
+                    // Odd marks are of processes, which have ended.
+                    mark if mark % 2 == 1 => self.let_go(mark / 2),
+                    mark => self.hear(mark / 2, { event.flags }.contains(EventFlags::HUP)),
+                }
+            }
+            if self.tables.take_changed() {
+                self.tell_all();
+            }
+        }
+    }
+
+    /// Serves in a thread of its own, until the handle is dropped.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn spawn(self) -> io::Result<Handle> {
+        let stop = self.stop();
+        let serve = || {
+            if let Err(e) = self.run() {
+                eprintln!("lapis-nsd: the daemon ends: {e}");
+            }
+        };
+        let thread = std::thread::Builder::new().name("lapis-nsd".to_owned()).spawn(serve)?;
+        Ok(Handle { stop, thread: Some(thread) })
+    }
+
+    fn accept(&mut self) {
+        loop {
+            let channel = match channel::accept(&self.listener) {
+                Ok(Some(channel)) => channel,
+                Ok(None) => return,
+                Err(_) => {
+                    // Descriptors are short, and who waits goes on waiting: not at full speed.
+                    std::thread::sleep(Duration::from_millis(10));
+                    return;
+                }
+            };
+            self.admit(channel);
+        }
+    }
+
+    fn admit(&mut self, channel: Channel) {
+        let Ok((user, process)) = channel.peer() else { return };
+        let theirs = self.clients.values().filter(|client| client.conversation.caller().user == user).count();
+        if self.clients.len() >= CLIENTS || theirs >= CLIENTS_OF_A_USER {
+            // Dropping it tells the client that it is not wanted.
+            return;
+        }
+        let client = self.next;
+        self.next += 1;
+        let administrator = user == 0 || user == self.user;
+        let caller = Caller { client, user, process, administrator };
+        let mark = |odd| EventData::new_u64(client * 2 + odd);
+        if epoll::add(&self.watch, &channel, mark(0), EventFlags::IN | EventFlags::RDHUP).is_err() {
+            return;
+        }
+        let process = Pid::from_raw(process.cast_signed())
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
+            .filter(|fd| epoll::add(&self.watch, fd, mark(1), EventFlags::IN).is_ok());
+        let conversation = Conversation::new(caller);
+        self.clients.insert(client, Client { channel, conversation, _process: process });
+    }
+
+    fn hear(&mut self, number: u64, hung_up: bool) {
+        let Some(client) = self.clients.get_mut(&number) else { return };
+        let (mut bytes, mut fds) = ([0; MAX_REQUEST], Vec::new());
+        let heard = client.channel.receive(&mut bytes, &mut fds, false);
+        let len = match heard {
+            Ok(0) => return self.let_go(number),
+            Ok(len) => len,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && !hung_up => return,
+            Err(_) => return self.let_go(number),
+        };
+        let answer = client.conversation.answer(&mut self.tables, self.number, &bytes[..len], fds);
+        let fds: Vec<_> = answer.fds.iter().map(AsFd::as_fd).collect();
+        // A client that doesn't read its answers gets no more of them.
+        let sent = client.channel.send(&answer.bytes, &fds, false);
+        if sent.is_err() || answer.last {
+            self.let_go(number);
+        }
+    }
+
+    fn let_go(&mut self, number: u64) {
+        if self.clients.remove(&number).is_some() {
+            self.tables.gone(number);
+        }
+    }
+
+    /// Tells those who may sleep that adapters went up or down.
+    fn tell_all(&self) {
+        let changed = serde_json::to_vec(&Reply::Changed).unwrap_or_default();
+        for client in self.clients.values().filter(|client| client.conversation.has_begun()) {
+            // One that is so far behind is awake, or has gone.
+            let _ = client.channel.send(&changed, &[], false);
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(path) = self.options.address.path() {
+            let _ = std::fs::remove_file(PathBuf::from(path));
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.stop.ring();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Who has which window.
+//!
+//! ```text
+//!            reserve                load
+//!   free ─────────────► reserved ─────────► loaded        by hand; belong to a user
+//!    │ ▲ ◄───────────── │      ▲ ◄───────── │
+//!    │ │    release     │      │   unload   │
+//!    │ │           open │      │ close      │ open, by the job of the key only
+//!    ▼ │ close          ▼      │            ▼
+//!   open by a task; closed when it says so, ends, or loses its connection
+//! ```
+
+use crate::adapters::AdapterSpec;
+use lapis_adapters::fifo::Geometry;
+use lapis_adapters::key::Key;
+use lapis_adapters::matrix::{ADAPTERS, Writer};
+use lapis_adapters::protocol::{Adapter, Place, Reply, Request, WINDOWS_AT_ONCE, Why, Window};
+use lapis_adapters::soft::Parts;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The connection.
+    pub client: u64,
+    /// Its user, as the kernel tells.
+    pub user: u32,
+    /// Its process, as the kernel tells.
+    pub process: u32,
+    /// Whether it may take adapters up and down: root, and the daemon's user.
+    pub administrator: bool,
+}
+
+/// A window that is not free.
+struct Entry {
+    user: u32,
+    /// Kept by hand, so that it isn't free when a task closes it.
+    reserved: bool,
+    /// Loaded by hand: the only job that may open it.
+    loaded: Option<Key>,
+    open: Option<Opened>,
+}
+
+struct Opened {
+    client: u64,
+    process: u32,
+    key: Key,
+    parts: Parts,
+}
+
+struct Card {
+    spec: AdapterSpec,
+    up: bool,
+    windows: BTreeMap<u32, Entry>,
+}
+
+/// An answer: the reply, and descriptors that go with it.
+type Answer = Result<(Reply, Vec<OwnedFd>), (Why, String)>;
+
+/// The adapters and their windows.
+pub struct Tables {
+    cards: Vec<Card>,
+    /// The most windows of one adapter that one user may have.
+    share: u32,
+    matrix: Writer,
+    changed: bool,
+}
+
+impl Tables {
+    /// Tables with these adapters, all up and free. `share` is how many windows of an adapter one
+    /// user may have, so that nobody else starves.
+    ///
+    /// # Errors
+    /// Memory for the availability matrix is short.
+    pub fn new(specs: Vec<AdapterSpec>, share: u32) -> io::Result<Self> {
+        let matrix = Writer::new()?;
+        let card = |spec| Card { spec, up: true, windows: BTreeMap::new() };
+        let cards: Vec<Card> = specs.into_iter().take(ADAPTERS).map(card).collect();
+        for index in 0..cards.len() {
+            matrix.set(index, true);
+        }
+        Ok(Self { cards, share, matrix, changed: false })
+    }
+
+    /// The availability matrix.
+    pub fn matrix(&self) -> &Writer {
+        &self.matrix
+    }
+
+    /// Whether the matrix has changed since the last call.
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Windows that are not free, of all adapters.
+    pub fn taken(&self) -> usize {
+        self.cards.iter().map(|card| card.windows.len()).sum()
+    }
+
+    /// A client has gone: its windows are free, or reserved again.
+    pub fn gone(&mut self, client: u64) {
+        for card in &mut self.cards {
+            card.windows.retain(|_, entry| {
+                entry.open.take_if(|open| open.client == client);
+                entry.reserved || entry.open.is_some()
+            });
+        }
+    }
+
+    /// Does what is asked, or says why not. Nothing changes if it is refused.
+    pub fn handle(&mut self, caller: Caller, request: Request, fds: Vec<OwnedFd>) -> (Reply, Vec<OwnedFd>) {
+        let answer = match request {
+            Request::Hello { .. } => Err((Why::Malformed, "the conversation has begun already".to_owned())),
+            Request::Adapters => Ok((self.adapters(), Vec::new())),
+            Request::Windows { adapter, from } => self.windows(&adapter, from),
+            Request::Open { adapter, window, key } => self.open(caller, &adapter, window, key),
+            Request::Adopt { place, key, geometry } => self.adopt(caller, &place, key, geometry, fds),
+            Request::Attach { place, key } => self.attach(caller, &place, key),
+            Request::Close { place } => self.close(caller, &place),
+            Request::Reserve { adapter, window } => self.reserve(caller, &adapter, window),
+            Request::Release { place } => self.release(caller, &place),
+            Request::Load { place, key } => self.load(caller, &place, Some(key)),
+            Request::Unload { place } => self.load(caller, &place, None),
+            Request::Set { adapter, up } => self.set(caller, &adapter, up),
+        };
+        answer.unwrap_or_else(|(why, text)| (Reply::Refused { why, text }, Vec::new()))
+    }
+
+    fn card(&mut self, name: &str) -> Result<&mut Card, (Why, String)> {
+        let names: Vec<&str> = self.cards.iter().map(|card| card.spec.name.as_str()).collect();
+        let text = format!("there is no adapter `{name:.32}`; there are {}", names.join(", "));
+        self.cards.iter_mut().find(|card| card.spec.name == name).ok_or((Why::NoAdapter, text))
+    }
+
+    fn adapters(&self) -> Reply {
+        let tell = |(index, card): (usize, &Card)| Adapter {
+            name: card.spec.name.clone(),
+            kind: "soft".to_owned(),
+            network: card.spec.network,
+            index: index as u32,
+            up: card.up,
+            windows: card.spec.windows,
+            taken: card.windows.len() as u32,
+            longest: card.spec.geometry.longest() as u32,
+        };
+        Reply::Adapters { adapters: self.cards.iter().enumerate().map(tell).collect() }
+    }
+
+    fn windows(&mut self, adapter: &str, from: u32) -> Answer {
+        let card = self.card(adapter)?;
+        let mut entries = card.windows.range(from..);
+        let tell = |(number, entry): (&u32, &Entry)| Window {
+            window: *number,
+            state: entry.state().to_owned(),
+            user: entry.user,
+            process: entry.open.as_ref().map(|open| open.process),
+            job: entry.open.as_ref().map(|o| o.key).or(entry.loaded).map(|key| key.fingerprint()),
+        };
+        let windows = entries.by_ref().take(WINDOWS_AT_ONCE).map(tell).collect();
+        let next = entries.next().map(|(number, _)| *number);
+        Ok((Reply::Windows { windows, next }, Vec::new()))
+    }
+
+    fn open(&mut self, caller: Caller, adapter: &str, window: Option<u32>, key: Key) -> Answer {
+        let share = self.share;
+        let card = self.card(adapter)?;
+        if !card.up {
+            return Err((Why::Down, format!("{adapter} is down: `lapis-windows up {adapter}` takes it up")));
+        }
+        let number = match window {
+            Some(number) => {
+                card.may_open(caller, number, key)?;
+                number
+            }
+            None => card.free(adapter)?,
+        };
+        if !card.windows.contains_key(&number) {
+            card.within(caller, share, adapter)?;
+        }
+        let short = |e: io::Error| {
+            (
+                Why::Exhausted,
+                format!("window {number} of {adapter} can't be made: the daemon's system says {e}"),
+            )
+        };
+        let parts = Parts::make("lapis-window", card.spec.geometry).map_err(short)?;
+        let theirs = parts.try_clone().map_err(short)?;
+        let geometry = parts.geometry;
+        card.put(number, caller, key, parts);
+        Ok((Reply::Opened { window: number, geometry }, vec![theirs.memory, theirs.bell]))
+    }
+
+    fn adopt(
+        &mut self,
+        caller: Caller,
+        place: &Place,
+        key: Key,
+        geometry: Geometry,
+        fds: Vec<OwnedFd>,
+    ) -> Answer {
+        let share = self.share;
+        let card = self.card(&place.adapter)?;
+        card.may_open(caller, place.window, key)?;
+        if !card.windows.contains_key(&place.window) {
+            card.within(caller, share, &place.adapter)?;
+        }
+        let malformed = |text: String| (Why::Malformed, text);
+        let [memory, bell] = <[OwnedFd; 2]>::try_from(fds)
+            .map_err(|fds| malformed(format!("a window has two descriptors, not {}", fds.len())))?;
+        let parts = Parts { memory, bell, geometry };
+        parts.check().map_err(|e| malformed(format!("that is no window: {e}")))?;
+        card.put(place.window, caller, key, parts);
+        Ok((Reply::Done, Vec::new()))
+    }
+
+    fn attach(&mut self, caller: Caller, place: &Place, key: Key) -> Answer {
+        let card = self.card(&place.adapter)?;
+        let open = card.windows.get(&place.window).and_then(|entry| Some((entry.user, entry.open.as_ref()?)));
+        let Some((user, open)) = open else {
+            return Err((Why::NoWindow, format!("{place} is not open: has its task ended?")));
+        };
+        if user != caller.user || open.key != key {
+            // Not which of the two it is: that would tell a stranger something.
+            return Err((Why::WrongKey, format!("{place} belongs to another job or user")));
+        }
+        let parts = open.parts.try_clone();
+        let parts = parts.map_err(|e| (Why::Exhausted, format!("{place}: the daemon's system says {e}")))?;
+        Ok((Reply::Attached { geometry: parts.geometry }, vec![parts.memory, parts.bell]))
+    }
+
+    fn close(&mut self, caller: Caller, place: &Place) -> Answer {
+        let card = self.card(&place.adapter)?;
+        let mine = |entry: &&mut Entry| entry.open.as_ref().is_some_and(|open| open.client == caller.client);
+        let Some(entry) = card.windows.get_mut(&place.window).filter(mine) else {
+            return Err((Why::NoWindow, format!("{place} is not open over this connection")));
+        };
+        entry.open = None;
+        if !entry.reserved {
+            card.windows.remove(&place.window);
+        }
+        Ok((Reply::Done, Vec::new()))
+    }
+
+    fn reserve(&mut self, caller: Caller, adapter: &str, window: Option<u32>) -> Answer {
+        let share = self.share;
+        let card = self.card(adapter)?;
+        let number = match window {
+            Some(number) => {
+                card.exists(number)?;
+                if let Some(entry) = card.windows.get(&number) {
+                    return Err((Why::Taken, format!("window {number} of {adapter} is taken: {entry}")));
+                }
+                number
+            }
+            None => card.free(adapter)?,
+        };
+        card.within(caller, share, adapter)?;
+        let entry = Entry { user: caller.user, reserved: true, loaded: None, open: None };
+        card.windows.insert(number, entry);
+        Ok((Reply::Reserved { window: number }, Vec::new()))
+    }
+
+    /// The entry of a window that this caller has reserved.
+    fn reserved(&mut self, caller: Caller, place: &Place) -> Result<&mut Entry, (Why, String)> {
+        let card = self.card(&place.adapter)?;
+        match card.windows.get_mut(&place.window) {
+            Some(entry) if entry.reserved && (entry.user == caller.user || caller.user == 0) => Ok(entry),
+            Some(entry) => Err((Why::NotAllowed, format!("{place} is not your reservation: {entry}"))),
+            None => Err((Why::NoWindow, format!("{place} is not reserved"))),
+        }
+    }
+
+    fn release(&mut self, caller: Caller, place: &Place) -> Answer {
+        let entry = self.reserved(caller, place)?;
+        if entry.open.is_some() {
+            return Err((Why::Taken, format!("{place} is in use: {entry}")));
+        }
+        self.card(&place.adapter)?.windows.remove(&place.window);
+        Ok((Reply::Done, Vec::new()))
+    }
+
+    fn load(&mut self, caller: Caller, place: &Place, key: Option<Key>) -> Answer {
+        let entry = self.reserved(caller, place)?;
+        if entry.open.is_some() {
+            return Err((Why::Taken, format!("{place} is in use: {entry}")));
+        }
+        if let (Some(_), Some(_)) = (key, entry.loaded) {
+            return Err((Why::Taken, format!("{place} is loaded for a job: unload it first")));
+        }
+        entry.loaded = key;
+        Ok((Reply::Done, Vec::new()))
+    }
+
+    fn set(&mut self, caller: Caller, adapter: &str, up: bool) -> Answer {
+        if !caller.administrator {
+            let text = format!(
+                "user {} may not take adapters up or down: root may, and the daemon's user",
+                caller.user
+            );
+            return Err((Why::NotAllowed, text));
+        }
+        self.card(adapter)?.up = up;
+        let index = self.cards.iter().position(|card| card.spec.name == adapter).unwrap_or(ADAPTERS);
+        self.matrix.set(index, up);
+        self.changed = true;
+        Ok((Reply::Done, Vec::new()))
+    }
+}
+
+impl Card {
+    fn exists(&self, number: u32) -> Result<(), (Why, String)> {
+        let (name, windows) = (&self.spec.name, self.spec.windows);
+        let text = || format!("{name} has no window {number}: its windows are 0 to {}", windows - 1);
+        if number < windows { Ok(()) } else { Err((Why::NoWindow, text())) }
+    }
+
+    /// The lowest free window.
+    fn free(&self, name: &str) -> Result<u32, (Why, String)> {
+        let numbers = self.windows.keys().copied();
+        let free = (0..)
+            .zip(numbers)
+            .find(|(at, taken)| at != taken)
+            .map_or(self.windows.len() as u32, |(at, _)| at);
+        let text = || {
+            format!(
+                "all {} windows of {name} are taken: `lapis-windows status` tells by whom",
+                self.spec.windows
+            )
+        };
+        if free < self.spec.windows { Ok(free) } else { Err((Why::Full, text())) }
+    }
+
+    /// Refuses a user who has his share.
+    fn within(&self, caller: Caller, share: u32, name: &str) -> Result<(), (Why, String)> {
+        let has = self.windows.values().filter(|entry| entry.user == caller.user).count();
+        if caller.user == 0 || has < share as usize {
+            return Ok(());
+        }
+        let text = format!("user {} has {has} windows of {name}, as many as one user may have", caller.user);
+        Err((Why::Full, text))
+    }
+
+    fn may_open(&self, caller: Caller, number: u32, key: Key) -> Result<(), (Why, String)> {
+        self.exists(number)?;
+        let Some(entry) = self.windows.get(&number) else { return Ok(()) };
+        let name = &self.spec.name;
+        if entry.user != caller.user || entry.open.is_some() {
+            return Err((Why::Taken, format!("window {number} of {name} is taken: {entry}")));
+        }
+        match entry.loaded {
+            Some(loaded) if loaded != key => {
+                let text = format!(
+                    "window {number} of {name} is loaded for job {}, and this is job {}",
+                    loaded.fingerprint(),
+                    key.fingerprint()
+                );
+                Err((Why::WrongKey, text))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn put(&mut self, number: u32, caller: Caller, key: Key, parts: Parts) {
+        let opened = Opened { client: caller.client, process: caller.process, key, parts };
+        let free = Entry { user: caller.user, reserved: false, loaded: None, open: None };
+        self.windows.entry(number).or_insert(free).open = Some(opened);
+    }
+}
+
+impl Entry {
+    fn state(&self) -> &'static str {
+        match self {
+            Self { open: Some(_), .. } => "open",
+            Self { loaded: Some(_), .. } => "loaded",
+            _ => "reserved",
+        }
+    }
+}
+
+impl std::fmt::Display for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.open {
+            Some(open) => write!(f, "process {} of user {} has it open", open.process, self.user),
+            None => write!(f, "user {} has it {}", self.user, self.state()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+use super::*;
+use crate::adapters::soft_adapters;
+use lapis_adapters::soft::{Sender, Window};
+
+const ANN: u32 = 1000;
+const BOB: u32 = 1001;
+
+fn tables() -> Tables {
+    Tables::new(soft_adapters(2, 2, 8).expect("possible"), 6).expect("memory")
+}
+
+fn caller(client: u64, user: u32) -> Caller {
+    Caller { client, user, process: client as u32 + 7000, administrator: user == 0 }
+}
+
+fn place(window: u32) -> Place {
+    Place { adapter: "sn0".to_owned(), window }
+}
+
+fn open(tables: &mut Tables, who: Caller, window: Option<u32>, key: &str) -> Result<(u32, Parts), Why> {
+    let request = Request::Open { adapter: "sn0".to_owned(), window, key: Key::of_text(key) };
+    match tables.handle(who, request, Vec::new()) {
+        (Reply::Opened { window, geometry }, fds) => {
+            let [memory, bell] = fds.try_into().expect("two descriptors");
+            Ok((window, Parts { memory, bell, geometry }))
+        }
+        (Reply::Refused { why, .. }, _) => Err(why),
+        (other, _) => panic!("{other:?}"),
+    }
+}
+
+fn done(tables: &mut Tables, who: Caller, request: Request) -> Result<(), Why> {
+    match tables.handle(who, request, Vec::new()).0 {
+        Reply::Done | Reply::Reserved { .. } | Reply::Attached { .. } => Ok(()),
+        Reply::Refused { why, text } => {
+            assert!(!text.is_empty());
+            Err(why)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn attach(key: &str, window: u32) -> Request {
+    Request::Attach { place: place(window), key: Key::of_text(key) }
+}
+
+#[test]
+fn a_window_is_for_its_job_and_user_and_free_when_its_task_has_gone() {
+    let mut tables = tables();
+    let (ann, bob) = (caller(1, ANN), caller(2, BOB));
+    let (number, parts) = open(&mut tables, ann, None, "a").expect("free");
+    assert_eq!(number, 0);
+    let (reply, fds) = tables.handle(caller(3, ANN), attach("a", 0), Vec::new());
+    let Reply::Attached { geometry } = reply else { panic!("{reply:?}") };
+    let [memory, bell] = fds.try_into().expect("two descriptors");
+    let mut sender = Sender::open(Parts { memory, bell, geometry }).expect("maps");
+    let mut window = Window::open(parts).expect("maps");
+    // SAFETY: one byte was asked for.
+    assert!(sender.send(1, |to| unsafe { to.write(9) }));
+    assert_eq!(window.receive(&mut [0; 8]), lapis_adapters::fifo::Found::Datagram(1));
+
+    assert_eq!(done(&mut tables, bob, attach("a", 0)), Err(Why::WrongKey), "the key alone is not enough");
+    assert_eq!(done(&mut tables, caller(4, ANN), attach("b", 0)), Err(Why::WrongKey));
+    assert_eq!(done(&mut tables, bob, Request::Close { place: place(0) }), Err(Why::NoWindow));
+    assert_eq!(open(&mut tables, bob, Some(0), "a").err(), Some(Why::Taken));
+    assert_eq!(open(&mut tables, bob, None, "b").expect("free").0, 1);
+    tables.gone(1);
+    assert_eq!(done(&mut tables, ann, attach("a", 0)), Err(Why::NoWindow));
+    assert_eq!(tables.taken(), 1);
+    tables.gone(2);
+    assert_eq!(tables.taken(), 0);
+}
+
+#[test]
+fn reservations_outlive_connections_and_are_their_makers() {
+    let mut tables = tables();
+    let (ann, bob) = (caller(1, ANN), caller(2, BOB));
+    let reserve = |window| Request::Reserve { adapter: "sn0".to_owned(), window };
+    assert_eq!(done(&mut tables, ann, reserve(Some(5))), Ok(()));
+    assert_eq!(done(&mut tables, bob, reserve(Some(5))), Err(Why::Taken));
+    assert_eq!(done(&mut tables, bob, reserve(Some(8))), Err(Why::NoWindow));
+    let load = |key| Request::Load { place: place(5), key: Key::of_text(key) };
+    assert_eq!(done(&mut tables, bob, load("b")), Err(Why::NotAllowed));
+    assert_eq!(done(&mut tables, ann, load("a")), Ok(()));
+    assert_eq!(done(&mut tables, ann, load("c")), Err(Why::Taken));
+    tables.gone(1);
+    assert_eq!(open(&mut tables, bob, Some(5), "a").err(), Some(Why::Taken));
+    assert_eq!(open(&mut tables, ann, Some(5), "b").err(), Some(Why::WrongKey));
+    assert_eq!(open(&mut tables, caller(3, ANN), Some(5), "a").expect("its job").0, 5);
+    assert_eq!(done(&mut tables, ann, Request::Release { place: place(5) }), Err(Why::Taken), "in use");
+    tables.gone(3);
+    assert_eq!(done(&mut tables, ann, Request::Unload { place: place(5) }), Ok(()));
+    assert_eq!(open(&mut tables, caller(4, ANN), Some(5), "other").expect("any job of hers").0, 5);
+    tables.gone(4);
+    assert_eq!(done(&mut tables, bob, Request::Release { place: place(5) }), Err(Why::NotAllowed));
+    assert_eq!(done(&mut tables, ann, Request::Release { place: place(5) }), Ok(()));
+    assert_eq!(tables.taken(), 0);
+}
+
+#[test]
+fn a_user_gets_a_share_and_full_tables_refuse() {
+    let mut tables = tables();
+    let mut kept = Vec::new();
+    for _ in 0..6 {
+        kept.push(open(&mut tables, caller(1, ANN), None, "a").expect("within the share"));
+    }
+    assert_eq!(open(&mut tables, caller(1, ANN), None, "a").err(), Some(Why::Full));
+    for _ in 0..2 {
+        kept.push(open(&mut tables, caller(2, BOB), None, "b").expect("left over for others"));
+    }
+    assert_eq!(open(&mut tables, caller(2, BOB), None, "b").err(), Some(Why::Full));
+    assert_eq!(open(&mut tables, caller(9, 0), None, "r").err(), Some(Why::Full), "full is full");
+    tables.gone(1);
+    assert_eq!(open(&mut tables, caller(2, BOB), None, "b").expect("the lowest").0, 0);
+}
+
+#[test]
+fn a_restarted_daemon_takes_windows_that_it_is_shown_and_no_rubbish() {
+    let (mut before, mut after) = (tables(), tables());
+    let ann = caller(1, ANN);
+    let (number, parts) = open(&mut before, ann, Some(3), "a").expect("free");
+    let adopt = |geometry| Request::Adopt { place: place(3), key: Key::of_text("a"), geometry };
+    let fds = |parts: &Parts| {
+        let copy = parts.try_clone().expect("descriptors");
+        vec![copy.memory, copy.bell]
+    };
+    let refused =
+        |answer: (Reply, Vec<OwnedFd>)| matches!(answer.0, Reply::Refused { why: Why::Malformed, .. });
+    assert!(refused(after.handle(ann, adopt(parts.geometry), Vec::new())));
+    let wrong = Geometry { slots: 16, chunks: 16, chunk: 1024 };
+    assert!(refused(after.handle(ann, adopt(wrong), fds(&parts))));
+    let mut pair = fds(&parts);
+    pair.swap(0, 1);
+    assert!(refused(after.handle(ann, adopt(parts.geometry), pair)));
+    assert_eq!(after.taken(), 0);
+    assert_eq!(after.handle(ann, adopt(parts.geometry), fds(&parts)).0, Reply::Done);
+    assert_eq!((number, done(&mut after, caller(2, ANN), attach("a", 3))), (3, Ok(())));
+    assert!(matches!(
+        after.handle(caller(5, BOB), adopt(parts.geometry), fds(&parts)).0,
+        Reply::Refused { why: Why::Taken, .. }
+    ));
+}
+
+#[test]
+fn adapters_go_down_and_up_by_those_who_may() {
+    let mut tables = tables();
+    let set = |up| Request::Set { adapter: "sn1".to_owned(), up };
+    let reader = lapis_adapters::matrix::Reader::map(tables.matrix().file()).expect("maps");
+    assert_eq!(done(&mut tables, caller(1, ANN), set(false)), Err(Why::NotAllowed));
+    assert!(!tables.take_changed() && reader.is_up(1));
+    assert_eq!(done(&mut tables, caller(1, 0), set(false)), Ok(()));
+    assert!(tables.take_changed() && !reader.is_up(1) && reader.is_up(0));
+    let request = Request::Open { adapter: "sn1".to_owned(), window: None, key: Key::of_text("a") };
+    assert_eq!(done(&mut tables, caller(1, ANN), request), Err(Why::Down));
+    assert_eq!(done(&mut tables, caller(1, 0), set(true)), Ok(()));
+    assert!(reader.is_up(1));
+    let nowhere = Request::Set { adapter: "en0".to_owned(), up: true };
+    assert_eq!(done(&mut tables, caller(1, 0), nowhere), Err(Why::NoAdapter));
+}
+
+#[test]
+fn long_lists_come_in_parts() {
+    let mut tables = Tables::new(soft_adapters(1, 1, 1000).expect("possible"), 1000).expect("memory");
+    for window in (0..600).step_by(2) {
+        let request = Request::Reserve { adapter: "sn0".to_owned(), window: Some(window) };
+        assert_eq!(done(&mut tables, caller(1, ANN), request), Ok(()));
+    }
+    let (mut seen, mut from) = (Vec::new(), 0);
+    loop {
+        let request = Request::Windows { adapter: "sn0".to_owned(), from };
+        let (Reply::Windows { windows, next }, _) = tables.handle(caller(2, BOB), request, Vec::new()) else {
+            panic!("windows were asked for");
+        };
+        let bytes = serde_json::to_vec(&Reply::Windows { windows: windows.clone(), next }).expect("json");
+        assert!(bytes.len() < lapis_adapters::protocol::MAX_REPLY, "{}", bytes.len());
+        seen.extend(windows.iter().map(|w| w.window));
+        let Some(next) = next else { break };
+        from = next;
+    }
+    assert_eq!(seen, (0..600).step_by(2).collect::<Vec<u32>>());
+}

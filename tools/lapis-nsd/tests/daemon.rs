@@ -1,0 +1,247 @@
+//! The daemon as a process: windows of tasks that are killed, daemons that are killed, rubbish,
+//! strangers, and the program for people.
+
+use lapis_adapters::channel::{Address, Channel};
+use lapis_adapters::client::{Daemon, DaemonError};
+use lapis_adapters::fifo::Found;
+use lapis_adapters::key::Key;
+use lapis_adapters::protocol::{Place, Why};
+use lapis_adapters::soft::{Parts, Sender, Window};
+use lapis_testing::{Running, clean, run};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+use std::time::Duration;
+
+/// Where the tasks of these tests find the daemon; without it `holder` is no task.
+const HOLD: &str = "LAPIS_TEST_HOLD";
+
+fn address(test: &str) -> Address {
+    Address::new(&format!("lapis-test-{test}-{}", std::process::id()))
+}
+
+fn start(address: &Address, more: &[&str]) -> Running {
+    let mut command = clean(env!("CARGO_BIN_EXE_lapis-nsd"));
+    command.args(["--socket", address.as_str()]).args(more);
+    let mut running = Running::start(command);
+    let lines = running.read_lines(1);
+    assert_eq!(lines, [format!("lapis-nsd: listening at `{address}`")]);
+    running
+}
+
+fn windows(address: &Address, args: &[&str]) -> Command {
+    let mut command = clean(env!("CARGO_BIN_EXE_lapis-windows"));
+    command.args(["--socket", address.as_str()]).args(args);
+    command
+}
+
+fn kill(running: Running) {
+    let pid = rustix::process::Pid::from_raw(running.id().cast_signed()).expect("a process");
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("ours");
+    running.wait();
+}
+
+/// A task that opens a window and keeps it: this test's own program, started again.
+fn hold(address: &Address) -> Command {
+    let mut command = clean(std::env::current_exe().expect("the test has a file"));
+    command.args(["holder", "--exact", "--nocapture", "--test-threads=1"]).env(HOLD, address.as_str());
+    command
+}
+
+#[test]
+fn holder() {
+    let Ok(address) = std::env::var(HOLD) else { return };
+    let daemon = Daemon::connect(&Address::new(&address)).expect("a daemon");
+    let (place, parts) = daemon.open("sn0", None, Key::of_text("held")).expect("a window");
+    println!("\nholds {place}");
+    std::thread::sleep(Duration::from_secs(1000));
+    drop(parts);
+}
+
+fn held(running: &mut Running) -> String {
+    loop {
+        let line = running.read_lines(1).remove(0);
+        if let Some(place) = line.strip_prefix("holds ") {
+            return place.to_owned();
+        }
+    }
+}
+
+fn until_free(daemon: &Daemon, adapter: &str) {
+    while !daemon.windows(adapter).expect("the daemon lives").is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn the_windows_of_a_killed_task_are_free_and_a_closed_connection_frees_them_too() {
+    let address = address("killed");
+    let _daemon = start(&address, &[]);
+    let daemon = Daemon::connect(&address).expect("a daemon");
+    let mut task = Running::start(hold(&address));
+    assert_eq!(held(&mut task), "window 0 of sn0");
+    let seen = &daemon.windows("sn0").expect("windows")[0];
+    assert_eq!((seen.state.as_str(), seen.process), ("open", Some(task.id())));
+    kill(task);
+    until_free(&daemon, "sn0");
+
+    let other = Daemon::connect(&address).expect("a daemon");
+    other.open("sn0", Some(7), Key::of_text("a")).expect("free");
+    assert_eq!(daemon.windows("sn0").expect("windows").len(), 1);
+    drop(other);
+    until_free(&daemon, "sn0");
+}
+
+#[test]
+fn windows_outlive_the_daemon_and_the_next_one_takes_them_over() {
+    let address = address("restart");
+    let key = Key::of_text("job");
+    let mut number = 0;
+    let mut daemon = start(&address, &[]);
+    let mut owner = Daemon::connect(&address).expect("a daemon");
+    let (place, parts) = owner.open("sn1", None, key).expect("a window");
+    let mut window = Window::open(parts.try_clone().expect("descriptors")).expect("maps");
+    let mut sender = Sender::open(owner.attach(&place, key).expect("open")).expect("maps");
+    for life in 0..3 {
+        kill(daemon);
+        while !owner.has_gone() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // SAFETY: one byte was asked for.
+        assert!(sender.send(1, |to| unsafe { to.write(life) }), "messages need no daemon");
+        assert_eq!(window.receive(&mut [0; 8]), Found::Datagram(1));
+        assert!(matches!(Daemon::connect(&address), Err(DaemonError::Absent(..))));
+
+        daemon = start(&address, &[]);
+        owner = Daemon::connect(&address).expect("the next one");
+        assert_ne!(owner.number(), std::mem::replace(&mut number, owner.number()));
+        owner.adopt(&place, key, &parts).expect("takes it over");
+        let again = Daemon::connect(&address).expect("a daemon");
+        sender = Sender::open(again.attach(&place, key).expect("it knows the window")).expect("maps");
+        let taken = again.open("sn1", Some(place.window), key).expect_err("taken");
+        assert!(matches!(taken, DaemonError::Refused { why: Why::Taken, .. }), "{taken}");
+    }
+    kill(daemon);
+}
+
+#[test]
+fn rubbish_and_floods_of_connections_leave_the_daemon_working() {
+    let address = address("rubbish");
+    let _daemon = start(&address, &[]);
+    let mut flood = Vec::new();
+    for i in 0..300u32 {
+        let channel = Channel::connect(&address, Duration::from_secs(10)).expect("listens");
+        let bytes: Vec<u8> = (0..i * 13 % 4096).map(|at| (at * 31 + i) as u8).collect();
+        let _ = channel.send(&bytes, &[], false);
+        // Some of them stay and say nothing.
+        if i % 3 == 0 {
+            flood.push(channel);
+        }
+    }
+    let daemon = Daemon::connect(&address).expect("still there");
+    assert_eq!(daemon.adapters().expect("answers").len(), 2);
+    drop(flood);
+    daemon.open("sn0", None, Key::of_text("a")).expect("and gives windows");
+}
+
+#[test]
+fn a_second_daemon_is_refused_and_a_missing_one_named() {
+    let address = address("second");
+    let missing = run(windows(&address, &["status"])).expect(1).err;
+    assert!(missing.contains("no services daemon") && missing.contains("lapis-nsd"), "{missing}");
+    assert_eq!(missing.lines().count(), 1, "{missing}");
+    let _daemon = start(&address, &[]);
+    let mut second = clean(env!("CARGO_BIN_EXE_lapis-nsd"));
+    second.args(["--socket", address.as_str()]);
+    let why = run(second).expect(1).err;
+    assert!(why.contains("a daemon is there already"), "{why}");
+    for wrong in [&["--soft", "0"][..], &["--soft", "65"], &["--windows", "0"]] {
+        let mut command = clean(env!("CARGO_BIN_EXE_lapis-nsd"));
+        command.args(["--socket", "lapis-test-nowhere"]).args(wrong);
+        assert_eq!(run(command).expect(2).err.lines().count(), 1);
+    }
+}
+
+#[test]
+fn people_reserve_load_and_release_windows_and_take_adapters_down() {
+    let address = address("people");
+    let _daemon = start(&address, &["--soft", "3", "--networks", "2", "--windows", "200"]);
+    let quiet = |args: &[&str]| run(windows(&address, args)).expect_quiet(0).out;
+    let refused = |code, args: &[&str]| run(windows(&address, args)).expect(code).err;
+    assert_eq!(quiet(&["reserve", "164,sn0"]), "164,sn0\n");
+    assert_eq!(quiet(&["reserve", "sn0"]), "0,sn0\n");
+    assert_eq!(quiet(&["--json", "reserve", "sn2"]), "{\"adapter\":\"sn2\",\"window\":0}\n");
+    assert!(refused(1, &["reserve", "164,sn0"]).contains("taken"));
+    assert!(refused(1, &["reserve", "200,sn0"]).contains("0 to 199"));
+    assert!(refused(1, &["reserve", "en0"]).contains("sn0, sn1, sn2"));
+    assert!(refused(2, &["release", "sn0"]).contains("WINDOW,ADAPTER"));
+    let key = String::from(Key::of_text("job"));
+    quiet(&["load", "164,sn0", "--key", &key]);
+    let table = quiet(&["status"]);
+    assert!(table.contains("164,sn0") && table.contains("loaded") && !table.contains(&key), "{table}");
+    let other = Daemon::connect(&address).expect("a daemon").open("sn0", Some(164), Key::of_text("b"));
+    assert!(matches!(other, Err(DaemonError::Refused { why: Why::WrongKey, .. })), "{other:?}");
+    quiet(&["unload", "164,sn0"]);
+    quiet(&["down", "sn1"]);
+    let status: serde_json::Value = serde_json::from_str(&quiet(&["status", "--json"])).expect("json");
+    assert_eq!((&status[1]["up"], &status[2]["network"]), (&false.into(), &0.into()), "{status}");
+    assert_eq!(status[0]["not_free"].as_array().map(Vec::len), Some(2), "{status}");
+    quiet(&["up", "sn1"]);
+    for window in ["164,sn0", "0,sn0", "0,sn2"] {
+        quiet(&["release", window]);
+    }
+    assert!(!quiet(&["status"]).contains("reserved"));
+}
+
+/// Another user knows window and key, and still gets nothing; his windows are his share.
+#[test]
+fn another_user_can_neither_attach_nor_starve() {
+    const NOBODY: u32 = 65_534;
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIP another_user_can_neither_attach_nor_starve: only root can be two users");
+        return;
+    }
+    let address = address("stranger");
+    let _daemon = start(&address, &["--windows", "8"]);
+    let mut command = windows(&address, &["reserve", "sn0"]);
+    command.uid(NOBODY);
+    let Ok(output) = command.output() else {
+        eprintln!(
+            "SKIP another_user_can_neither_attach_nor_starve: that user may not run the tests' programs"
+        );
+        return;
+    };
+    assert!(output.status.success(), "{output:?}");
+    let stranger = |args: &[&str]| {
+        let mut command = windows(&address, args);
+        command.uid(NOBODY);
+        run(command)
+    };
+    for _ in 1..4 {
+        stranger(&["reserve", "sn0"]).expect_quiet(0);
+    }
+    let full = stranger(&["reserve", "sn0"]).expect(1).err;
+    assert!(full.contains("as many as one user may have"), "{full}");
+    let daemon = Daemon::connect(&address).expect("a daemon");
+    let (place, _) = daemon.open("sn0", None, Key::of_text("a")).expect("some are left");
+    assert!(stranger(&["release", "4,sn0"]).expect(1).err.contains("not your reservation"));
+    assert!(stranger(&["down", "sn0"]).expect(1).err.contains("may not"));
+    // The stranger's own program, with the right key: this test's, as that user.
+    let mut command = clean(std::env::current_exe().expect("the test has a file"));
+    command.args(["stranger", "--exact", "--nocapture", "--test-threads=1"]).env(HOLD, address.as_str());
+    command.env("LAPIS_TEST_WINDOW", place.window.to_string()).uid(NOBODY);
+    let done = run(command).expect(0);
+    assert!(done.out.contains("refused as it should be"), "{done:?}");
+}
+
+#[test]
+fn stranger() {
+    let (Ok(address), Ok(window)) = (std::env::var(HOLD), std::env::var("LAPIS_TEST_WINDOW")) else { return };
+    let place = Place { adapter: "sn0".to_owned(), window: window.parse().expect("a number") };
+    let daemon = Daemon::connect(&Address::new(&address)).expect("the daemon is root's");
+    let refused = |answer: Result<Parts, DaemonError>| {
+        matches!(answer, Err(DaemonError::Refused { why: Why::WrongKey | Why::Taken, .. }))
+    };
+    assert!(refused(daemon.attach(&place, Key::of_text("a"))));
+    assert!(refused(daemon.open("sn0", Some(place.window), Key::of_text("a")).map(|(_, parts)| parts)));
+    println!("refused as it should be");
+}

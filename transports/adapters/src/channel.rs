@@ -1,0 +1,182 @@
+//! Messages with descriptors over a UNIX socket: each message is a packet of its own.
+
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, recvmsg,
+    sendmsg, socket_with, sockopt,
+};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
+
+/// Descriptors that a message may have.
+pub const MAX_FDS: usize = 2;
+
+/// Where a daemon listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address(String);
+
+impl Address {
+    /// The daemon of the host. It listens in the abstract name space, where nothing is left when it
+    /// dies.
+    pub const HOST: &'static str = "lapis-nsd";
+
+    /// The address that a user writes: a name in the abstract name space, or a path, which has a
+    /// slash.
+    pub fn new(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// What a user writes.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The path of the socket, if it has one.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.contains('/').then(|| Path::new(&self.0))
+    }
+
+    fn socket_address(&self) -> io::Result<SocketAddrUnix> {
+        Ok(match self.path() {
+            Some(path) => SocketAddrUnix::new(path)?,
+            None => SocketAddrUnix::new_abstract_name(self.0.as_bytes())?,
+        })
+    }
+}
+
+impl Default for Address {
+    fn default() -> Self {
+        Self::new(Self::HOST)
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn socket() -> io::Result<OwnedFd> {
+    Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+}
+
+/// A socket that clients connect to.
+///
+/// # Errors
+/// Somebody listens there already, or the system is short of something.
+pub fn listener(at: &Address) -> io::Result<OwnedFd> {
+    let socket = socket()?;
+    bind(&socket, &at.socket_address()?)?;
+    listen(&socket, 128)?;
+    rustix::io::ioctl_fionbio(&socket, true)?;
+    Ok(socket)
+}
+
+/// One end of a conversation.
+#[derive(Debug)]
+pub struct Channel(OwnedFd);
+
+impl Channel {
+    /// Connects to who listens at an address, and waits for each message for so long at most.
+    ///
+    /// # Errors
+    /// Nobody listens there, or not to this user.
+    pub fn connect(to: &Address, patience: Duration) -> io::Result<Self> {
+        let socket = socket()?;
+        connect(&socket, &to.socket_address()?)?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(patience))?;
+        set_socket_timeout(&socket, Timeout::Send, Some(patience))?;
+        Ok(Self(socket))
+    }
+
+    /// The end behind a connected socket.
+    pub fn of(socket: OwnedFd) -> Self {
+        Self(socket)
+    }
+
+    /// User and process at the other end, as they were when it connected or began to listen.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn peer(&self) -> io::Result<(u32, u32)> {
+        let credentials = sockopt::socket_peercred(&self.0)?;
+        Ok((credentials.uid.as_raw(), credentials.pid.as_raw_nonzero().get().cast_unsigned()))
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// The other end has gone, or takes nothing more.
+    pub fn send(&self, bytes: &[u8], fds: &[BorrowedFd<'_>], wait: bool) -> io::Result<()> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut flags = SendFlags::NOSIGNAL;
+        flags.set(SendFlags::DONTWAIT, !wait);
+        loop {
+            match sendmsg(&self.0, &[IoSlice::new(bytes)], &mut control, flags) {
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+    }
+
+    /// Receives a message. Answers its length, 0 if the other end has gone; descriptors that came
+    /// with it are put into `fds`.
+    ///
+    /// # Errors
+    /// Nothing came in time, or the message or its descriptors were too many.
+    pub fn receive(&self, bytes: &mut [u8], fds: &mut Vec<OwnedFd>, wait: bool) -> io::Result<usize> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut flags = RecvFlags::CMSG_CLOEXEC;
+        flags.set(RecvFlags::DONTWAIT, !wait);
+        let message = loop {
+            match recvmsg(&self.0, &mut [IoSliceMut::new(bytes)], &mut control, flags) {
+                Ok(message) => break message,
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+        };
+        fds.clear();
+        for item in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(rights) = item {
+                fds.extend(rights);
+            }
+        }
+        if message.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+            fds.clear();
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a message or its descriptors are too many",
+            ));
+        }
+        Ok(message.bytes)
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Takes the next client of a listener, if one waits.
+///
+/// # Errors
+/// Descriptors are short.
+pub fn accept(listener: impl AsFd) -> io::Result<Option<Channel>> {
+    match rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+        Ok(socket) => Ok(Some(Channel(socket))),
+        Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}

@@ -1,0 +1,287 @@
+//! A connection to the daemon of the windows.
+
+use crate::channel::{Address, Channel};
+use crate::fifo::Geometry;
+use crate::key::Key;
+use crate::matrix::Reader;
+use crate::protocol::{Adapter, MAX_REPLY, Place, Reply, Request, VERSION, Why, Window};
+use crate::soft::Parts;
+use sha2::{Digest, Sha256};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+/// For so long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why something asked of the daemon failed.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// Nobody listens.
+    #[error(
+        "no services daemon listens at `{0}` ({1}): start `lapis-nsd`, or start the job by lapirun, which starts one \
+         for the job"
+    )]
+    Absent(Address, io::Error),
+    /// The one who listens is another user.
+    #[error(
+        "who listens at `{0}` is user {1}, neither root nor you: the name LAPIS_NSD={0} is taken by a stranger"
+    )]
+    Stranger(Address, u32),
+    /// The connection broke.
+    #[error("the services daemon at `{0}` does not answer: {1}")]
+    Silent(Address, io::Error),
+    /// It answered what it should not.
+    #[error("the services daemon at `{0}` answered what was not asked: {1}")]
+    Confused(Address, String),
+    /// It refuses.
+    #[error("{text}")]
+    Refused {
+        /// Why, for programs.
+        why: Why,
+        /// Why, and what to do, for people.
+        text: String,
+    },
+}
+
+/// A connection to the daemon. Windows that were opened through it stay open as long as it lives.
+#[derive(Debug)]
+pub struct Daemon {
+    address: Address,
+    channel: Channel,
+    number: u64,
+    matrix: Reader,
+}
+
+impl Daemon {
+    /// Connects to the daemon at an address.
+    ///
+    /// # Errors
+    /// Nobody listens there, it is a stranger, or it is of another version.
+    pub fn connect(address: &Address) -> Result<Self, DaemonError> {
+        let channel =
+            Channel::connect(address, PATIENCE).map_err(|e| DaemonError::Absent(address.clone(), e))?;
+        let (user, _) = channel.peer().map_err(|e| DaemonError::Silent(address.clone(), e))?;
+        if user != 0 && user != rustix::process::geteuid().as_raw() {
+            return Err(DaemonError::Stranger(address.clone(), user));
+        }
+        let (reply, fds) = ask(address, &channel, &Request::Hello { version: VERSION }, &[])?;
+        let confused = |what: &str| DaemonError::Confused(address.clone(), what.to_owned());
+        let (Reply::Welcome { daemon, .. }, [matrix]) = (reply, &fds[..]) else {
+            return Err(confused("no welcome"));
+        };
+        let matrix = Reader::map(matrix).map_err(|e| confused(&format!("the availability matrix: {e}")))?;
+        Ok(Self { address: address.clone(), channel, number: daemon, matrix })
+    }
+
+    /// This daemon's number: another one after each restart.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Which adapters are up.
+    pub fn matrix(&self) -> &Reader {
+        &self.matrix
+    }
+
+    /// Whether the daemon has gone. Costs a system call, and takes what it sent unasked.
+    pub fn has_gone(&self) -> bool {
+        let (mut buffer, mut fds) = ([0; 64], Vec::new());
+        loop {
+            match self.channel.receive(&mut buffer, &mut fds, false) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(e) => return e.kind() != io::ErrorKind::WouldBlock,
+            }
+        }
+    }
+
+    fn ask(&self, request: &Request, fds: &[BorrowedFd<'_>]) -> Result<(Reply, Vec<OwnedFd>), DaemonError> {
+        ask(&self.address, &self.channel, request, fds)
+    }
+
+    fn confused(&self, reply: &Reply) -> DaemonError {
+        DaemonError::Confused(self.address.clone(), format!("{reply:?}"))
+    }
+
+    fn done(&self, request: &Request, fds: &[BorrowedFd<'_>]) -> Result<(), DaemonError> {
+        match self.ask(request, fds)?.0 {
+            Reply::Done => Ok(()),
+            other => Err(self.confused(&other)),
+        }
+    }
+
+    /// All adapters.
+    ///
+    /// # Errors
+    /// The daemon has gone.
+    pub fn adapters(&self) -> Result<Vec<Adapter>, DaemonError> {
+        match self.ask(&Request::Adapters, &[])?.0 {
+            Reply::Adapters { adapters } => Ok(adapters),
+            other => Err(self.confused(&other)),
+        }
+    }
+
+    /// The windows of an adapter that are not free.
+    ///
+    /// # Errors
+    /// There is no such adapter.
+    pub fn windows(&self, adapter: &str) -> Result<Vec<Window>, DaemonError> {
+        let mut all = Vec::new();
+        let mut from = 0;
+        loop {
+            let request = Request::Windows { adapter: adapter.to_owned(), from };
+            match self.ask(&request, &[])?.0 {
+                Reply::Windows { windows, next } => {
+                    all.extend(windows);
+                    match next {
+                        Some(next) if next > from => from = next,
+                        _ => return Ok(all),
+                    }
+                }
+                other => return Err(self.confused(&other)),
+            }
+        }
+    }
+
+    fn parts(&self, geometry: Geometry, fds: Vec<OwnedFd>) -> Result<Parts, DaemonError> {
+        let [memory, bell] = <[OwnedFd; 2]>::try_from(fds).map_err(|fds| {
+            DaemonError::Confused(self.address.clone(), format!("{} descriptors", fds.len()))
+        })?;
+        Ok(Parts { memory, bell, geometry })
+    }
+
+    /// Opens a window on an adapter: this one, or any that is free.
+    ///
+    /// # Errors
+    /// There is none, or it belongs to somebody else; the text says what to do.
+    pub fn open(&self, adapter: &str, window: Option<u32>, key: Key) -> Result<(Place, Parts), DaemonError> {
+        let request = Request::Open { adapter: adapter.to_owned(), window, key };
+        match self.ask(&request, &[])? {
+            (Reply::Opened { window, geometry }, fds) => {
+                let place = Place { adapter: adapter.to_owned(), window };
+                Ok((place, self.parts(geometry, fds)?))
+            }
+            (other, _) => Err(self.confused(&other)),
+        }
+    }
+
+    /// Shows the daemon a window that one before it opened.
+    ///
+    /// # Errors
+    /// Somebody else has it by now.
+    pub fn adopt(&self, place: &Place, key: Key, parts: &Parts) -> Result<(), DaemonError> {
+        let request = Request::Adopt { place: place.clone(), key, geometry: parts.geometry };
+        self.done(&request, &[parts.memory.as_fd(), parts.bell.as_fd()])
+    }
+
+    /// What it takes to send to a window.
+    ///
+    /// # Errors
+    /// It isn't open, or belongs to another job or user.
+    pub fn attach(&self, place: &Place, key: Key) -> Result<Parts, DaemonError> {
+        match self.ask(&Request::Attach { place: place.clone(), key }, &[])? {
+            (Reply::Attached { geometry }, fds) => self.parts(geometry, fds),
+            (other, _) => Err(self.confused(&other)),
+        }
+    }
+
+    /// Gives a window back.
+    ///
+    /// # Errors
+    /// It isn't open here.
+    pub fn close(&self, place: &Place) -> Result<(), DaemonError> {
+        self.done(&Request::Close { place: place.clone() }, &[])
+    }
+
+    /// Keeps a window for this user: this one, or any that is free.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn reserve(&self, adapter: &str, window: Option<u32>) -> Result<Place, DaemonError> {
+        let request = Request::Reserve { adapter: adapter.to_owned(), window };
+        match self.ask(&request, &[])?.0 {
+            Reply::Reserved { window } => Ok(Place { adapter: adapter.to_owned(), window }),
+            other => Err(self.confused(&other)),
+        }
+    }
+
+    /// Ends a reservation.
+    ///
+    /// # Errors
+    /// There is none of this user, or a task has the window open.
+    pub fn release(&self, place: &Place) -> Result<(), DaemonError> {
+        self.done(&Request::Release { place: place.clone() }, &[])
+    }
+
+    /// Lets none but the job of this key open a reserved window.
+    ///
+    /// # Errors
+    /// It isn't reserved by this user.
+    pub fn load(&self, place: &Place, key: Key) -> Result<(), DaemonError> {
+        self.done(&Request::Load { place: place.clone(), key }, &[])
+    }
+
+    /// Lets any job of this user open it again.
+    ///
+    /// # Errors
+    /// It isn't reserved by this user.
+    pub fn unload(&self, place: &Place) -> Result<(), DaemonError> {
+        self.done(&Request::Unload { place: place.clone() }, &[])
+    }
+
+    /// Takes an adapter down or up.
+    ///
+    /// # Errors
+    /// The caller is neither root nor the daemon's user.
+    pub fn set(&self, adapter: &str, up: bool) -> Result<(), DaemonError> {
+        self.done(&Request::Set { adapter: adapter.to_owned(), up }, &[])
+    }
+}
+
+impl AsFd for Daemon {
+    /// Becomes readable when the daemon goes, and when the matrix has changed.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.channel.as_fd()
+    }
+}
+
+fn ask(
+    address: &Address,
+    channel: &Channel,
+    request: &Request,
+    fds: &[BorrowedFd<'_>],
+) -> Result<(Reply, Vec<OwnedFd>), DaemonError> {
+    let silent = |e| DaemonError::Silent(address.clone(), e);
+    let bytes = serde_json::to_vec(request).map_err(|e| silent(e.into()))?;
+    channel.send(&bytes, fds, true).map_err(silent)?;
+    let mut buffer = vec![0; MAX_REPLY];
+    let mut got = Vec::new();
+    loop {
+        let len = channel.receive(&mut buffer, &mut got, true).map_err(silent)?;
+        if len == 0 {
+            return Err(silent(io::ErrorKind::ConnectionReset.into()));
+        }
+        return match serde_json::from_slice(&buffer[..len]) {
+            Ok(Reply::Changed) => continue,
+            Ok(Reply::Refused { why, text }) => Err(DaemonError::Refused { why, text }),
+            Ok(reply) => Ok((reply, got)),
+            Err(e) => Err(DaemonError::Confused(address.clone(), e.to_string())),
+        };
+    }
+}
+
+/// What tells the windows behind an address apart from those behind others, of this host and of
+/// all: the same for every daemon that has listened there since the host was started.
+pub fn identity(address: &Address) -> u64 {
+    let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    // Names in the abstract name space are the network name space's.
+    let space = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
+    let mut hash = Sha256::new();
+    for part in [&boot[..], space.as_os_str().as_encoded_bytes(), address.as_str().as_bytes()] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    let hash = hash.finalize();
+    u64::from_le_bytes([hash[0], hash[1], hash[2], hash[3], hash[4], hash[5], hash[6], hash[7]])
+}

@@ -1,0 +1,235 @@
+//! What is said to the daemon of the windows, and by it. docs/hps.md draws the conversation.
+//!
+//! Each message is one JSON value in one packet of a UNIX socket, with descriptors beside it where
+//! the value says so. The first request is [`Request::Hello`]; each request gets one reply. Between
+//! replies there may be [`Reply::Changed`].
+
+use crate::fifo::Geometry;
+use crate::key::Key;
+use serde::{Deserialize, Serialize};
+
+/// The version of this protocol. A daemon serves clients of its own version only and says so.
+pub const VERSION: u32 = 1;
+
+/// The longest request, in bytes.
+pub const MAX_REQUEST: usize = 4096;
+/// The longest reply, in bytes.
+pub const MAX_REPLY: usize = 64 << 10;
+/// The most windows in one reply.
+pub const WINDOWS_AT_ONCE: usize = 128;
+
+/// A window: its number on an adapter.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// The adapter's name.
+    pub adapter: String,
+    /// The window's number, from 0.
+    pub window: u32,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "window {} of {}", self.window, self.adapter)
+    }
+}
+
+/// What clients ask for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// Begins a conversation. [`Reply::Welcome`].
+    Hello {
+        /// [`VERSION`].
+        version: u32,
+    },
+    /// Which adapters there are. [`Reply::Adapters`].
+    Adapters,
+    /// Which windows of an adapter are not free. [`Reply::Windows`].
+    Windows {
+        /// The adapter's name.
+        adapter: String,
+        /// Those from this number on.
+        from: u32,
+    },
+    /// Opens a window for the job of this key, until the client closes it, ends or disconnects.
+    /// [`Reply::Opened`].
+    Open {
+        /// On which adapter.
+        adapter: String,
+        /// Which one, reserved or free; without a number a free one.
+        window: Option<u32>,
+        /// The job's key.
+        key: Key,
+    },
+    /// Shows the daemon a window that one before it opened; memory and bell come with it.
+    /// [`Reply::Done`].
+    Adopt {
+        /// Which window.
+        place: Place,
+        /// The job's key.
+        key: Key,
+        /// How its memory is divided.
+        geometry: Geometry,
+    },
+    /// Asks for a window's memory and bell, to send to it. [`Reply::Attached`].
+    Attach {
+        /// Which window.
+        place: Place,
+        /// The job's key.
+        key: Key,
+    },
+    /// Gives back a window that this client has opened. [`Reply::Done`].
+    Close {
+        /// Which window.
+        place: Place,
+    },
+    /// Keeps a window for tasks of this user until it is released. [`Reply::Reserved`].
+    Reserve {
+        /// On which adapter.
+        adapter: String,
+        /// Which one; without a number a free one.
+        window: Option<u32>,
+    },
+    /// Ends a reservation. [`Reply::Done`].
+    Release {
+        /// Which window.
+        place: Place,
+    },
+    /// Lets none but the job of this key open a reserved window. [`Reply::Done`].
+    Load {
+        /// Which window.
+        place: Place,
+        /// The job's key.
+        key: Key,
+    },
+    /// Lets any job of the user open it again. [`Reply::Done`].
+    Unload {
+        /// Which window.
+        place: Place,
+    },
+    /// Takes an adapter down or up: for root and for the daemon's user. [`Reply::Done`].
+    Set {
+        /// The adapter's name.
+        adapter: String,
+        /// Whether it is to be up.
+        up: bool,
+    },
+}
+
+/// What the daemon answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Reply {
+    /// To `hello`. The availability matrix comes with it.
+    Welcome {
+        /// [`VERSION`].
+        version: u32,
+        /// This daemon's number: another one for each daemon of any host, and after each restart.
+        daemon: u64,
+    },
+    /// To `adapters`.
+    Adapters {
+        /// All of them.
+        adapters: Vec<Adapter>,
+    },
+    /// To `windows`.
+    Windows {
+        /// Those that are not free, at most [`WINDOWS_AT_ONCE`].
+        windows: Vec<Window>,
+        /// Where to go on, if there are more.
+        next: Option<u32>,
+    },
+    /// To `open`. Memory and bell come with it.
+    Opened {
+        /// The window's number.
+        window: u32,
+        /// How its memory is divided.
+        geometry: Geometry,
+    },
+    /// To `attach`. Memory and bell come with it.
+    Attached {
+        /// How its memory is divided.
+        geometry: Geometry,
+    },
+    /// To `reserve`.
+    Reserved {
+        /// The window's number.
+        window: u32,
+    },
+    /// What was asked for is done.
+    Done,
+    /// To nothing: the availability matrix has changed. For those who sleep.
+    Changed,
+    /// It can't be done.
+    Refused {
+        /// Why, for programs.
+        why: Why,
+        /// Why, and what to do, for people.
+        text: String,
+    },
+}
+
+/// Why the daemon refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// Not a request, or not at this time.
+    Malformed,
+    /// Another version of this protocol.
+    Version,
+    /// There is no such adapter.
+    NoAdapter,
+    /// There is no such window, or it is not open.
+    NoWindow,
+    /// Somebody has the window.
+    Taken,
+    /// All windows are taken, or as many as one user may have.
+    Full,
+    /// The window belongs to another job.
+    WrongKey,
+    /// The caller may not do that.
+    NotAllowed,
+    /// The adapter is down.
+    Down,
+    /// The system is short of something.
+    Exhausted,
+}
+
+/// An adapter, as the daemon tells of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Adapter {
+    /// Its name: `sn0`, `sn1`, ….
+    pub name: String,
+    /// `soft`.
+    pub kind: String,
+    /// The network that it is on: windows reach windows of the same network.
+    pub network: u32,
+    /// Its place in the availability matrix.
+    pub index: u32,
+    /// Whether it is up.
+    pub up: bool,
+    /// How many windows it has.
+    pub windows: u32,
+    /// How many of them are not free.
+    pub taken: u32,
+    /// The longest datagram, in bytes.
+    pub longest: u32,
+}
+
+/// A window that is not free, as the daemon tells of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// Its number.
+    pub window: u32,
+    /// `reserved`, `loaded` or `open`.
+    pub state: String,
+    /// The user whom it belongs to.
+    pub user: u32,
+    /// The process that has opened it.
+    pub process: Option<u32>,
+    /// The fingerprint of its job's key.
+    pub job: Option<String>,
+}
