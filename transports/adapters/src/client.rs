@@ -59,8 +59,16 @@ impl Daemon {
     /// # Errors
     /// Nobody listens there, it is a stranger, or it is of another version.
     pub fn connect(address: &Address) -> Result<Self, DaemonError> {
+        Self::connect_within(address, PATIENCE)
+    }
+
+    /// The same with a daemon that answers each request within this time.
+    ///
+    /// # Errors
+    /// As for [`connect`](Self::connect).
+    pub fn connect_within(address: &Address, patience: Duration) -> Result<Self, DaemonError> {
         let channel =
-            Channel::connect(address, PATIENCE).map_err(|e| DaemonError::Absent(address.clone(), e))?;
+            Channel::connect(address, patience).map_err(|e| DaemonError::Absent(address.clone(), e))?;
         let (user, _) = channel.peer().map_err(|e| DaemonError::Silent(address.clone(), e))?;
         if user != 0 && user != rustix::process::geteuid().as_raw() {
             return Err(DaemonError::Stranger(address.clone(), user));

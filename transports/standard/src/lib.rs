@@ -9,8 +9,10 @@
 //! Each declaration stands in its transport's crate. It is compiled here once more, from the same
 //! file, so that the transports themselves need not be linked.
 
-use lapis_core::transport::{Declaration, Known, Reach, Usage};
+use lapis_core::transport::{Known, Reach};
 
+#[path = "../../hps/src/declaration.rs"]
+mod hps;
 #[path = "../../loopback/src/declaration.rs"]
 mod loopback;
 #[path = "../../rdma/src/declaration.rs"]
@@ -20,15 +22,11 @@ mod shm;
 #[path = "../../udp/src/declaration.rs"]
 mod udp;
 
-/// The name for a transport of adapter windows, as MP_EUILIB=us means them on IBM's switches. None
-/// comes with Lapis: who has such an adapter may bring one.
-const WINDOWS: Declaration = Declaration { cost_ns: 3_000, usage: Usage::UserSpace, variables: &[] };
-
 /// All of them. The cheapest that reaches a task carries its messages.
 pub const TRANSPORTS: &[Known] = &[
     Known { name: "loopback", reach: Reach::Itself, declaration: loopback::DECLARATION },
     Known { name: "shm", reach: Reach::Host, declaration: shm::DECLARATION },
     Known { name: "udp", reach: Reach::Network, declaration: udp::DECLARATION },
     Known { name: "rdma", reach: Reach::Network, declaration: rdma::DECLARATION },
-    Known { name: "hps", reach: Reach::Network, declaration: WINDOWS },
+    Known { name: "hps", reach: Reach::Network, declaration: hps::DECLARATION },
 ];

@@ -6,8 +6,8 @@ use lapis_core::transport::{Plugin, Policy, Registry, Selection};
 use lapis_standard::TRANSPORTS;
 use std::collections::HashSet;
 
-fn tables() -> [&'static TransportOps; 4] {
-    [lapis_loopback::table(), lapis_shm::table(), lapis_udp::table(), lapis_rdma::table()]
+fn tables() -> [&'static TransportOps; 5] {
+    [lapis_loopback::table(), lapis_shm::table(), lapis_udp::table(), lapis_rdma::table(), lapis_hps::table()]
 }
 
 #[test]

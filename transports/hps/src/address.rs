@@ -1,0 +1,127 @@
+//! What a task publishes about its windows.
+//!
+//! ```text
+//!   "LHW" version 1 │ host: 8 bytes │ count: 1 │ count × (network: 4 │ adapter: 4 │ window: 4 │
+//! name)                                                                     name: length 1, bytes
+//! ```
+//!
+//! Numbers are little endian. `host` tells whose windows can be reached from where.
+
+use lapis_adapters::protocol::Place;
+use lapis_core::transport::MAX_ADDRESS;
+
+const MAGIC: &[u8; 4] = b"LHW\x01";
+
+/// A window of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) network: u32,
+    /// The adapter's place in the availability matrix.
+    pub(crate) index: u32,
+    pub(crate) place: Place,
+}
+
+/// All windows of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Card {
+    pub(crate) host: u64,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Card {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        out.extend_from_slice(&self.host.to_le_bytes());
+        let count_at = out.len();
+        out.push(0);
+        for entry in &self.entries {
+            let name = entry.place.adapter.as_bytes();
+            if out.len() + 13 + name.len() > MAX_ADDRESS || name.len() > 255 {
+                break;
+            }
+            for number in [entry.network, entry.index, entry.place.window] {
+                out.extend_from_slice(&number.to_le_bytes());
+            }
+            out.push(name.len() as u8);
+            out.extend_from_slice(name);
+            out[count_at] += 1;
+        }
+        out
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes.strip_prefix(MAGIC)?;
+        let host = u64::from_le_bytes(take(&mut rest)?);
+        let [count] = take(&mut rest)?;
+        let mut entries = Vec::new();
+        for _ in 0..count {
+            let [network, index, window] =
+                [take(&mut rest)?, take(&mut rest)?, take(&mut rest)?].map(u32::from_le_bytes);
+            let [len] = take(&mut rest)?;
+            let (name, others) = rest.split_at_checked(usize::from(len))?;
+            rest = others;
+            let adapter = std::str::from_utf8(name).ok()?.to_owned();
+            entries.push(Entry { network, index, place: Place { adapter, window } });
+        }
+        rest.is_empty().then_some(Self { host, entries })
+    }
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (head, tail) = rest.split_first_chunk::<N>()?;
+    *rest = tail;
+    Some(*head)
+}
+
+/// Which windows of two tasks talk to each other, by index: those of one network, in their order.
+/// Both tasks come to the same answer, so that path *n* of one is path *n* of the other.
+pub(crate) fn pairs(mine: &Card, theirs: &Card) -> Vec<(usize, usize)> {
+    let mut networks: Vec<u32> = mine.entries.iter().map(|entry| entry.network).collect();
+    networks.sort_unstable();
+    networks.dedup();
+    let of = |card: &Card, network: u32| -> Vec<usize> {
+        (0..card.entries.len()).filter(|at| card.entries[*at].network == network).collect()
+    };
+    networks.into_iter().flat_map(|network| of(mine, network).into_iter().zip(of(theirs, network))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn card(networks: &[u32]) -> Card {
+        let entry = |(at, network): (usize, &u32)| Entry {
+            network: *network,
+            index: at as u32,
+            place: Place { adapter: format!("sn{at}"), window: 7 * at as u32 },
+        };
+        Card { host: 5, entries: networks.iter().enumerate().map(entry).collect() }
+    }
+
+    #[test]
+    fn cards_survive_the_journey_and_torn_ones_are_refused() {
+        let card = card(&[0, 1, 0, 1, 2, 3, 4, 5]);
+        let bytes = card.encode();
+        assert!(bytes.len() <= MAX_ADDRESS);
+        assert_eq!(Card::parse(&bytes), Some(card));
+        for cut in 0..bytes.len() {
+            assert_eq!(Card::parse(&bytes[..cut]), None);
+        }
+        assert_eq!(Card::parse(&[bytes, vec![0]].concat()), None);
+    }
+
+    #[test]
+    fn windows_pair_by_network_the_same_way_on_both_sides() {
+        for (mine, theirs, expected) in [
+            (&[0, 1][..], &[0, 1][..], &[(0, 0), (1, 1)][..]),
+            (&[1, 0], &[0, 1], &[(1, 0), (0, 1)]),
+            (&[0, 0, 1], &[0, 1, 1], &[(0, 0), (2, 1)]),
+            (&[0], &[1], &[]),
+        ] {
+            let (mine, theirs) = (card(mine), card(theirs));
+            assert_eq!(pairs(&mine, &theirs), expected);
+            let back: Vec<_> = pairs(&theirs, &mine).into_iter().map(|(a, b)| (b, a)).collect();
+            assert_eq!(back, expected);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! On which adapters this task's windows are to be.
+//!
+//! *LAPI Guide, Using failover and recovery, Requesting the use of multiple adapters: sn_single
+//! asks for instances on one network, sn_all for so many on each.*
+
+use crate::options::{Device, MAX_RAILS, Options};
+use lapis_adapters::protocol::Adapter;
+use lapis_core::config::Instances;
+
+/// The adapters to open a window on, one for each window, or why there are none.
+pub(crate) fn adapters<'a>(options: &Options, there: &'a [Adapter]) -> Result<Vec<&'a Adapter>, String> {
+    let up = |filter: &dyn Fn(&Adapter) -> bool| -> Vec<&'a Adapter> {
+        there.iter().filter(|adapter| adapter.up && filter(adapter)).collect()
+    };
+    let all = up(&|_| true);
+    let mut networks: Vec<u32> = all.iter().map(|adapter| adapter.network).collect();
+    networks.sort_unstable();
+    networks.dedup();
+    let Some(first) = networks.first() else {
+        return Err("every adapter of this host is down: `lapis-windows status` shows them".to_owned());
+    };
+    let groups: Vec<Vec<&Adapter>> = match &options.device {
+        Device::Any => vec![all],
+        Device::Single => vec![up(&|adapter| adapter.network == *first)],
+        Device::All => networks.iter().map(|network| up(&|adapter| adapter.network == *network)).collect(),
+        Device::Named(name) => vec![vec![named(name, there)?]],
+    };
+    let mut chosen = Vec::new();
+    for group in groups {
+        let count = match options.instances {
+            Some(Instances::Count(count)) => count as usize,
+            Some(Instances::Max) => group.len(),
+            None => 1,
+        };
+        // Different adapters first: only they can take each other's place.
+        chosen.extend(group.iter().cycle().take(count.min(MAX_RAILS)));
+    }
+    chosen.truncate(MAX_RAILS);
+    Ok(chosen)
+}
+
+/// The adapter of a name, if it is there and up.
+pub(crate) fn named<'a>(name: &str, there: &'a [Adapter]) -> Result<&'a Adapter, String> {
+    match there.iter().find(|adapter| adapter.name == name) {
+        Some(adapter) if adapter.up => Ok(adapter),
+        Some(_) => Err(format!("{name} is down: `lapis-windows up {name}` takes it up")),
+        None => {
+            let names: Vec<&str> = there.iter().map(|adapter| adapter.name.as_str()).collect();
+            Err(format!("there is no adapter `{name}` on this host; there are {}", names.join(", ")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two networks: sn0 and sn2, sn1 and sn3.
+    fn four(down: &[&str]) -> Vec<Adapter> {
+        let one = |n: u32| Adapter {
+            name: format!("sn{n}"),
+            kind: "soft".to_owned(),
+            network: n % 2,
+            index: n,
+            up: !down.contains(&format!("sn{n}").as_str()),
+            windows: 8,
+            taken: 0,
+            longest: 16384,
+        };
+        (0..4).map(one).collect()
+    }
+
+    fn chosen(device: Device, instances: Option<Instances>, down: &[&str]) -> Result<Vec<String>, String> {
+        let options = Options { device, instances, ..Options::default() };
+        adapters(&options, &four(down)).map(|list| list.iter().map(|a| a.name.clone()).collect())
+    }
+
+    #[test]
+    fn windows_are_spread_as_the_guide_has_it() {
+        let count = |n| Some(Instances::Count(n));
+        for (device, instances, expected) in [
+            (Device::Any, None, "sn0"),
+            (Device::Any, count(2), "sn0 sn1"),
+            (Device::Any, Some(Instances::Max), "sn0 sn1 sn2 sn3"),
+            (Device::Single, None, "sn0"),
+            (Device::Single, count(2), "sn0 sn2"),
+            (Device::Single, count(3), "sn0 sn2 sn0"),
+            (Device::Single, Some(Instances::Max), "sn0 sn2"),
+            (Device::All, None, "sn0 sn1"),
+            (Device::All, count(2), "sn0 sn2 sn1 sn3"),
+            (Device::All, count(99), "sn0 sn2 sn0 sn2 sn0 sn2 sn0 sn2"),
+            (Device::Named("sn3".to_owned()), count(2), "sn3 sn3"),
+        ] {
+            let got = chosen(device.clone(), instances, &[]).expect("possible").join(" ");
+            assert_eq!(got, expected, "{device:?} {instances:?}");
+        }
+    }
+
+    #[test]
+    fn adapters_that_are_down_or_missing_are_left_out_or_named() {
+        assert_eq!(chosen(Device::Single, None, &["sn0"]).expect("another"), ["sn2"]);
+        assert_eq!(chosen(Device::All, None, &["sn0", "sn2"]).expect("the other network"), ["sn1"]);
+        let why = |device, down: &[&str]| chosen(device, None, down).expect_err("impossible");
+        assert!(why(Device::Any, &["sn0", "sn1", "sn2", "sn3"]).contains("every adapter"));
+        assert!(why(Device::Named("sn1".to_owned()), &["sn1"]).contains("sn1 is down"));
+        assert!(why(Device::Named("en0".to_owned()), &[]).contains("sn0, sn1, sn2, sn3"));
+    }
+}

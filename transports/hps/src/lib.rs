@@ -1,0 +1,36 @@
+//! The transport `hps`: datagrams between windows of adapters, the guide's user-space mode.
+//!
+//! It moves datagrams and nothing else: what gets lost, doubled, reordered or forged is the
+//! business of core's packet engine (`docs/reliable.md`). What a window is, and whom it trusts,
+//! says
+//! `docs/hps.md`.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `declaration.rs` | cost, usage and variables |
+//! | `options.rs` | what the environment says |
+//! | `choice.rs` | on which adapters this task's windows are to be |
+//! | `address.rs` | what a task publishes about its windows |
+//! | `services.rs` | the daemon: windows, the availability matrix, daemons that come and go |
+//! | `rail.rs` | one window of this task |
+//! | `way.rs` | a way to a peer's window: sending |
+//! | `waiter.rs` | sleeping |
+//! | `transport.rs` | the contract |
+
+mod address;
+mod choice;
+mod declaration;
+mod options;
+mod rail;
+mod services;
+mod transport;
+// What the user should know of failover is told in the same way over any datagrams.
+#[path = "../../udp/src/troubles.rs"]
+mod troubles;
+mod waiter;
+mod way;
+
+pub use transport::Hps;
+pub use waiter::HpsWaiter;
+
+lapis_core::export_transport!(Hps, "hps", env!("CARGO_PKG_VERSION"));

@@ -1,0 +1,96 @@
+//! What the environment says about windows.
+
+use crate::declaration;
+use lapis_adapters::channel::Address;
+use lapis_core::config::{Instances, NetworkWindows};
+use lapis_core::transport::{Host, TransportError};
+use std::str::FromStr;
+
+/// Most windows of a task: what the guide has, and what the packet engine can tell apart.
+pub(crate) const MAX_RAILS: usize = 8;
+
+/// Variables of core's.
+const INSTANCES: &str = "MP_INSTANCES";
+const DEVICE: &str = "MP_EUIDEVICE";
+const NETWORK: &str = "MP_LAPI_NETWORK";
+
+/// Which adapters are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Device {
+    /// Nothing was said: any.
+    #[default]
+    Any,
+    /// Those of one network.
+    Single,
+    /// Those of each network.
+    All,
+    /// This one.
+    Named(String),
+}
+
+/// The values that count for windows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    pub(crate) daemon: Address,
+    pub(crate) device: Device,
+    /// How many windows, or as many as there are adapters.
+    pub(crate) instances: Option<Instances>,
+    /// MP_LAPI_NETWORK: exactly these windows.
+    pub(crate) windows: Vec<(u32, String)>,
+}
+
+impl Options {
+    pub(crate) fn of(host: &Host) -> Result<Self, TransportError> {
+        let option = |name: &str| host.option(name);
+        let windows: Option<NetworkWindows> = parse(NETWORK, option)?;
+        Ok(Self {
+            daemon: option(declaration::DAEMON.name)
+                .map_or_else(Address::default, |name| Address::new(&name)),
+            device: match option(DEVICE).as_deref() {
+                None => Device::Any,
+                Some("sn_single") => Device::Single,
+                Some("sn_all") => Device::All,
+                Some(name) => Device::Named(name.to_owned()),
+            },
+            instances: parse(INSTANCES, option)?,
+            windows: windows.map_or_else(Vec::new, |list| list.0),
+        })
+    }
+}
+
+/// A variable of core's: its form is core's, too.
+fn parse<T: FromStr<Err = String>>(
+    name: &str,
+    option: impl Fn(&str) -> Option<String>,
+) -> Result<Option<T>, TransportError> {
+    let Some(text) = option(name) else { return Ok(None) };
+    let wrong = |why| TransportError::Invalid(format!("{name}=`{text}`: {why}"));
+    text.trim().parse().map(Some).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lapis_core::config::Environment;
+    use lapis_core::transport::{host_table, with_options};
+
+    fn of(pairs: &[(&str, &str)]) -> Result<Options, TransportError> {
+        // SAFETY: the host's table is static.
+        let host = unsafe { Host::from_raw(host_table(), "hps") };
+        with_options(&Environment::from_pairs(pairs.iter().copied()), || Options::of(&host))
+    }
+
+    #[test]
+    fn the_environment_is_read_and_checked() {
+        assert_eq!(of(&[]).expect("nothing is fine"), Options::default());
+        let options = of(&[("MP_EUIDEVICE", "sn_all"), ("MP_INSTANCES", "max")]).expect("good");
+        assert_eq!((options.device, options.instances), (Device::All, Some(Instances::Max)));
+        let options = of(&[("MP_LAPI_NETWORK", "@2>164,sn0:12,sn1"), ("LAPIS_NSD", "x")]).expect("good");
+        assert_eq!(options.windows, [(164, "sn0".to_owned()), (12, "sn1".to_owned())]);
+        assert_eq!(options.daemon.as_str(), "x");
+        for (name, value) in [("MP_INSTANCES", "0"), ("MP_LAPI_NETWORK", "164")] {
+            let text = of(&[(name, value)]).expect_err("bad").to_string();
+            assert!(text.contains(name) && text.contains(value), "{text}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! One window of this task, and what arrives in it.
+
+use crate::address::Entry;
+use lapis_adapters::fifo::Found;
+use lapis_adapters::soft::{Parts, Window};
+use lapis_core::transport::{Event, EventKind};
+use std::io;
+
+/// Bytes of arrivals that are handed out at once.
+const ARENA: usize = 256 << 10;
+
+/// Copies begin at multiples of this.
+const ALIGNED: usize = 64;
+
+/// Looks between two at the count of what senders had to give up.
+const LOOKS: u32 = 64;
+
+/// What the events of one poll point to. A datagram is copied here before anybody looks at it.
+pub(crate) struct Arena {
+    bytes: Box<[u8]>,
+    used: usize,
+}
+
+impl Arena {
+    pub(crate) fn new() -> Self {
+        Self { bytes: vec![0; ARENA].into(), used: 0 }
+    }
+
+    /// Forgets what the last poll handed out.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.used = 0;
+    }
+}
+
+/// A window with what the daemon is told of it.
+pub(crate) struct Rail {
+    pub(crate) entry: Entry,
+    /// For a daemon that comes after the one that made them.
+    pub(crate) parts: Parts,
+    pub(crate) window: Window,
+    /// Whether the adapter is up.
+    pub(crate) up: bool,
+    looks: u32,
+}
+
+impl Rail {
+    pub(crate) fn open(entry: Entry, parts: Parts) -> io::Result<Self> {
+        let window = Window::open(parts.try_clone()?)?;
+        Ok(Self { entry, parts, window, up: true, looks: 0 })
+    }
+
+    /// Copies arrivals to the arena and makes events of them. Answers how many.
+    #[inline]
+    pub(crate) fn poll(&mut self, arena: &mut Arena, events: &mut [Event]) -> usize {
+        let mut n = 0;
+        while n < events.len() {
+            let Found::Datagram(len) = self.window.receive(&mut arena.bytes[arena.used..]) else { break };
+            let data = arena.bytes[arena.used..].as_mut_ptr();
+            arena.used = (arena.used + len).next_multiple_of(ALIGNED).min(ARENA);
+            events[n] = Event { kind: EventKind::Datagram as u32, data, len: len as u32, ..Event::EMPTY };
+            n += 1;
+        }
+        n
+    }
+
+    /// Datagrams that senders had to give up, if it is time to look.
+    #[inline]
+    pub(crate) fn refused(&mut self) -> u32 {
+        self.looks += 1;
+        if self.looks < LOOKS {
+            return 0;
+        }
+        self.looks = 0;
+        self.window.fifo().take_refused()
+    }
+}

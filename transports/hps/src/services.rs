@@ -1,0 +1,87 @@
+//! The daemon, as this task knows it: who gives windows, which adapters are up, and what happens
+//! when it goes.
+
+use crate::rail::Rail;
+use lapis_adapters::channel::Address;
+use lapis_adapters::client::{Daemon, DaemonError};
+use lapis_adapters::key::Key;
+use std::time::{Duration, Instant};
+
+/// Between two tries to reach a daemon after one has gone.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// For so long a new daemon may take to answer: the task waits meanwhile.
+const QUICK: Duration = Duration::from_millis(500);
+
+/// News of the daemon.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// It has gone: nothing tells the state of adapters.
+    Gone,
+    /// There is one again, and it knows this task's windows.
+    Back,
+    /// There is one again, and it has given a window of this task to somebody else.
+    Lost(String),
+}
+
+/// See the module.
+pub(crate) struct Services {
+    pub(crate) address: Address,
+    pub(crate) key: Key,
+    /// Kept when it has gone, for the matrix's last state.
+    pub(crate) daemon: Daemon,
+    gone: bool,
+    tried: Instant,
+    /// The matrix's changes that this task has seen.
+    seen: u64,
+}
+
+impl Services {
+    pub(crate) fn connect(address: Address, key: Key) -> Result<Self, DaemonError> {
+        let daemon = Daemon::connect(&address)?;
+        Ok(Self { address, key, daemon, gone: false, tried: Instant::now(), seen: u64::MAX })
+    }
+
+    /// Whether the matrix has changed since it was [looked at](Self::take_change) last.
+    #[inline]
+    pub(crate) fn has_changed(&self) -> bool {
+        self.daemon.matrix().changes() != self.seen
+    }
+
+    /// The same, and from now on it counts as seen.
+    #[inline]
+    pub(crate) fn take_change(&mut self) -> bool {
+        let now = self.daemon.matrix().changes();
+        std::mem::replace(&mut self.seen, now) != now
+    }
+
+    pub(crate) fn is_up(&self, index: usize) -> bool {
+        self.daemon.matrix().is_up(index)
+    }
+
+    /// Looks whether the daemon is there. Costs a system call; answers what is new.
+    #[cold]
+    pub(crate) fn look(&mut self, rails: &[Rail]) -> Option<News> {
+        if !self.gone {
+            if !self.daemon.has_gone() {
+                return None;
+            }
+            self.gone = true;
+            return Some(News::Gone);
+        }
+        if self.tried.elapsed() < PAUSE {
+            return None;
+        }
+        self.tried = Instant::now();
+        let daemon = Daemon::connect_within(&self.address, QUICK).ok()?;
+        let shown = rails.iter().try_for_each(|rail| daemon.adopt(&rail.entry.place, self.key, &rail.parts));
+        // Adapters keep their places: the names in the windows' places are the new daemon's, too.
+        self.daemon = daemon;
+        self.gone = false;
+        self.seen = u64::MAX;
+        Some(match shown {
+            Ok(()) => News::Back,
+            Err(e) => News::Lost(e.to_string()),
+        })
+    }
+}

@@ -1,0 +1,397 @@
+//! The contract.
+
+use crate::address::{Card, Entry, pairs};
+use crate::choice;
+use crate::options::Options;
+use crate::rail::{Arena, Rail};
+use crate::services::{News, Services};
+use crate::troubles::Troubles;
+use crate::waiter::{HpsWaiter, Notifier};
+use crate::way::{Sent, Way};
+use lapis_adapters::client::{DaemonError, identity};
+use lapis_adapters::key::Key;
+use lapis_adapters::protocol::Why;
+use lapis_adapters::soft::Sender;
+use lapis_core::sync::Arc;
+use lapis_core::transport::{
+    Attributes, Caps, DatagramBatch, Declaration, Event, EventKind, FailoverTrouble, Host, Limits,
+    OpenParams, PeerId, RawSlice, Status, Transport, TransportError,
+};
+use std::collections::VecDeque;
+
+/// Bytes that a window's owner promises to hold for its senders, as the packet engine counts them:
+/// some 500 for each datagram beside its own.
+const RECEIVE_BUFFER: u32 = 1 << 20;
+
+/// Polls between two looks whether the daemon is there; each costs a system call.
+const POLLS: u32 = 1 << 14;
+
+/// Datagrams between windows.
+pub struct Hps {
+    host: Host,
+    task: PeerId,
+    tasks: u32,
+    card: Card,
+    services: Services,
+    rails: Vec<Rail>,
+    arena: Arena,
+    /// Ways to each task, by path.
+    ways: Vec<Option<Box<[Way]>>>,
+    /// News of paths that core has not fetched.
+    news: VecDeque<Event>,
+    troubles: Troubles,
+    /// The user knows that no path is left to anybody.
+    cut_off: bool,
+    /// The rail whose arrivals come first at the next poll.
+    turn: usize,
+    polls: u32,
+    refused: u32,
+    /// Senders ring the bells.
+    armed: bool,
+    /// Somebody is to be woken by arrivals.
+    awaited: bool,
+    notifier: Arc<Notifier>,
+}
+
+// SAFETY: news carry no pointers; those of `troubles` and of the arena are shown to whoever polls.
+unsafe impl Send for Hps {}
+
+fn refused(e: DaemonError) -> TransportError {
+    match &e {
+        DaemonError::Refused { why: Why::Full | Why::Exhausted, .. } => {
+            TransportError::Exhausted(e.to_string())
+        }
+        DaemonError::Silent(..) => TransportError::Io(e.to_string()),
+        _ => TransportError::Unreachable(e.to_string()),
+    }
+}
+
+/// Opens this task's windows.
+fn open_rails(options: &Options, services: &Services) -> Result<Vec<Rail>, TransportError> {
+    let there = services.daemon.adapters().map_err(refused)?;
+    let wanted: Vec<_> = if options.windows.is_empty() {
+        let chosen = choice::adapters(options, &there).map_err(TransportError::Unreachable)?;
+        chosen.into_iter().map(|adapter| (None, adapter)).collect()
+    } else {
+        let named = |(window, name): &(u32, String)| {
+            let adapter = choice::named(name, &there).map_err(|why| format!("MP_LAPI_NETWORK: {why}"))?;
+            Ok((Some(*window), adapter))
+        };
+        let all: Result<_, String> =
+            options.windows.iter().take(crate::options::MAX_RAILS).map(named).collect();
+        all.map_err(TransportError::Unreachable)?
+    };
+    let mut rails = Vec::new();
+    for (window, adapter) in wanted {
+        let (place, parts) = services.daemon.open(&adapter.name, window, services.key).map_err(refused)?;
+        let entry = Entry { network: adapter.network, index: adapter.index, place };
+        let text = |e| TransportError::Exhausted(format!("window {}: {e}", adapter.name));
+        rails.push(Rail::open(entry, parts).map_err(text)?);
+    }
+    Ok(rails)
+}
+
+impl Hps {
+    fn path_event(peer: PeerId, path: usize, way: &Way) -> Event {
+        Event {
+            kind: EventKind::Path as u32,
+            peer,
+            token: path as u64,
+            status: i32::from(way.up),
+            len: way.room() as u32,
+            ..Event::EMPTY
+        }
+    }
+
+    fn unreachable(&self, peer: PeerId, theirs: &Card) -> TransportError {
+        let text = if theirs.host != self.card.host {
+            format!(
+                "task {peer} has windows of another host, or of another daemon: windows of soft adapters reach tasks \
+                 that share a host and LAPIS_NSD"
+            )
+        } else {
+            let networks = |card: &Card| {
+                let list: Vec<String> = card.entries.iter().map(|entry| entry.network.to_string()).collect();
+                list.join(", ")
+            };
+            format!(
+                "no window of this task (networks {}) reaches one of task {peer} (networks {}): MP_EUIDEVICE chooses \
+                 adapters",
+                networks(&self.card),
+                networks(theirs)
+            )
+        };
+        TransportError::Unreachable(text)
+    }
+
+    /// Tells core of ways that went up or down, after the matrix has changed.
+    #[cold]
+    fn look_at_matrix(&mut self) {
+        for rail in &mut self.rails {
+            let up = self.services.is_up(rail.entry.index as usize);
+            if std::mem::replace(&mut rail.up, up) != up {
+                let state = if up { "up again" } else { "down" };
+                self.host.info(format_args!("{}: the adapter is {state}", rail.entry.place));
+            }
+        }
+        for (peer, ways) in (0..).zip(&mut self.ways) {
+            for (path, way) in ways.iter_mut().flat_map(|ways| ways.iter_mut()).enumerate() {
+                let up = self.rails[way.rail].up && self.services.is_up(way.index);
+                if std::mem::replace(&mut way.up, up) != up {
+                    self.news.push_back(Self::path_event(peer, path, way));
+                }
+            }
+        }
+        let lost = |ways: &[Way]| !ways.is_empty() && ways.iter().all(|way| !way.up);
+        let cut_off = self.ways.iter().flatten().any(|ways| lost(ways));
+        if cut_off && !std::mem::replace(&mut self.cut_off, cut_off) {
+            self.trouble(
+                FailoverTrouble::Halted,
+                "No adapter is left to some tasks: all are down. What is to be sent waits until one is up again."
+                    .to_owned(),
+            );
+        }
+        self.cut_off = cut_off;
+    }
+
+    fn trouble(&mut self, trouble: FailoverTrouble, text: String) {
+        if self.rails.len() > 1 {
+            self.troubles.push(trouble, text);
+        }
+    }
+
+    /// Looks whether the daemon is there.
+    #[cold]
+    fn look_at_daemon(&mut self) {
+        match self.services.look(&self.rails) {
+            None => {}
+            Some(News::Gone) => {
+                self.host.info(format_args!(
+                    "the services daemon at `{}` has gone: windows stay, and an adapter that goes down is noticed by its \
+                     silence",
+                    self.services.address
+                ));
+                let text = "The services daemon has gone. Paths that fail are left when they are silent.";
+                self.trouble(FailoverTrouble::Unwatched, text.to_owned());
+            }
+            Some(News::Back) => {
+                self.host.info(format_args!("a services daemon is back at `{}`", self.services.address));
+                self.watch_daemon();
+            }
+            Some(News::Lost(why)) => {
+                self.host.warn(format_args!(
+                    "the new services daemon at `{}` does not take this task's windows over: {why}",
+                    self.services.address
+                ));
+                self.watch_daemon();
+            }
+        }
+    }
+
+    fn watch_daemon(&self) {
+        if let Err(e) = self.notifier.watch(&self.services.daemon) {
+            self.host.debug(format_args!("a task that sleeps does not hear of the daemon: epoll: {e}"));
+        }
+    }
+
+    fn ring_bells(&mut self, on: bool) -> bool {
+        let mut quiet = true;
+        for rail in &mut self.rails {
+            let fifo = rail.window.fifo();
+            if on {
+                quiet &= fifo.arm();
+            } else {
+                fifo.disarm();
+            }
+        }
+        self.armed = on;
+        quiet
+    }
+
+    fn count_refused(&mut self) {
+        if self.refused > 0 && self.news.is_empty() {
+            let len = std::mem::take(&mut self.refused);
+            self.news.push_back(Event { kind: EventKind::Overflow as u32, len, ..Event::EMPTY });
+        }
+    }
+}
+
+impl Transport for Hps {
+    const NAME: &'static str = "hps";
+    const VERSION: &'static str = env!("CARGO_PKG_VERSION");
+    const CAPS: Caps = Caps::DATAGRAM.union(Caps::WAIT);
+    const DECLARATION: Declaration = crate::declaration::DECLARATION;
+    type Waiter = HpsWaiter;
+
+    fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, HpsWaiter), TransportError> {
+        let options = Options::of(&host)?;
+        // Contexts of one job have windows of their own, which only their like can reach.
+        let key = Key::of_job(params.secret, &format!("{}/{}", params.job, params.context));
+        let services = Services::connect(options.daemon.clone(), key).map_err(refused)?;
+        let rails = open_rails(&options, &services)?;
+        let notifier = Notifier::new()
+            .and_then(|notifier| {
+                rails.iter().try_for_each(|r| notifier.watch(r.window.bell())).map(|()| notifier)
+            })
+            .map_err(|e| TransportError::Exhausted(format!("no descriptors to sleep on: {e}")))?;
+        let notifier = Arc::new(notifier);
+        let entries = rails.iter().map(|rail| rail.entry.clone()).collect();
+        let mut transport = Self {
+            host,
+            task: params.task,
+            tasks: params.tasks,
+            card: Card { host: identity(&options.daemon), entries },
+            services,
+            rails,
+            arena: Arena::new(),
+            ways: (0..params.tasks).map(|_| None).collect(),
+            news: VecDeque::new(),
+            troubles: Troubles::default(),
+            cut_off: false,
+            turn: 0,
+            polls: 0,
+            refused: 0,
+            armed: false,
+            awaited: false,
+            notifier: Arc::clone(&notifier),
+        };
+        transport.watch_daemon();
+        let first = &transport.rails[0].entry.place.adapter;
+        if transport.rails.iter().all(|rail| rail.entry.place.adapter == *first) {
+            let text = format!("All windows of this task are on one adapter, {first}.");
+            transport.trouble(FailoverTrouble::SetUp, text);
+        }
+        Ok((transport, HpsWaiter(notifier)))
+    }
+
+    fn attributes(&self) -> Attributes {
+        let ways = || self.ways.iter().flatten().flat_map(|ways| ways.iter());
+        let own = self.rails.iter().map(|rail| rail.parts.geometry.longest()).min().unwrap_or(0);
+        let limits = Limits {
+            max_packed: ways().map(Way::room).max().unwrap_or(own) as u32,
+            receive_buffer: RECEIVE_BUFFER * self.rails.len() as u32,
+            paths: self.ways.iter().flatten().map(|ways| ways.len()).max().unwrap_or(0) as u32,
+            max_peers: self.tasks.saturating_sub(1),
+            ..Limits::default()
+        };
+        let tell = |rail: &Rail| {
+            let down = if rail.up { "" } else { " down" };
+            format!("{} network {}{down}", rail.entry.place, rail.entry.network)
+        };
+        let note: Vec<String> = self.rails.iter().map(tell).collect();
+        Attributes { caps: Self::CAPS, limits, note: note.join(", ") }
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.card.encode()
+    }
+
+    fn connect(&mut self, peer: PeerId, address: &[u8]) -> Result<(), TransportError> {
+        if peer >= self.tasks || peer == self.task {
+            return Err(TransportError::Invalid(format!("task {peer} is nobody to talk to over windows")));
+        }
+        let theirs = Card::parse(address).ok_or_else(|| {
+            TransportError::Unreachable(format!("the windows of task {peer} are of another release"))
+        })?;
+        let found = if theirs.host == self.card.host { pairs(&self.card, &theirs) } else { Vec::new() };
+        if found.is_empty() {
+            return Err(self.unreachable(peer, &theirs));
+        }
+        let mut ways = Vec::with_capacity(found.len());
+        for (here, there) in found {
+            let entry = &theirs.entries[there];
+            let parts = self.services.daemon.attach(&entry.place, self.services.key).map_err(refused)?;
+            let text = |e| TransportError::Exhausted(format!("{} of task {peer}: {e}", entry.place));
+            let mut way = Way::new(here, entry.index as usize, Sender::open(parts).map_err(text)?);
+            way.up =
+                self.services.is_up(self.rails[here].entry.index as usize) && self.services.is_up(way.index);
+            ways.push(way);
+        }
+        for (path, way) in ways.iter().enumerate() {
+            self.news.push_back(Self::path_event(peer, path, way));
+        }
+        self.ways[peer as usize] = Some(ways.into());
+        Ok(())
+    }
+
+    fn disconnect(&mut self, peer: PeerId) {
+        if self.ways.get_mut(peer as usize).and_then(Option::take).is_some() {
+            self.news.retain(|event| event.peer != peer);
+        }
+    }
+
+    unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> usize {
+        for (done, batch) in batches.iter().enumerate() {
+            let Some(ways) = self.ways.get_mut(batch.peer as usize).and_then(Option::as_mut) else {
+                continue;
+            };
+            let Some(way) = ways.get_mut(batch.path as usize) else { continue };
+            // SAFETY: the caller's promise.
+            let sent = unsafe {
+                let slices: &[RawSlice] = std::slice::from_raw_parts(batch.slices, batch.count as usize);
+                way.send(slices, batch.segment as usize)
+            };
+            if sent == Sent::Again {
+                return done;
+            }
+        }
+        batches.len()
+    }
+
+    fn poll(&mut self, events: &mut [Event]) -> usize {
+        self.polls = self.polls.wrapping_add(1);
+        if self.polls.is_multiple_of(POLLS) {
+            self.look_at_daemon();
+        }
+        if self.services.take_change() {
+            self.look_at_matrix();
+        }
+        let mut n = 0;
+        while n < events.len()
+            && let Some(event) = self.news.pop_front()
+        {
+            events[n] = event;
+            n += 1;
+        }
+        if !self.troubles.is_empty() {
+            n += self.troubles.show(&mut events[n..]);
+        }
+        self.arena.clear();
+        let count = self.rails.len();
+        for i in 0..count {
+            if n == events.len() {
+                break;
+            }
+            // Whose turn it is goes round without a division.
+            let at = self.turn + i;
+            let rail = &mut self.rails[if at < count { at } else { at - count }];
+            n += rail.poll(&mut self.arena, &mut events[n..]);
+            self.refused += rail.refused();
+        }
+        self.turn = if self.turn + 1 < count { self.turn + 1 } else { 0 };
+        if n > 0 && self.armed && !self.awaited {
+            self.ring_bells(false);
+        }
+        self.count_refused();
+        n
+    }
+
+    fn arm(&mut self) -> Status {
+        if self.notifier.take_stirred() {
+            self.look_at_daemon();
+        }
+        if !self.news.is_empty() || !self.troubles.is_empty() || self.services.has_changed() {
+            return Status::Again;
+        }
+        if !self.ring_bells(true) {
+            self.ring_bells(false);
+            return Status::Again;
+        }
+        self.awaited = true;
+        Status::Done
+    }
+
+    fn disarm(&mut self) {
+        self.awaited = false;
+    }
+}

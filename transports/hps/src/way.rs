@@ -1,0 +1,223 @@
+//! A way to a peer: from a window of ours to one of its.
+
+use lapis_adapters::soft::Sender;
+use lapis_core::transport::RawSlice;
+use lapis_core::transport::copy::copy_long;
+
+/// So many times in a row a full window is waited for while its owner takes nothing out.
+const PATIENCE: u32 = 64;
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// It is on its way, or lost as datagrams may be.
+    Yes,
+    /// There is no room: later.
+    Again,
+}
+
+/// See the module.
+pub(crate) struct Way {
+    /// Which of this task's windows goes with it.
+    pub(crate) rail: usize,
+    /// The peer's adapter, in the availability matrix.
+    pub(crate) index: usize,
+    /// Both adapters are up.
+    pub(crate) up: bool,
+    sender: Sender,
+    /// Datagrams of the batch at hand that have gone already.
+    partial: usize,
+    /// The owner's progress when the window was full, and how often it has been since.
+    tail: u64,
+    full: u32,
+}
+
+impl Way {
+    pub(crate) fn new(rail: usize, index: usize, sender: Sender) -> Self {
+        Self { rail, index, up: true, sender, partial: 0, tail: 0, full: 0 }
+    }
+
+    /// The longest datagram.
+    pub(crate) fn room(&self) -> usize {
+        self.sender.longest()
+    }
+
+    /// Sends the bytes of `slices` as datagrams of `segment` bytes; the last may be shorter.
+    ///
+    /// # Safety
+    /// The slices are readable.
+    #[inline]
+    pub(crate) unsafe fn send(&mut self, slices: &[RawSlice], segment: usize) -> Sent {
+        if !self.up {
+            // An adapter that is down carries nothing.
+            self.partial = 0;
+            return Sent::Yes;
+        }
+        if let [whole] = slices
+            && whole.len <= segment
+        {
+            // SAFETY: the slice is readable, and the place has room for it.
+            let gone = self.sender.send(whole.len, |to| unsafe { copy_long(whole.ptr, to, whole.len) });
+            return if gone { Sent::Yes } else { self.no_room() };
+        }
+        let total: usize = slices.iter().map(|slice| slice.len).sum();
+        let mut cursor = Cursor { slices, at: 0 };
+        let mut done = std::mem::take(&mut self.partial);
+        cursor.skip(done * segment);
+        while done * segment < total {
+            let len = segment.min(total - done * segment);
+            // SAFETY: the slices are readable, have so many bytes left, and the place has room.
+            if !self.sender.send(len, |to| unsafe { cursor.copy(to, len) }) && self.no_room() == Sent::Again {
+                self.partial = done;
+                return Sent::Again;
+            }
+            done += 1;
+        }
+        Sent::Yes
+    }
+
+    /// A full window is waited for while its owner empties it. One that nobody empties loses what
+    /// comes, so that its peer keeps nobody else waiting.
+    #[cold]
+    fn no_room(&mut self) -> Sent {
+        let tail = self.sender.fifo().tail();
+        if std::mem::replace(&mut self.tail, tail) != tail {
+            self.full = 0;
+        }
+        self.full += 1;
+        if self.full <= PATIENCE {
+            return Sent::Again;
+        }
+        self.sender.fifo().count_refused();
+        Sent::Yes
+    }
+}
+
+/// A place in a list of slices.
+struct Cursor<'a> {
+    slices: &'a [RawSlice],
+    /// Bytes of the first slice that are behind it.
+    at: usize,
+}
+
+impl Cursor<'_> {
+    fn skip(&mut self, mut len: usize) {
+        while let [first, rest @ ..] = self.slices
+            && len > 0
+        {
+            let n = len.min(first.len - self.at);
+            (self.at, len) = (self.at + n, len - n);
+            if self.at == first.len {
+                (self.slices, self.at) = (rest, 0);
+            }
+        }
+    }
+
+    /// Copies the next `len` bytes.
+    ///
+    /// # Safety
+    /// The slices are readable, and so many bytes can be written.
+    #[inline]
+    unsafe fn copy(&mut self, mut to: *mut u8, mut len: usize) {
+        while let [first, rest @ ..] = self.slices
+            && len > 0
+        {
+            let n = len.min(first.len - self.at);
+            // SAFETY: within the slice and within what the caller promises.
+            unsafe {
+                copy_long(first.ptr.add(self.at), to, n);
+                to = to.add(n);
+            }
+            (self.at, len) = (self.at + n, len - n);
+            if self.at == first.len {
+                (self.slices, self.at) = (rest, 0);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lapis_adapters::fifo::{Found, Geometry};
+    use lapis_adapters::soft::{Parts, Window};
+
+    const SMALL: Geometry = Geometry { slots: 16, chunks: 16, chunk: 1024 };
+
+    fn way() -> (Way, Window) {
+        let parts = Parts::make("test", SMALL).expect("memory");
+        let sender = Sender::open(parts.try_clone().expect("descriptors")).expect("maps");
+        (Way::new(0, 0, sender), Window::open(parts).expect("maps"))
+    }
+
+    fn slices(parts: &mut [Vec<u8>]) -> Vec<RawSlice> {
+        parts.iter_mut().map(|part| RawSlice { ptr: part.as_mut_ptr(), len: part.len() }).collect()
+    }
+
+    fn received(window: &mut Window) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        let mut bytes = vec![0; 1024];
+        while let Found::Datagram(len) = window.receive(&mut bytes) {
+            all.push(bytes[..len].to_vec());
+        }
+        all
+    }
+
+    #[test]
+    fn batches_are_cut_wherever_their_slices_end() {
+        let (mut way, mut window) = way();
+        let bytes: Vec<u8> = (0..5000).map(|i| (i % 251) as u8).collect();
+        for cuts in [&[5000][..], &[1, 999, 1000, 3000], &[0, 2500, 0, 2500], &[4999, 1]] {
+            let mut rest = &bytes[..];
+            let mut parts: Vec<Vec<u8>> = Vec::new();
+            for len in cuts {
+                let (part, others) = rest.split_at(*len);
+                parts.push(part.to_vec());
+                rest = others;
+            }
+            // SAFETY: the slices live in this test.
+            assert_eq!(unsafe { way.send(&slices(&mut parts), 900) }, Sent::Yes);
+            let got = received(&mut window);
+            assert!(got[..5].iter().all(|datagram| datagram.len() == 900) && got.len() == 6);
+            assert_eq!(got.concat(), bytes);
+        }
+    }
+
+    #[test]
+    fn a_full_window_is_waited_for_and_a_batch_goes_on_where_it_stopped() {
+        let (mut way, mut window) = way();
+        let mut parts = vec![(0..20u8).flat_map(|i| [i; 100]).collect::<Vec<u8>>()];
+        // SAFETY: the slices live in this test.
+        assert_eq!(unsafe { way.send(&slices(&mut parts), 100) }, Sent::Again);
+        let mut got = received(&mut window);
+        assert_eq!(got.len(), 16);
+        // SAFETY: the slices live in this test.
+        assert_eq!(unsafe { way.send(&slices(&mut parts), 100) }, Sent::Yes);
+        got.extend(received(&mut window));
+        assert_eq!(got.concat(), parts[0]);
+    }
+
+    #[test]
+    fn a_window_that_nobody_empties_loses_what_comes() {
+        let (mut way, mut window) = way();
+        let mut parts = vec![vec![1; 10]];
+        let mut answers = Vec::new();
+        for _ in 0..16 + PATIENCE + 3 {
+            // SAFETY: the slices live in this test.
+            answers.push(unsafe { way.send(&slices(&mut parts), 1000) });
+        }
+        let again = answers.iter().filter(|sent| **sent == Sent::Again).count();
+        assert_eq!(again as u32, PATIENCE);
+        assert_eq!(window.fifo().take_refused(), 3);
+        assert_eq!(received(&mut window).len(), 16);
+    }
+
+    #[test]
+    fn an_adapter_that_is_down_carries_nothing() {
+        let (mut way, mut window) = way();
+        way.up = false;
+        // SAFETY: the slices live in this test.
+        assert_eq!(unsafe { way.send(&slices(&mut [vec![1; 10]]), 1000) }, Sent::Yes);
+        assert!(received(&mut window).is_empty());
+    }
+}
