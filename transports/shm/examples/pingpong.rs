@@ -426,7 +426,8 @@ fn main() {
     unsafe { if me == 1 { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } else { 0 } };
     pin(me as usize);
     let mut side = open(me, board, &job);
-    let parts: [(&str, fn(&mut Side)); 5] = [
+    type Measure = fn(&mut Side);
+    let parts: [(&str, Measure); 5] = [
         ("lat", latencies),
         ("rate", rates),
         ("bw", bandwidths),

@@ -44,7 +44,7 @@ pub(super) fn functions(file: &File) -> Vec<Finding> {
         let ends = |line: &&str| line.strip_prefix(indent) == Some("}");
         let declares = |line: &&str| line.starts_with(indent) && line.ends_with(';') && !line.ends_with("};");
         let rest = &lines[first..];
-        let Some(last) = rest.iter().position(|l| ends(l)) else { continue };
+        let Some(last) = rest.iter().position(ends) else { continue };
         let body = rest.iter().position(|l| l.ends_with('{')).unwrap_or(0);
         let declared = rest[..=body].iter().any(declares);
         if !declared && last + 1 > MAX_FUNCTION {

@@ -250,7 +250,8 @@ pub(crate) unsafe fn error_text(text: *mut c_char, size: c_ulong) -> c_int {
     }
     WHY.with(|why| {
         let why = why.borrow();
-        let len = why.floor_char_boundary(size as usize - 1);
+        let most = why.len().min(size as usize - 1);
+        let len = (0..=most).rev().find(|&len| why.is_char_boundary(len)).unwrap_or(0);
         // SAFETY: the manual's promise: so many bytes are there.
         unsafe {
             std::ptr::copy_nonoverlapping(why.as_ptr(), text.cast(), len);

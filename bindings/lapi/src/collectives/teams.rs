@@ -174,10 +174,10 @@ pub(crate) unsafe fn free(hndl: lapi_handle_t, team: lapis_team_t) -> c_int {
     let free = || {
         let instance = handles::get(hndl)?;
         let all = &instance.collectives;
-        // SAFETY: by the manual, no thread is in a call of the team. The world's number is nobody's
-        // to free.
         let found = match team {
+            // Nobody's to free.
             LAPIS_WORLD => None,
+            // SAFETY: by the manual, no thread is in a call of the team.
             _ => unsafe { all.teams.remove(team) },
         };
         match found {
