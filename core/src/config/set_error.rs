@@ -2,7 +2,7 @@
 
 use super::ConfigError;
 
-/// Why [`Config::set`] refused.
+/// Why [`Config::set`](super::Config::set) refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetError {

@@ -59,7 +59,7 @@ impl<'a> AmSend<'a> {
 /// again.
 ///
 /// On the usual way it stays in registers: only what is out of line names it by an address, and
-/// gets [one of its own](Aside). Each store beside those to the lane takes room in the
+/// gets one of its own (`Aside`). Each store beside those to the lane takes room in the
 /// processor's queue of stores, which holds so many messages whose lines have not come from the
 /// receiver yet: seven stores more cost a stream a tenth. And a copy that is loaded before its
 /// stores have left that queue waits for all of them, which halves the rate of messages.

@@ -1,7 +1,7 @@
 //! What a context shows of itself to the outside: a page of memory that launchers and tools read
 //! without stopping anybody.
 //!
-//! Each context has an anonymous file, `lapis-status`, of one [page](page::Page). It can be opened
+//! Each context has an anonymous file, `lapis-status`, of one page (`page::Page`). It can be opened
 //! through `/proc/PID/fd` by the same user and root, sealed against writing by others, and is gone
 //! with the process. Its statistics are those that the context counts with: they are exact at any
 //! moment. Waits are told when they begin to last, everything else every tenth of a second while
