@@ -2,6 +2,7 @@
 
 use lapis_core::Context;
 use lapis_core::bootstrap::{self, Address, Environment, Listener, Options, Server, ServerConfig};
+use lapis_patience::Patience;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -59,8 +60,9 @@ pub(crate) fn job(tasks: u32, settings: Settings, body: impl Fn(&Context) + Clon
     }
     drop(tell);
     let mut ended = Vec::new();
+    let mut patience = Patience::with_myself(Duration::from_secs(60));
     for _ in 0..tasks {
-        match told.recv_timeout(Duration::from_secs(60)) {
+        match patience.receive(&told) {
             Ok(task) => ended.push(task),
             Err(e) => panic!("of {tasks} tasks only {ended:?} ended: {e}"),
         }

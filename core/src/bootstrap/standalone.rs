@@ -194,7 +194,7 @@ mod tests {
         let partition = format!("seen-{}", std::process::id());
         let key = [7; 32];
         let _strangers: Vec<_> = (0..9).map(|n| take(&address_of(&key, &partition, n))).collect();
-        let patience = Duration::from_secs(60);
+        let patience = Duration::from_secs(300);
         std::thread::scope(|scope| {
             let tasks = [0, 1, 2].map(|task: u32| {
                 let partition = &partition;

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use lapis_core::bootstrap::{self, Bootstrap, Entry, Options};
 
-const WAIT: Duration = Duration::from_secs(30);
+/// More than anything takes, on a busy machine as well.
+const WAIT: Duration = Duration::from_secs(300);
 
 /// What the task is told to do, word by word.
 struct Words(Vec<String>);

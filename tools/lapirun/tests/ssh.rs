@@ -4,11 +4,12 @@
 
 mod common;
 
+use lapis_patience::Patience;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::*;
 use rustix::process::Signal;
@@ -84,8 +85,8 @@ impl Server {
         };
         command.args(["-D", "-e", "-f"]).arg(folder.join("config")).stdout(Stdio::null()).stderr(log);
         let mut child = command.spawn().expect("sshd is a program");
-        let start = Instant::now();
-        while start.elapsed() < WATCHDOG {
+        let mut patience = Patience::with(child.id(), WATCHDOG);
+        while !patience.is_over() {
             if [NEAR, FAR].iter().all(|at| greets(at, port)) {
                 return Some((child, port));
             }

@@ -1,25 +1,38 @@
-//! When a command counts as hanging: when it has written nothing for a given time, by a clock of
-//! its own.
+//! When processes count as hanging: when nothing has come of them for a given time, by a clock of
+//! their own.
 //!
-//! That clock stands still while the command's threads wait for a processor that others use. On a
-//! machine with ten times more work than processors, a command may take ten times as long. A
-//! command that sleeps and is never woken is found just as soon as on an idle machine.
+//! That clock stands still while their threads wait for a processor that others use. On a machine
+//! with ten times more work than processors, a test may take ten times as long. A process that
+//! sleeps and is never woken is found just as soon as on an idle machine.
+//!
+//! ```
+//! # use lapis_patience::Patience;
+//! # use std::time::Duration;
+//! let (tell, told) = std::sync::mpsc::channel();
+//! std::thread::spawn(move || tell.send("it is done").unwrap());
+//! let mut patience = Patience::with_myself(Duration::from_secs(60));
+//! assert_eq!(patience.receive(&told), Ok("it is done"));
+//! assert!(!patience.is_over());
+//! ```
 
 use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// The least share of the clock that counts, however busy the machine: everything ends.
 const LEAST: f64 = 0.05;
 /// How often the threads are looked at.
 const PERIOD: Duration = Duration::from_millis(500);
+/// How often one who receives asks whether it is over.
+const LOOK: Duration = Duration::from_millis(50);
 
-/// The patience with one command.
+/// The patience with a process and all that it has started.
 #[derive(Debug)]
 pub struct Patience {
     root: u32,
     limit: Duration,
     looked: Instant,
-    /// Its own time since it last wrote something.
+    /// Their own time since something last came of them.
     quiet: Duration,
     threads: HashMap<u32, Times>,
 }
@@ -33,17 +46,23 @@ struct Times {
 }
 
 impl Patience {
-    /// With a process and all that it starts.
-    pub fn new(root: u32, limit: Duration) -> Self {
+    /// With this process: its threads, and the processes that they start.
+    pub fn with_myself(limit: Duration) -> Self {
+        Self::with(std::process::id(), limit)
+    }
+
+    /// With another process and all that it starts.
+    pub fn with(root: u32, limit: Duration) -> Self {
         Self { root, limit, looked: Instant::now(), quiet: Duration::ZERO, threads: HashMap::new() }
     }
 
-    /// Something has come from the command.
+    /// Something has come of them: the time begins anew.
     pub fn heard(&mut self) {
         self.quiet = Duration::ZERO;
     }
 
-    /// Whether it hangs. To be asked often.
+    /// Whether they hang. To be asked often; it costs a look at the clock, and each half second one
+    /// at the threads.
     pub fn is_over(&mut self) -> bool {
         let clock = self.looked.elapsed();
         if clock >= PERIOD {
@@ -53,6 +72,23 @@ impl Patience {
             self.threads = now;
         }
         self.quiet > self.limit
+    }
+
+    /// What the next message says, which may take until the patience is over.
+    ///
+    /// # Errors
+    /// It is over, or nobody is left who could send.
+    pub fn receive<T>(&mut self, from: &Receiver<T>) -> Result<T, RecvTimeoutError> {
+        loop {
+            match from.recv_timeout(LOOK.min(self.limit)) {
+                Ok(message) => {
+                    self.heard();
+                    return Ok(message);
+                }
+                Err(RecvTimeoutError::Timeout) if !self.is_over() => {}
+                Err(e) => return Err(e),
+            }
+        }
     }
 }
 
@@ -72,8 +108,8 @@ fn share(before: &HashMap<u32, Times>, now: &HashMap<u32, Times>) -> f64 {
 /// The threads of a process and of all that it has started.
 fn threads(root: u32) -> HashMap<u32, Times> {
     let mut found = HashMap::new();
-    for process in crate::run::family(root) {
-        for thread in crate::run::entries(&format!("/proc/{process}/task")) {
+    for process in family(root) {
+        for thread in entries(&format!("/proc/{process}/task")) {
             let text = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat"));
             let text = text.unwrap_or_default();
             let mut numbers = text.split_whitespace().map(|n| n.parse().unwrap_or(0));
@@ -83,6 +119,29 @@ fn threads(root: u32) -> HashMap<u32, Times> {
         }
     }
     found
+}
+
+/// A process and all that it has started, directly and not, as far as they run.
+pub fn family(root: u32) -> Vec<String> {
+    let parent_of = |pid: String| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let parent = stat.rsplit(')').next().and_then(|s| s.split_whitespace().nth(1)).map(str::to_owned);
+        parent.map(|parent| (pid, parent))
+    };
+    let all: Vec<(String, String)> = entries("/proc").filter_map(parent_of).collect();
+    let mut family = vec![root.to_string()];
+    let mut at = 0;
+    while let Some(parent) = family.get(at).cloned() {
+        at += 1;
+        family.extend(all.iter().filter(|(_, p)| *p == parent).map(|(pid, _)| pid.clone()));
+    }
+    family
+}
+
+/// The numbered entries of a folder, as `/proc` has for processes and threads.
+pub fn entries(dir: &str) -> impl Iterator<Item = String> + use<> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.filter_map(|e| e.file_name().into_string().ok()).filter(|n| n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -105,7 +164,7 @@ mod tests {
     #[test]
     fn one_that_sleeps_is_found_and_one_that_writes_is_not() {
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
-        let mut patience = Patience::new(child.id(), Duration::from_secs(2));
+        let mut patience = Patience::with(child.id(), Duration::from_secs(2));
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(3) {
             patience.heard();
@@ -113,10 +172,37 @@ mod tests {
             std::thread::sleep(Duration::from_millis(100));
         }
         while !patience.is_over() {
-            assert!(start.elapsed() < crate::WATCHDOG, "nobody notices");
+            assert!(start.elapsed() < Duration::from_secs(120), "nobody notices");
             std::thread::sleep(Duration::from_millis(100));
         }
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn who_receives_is_told_of_silence_and_of_an_end() {
+        let (tell, told) = std::sync::mpsc::channel::<()>();
+        let mut patience = Patience::with_myself(Duration::ZERO);
+        assert_eq!(patience.receive(&told), Err(RecvTimeoutError::Timeout));
+        drop(tell);
+        let mut patience = Patience::with_myself(Duration::from_secs(60));
+        assert_eq!(patience.receive(&told), Err(RecvTimeoutError::Disconnected));
+    }
+
+    #[test]
+    fn a_family_has_the_children_of_children() {
+        let mut shell = Command::new("sh").args(["-c", "sleep 100 & wait"]).spawn().unwrap();
+        let mut patience = Patience::with_myself(Duration::from_secs(60));
+        let family = loop {
+            let family = family(shell.id());
+            if family.len() == 2 {
+                break family;
+            }
+            assert!(!patience.is_over(), "{family:?}");
+        };
+        for process in family.iter().rev() {
+            Command::new("kill").args(["-9", process]).status().unwrap();
+        }
+        shell.wait().unwrap();
     }
 }

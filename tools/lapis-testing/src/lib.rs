@@ -9,13 +9,12 @@
 mod manual;
 mod mirror;
 mod net;
-mod patience;
 mod run;
 
+pub use lapis_patience::Patience;
 pub use manual::{manual, manual_by_hand};
 pub use mirror::table as mirror;
 pub use net::Net;
-pub use patience::Patience;
 pub use run::{Finished, Running, alive, joined, run};
 
 use lapis_shm as _;

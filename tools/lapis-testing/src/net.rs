@@ -1,9 +1,10 @@
 //! Hosts as network namespaces, with rails between them.
 
 use crate::clean;
+use lapis_patience::Patience;
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Number of the subnet that is the launcher's.
 const LAUNCHER: usize = 99;
@@ -70,8 +71,8 @@ impl Net {
             // and answers nobody's questions.
             let unsure =
                 |host| net.inside(host, "ip -6 addr show tentative").is_some_and(|list| !list.is_empty());
-            let deadline = Instant::now() + Duration::from_secs(20);
-            while (0..net.hosts.len()).any(unsure) && Instant::now() < deadline {
+            let mut patience = Patience::with_myself(Duration::from_secs(20));
+            while (0..net.hosts.len()).any(unsure) && !patience.is_over() {
                 std::thread::sleep(Duration::from_millis(50));
             }
         }
@@ -129,8 +130,8 @@ impl Net {
         if up {
             let state = format!("cat /sys/class/net/r{rail}/operstate");
             let carries = || self.inside(0, &state).is_some_and(|state| state.trim() == "up");
-            let deadline = Instant::now() + Duration::from_secs(20);
-            while !carries() && Instant::now() < deadline {
+            let mut patience = Patience::with_myself(Duration::from_secs(20));
+            while !carries() && !patience.is_over() {
                 std::thread::sleep(Duration::from_millis(10));
             }
         }

@@ -1,6 +1,7 @@
 //! Running a command to its end, or to the watchdog's.
 
-use crate::{Patience, WATCHDOG, clean};
+use crate::{WATCHDOG, clean};
+use lapis_patience::{Patience, entries, family};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -106,7 +107,7 @@ impl Running {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let line = format!("{command:?}");
         let mut child = command.spawn().unwrap_or_else(|e| panic!("{line}: {e}"));
-        let patience = Patience::new(child.id(), WATCHDOG);
+        let patience = Patience::with(child.id(), WATCHDOG);
         let lines = lines(child.stdout.take());
         let err = child.stderr.take();
         let err = std::thread::spawn(move || {
@@ -239,29 +240,6 @@ fn who_waits_where(root: u32) -> String {
         }
     }
     report
-}
-
-/// A process and all that it has started.
-pub(crate) fn family(root: u32) -> Vec<String> {
-    let parent_of = |pid: String| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let parent = stat.rsplit(')').next().and_then(|s| s.split_whitespace().nth(1)).map(str::to_owned);
-        parent.map(|parent| (pid, parent))
-    };
-    let all: Vec<(String, String)> = entries("/proc").filter_map(parent_of).collect();
-    let mut family = vec![root.to_string()];
-    let mut at = 0;
-    while let Some(parent) = family.get(at).cloned() {
-        at += 1;
-        family.extend(all.iter().filter(|(_, p)| *p == parent).map(|(pid, _)| pid.clone()));
-    }
-    family
-}
-
-/// Names of numbered entries.
-pub(crate) fn entries(dir: &str) -> impl Iterator<Item = String> + use<> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.filter_map(|e| e.file_name().into_string().ok()).filter(|n| n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Whether a process runs; one that only waits to be reaped does not.

@@ -4,6 +4,7 @@ use crate::join;
 use lapis::core::message::PutArgs;
 use lapis::core::sync::{AtomicU32, AtomicU64, Ordering};
 use lapis::{Context, Delivery, Error, HandlerId, Notify, RemoteMemory, Result, Source};
+use lapis_patience::Patience;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ const HELLO: HandlerId = HandlerId(1);
 const VICTIM: u32 = 1;
 
 /// Longer than anybody may take to notice.
+/// More than anything takes, by the own time of a task.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn kill_myself() -> ! {
@@ -50,9 +52,9 @@ pub(crate) fn die(place: &str) -> Result<()> {
         "put" => println!("task {me}: put: {}", told(|| put_and_fence(&context, theirs))),
         "fence" => println!("task {me}: gfence: {}", told(|| context.gfence())),
         "term" => {
-            let begin = Instant::now();
+            let mut patience = Patience::with_myself(PATIENCE);
             let outcome = context.terminate();
-            assert!(begin.elapsed() < PATIENCE, "termination waited for a dead task");
+            assert!(!patience.is_over(), "termination waited for a dead task");
             println!("task {me}: terminate: {outcome:?}");
         }
         other => panic!("no place is called `{other}`"),
@@ -102,8 +104,8 @@ fn farewell(context: &Context, heard: &AtomicU64, later: Duration) -> Result<()>
 
 /// Repeats a call until it fails.
 fn told(mut call: impl FnMut() -> Result<()>) -> String {
-    let begin = Instant::now();
-    while begin.elapsed() < PATIENCE {
+    let mut patience = Patience::with_myself(PATIENCE);
+    while !patience.is_over() {
         if let Err(error) = call() {
             return error.with_causes().to_string();
         }

@@ -5,9 +5,10 @@ use lapis::core::sync::{AtomicBool, AtomicU64, Ordering};
 use lapis::{
     CompletionHandler, Context, Counter, Delivery, Destination, HandlerId, RemoteMemory, Result, Run,
 };
+use lapis_patience::Patience;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const DATA: HandlerId = HandlerId(1);
 const PING: HandlerId = HandlerId(2);
@@ -148,9 +149,9 @@ pub(crate) fn interrupts(mode: &str) -> Result<()> {
             std::thread::yield_now();
         }
         // Long, if it is to be served; a moment, if it must not be.
-        let patience = if mode == "on" { Duration::from_secs(30) } else { Duration::from_millis(100) };
-        let begin = Instant::now();
-        while !served.load(Ordering::Relaxed) && begin.elapsed() < patience {
+        let limit = if mode == "on" { Duration::from_secs(30) } else { Duration::from_millis(100) };
+        let mut patience = Patience::with_myself(limit);
+        while !served.load(Ordering::Relaxed) && !patience.is_over() {
             std::thread::yield_now();
         }
         println!("served while it computed: {}", served.load(Ordering::Relaxed));

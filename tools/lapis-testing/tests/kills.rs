@@ -4,9 +4,10 @@
 //! `LAPIS_TEST_KILLS` says how often (`cargo xtask test --nightly` sets hundreds),
 //! `LAPIS_TEST_SEED` repeats a run.
 
+use lapis_patience::Patience;
 use lapis_testing::Job;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const TASK: &str = env!("CARGO_BIN_EXE_lapis-job-task");
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -70,11 +71,11 @@ fn tasks_killed_at_random_moments_leave_nothing_behind() {
         let job = job.var("LAPIS_TRANSPORT", transport);
         let running = job.start(TASK, &["turmoil"]);
         // A victim needs to be there; then any moment from before its main to far into its work.
-        let begin = Instant::now();
+        let mut patience = Patience::with_myself(PATIENCE);
         let mut tasks = Vec::new();
         while tasks.len() < TASKS as usize {
             tasks = marked(&mark).into_iter().filter(is_task).collect();
-            assert!(begin.elapsed() < PATIENCE, "round {round}: the tasks did not start: {tasks:?}");
+            assert!(!patience.is_over(), "round {round}: the tasks did not start: {tasks:?}");
         }
         std::thread::sleep(Duration::from_micros(random.below(60_000)));
         let chosen = 1 + random.below((1 << TASKS) - 1);
@@ -97,9 +98,9 @@ fn tasks_killed_at_random_moments_leave_nothing_behind() {
         }
         let lines = done.err.lines().filter(|l| l.starts_with("lapirun: task "));
         assert_eq!(lines.count(), 1, "{}", context());
-        let begin = Instant::now();
+        let mut patience = Patience::with_myself(PATIENCE);
         while !marked(&mark).is_empty() {
-            assert!(begin.elapsed() < PATIENCE, "processes are left: {:?}: {}", marked(&mark), context());
+            assert!(!patience.is_over(), "processes are left: {:?}: {}", marked(&mark), context());
             std::thread::sleep(Duration::from_millis(2));
         }
         let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();

@@ -1,6 +1,7 @@
 //! The connection between the tasks of a case and its coordinator. It carries frames over a socket
 //! in the abstract name space, so it serves threads and processes alike.
 
+use lapis_patience::Patience;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -119,13 +120,14 @@ impl Coordinator {
     /// Runs until every task is over. `mortal`: the task that may vanish.
     pub(crate) fn run(self, mortal: Option<u32>) -> Outcome {
         let (to_main, reports) = mpsc::channel::<(u32, Report, Option<UnixStream>)>();
-        let Self { listener, tasks, patience } = self;
+        let Self { listener, tasks, patience: limit } = self;
+        let mut patience = Patience::with_myself(limit);
         accept(listener, tasks, to_main);
         let mut all: BTreeMap<u32, Task> = (0..tasks)
             .map(|t| (t, Task { state: State::Starting, since: Instant::now(), stream: None }))
             .collect();
         loop {
-            match reports.recv_timeout(patience) {
+            match patience.receive(&reports) {
                 Ok((task, report, writer)) => {
                     let Some(t) = all.get_mut(&task) else {
                         return Outcome::Failed(format!("a task {task} appeared that is not in the case"));
@@ -149,7 +151,7 @@ impl Coordinator {
                 }
                 Err(_) => {
                     let story = story(&all);
-                    return Outcome::Failed(format!("nothing happened for {patience:?}\n{story}"));
+                    return Outcome::Failed(format!("nothing happened for {limit:?}\n{story}"));
                 }
             }
             if let Err(why) = answer(&mut all) {

@@ -1,9 +1,10 @@
 //! The launcher's own programs under a watchdog.
 #![allow(dead_code, unused_imports, reason = "each test file uses a part")]
 
+use lapis_patience::Patience;
 pub(crate) use lapis_testing::{Finished, Running, WATCHDOG, alive, clean, joined, run};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub(crate) const TASK: &str = env!("CARGO_BIN_EXE_lapirun-test-task");
 
@@ -24,9 +25,9 @@ pub(crate) fn send_signal(running: &Running, signal: rustix::process::Signal) {
 /// Waits until none of the processes runs.
 #[track_caller]
 pub(crate) fn await_death(pids: &[u32]) {
-    let start = Instant::now();
+    let mut patience = Patience::with_myself(WATCHDOG);
     while let Some(pid) = pids.iter().find(|pid| alive(**pid)) {
-        if start.elapsed() > WATCHDOG {
+        if patience.is_over() {
             let what = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             panic!("process {pid} ({what:?}) was left behind");
         }

@@ -5,6 +5,7 @@
 
 use lapis_core::transport::abi::HostTable;
 use lapis_core::transport::*;
+use lapis_patience::Patience;
 use lapis_shm::{Shm, ShmWaiter};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -76,16 +77,16 @@ pub fn local_job(what: &str, tasks: u32) -> Vec<(Shm, ShmWaiter)> {
 
 /// Drives connections until all are made.
 pub fn settle(all: &mut [&mut Shm]) {
-    let end = Instant::now() + Duration::from_secs(30);
+    let mut patience = Patience::with_myself(Duration::from_secs(30));
     // Each gets its turn: they need one another.
     while all.iter_mut().filter_map(|t| (!t.progress_connect().unwrap()).then_some(())).count() > 0 {
-        assert!(Instant::now() < end, "connections were not made within 30 s");
+        assert!(!patience.is_over(), "connections were not made");
     }
 }
 
 /// Sends, polling (and handing events to `on`) while there is no room.
 pub fn send(t: &mut Shm, peer: PeerId, bytes: &[u8], on: &mut dyn FnMut(&Event)) -> Status {
-    let end = Instant::now() + Duration::from_secs(60);
+    let mut patience = Patience::with_myself(Duration::from_secs(60));
     loop {
         let status = if bytes.len() <= 8192 {
             t.am_short(peer, &bytes[..bytes.len() / 3], &bytes[bytes.len() / 3..])
@@ -95,7 +96,7 @@ pub fn send(t: &mut Shm, peer: PeerId, bytes: &[u8], on: &mut dyn FnMut(&Event))
         if status != Status::Again {
             return status;
         }
-        assert!(Instant::now() < end, "no room for a message to task {peer} within 60 s");
+        assert!(!patience.is_over(), "no room for a message to task {peer}");
         if poll(t, on) == 0 {
             std::thread::yield_now();
         }
@@ -211,15 +212,16 @@ pub fn hear() -> String {
 pub struct Job {
     pub children: Vec<Child>,
     lines: Vec<std::sync::mpsc::Receiver<String>>,
-    end: Instant,
+    /// With this process and the tasks, since a task said something or ended.
+    patience: Patience,
 }
 
 impl Job {
     /// Starts tasks in the roles given; `prepare` may change their commands.
     pub fn start(what: &str, roles: &[&str], prepare: impl Fn(u32, &mut Command)) -> Self {
         let name = job_name(what);
-        let mut job =
-            Self { children: Vec::new(), lines: Vec::new(), end: Instant::now() + Duration::from_secs(120) };
+        let patience = Patience::with_myself(Duration::from_secs(120));
+        let mut job = Self { children: Vec::new(), lines: Vec::new(), patience };
         for (me, role) in roles.iter().enumerate() {
             let mut command = Command::new(std::env::current_exe().unwrap());
             command
@@ -251,8 +253,7 @@ impl Job {
 
     /// The next line of a task.
     pub fn line(&mut self, task: usize) -> String {
-        let left = self.end.saturating_duration_since(Instant::now());
-        match self.lines[task].recv_timeout(left) {
+        match self.patience.receive(&self.lines[task]) {
             Ok(line) => line,
             Err(e) => {
                 self.kill();
@@ -294,9 +295,10 @@ impl Job {
     pub fn wait(&mut self, task: usize) -> ExitStatus {
         loop {
             if let Some(status) = self.children[task].try_wait().unwrap() {
+                self.patience.heard();
                 return status;
             }
-            if Instant::now() > self.end {
+            if self.patience.is_over() {
                 self.kill();
                 panic!("time is up: task {task} is still running; all were killed");
             }

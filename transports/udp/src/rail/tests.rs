@@ -1,7 +1,8 @@
 use super::*;
 use lapis_core::transport::{Event, host_table};
+use lapis_patience::Patience;
 use std::net::UdpSocket;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn open(options: &Options) -> Rail {
     let entry = Entry {
@@ -52,13 +53,12 @@ fn what_the_receive_buffer_has_no_room_for_is_counted() {
 #[test]
 fn what_gets_lost_while_datagrams_come_one_by_one_is_told_once_they_stream() {
     let (rail, mut inbox, (sender, _)) = (open(&Options::default()), Inbox::new(), other());
-    let (mut events, mut came, start) = ([Event::EMPTY; 4], 0, Instant::now());
-    while !inbox.comes_alone() && start.elapsed() < Duration::from_secs(20) {
+    let (mut events, mut came) = ([Event::EMPTY; 4], 0);
+    let mut patience = Patience::with_myself(Duration::from_secs(20));
+    while !inbox.comes_alone() && !patience.is_over() {
         sender.send_to(&[7; 10], rail.entry.socket_addr()).expect("UDP takes all");
         // Until one is found, and then nothing.
-        while inbox.poll(&rail.socket, &mut events, &mut 0) == 0 && start.elapsed() < Duration::from_secs(20)
-        {
-        }
+        while inbox.poll(&rail.socket, &mut events, &mut 0) == 0 && !patience.is_over() {}
         came += 1;
         assert_eq!(inbox.poll(&rail.socket, &mut events, &mut 0), 0);
     }
@@ -81,8 +81,8 @@ fn what_got_lost_is_told(mut inbox: Inbox, rail: &Rail, sender: &UdpSocket) {
     drain(&mut came, &mut dropped);
     // The next one that has room tells.
     sender.send_to(&[7; 1000], rail.entry.socket_addr()).expect("UDP takes all");
-    let start = Instant::now();
-    while came + (dropped as usize) < sent + 1 && start.elapsed() < Duration::from_secs(20) {
+    let mut patience = Patience::with_myself(Duration::from_secs(20));
+    while came + (dropped as usize) < sent + 1 && !patience.is_over() {
         drain(&mut came, &mut dropped);
     }
     assert!(
