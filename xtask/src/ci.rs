@@ -10,6 +10,9 @@ pub(crate) struct Args {
     /// Stop at the first step that fails
     #[arg(long)]
     fail_fast: bool,
+    /// Only these steps (several with commas), named by their first words: `--only clippy,thread`
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
 }
 
 type Step = (&'static str, fn() -> Result<()>);
@@ -32,13 +35,25 @@ const STEPS: &[Step] = &[
     ("test", || test::run(&test::Args::default())),
 ];
 
+/// The steps that are wanted.
+fn chosen(only: &[String]) -> Result<Vec<&'static Step>> {
+    let names = || STEPS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    if let Some(unknown) = only.iter().find(|word| !STEPS.iter().any(|(name, _)| name.starts_with(&***word)))
+    {
+        bail!("no step begins with \"{unknown}\"; there are: {}", names());
+    }
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|word| name.starts_with(word));
+    Ok(STEPS.iter().filter(|(name, _)| wanted(name)).collect())
+}
+
 pub(crate) fn run(args: &Args) -> Result<()> {
+    let steps = chosen(&args.only)?;
     // What only this needs may be missing: tests then skip, and say so.
     if let Err(error) = setup::ensure("ci") {
         eprintln!("ci: {error:#}");
     }
     let mut failed = Vec::new();
-    for (name, step) in STEPS {
+    for (name, step) in steps {
         eprintln!("\n=== {name}");
         let start = Instant::now();
         let outcome = step();

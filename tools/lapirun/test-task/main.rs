@@ -153,9 +153,9 @@ fn linger(job: &mut dyn Bootstrap) {
     println!("ready");
     let _ = std::io::stdout().flush();
     if job.task() == 0 {
-        std::thread::sleep(Duration::from_secs(120));
+        std::thread::sleep(WAIT);
     }
-    let _ = job.fence(Duration::from_secs(120));
+    let _ = job.fence(WAIT);
     let _ = child.kill();
     let _ = child.wait();
 }

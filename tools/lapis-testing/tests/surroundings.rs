@@ -13,6 +13,8 @@ const NONSENSE: &str = ",,?!";
 /// A task alone with one variable: its exit code and all that it said.
 fn alone(variable: &str, value: &str) -> (Option<i32>, String) {
     let mut command = clean(TASK);
+    // A folder of that name is made where the task runs.
+    command.current_dir(env!("CARGO_TARGET_TMPDIR"));
     command.arg("all-to-all").env("LAPIS_TRANSPORT_PATH", folder().join("deps")).env(variable, value);
     let done = command.output().expect("the task starts");
     (done.status.code(), String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned())

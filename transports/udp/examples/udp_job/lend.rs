@@ -1,11 +1,10 @@
 //! Messages so long that the packet engine reads them from the program's memory, which changes and
 //! goes away at once when the program has been told that it may.
 
-use super::{DATA, join, pattern, receive};
+use super::{DATA, join, pattern, receive, wait_patiently};
 use lapis::core::message::AmSend;
 use lapis::{Counter, Notify, Result, Source};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 const LEN: usize = 3_000_000;
 
@@ -46,8 +45,7 @@ pub(super) fn run(rounds: u64) -> Result<()> {
         }
     }
     let all = || tally.messages.load(Ordering::Relaxed) >= rounds || me == 0;
-    let deadline = Instant::now() + Duration::from_secs(30);
-    assert!(context.wait_quietly(all, Some(deadline))?, "messages are missing");
+    assert!(wait_patiently(&context, all)?, "messages are missing");
     context.gfence()?;
     assert_eq!(tally.faults.load(Ordering::Relaxed), 0, "messages with wrong bytes");
     let s = context.statistics().total();

@@ -7,6 +7,7 @@ mod lend;
 mod restart;
 
 use lapis::{Context, Delivery, Destination, Error, HandlerId, RemoteMemory, Result};
+use lapis_patience::Patience;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -155,8 +156,7 @@ fn mix(rounds: u64) -> Result<()> {
     context.gfence()?;
     let others = u64::from(tasks - 1);
     // All send the same number of messages of the same sizes.
-    let deadline = Instant::now() + Duration::from_secs(30);
-    context.wait_quietly(|| tally.messages.load(Ordering::Relaxed) >= sent, Some(deadline))?;
+    wait_patiently(&context, || tally.messages.load(Ordering::Relaxed) >= sent)?;
     let got = tally.messages.load(Ordering::Relaxed);
     assert_eq!((got, tally.faults.load(Ordering::Relaxed)), (sent, 0), "messages and faults at task {me}");
     assert_eq!(tally.bytes.load(Ordering::Relaxed), bytes);
@@ -375,12 +375,11 @@ fn purge() -> Result<()> {
         context.fence()?;
         println!("ok task 0");
     } else {
-        let deadline = Instant::now() + Duration::from_secs(30);
         let done = || {
             let seen = tally.seen.lock().unwrap();
             (1000..1200).all(|n| seen.contains(&(0, n)))
         };
-        assert!(context.wait_quietly(done, Some(deadline))?, "messages after the resumption are missing");
+        assert!(wait_patiently(&context, done)?, "messages after the resumption are missing");
         assert_eq!(tally.faults.load(Ordering::Relaxed), 0);
         let (header, data) = number(1);
         context.send(0, DATA, &header, &data)?;
@@ -422,6 +421,18 @@ fn cut() -> Result<()> {
     std::process::exit(0)
 }
 
+/// Waits until `done` says so (true), or for half a minute of this process' own time.
+fn wait_patiently(context: &Context, mut done: impl FnMut() -> bool) -> Result<bool> {
+    let mut patience = Patience::with_myself(Duration::from_secs(30));
+    loop {
+        let glance = Instant::now() + Duration::from_millis(100);
+        let found = context.wait_quietly(&mut done, Some(glance))?;
+        if found || patience.is_over() {
+            return Ok(found);
+        }
+    }
+}
+
 /// Task 0 says which of its paths carry data, whenever that changes, and ends when it has seen one
 /// go and come back. Nothing is sent meanwhile: only the link can tell.
 fn watch() -> Result<()> {
@@ -429,9 +440,9 @@ fn watch() -> Result<()> {
     context.gfence()?;
     if context.task() == 0 {
         let (mut before, mut changes) = (Vec::new(), 0);
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut patience = Patience::with_myself(Duration::from_secs(60));
         while changes < 3 {
-            assert!(Instant::now() < deadline, "the paths stay as they are: {before:?}");
+            assert!(!patience.is_over(), "the paths stay as they are: {before:?}");
             let glance = Instant::now() + Duration::from_millis(50);
             context.wait_quietly(|| context.paths_to(1) != before, Some(glance))?;
             let now = context.paths_to(1);

@@ -1,8 +1,9 @@
 //! A task dies in the midst of traffic and is started anew; the others go on with it.
 
-use super::{DATA, interrupts, pattern};
+use super::{DATA, interrupts, pattern, wait_patiently};
 use lapis::{Context, Delivery, Destination, Error, Result};
 use lapis_collectives::{CollectiveError, Group, Operator, Team};
+use lapis_patience::Patience;
 use std::collections::HashSet;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,9 +12,6 @@ use std::time::{Duration, Instant};
 
 /// Messages that each side sends the other after the restart.
 const AFTER: u32 = 200;
-
-/// Longer than anybody may need.
-const PATIENCE: Duration = Duration::from_secs(40);
 
 /// What a message says about itself: who sent it, in which of its lives, after how many deaths of
 /// the victim it was sent, and its number.
@@ -272,7 +270,7 @@ fn die(context: &Context, others: &[u32], aware: bool) -> ! {
 }
 
 fn wait(context: &Context, what: &str, done: impl FnMut() -> bool) -> Result<()> {
-    let seen = context.wait_quietly(done, Some(Instant::now() + PATIENCE))?;
+    let seen = wait_patiently(context, done)?;
     assert!(seen, "task {} waited for {what}", context.task());
     Ok(())
 }
@@ -290,9 +288,9 @@ fn survive(
         Ok(()) => heard.last_words.load(Ordering::Relaxed) > 0,
         Err(told) => told.load(Ordering::Relaxed) > 0,
     };
-    let deadline = Instant::now() + PATIENCE;
+    let mut patience = Patience::with_myself(Duration::from_secs(30));
     while !dead() {
-        assert!(Instant::now() < deadline, "task {source} heard of no death");
+        assert!(!patience.is_over(), "task {source} heard of no death");
         // A send that waits for room ends when the new process is heard.
         match send(context, victim, Mark { source, life: 0, deaths: 0, number }) {
             Ok(()) => number += 1,
