@@ -21,7 +21,7 @@ pub unsafe extern "C" fn LAPI_Addr_get(
     addr: *mut *mut c_void,
     addr_hndl: c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::addr_get(hndl, addr, addr_hndl) }
 }
 
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn PLAPI_Addr_get(
     addr: *mut *mut c_void,
     addr_hndl: c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::addr_get(hndl, addr, addr_hndl) }
 }
 
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn PLAPI_Addr_get(
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Addr_set(hndl: lapi_handle_t, addr: *mut c_void, addr_hndl: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::addr_set(hndl, addr, addr_hndl) }
 }
 
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn LAPI_Addr_set(hndl: lapi_handle_t, addr: *mut c_void, a
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PLAPI_Addr_set(hndl: lapi_handle_t, addr: *mut c_void, addr_hndl: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::addr_set(hndl, addr, addr_hndl) }
 }
 
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn PLAPI_Addr_set(hndl: lapi_handle_t, addr: *mut c_void, 
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Address(my_addr: *mut c_void, ret_addr: *mut c_ulong) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::address(my_addr, ret_addr) }
 }
 
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn LAPI_Address(my_addr: *mut c_void, ret_addr: *mut c_ulo
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PLAPI_Address(my_addr: *mut c_void, ret_addr: *mut c_ulong) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::address(my_addr, ret_addr) }
 }
 
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn LAPI_Address_init(
     my_addr: *mut c_void,
     add_tab: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::address_init(hndl, my_addr, add_tab) }
 }
 
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn PLAPI_Address_init(
     my_addr: *mut c_void,
     add_tab: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::address_init(hndl, my_addr, add_tab) }
 }
 
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn LAPI_Address_init64(
     my_addr: lapi_long_t,
     add_tab: *mut lapi_long_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::address_init64(hndl, my_addr, add_tab) }
 }
 
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn PLAPI_Address_init64(
     my_addr: lapi_long_t,
     add_tab: *mut lapi_long_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::address_init64(hndl, my_addr, add_tab) }
 }
 
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn LAPI_Amsend(
     org_cntr: *mut lapi_cntr_t,
     cmpl_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe {
         calls::amsend(hndl, tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, org_cntr, cmpl_cntr)
     }
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn PLAPI_Amsend(
     org_cntr: *mut lapi_cntr_t,
     cmpl_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe {
         calls::amsend(hndl, tgt, hdr_hdl, uhdr, uhdr_len, udata, udata_len, tgt_cntr, org_cntr, cmpl_cntr)
     }
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn LAPI_Amsendv(
     org_cntr: *mut lapi_cntr_t,
     cmpl_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::amsendv(hndl, tgt, hdr_hdl, uhdr, uhdr_len, org_vec, tgt_cntr, org_cntr, cmpl_cntr) }
 }
 
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn PLAPI_Amsendv(
     org_cntr: *mut lapi_cntr_t,
     cmpl_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::amsendv(hndl, tgt, hdr_hdl, uhdr, uhdr_len, org_vec, tgt_cntr, org_cntr, cmpl_cntr) }
 }
 
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn PLAPI_Amsendv(
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Fence(hndl: lapi_handle_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::fence(hndl) }
 }
 
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn LAPI_Fence(hndl: lapi_handle_t) -> c_int {
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PLAPI_Fence(hndl: lapi_handle_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::fence(hndl) }
 }
 
@@ -255,7 +255,7 @@ pub unsafe extern "C" fn LAPI_Get(
     tgt_cntr: *mut lapi_cntr_t,
     org_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::get(hndl, tgt, len, tgt_addr, org_addr, tgt_cntr, org_cntr) }
 }
 
@@ -273,7 +273,7 @@ pub unsafe extern "C" fn PLAPI_Get(
     tgt_cntr: *mut lapi_cntr_t,
     org_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::get(hndl, tgt, len, tgt_addr, org_addr, tgt_cntr, org_cntr) }
 }
 
@@ -283,7 +283,7 @@ pub unsafe extern "C" fn PLAPI_Get(
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Getcntr(hndl: lapi_handle_t, cntr: *mut lapi_cntr_t, val: *mut c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::getcntr(hndl, cntr, val) }
 }
 
@@ -297,7 +297,7 @@ pub unsafe extern "C" fn PLAPI_Getcntr(
     cntr: *mut lapi_cntr_t,
     val: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::getcntr(hndl, cntr, val) }
 }
 
@@ -314,7 +314,7 @@ pub unsafe extern "C" fn LAPI_Getv(
     tgt_cntr: *mut lapi_cntr_t,
     org_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::getv(hndl, tgt, tgt_vec, org_vec, tgt_cntr, org_cntr) }
 }
 
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn PLAPI_Getv(
     tgt_cntr: *mut lapi_cntr_t,
     org_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::getv(hndl, tgt, tgt_vec, org_vec, tgt_cntr, org_cntr) }
 }
 
@@ -341,7 +341,7 @@ pub unsafe extern "C" fn PLAPI_Getv(
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Gfence(hndl: lapi_handle_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::gfence(hndl) }
 }
 
@@ -351,7 +351,7 @@ pub unsafe extern "C" fn LAPI_Gfence(hndl: lapi_handle_t) -> c_int {
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PLAPI_Gfence(hndl: lapi_handle_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::gfence(hndl) }
 }
 
@@ -361,7 +361,7 @@ pub unsafe extern "C" fn PLAPI_Gfence(hndl: lapi_handle_t) -> c_int {
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Init(hndl: *mut lapi_handle_t, lapi_info: *mut lapi_info_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::init(hndl, lapi_info) }
 }
 
@@ -371,7 +371,7 @@ pub unsafe extern "C" fn LAPI_Init(hndl: *mut lapi_handle_t, lapi_info: *mut lap
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PLAPI_Init(hndl: *mut lapi_handle_t, lapi_info: *mut lapi_info_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::init(hndl, lapi_info) }
 }
 
@@ -381,7 +381,7 @@ pub unsafe extern "C" fn PLAPI_Init(hndl: *mut lapi_handle_t, lapi_info: *mut la
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Msg_string(error_code: c_int, buf: *mut c_void) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::msg_string(error_code, buf) }
 }
 
@@ -391,7 +391,7 @@ pub unsafe extern "C" fn LAPI_Msg_string(error_code: c_int, buf: *mut c_void) ->
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PLAPI_Msg_string(error_code: c_int, buf: *mut c_void) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::msg_string(error_code, buf) }
 }
 
@@ -401,7 +401,7 @@ pub unsafe extern "C" fn PLAPI_Msg_string(error_code: c_int, buf: *mut c_void) -
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Msgpoll(hndl: lapi_handle_t, cnt: c_uint, info: *mut lapi_msg_info_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::msgpoll(hndl, cnt, info) }
 }
 
@@ -415,7 +415,7 @@ pub unsafe extern "C" fn PLAPI_Msgpoll(
     cnt: c_uint,
     info: *mut lapi_msg_info_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::msgpoll(hndl, cnt, info) }
 }
 
@@ -430,7 +430,7 @@ pub unsafe extern "C" fn LAPI_Nopoll_wait(
     val: c_int,
     cur_cntr_val: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::nopoll_wait(hndl, cntr_ptr, val, cur_cntr_val) }
 }
 
@@ -445,7 +445,7 @@ pub unsafe extern "C" fn PLAPI_Nopoll_wait(
     val: c_int,
     cur_cntr_val: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::nopoll_wait(hndl, cntr_ptr, val, cur_cntr_val) }
 }
 
@@ -455,7 +455,7 @@ pub unsafe extern "C" fn PLAPI_Nopoll_wait(
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Probe(hndl: lapi_handle_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::probe(hndl) }
 }
 
@@ -465,7 +465,7 @@ pub unsafe extern "C" fn LAPI_Probe(hndl: lapi_handle_t) -> c_int {
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PLAPI_Probe(hndl: lapi_handle_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::probe(hndl) }
 }
 
@@ -475,7 +475,7 @@ pub unsafe extern "C" fn PLAPI_Probe(hndl: lapi_handle_t) -> c_int {
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Purge_totask(hndl: lapi_handle_t, dest: c_uint) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::purge_totask(hndl, dest) }
 }
 
@@ -485,7 +485,7 @@ pub unsafe extern "C" fn LAPI_Purge_totask(hndl: lapi_handle_t, dest: c_uint) ->
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PLAPI_Purge_totask(hndl: lapi_handle_t, dest: c_uint) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::purge_totask(hndl, dest) }
 }
 
@@ -504,7 +504,7 @@ pub unsafe extern "C" fn LAPI_Put(
     org_cntr: *mut lapi_cntr_t,
     cmpl_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::put(hndl, tgt, len, tgt_addr, org_addr, tgt_cntr, org_cntr, cmpl_cntr) }
 }
 
@@ -523,7 +523,7 @@ pub unsafe extern "C" fn PLAPI_Put(
     org_cntr: *mut lapi_cntr_t,
     cmpl_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::put(hndl, tgt, len, tgt_addr, org_addr, tgt_cntr, org_cntr, cmpl_cntr) }
 }
 
@@ -541,7 +541,7 @@ pub unsafe extern "C" fn LAPI_Putv(
     org_cntr: *mut lapi_cntr_t,
     cmpl_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::putv(hndl, tgt, tgt_vec, org_vec, tgt_cntr, org_cntr, cmpl_cntr) }
 }
 
@@ -559,7 +559,7 @@ pub unsafe extern "C" fn PLAPI_Putv(
     org_cntr: *mut lapi_cntr_t,
     cmpl_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::putv(hndl, tgt, tgt_vec, org_vec, tgt_cntr, org_cntr, cmpl_cntr) }
 }
 
@@ -569,7 +569,7 @@ pub unsafe extern "C" fn PLAPI_Putv(
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Qenv(hndl: lapi_handle_t, query: lapi_query_t, ret_val: *mut c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::qenv(hndl, query, ret_val) }
 }
 
@@ -579,7 +579,7 @@ pub unsafe extern "C" fn LAPI_Qenv(hndl: lapi_handle_t, query: lapi_query_t, ret
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PLAPI_Qenv(hndl: lapi_handle_t, query: lapi_query_t, ret_val: *mut c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::qenv(hndl, query, ret_val) }
 }
 
@@ -589,7 +589,7 @@ pub unsafe extern "C" fn PLAPI_Qenv(hndl: lapi_handle_t, query: lapi_query_t, re
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Resume_totask(hndl: lapi_handle_t, dest: c_uint) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::resume_totask(hndl, dest) }
 }
 
@@ -599,7 +599,7 @@ pub unsafe extern "C" fn LAPI_Resume_totask(hndl: lapi_handle_t, dest: c_uint) -
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PLAPI_Resume_totask(hndl: lapi_handle_t, dest: c_uint) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::resume_totask(hndl, dest) }
 }
 
@@ -617,7 +617,7 @@ pub unsafe extern "C" fn LAPI_Rmw(
     prev_tgt_val: *mut c_int,
     org_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::rmw(hndl, op, tgt, tgt_var, in_val, prev_tgt_val, org_cntr) }
 }
 
@@ -635,7 +635,7 @@ pub unsafe extern "C" fn PLAPI_Rmw(
     prev_tgt_val: *mut c_int,
     org_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::rmw(hndl, op, tgt, tgt_var, in_val, prev_tgt_val, org_cntr) }
 }
 
@@ -653,7 +653,7 @@ pub unsafe extern "C" fn LAPI_Rmw64(
     prev_tgt_val: *mut c_longlong,
     org_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::rmw64(hndl, op, tgt, tgt_var, in_val, prev_tgt_val, org_cntr) }
 }
 
@@ -671,7 +671,7 @@ pub unsafe extern "C" fn PLAPI_Rmw64(
     prev_tgt_val: *mut c_longlong,
     org_cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::rmw64(hndl, op, tgt, tgt_var, in_val, prev_tgt_val, org_cntr) }
 }
 
@@ -681,7 +681,7 @@ pub unsafe extern "C" fn PLAPI_Rmw64(
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Senv(hndl: lapi_handle_t, query: lapi_query_t, set_val: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::senv(hndl, query, set_val) }
 }
 
@@ -691,7 +691,7 @@ pub unsafe extern "C" fn LAPI_Senv(hndl: lapi_handle_t, query: lapi_query_t, set
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PLAPI_Senv(hndl: lapi_handle_t, query: lapi_query_t, set_val: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::senv(hndl, query, set_val) }
 }
 
@@ -701,7 +701,7 @@ pub unsafe extern "C" fn PLAPI_Senv(hndl: lapi_handle_t, query: lapi_query_t, se
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Setcntr(hndl: lapi_handle_t, cntr: *mut lapi_cntr_t, val: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::setcntr(hndl, cntr, val) }
 }
 
@@ -711,7 +711,7 @@ pub unsafe extern "C" fn LAPI_Setcntr(hndl: lapi_handle_t, cntr: *mut lapi_cntr_
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PLAPI_Setcntr(hndl: lapi_handle_t, cntr: *mut lapi_cntr_t, val: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::setcntr(hndl, cntr, val) }
 }
 
@@ -727,7 +727,7 @@ pub unsafe extern "C" fn LAPI_Setcntr_wstatus(
     dest_list: *mut c_uint,
     dest_status: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::setcntr_wstatus(hndl, cntr, num_dest, dest_list, dest_status) }
 }
 
@@ -743,7 +743,7 @@ pub unsafe extern "C" fn PLAPI_Setcntr_wstatus(
     dest_list: *mut c_uint,
     dest_status: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::setcntr_wstatus(hndl, cntr, num_dest, dest_list, dest_status) }
 }
 
@@ -753,7 +753,7 @@ pub unsafe extern "C" fn PLAPI_Setcntr_wstatus(
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Term(hndl: lapi_handle_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::term(hndl) }
 }
 
@@ -763,7 +763,7 @@ pub unsafe extern "C" fn LAPI_Term(hndl: lapi_handle_t) -> c_int {
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PLAPI_Term(hndl: lapi_handle_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::term(hndl) }
 }
 
@@ -773,7 +773,7 @@ pub unsafe extern "C" fn PLAPI_Term(hndl: lapi_handle_t) -> c_int {
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Util(hndl: lapi_handle_t, util_cmd: *mut lapi_util_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::util(hndl, util_cmd) }
 }
 
@@ -783,7 +783,7 @@ pub unsafe extern "C" fn LAPI_Util(hndl: lapi_handle_t, util_cmd: *mut lapi_util
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PLAPI_Util(hndl: lapi_handle_t, util_cmd: *mut lapi_util_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::util(hndl, util_cmd) }
 }
 
@@ -798,7 +798,7 @@ pub unsafe extern "C" fn LAPI_Waitcntr(
     val: c_int,
     cur_cntr_val: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::waitcntr(hndl, cntr, val, cur_cntr_val) }
 }
 
@@ -813,7 +813,7 @@ pub unsafe extern "C" fn PLAPI_Waitcntr(
     val: c_int,
     cur_cntr_val: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::waitcntr(hndl, cntr, val, cur_cntr_val) }
 }
 
@@ -823,7 +823,7 @@ pub unsafe extern "C" fn PLAPI_Waitcntr(
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn LAPI_Xfer(hndl: lapi_handle_t, xfer_cmd: *mut lapi_xfer_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::xfer(hndl, xfer_cmd) }
 }
 
@@ -833,6 +833,6 @@ pub unsafe extern "C" fn LAPI_Xfer(hndl: lapi_handle_t, xfer_cmd: *mut lapi_xfer
 /// Pointers are valid for what the guide says that the call does with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PLAPI_Xfer(hndl: lapi_handle_t, xfer_cmd: *mut lapi_xfer_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.
     unsafe { calls::xfer(hndl, xfer_cmd) }
 }

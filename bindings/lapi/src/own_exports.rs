@@ -14,7 +14,7 @@ use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 /// Pointers are valid for what the manual says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lapis_alloc(hndl: lapi_handle_t, len: c_ulong, addr: *mut *mut c_void) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::memory::alloc(hndl, len, addr) }
 }
 
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn lapis_alloc(hndl: lapi_handle_t, len: c_ulong, addr: *m
 /// Pointers are valid for what the manual says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lapis_free(hndl: lapi_handle_t, addr: *mut c_void) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::memory::free(hndl, addr) }
 }
 
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn lapis_team_of(
     tasks: *const c_uint,
     made: *mut lapis_team_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::teams::of(hndl, count, tasks, made) }
 }
 
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn lapis_team_strided(
     count: c_uint,
     made: *mut lapis_team_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::teams::strided(hndl, first, stride, count, made) }
 }
 
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn lapis_team_include(
     ranks: *const c_uint,
     made: *mut lapis_team_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::teams::include(hndl, team, count, ranks, made) }
 }
 
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn lapis_team_exclude(
     ranks: *const c_uint,
     made: *mut lapis_team_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::teams::exclude(hndl, team, count, ranks, made) }
 }
 
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn lapis_team_intersection(
     other: lapis_team_t,
     made: *mut lapis_team_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::teams::intersection(hndl, team, other, made) }
 }
 
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn lapis_team_split(
     key: c_long,
     made: *mut lapis_team_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::teams::split(hndl, team, colour, key, made) }
 }
 
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn lapis_team_split(
 /// Pointers are valid for what the manual says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lapis_team_free(hndl: lapi_handle_t, team: lapis_team_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::teams::free(hndl, team) }
 }
 
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn lapis_team_size(
     team: lapis_team_t,
     size: *mut c_uint,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::teams::size(hndl, team, size) }
 }
 
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn lapis_team_rank(
     team: lapis_team_t,
     rank: *mut c_uint,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::teams::rank(hndl, team, rank) }
 }
 
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn lapis_team_task(
     rank: c_uint,
     task: *mut c_uint,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::teams::task(hndl, team, rank, task) }
 }
 
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn lapis_team_translate(
     other: lapis_team_t,
     there: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::teams::translate(hndl, team, rank, other, there) }
 }
 
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn lapis_team_reproducible(
     team: lapis_team_t,
     on: c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::teams::reproducible(hndl, team, on) }
 }
 
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn lapis_team_reproducible(
 /// Pointers are valid for what the manual says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lapis_barrier(hndl: lapi_handle_t, team: lapis_team_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::operations::barrier(hndl, team, Form::Wait) }
 }
 
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn lapis_ibarrier(
     team: lapis_team_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::operations::barrier(hndl, team, Form::Start(request)) }
 }
 
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn lapis_barrier_init(
     team: lapis_team_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::operations::barrier(hndl, team, Form::Keep(request)) }
 }
 
@@ -256,7 +256,7 @@ pub unsafe extern "C" fn lapis_bcast(
     of: lapis_type_t,
     root: c_uint,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::operations::bcast(hndl, team, data, count, of, root, Form::Wait) }
 }
 
@@ -274,7 +274,7 @@ pub unsafe extern "C" fn lapis_ibcast(
     root: c_uint,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::operations::bcast(hndl, team, data, count, of, root, Form::Start(request)) }
 }
 
@@ -292,7 +292,7 @@ pub unsafe extern "C" fn lapis_bcast_init(
     root: c_uint,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::operations::bcast(hndl, team, data, count, of, root, Form::Keep(request)) }
 }
 
@@ -311,7 +311,7 @@ pub unsafe extern "C" fn lapis_mcast(
     members: c_uint,
     ranks: *const c_uint,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::mcast(hndl, team, data, count, of, root, members, ranks, Form::Wait)
     }
@@ -333,7 +333,7 @@ pub unsafe extern "C" fn lapis_imcast(
     ranks: *const c_uint,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::mcast(
             hndl,
@@ -365,7 +365,7 @@ pub unsafe extern "C" fn lapis_mcast_init(
     ranks: *const c_uint,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::mcast(
             hndl,
@@ -396,7 +396,7 @@ pub unsafe extern "C" fn lapis_reduce(
     op: lapis_op_t,
     root: c_uint,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::reduce(hndl, team, input, output, count, of, op, root, Form::Wait)
     }
@@ -418,7 +418,7 @@ pub unsafe extern "C" fn lapis_ireduce(
     root: c_uint,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::reduce(
             hndl,
@@ -450,7 +450,7 @@ pub unsafe extern "C" fn lapis_reduce_init(
     root: c_uint,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::reduce(
             hndl,
@@ -480,7 +480,7 @@ pub unsafe extern "C" fn lapis_allreduce(
     of: lapis_type_t,
     op: lapis_op_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::operations::allreduce(hndl, team, input, output, count, of, op, Form::Wait) }
 }
 
@@ -499,7 +499,7 @@ pub unsafe extern "C" fn lapis_iallreduce(
     op: lapis_op_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::allreduce(
             hndl,
@@ -529,7 +529,7 @@ pub unsafe extern "C" fn lapis_allreduce_init(
     op: lapis_op_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::allreduce(
             hndl,
@@ -558,7 +558,7 @@ pub unsafe extern "C" fn lapis_reduce_scatter(
     of: lapis_type_t,
     op: lapis_op_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::reduce_scatter(hndl, team, input, output, counts, of, op, Form::Wait)
     }
@@ -579,7 +579,7 @@ pub unsafe extern "C" fn lapis_ireduce_scatter(
     op: lapis_op_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::reduce_scatter(
             hndl,
@@ -609,7 +609,7 @@ pub unsafe extern "C" fn lapis_reduce_scatter_init(
     op: lapis_op_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::reduce_scatter(
             hndl,
@@ -638,7 +638,7 @@ pub unsafe extern "C" fn lapis_reduce_scatter_block(
     of: lapis_type_t,
     op: lapis_op_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::reduce_scatter_block(
             hndl,
@@ -668,7 +668,7 @@ pub unsafe extern "C" fn lapis_ireduce_scatter_block(
     op: lapis_op_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::reduce_scatter_block(
             hndl,
@@ -698,7 +698,7 @@ pub unsafe extern "C" fn lapis_reduce_scatter_block_init(
     op: lapis_op_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::reduce_scatter_block(
             hndl,
@@ -727,7 +727,7 @@ pub unsafe extern "C" fn lapis_gather(
     of: lapis_type_t,
     root: c_uint,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::operations::gather(hndl, team, input, output, count, of, root, Form::Wait) }
 }
 
@@ -746,7 +746,7 @@ pub unsafe extern "C" fn lapis_igather(
     root: c_uint,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::gather(
             hndl,
@@ -776,7 +776,7 @@ pub unsafe extern "C" fn lapis_gather_init(
     root: c_uint,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::gather(
             hndl,
@@ -807,7 +807,7 @@ pub unsafe extern "C" fn lapis_gatherv(
     of: lapis_type_t,
     root: c_uint,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::gatherv(
             hndl,
@@ -841,7 +841,7 @@ pub unsafe extern "C" fn lapis_igatherv(
     root: c_uint,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::gatherv(
             hndl,
@@ -875,7 +875,7 @@ pub unsafe extern "C" fn lapis_gatherv_init(
     root: c_uint,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::gatherv(
             hndl,
@@ -906,7 +906,7 @@ pub unsafe extern "C" fn lapis_scatter(
     of: lapis_type_t,
     root: c_uint,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::operations::scatter(hndl, team, input, output, count, of, root, Form::Wait) }
 }
 
@@ -925,7 +925,7 @@ pub unsafe extern "C" fn lapis_iscatter(
     root: c_uint,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::scatter(
             hndl,
@@ -955,7 +955,7 @@ pub unsafe extern "C" fn lapis_scatter_init(
     root: c_uint,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::scatter(
             hndl,
@@ -986,7 +986,7 @@ pub unsafe extern "C" fn lapis_scatterv(
     of: lapis_type_t,
     root: c_uint,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::scatterv(
             hndl,
@@ -1020,7 +1020,7 @@ pub unsafe extern "C" fn lapis_iscatterv(
     root: c_uint,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::scatterv(
             hndl,
@@ -1054,7 +1054,7 @@ pub unsafe extern "C" fn lapis_scatterv_init(
     root: c_uint,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::scatterv(
             hndl,
@@ -1084,7 +1084,7 @@ pub unsafe extern "C" fn lapis_allgather(
     count: c_ulong,
     of: lapis_type_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::operations::allgather(hndl, team, input, output, count, of, Form::Wait) }
 }
 
@@ -1102,7 +1102,7 @@ pub unsafe extern "C" fn lapis_iallgather(
     of: lapis_type_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::allgather(hndl, team, input, output, count, of, Form::Start(request))
     }
@@ -1122,7 +1122,7 @@ pub unsafe extern "C" fn lapis_allgather_init(
     of: lapis_type_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::allgather(hndl, team, input, output, count, of, Form::Keep(request))
     }
@@ -1142,7 +1142,7 @@ pub unsafe extern "C" fn lapis_allgatherv(
     starts: *const c_ulong,
     of: lapis_type_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::allgatherv(hndl, team, input, output, counts, starts, of, Form::Wait)
     }
@@ -1163,7 +1163,7 @@ pub unsafe extern "C" fn lapis_iallgatherv(
     of: lapis_type_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::allgatherv(
             hndl,
@@ -1193,7 +1193,7 @@ pub unsafe extern "C" fn lapis_allgatherv_init(
     of: lapis_type_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::allgatherv(
             hndl,
@@ -1221,7 +1221,7 @@ pub unsafe extern "C" fn lapis_alltoall(
     count: c_ulong,
     of: lapis_type_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::operations::alltoall(hndl, team, input, output, count, of, Form::Wait) }
 }
 
@@ -1239,7 +1239,7 @@ pub unsafe extern "C" fn lapis_ialltoall(
     of: lapis_type_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::alltoall(hndl, team, input, output, count, of, Form::Start(request))
     }
@@ -1259,7 +1259,7 @@ pub unsafe extern "C" fn lapis_alltoall_init(
     of: lapis_type_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::alltoall(hndl, team, input, output, count, of, Form::Keep(request))
     }
@@ -1281,7 +1281,7 @@ pub unsafe extern "C" fn lapis_alltoallv(
     get_starts: *const c_ulong,
     of: lapis_type_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::alltoallv(
             hndl,
@@ -1315,7 +1315,7 @@ pub unsafe extern "C" fn lapis_ialltoallv(
     of: lapis_type_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::alltoallv(
             hndl,
@@ -1349,7 +1349,7 @@ pub unsafe extern "C" fn lapis_alltoallv_init(
     of: lapis_type_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::alltoallv(
             hndl,
@@ -1380,7 +1380,7 @@ pub unsafe extern "C" fn lapis_scan(
     of: lapis_type_t,
     op: lapis_op_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::operations::scan(hndl, team, input, output, count, of, op, Form::Wait) }
 }
 
@@ -1399,7 +1399,7 @@ pub unsafe extern "C" fn lapis_iscan(
     op: lapis_op_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::scan(hndl, team, input, output, count, of, op, Form::Start(request))
     }
@@ -1420,7 +1420,7 @@ pub unsafe extern "C" fn lapis_scan_init(
     op: lapis_op_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::scan(hndl, team, input, output, count, of, op, Form::Keep(request))
     }
@@ -1440,7 +1440,7 @@ pub unsafe extern "C" fn lapis_exscan(
     of: lapis_type_t,
     op: lapis_op_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::operations::exscan(hndl, team, input, output, count, of, op, Form::Wait) }
 }
 
@@ -1459,7 +1459,7 @@ pub unsafe extern "C" fn lapis_iexscan(
     op: lapis_op_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::exscan(hndl, team, input, output, count, of, op, Form::Start(request))
     }
@@ -1480,7 +1480,7 @@ pub unsafe extern "C" fn lapis_exscan_init(
     op: lapis_op_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::exscan(hndl, team, input, output, count, of, op, Form::Keep(request))
     }
@@ -1502,7 +1502,7 @@ pub unsafe extern "C" fn lapis_neighbours(
     from: *const lapis_edge_t,
     of: lapis_type_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::neighbours(
             hndl,
@@ -1536,7 +1536,7 @@ pub unsafe extern "C" fn lapis_ineighbours(
     of: lapis_type_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::neighbours(
             hndl,
@@ -1570,7 +1570,7 @@ pub unsafe extern "C" fn lapis_neighbours_init(
     of: lapis_type_t,
     request: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe {
         crate::collectives::operations::neighbours(
             hndl,
@@ -1593,7 +1593,7 @@ pub unsafe extern "C" fn lapis_neighbours_init(
 /// Pointers are valid for what the manual says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lapis_wait(hndl: lapi_handle_t, request: *mut lapis_request_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::requests::wait(hndl, request) }
 }
 
@@ -1607,7 +1607,7 @@ pub unsafe extern "C" fn lapis_waitall(
     count: c_uint,
     requests: *mut lapis_request_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::requests::waitall(hndl, count, requests) }
 }
 
@@ -1621,7 +1621,7 @@ pub unsafe extern "C" fn lapis_test(
     request: *mut lapis_request_t,
     ended: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::requests::test(hndl, request, ended) }
 }
 
@@ -1631,7 +1631,7 @@ pub unsafe extern "C" fn lapis_test(
 /// Pointers are valid for what the manual says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lapis_start(hndl: lapi_handle_t, request: *mut lapis_request_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::requests::start(hndl, request) }
 }
 
@@ -1645,7 +1645,7 @@ pub unsafe extern "C" fn lapis_request_count(
     request: *mut lapis_request_t,
     cntr: *mut lapi_cntr_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::requests::request_count(hndl, request, cntr) }
 }
 
@@ -1660,7 +1660,7 @@ pub unsafe extern "C" fn lapis_request_then(
     done: Option<compl_hndlr_t>,
     arg: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::requests::request_then(hndl, request, done, arg) }
 }
 
@@ -1670,7 +1670,7 @@ pub unsafe extern "C" fn lapis_request_then(
 /// Pointers are valid for what the manual says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lapis_request_free(hndl: lapi_handle_t, request: *mut lapis_request_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::requests::request_free(hndl, request) }
 }
 
@@ -1686,7 +1686,7 @@ pub unsafe extern "C" fn lapis_op_create(
     arg: *mut c_void,
     op: *mut lapis_op_t,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::requests::op_create(hndl, fold, commutes, arg, op) }
 }
 
@@ -1696,7 +1696,7 @@ pub unsafe extern "C" fn lapis_op_create(
 /// Pointers are valid for what the manual says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lapis_op_free(hndl: lapi_handle_t, op: lapis_op_t) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::requests::op_free(hndl, op) }
 }
 
@@ -1706,6 +1706,6 @@ pub unsafe extern "C" fn lapis_op_free(hndl: lapi_handle_t, op: lapis_op_t) -> c
 /// Pointers are valid for what the manual says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lapis_error_text(text: *mut c_char, size: c_ulong) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
     unsafe { crate::collectives::requests::error_text(text, size) }
 }

@@ -65,7 +65,7 @@ fn export(out: &mut String, call: &Call, prefix: &str, functions: &HashSet<Funct
     let names: Vec<_> = call.params.iter().map(|(_, name)| name.trim_end_matches("[]")).collect();
     writeln!(
         out,
-        ") -> c_int {{\n// SAFETY: the caller's promise.\nunsafe {{ calls::{inner}({}) }}\n}}",
+        ") -> c_int {{\n// SAFETY: the arguments go on as they came; what the guide says of them is all that is asked.\nunsafe {{ calls::{inner}({}) }}\n}}",
         names.join(", ")
     )?;
     Ok(())

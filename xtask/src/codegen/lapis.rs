@@ -88,7 +88,7 @@ pub(super) fn exports(sections: &[Section], own: &[Section]) -> Result<String> {
                 let form = if call.forms { format!(", Form::{title}") } else { String::new() };
                 writeln!(
                     out,
-                    ") -> c_int {{\n// SAFETY: the caller's promise.\nunsafe {{ crate::{}::{inner}({}{form}) }}\n}}",
+                    ") -> c_int {{\n// SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.\nunsafe {{ crate::{}::{inner}({}{form}) }}\n}}",
                     section.module,
                     given.join(", ")
                 )?;
