@@ -48,6 +48,9 @@ fn main() {
         "complain" => complain(job, &words),
         "rejoin" => rejoin(job, &words),
         "linger" => linger(job),
+        "stay" => stay(job),
+        "pour" => pour(job, words.number(1)),
+        "leave-with" => return leave_with(job, &words),
         "abort" => abort(job, &words),
         "stdin" => {
             let mut text = String::new();
@@ -142,6 +145,32 @@ fn rejoin(job: &mut dyn Bootstrap, words: &Words) {
         let life = std::env::var(bootstrap::variables::RESTARTS).unwrap_or_default();
         job.put("back", &[life.parse().expect("a number")]).expect("put");
         println!("{me} found {all:?}");
+    }
+}
+
+/// Reports the process when all have met, then sleeps until somebody ends it.
+fn stay(job: &mut dyn Bootstrap) {
+    job.fence(WAIT).expect("fence");
+    println!("pid {}", std::process::id());
+    let _ = std::io::stdout().flush();
+    std::thread::sleep(Duration::from_secs(600));
+}
+
+/// Writes so many lines, and ends in good order.
+fn pour(job: &mut dyn Bootstrap, lines: u32) {
+    job.fence(WAIT).expect("fence");
+    for line in 0..lines {
+        println!("task {} line {line} end", job.task());
+    }
+    job.finalize().expect("finalize");
+}
+
+/// One task has a code when all have left in good order.
+fn leave_with(job: &mut dyn Bootstrap, words: &Words) {
+    job.fence(WAIT).expect("fence");
+    job.finalize().expect("finalize");
+    if job.task() == words.number(1) {
+        std::process::exit(words.number(2) as i32);
     }
 }
 

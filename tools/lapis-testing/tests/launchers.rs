@@ -1,157 +1,175 @@
-//! Jobs that other launchers start: hydra's `mpiexec` (PMI-1), Slurm's `srun` (PMI-2, PMIx), Open
-//! MPI's `mpirun` (PMIx).
+//! Jobs that other launchers start on one machine: hydra's `mpiexec` of MPICH 4 and 5 (PMI-1, by
+//! descriptor and by port), Open MPI's `mpirun` of 4.1 and of 5, which is PRRTE's (PMIx).
 //!
 //! What a machine lacks is skipped, and said; `cargo xtask setup` installs it.
+//! `LAPIS_TEST_LAUNCHER_CYCLES` says how many times each starts a job, to see that nothing is left.
 
-use lapis_testing::{Finished, clean, folder, run};
-use std::path::{Path, PathBuf};
+mod launching;
+
+use lapis_testing::{Running, WATCHDOG, alive, clean, run};
+use launching::*;
+use std::collections::BTreeSet;
 use std::process::Command;
-use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
-const TASK: &str = env!("CARGO_BIN_EXE_lapis-job-task");
-
-/// Where a program is, or `None` with a line that says so.
-fn found(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
-    let file = folders.map(|folder| folder.join(program)).find(|file| file.is_file());
-    if file.is_none() {
-        eprintln!("SKIP: {program} is not installed (cargo xtask setup)");
+/// Does something with every launcher that is there; its name is in what a failure prints.
+fn with_each(act: impl Fn(&Launcher)) {
+    for launcher in &LAUNCHERS {
+        eprintln!("{}:", launcher.name);
+        act(launcher);
     }
-    file
 }
-
-/// The environment that all launchers hand on.
-fn common(command: &mut Command, transport: &str) {
-    command.env("LAPIS_TRANSPORT_PATH", folder().join("deps")).env("LAPIS_TRANSPORT", transport);
-    command.env("LAPI_USE_SHM", "yes");
-}
-
-fn hydra(tasks: u32, transport: &str, program: &str, args: &[&str]) -> Option<Command> {
-    let mut command = clean(found("mpiexec.hydra")?);
-    command.args(["-n", &tasks.to_string(), program]).args(args);
-    common(&mut command, transport);
-    Some(command)
-}
-
-fn open_mpi(tasks: u32, transport: &str, program: &str, args: &[&str]) -> Option<Command> {
-    let mut command = clean(found("mpirun.openmpi")?);
-    command.args(["--allow-run-as-root", "--oversubscribe", "-n", &tasks.to_string()]);
-    for name in ["LAPIS_TRANSPORT_PATH", "LAPIS_TRANSPORT", "LAPI_USE_SHM"] {
-        command.args(["-x", name]);
-    }
-    command.arg(program).args(args);
-    common(&mut command, transport);
-    Some(command)
-}
-
-/// A cluster of two nodes on this machine, for one command.
-fn slurm(script: &str) -> Option<Command> {
-    for program in ["srun", "slurmctld", "slurmd", "munged"] {
-        found(program)?;
-    }
-    if !rustix_root() {
-        eprintln!("SKIP: a cluster of one's own takes root");
-        return None;
-    }
-    let cluster = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster.sh");
-    let mut command = clean("bash");
-    command.arg(cluster).arg(scratch()).args(["bash", "-c", script]);
-    common(&mut command, "shm,udp");
-    Some(command)
-}
-
-fn rustix_root() -> bool {
-    // SAFETY: asks for a number.
-    unsafe { libc::geteuid() == 0 }
-}
-
-/// A folder for a cluster's files.
-fn scratch() -> PathBuf {
-    static NEXT: OnceLock<PathBuf> = OnceLock::new();
-    NEXT.get_or_init(|| std::env::temp_dir().join(format!("lapis-slurm-{}", std::process::id()))).clone()
-}
-
-#[track_caller]
-fn expect_from_all(done: Finished, tasks: u32) {
-    let line = format!("all-to-all: {} messages", 24 * tasks);
-    let done = done.expect(0);
-    assert_eq!(done.sorted(), vec![line.as_str(); tasks as usize], "{}", done.err);
-}
-
-type Launch = fn(u32, &str, &str, &[&str]) -> Option<Command>;
-
-const HERE: [(&str, Launch); 2] = [("hydra", hydra), ("Open MPI", open_mpi)];
 
 #[test]
-fn tasks_of_other_launchers_meet_over_every_transport() {
-    for (_, launch) in HERE {
+fn tasks_meet_over_every_transport() {
+    with_each(|launcher| {
         for (tasks, transport) in [(1, "shm"), (2, "shm"), (2, "udp"), (5, "shm,udp")] {
-            let Some(command) = launch(tasks, transport, TASK, &["all-to-all"]) else { break };
+            let Some(command) = launcher.job(tasks, transport, TASK, &["all-to-all"]) else { break };
             expect_from_all(run(command), tasks);
         }
-    }
+    });
 }
 
 #[test]
 fn many_tasks_meet() {
-    for (_, launch) in HERE {
-        if let Some(command) = launch(24, "shm", TASK, &["all-to-all"]) {
+    for launcher in [&LAUNCHERS[0], &LAUNCHERS[4]] {
+        if let Some(command) = launcher.job(24, "shm", TASK, &["all-to-all"]) {
             expect_from_all(run(command), 24);
         }
     }
+    with_each(|launcher| {
+        if let Some(command) = launcher.job(64, "shm", &small_task(), &["exchange", "2"]) {
+            assert_eq!(run(command).expect(0).lines_with("done ").len(), 64);
+        }
+    });
 }
 
 #[test]
 fn two_jobs_at_once_do_not_meet() {
-    for (_, launch) in HERE {
-        let start = || launch(3, "shm,udp", TASK, &["all-to-all"]).map(lapis_testing::Running::start);
+    with_each(|launcher| {
+        let start = || launcher.job(3, "shm,udp", TASK, &["all-to-all"]).map(Running::start);
         let jobs = [start(), start()];
         jobs.into_iter().flatten().for_each(|job| expect_from_all(job.wait(), 3));
+    });
+}
+
+#[test]
+fn exit_codes_come_back_and_a_killed_task_ends_the_job() {
+    let small = |launcher: &Launcher, words: &[&str]| launcher.job(3, "shm", &small_task(), words).map(run);
+    with_each(|launcher| {
+        let Some(done) = small(launcher, &["leave-with", "1", "5"]) else { return };
+        done.expect(5);
+        small(launcher, &["abort", "2", "7"]).unwrap().expect(7);
+        let done = small(launcher, &["fence-without", "1", "kill"]).unwrap();
+        assert_ne!(done.code, Some(0), "{done:?}");
+    });
+}
+
+#[test]
+fn no_output_is_lost() {
+    with_each(|launcher| {
+        let Some(command) = launcher.job(4, "shm", &small_task(), &["pour", "3000"]) else { return };
+        let done = run(command).expect(0);
+        // Launchers cut what several write at once where they like: bytes are counted, not lines.
+        let written = |task: u32| (0..3000).map(move |line| format!("task {task} line {line} end\n").len());
+        assert_eq!(done.out.len(), (0..4).flat_map(written).sum::<usize>());
+    });
+}
+
+#[test]
+fn an_interrupted_launcher_leaves_no_task() {
+    with_each(|launcher| {
+        let Some(command) = launcher.job(4, "shm", &small_task(), &["stay"]) else { return };
+        let mut running = Running::start(command);
+        let lines = running.read_lines(4);
+        let pids: Vec<u32> =
+            lines.iter().filter_map(|l| l.strip_prefix("pid ")?.trim().parse().ok()).collect();
+        assert_eq!(pids.len(), 4, "{lines:?}");
+        // SAFETY: sends a signal to a process that this test has started.
+        unsafe { libc::kill(running.id().cast_signed(), libc::SIGINT) };
+        let done = running.wait();
+        assert_ne!(done.code, Some(0), "{done:?}");
+        let start = Instant::now();
+        while let Some(left) = pids.iter().find(|pid| alive(**pid)) {
+            assert!(start.elapsed() < WATCHDOG, "process {left} was left behind");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+}
+
+/// Processes that have a variable of this value.
+fn marked(mark: &str) -> Vec<u32> {
+    let setting = format!("MARK_OF_A_TEST={mark}");
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let all = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let has = |process: &u32| {
+        let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+        alive(*process) && environment.split(|byte| *byte == 0).any(|one| one == setting.as_bytes())
+    };
+    all.filter(has).collect()
+}
+
+/// Files of Lapis where other programs leave theirs.
+fn files() -> BTreeSet<String> {
+    let entries = |folder| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries("/dev/shm").map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("lapi")).collect()
+}
+
+#[test]
+fn jobs_leave_nothing_behind() {
+    let cycles = std::env::var("LAPIS_TEST_LAUNCHER_CYCLES").ok().and_then(|n| n.parse().ok()).unwrap_or(4);
+    with_each(|launcher| {
+        for cycle in 0..cycles {
+            // Contexts and none, good ends and bad ones, in turn.
+            let (program, words, code): (_, &[&str], _) = match cycle % 4 {
+                0 => (TASK.to_owned(), &["all-to-all"], 0),
+                1 => (small_task(), &["leave-with", "1", "9"], 9),
+                2 => (small_task(), &["exchange", "2"], 0),
+                _ => (small_task(), &["abort", "0", "5"], 5),
+            };
+            let Some(mut command) = launcher.job(2, "shm,udp", &program, words) else { return };
+            let mark = format!("{}-{cycle}", std::process::id());
+            command.env("MARK_OF_A_TEST", &mark);
+            run(command).expect(code);
+            // A launcher's own helpers may end after it.
+            let start = Instant::now();
+            while start.elapsed() < WATCHDOG && !marked(&mark).is_empty() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert_eq!(marked(&mark), Vec::<u32>::new(), "{} after cycle {cycle}: {words:?}", launcher.name);
+            assert_eq!(files(), BTreeSet::new(), "{} after cycle {cycle}: {words:?}", launcher.name);
+        }
+    });
+}
+
+/// Has hydra start three tasks more, in the words of PMI-1, and leaves.
+const PARENT: &str = r#"
+say() { echo "$1" >&$PMI_FD; }
+ask() { say "$1"; read -r -u $PMI_FD answer; }
+ask 'cmd=init pmi_version=1 pmi_subversion=1'
+for line in mcmd=spawn nprocs=3 "execname=$1" totspawns=1 spawnssofar=1 argcnt=1 "arg1=$2" \
+    preput_num=0 info_num=0; do say "$line"; done
+ask endcmd
+echo "parent: $answer"
+ask cmd=finalize
+"#;
+
+#[test]
+fn tasks_that_a_running_program_has_the_launcher_start_are_a_job_of_their_own() {
+    for launcher in [&LAUNCHERS[0], &LAUNCHERS[2]] {
+        let words = ["-c", PARENT, "bash", TASK, "all-to-all"];
+        let Some(command) = launcher.job(1, "shm,udp", "bash", &words) else { continue };
+        let done = run(command).expect(0);
+        assert_eq!(done.lines_with("all-to-all: 72 messages").len(), 3, "{}: {done:?}", launcher.name);
+        assert_eq!(done.lines_with("parent: cmd=spawn_result rc=0").len(), 1, "{}: {done:?}", launcher.name);
     }
 }
 
 #[test]
-fn a_killed_task_is_named_and_ends_the_job_and_an_abort_ends_it_with_its_code() {
-    let task = lapis_testing::program("lapirun", "lapirun-test-task");
-    let task = task.to_str().unwrap();
-    for (name, launch) in HERE {
-        let Some(command) = launch(3, "shm", task, &["fence-without", "1", "kill"]) else { continue };
-        let done = run(command);
-        assert_ne!(done.code, Some(0), "{name}: {done:?}");
-        let Some(command) = launch(3, "shm", task, &["abort", "2", "7"]) else { continue };
-        run(command).expect(7);
-    }
-}
-
-#[test]
-fn slurm_tasks_meet_by_pmi2_on_two_nodes_and_by_pmix_on_one() {
-    // The two nodes are one host: the plugin for PMIx, which knows nodes by the host's name, takes
-    // one of them only.
-    let script = format!(
-        "set -e; for way in 'pmi2 2' 'pmix 1'; do set -- $way; \
-         srun --mpi=list 2>&1 | grep -qw $1 || {{ echo no $1; continue; }}; \
-         srun --mpi=$1 -N $2 -n 4 --overcommit {TASK} all-to-all; echo done $1; done"
-    );
-    let Some(command) = slurm(&script) else { return };
-    let done = run(command).expect(0);
-    let of_all = done.lines_with("all-to-all: 96 messages").len();
-    let plugins = done.lines_with("done ").len();
-    assert!(plugins >= 1 && of_all == 4 * plugins, "{done:?}");
-    done.lines_with("no ").iter().for_each(|line| eprintln!("SKIP: srun has {line}"));
-}
-
-#[test]
-fn slurm_tasks_that_cannot_meet_are_an_error_and_lapirun_works_in_an_allocation() {
-    let lapirun = lapis_testing::program("lapirun", "lapirun");
-    let script = format!(
-        "srun --mpi=none -N 2 -n 4 --overcommit {TASK} all-to-all; echo code $?; \
-         srun --mpi=none -N 1 -n 1 {} -n 3 {TASK} all-to-all",
-        lapirun.display()
-    );
-    let Some(command) = slurm(&script) else { return };
-    let done = run(command).expect(0);
-    assert_eq!(done.lines_with("srun --mpi=pmix or srun --mpi=pmi2").len(), 4, "{done:?}");
-    assert_eq!(done.lines_with("code 0").len(), 0, "{done:?}");
-    assert_eq!(done.lines_with("all-to-all: 72 messages").len(), 3, "{done:?}");
+fn a_program_that_no_launcher_has_started_is_alone() {
+    let mut command: Command = clean(TASK);
+    command.arg("all-to-all");
+    common(&mut command, "shm,udp");
+    expect_from_all(run(command), 1);
 }

@@ -24,9 +24,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for package in &missing {
         eprintln!("setup: missing: {} (for {}: {})", package.name, package.needed_by, package.reason);
     }
-    let wheels_missing = if args.peers { wheels::missing() } else { Vec::new() };
+    let wheels_missing = wheels::missing(args.peers);
     for wheel in &wheels_missing {
-        eprintln!("setup: missing: {} from PyPI (for bench --peers: {})", wheel.requirement, wheel.reason);
+        eprintln!("setup: missing: {} from PyPI ({})", wheel.requirement, wheel.reason);
     }
     if missing.is_empty() && wheels_missing.is_empty() {
         eprintln!("setup: nothing is missing");
@@ -50,13 +50,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 pub(crate) fn ensure(needed_by: &str) -> Result<()> {
     let wanted = |p: &&Package| !p.peer && p.needed_by.split(' ').any(|n| n == needed_by) && !p.present();
     let missing: Vec<&Package> = PACKAGES.iter().filter(wanted).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
     for package in &missing {
         eprintln!("{needed_by}: missing: {} ({})", package.name, package.reason);
     }
-    apt(&missing)
+    if !missing.is_empty() {
+        apt(&missing)?;
+    }
+    // Launchers that no package has.
+    wheels::install(&if needed_by == "ci" { wheels::missing(false) } else { Vec::new() })
 }
 
 fn apt(packages: &[&Package]) -> Result<()> {

@@ -76,7 +76,12 @@ pub(crate) const PACKAGES: &[Package] = &[
     library("libpmix-dev", "ci", "PMIx's header, against which its layouts are checked"),
     library("slurm-wlm", "ci", "srun: jobs by PMI-2 and PMIx on a cluster of two nodes"),
     library("munge", "ci", "authenticates that cluster's daemons"),
-    tool("python3-venv", "python3", "bench --peers", "holds the peers that come as Python wheels"),
+    tool(
+        "python3-venv",
+        "python3",
+        "ci bench --peers",
+        "holds launchers and peers that come as Python wheels",
+    ),
     peer("ucx-utils", "ucx_perftest"),
     peer("libucx-dev", "headers of UCX for our own measuring programs"),
     peer("libfabric-bin", "fi_info, fi_pingpong"),

