@@ -23,7 +23,9 @@ fn traces() -> BTreeSet<String> {
 
 /// Those of a launcher with this process number.
 fn of_launcher(pid: u32) -> Vec<String> {
-    traces().into_iter().filter(|name| name.contains(&format!("-{pid}"))).collect()
+    // A job's name begins with its launcher's process: `@lapis-PID-…`, `@lapis-shm.PID-…`.
+    let of_it = |name: &String| ["-", "."].iter().any(|sign| name.contains(&format!("{sign}{pid}-")));
+    traces().into_iter().filter(of_it).collect()
 }
 
 /// Processes whose job is one of a launcher with this process number.

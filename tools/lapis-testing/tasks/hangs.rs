@@ -44,8 +44,15 @@ pub(crate) fn hang(kind: &str, seed: &str) -> Result<()> {
     if kind == "waiting-handler" {
         job.handler_that_waits()?;
     }
+    // A neighbour may knock before a task with a handler that hangs has left the barrier.
+    let hangs_at_once = matches!(kind, "slow-handler" | "waiting-handler");
+    if hangs_at_once {
+        println!("ready");
+    }
     job.context.gfence()?;
-    println!("ready");
+    if !hangs_at_once {
+        println!("ready");
+    }
     match kind {
         "missing-send" => job.missing_send(),
         "crossed-waits" => job.crossed_waits(),

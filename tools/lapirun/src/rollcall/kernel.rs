@@ -1,6 +1,7 @@
 //! What the kernel says of a process.
 
 use std::fs::read_to_string;
+use std::time::Duration;
 
 /// One process.
 #[derive(Debug, PartialEq, Eq)]
@@ -10,11 +11,14 @@ pub(super) struct Process {
     pub(super) group: u32,
     /// Ticks for which it has had a processor.
     pub(super) used: u64,
+    /// For how long its threads have had to wait for one, altogether.
+    pub(super) queued: Duration,
 }
 
 impl Process {
     pub(super) fn read(number: u32) -> Option<Self> {
-        Self::parse(number, &read_to_string(format!("/proc/{number}/stat")).ok()?)
+        let process = Self::parse(number, &read_to_string(format!("/proc/{number}/stat")).ok()?)?;
+        Some(Self { queued: queued(number), ..process })
     }
 
     /// The program's name, in parentheses, may contain anything; the fields after it are counted
@@ -28,8 +32,19 @@ impl Process {
             state: fields.first()?.chars().next()?,
             group: number_at(2)? as u32,
             used: number_at(11)? + number_at(12)?,
+            queued: Duration::ZERO,
         })
     }
+}
+
+/// Nothing where the kernel does not count that.
+fn queued(process: u32) -> Duration {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let of_thread = |thread: std::fs::DirEntry| {
+        let text = read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().nth(1)?.parse::<u64>().ok()
+    };
+    Duration::from_nanos(threads.filter_map(of_thread).sum())
 }
 
 /// The kernel's function in which a process's first thread sleeps; empty if it does not say.
@@ -50,7 +65,7 @@ mod tests {
     #[test]
     fn a_programs_name_does_not_confuse() {
         let text = "77 (a) R 1 (b) S 70 71 72 34816 71 4194304 1 2 3 4 50 6 7 8 20 0 1 0 99";
-        let process = Process { number: 77, state: 'S', group: 71, used: 56 };
+        let process = Process { number: 77, state: 'S', group: 71, used: 56, queued: Duration::ZERO };
         assert_eq!(Process::parse(77, text), Some(process));
         assert_eq!(Process::parse(77, "77 (a"), None);
     }

@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 pub(crate) use picture::Member;
 pub(crate) use report::Report;
 
-/// How long other machines may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the looks may take, those on other machines and the one here: on a machine with far
+/// more to do than processors they can take a while.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A roll call that has begun.
 pub(crate) struct Call {

@@ -86,6 +86,7 @@ impl<'a> Line<'a> {
 
     fn of_kernel(&self) -> String {
         match (self.report.ran, self.report.place.as_str()) {
+            _ if self.report.starved => "computes, when it gets a processor".into(),
             (true, _) => "computes".into(),
             (false, "") => "sleeps".into(),
             (false, place) => format!("sleeps ({place})"),
@@ -172,7 +173,8 @@ fn conclusions(lines: &BTreeMap<u32, Line<'_>>) -> Vec<String> {
     let mut text = Vec::new();
     let waiting: Vec<u32> =
         lines.iter().filter(|(_, l)| matches!(l.standing, Standing::Waits(_))).map(|(t, _)| *t).collect();
-    let held = |l: &Line<'_>| !l.standing.is_free() && !matches!(l.standing, Standing::Gone(_));
+    let held =
+        |l: &Line<'_>| !l.standing.is_free() && !matches!(l.standing, Standing::Gone(_) | Standing::Unknown);
     for (task, line) in lines {
         let waiters: Vec<u32> =
             lines.iter().filter(|(_, l)| l.needs.contains(task)).map(|(t, _)| *t).collect();
@@ -346,6 +348,16 @@ mod tests {
         assert!(text.contains("=> cycle: each waits for the next: 1 -> 2 -> 1"), "{text}");
         assert_eq!(text.matches("cycle").count(), 1, "{text}");
         assert!(text.contains("=> deadlock"), "{text}");
+    }
+
+    #[test]
+    fn nothing_is_said_of_tasks_that_nobody_has_seen() {
+        let unseen = || Member { report: Report { state: 'Z', ..Report::default() }, ended: None };
+        let text = picture(vec![unseen(), unseen()]);
+        assert!(text.contains("task 1 (process 0): its process can't be looked at"), "{text}");
+        assert!(!text.contains("=>"), "{text}");
+        let text = picture(vec![member(waiting("condition", Some(1))), unseen()]);
+        assert!(!text.contains("deadlock"), "{text}");
     }
 
     #[test]

@@ -14,6 +14,9 @@ const BETWEEN: Duration = Duration::from_millis(250);
 /// Who runs the library has told within this time.
 const FRESH_MS: u64 = 1000;
 
+/// Threads that have waited so long for a processor between the looks could not tell anything.
+const STARVED: Duration = Duration::from_millis(50);
+
 /// One task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Report {
@@ -24,6 +27,8 @@ pub(crate) struct Report {
     pub(crate) state: char,
     /// Whether it has used a processor between the looks.
     pub(crate) ran: bool,
+    /// Whether it would have used one, and got none: others had them.
+    pub(crate) starved: bool,
     /// Where it sleeps in the kernel, if that is known.
     pub(crate) place: String,
     pub(crate) contexts: Vec<Seen>,
@@ -113,26 +118,28 @@ fn report(task: u32, leader: u32, was: &[Look], is: &[Look]) -> Report {
     };
     let before = was.iter().find(|(former, _)| former.number == process.number);
     let ran = before.is_none_or(|(former, _)| former.used != process.used);
+    let starved = before.is_some_and(|(former, _)| process.queued.saturating_sub(former.queued) >= STARVED);
     let seen = |now: &Snapshot| {
         let former = before.and_then(|(_, all)| all.iter().find(|c| c.context == now.context));
-        Seen::of(process.number, former.unwrap_or(now), now)
+        Seen::of(process.number, former.unwrap_or(now), now, starved)
     };
     Report {
         task,
         process: process.number,
         state: process.state,
         ran,
+        starved,
         place: kernel::place(process.number),
         contexts: contexts.iter().map(seen).collect(),
     }
 }
 
 impl Seen {
-    fn of(process: u32, was: &Snapshot, now: &Snapshot) -> Self {
+    fn of(process: u32, was: &Snapshot, now: &Snapshot, starved: bool) -> Self {
         let told_ms = millis(now.told);
         // Whoever polls or waits tells every tenth of a second, and so does the thread that serves
-        // arrivals.
-        let should = now.polling > 0 || now.interrupts;
+        // arrivals; unless others have the processors.
+        let should = (now.polling > 0 || now.interrupts) && !starved;
         let packets = [now.total().packets_sent, now.total().packets_received];
         let former = [was.total().packets_sent, was.total().packets_received];
         let failed = now.swap.map_or(0, |s| s.failed) - was.swap.map_or(0, |s| s.failed);
