@@ -7,6 +7,7 @@ pub mod completion;
 pub mod config;
 pub mod context;
 pub mod counter;
+mod crowding;
 mod datagrams;
 pub mod error;
 pub mod handlers;

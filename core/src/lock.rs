@@ -14,6 +14,7 @@ mod waiting;
 
 pub use lending::Call;
 
+use crate::crowding::Crowding;
 #[cfg(loom)]
 use crate::sync::thread;
 use crate::sync::{AtomicBool, AtomicUsize, CachePadded, Ordering};
@@ -78,7 +79,7 @@ unsafe impl Sync for ContextLock {}
 unsafe impl Send for ContextLock {}
 
 impl ContextLock {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(crowding: std::sync::Arc<Crowding>) -> Self {
         Self {
             words: CachePadded::new(Words {
                 bias: AtomicUsize::new(0),
@@ -93,8 +94,13 @@ impl ContextLock {
                 lent: AtomicBool::new(false),
                 can_bias: !without(Optimization::LockBias) && barrier::register(),
             }),
-            waiters: CachePadded::new(Waiters::new()),
+            waiters: CachePadded::new(Waiters::new(crowding)),
         }
+    }
+
+    #[cfg(test)]
+    fn for_tests() -> Self {
+        Self::new(std::sync::Arc::new(Crowding::new(false)))
     }
 
     /// Takes the lock; a thread that holds it already holds it once more.
@@ -394,6 +400,23 @@ impl ContextLock {
     /// That work has begun.
     pub(crate) fn work_begins(&self) {
         self.waiters.work_begins();
+    }
+
+    /// A thread of the context has done its work, and is going to give its core away or to sleep.
+    pub(crate) fn work_ends(&self) {
+        self.waiters.turn_is_over();
+    }
+
+    /// Gives a thread of the context that has work to do the core. The calling thread does not hold
+    /// the lock.
+    #[cold]
+    pub(crate) fn let_work(&self, turn: u32) {
+        self.waiters.let_work(turn);
+    }
+
+    /// The number of the present turn, for [`let_work`](Self::let_work).
+    pub(crate) fn turn(&self) -> u32 {
+        self.waiters.turn()
     }
 
     /// Holds the lock for a scope.

@@ -7,7 +7,7 @@
 //! nothing comes for as long as [`AdaptiveSpin`](super::adaptive_spin::AdaptiveSpin) allows, it
 //! says that it is time to sleep.
 
-use super::{AdaptiveWait, Locked};
+use super::{AdaptiveWait, Locked, Shared};
 use std::time::{Duration, Instant};
 
 /// Looks between two glances at the clock.
@@ -34,6 +34,9 @@ const NAP: Duration = Duration::from_micros(50);
 const NAPS_OF_A_LENGTH: u32 = 16;
 const LONGEST_NAP: u32 = 5;
 
+/// The part of the time waited so far that a nap takes.
+const NAP_OF_WAIT: u32 = 8;
+
 /// Waits where there is no context to make progress in: before it is made, or for its lock. Looks,
 /// gives the core away, and soon sleeps between looks, an eighth as long as it has waited at most.
 /// `None`: nothing was found before the deadline.
@@ -54,6 +57,11 @@ pub(super) fn look_until<T>(deadline: Instant, mut look: impl FnMut() -> Option<
         }
     }
     None
+}
+
+/// Sleeps for a moment, for what nobody wakes this thread for. The lock is not held.
+pub(super) fn nap() {
+    std::thread::sleep(NAP);
 }
 
 impl AdaptiveWait {
@@ -93,6 +101,24 @@ impl AdaptiveWait {
             locked.give_core_away();
         }
         self.looks >= LOOKS_PER_CLOCK && self.has_lasted(locked)
+    }
+
+    /// As [`pause`](Self::pause), for a thread that the program does not wait in: it gives the core
+    /// away each time.
+    pub(super) fn pause_in_background(&mut self, locked: &mut Locked<'_>) -> bool {
+        locked.yield_lock();
+        self.looks += LOOKS_PER_YIELD;
+        locked.give_core_away();
+        self.looks >= LOOKS_PER_CLOCK && self.has_lasted(locked)
+    }
+
+    /// Once a wait has lasted: sleeps for what nobody wakes this thread for, the longer the longer
+    /// it waits already. The lock is let go.
+    #[cold]
+    pub(crate) fn nap(&self, locked: &mut Locked<'_>) {
+        let waited = self.since.map_or(Duration::ZERO, |since| since.elapsed());
+        let nap = (waited / NAP_OF_WAIT).clamp(NAP, NAP * (1 << LONGEST_NAP));
+        locked.unlocked(|_| std::thread::sleep(nap));
     }
 
     #[cold]
@@ -137,18 +163,17 @@ impl Locked<'_> {
         if self.shared().lock.has_waiters() {
             self.hand_over();
         } else {
-            // Our own thread is no neighbour to learn about.
-            self.unlocked(|_| std::thread::yield_now());
+            let turn = self.shared().lock.turn();
+            self.unlocked(|shared| shared.lock.let_work(turn));
         }
     }
 
-    /// Lets another thread have the core, and the lock unless a packet is being handled.
+    /// Lets another thread have the core, and the lock unless a packet is being handled. False: it
+    /// has kept the core, which would have cost a time slice.
     #[cold]
-    pub(super) fn give_core_away(&mut self) {
-        if self.dispatching > 0 {
-            return self.shared().crowding.give_core_away();
-        }
-        self.unlocked(|shared| shared.crowding.give_core_away());
+    pub(super) fn give_core_away(&mut self) -> bool {
+        let give = |shared: &Shared| shared.crowding.give_core_away(|| shared.completions.is_idle());
+        if self.dispatching > 0 { give(self.shared()) } else { self.unlocked(give) }
     }
 }
 

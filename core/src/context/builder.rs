@@ -2,7 +2,6 @@
 
 use super::adaptive_spin::AdaptiveSpin;
 use super::connect::{Connected, connect, listed};
-use super::crowding::Crowding;
 use super::fork_guard::ForkGuard;
 use super::init_errors::{boot_error, not_there};
 use super::shared::Attributes;
@@ -14,6 +13,7 @@ use super::{CompletionQueue, Context, HandlerTable, RawHooks, Shared};
 use crate::bootstrap::{self, Bootstrap};
 use crate::config::{Config, Environment, Origin, SetError};
 use crate::context::State;
+use crate::crowding::Crowding;
 use crate::error::{Error, Result};
 use crate::lock::ContextLock;
 #[cfg(all(test, not(loom)))]
@@ -179,6 +179,11 @@ impl ContextBuilder {
         bootstrap::detect_in(&(&*environment).into(), &options).map_err(boot_error)
     }
 
+    fn status_page(&self, job: &dyn Bootstrap) -> Result<StatusPage> {
+        StatusPage::new(&job.job().id, job.task(), job.tasks(), self.number)
+            .map_err(|source| Error::System { what: "mapping the page that shows the task's status", source })
+    }
+
     /// What the threads of the context share, when everybody is connected.
     fn shared(
         self,
@@ -188,10 +193,7 @@ impl ContextBuilder {
         candidates: Vec<Candidate>,
     ) -> Result<Shared> {
         let Connected { links, datagrams, peers, windows, tallies, crowded, hosts } = connected;
-        let status =
-            StatusPage::new(&job.job().id, job.task(), job.tasks(), self.number).map_err(|source| {
-                Error::System { what: "mapping the page that shows the task's status", source }
-            })?;
+        let status = self.status_page(&*job)?;
         let subject = Subject {
             job: &job.job().id,
             task: job.task(),
@@ -201,15 +203,16 @@ impl ContextBuilder {
         };
         let trace = Trace::of(&config, &subject)?;
         let told = Told { counts: status.counts(), trace: trace.clone() };
+        let crowding = Arc::new(Crowding::new(crowded));
         Ok(Shared {
             task: job.task(),
             tasks: job.tasks(),
             number: self.number,
             alive: ForkGuard::new()?,
             terminated: AtomicBool::new(false),
-            crowding: Crowding::new(crowded),
+            crowding: Arc::clone(&crowding),
             hosts,
-            lock: ContextLock::new(),
+            lock: ContextLock::new(Arc::clone(&crowding)),
             link_sleepers: sleepers(&links),
             references: super::one_reference::Ledger::default(),
             state: UnsafeCell::new(State::new(links, datagrams, peers, told)),
@@ -217,7 +220,7 @@ impl ContextBuilder {
             listed: Mutex::new(self.addresses),
             handlers: HandlerTable::new(),
             extensions: super::extensions::Extensions::default(),
-            completions: CompletionQueue::new(*config.handler_threads.get()),
+            completions: CompletionQueue::new(*config.handler_threads.get(), crowding),
             sleepers: Sleepers::new(),
             attributes: Attributes {
                 interrupts: AtomicBool::new(*config.interrupt.get()),

@@ -64,6 +64,7 @@ impl Context {
             } else {
                 in_a_row = 0;
             }
+            self.shared.lock.work_ends();
         };
         while let Some((job, announced)) = self.shared.completions.pop(&mut poll) {
             if announced {

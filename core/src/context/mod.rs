@@ -4,7 +4,7 @@
 //!   reach the state;
 //! * `builder`, `connect`, `card`, `init_errors`, `host_topology`: initialisation;
 //! * `progress`, `poll`, `datagrams`: looking at the links, and handling what has arrived;
-//! * `wait`, `adaptive_wait`, `adaptive_spin`, `crowding`, `sleep`, `sleepers`: waiting;
+//! * `wait`, `adaptive_wait`, `adaptive_spin`, `sleep`, `sleepers`: waiting;
 //! * `handler_threads`, `notify`: running what the program is told by;
 //! * `memory`, `region`, `window`, `tally`: memory that peers reach, and what moves through it;
 //! * `silence`, `restart`: peers that fall silent, and those that are started anew;
@@ -17,7 +17,6 @@ mod attributes;
 mod builder;
 mod card;
 mod connect;
-mod crowding;
 mod datagrams;
 mod extensions;
 mod fork_guard;

@@ -1,7 +1,7 @@
 //! Making progress: polling the links, and the thread that does it in interrupt mode.
 
 use super::sleep::SLEEP_IN_PIECES;
-use super::{Context, Locked, Shared};
+use super::{AdaptiveWait, Context, Locked, Shared, adaptive_wait};
 use crate::error::Result;
 use crate::sync::Ordering;
 use crate::transport::Status;
@@ -62,6 +62,7 @@ impl Context {
 
     /// The progress thread: sleeps until something arrives that nobody polls for.
     fn serve(&self) {
+        let mut idle = AdaptiveWait::new();
         // SYNC: pairs with the Release in `terminate`.
         while !self.shared.terminated.load(Ordering::Acquire) {
             if !self.interrupts() {
@@ -78,7 +79,7 @@ impl Context {
                 if self.shared.status.polling.load(Ordering::Relaxed) > 0 {
                     // It sleeps, too, and what woke us has woken it: step aside instead of looking
                     // again and again.
-                    std::thread::sleep(Duration::from_micros(50));
+                    adaptive_wait::nap();
                 }
                 continue;
             }
@@ -88,20 +89,21 @@ impl Context {
             if !self.interrupts() {
                 continue;
             }
-            let found = locked.progress();
-            if found == 0 && self.shared.status.polling.load(Ordering::Relaxed) == 0 {
-                locked.mind_silence();
-                if locked.arm()
-                    && let Some(limit) = locked.links.until_timers(SLEEP_IN_PIECES)
-                {
-                    drop(locked);
-                    self.doze(limit);
-                    continue;
-                }
-                // Something advances that needs no arrival: let the program have the lock in
-                // between.
+            if locked.progress() > 0 || self.shared.status.polling.load(Ordering::Relaxed) > 0 {
+                idle.reset();
+                continue;
+            }
+            // The core is the program's, which computes: nothing is spun for.
+            locked.mind_silence();
+            if locked.arm()
+                && let Some(limit) = locked.links.until_timers(SLEEP_IN_PIECES)
+            {
                 drop(locked);
-                std::thread::yield_now();
+                self.doze(limit);
+                idle.reset();
+            } else if idle.pause_in_background(&mut locked) {
+                // Something advances that needs no arrival, but has not for long.
+                idle.nap(&mut locked);
             }
         }
     }

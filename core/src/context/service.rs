@@ -74,6 +74,11 @@ impl Context {
         self.shared.crowding.is_crowded()
     }
 
+    /// Lets others have the core if they want it and that does not cost a time slice.
+    pub fn give_core_away(&self) {
+        self.shared.crowding.give_core_to_own_thread(|| false);
+    }
+
     /// The first task of the machine on which `task` runs: the same for all of its tasks, at every
     /// task.
     pub fn host_of(&self, task: PeerId) -> u32 {

@@ -3,7 +3,6 @@
 //! The types of the layers below leave open what their callbacks get; here it is filled in.
 
 use super::adaptive_spin::AdaptiveSpin;
-use super::crowding::Crowding;
 use super::extensions::Extensions;
 use super::fork_guard::ForkGuard;
 use super::one_reference::Ledger;
@@ -13,6 +12,7 @@ use super::window::PeerWindow;
 use crate::bootstrap::Bootstrap;
 use crate::config::Config;
 use crate::counter::Counter;
+use crate::crowding::Crowding;
 use crate::error::Error;
 use crate::handlers::Incoming;
 use crate::lock::ContextLock;
@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     /// 1 while this process owns the context; the kernel zeroes it in a forked child.
     pub(crate) alive: ForkGuard,
     pub(crate) terminated: AtomicBool,
-    pub(crate) crowding: Crowding,
+    pub(crate) crowding: Arc<Crowding>,
     /// By task: the first task of the same machine.
     pub(super) hosts: Box<[u32]>,
     pub(super) lock: ContextLock,

@@ -1,5 +1,6 @@
 //! Sleeping until something arrives, and waking those who sleep.
 
+use super::adaptive_wait::nap;
 use super::{Locked, Shared};
 use crate::sync::Ordering;
 use std::time::Duration;
@@ -14,7 +15,8 @@ impl Locked<'_> {
     pub(crate) fn sleep(&mut self, limit: Duration) {
         if self.dispatching > 0 {
             // Others' polling would take away the packet that is being handled.
-            return self.give_core_away();
+            self.give_core_away();
+            return;
         }
         let shared = self.shared();
         let s = &shared.sleepers;
@@ -28,7 +30,9 @@ impl Locked<'_> {
         } else {
             // Something is to be done, but nothing comes of doing it: whoever could change that may
             // need the core.
-            self.give_core_away();
+            if !self.give_core_away() {
+                self.unlocked(|_| nap());
+            }
         }
         s.count.fetch_sub(1, Ordering::Relaxed);
         if !shared.attributes.interrupts.load(Ordering::Relaxed) {

@@ -1,10 +1,12 @@
 //! Completion handlers that wait for a handler thread.
 
 use super::CompletionHandler;
+use crate::crowding::Crowding;
 use crate::sync::blocking::{Condvar, Mutex, MutexGuard};
 use crate::sync::{AtomicU32, Ordering};
 use crate::transport::PeerId;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::thread::ThreadId;
 
 /// A completion handler that waits for its turn, and whom to answer afterwards.
@@ -27,6 +29,7 @@ pub(crate) struct CompletionQueue<C> {
     /// Jobs that wait, for threads that look.
     waiting: AtomicU32,
     pub(crate) max_threads: usize,
+    crowding: Arc<Crowding>,
 }
 
 /// How often a thread that has run a job gives its core away, looking for another one, before it
@@ -74,12 +77,13 @@ impl<C> QueueState<C> {
 }
 
 impl<C> CompletionQueue<C> {
-    pub(crate) fn new(max_threads: usize) -> Self {
+    pub(crate) fn new(max_threads: usize, crowding: Arc<Crowding>) -> Self {
         Self {
             inner: Mutex::new(QueueState::new()),
             more: Condvar::new(),
             waiting: AtomicU32::new(0),
             max_threads: max_threads.max(1),
+            crowding,
         }
     }
 
@@ -145,13 +149,12 @@ impl<C> CompletionQueue<C> {
         }
     }
 
-    /// Looks for a job, giving the core away in between.
+    /// Looks for a job, giving the core away in between, as long as that costs little.
     fn look(&self) {
         for _ in 0..LOOKS {
-            if self.has_jobs() {
+            if self.has_jobs() || !self.crowding.give_core_to_own_thread(|| false) {
                 return;
             }
-            std::thread::yield_now();
         }
     }
 
@@ -192,7 +195,7 @@ impl<C> CompletionQueue<C> {
 #[cfg(all(test, not(loom), not(miri)))]
 mod tests {
     use super::*;
-    use std::sync::{Arc, Barrier};
+    use std::sync::Barrier;
 
     fn job() -> Job<()> {
         let handler = CompletionHandler::Closure(Box::new(|_| {}));
@@ -201,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_handler_that_ends_its_context_does_not_wait_for_itself() {
-        let queue = Arc::new(CompletionQueue::new(1));
+        let queue = Arc::new(CompletionQueue::new(1, Arc::new(Crowding::new(false))));
         assert_eq!(queue.push(job()), Queued::WantsThread);
         assert!(!queue.is_idle());
         let (there, steps) = (Arc::clone(&queue), Arc::new(Barrier::new(2)));
@@ -224,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_looks_or_sleeps_is_given_one_job_at_a_time() {
-        let queue = Arc::new(CompletionQueue::new(2));
+        let queue = Arc::new(CompletionQueue::new(2, Arc::new(Crowding::new(false))));
         assert_eq!(queue.push(job()), Queued::WantsThread);
         assert_eq!(queue.push(job()), Queued::WantsThread);
         assert_eq!(queue.push(job()), Queued::Waits);

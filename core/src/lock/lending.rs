@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_call_in_the_midst_of_another_is_told_from_one_that_nests() {
-        let lock = ContextLock::new();
+        let lock = ContextLock::for_tests();
         // Both ways of holding it: by compare-and-swap, and by the bias.
         for _ in 0..STREAK + 2 {
             assert_eq!(lock.begin_call(), Call::Outermost);

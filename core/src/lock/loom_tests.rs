@@ -26,7 +26,7 @@ fn explore(preemptions: usize, before: u32, other: u32, meanwhile: u32) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(move || {
-        let shared = Arc::new(Guarded(ContextLock::new(), UnsafeCell::new(0)));
+        let shared = Arc::new(Guarded(ContextLock::for_tests(), UnsafeCell::new(0)));
         shared.increment(before);
         assert_ne!(shared.0.words.bias.load(Ordering::Relaxed), 0, "it is biased");
         let there = Arc::clone(&shared);
@@ -59,7 +59,7 @@ fn loom_who_waits_has_the_lock_before_the_one_who_handed_it_over() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.check(|| {
-        let shared = Arc::new(Guarded(ContextLock::new(), UnsafeCell::new(0)));
+        let shared = Arc::new(Guarded(ContextLock::for_tests(), UnsafeCell::new(0)));
         shared.0.acquire();
         let there = Arc::clone(&shared);
         let thread = thread::spawn(move || there.increment(1));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 #[test]
 fn nested_acquisition_by_the_owner_does_not_block() {
-    let lock = ContextLock::new();
+    let lock = ContextLock::for_tests();
     let _a = lock.guard();
     let _b = lock.guard();
     assert!(lock.held_by_me());
@@ -14,7 +14,7 @@ fn nested_acquisition_by_the_owner_does_not_block() {
 
 #[test]
 fn another_thread_is_kept_out_until_the_last_release() {
-    let lock = Arc::new(ContextLock::new());
+    let lock = Arc::new(ContextLock::for_tests());
     lock.acquire();
     lock.acquire();
     lock.release();
@@ -37,7 +37,7 @@ fn another_thread_is_kept_out_until_the_last_release() {
 
 #[test]
 fn who_takes_it_often_has_the_bias_until_another_comes() {
-    let lock = Arc::new(ContextLock::new());
+    let lock = Arc::new(ContextLock::for_tests());
     for _ in 0..STREAK + 2 {
         let _once = lock.guard();
         let _twice = lock.guard();
@@ -70,7 +70,7 @@ fn increments_under_the_lock_are_not_lost() {
             unsafe { *self.1.get() += 1 };
         }
     }
-    let lock = Arc::new(Guarded(ContextLock::new(), std::cell::UnsafeCell::new(0)));
+    let lock = Arc::new(Guarded(ContextLock::for_tests(), std::cell::UnsafeCell::new(0)));
     let threads: Vec<_> = (0..4)
         .map(|_| {
             let lock = Arc::clone(&lock);
@@ -94,7 +94,7 @@ fn increments_under_the_lock_are_not_lost() {
 #[test]
 fn a_holder_that_polls_hands_it_over_to_whoever_waits() {
     const TURNS: u32 = 1000;
-    let lock = Arc::new(ContextLock::new());
+    let lock = Arc::new(ContextLock::for_tests());
     lock.acquire();
     lock.acquire();
     let other = Arc::clone(&lock);
@@ -120,7 +120,7 @@ fn a_holder_that_polls_hands_it_over_to_whoever_waits() {
 
 #[test]
 fn a_waiter_that_sleeps_is_woken_and_work_does_not_count_as_one() {
-    let lock = Arc::new(ContextLock::new());
+    let lock = Arc::new(ContextLock::for_tests());
     lock.announce_work();
     assert!(lock.is_wanted() && !lock.has_waiters());
     lock.work_begins();
@@ -141,7 +141,7 @@ fn a_waiter_that_sleeps_is_woken_and_work_does_not_count_as_one() {
 
 #[test]
 fn a_short_section_that_calls_others_after_all_keeps_the_lock_when_they_nest() {
-    let lock = ContextLock::new();
+    let lock = ContextLock::for_tests();
     for _ in 0..STREAK + 2 {
         let _once = lock.guard();
     }

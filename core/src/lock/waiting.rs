@@ -1,11 +1,14 @@
 //! How threads wait for the lock, and how a holder that polls lets them pass.
 //!
 //! A waiter spins as long as a short section takes, then gives its core away, and sleeps when the
-//! lock is held for long. Before it sleeps it makes every other thread see that it does, with a
-//! `membarrier(2)`; so unlocking needs no fence to look for sleepers.
+//! lock is held for long, or if giving the core away costs a time slice. Before it sleeps it makes
+//! every other thread see that it does, with a `membarrier(2)`; so unlocking needs no fence to look
+//! for sleepers.
 
 use super::barrier;
-use crate::sync::{AtomicU32, Ordering, spin_loop, thread};
+use crate::crowding::Crowding;
+use crate::sync::{AtomicU32, Ordering, spin_loop};
+use std::sync::Arc;
 #[cfg(not(loom))]
 use std::time::Duration;
 
@@ -26,9 +29,13 @@ const PASSING_SPINS: u32 = if cfg!(loom) { 0 } else { 32 };
 /// Looks, spins included, of which each gives the core away.
 const PASSING_YIELDS: u32 = if cfg!(loom) { u32::MAX } else { 512 };
 
-/// After these the holder goes on: the waiter has no core, and others may wait for what the holder
-/// does.
+/// After so many sleeps the holder goes on: the waiter has no core, and others may wait for what
+/// the holder does.
 const PASSING_NAPS: u32 = if cfg!(loom) { 0 } else { 16 };
+
+/// The longest of these sleeps.
+#[cfg(not(loom))]
+const NAP: Duration = Duration::from_micros(125);
 
 /// One piece of work for a thread of the context; what is below counts threads that wait for the
 /// lock.
@@ -39,14 +46,20 @@ const WORK: u32 = 1 << 16;
 pub(super) struct Waiters {
     /// Threads that wait for the lock, and pieces of [`WORK`] that wait for a core.
     wanted: AtomicU32,
-    /// Times that a thread which had to wait has got the lock. Changed by the lock's holder.
+    /// Times that a thread which had to wait has got the lock, or that one of the context has done
+    /// its work.
     turns: AtomicU32,
+    /// Threads that sleep until there is one more turn.
+    resting: AtomicU32,
     sleep: Sleep,
+    #[cfg_attr(loom, allow(dead_code, reason = "the model's threads have no cores"))]
+    crowding: Arc<Crowding>,
 }
 
 impl Waiters {
-    pub(super) fn new() -> Self {
-        Self { wanted: AtomicU32::new(0), turns: AtomicU32::new(0), sleep: Sleep::new() }
+    pub(super) fn new(crowding: Arc<Crowding>) -> Self {
+        let [wanted, turns, resting] = [(); 3].map(|()| AtomicU32::new(0));
+        Self { wanted, turns, resting, sleep: Sleep::new(), crowding }
     }
 
     #[inline(always)]
@@ -77,8 +90,16 @@ impl Waiters {
 
     /// The calling thread has got it.
     pub(super) fn have_it(&self) {
-        self.turns.store(self.turn().wrapping_add(1), Ordering::Relaxed);
         self.wanted.fetch_sub(1, Ordering::Relaxed);
+        self.turn_is_over();
+    }
+
+    /// There was one more turn. Whoever rests until then, and is missed here, looks again soon.
+    pub(super) fn turn_is_over(&self) {
+        self.turns.fetch_add(1, Ordering::Relaxed);
+        if self.resting.load(Ordering::Relaxed) > 0 {
+            self.end_rests();
+        }
     }
 
     /// Waits; once `busy` says no it is not asked again.
@@ -89,8 +110,8 @@ impl Waiters {
             round += 1;
             if round <= SPINS {
                 spin_loop();
-            } else if round <= SPINS + YIELDS {
-                thread::yield_now();
+            } else if round <= SPINS + YIELDS && self.give_core_away(|| true) {
+                // Somebody else has had it.
             } else {
                 self.sleep.announce();
                 if !busy() {
@@ -116,29 +137,79 @@ impl Waiters {
     /// Waits until somebody who waits has had the lock after `turn`. The calling thread does not
     /// hold it.
     pub(super) fn let_pass(&self, turn: u32) {
-        let mut round = 0;
+        let (mut round, mut naps) = (0u32, 0);
         while self.for_lock() && self.turn() == turn {
-            round += 1;
+            round = round.saturating_add(1);
             if round <= PASSING_SPINS {
                 spin_loop();
-            } else if round <= PASSING_YIELDS {
-                thread::yield_now();
-            } else if round - PASSING_YIELDS <= PASSING_NAPS {
-                nap();
+            } else if round <= PASSING_YIELDS && self.give_core_away(|| self.turn() == turn) {
+                // Perhaps the one who waits has had it.
+            } else if naps < PASSING_NAPS {
+                naps += 1;
+                self.rest(turn);
             } else {
                 return;
             }
         }
     }
+
+    /// Lets a thread of the context that has work to do have the core. If that costs a time slice
+    /// of others, by sleeping until the work is done: the core then goes to whoever has a right to
+    /// it, and comes back the sooner.
+    pub(super) fn let_work(&self, turn: u32) {
+        if !self.give_core_away(|| self.any()) {
+            self.rest(turn);
+        }
+    }
+
+    #[cfg(not(loom))]
+    fn give_core_away(&self, still_wanted: impl FnOnce() -> bool) -> bool {
+        self.crowding.give_core_to_own_thread(still_wanted)
+    }
+
+    #[cfg(loom)]
+    fn give_core_away(&self, _still_wanted: impl FnOnce() -> bool) -> bool {
+        crate::sync::thread::yield_now();
+        true
+    }
+
+    /// Sleeps until there has been another turn than this one, not for long.
+    #[cfg(not(loom))]
+    fn rest(&self, turn: u32) {
+        self.resting.fetch_add(1, Ordering::Relaxed);
+        wait_on(&self.turns, turn, NAP);
+        self.resting.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    #[cfg(not(loom))]
+    #[cold]
+    fn end_rests(&self) {
+        wake_all(&self.turns);
+    }
+
+    #[cfg(loom)]
+    fn rest(&self, _turn: u32) {}
+
+    #[cfg(loom)]
+    fn end_rests(&self) {}
 }
 
+/// Sleeps while the word has this value, no longer than that, and until it is woken.
 #[cfg(not(loom))]
-fn nap() {
-    thread::sleep(SLEEP / 8);
+fn wait_on(word: &AtomicU32, value: u32, at_most: Duration) {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: at_most.as_nanos() as libc::c_long };
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word and the time are valid for the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, &raw const time) };
 }
 
-#[cfg(loom)]
-fn nap() {}
+/// Wakes all threads that sleep because of a word.
+#[cfg(not(loom))]
+fn wake_all(word: &AtomicU32) {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word is valid for the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, i32::MAX) };
+}
 
 /// Where waiters sleep.
 #[derive(Debug)]
@@ -172,10 +243,7 @@ impl Sleep {
     /// Sleeps unless somebody has been woken since [`announce`](Self::announce).
     #[cfg(not(loom))]
     fn sleep(&self) {
-        let time = libc::timespec { tv_sec: 0, tv_nsec: SLEEP.as_nanos() as libc::c_long };
-        let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-        // SAFETY: the word and the time are valid for the call.
-        unsafe { libc::syscall(libc::SYS_futex, self.sleepers.as_ptr(), operation, 1, &raw const time) };
+        wait_on(&self.sleepers, 1, SLEEP);
     }
 
     /// Wakes all: they are few, and who finds the lock taken again says anew that it sleeps.
@@ -183,9 +251,7 @@ impl Sleep {
     #[cold]
     fn wake(&self) {
         if self.sleepers.swap(0, Ordering::Relaxed) != 0 {
-            let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-            // SAFETY: the word is valid for the call.
-            unsafe { libc::syscall(libc::SYS_futex, self.sleepers.as_ptr(), operation, i32::MAX) };
+            wake_all(&self.sleepers);
         }
     }
 

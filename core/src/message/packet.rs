@@ -11,11 +11,6 @@ use crate::state::PeerState;
 use crate::stats::Path;
 use crate::transport::{PeerId, Status};
 use crate::wire::{Encoded, Header};
-use std::time::Duration;
-
-/// How long a wait for room sleeps, once nothing has moved for long: nobody wakes it when there is
-/// room.
-const NAP: Duration = Duration::from_micros(100);
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -253,7 +248,7 @@ impl Locked<'_> {
             self.yield_lock();
         } else if wait.pause_for_room(self) {
             self.shared().status.no_room(peer);
-            self.unlocked(|_| std::thread::sleep(NAP));
+            wait.nap(self);
         }
         self.sending.for_room = wait;
     }

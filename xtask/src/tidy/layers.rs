@@ -11,6 +11,7 @@ const LAYERS: &[&[&str]] = &[
         "bootstrap",
         "config",
         "counter",
+        "crowding",
         "error",
         "lock",
         "reliable",

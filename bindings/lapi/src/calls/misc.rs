@@ -85,7 +85,7 @@ fn poll(instance: &Instance, cnt: c_uint) -> Outcome<lapi_msg_state_t> {
     let context = &instance.context;
     //= LAPI Guide, LAPI_Msgpoll, LAPI_POLLING_NET
     if !context.try_lock() {
-        std::thread::yield_now();
+        context.give_core_away();
         return Ok(LAPI_POLLING_NET);
     }
     let ended = context.poll_for_messages(cnt);

@@ -61,7 +61,7 @@ impl Operators {
         let found = loop {
             match self.0.take(number) {
                 Ok(found) => break found,
-                // Another thread is just looking it up.
+                // Another thread is just looking it up, which takes some nanoseconds: no wait.
                 Err(Absent::InUse) => std::hint::spin_loop(),
                 Err(Absent::Unknown) => return Err(unknown(number)),
             }
