@@ -60,6 +60,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    #[cfg(test)]
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn finish(mut self, limit: Duration) -> Result<String> {
         let drain = |source: Option<Box<dyn Read + Send>>| {
             std::thread::spawn(move || {

@@ -31,6 +31,8 @@ enum Command {
     Dgsp(runner::dgsp::Args),
     /// Collectives of jobs of several sizes over shared memory, beside every MPI found
     Collectives(runner::collectives::Args),
+    /// More tasks than cores, and busy processes beside, of Lapis and every MPI found
+    Crowd(runner::crowd::Args),
     /// What each optimisation buys: a build that can turn them off, with each of them and without
     Ablation(runner::ablation::Args),
 }
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Command::Run(args) => runner::run(&args),
         Command::Dgsp(args) => runner::dgsp::run(&args),
         Command::Collectives(args) => runner::collectives::run(&args),
+        Command::Crowd(args) => runner::crowd::run(&args),
         Command::Ablation(args) => runner::ablation::run(&args),
         Command::Probe => floor::probe().map(|ns| println!("{ns:.1}")),
     };

@@ -11,13 +11,13 @@ use anyhow::Result;
     after_help = "All other options are those of the runner: `cargo xtask bench -- --help` shows them \
                         (--only, --transport, --rounds, --peers, --quick, …). `cargo xtask bench dgsp` times data \
                         gather/scatter programs instead, `cargo xtask bench collectives` collectives, both beside every \
-                        MPI found. `cargo xtask bench instructions` counts instructions by callgrind and compares \
+                        MPI found, `cargo xtask bench crowd` jobs with more tasks than cores or beside busy processes. `cargo xtask bench instructions` counts instructions by callgrind and compares \
                         them with docs/bench/instructions.md (--write writes it). `cargo xtask bench ablation` turns \
                         single optimisations off and shows what each buys (--test runs the conformance suite \
                         with each of them off). docs/bench-format.md explains the output."
 )]
 pub(crate) struct Args {
-    /// `dgsp`, `collectives`, `instructions` or `ablation`, and options of the runner
+    /// `dgsp`, `collectives`, `crowd`, `instructions` or `ablation`, and options of the runner
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     runner: Vec<String>,
 }
@@ -51,8 +51,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     sh::run(&mut sh::cargo(build))?;
     let mut runner = sh::ours(workspace::target_dir().join("release/lapis-bench"));
-    let collectives = args.runner.first().is_some_and(|first| first == "collectives");
-    if !dgsp && !collectives {
+    let in_turns = args.runner.first().is_some_and(|first| first == "collectives" || first == "crowd");
+    if !dgsp && !in_turns {
         runner.arg("run");
     }
     sh::run(runner.current_dir(workspace::root()).args(&args.runner))

@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The sources travel inside the program: it can be run from anywhere.
-const SOURCES: [(&str, &str); 6] = [
+const SOURCES: [(&str, &str); 9] = [
     ("measure.h", include_str!("../../peers/measure.h")),
+    ("crowd.h", include_str!("../../peers/crowd.h")),
+    ("crowd.c", include_str!("../../peers/crowd.c")),
+    ("crowd_mpi.c", include_str!("../../peers/crowd_mpi.c")),
     ("lapi.c", include_str!("../../peers/lapi.c")),
     ("mpi.c", include_str!("../../peers/mpi.c")),
     ("ofi.c", include_str!("../../peers/ofi.c")),
@@ -30,7 +33,7 @@ pub(super) fn program(
         write_if_changed(&folder.join(file), text)?;
     }
     let (from, to) = (folder.join(source), folder.join(name));
-    if newer(&to, &from) && newer(&to, &folder.join("measure.h")) {
+    if ["measure.h", "crowd.h"].iter().all(|header| newer(&to, &folder.join(header))) && newer(&to, &from) {
         return Ok(to);
     }
     let line = Line::new(compiler).args(["-std=gnu11", "-O2", "-w"]).args([&from]).args(flags);

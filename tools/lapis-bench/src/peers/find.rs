@@ -46,14 +46,18 @@ pub(crate) fn lapis_in(folder: &Path, name: &str, transport: &str) -> Result<Par
 pub(crate) fn lapis_of(tasks: usize) -> Result<Party, Absent> {
     let mut party = lapis("shm")?;
     if let How::Lapis(line) = &mut party.how {
-        let words = &mut line.words;
-        words[2] = tasks.to_string().into();
-        if tasks > 2 {
-            // Without `--bind core`: tasks that outnumber cores are the kernel's business.
-            words.drain(3..5);
-        }
+        set_tasks(line, tasks);
     }
     Ok(party)
+}
+
+/// Gives a launcher's line, which is for two tasks, another number of them.
+fn set_tasks(line: &mut Line, tasks: usize) {
+    line.words[2] = tasks.to_string().into();
+    if tasks > 2 {
+        // Without `--bind core`: tasks that outnumber cores are the kernel's business.
+        line.words.drain(3..5);
+    }
 }
 
 /// Every MPI found over shared memory in jobs of so many ranks, each with what it takes first.
@@ -74,8 +78,35 @@ pub(crate) fn lapis_from_c(transport: &str) -> Result<Party, Absent> {
     lapis_from_c_in(&beside(), "lapis-c", transport)
 }
 
+/// Everybody's program of crowds over shared memory, in jobs of so many tasks: Lapis, and the MPIs
+/// found if they are wanted.
+pub(crate) fn crowds_of(tasks: usize, mpis: bool) -> Found {
+    let mut found = (Vec::new(), Vec::new());
+    match c_program_in(&beside(), "lapis", "shm", "crowd.c") {
+        Ok(mut party) => {
+            if let How::Program(line) = &mut party.how {
+                set_tasks(line, tasks);
+            }
+            found.0.push(party);
+        }
+        Err(absent) => found.1.push(absent),
+    }
+    for mpi in MPIS.iter().filter(|_| mpis) {
+        let program = mpi.program("crowd_mpi.c", "crowd");
+        match program.map(|program| mpi.variants(&program, false, tasks)) {
+            Ok(parties) => found.0.extend(parties.into_iter().take(1)),
+            Err(error) => found.1.push(Absent { name: mpi.name.into(), why: format!("{error:#}") }),
+        }
+    }
+    found
+}
+
 /// The same with the library in a folder.
 pub(crate) fn lapis_from_c_in(libraries: &Path, name: &str, transport: &str) -> Result<Party, Absent> {
+    c_program_in(libraries, name, transport, "lapi.c")
+}
+
+fn c_program_in(libraries: &Path, name: &str, transport: &str, source: &str) -> Result<Party, Absent> {
     let absent = |why: String| Absent { name: name.into(), why };
     if !libraries.join("liblapi_r.so").is_file() {
         return Err(absent(format!("no liblapi_r.so in {}", libraries.display())));
@@ -87,7 +118,8 @@ pub(crate) fn lapis_from_c_in(libraries: &Path, name: &str, transport: &str) -> 
         "-llapi_r".to_owned(),
         format!("-Wl,-rpath,{}", libraries.display()),
     ];
-    let program = compile::program("lapi.c", "lapi", &["gcc".into()], &flags.map(OsString::from))
+    let program = source.trim_end_matches(".c");
+    let program = compile::program(source, program, &["gcc".into()], &flags.map(OsString::from))
         .map_err(|error| absent(format!("{error:#}")))?;
     let launcher = libraries.join("lapirun");
     let words: [OsString; 6] =
@@ -398,17 +430,21 @@ impl Mpi {
     }
 
     fn party(&self, sockets: bool, ranks: usize) -> Result<Vec<Party>> {
-        let (program, launcher) = self.program("mpi.c", "mpi")?;
+        Ok(self.variants(&self.program("mpi.c", "mpi")?, sockets, ranks))
+    }
+
+    /// A program and its launcher, in every way that this MPI takes.
+    fn variants(&self, (program, launcher): &(PathBuf, PathBuf), sockets: bool, ranks: usize) -> Vec<Party> {
         let is_open_mpi = self.name.starts_with("openmpi");
         let first: &[&str] = if is_open_mpi { &OPEN_MPI } else { &MPICH };
         let variants = if sockets { self.sockets } else { self.shm };
         let party = |v: &Variant| {
-            let line = Line::new([&launcher]).args(first).args([ranks.to_string()]);
-            let line = line.args(v.arguments).args([&program]);
+            let line = Line::new([launcher]).args(first).args([ranks.to_string()]);
+            let line = line.args(v.arguments).args([program]);
             let line = v.variables.iter().fold(line, |line, (name, value)| line.var(name, *value));
             Party { name: self.name.into(), transport: v.transport.into(), how: How::Program(line) }
         };
-        Ok(variants.iter().map(party).collect())
+        variants.iter().map(party).collect()
     }
 }
 

@@ -4,6 +4,7 @@
 pub(crate) mod ablation;
 mod bars;
 pub(crate) mod collectives;
+pub(crate) mod crowd;
 pub(crate) mod dgsp;
 mod dgsp_report;
 mod machine;
@@ -13,6 +14,7 @@ mod plan;
 mod report;
 mod rounds;
 mod trials;
+mod turns;
 
 use crate::peers::{self, Absent, How, Party};
 use anyhow::{Result, bail};
