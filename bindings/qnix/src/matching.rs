@@ -5,7 +5,7 @@
 //! this receiver. A message goes to the oldest Receive Context of its sender and tag. If there is
 //! none, it waits.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Bytes that several may hold.
@@ -35,30 +35,43 @@ pub(crate) enum Arrival {
 /// A meeting: a Receive Context, and what goes there.
 pub(crate) type Met = (usize, Arrival);
 
+/// What is known of the messages from one process, and to it.
 #[derive(Default)]
-struct From {
-    /// The number of the next message.
+struct Peer {
+    /// The number of the next message from it.
     next: u32,
-    /// What overtook it.
+    /// What overtook that.
     early: BTreeMap<u32, (i32, Arrival)>,
     /// How many messages there will be, if the process has ended; `Some(None)`: nobody knows how
     /// many are lost.
     ended: Option<Option<u32>>,
+    /// Receive Contexts that wait for a message with a tag, the oldest first: a few dozen at most,
+    /// which are looked through faster than hashed.
+    posted: Vec<(i32, usize)>,
+    /// Messages that wait for a Receive Context, by their tags.
+    waiting: BTreeMap<i32, VecDeque<Arrival>>,
+    /// The number of the next message to it.
+    to: u32,
 }
 
 #[derive(Default)]
 pub(crate) struct Matching {
-    from: HashMap<u32, From>,
-    /// Numbers of the next messages to others.
-    to: HashMap<u32, u32>,
-    posted: HashMap<(u32, i32), VecDeque<usize>>,
-    waiting: HashMap<(u32, i32), VecDeque<Arrival>>,
+    /// By task; those at the end that nothing is known of are left out.
+    peers: Vec<Peer>,
 }
 
 impl Matching {
+    fn peer(&mut self, task: u32) -> &mut Peer {
+        let at = task as usize;
+        if at >= self.peers.len() {
+            self.peers.resize_with(at + 1, Peer::default);
+        }
+        &mut self.peers[at]
+    }
+
     /// The number of the next message to a task.
     pub(crate) fn number_to(&mut self, task: u32) -> u32 {
-        let next = self.to.entry(task).or_default();
+        let next = &mut self.peer(task).to;
         let number = *next;
         *next = next.wrapping_add(1);
         number
@@ -66,36 +79,35 @@ impl Matching {
 
     /// How many messages a task was sent.
     pub(crate) fn sent_to(&self, task: u32) -> u32 {
-        self.to.get(&task).copied().unwrap_or_default()
+        self.peers.get(task as usize).map_or(0, |peer| peer.to)
     }
 
     /// The context that the message of this number would meet if it came now, without a detour.
     pub(crate) fn meets_at_once(&mut self, source: u32, number: u32, tag: i32) -> Option<usize> {
-        let from = self.from.entry(source).or_default();
-        if from.next != number {
+        let peer = self.peer(source);
+        if peer.next != number {
             return None;
         }
-        let at = self.posted.get_mut(&(source, tag))?.pop_front()?;
-        from.next = number.wrapping_add(1);
+        let at = peer.take_posted(tag)?;
+        peer.next = number.wrapping_add(1);
         Some(at)
     }
 
     /// A message arrives. What meets its context because of that, in order.
     pub(crate) fn arrived(&mut self, source: u32, number: u32, tag: i32, arrival: Arrival) -> Vec<Met> {
-        self.from.entry(source).or_default().early.insert(number, (tag, arrival));
+        self.peer(source).early.insert(number, (tag, arrival));
         self.next_in_order(source)
     }
 
     /// Takes what has come and is next.
     pub(crate) fn next_in_order(&mut self, source: u32) -> Vec<Met> {
         let mut met = Vec::new();
-        let Some(from) = self.from.get_mut(&source) else { return met };
-        while let Some((tag, arrival)) = from.early.remove(&from.next) {
-            from.next = from.next.wrapping_add(1);
-            let key = (source, tag);
-            match self.posted.get_mut(&key).and_then(VecDeque::pop_front) {
+        let peer = self.peer(source);
+        while let Some((tag, arrival)) = peer.early.remove(&peer.next) {
+            peer.next = peer.next.wrapping_add(1);
+            match peer.take_posted(tag) {
                 Some(at) => met.push((at, arrival)),
-                None => self.waiting.entry(key).or_default().push_back(arrival),
+                None => peer.waiting.entry(tag).or_default().push_back(arrival),
             }
         }
         met
@@ -103,34 +115,51 @@ impl Matching {
 
     /// A Receive Context waits for a message. `Err`: none will come.
     pub(crate) fn post(&mut self, at: usize, source: u32, tag: i32) -> Result<Option<Arrival>, ()> {
-        let key = (source, tag);
-        if let Some(arrival) = self.waiting.get_mut(&key).and_then(VecDeque::pop_front) {
+        let peer = self.peer(source);
+        if let Some(arrival) = peer.take_waiting(tag) {
             return Ok(Some(arrival));
         }
-        if self.from.get(&source).is_some_and(From::is_over) {
+        if peer.is_over() {
             return Err(());
         }
-        self.posted.entry(key).or_default().push_back(at);
+        peer.posted.push((tag, at));
         Ok(None)
     }
 
     /// A process has ended: well, after so many messages to this one, or otherwise.
     pub(crate) fn ended(&mut self, source: u32, messages: Option<u32>) {
-        self.from.entry(source).or_default().ended.get_or_insert(messages);
+        self.peer(source).ended.get_or_insert(messages);
     }
 
     /// The contexts that wait in vain, because their process has ended and all that it sent is
     /// here.
     pub(crate) fn in_vain(&mut self, source: u32) -> Vec<usize> {
-        if !self.from.get(&source).is_some_and(From::is_over) {
+        let peer = self.peer(source);
+        if !peer.is_over() {
             return Vec::new();
         }
-        let of_source = self.posted.iter_mut().filter(|((from, _), _)| *from == source);
-        of_source.flat_map(|(_, queue)| queue.drain(..)).collect()
+        peer.posted.drain(..).map(|(_, at)| at).collect()
     }
 }
 
-impl From {
+impl Peer {
+    /// The oldest Receive Context of a tag waits no longer.
+    fn take_posted(&mut self, tag: i32) -> Option<usize> {
+        let place = self.posted.iter().position(|(of, _)| *of == tag)?;
+        Some(self.posted.remove(place).1)
+    }
+
+    /// The oldest message of a tag that waits.
+    fn take_waiting(&mut self, tag: i32) -> Option<Arrival> {
+        let queue = self.waiting.get_mut(&tag)?;
+        let arrival = queue.pop_front();
+        // A program may use a new tag for each message.
+        if queue.is_empty() {
+            self.waiting.remove(&tag);
+        }
+        arrival
+    }
+
     fn is_over(&self) -> bool {
         match self.ended {
             None => false,

@@ -26,7 +26,8 @@ pub(crate) fn card(name: Name, size: i32) -> [u8; CARD] {
 /// All processes of the job.
 pub(crate) struct Names {
     by_task: Vec<Name>,
-    tasks: HashMap<Name, u32>,
+    /// The tasks, sorted by their names.
+    by_name: Vec<(Name, u32)>,
 }
 
 impl Names {
@@ -60,12 +61,15 @@ impl Names {
             );
             return Err(Error::Name);
         }
-        Ok(Self { by_task, tasks })
+        let mut by_name: Vec<_> = tasks.into_iter().collect();
+        by_name.sort_unstable();
+        Ok(Self { by_task, by_name })
     }
 
     /// The task behind a name.
     pub(crate) fn task(&self, name: Name) -> Result<u32> {
-        self.tasks.get(&name).copied().ok_or(Error::Process)
+        let found = self.by_name.binary_search_by_key(&name, |(name, _)| *name);
+        found.map(|at| self.by_name[at].1).map_err(|_| Error::Process)
     }
 
     pub(crate) fn of_task(&self, task: u32) -> Name {
