@@ -9,15 +9,18 @@ use anyhow::Result;
 #[derive(clap::Args)]
 #[command(
     after_help = "All other options are those of the runner: `cargo xtask bench -- --help` shows them \
-                        (--only, --transport, --rounds, --peers, --quick, …). `cargo xtask bench dgsp` times data \
-                        gather/scatter programs instead, `cargo xtask bench collectives` collectives, both beside every \
-                        MPI found, `cargo xtask bench crowd` jobs with more tasks than cores or beside busy processes. `cargo xtask bench instructions` counts instructions by callgrind and compares \
-                        them with docs/bench/instructions.md (--write writes it). `cargo xtask bench ablation` turns \
-                        single optimisations off and shows what each buys (--test runs the conformance suite \
-                        with each of them off). docs/bench-format.md explains the output."
+                  (--only, --transport, --rounds, --peers, --quick, …). Other subjects come first: \
+                  `cargo xtask bench dgsp` times data gather/scatter programs, `collectives` \
+                  collectives, both beside every MPI found, `crowd` jobs with more tasks than cores \
+                  or beside busy processes; `qnix` shows QNIX beside what it stands on, and writes no \
+                  file; `instructions` counts instructions by callgrind and compares them with \
+                  docs/bench/instructions.md (--write writes it); `ablation` turns single \
+                  optimisations off and shows what each buys (--test runs the conformance suite with \
+                  each of them off). docs/bench-format.md explains the output."
 )]
 pub(crate) struct Args {
-    /// `dgsp`, `collectives`, `crowd`, `instructions` or `ablation`, and options of the runner
+    /// `dgsp`, `collectives`, `crowd`, `qnix`, `instructions` or `ablation`, and options of the
+    /// runner
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     runner: Vec<String>,
 }
@@ -29,11 +32,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.runner.first().is_some_and(|first| first == "ablation") {
         return ablation::run(&args.runner[1..]);
     }
+    let qnix = args.runner.first().is_some_and(|first| first == "qnix");
     let dgsp = args.runner.first().is_some_and(|first| first == "dgsp");
     let packages = workspace::packages()?;
     let mut build = vec!["build", "--release", "--quiet"];
     let programs: &[&str] = if dgsp {
         &["lapis-dgsp-tool", "lapis-bench"]
+    } else if qnix {
+        &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi", "lapis-qnix"]
     } else {
         &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi"]
     };
@@ -55,5 +61,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if !dgsp && !in_turns {
         runner.arg("run");
     }
-    sh::run(runner.current_dir(workspace::root()).args(&args.runner))
+    if qnix {
+        runner.args(["--qnix", "--dry", "--only", "am_lat,am_rate,am_bw,put_bw,gfence"]);
+    }
+    sh::run(runner.current_dir(workspace::root()).args(&args.runner[usize::from(qnix)..]))
 }

@@ -82,7 +82,7 @@ pub(crate) fn lapis_from_c(transport: &str) -> Result<Party, Absent> {
 /// found if they are wanted.
 pub(crate) fn crowds_of(tasks: usize, mpis: bool) -> Found {
     let mut found = (Vec::new(), Vec::new());
-    match c_program_in(&beside(), "lapis", "shm", "crowd.c") {
+    match of_interface(&beside(), "lapis", "shm", ["crowd", "lapi_r", "lapi"]) {
         Ok(mut party) => {
             if let How::Program(line) = &mut party.how {
                 set_tasks(line, tasks);
@@ -103,23 +103,34 @@ pub(crate) fn crowds_of(tasks: usize, mpis: bool) -> Found {
 
 /// The same with the library in a folder.
 pub(crate) fn lapis_from_c_in(libraries: &Path, name: &str, transport: &str) -> Result<Party, Absent> {
-    c_program_in(libraries, name, transport, "lapi.c")
+    of_interface(libraries, name, transport, ["lapi", "lapi_r", "lapi"])
 }
 
-fn c_program_in(libraries: &Path, name: &str, transport: &str, source: &str) -> Result<Party, Absent> {
+/// Lapis through QNIX.
+pub(crate) fn lapis_from_qnix(transport: &str) -> Result<Party, Absent> {
+    of_interface(&beside(), "lapis-qnix", transport, ["qnix", "qnix", "qnix"])
+}
+
+/// A C program, compiled against the header of an interface and the library in a folder.
+fn of_interface(
+    libraries: &Path,
+    name: &str,
+    transport: &str,
+    [program, library, binding]: [&str; 3],
+) -> Result<Party, Absent> {
     let absent = |why: String| Absent { name: name.into(), why };
-    if !libraries.join("liblapi_r.so").is_file() {
-        return Err(absent(format!("no liblapi_r.so in {}", libraries.display())));
+    if !libraries.join(format!("lib{library}.so")).is_file() {
+        return Err(absent(format!("no lib{library}.so in {}", libraries.display())));
     }
-    let header = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bindings/lapi/include");
+    let bindings = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bindings");
     let flags = [
-        format!("-I{header}"),
+        format!("-I{bindings}/{binding}/include"),
         format!("-L{}", libraries.display()),
-        "-llapi_r".to_owned(),
+        format!("-l{library}"),
         format!("-Wl,-rpath,{}", libraries.display()),
     ];
-    let program = source.trim_end_matches(".c");
-    let program = compile::program(source, program, &["gcc".into()], &flags.map(OsString::from))
+    let source = format!("{program}.c");
+    let program = compile::program(&source, program, &["gcc".into()], &flags.map(OsString::from))
         .map_err(|error| absent(format!("{error:#}")))?;
     let launcher = libraries.join("lapirun");
     let words: [OsString; 6] =

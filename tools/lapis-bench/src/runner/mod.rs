@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// as target/release of an older tree: it takes part as `base` and `base-c`
     #[arg(long, value_name = "FOLDER")]
     baseline: Option<PathBuf>,
+    /// Also Lapis through QNIX (libqnix.so), which has am_lat, am_rate, am_bw and gfence
+    #[arg(long)]
+    qnix: bool,
     /// Only parties whose name contains one of these (several with commas)
     #[arg(long, value_delimiter = ',')]
     party: Vec<String>,
@@ -133,7 +136,8 @@ fn parties(args: &Args, calls: bool) -> (Vec<Party>, Vec<Absent>) {
             peers::lapis_from_c_in(folder, "base-c", &args.transport),
         ]
     });
-    for party in ours.into_iter().chain(calls.then(peers::c_calls)).chain(base) {
+    let qnix = args.qnix.then(|| peers::lapis_from_qnix(&args.transport));
+    for party in ours.into_iter().chain(qnix).chain(calls.then(peers::c_calls)).chain(base) {
         match party {
             Ok(party) => parties.push(party),
             Err(missing) => absent.push(missing),

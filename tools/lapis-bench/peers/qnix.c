@@ -1,0 +1,129 @@
+/* Lapis through QNIX, started by lapirun. A message is what the interface makes of one: contexts for sender and receiver are
+ * assigned, commands posted and doorbells polled each time. */
+#include "measure.h"
+
+#include <qx.h>
+
+enum { MAX_SIZE = 2 << 20, SHORT = 4096, PAGES = MAX_SIZE / 4096 + 2, WINDOW = 8, PING = 1, STREAM, WORD };
+
+static int me, name[2], other[2], application, processes;
+static unsigned long table[PAGES], sink_table[PAGES];
+static char *buffer, *sink;
+
+static int check(int code, const char *what) {
+    if (code >= 0)
+        return code;
+    fprintf(stderr, "qnix: %s: %s\n", what, qx_strerror(code));
+    exit(1);
+}
+
+/* Posts a receive; gives its context. */
+static int expect(int tag, long size) {
+    int pages = (int)((size + 4095) / 4096);
+    int at = check(qx_recv_context(other, tag, 1, pages, size, -1, size ? sink_table : NULL), "qx_recv_context");
+    check(qx_receive(at), "qx_receive");
+    return at;
+}
+
+static void await(int at) {
+    check(qx_poll_for_receive(at), "qx_poll_for_receive");
+}
+
+/* Posts a send whose context is free again when it has ended. */
+static void send_message(int tag, long size, int doorbell) {
+    int at;
+    if (size <= SHORT) {
+        at = check(qx_send_context(other, tag, doorbell, 0, size, -1, (unsigned long *)buffer), "qx_send_context");
+        check(qx_send_short(at), "qx_send_short");
+    } else {
+        at = check(qx_send_context(other, tag, doorbell, QX_PACKETS(size), size, -1, table), "qx_send_context");
+        check(qx_send(at), "qx_send");
+    }
+    if (doorbell)
+        check(qx_poll_for_send(at), "qx_poll_for_send");
+}
+
+static void barrier(void) {
+    int at = check(qx_send_context(NULL, 0, 1, 0, 0, -1, NULL), "qx_send_context");
+    check(qx_barrier(at, application, processes), "qx_barrier");
+    check(qx_poll_for_send(at), "qx_poll_for_send");
+}
+
+static long agree(int rank, long value) {
+    if (rank == 0) {
+        memcpy(buffer, &value, sizeof value);
+        send_message(WORD, sizeof value, 1);
+    } else {
+        await(expect(WORD, sizeof value));
+        memcpy(&value, sink, sizeof value);
+    }
+    barrier();
+    return value;
+}
+
+static void am_lat(int rank, long count, long size) {
+    for (; count > 0; count--) {
+        int at = expect(PING, size);
+        if (rank == 0)
+            send_message(PING, size, 0);
+        await(at);
+        if (rank == 1)
+            send_message(PING, size, 0);
+    }
+}
+
+/* A window of receives is posted ahead. Each side says when it may go on. */
+static void stream(int rank, long count, long size) {
+    int posted[WINDOW];
+    long next, ended = 0;
+    if (rank == 0) {
+        int at = expect(PING, 0);
+        for (; count > 0; count--)
+            send_message(STREAM, size, size > SHORT && count % WINDOW == 0);
+        await(at);
+        return;
+    }
+    for (next = 0; next < count && next < WINDOW; next++)
+        posted[next] = expect(STREAM, size);
+    for (; ended < count; ended++) {
+        await(posted[ended % WINDOW]);
+        if (next < count)
+            posted[next++ % WINDOW] = expect(STREAM, size);
+    }
+    send_message(PING, 0, 0);
+}
+
+static void barriers(int rank, long count, long size) {
+    for (; count > 0; count--)
+        barrier();
+}
+
+static const struct bench benches[] = {
+    {"am_lat", HALF_NS, am_lat, 0, MAX_SIZE, "qx_send_short, qx_send"},
+    {"am_rate", MILLIONS, stream, 0, SHORT, "qx_send_short"},
+    {"am_bw", GIGABYTES, stream, 1, MAX_SIZE, "qx_send"},
+    {"gfence", NS, barriers, 0, 0, "qx_barrier"},
+};
+
+int main(int argc, char **argv) {
+    struct arguments a = read_arguments(argc, argv);
+    check(qx_whoami(name, &processes), "qx_whoami");
+    me = name[1];
+    application = other[0] = name[0];
+    other[1] = 1 - me;
+    if (qx_init(name, application, processes) == NULL)
+        check(qx_last_error(), "qx_init");
+    buffer = aligned_alloc(4096, MAX_SIZE);
+    sink = aligned_alloc(4096, MAX_SIZE);
+    memset(buffer, 0, MAX_SIZE);
+    memset(sink, 0, MAX_SIZE);
+    check(qx_buffer_lock(buffer, MAX_SIZE), "qx_buffer_lock");
+    check(qx_buffer_lock(sink, MAX_SIZE), "qx_buffer_lock");
+    check(qx_buffer_translate(buffer, MAX_SIZE, table), "qx_buffer_translate");
+    check(qx_buffer_translate(sink, MAX_SIZE, sink_table), "qx_buffer_translate");
+    barrier();
+    measure_all(&a, benches, sizeof benches / sizeof *benches, me);
+    barrier();
+    check(qx_end(name), "qx_end");
+    return 0;
+}
