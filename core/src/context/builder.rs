@@ -192,7 +192,8 @@ impl ContextBuilder {
         config: Config,
         candidates: Vec<Candidate>,
     ) -> Result<Shared> {
-        let Connected { links, datagrams, peers, windows, tallies, crowded, hosts } = connected;
+        let Connected { links, datagrams, peers, windows, tallies, crowded, barriers_at_root, hosts } =
+            connected;
         let status = self.status_page(&*job)?;
         let subject = Subject {
             job: &job.job().id,
@@ -211,6 +212,7 @@ impl ContextBuilder {
             alive: ForkGuard::new()?,
             terminated: AtomicBool::new(false),
             crowding: Arc::clone(&crowding),
+            barriers_at_root,
             hosts,
             lock: ContextLock::new(Arc::clone(&crowding)),
             link_sleepers: sleepers(&links),
@@ -254,6 +256,7 @@ impl ContextBuilder {
             windows: Vec::new(),
             tallies: Tallies::new(0, 0, &[Vec::new()], &[]),
             crowded: false,
+            barriers_at_root: false,
             hosts: Box::new([0]),
         };
         Ok(Context { shared: Arc::new(self.shared(connected, job, config, Vec::new())?) })

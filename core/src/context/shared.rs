@@ -50,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) alive: ForkGuard,
     pub(crate) terminated: AtomicBool,
     pub(crate) crowding: Arc<Crowding>,
+    /// Whether barriers meet at one task instead of going in rounds: the same at all tasks.
+    pub(crate) barriers_at_root: bool,
     /// By task: the first task of the same machine.
     pub(super) hosts: Box<[u32]>,
     pub(super) lock: ContextLock,

@@ -5,6 +5,10 @@
 //! pattern. Tasks may be one call ahead of each other, never two, so arrivals are counted per round
 //! and data is kept by call number.
 //!
+//! Where the tasks of one machine outnumber its cores, each round would take as many switches as
+//! there are tasks on a core. There all tell task 0 that they have come, and it tells them when all
+//! have: each task has the core once in a barrier.
+//!
 //! A process that takes a dead one's place has made none of the calls that the others have made,
 //! and a purge in the midst of an allgather may have lost some of its data. Collective calls are
 //! then *over*: they fail at once, those under way included, and whoever still makes one is told
@@ -14,12 +18,15 @@
 use crate::Context;
 use crate::context::Awaited;
 use crate::context::Checked;
-use crate::context::Locked;
+use crate::context::{Locked, State};
 use crate::error::{Error, Result};
-use crate::state::{Blocks, PeerState};
+use crate::state::{ALL_HAVE_COME, Blocks, COME, PeerState};
 use crate::status::Awaiting;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind, MAX_HEADER};
+
+/// The task at which barriers meet where tasks outnumber cores.
+const ROOT: PeerId = 0;
 
 /// In place of the round: collective calls are over, because of the task in place of the call's
 /// number.
@@ -37,29 +44,45 @@ impl Context {
         self.collectives_go_on()?;
         let (me, n) = (self.shared.task, self.shared.tasks);
         let epoch = self.locked().collectives.barrier.enter();
+        if self.shared.barriers_at_root {
+            return self.barrier_at_root(epoch);
+        }
         for round in 0..rounds(n) {
             let to = (me + (1 << round)) % n;
             let from = (me + n - (1 << round) % n) % n;
-            let mut locked = self.locked();
-            locked.collectives.barrier.sent[round as usize] = epoch;
-            locked.send_packet(
-                to,
-                &Header::new(Kind::Barrier, 0, epoch << 8 | u64::from(round)),
-                &[],
-                &[],
-            )?;
-            drop(locked);
-            let arrived = |state: &mut Locked<'_>| -> Checked<()> {
-                if state.collectives.barrier.seen[round as usize] >= epoch {
-                    return Ok(Some(()));
-                }
-                state.collectives.barrier.not_over()?;
-                let peer = &state.peers[from];
-                if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from).into()) }
-            };
-            self.await_peer(from, || self.wait_for(Awaited::of(Awaiting::Barrier).from(from), arrived))?;
+            self.locked().announce_step(to, round as usize, epoch)?;
+            self.await_step(from, epoch, |state| state.collectives.barrier.seen[round as usize])?;
         }
         Ok(())
+    }
+
+    fn barrier_at_root(&self, epoch: u64) -> Result<()> {
+        if self.shared.task != ROOT {
+            self.locked().announce_step(ROOT, COME, epoch)?;
+            return self.await_step(ROOT, epoch, |state| state.collectives.barrier.seen[ALL_HAVE_COME]);
+        }
+        for peer in self.shared.other_tasks() {
+            if self.locked().peers[peer].came_to < epoch {
+                self.await_step(peer, epoch, |state| state.peers[peer].came_to)?;
+            }
+        }
+        let mut locked = self.locked();
+        // Whoever can be told is told, whatever became of others.
+        let told = self.shared.other_tasks().map(|peer| locked.announce_step(peer, ALL_HAVE_COME, epoch));
+        told.fold(Ok(()), Result::and)
+    }
+
+    /// Waits until a task has announced its step of a barrier.
+    fn await_step(&self, from: PeerId, epoch: u64, seen: impl Fn(&State) -> u64) -> Result<()> {
+        let arrived = |state: &mut Locked<'_>| -> Checked<()> {
+            if seen(state) >= epoch {
+                return Ok(Some(()));
+            }
+            state.collectives.barrier.not_over()?;
+            let peer = &state.peers[from];
+            if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from).into()) }
+        };
+        self.await_peer(from, || self.wait_for(Awaited::of(Awaiting::Barrier).from(from), arrived))
     }
 
     /// Whether collective calls are still possible.
@@ -129,6 +152,11 @@ impl Context {
 }
 
 impl Locked<'_> {
+    fn announce_step(&mut self, to: PeerId, round: usize, epoch: u64) -> Result<()> {
+        self.collectives.barrier.sent[round] = epoch;
+        self.send_packet(to, &Header::new(Kind::Barrier, 0, epoch << 8 | round as u64), &[], &[])
+    }
+
     /// Another process has taken a task's place, perhaps this one: no collective call can succeed
     /// any more.
     #[cold]
@@ -157,11 +185,13 @@ impl Locked<'_> {
     #[cold]
     pub(crate) fn renew_barriers(&mut self, with: PeerId) {
         let (me, n) = (self.shared().task, self.shared().tasks);
-        for round in 0..rounds(n) {
+        let at_root = [(COME, with == ROOT), (ALL_HAVE_COME, me == ROOT)];
+        let steps = (0..rounds(n)).map(|round| (round as usize, (me + (1 << round)) % n == with));
+        for (round, concerned) in steps.chain(at_root) {
             let barrier = &self.collectives.barrier;
-            let epoch = barrier.sent[round as usize];
-            if epoch > 0 && barrier.over.is_none() && (me + (1 << round)) % n == with {
-                let header = Header::new(Kind::Barrier, 0, epoch << 8 | u64::from(round));
+            let epoch = barrier.sent[round];
+            if epoch > 0 && barrier.over.is_none() && concerned {
+                let header = Header::new(Kind::Barrier, 0, epoch << 8 | round as u64);
                 self.reply_packet(with, &header, &[]);
             }
         }
@@ -188,7 +218,11 @@ impl Locked<'_> {
         if self.refused_as_over(source) {
             return;
         }
-        self.peers[source].barriers = self.peers[source].barriers.wrapping_add(1);
+        let peer = &mut self.peers[source];
+        peer.barriers = peer.barriers.wrapping_add(1);
+        if round as usize == COME {
+            peer.came_to = peer.came_to.max(epoch);
+        }
         if let Some(seen) = self.collectives.barrier.seen.get_mut(round as usize) {
             *seen = (*seen).max(epoch);
         }

@@ -7,6 +7,10 @@ use std::collections::HashMap;
 /// Most rounds: jobs have at most 2³¹ tasks.
 const ROUNDS: usize = 32;
 
+/// In place of the round: a task has come to a barrier at a root; the root says that all have.
+pub(crate) const COME: usize = ROUNDS;
+pub(crate) const ALL_HAVE_COME: usize = ROUNDS + 1;
+
 /// The collective calls under way.
 #[derive(Default)]
 pub(crate) struct Collectives {
@@ -15,16 +19,15 @@ pub(crate) struct Collectives {
 }
 
 /// Arrivals of the barrier.
-#[derive(Default)]
 pub(crate) struct Barrier {
     /// Collective calls are over because of this task.
     pub(crate) over: Option<PeerId>,
     /// The last barrier that each round's packet was sent for.
-    pub(crate) sent: [u64; ROUNDS],
+    pub(crate) sent: [u64; ROUNDS + 2],
     /// Barriers this task has entered.
     pub(crate) entered: u64,
     /// Notices received per round, over all barriers.
-    pub(crate) seen: [u64; ROUNDS],
+    pub(crate) seen: [u64; ROUNDS + 2],
 }
 
 /// Data of allgathers.
@@ -48,6 +51,12 @@ impl Exchanges {
     pub(crate) fn enter(&mut self) -> u64 {
         self.entered += 1;
         self.entered
+    }
+}
+
+impl Default for Barrier {
+    fn default() -> Self {
+        Self { over: None, sent: [0; ROUNDS + 2], entered: 0, seen: [0; ROUNDS + 2] }
     }
 }
 

@@ -21,7 +21,7 @@ mod sequence_window;
 mod zero_copy;
 
 pub(crate) use adaptive_wait::AdaptiveWait;
-pub(crate) use collectives::{Blocks, Collectives};
+pub(crate) use collectives::{ALL_HAVE_COME, Blocks, COME, Collectives};
 pub(crate) use copy_choice::{Copier, Timed};
 pub(crate) use epochs::Epochs;
 pub(crate) use links::Links;
