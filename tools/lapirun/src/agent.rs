@@ -26,6 +26,7 @@ use crate::output::tell;
 use crate::rollcall::{self, Report};
 use crate::signals::{self, Signals};
 use crate::spawn::{Local, Outcome, Program, Spawner};
+use crate::windows;
 use crate::wire::{self, Frame, Inbox, Order};
 use below::Below;
 
@@ -67,7 +68,15 @@ fn serve() -> Result<(), Fault> {
         Program::find(name.into(), args.iter().map(OsString::from).collect())
     };
     let programs = order.programs.iter().map(find).collect::<Result<Vec<_>, _>>()?;
-    let env: Vec<(OsString, OsString)> = order.env.iter().map(|(k, v)| (k.into(), v.into())).collect();
+    let job = order.env.iter().find(|(name, _)| name == variables::JOB_ID);
+    let value = |name: &str| {
+        let told = order.env.iter().find(|(n, _)| n == name).map(|(_, value)| OsString::from(value));
+        told.or_else(|| std::env::var_os(name))
+    };
+    let windows =
+        windows::start(job.map_or("", |(_, id)| id), value).map_err(|text| Fault::Windows { text })?;
+    let all = order.env.iter().chain(windows.iter().map(|windows| &windows.variable));
+    let env: Vec<(OsString, OsString)> = all.map(|(k, v)| (k.into(), v.into())).collect();
     let binding = Binding::from_word(&order.bind).unwrap_or(Binding::None);
     let cpus = bind::assign(binding, order.machine.here.len() as u32).unwrap_or_default();
     let spawner = Spawner {

@@ -175,6 +175,12 @@ pub enum Fault {
         /// Why.
         reason: String,
     },
+    /// The job's own windows can't be made.
+    #[error("{text}")]
+    Windows {
+        /// Why, and what to do.
+        text: String,
+    },
     /// The descriptor limit is too low.
     #[error(
         "{tasks} tasks need {need} open files in the launcher and the limit is {limit}: raise it (ulimit -n) or start fewer tasks"

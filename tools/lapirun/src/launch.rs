@@ -20,6 +20,7 @@ use crate::running::{Born, Ears, Running};
 use crate::signals::Signals;
 use crate::spawn::{Program, Spawner};
 use crate::tree;
+use crate::windows;
 use crate::wire::{Machine, Order};
 
 /// How long the others wait for the news of a task's end before they hear only that its connection
@@ -44,8 +45,15 @@ pub fn run(spec: &JobSpec) -> Result<u8, Fault> {
     let secret = random_secret()?;
     let job = JobName::draw()?;
     let (running, address) = serve(spec, &job, secret)?;
-    let env = variables_of(spec, &job, &address, &secret);
+    let mut env = variables_of(spec, &job, &address, &secret);
     if placed.is_empty() {
+        // Where tasks run elsewhere, the launcher's hands there see to it.
+        let value = |name: &str| {
+            let own = env.iter().find(|(n, _)| n == name).map(|(_, value)| value.clone());
+            own.or_else(|| std::env::var_os(name))
+        };
+        let windows = windows::start(&job.id, value).map_err(|text| Fault::Windows { text })?;
+        env.extend(windows.iter().map(|w| (OsString::from(&w.variable.0), OsString::from(&w.variable.1))));
         run_here(spec, &programs, &env, (limits, piped), running)
     } else {
         run_there(spec, &placed, &env, running)

@@ -37,6 +37,7 @@ mod running;
 mod signals;
 mod spawn;
 mod tree;
+mod windows;
 mod wire;
 
 pub use hosts::Host;

@@ -8,7 +8,7 @@ use lapis_adapters::key::Key;
 use std::time::{Duration, Instant};
 
 /// Between two tries to reach a daemon after one has gone.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
 /// For so long a new daemon may take to answer: the task waits meanwhile.
 const QUICK: Duration = Duration::from_millis(500);
@@ -53,6 +53,11 @@ impl Services {
     pub(crate) fn take_change(&mut self) -> bool {
         let now = self.daemon.matrix().changes();
         std::mem::replace(&mut self.seen, now) != now
+    }
+
+    /// Whether there is no daemon at present.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone
     }
 
     pub(crate) fn is_up(&self, index: usize) -> bool {

@@ -4,7 +4,7 @@ use crate::address::{Card, Entry, pairs};
 use crate::choice;
 use crate::options::Options;
 use crate::rail::{Arena, Rail};
-use crate::services::{News, Services};
+use crate::services::{News, PAUSE, Services};
 use crate::troubles::Troubles;
 use crate::waiter::{HpsWaiter, Notifier};
 use crate::way::{Sent, Way};
@@ -166,6 +166,7 @@ impl Hps {
         match self.services.look(&self.rails) {
             None => {}
             Some(News::Gone) => {
+                self.stir(true);
                 self.host.info(format_args!(
                     "the services daemon at `{}` has gone: windows stay, and an adapter that goes down is noticed by its \
                      silence",
@@ -175,16 +176,25 @@ impl Hps {
                 self.trouble(FailoverTrouble::Unwatched, text.to_owned());
             }
             Some(News::Back) => {
+                self.stir(false);
                 self.host.info(format_args!("a services daemon is back at `{}`", self.services.address));
                 self.watch_daemon();
             }
             Some(News::Lost(why)) => {
+                self.stir(false);
                 self.host.warn(format_args!(
                     "the new services daemon at `{}` does not take this task's windows over: {why}",
                     self.services.address
                 ));
                 self.watch_daemon();
             }
+        }
+    }
+
+    /// A task that sleeps looks for a new daemon, too.
+    fn stir(&self, on: bool) {
+        if let Err(e) = self.notifier.stir_every(on.then_some(2 * PAUSE)) {
+            self.host.debug(format_args!("a task that sleeps does not look for a daemon: timerfd: {e}"));
         }
     }
 
@@ -377,7 +387,7 @@ impl Transport for Hps {
     }
 
     fn arm(&mut self) -> Status {
-        if self.notifier.take_stirred() {
+        if self.notifier.take_stirred() || self.services.is_gone() {
             self.look_at_daemon();
         }
         if !self.news.is_empty() || !self.troubles.is_empty() || self.services.has_changed() {

@@ -5,13 +5,19 @@ use lapis_core::sync::{Arc, AtomicBool, Ordering};
 use lapis_core::transport::Waiter;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
 
 /// What the transport and its waiter share.
 pub(crate) struct Notifier {
     all: OwnedFd,
     own: Bell,
+    /// Ends sleeps now and then while it runs.
+    timer: OwnedFd,
     /// Something ended a sleep since [`take_stirred`](Self::take_stirred).
     stirred: AtomicBool,
 }
@@ -21,9 +27,11 @@ impl Notifier {
         let notifier = Self {
             all: epoll::create(CreateFlags::CLOEXEC)?,
             own: Bell::new()?,
+            timer: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?,
             stirred: AtomicBool::new(true),
         };
         notifier.watch(&notifier.own)?;
+        notifier.watch(&notifier.timer)?;
         Ok(notifier)
     }
 
@@ -32,6 +40,15 @@ impl Notifier {
     pub(crate) fn watch(&self, fd: impl AsFd) -> io::Result<()> {
         let when = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
         Ok(epoll::add(&self.all, fd, EventData::new_u64(0), when)?)
+    }
+
+    /// Ends sleeps every so often from now on, or no more.
+    pub(crate) fn stir_every(&self, pause: Option<Duration>) -> io::Result<()> {
+        let nanos = pause.map_or(0, |pause| pause.as_nanos().min(999_999_999));
+        let time = Timespec { tv_sec: 0, tv_nsec: nanos as _ };
+        let timer = Itimerspec { it_interval: time, it_value: time };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &timer)?;
+        Ok(())
     }
 
     /// Whether a sleep has ended since the last call.

@@ -1,0 +1,85 @@
+//! Windows for a job whose tasks want some, on a machine where no daemon gives any: the launcher is
+//! the daemon then, as long as the job runs.
+
+use std::ffi::{OsStr, OsString};
+
+use lapis_adapters::channel::Address;
+use lapis_adapters::client::Daemon;
+use lapis_nsd::{Handle, Options, Server, soft_adapters};
+
+/// Where tasks look for the daemon.
+const DAEMON: &str = "LAPIS_NSD";
+
+/// Adapters of a job's own daemon: as many as a task may have windows, on two networks.
+const ADAPTERS: u32 = 8;
+const NETWORKS: u32 = 2;
+/// Windows of each of them: more than a machine has room for tasks.
+const WINDOWS: u32 = 1 << 14;
+
+/// A daemon of the job's own, and the variable by which its tasks find it.
+pub(crate) struct Windows {
+    pub(crate) variable: (String, String),
+    _daemon: Option<Handle>,
+}
+
+/// Whether tasks with these variables may open windows.
+fn are_wanted(value: &impl Fn(&str) -> Option<OsString>) -> bool {
+    match value("LAPIS_TRANSPORT") {
+        Some(named) => named.to_string_lossy().split(',').any(|name| name.trim() == "hps"),
+        None => value("MP_EUILIB").as_deref() == Some(OsStr::new("us")),
+    }
+}
+
+/// Starts a daemon for the tasks of this job on this machine, unless they want no windows, the user
+/// has named a daemon, or the machine has one. `value` tells the tasks' variables.
+///
+/// # Errors
+/// It can't be started: in one line, with the remedy.
+pub(crate) fn start(job: &str, value: impl Fn(&str) -> Option<OsString>) -> Result<Option<Windows>, String> {
+    if !are_wanted(&value) || value(DAEMON).is_some() || Daemon::connect(&Address::default()).is_ok() {
+        return Ok(None);
+    }
+    let name = format!("lapis-nsd-{job}");
+    let adapters = soft_adapters(ADAPTERS, NETWORKS, WINDOWS)?;
+    let options = Options { address: Address::new(&name), adapters, share: WINDOWS };
+    let daemon = match Server::open(options).and_then(Server::spawn) {
+        Ok(handle) => Some(handle),
+        // The launcher's hand for other tasks of this machine was quicker.
+        Err(e) if e.kind() == std::io::ErrorKind::AddrInUse => None,
+        Err(e) => {
+            return Err(format!("cannot give the job windows of its own ({e}); start lapis-nsd instead"));
+        }
+    };
+    Ok(Some(Windows { variable: (DAEMON.to_owned(), name), _daemon: daemon }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_wanted_by_name_or_for_user_space() {
+        let wanted = |pairs: &[(&str, &str)]| {
+            are_wanted(&|name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into()))
+        };
+        assert!(wanted(&[("MP_EUILIB", "us")]));
+        assert!(wanted(&[("LAPIS_TRANSPORT", "shm, hps")]));
+        assert!(!wanted(&[]));
+        assert!(!wanted(&[("MP_EUILIB", "ip")]));
+        assert!(!wanted(&[("MP_EUILIB", "us"), ("LAPIS_TRANSPORT", "udp")]));
+    }
+
+    #[test]
+    fn a_job_gets_a_daemon_of_its_own_and_none_where_the_user_named_one() {
+        let job = format!("test-{}", std::process::id());
+        let us = |name: &str| (name == "LAPIS_TRANSPORT").then(|| "hps".into());
+        if Daemon::connect(&Address::default()).is_err() {
+            let windows = start(&job, us).expect("starts").expect("is wanted");
+            let daemon = Daemon::connect(&Address::new(&windows.variable.1)).expect("answers");
+            assert_eq!(daemon.adapters().expect("answers").len(), ADAPTERS as usize);
+            let second = start(&job, us).expect("is there").expect("is wanted");
+            assert_eq!(second.variable, windows.variable);
+        }
+        assert!(start(&job, |_| Some("hps".into())).expect("nothing to do").is_none());
+    }
+}

@@ -1,0 +1,141 @@
+//! Jobs in user-space mode: with a daemon of the launcher's, with one that dies, with adapters that
+//! are pulled while messages are under way.
+
+use lapis_adapters::channel::Address;
+use lapis_adapters::client::Daemon;
+use lapis_nsd::{Handle, Options, Server, soft_adapters};
+use lapis_testing::{Finished, Job, Running, folder, program};
+use std::path::PathBuf;
+use std::time::Duration;
+
+fn task() -> PathBuf {
+    program("lapis-testing", "lapis-job-task")
+}
+
+/// Cargo builds it with these tests.
+fn stream() -> PathBuf {
+    folder().join("examples/hps_job")
+}
+
+fn job(tasks: u32) -> Job {
+    Job::new(tasks).var("LAPIS_TRANSPORT", "hps")
+}
+
+#[track_caller]
+fn expect_from_all(done: Finished, tasks: u32, line: &str) {
+    let done = done.expect_quiet(0);
+    assert_eq!(done.sorted(), vec![line; tasks as usize]);
+}
+
+fn daemon(name: &str) -> (Address, Handle) {
+    let address = Address::new(&format!("lapis-test-hps-{name}-{}", std::process::id()));
+    (address.clone(), start(&address))
+}
+
+fn start(address: &Address) -> Handle {
+    let adapters = soft_adapters(2, 2, 64).expect("possible");
+    let options = Options { address: address.clone(), adapters, share: 64 };
+    Server::open(options).and_then(Server::spawn).expect("a daemon")
+}
+
+#[test]
+fn messages_of_every_size_go_from_all_to_all_in_either_mode() {
+    for (tasks, instances) in [(2, "1"), (4, "1"), (3, "2"), (2, "max")] {
+        for interrupts in ["yes", "no"] {
+            let job = job(tasks).var("MP_INSTANCES", instances).var("LAPIS_INTERRUPT", interrupts);
+            expect_from_all(
+                job.run(task(), &["all-to-all"]),
+                tasks,
+                &format!("all-to-all: {} messages", 24 * tasks),
+            );
+        }
+    }
+}
+
+#[test]
+fn puts_gets_atomics_and_answers_work() {
+    let done = job(3).var("MP_EUIDEVICE", "sn_all").run(task(), &["one-sided"]).expect_quiet(0);
+    assert_eq!(done.sorted().len(), 6, "{done:?}");
+    expect_from_all(job(3).run(task(), &["answers"]), 3, "answers: 600");
+}
+
+#[test]
+fn messages_survive_loss_repetition_and_reordering() {
+    let faults = "drop=0.05,dup=0.05,reorder=0.1,seed=4";
+    let job = job(2).var("MP_INSTANCES", "2").var("LAPIS_CHAOS", faults);
+    let done = job.run(task(), &["all-to-all"]).expect(0);
+    assert_eq!(done.lines_with("all-to-all: 48 messages").len(), 2, "{done:?}");
+}
+
+#[test]
+fn what_was_named_and_is_not_there_is_an_error_in_one_line() {
+    let lines = |job: Job| job.run(task(), &["all-to-all"]).expect(3).out;
+    let out = lines(job(2).var("LAPIS_NSD", "lapis-test-nobody-listens"));
+    assert!(out.contains("no services daemon") && out.contains("lapis-nsd"), "{out}");
+    let out = lines(job(2).var("MP_EUIDEVICE", "sn9"));
+    assert!(out.contains("no adapter `sn9`"), "{out}");
+}
+
+/// A job of two tasks that send each other messages, until the test has seen what it wants to see.
+struct Stream {
+    running: Running,
+    enough: PathBuf,
+}
+
+impl Stream {
+    fn start(address: &Address, interrupts: &str) -> Self {
+        let enough = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(address.as_str());
+        let job = job(2).var("LAPIS_NSD", address.as_str()).var("MP_INSTANCES", "2");
+        let job = job.var("LAPIS_INTERRUPT", interrupts);
+        let mut running = job.start(stream(), &["6000", &enough.to_string_lossy()]);
+        running.read_line("ready");
+        running.read_line("ready");
+        Self { running, enough }
+    }
+
+    fn finish(self) {
+        std::fs::write(&self.enough, "").expect("the target directory can be written");
+        let done = self.running.wait();
+        std::fs::remove_file(&self.enough).expect("just written");
+        let done = done.expect_quiet(0);
+        assert_eq!(done.lines_with("done: 6000 messages").len(), 2, "{done:?}");
+    }
+}
+
+/// Each of two adapters is pulled and put back many times, never both at once: no operation fails.
+#[test]
+fn adapters_are_pulled_while_messages_are_under_way() {
+    for interrupts in ["yes", "no"] {
+        let (address, _daemon) = daemon(&format!("pulled-{interrupts}"));
+        let control = Daemon::connect(&address).expect("a daemon");
+        let stream = Stream::start(&address, interrupts);
+        for _ in 0..60 {
+            for adapter in ["sn0", "sn1"] {
+                control.set(adapter, false).expect("the daemon's user may");
+                std::thread::sleep(Duration::from_millis(3));
+                control.set(adapter, true).expect("the daemon's user may");
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+        stream.finish();
+    }
+}
+
+/// The daemon dies and comes back while messages are under way, and each time learns of the
+/// windows.
+#[test]
+fn jobs_go_on_without_the_daemon_and_show_the_next_one_their_windows() {
+    for interrupts in ["yes", "no"] {
+        let (address, mut daemon) = daemon(&format!("dies-{interrupts}"));
+        let stream = Stream::start(&address, interrupts);
+        for _ in 0..3 {
+            drop(daemon);
+            daemon = start(&address);
+            let control = Daemon::connect(&address).expect("a daemon");
+            while ["sn0", "sn1"].iter().any(|a| control.windows(a).expect("the daemon lives").len() < 2) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        stream.finish();
+    }
+}
