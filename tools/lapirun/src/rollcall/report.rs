@@ -14,8 +14,10 @@ const BETWEEN: Duration = Duration::from_millis(250);
 /// Who runs the library has told within this time.
 const FRESH_MS: u64 = 1000;
 
-/// Threads that have waited so long for a processor between the looks could not tell anything.
+/// Threads that have waited so long for a processor between the looks may have had no time to tell
+/// anything. Whoever has told nothing for `STARVED_MS` is stuck even so.
 const STARVED: Duration = Duration::from_millis(50);
+const STARVED_MS: u64 = 8000;
 
 /// One task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,15 +140,16 @@ impl Seen {
     fn of(process: u32, was: &Snapshot, now: &Snapshot, starved: bool) -> Self {
         let told_ms = millis(now.told);
         // Whoever polls or waits tells every tenth of a second, and so does the thread that serves
-        // arrivals; unless others have the processors.
-        let should = (now.polling > 0 || now.interrupts) && !starved;
+        // arrivals; later if others have the processors.
+        let should = now.polling > 0 || now.interrupts;
+        let silent = told_ms > if starved { STARVED_MS } else { FRESH_MS };
         let packets = [now.total().packets_sent, now.total().packets_received];
         let former = [was.total().packets_sent, was.total().packets_received];
         let failed = now.swap.map_or(0, |s| s.failed) - was.swap.map_or(0, |s| s.failed);
         Self {
             number: now.context,
             polling: now.polling,
-            stuck_ms: (should && told_ms > FRESH_MS).then_some(told_ms),
+            stuck_ms: (should && silent).then_some(told_ms),
             fresh: told_ms <= FRESH_MS,
             told_ms,
             interrupts: now.interrupts,
