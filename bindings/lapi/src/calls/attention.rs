@@ -53,16 +53,19 @@ pub(super) fn at_init(instance: &Instance, config: &Config) {
     }
 }
 
-/// What is set and means nothing on Linux: the adapters and windows of IBM's switches. Task 0 says
-/// it for all.
+/// What is set and means nothing in this job: windows of adapters, where nobody is reached through
+/// them. Task 0 says it for all.
 fn without_effect(context: &Context, config: &Config) {
+    let by_windows = || others(context).any(|peer| context.transport_to(peer) == Some("hps"));
     if context.task() == 0
+        && !by_windows()
         && let Some(listed) = config.listing().iter().find(|listed| listed.variable.name == "MP_LAPI_NETWORK")
         && let Some(value) = &listed.value
     {
         let name = listed.variable.name;
         diagnostics::say(&format!(
-            "{name}={value} has no effect: Linux has no adapter windows; MP_LAPI_INET_ADDR leads UDP"
+            "{name}={value} has no effect: no task is reached through windows of adapters, which \
+             transport hps has; MP_LAPI_INET_ADDR leads UDP"
         ));
     }
 }

@@ -18,8 +18,8 @@ pub struct SendLane {
     /// The first position that may not be written yet, as far as the transport has looked.
     pub limit: u64,
     /// Read after each message; anything but 0 is for
-    /// [`Transport::attend`](super::Transport::attend). The transport sees to it that a compiler's
-    /// fence between message and word is enough.
+    /// [`Transport::attend`](crate::transport::Transport::attend). The transport sees to it that a
+    /// compiler's fence between message and word is enough.
     pub attention: *const AtomicU32,
     /// The line that is written in turns with the receiver; null where there is none.
     pub mailbox: *mut Mailbox,
