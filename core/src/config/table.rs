@@ -365,7 +365,7 @@ variables! {
         group: Standalone,
         kind: Kind::NetworkWindows,
         help: "Window and adapter of each network instance of this task, for user space",
-        more: "Tasks started by hand with MP_EUILIB=us must have it. Transport hps opens these windows (docs/hps.md); other transports take no notice.",
+        more: "Tasks started by hand with MP_EUILIB=us must have it. A transport that has windows of adapters opens these; others take no notice.",
         source: "LAPI Guide, table 43",
     }
     init_timeout: Duration = "LAPIS_INIT_TIMEOUT", "60" {
