@@ -79,6 +79,11 @@ impl Net {
         Some(net)
     }
 
+    /// The hosts, each with its address in the launcher's network.
+    pub fn hosts(&self) -> Vec<(&str, String)> {
+        (1..).zip(&self.hosts).map(|(n, host)| (host.as_str(), format!("10.217.{LAUNCHER}.{n}"))).collect()
+    }
+
     /// Number of rails.
     pub fn rails(&self) -> usize {
         self.rails

@@ -2,6 +2,8 @@
 #![allow(dead_code, unused_imports, reason = "each test file uses a part")]
 
 use lapis_patience::Patience;
+pub(crate) mod sshd;
+
 pub(crate) use lapis_testing::{Finished, Running, WATCHDOG, alive, clean, joined, run};
 use std::process::Command;
 use std::time::Duration;
