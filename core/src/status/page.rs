@@ -3,9 +3,8 @@
 use crate::stats::Statistics;
 use crate::sync::placed::{AtomicU32, AtomicU64};
 use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{MapFlags, ProtFlags};
 use std::ops::Deref;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 
 /// The file's name, as `/proc/PID/fd` shows it.
@@ -153,17 +152,19 @@ impl StatusPage {
     /// A page for this context, with what does not change filled in.
     pub(crate) fn new(job: &str, task: u32, tasks: u32, context: u32) -> std::io::Result<Self> {
         let file = file().map_err(|e| tracing::debug!("nobody sees this task's status: {e}")).ok();
-        let rights = ProtFlags::READ | ProtFlags::WRITE;
+        let (kind, descriptor) = match &file {
+            Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),
+            None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
+        };
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        // Through the C library, whose calls ThreadSanitizer sees: it must not take this page for
+        // that of a former context, which lay in the same place.
         // SAFETY: a new mapping touches nobody's memory.
-        let memory = unsafe {
-            match &file {
-                Some(file) => {
-                    rustix::mm::mmap(std::ptr::null_mut(), BYTES, rights, MapFlags::SHARED, file, 0)
-                }
-                None => rustix::mm::mmap_anonymous(std::ptr::null_mut(), BYTES, rights, MapFlags::PRIVATE),
-            }
-        }?;
-        let page = NonNull::new(memory.cast::<Page>()).ok_or(rustix::io::Errno::NOMEM)?;
+        let memory = unsafe { libc::mmap(std::ptr::null_mut(), BYTES, rights, kind, descriptor, 0) };
+        if memory == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        let page = NonNull::new(memory.cast::<Page>()).ok_or(std::io::ErrorKind::OutOfMemory)?;
         if let Some(file) = &file {
             // After the mapping, which may still be written.
             let _ = rustix::fs::fcntl_add_seals(file, SealFlags::FUTURE_WRITE);
@@ -206,7 +207,7 @@ impl Deref for StatusPage {
 impl Drop for StatusPage {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and nobody refers to it any more.
-        let _ = unsafe { rustix::mm::munmap(self.page.as_ptr().cast(), BYTES) };
+        unsafe { libc::munmap(self.page.as_ptr().cast(), BYTES) };
     }
 }
 
