@@ -46,10 +46,9 @@ impl Context {
         if without(Optimization::ShortSection) {
             return None;
         }
-        let shared: &Shared = &self.shared;
-        let section = shared.lock.enter_biased()?;
-        shared.references.begin();
-        Some(ShortSection { context: self, shared, section })
+        let section = self.shared.lock.enter_biased()?;
+        self.shared.references.begin();
+        Some(ShortSection { context: self, section })
     }
 
     /// The lock has just been taken.
@@ -136,9 +135,7 @@ impl Drop for Locked<'_> {
 /// called it costs two stores.
 pub(crate) struct ShortSection<'a> {
     context: &'a Context,
-    /// The context's own, as in [`Locked`].
-    shared: &'a Shared,
-    section: Section<'a>,
+    section: Section,
 }
 
 impl<'a> ShortSection<'a> {
@@ -146,8 +143,9 @@ impl<'a> ShortSection<'a> {
     #[inline]
     pub(crate) fn keep(self) -> Locked<'a> {
         let this = ManuallyDrop::new(self);
-        this.shared.lock.keep(this.section);
-        Locked { context: this.context, shared: this.shared, of_this_thread: PhantomData }
+        let shared = &this.context.shared;
+        shared.lock.keep(this.section);
+        Locked { context: this.context, shared, of_this_thread: PhantomData }
     }
 }
 
@@ -158,7 +156,7 @@ impl Deref for ShortSection<'_> {
     fn deref(&self) -> &State {
         // SAFETY: the section holds the lock, which keeps other threads out, and a `Locked` of this
         // thread is lent to `out` meanwhile.
-        unsafe { &*self.shared.state.get() }
+        unsafe { &*self.context.shared.state.get() }
     }
 }
 
@@ -166,15 +164,15 @@ impl DerefMut for ShortSection<'_> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut State {
         // SAFETY: nobody else is at the state, as `deref` says, and `self` is borrowed alone.
-        unsafe { &mut *self.shared.state.get() }
+        unsafe { &mut *self.context.shared.state.get() }
     }
 }
 
 impl Drop for ShortSection<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.shared.references.end();
-        self.shared.lock.leave_biased(self.section);
+        self.context.shared.references.end();
+        self.context.shared.lock.leave_biased(self.section);
     }
 }
 

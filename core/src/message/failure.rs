@@ -196,7 +196,7 @@ impl Locked<'_> {
         let p = &mut self.peers[peer];
         p.farewell = true;
         if p.state == PeerState::Up {
-            (p.state, p.lane) = (PeerState::Ended, None);
+            p.state = PeerState::Ended;
         }
         self.shared().wake_sleepers();
     }

@@ -2,13 +2,13 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p lapis-shm --release --lib`.
 
 use crate::mpsc_ring::{MpscRx, MpscTx, Places};
+use crate::ring_layout::RingLayout;
+use crate::shared_bytes::{Area, Watched};
 use crate::spsc_ring::{Control, LaneRx, LaneTx};
 use crate::store_policy::StorePolicy;
 use crate::wake::{Attention, Sleeper, look, look_again, take_sleeper};
 use lapis_core::sync::{Arc, AtomicU32, AtomicU64, Ordering, fence, thread};
-use lapis_core::transport::lane::{
-    Area, INLINE, Mailbox, MailboxLine, RingLayout, Slot, Watched, copy_short,
-};
+use lapis_core::transport::lane::{INLINE, Mailbox, MailboxLine, Slot, copy_short};
 // tidy-allow(atomics): counts executions of the model, outside of it.
 use std::sync::atomic::{AtomicUsize, Ordering as Plain};
 
