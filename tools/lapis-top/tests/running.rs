@@ -70,12 +70,17 @@ fn counts_of_a_task_that_computes_are_exact() {
     let running = hanging("shm", "computes");
     let json = run(lapis_top(&["--once", "--json", &job_of(&running)])).expect_quiet(0).out;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    // Each barrier of three tasks has two rounds; nothing else was sent. The task that computes has
-    // come to none but the first.
+    // Nothing but barriers was sent. The task that computes has come to none but the first.
     let sent: Vec<u64> =
         (0..3).map(|task| json[0]["contexts"][task]["packets_sent"].as_u64().unwrap()).collect();
-    assert_eq!(sent[1], 2, "{json}");
-    assert!(sent[0] > 2 && sent[2] > 2, "{json}");
+    if std::thread::available_parallelism().unwrap().get() < 3 {
+        // Tasks that outnumber cores meet at the first one, which answers all at once.
+        assert_eq!(sent, [2, 1, 2], "{json}");
+    } else {
+        // A barrier of three tasks has two rounds.
+        assert_eq!(sent[1], 2, "{json}");
+        assert!(sent[0] > 2 && sent[2] > 2, "{json}");
+    }
     end(running);
 }
 
