@@ -4,7 +4,8 @@
 //! nothing depends on time. What is counted runs within [`lapis_counted`]: [`BATCH`] times an
 //! operation, again and again, with what prepares and ends a batch outside of it. For each
 //! operation this prints a line `operation<TAB>bytes<TAB>times` and brackets the counted batches by
-//! [`lapis_begin`] and [`lapis_end`]. The first operation does nothing: what it costs is to be
+//! [`lapis_begin`] and [`lapis_end`], which also ends each of the [`PARTS`] in which they are
+//! counted. The first operation does nothing: what it costs is to be
 //! taken off the others.
 
 use lapi_r::abi::*;
@@ -25,9 +26,12 @@ type Result<T> = std::result::Result<T, Error>;
 const BALL: HandlerId = HandlerId(1);
 /// Operations of a batch. As many messages fit a lane, and are found there by one look at it.
 const BATCH: u64 = 16;
-const BATCHES: u64 = 125;
+const BATCHES: u64 = 120;
+/// Parts of equal length, each counted by itself: `cargo xtask bench instructions` knows their
+/// number and takes the median.
+const PARTS: u64 = 5;
 /// Batches before those that count: caches, biases and choices have settled by then.
-const WARM_UP: u64 = 125;
+const WARM_UP: u64 = 120;
 
 thread_local! {
     static CAUGHT: Cell<u64> = const { Cell::new(0) };
@@ -80,8 +84,10 @@ fn count_within(
         before();
         lapis_counted(black_box(times), &mut Operation(&mut operation));
         after();
+        if batch >= WARM_UP && (batch + 1 - WARM_UP).is_multiple_of(BATCHES / PARTS) {
+            lapis_end();
+        }
     }
-    lapis_end();
 }
 
 fn join(server: &Address, secret: &str, task: &str) -> Result<Context> {
@@ -131,6 +137,14 @@ fn pair() -> Result<(Context, Context)> {
     Ok((a?, b?))
 }
 
+/// Lets both look at everything, which they do again some messages after: so each row begins at the
+/// same place of that rhythm, however many messages went before it.
+fn settle(a: &Context, b: &Context) {
+    for context in [a, b, a, b] {
+        while context.progress().expect("the peer is there").events > 0 {}
+    }
+}
+
 /// Polls until all messages that are under way have come: one call finds what waits in a lane.
 fn receive(context: &Context, until: u64) {
     while CAUGHT.get() < until {
@@ -148,6 +162,7 @@ fn messages(a: &Context, b: &Context) {
         let all = || CAUGHT.get() + BATCH;
         let batch = || (0..BATCH).for_each(|_| send(a, b));
         let end = Cell::new(0);
+        settle(a, b);
         count_within(
             "message: send",
             bytes,
@@ -160,12 +175,15 @@ fn messages(a: &Context, b: &Context) {
             end.set(all());
             batch();
         };
+        settle(a, b);
         count_within("message: receive", bytes, 1, sent, || receive(b, end.get()), || {});
         let both = || {
             sent();
             receive(b, end.get());
         };
+        settle(a, b);
         count_within("message: one way", bytes, 1, || {}, both, || {});
+        settle(a, b);
         // Two messages, of which half is reported.
         count("message: to and fro, waiting", bytes, || {
             for (from, to) in [(a, b), (b, a)] {
@@ -187,6 +205,7 @@ fn put_and_get(a: &Context, b: &Context) -> Result<()> {
     count("put, mapped memory", 8, || a.put_bytes(mapped, black_box(&eight)).expect("it is mapped"));
     count("get, mapped memory", 8, || a.get_bytes(mapped, black_box(&mut eight)).expect("it is mapped"));
     let remote = heap.as_ptr().addr() as u64;
+    settle(a, b);
     let put = || PutArgs {
         target: 1,
         remote,
@@ -210,6 +229,7 @@ fn put_and_get(a: &Context, b: &Context) -> Result<()> {
         origin: Notify::counter(&raw const done),
         checked: false,
     };
+    settle(a, b);
     count("get, any memory", 8, || {
         // SAFETY: both contexts are this program's, and the memory outlives them; nobody else uses
         // what is written.
