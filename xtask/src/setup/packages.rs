@@ -73,6 +73,8 @@ pub(crate) const PACKAGES: &[Package] = &[
     // daemons and other people's compilers.
     library("mpich", "ci", "hydra's mpiexec: jobs by PMI-1"),
     library("openmpi-bin", "ci", "Open MPI's mpirun: jobs by PMIx"),
+    library("libmpich-dev", "ci", "MPICH's header: programs that use MPI beside LAPI"),
+    library("libopenmpi-dev", "ci", "Open MPI's header: programs that use MPI beside LAPI"),
     library("libpmix-dev", "ci", "PMIx's header, against which its layouts are checked"),
     library("slurm-wlm", "ci", "srun: jobs by PMI-2 and PMIx on a cluster of two nodes"),
     library("munge", "ci", "authenticates that cluster's daemons"),
