@@ -93,7 +93,7 @@ impl Crowding {
     }
 
     /// How often a core was given away so far.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn yields(&self) -> u32 {
         self.yields.load(Ordering::Relaxed)
     }
