@@ -1,16 +1,21 @@
 //! What a task publishes about its windows.
 //!
 //! ```text
-//!   "LHW" version 1 │ host: 8 bytes │ count: 1 │ count × (network: 4 │ adapter: 4 │ window: 4 │
-//! name)                                                                     name: length 1, bytes
+//!   "LHW" version 2 │ host: 8 bytes │ landmark: 28 │ count: 1 │ count × window
+//!
+//!   landmark:  pid: 4 │ nonce at: 8 │ scratch at: 8 │ nonce: 8
+//!   window:    network: 4 │ adapter: 4 │ window: 4 │ length of the name: 1 │ name
 //! ```
 //!
-//! Numbers are little endian. `host` tells whose windows can be reached from where.
+//! Numbers are little endian. `host` tells whose windows can be reached from where. By the
+//! landmark a peer finds out whether it can copy from and to this process's memory itself; pid 0
+//! says that it shall not.
 
 use lapis_adapters::protocol::Place;
 use lapis_core::transport::MAX_ADDRESS;
+use lapis_cross_memory::Landmark;
 
-const MAGIC: &[u8; 4] = b"LHW\x01";
+const MAGIC: &[u8; 4] = b"LHW\x02";
 
 /// A window of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +30,7 @@ pub(crate) struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Card {
     pub(crate) host: u64,
+    pub(crate) landmark: Landmark,
     pub(crate) entries: Vec<Entry>,
 }
 
@@ -32,6 +38,11 @@ impl Card {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.extend_from_slice(&self.host.to_le_bytes());
+        let Landmark { pid, nonce_at, scratch_at, nonce } = self.landmark;
+        out.extend_from_slice(&pid.to_le_bytes());
+        for word in [nonce_at, scratch_at, nonce] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
         let count_at = out.len();
         out.push(0);
         for entry in &self.entries {
@@ -52,6 +63,9 @@ impl Card {
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes.strip_prefix(MAGIC)?;
         let host = u64::from_le_bytes(take(&mut rest)?);
+        let pid = i32::from_le_bytes(take(&mut rest)?);
+        let [nonce_at, scratch_at, nonce] =
+            [take(&mut rest)?, take(&mut rest)?, take(&mut rest)?].map(u64::from_le_bytes);
         let [count] = take(&mut rest)?;
         let mut entries = Vec::new();
         for _ in 0..count {
@@ -63,7 +77,8 @@ impl Card {
             let adapter = std::str::from_utf8(name).ok()?.to_owned();
             entries.push(Entry { network, index, place: Place { adapter, window } });
         }
-        rest.is_empty().then_some(Self { host, entries })
+        let landmark = Landmark { pid, nonce_at, scratch_at, nonce };
+        rest.is_empty().then_some(Self { host, landmark, entries })
     }
 }
 
@@ -95,7 +110,8 @@ mod tests {
             index: at as u32,
             place: Place { adapter: format!("sn{at}"), window: 7 * at as u32 },
         };
-        Card { host: 5, entries: networks.iter().enumerate().map(entry).collect() }
+        let landmark = Landmark { pid: 7, nonce_at: 1 << 40, scratch_at: 8, nonce: u64::MAX };
+        Card { host: 5, landmark, entries: networks.iter().enumerate().map(entry).collect() }
     }
 
     #[test]

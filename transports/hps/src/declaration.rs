@@ -8,7 +8,7 @@ use lapis_core::transport::{Declaration, Usage};
 
 /// What core and `lapis-info` read.
 pub(crate) const DECLARATION: Declaration =
-    Declaration { cost_ns: 3_000, usage: Usage::UserSpace, variables: &[DAEMON] };
+    Declaration { cost_ns: 3_000, usage: Usage::UserSpace, variables: &[DAEMON, COPY] };
 
 /// Where the daemon listens.
 pub(crate) const DAEMON: Variable = Variable {
@@ -19,6 +19,19 @@ pub(crate) const DAEMON: Variable = Variable {
     help: "Where the network services daemon listens: a name in the abstract name space, or a path with a \
            slash",
     more: "lapirun sets it where it has started a daemon for the job.",
+    source: "Lapis",
+    code: LapiCode::ERR_SET_VAL,
+};
+
+/// How bytes of long messages, puts and gets travel.
+pub(crate) const COPY: Variable = Variable {
+    name: "LAPIS_HPS_COPY",
+    group: Group::Transport("hps"),
+    kind: Kind::Words("auto|windows"),
+    default: Some("auto"),
+    help: "How long data travels between the tasks of a host: by cross-memory attach or through the windows",
+    more: "auto: by cross-memory attach where the system allows it. windows: all data goes through the \
+           windows. Bulk transfer (MP_USE_BULK_XFER) needs cross-memory attach.",
     source: "Lapis",
     code: LapiCode::ERR_SET_VAL,
 };

@@ -1,8 +1,8 @@
 //! The transport `hps`: datagrams between windows of adapters, the guide's user-space mode.
 //!
 //! It moves datagrams and nothing else: what gets lost, doubled, reordered or forged is the
-//! business of core's packet engine (`docs/reliable.md`). What a window is, and whom it trusts,
-//! says
+//! business of core's packet engine (`docs/reliable.md`). Long data between the tasks of one host
+//! may go past the windows, by cross-memory attach. What a window is, and whom it trusts, says
 //! `docs/hps.md`.
 //!
 //! | file | concern |
@@ -14,12 +14,14 @@
 //! | `services.rs` | the daemon: windows, the availability matrix, daemons that come and go |
 //! | `rail.rs` | one window of this task |
 //! | `way.rs` | a way to a peer's window: sending |
+//! | `direct.rs` | copies between the memories of two tasks, past the windows |
 //! | `waiter.rs` | sleeping |
 //! | `transport.rs` | the contract |
 
 mod address;
 mod choice;
 mod declaration;
+mod direct;
 mod options;
 mod rail;
 mod services;

@@ -37,6 +37,8 @@ pub(crate) struct Options {
     pub(crate) instances: Option<Instances>,
     /// MP_LAPI_NETWORK: exactly these windows.
     pub(crate) windows: Vec<(u32, String)>,
+    /// All data goes through the windows.
+    pub(crate) windows_only: bool,
 }
 
 impl Options {
@@ -54,6 +56,7 @@ impl Options {
             },
             instances: parse(INSTANCES, option)?,
             windows: windows.map_or_else(Vec::new, |list| list.0),
+            windows_only: host.word(&declaration::COPY)? == Some("windows"),
         })
     }
 }
@@ -88,7 +91,8 @@ mod tests {
         let options = of(&[("MP_LAPI_NETWORK", "@2>164,sn0:12,sn1"), ("LAPIS_NSD", "x")]).expect("good");
         assert_eq!(options.windows, [(164, "sn0".to_owned()), (12, "sn1".to_owned())]);
         assert_eq!(options.daemon.as_str(), "x");
-        for (name, value) in [("MP_INSTANCES", "0"), ("MP_LAPI_NETWORK", "164")] {
+        assert!(of(&[("LAPIS_HPS_COPY", "windows")]).expect("good").windows_only);
+        for (name, value) in [("MP_INSTANCES", "0"), ("MP_LAPI_NETWORK", "164"), ("LAPIS_HPS_COPY", "no")] {
             let text = of(&[(name, value)]).expect_err("bad").to_string();
             assert!(text.contains(name) && text.contains(value), "{text}");
         }

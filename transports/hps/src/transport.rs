@@ -2,6 +2,7 @@
 
 use crate::address::{Card, Entry, pairs};
 use crate::choice;
+use crate::direct::{self, Own, Process};
 use crate::options::Options;
 use crate::rail::{Arena, Rail};
 use crate::services::{News, PAUSE, Services};
@@ -15,8 +16,9 @@ use lapis_adapters::soft::Sender;
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
     Attributes, Caps, DatagramBatch, Declaration, Event, EventKind, FailoverTrouble, Host, Limits,
-    OpenParams, PeerId, RawSlice, Status, Transport, TransportError,
+    OpenParams, PeerId, RawSlice, RemoteAddr, Status, Transport, TransportError,
 };
+use lapis_cross_memory::Access;
 use std::collections::VecDeque;
 
 /// Bytes that a window's owner promises to hold for its senders, as the packet engine counts them:
@@ -37,6 +39,13 @@ pub struct Hps {
     arena: Arena,
     /// Ways to each task, by path.
     ways: Vec<Option<Box<[Way]>>>,
+    /// What peers touch to find this process: kept for them.
+    #[expect(dead_code, reason = "read by other processes")]
+    own: Own,
+    /// Tasks whose memory can be copied from and to.
+    processes: Vec<Option<Process>>,
+    /// Why no data goes past the windows.
+    windows_only: Option<String>,
     /// News of paths that core has not fetched.
     news: VecDeque<Event>,
     troubles: Troubles,
@@ -218,6 +227,52 @@ impl Hps {
         quiet
     }
 
+    /// Finds out whether data may go past the windows, unless it may not with another peer.
+    fn probe_direct(&mut self, peer: PeerId, theirs: &Card) {
+        if self.windows_only.is_some() {
+            return;
+        }
+        match Process::find(&theirs.landmark) {
+            Ok(process) => self.processes[peer as usize] = Some(process),
+            Err(why) => {
+                self.host.warn(format_args!(
+                    "cross-memory attach to task {peer} (process {}) {why}: large messages are copied twice",
+                    theirs.landmark.pid
+                ));
+                self.windows_only = Some(format!("cross-memory attach {why}"));
+            }
+        }
+    }
+
+    /// One copy past the windows.
+    ///
+    /// # Safety
+    /// `local` is valid, writable for [`Access::Read`].
+    unsafe fn copy_directly(
+        &mut self,
+        access: Access,
+        peer: PeerId,
+        local: RawSlice,
+        there: RemoteAddr,
+    ) -> Status {
+        let Some(ways) = self.ways.get(peer as usize).and_then(Option::as_deref) else {
+            return Status::Invalid;
+        };
+        // Without a way that is up there is no connection, though memory could still be reached.
+        let reached = self.windows_only.is_none() && ways.iter().any(|way| way.up);
+        let Some(process) = self.processes[peer as usize].as_ref().filter(|_| reached) else {
+            return Status::Unsupported;
+        };
+        // SAFETY: the local range is valid by the promise of this function's caller.
+        unsafe { process.copy(access, local, there.addr) }.unwrap_or_else(|e| {
+            self.host.error(format_args!(
+                "cross-memory attach ({access:?}, {} bytes at {:#x} of task {peer}) failed: {e}",
+                local.len, there.addr
+            ));
+            Status::Io
+        })
+    }
+
     fn count_refused(&mut self) {
         if self.refused > 0 && self.news.is_empty() {
             let len = std::mem::take(&mut self.refused);
@@ -229,7 +284,11 @@ impl Hps {
 impl Transport for Hps {
     const NAME: &'static str = "hps";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const CAPS: Caps = Caps::DATAGRAM.union(Caps::WAIT);
+    const CAPS: Caps = Caps::DATAGRAM
+        .union(Caps::WAIT)
+        .union(Caps::PUT_ZCOPY)
+        .union(Caps::GET_ZCOPY)
+        .union(Caps::ANY_ADDRESS);
     const DECLARATION: Declaration = crate::declaration::DECLARATION;
     type Waiter = HpsWaiter;
 
@@ -246,15 +305,20 @@ impl Transport for Hps {
             .map_err(|e| TransportError::Exhausted(format!("no descriptors to sleep on: {e}")))?;
         let notifier = Arc::new(notifier);
         let entries = rails.iter().map(|rail| rail.entry.clone()).collect();
+        let own = Own::new();
+        let landmark = own.landmark(!options.windows_only);
         let mut transport = Self {
             host,
             task: params.task,
             tasks: params.tasks,
-            card: Card { host: identity(&options.daemon), entries },
+            card: Card { host: identity(&options.daemon), landmark, entries },
             services,
             rails,
             arena: Arena::new(),
             ways: (0..params.tasks).map(|_| None).collect(),
+            own,
+            processes: (0..params.tasks).map(|_| None).collect(),
+            windows_only: options.windows_only.then(|| "LAPIS_HPS_COPY=windows".to_owned()),
             news: VecDeque::new(),
             troubles: Troubles::default(),
             cut_off: false,
@@ -282,14 +346,21 @@ impl Transport for Hps {
             receive_buffer: RECEIVE_BUFFER * self.rails.len() as u32,
             paths: self.ways.iter().flatten().map(|ways| ways.len()).max().unwrap_or(0) as u32,
             max_peers: self.tasks.saturating_sub(1),
+            max_zcopy: if self.windows_only.is_none() { u64::MAX } else { 0 },
+            zcopy_from: direct::FROM,
             ..Limits::default()
         };
         let tell = |rail: &Rail| {
             let down = if rail.up { "" } else { " down" };
             format!("{} network {}{down}", rail.entry.place, rail.entry.network)
         };
-        let note: Vec<String> = self.rails.iter().map(tell).collect();
-        Attributes { caps: Self::CAPS, limits, note: note.join(", ") }
+        let mut note: Vec<String> = self.rails.iter().map(tell).collect();
+        let mut caps = Self::CAPS;
+        if let Some(why) = &self.windows_only {
+            caps -= Caps::PUT_ZCOPY | Caps::GET_ZCOPY | Caps::ANY_ADDRESS;
+            note.push(format!("all data through the windows ({why})"));
+        }
+        Attributes { caps, limits, note: note.join(", ") }
     }
 
     fn address(&self) -> Vec<u8> {
@@ -321,13 +392,25 @@ impl Transport for Hps {
             self.news.push_back(Self::path_event(peer, path, way));
         }
         self.ways[peer as usize] = Some(ways.into());
+        self.probe_direct(peer, &theirs);
         Ok(())
     }
 
     fn disconnect(&mut self, peer: PeerId) {
         if self.ways.get_mut(peer as usize).and_then(Option::take).is_some() {
             self.news.retain(|event| event.peer != peer);
+            self.processes[peer as usize] = None;
         }
+    }
+
+    unsafe fn put_zcopy(&mut self, peer: PeerId, data: RawSlice, remote: RemoteAddr, _token: u64) -> Status {
+        // SAFETY: the data is readable by the promise of this function's caller.
+        unsafe { self.copy_directly(Access::Write, peer, data, remote) }
+    }
+
+    unsafe fn get_zcopy(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr, _token: u64) -> Status {
+        // SAFETY: the place is writable by the promise of this function's caller.
+        unsafe { self.copy_directly(Access::Read, peer, into, remote) }
     }
 
     unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> usize {

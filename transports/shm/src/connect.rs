@@ -1,7 +1,6 @@
 //! Getting to know peers, and losing them.
 
 use crate::address::Address;
-use crate::cma::{self, Way};
 use crate::handshake::{self, Accepted, Caller, Credentials, Greeted, Hello, Said};
 use crate::layout::{self, LANES, ManyTx, NONCE_AT, SCRATCH_AT, Tx, member_word};
 use crate::segment::Segment;
@@ -14,6 +13,7 @@ use crate::wake::{CLOSED, NEEDY};
 use lapis_core::sync::Ordering;
 use lapis_core::transport::lane::Mailbox;
 use lapis_core::transport::{PeerId, TransportError};
+use lapis_cross_memory::Landmark;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -455,29 +455,11 @@ impl Shm {
 
 /// Tries cross-memory attach both ways on the peer; says why not.
 fn probe(segment: &Segment, base: u64, pid: i32) -> Result<(), String> {
-    if pid <= 0 {
-        return Err("impossible: the peer lives in another process-number namespace".into());
-    }
-    let refused = |e: io::Error| {
-        let name = match e.raw_os_error() {
-            Some(libc::EPERM) => "EPERM".to_owned(),
-            Some(libc::ENOSYS) => "ENOSYS".to_owned(),
-            Some(libc::EACCES) => "EACCES".to_owned(),
-            _ => e.to_string(),
-        };
-        format!("refused ({name})")
+    let there = Landmark {
+        pid,
+        nonce_at: base.wrapping_add(NONCE_AT as u64),
+        scratch_at: base.wrapping_add(SCRATCH_AT as u64),
+        nonce: segment.header().nonce.load(Ordering::Relaxed),
     };
-    let (mut word, mut mark) = (0u64, sys::random() | 1);
-    // SAFETY: the local words are valid; the kernel checks the remote ones, which are the peer's
-    // header.
-    unsafe {
-        cma::copy(Way::Read, pid, (&raw mut word).cast(), base.wrapping_add(NONCE_AT as u64), 8)
-            .map_err(refused)?;
-        cma::copy(Way::Write, pid, (&raw mut mark).cast(), base.wrapping_add(SCRATCH_AT as u64), 8)
-            .map_err(refused)?;
-    }
-    if word != segment.header().nonce.load(Ordering::Relaxed) {
-        return Err("reached the wrong process".into());
-    }
-    Ok(())
+    lapis_cross_memory::probe(&there, sys::random() | 1)
 }

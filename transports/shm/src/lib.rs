@@ -24,7 +24,8 @@
 //!   instead of every lane.
 //! * `store_policy`: whether the bytes of long messages go through the caches or past them, as the
 //!   receiver's core is near or far.
-//! * `cma`: cross-memory attach, tried out on every peer before it is promised.
+//! * Long puts and gets go by cross-memory attach (the crate `lapis-cross-memory`), which is tried
+//!   out on every peer before it is promised.
 //!
 //! Peers are trusted to be of the job, not to be sane: what is read from shared memory is masked or
 //! checked before it is used, only atomics and raw pointers touch it, and nonsense makes the sender
@@ -89,7 +90,6 @@ mod wake;
 #[cfg(not(loom))]
 mod address;
 #[cfg(not(loom))]
-mod cma;
 #[cfg(not(loom))]
 mod connect;
 #[cfg(not(loom))]

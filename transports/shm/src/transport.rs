@@ -1,7 +1,6 @@
 //! The transport itself: set-up, memory, and the trait that ties the parts together.
 
 use crate::address::{Address, HostId};
-use crate::cma::{self, Way};
 use crate::connect::{Peer, State, Waiting};
 use crate::declaration;
 use crate::handshake::{self, Key};
@@ -17,6 +16,7 @@ use crate::wake::CLOSED;
 use lapis_core::sync::{Arc, Ordering};
 use lapis_core::transport::lane::{ReceiveLanes, SendLane};
 use lapis_core::transport::*;
+use lapis_cross_memory::{self as cross_memory, Access};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// How bytes of large transfers travel (`LAPIS_SHM_COPY`).
@@ -83,7 +83,7 @@ fn socket_name(params: &OpenParams<'_>, key: &Key, owner: libc::pid_t) -> String
 }
 
 impl Shm {
-    fn zcopy(&mut self, way: Way, peer: PeerId, local: RawSlice, remote: RemoteAddr) -> Status {
+    fn zcopy(&mut self, access: Access, peer: PeerId, local: RawSlice, remote: RemoteAddr) -> Status {
         let Some(peer) = self.outbox.find(peer).map(|dense| &self.peers[dense]) else {
             return Status::Invalid;
         };
@@ -97,14 +97,14 @@ impl Shm {
             return Status::Unsupported;
         }
         // SAFETY: the caller of the transport promises that the local range is valid.
-        match unsafe { cma::copy(way, peer.pid, local.ptr, remote.addr, local.len) } {
+        match unsafe { cross_memory::copy(access, peer.pid, local.ptr, remote.addr, local.len) } {
             Ok(()) => Status::Done,
             Err(e) => match e.raw_os_error() {
                 Some(libc::EFAULT) => Status::Invalid,
                 Some(libc::ESRCH) => Status::PeerDown,
                 _ => {
                     self.host.error(format_args!(
-                        "cross-memory attach ({way:?}, {} bytes at {:#x} of task {}, process {}) failed: {e}",
+                        "cross-memory attach ({access:?}, {} bytes at {:#x} of task {}, process {}) failed: {e}",
                         local.len, remote.addr, peer.address.task, peer.pid
                     ));
                     Status::Io
@@ -243,11 +243,11 @@ impl Transport for Shm {
     }
 
     unsafe fn put_zcopy(&mut self, peer: PeerId, data: RawSlice, remote: RemoteAddr, _token: u64) -> Status {
-        self.zcopy(Way::Write, peer, data, remote)
+        self.zcopy(Access::Write, peer, data, remote)
     }
 
     unsafe fn get_zcopy(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr, _token: u64) -> Status {
-        self.zcopy(Way::Read, peer, into, remote)
+        self.zcopy(Access::Read, peer, into, remote)
     }
 
     #[inline(always)]

@@ -51,6 +51,11 @@ pub(crate) fn lapis_of(tasks: usize) -> Result<Party, Absent> {
     Ok(party)
 }
 
+/// Lapis over shared memory, beside which another transport of one host is seen.
+pub(crate) fn lapis_as_reference() -> Result<Party, Absent> {
+    lapis_in(&beside(), "lapis-shm", "shm")
+}
+
 /// Gives a launcher's line, which is for two tasks, another number of them.
 fn set_tasks(line: &mut Line, tasks: usize) {
     line.words[2] = tasks.to_string().into();
@@ -152,10 +157,10 @@ pub(crate) fn c_calls() -> Result<Party, Absent> {
     Ok(Party { name: name.into(), transport: "C above Rust,".into(), how: How::Calls(Line::new([program])) })
 }
 
-/// The peers over shared memory (`shm`), or over loopback sockets (`udp`: most of them have no UDP,
-/// so TCP as well).
+/// The peers over shared memory (`shm` and `hps`), or over loopback sockets (`udp`: most of them
+/// have no UDP, so TCP as well).
 pub(crate) fn peers(transport: &str) -> Found {
-    let sockets = transport != "shm";
+    let sockets = transport == "udp";
     let mut found = (Vec::new(), Vec::new());
     ucx(&mut found, sockets);
     libfabric(&mut found, sockets);

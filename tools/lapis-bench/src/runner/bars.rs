@@ -15,7 +15,11 @@ pub(crate) struct Bar {
 /// The bars of a transport for which this run has figures.
 pub(super) fn of(transport: &str, figures: &[Figure]) -> Vec<Bar> {
     let all = Figures(figures);
-    if transport == "udp" { over_udp(&all) } else { over_shm(&all) }
+    match transport {
+        "udp" => over_udp(&all),
+        "hps" => over_windows(&all),
+        _ => over_shm(&all),
+    }
 }
 
 fn over_shm(all: &Figures<'_>) -> Vec<Bar> {
@@ -63,6 +67,24 @@ fn over_shm(all: &Figures<'_>) -> Vec<Bar> {
         "",
     );
     bars
+}
+
+/// Windows of soft adapters, beside shared memory in the same run.
+fn over_windows(all: &Figures<'_>) -> Vec<Bar> {
+    const MIB: u64 = 1 << 20;
+    let value = |figure: &Figure| figure.record.value;
+    let stream = |peer| all.by("am_bw", peer, MIB).map(value);
+    let bars = [
+        at_least("stream of 8 B active messages, M/s", all.lapis("am_rate", 8).map(value), 20.0, " M/s"),
+        at_least("stream of 1 MiB messages, to shm's", ratio(stream("lapis"), stream("lapis-shm")), 0.9, ""),
+        at_most(
+            "processor time of a wait that sleeps, % of a core",
+            all.any("blocked").next().map(value),
+            1.0,
+            " %",
+        ),
+    ];
+    bars.into_iter().flatten().collect()
 }
 
 /// Programs in C alone have this figure.
@@ -164,7 +186,11 @@ impl Figures<'_> {
     }
 
     fn lapis(&self, bench: &str, size: u64) -> Option<&Figure> {
-        self.0.iter().find(|f| f.bench == bench && f.record.peer == "lapis" && f.record.size == size)
+        self.by(bench, "lapis", size)
+    }
+
+    fn by(&self, bench: &str, party: &str, size: u64) -> Option<&Figure> {
+        self.0.iter().find(|f| f.bench == bench && f.record.peer == party && f.record.size == size)
     }
 
     fn floor(&self, bench: &str, floor: &str, size: u64) -> Option<f64> {
@@ -205,6 +231,15 @@ mod tests {
         let bars = of("shm", &figures);
         let seen: Vec<(f64, bool)> = bars.iter().map(|b| (b.value, b.met)).collect();
         assert_eq!(seen, [(1.25, true), (0.9, true), (9.0, false), (3.0, true), (21_000.0, false)]);
+    }
+
+    #[test]
+    fn windows_are_judged_beside_shared_memory() {
+        let stream = |ns: f64| Record::bandwidth("am_bw", 1 << 20, Summary::of(&[ns]));
+        let figures =
+            [figure("am_bw", stream(2048.0), "lapis"), figure("am_bw", stream(1024.0), "lapis-shm")];
+        let seen: Vec<(f64, bool)> = of("hps", &figures).iter().map(|b| (b.value, b.met)).collect();
+        assert_eq!(seen, [(0.5, false)]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// What carries the bytes
-    #[arg(long, default_value = "shm", value_parser = ["shm", "udp"])]
+    #[arg(long, default_value = "shm", value_parser = ["shm", "udp", "hps"])]
     transport: String,
     /// How often each figure is taken; the medians are printed
     #[arg(long)]
@@ -139,6 +139,12 @@ fn parties(args: &Args, calls: bool) -> (Vec<Party>, Vec<Absent>) {
     let qnix = args.qnix.then(|| peers::lapis_from_qnix(&args.transport));
     for party in ours.into_iter().chain(qnix).chain(calls.then(peers::c_calls)).chain(base) {
         match party {
+            Ok(party) => parties.push(party),
+            Err(missing) => absent.push(missing),
+        }
+    }
+    if args.transport == "hps" {
+        match peers::lapis_as_reference() {
             Ok(party) => parties.push(party),
             Err(missing) => absent.push(missing),
         }

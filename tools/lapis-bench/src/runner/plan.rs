@@ -64,10 +64,15 @@ fn bench(name: &'static str, what: &'static str, sizes: &[u64], (floors, floor_r
     Bench { name, what, sizes: sizes.to_vec(), floors, floor_records }
 }
 
+/// Whether a transport carries bytes through memory, so that memory is its floor.
+pub(crate) fn on_one_host(transport: &str) -> bool {
+    matches!(transport, "shm" | "hps")
+}
+
 /// The benches over a transport.
 pub(crate) fn plan(transport: &str, quick: bool) -> Vec<Bench> {
     let shm = transport == "shm";
-    let against = if shm { SHARED_MEMORY } else { SOCKETS };
+    let against = if on_one_host(transport) { SHARED_MEMORY } else { SOCKETS };
     let mut plan = messages(&against, quick);
     plan.extend(one_sided(&against, quick));
     plan.extend([

@@ -82,6 +82,7 @@ fn who(figure: &Figure) -> String {
         "lapis" => {
             format!("Lapis {}", [&record.transport, record.memory.as_deref().unwrap_or("")].join(" ").trim())
         }
+        "lapis-shm" => "Lapis shm (for comparison)".to_owned(),
         "lapis-c" => format!("Lapis {} from C", record.transport),
         peer => format!("{peer} {}", record.transport),
     }

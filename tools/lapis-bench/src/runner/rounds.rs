@@ -1,8 +1,8 @@
 //! The rounds: in each, every bench asks every party in turn, so that a slow minute hits all alike.
 
 use super::noise::Noise;
-use super::plan::Bench;
-use crate::floor::{self, Ask};
+use super::plan::{Bench, on_one_host};
+use crate::floor::{self, Ask, Floor};
 use crate::peers::{Absent, Party, Wish};
 use anyhow::Result;
 use lapis_bench::progress::Progress;
@@ -17,7 +17,7 @@ const RETAKES: usize = 3;
 const HOPELESS: usize = 4;
 
 /// Who is no peer: floors, and Lapis from Rust and C, as it is and as it was.
-const OURS: [&str; 5] = ["floor", "lapis", "lapis-c", "base", "base-c"];
+const OURS: [&str; 6] = ["floor", "lapis", "lapis-c", "lapis-shm", "base", "base-c"];
 
 /// The medians of one figure over the rounds.
 pub(crate) struct Figure {
@@ -130,9 +130,9 @@ pub(super) fn quiet(
 fn floors(bench: &Bench, transport: &str, budget: Duration) -> Result<Vec<Record>> {
     let ask = Ask { sizes: sizes_or_one(bench).to_vec(), budget };
     let mut records = Vec::new();
+    let fits = |floor: &&Floor| floor.transport == "shm" || !on_one_host(transport);
     for name in bench.floors {
-        let floor =
-            floor::ALL.iter().find(|f| f.name == *name && (f.transport == transport || transport == "udp"));
+        let floor = floor::ALL.iter().find(|floor| floor.name == *name && fits(floor));
         if let Some(floor) = floor {
             records.extend((floor.run)(&ask)?);
         }
