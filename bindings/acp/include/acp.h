@@ -99,6 +99,10 @@ extern int acp_waitall_ch(acp_request_t *requests, int count, size_t *sizes);
 extern acp_ga_t acp_malloc(size_t size, int rank);
 extern void acp_free(acp_ga_t ga);
 
+/* The data library */
+
+#include "acpdl.h"
+
 #ifdef __cplusplus
 }
 #endif

@@ -36,6 +36,10 @@ pub enum Error {
     Channel,
     /// The request is not one.
     Request,
+    /// No vector, list, deque, set or map of the kind that the call needs.
+    Structure,
+    /// An iterator of another structure, of an element that was erased, or beyond an end.
+    Iterator,
     /// A process that the operation needs has ended.
     Peer,
     /// A wait from where waiting could never end.
@@ -49,7 +53,7 @@ pub(crate) type Result<T = ()> = std::result::Result<T, Error>;
 
 impl Error {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::NotInitialized,
         Self::Initialized,
         Self::Job,
@@ -65,6 +69,8 @@ impl Error {
         Self::Memory,
         Self::Channel,
         Self::Request,
+        Self::Structure,
+        Self::Iterator,
         Self::Peer,
         Self::Wait,
         Self::Internal,
@@ -76,10 +82,12 @@ impl Error {
             Self::NotInitialized => libc::ENOTCONN,
             Self::Initialized => libc::EALREADY,
             Self::Job => libc::ENETUNREACH,
-            Self::Option | Self::Rank | Self::Color | Self::Size | Self::Alignment => libc::EINVAL,
+            Self::Option | Self::Rank | Self::Color | Self::Size | Self::Alignment | Self::Iterator => {
+                libc::EINVAL
+            }
             Self::Null | Self::Address => libc::EFAULT,
             Self::NotLocal => libc::EREMOTE,
-            Self::Key | Self::Channel | Self::Request => libc::EBADF,
+            Self::Key | Self::Channel | Self::Request | Self::Structure => libc::EBADF,
             Self::Memory => libc::ENOMEM,
             Self::Peer => libc::EHOSTDOWN,
             Self::Wait => libc::EDEADLK,
@@ -121,6 +129,10 @@ impl std::fmt::Display for Error {
             }
             Self::Channel => "no channel of this process in this direction, or one being freed",
             Self::Request => "no request, or one that was waited for before",
+            Self::Structure => "no structure of this kind, or one that was destroyed",
+            Self::Iterator => {
+                "an iterator of another structure, of an element that was erased, or beyond an end"
+            }
             Self::Peer => "a process that this needs has ended",
             Self::Wait => "a wait from within a handler, where it could never end",
             Self::Internal => "a defect in Lapis; an earlier line says what",

@@ -6,6 +6,7 @@ mod access;
 mod address;
 mod channel;
 mod channel_messages;
+mod data;
 mod diagnostics;
 mod error;
 #[doc(hidden)]

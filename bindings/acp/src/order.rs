@@ -41,12 +41,16 @@ struct Queue<W> {
     /// By the operation that each waits for, then by handle.
     waiting: BTreeMap<(u64, u64), W>,
     failed: VecDeque<(u64, Error)>,
+    /// Failures of the library's own operations, which it asks for by handle.
+    own_failed: BTreeMap<u64, Error>,
 }
 
 #[derive(Default)]
 struct Entry {
     handle: u64,
     ended: bool,
+    /// The library began it, not the program.
+    own: bool,
     needs: Needs,
 }
 
@@ -64,7 +68,12 @@ pub(crate) struct Needs {
 
 impl<W> Order<W> {
     pub(crate) fn new() -> Self {
-        let queue = Queue { entries: VecDeque::new(), waiting: BTreeMap::new(), failed: VecDeque::new() };
+        let queue = Queue {
+            entries: VecDeque::new(),
+            waiting: BTreeMap::new(),
+            failed: VecDeque::new(),
+            own_failed: BTreeMap::new(),
+        };
         Self {
             issued: AtomicU64::new(0),
             oldest: AtomicU64::new(u64::MAX),
@@ -115,6 +124,16 @@ impl<W> Order<W> {
 
     /// Takes an operation in. Gives its handle, and the work if it may start now.
     pub(crate) fn enter(&self, order: u64, work: impl FnOnce(u64) -> W) -> (u64, Option<W>) {
+        self.enter_as(false, order, work)
+    }
+
+    /// Takes in an operation of the library's own, which starts now: its failure is told by
+    /// [`failure_of`](Self::failure_of) alone, so that no call of the program takes it away.
+    pub(crate) fn enter_own(&self, work: impl FnOnce(u64) -> W) -> (u64, Option<W>) {
+        self.enter_as(true, NULL, work)
+    }
+
+    fn enter_as(&self, own: bool, order: u64, work: impl FnOnce(u64) -> W) -> (u64, Option<W>) {
         let mut queue = self.lock();
         let handle = self.ended_at_once();
         let after = match order {
@@ -124,7 +143,7 @@ impl<W> Order<W> {
             other => other,
         };
         let work = work(handle);
-        queue.entries.push_back(Entry { handle, ..Entry::default() });
+        queue.entries.push_back(Entry { handle, own, ..Entry::default() });
         self.publish(&queue);
         if after < queue.oldest() {
             return (handle, Some(work));
@@ -152,6 +171,7 @@ impl<W> Order<W> {
         let mut queue = self.lock();
         let Some(entry) = queue.entry(handle).filter(|entry| !entry.ended) else { return };
         entry.ended = true;
+        let own = entry.own;
         let needs = std::mem::take(&mut entry.needs);
         match outcome {
             Ok(()) => {
@@ -159,7 +179,7 @@ impl<W> Order<W> {
                     store(at, width);
                 }
             }
-            Err(error) => queue.fail(handle, error),
+            Err(error) => queue.fail(handle, own, error),
         }
         queue.retire(next);
         self.publish(&queue);
@@ -172,9 +192,9 @@ impl<W> Order<W> {
         for entry in queue.entries.iter_mut().filter(|e| !e.ended && e.needs.tasks.contains(&Some(task))) {
             entry.ended = true;
             entry.needs = Needs::default();
-            lost.push(entry.handle);
+            lost.push((entry.handle, entry.own));
         }
-        lost.into_iter().for_each(|handle| queue.fail(handle, Error::Peer));
+        lost.into_iter().for_each(|(handle, own)| queue.fail(handle, own, Error::Peer));
         queue.retire(next);
         self.publish(&queue);
     }
@@ -185,6 +205,16 @@ impl<W> Order<W> {
         let last = queue.failed.iter().rev().find(|(failed, _)| *failed <= handle).map(|(_, error)| *error);
         queue.failed.retain(|(failed, _)| *failed > handle);
         last.map_or(Ok(()), Err)
+    }
+
+    /// Whether one operation has ended, whatever those before it do.
+    pub(crate) fn has_ended(&self, handle: u64) -> bool {
+        self.complete(handle) || self.lock().entry(handle).is_none_or(|entry| entry.ended)
+    }
+
+    /// How an operation of the library's own has ended.
+    pub(crate) fn failure_of(&self, handle: u64) -> Result {
+        self.lock().own_failed.remove(&handle).map_or(Ok(()), Err)
     }
 
     fn publish(&self, queue: &Queue<W>) {
@@ -205,7 +235,11 @@ impl<W> Queue<W> {
     }
 
     /// Remembers a failure, for whoever asks; of many the latest.
-    fn fail(&mut self, handle: u64, error: Error) {
+    fn fail(&mut self, handle: u64, own: bool, error: Error) {
+        if own {
+            self.own_failed.insert(handle, error);
+            return;
+        }
         if self.failed.len() == MOST_FAILURES {
             self.failed.pop_front();
         }
@@ -298,6 +332,19 @@ mod tests {
         assert_eq!((order.failure(NULL), order.failure(ALL)), (Ok(()), Err(Error::Peer)));
         assert_eq!(order.failure(ALL), Ok(()));
         assert_eq!(end(&order, lost), [], "a second end is none");
+    }
+
+    #[test]
+    fn a_failure_of_the_librarys_own_is_told_to_it_alone() {
+        let order = Order::new();
+        let (first, _) = order.enter(NULL, |handle| handle);
+        let (own, started) = order.enter_own(|handle| handle);
+        assert_eq!(started, Some(own));
+        assert!(!order.has_ended(own));
+        order.end(own, Err(Error::Address), |_, _| {}, &mut VecDeque::new());
+        assert!(order.has_ended(own) && !order.has_ended(first) && !order.complete(own));
+        assert_eq!(order.failure(ALL), Ok(()));
+        assert_eq!((order.failure_of(own), order.failure_of(own)), (Err(Error::Address), Ok(())));
     }
 
     #[test]

@@ -4,6 +4,8 @@
 use crate::access::Work;
 use crate::address::Space;
 use crate::channel::Channels;
+use crate::data::Data;
+use crate::data::numbered::Iterators;
 use crate::diagnostics;
 use crate::error::{Error, Result, of_core};
 use crate::heap::Heap;
@@ -89,6 +91,7 @@ pub(crate) struct Process {
     heap: Mutex<Heap>,
     channels: Mutex<Channels>,
     pub(crate) requests: Requests,
+    data: Data,
     /// By task: it has died.
     gone: Box<[AtomicBool]>,
 }
@@ -140,6 +143,7 @@ impl Process {
             heap: Mutex::new(Heap::new(settings.heap)),
             channels: Mutex::default(),
             requests: Requests::default(),
+            data: Data::default(),
             gone: (0..context.tasks()).map(|_| AtomicBool::new(false)).collect(),
             context,
         }));
@@ -193,6 +197,10 @@ impl Process {
         locked(&self.channels)
     }
 
+    pub(crate) fn iterators(&self) -> MutexGuard<'_, Iterators> {
+        locked(&self.data.iterators)
+    }
+
     /// Whether a task has died.
     pub(crate) fn is_gone(&self, task: u32) -> bool {
         // SYNC: SeqCst with `hooks`: who says here what it needs, and then does not see the death,
@@ -233,6 +241,7 @@ impl Process {
         self.regions().clear();
         *self.heap() = Heap::new(self.settings.heap);
         self.channels().reset();
+        self.iterators().clear();
         let starter = world.space.address(world.rank, 0);
         if let Some(at) = world.mapped(starter, self.settings.starter) {
             // SAFETY: this process's own memory, which nobody uses between the two barriers.

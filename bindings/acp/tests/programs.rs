@@ -117,6 +117,26 @@ fn heaps_serve_all_processes_at_once() {
 }
 
 #[test]
+fn lists_and_vectors_of_release_1_do_what_it_says() {
+    succeeds("lists_first");
+}
+
+#[test]
+fn lists_do_what_a_model_does() {
+    succeeds("lists");
+}
+
+#[test]
+fn vectors_and_deques_do_what_a_model_does() {
+    succeeds("sequences");
+}
+
+#[test]
+fn structures_that_several_change_at_once_stay_whole() {
+    succeeds("shared");
+}
+
+#[test]
 fn a_kill_is_told_to_who_needs_the_process_and_to_nobody_else() {
     let source = source("died");
     let (program, job) = (compile(&source), job(&source).option("--keep-going"));
@@ -131,7 +151,9 @@ fn a_kill_is_told_to_who_needs_the_process_and_to_nobody_else() {
 
 #[test]
 fn the_header_declares_what_the_library_has() {
-    let header = std::fs::read_to_string(Path::new(BINDING).join("include/acp.h")).expect("the header");
+    let header: String = ["acp.h", "acpdl.h"]
+        .map(|name| std::fs::read_to_string(Path::new(BINDING).join("include").join(name)).expect("a header"))
+        .concat();
     // Prototypes, not what comments say.
     let prototypes = header.lines().filter(|line| line.starts_with("extern ") && line.contains('('));
     let words = prototypes.flat_map(|line| line.split('(').next().and_then(|l| l.rsplit([' ', '*']).next()));
@@ -147,9 +169,12 @@ fn the_header_declares_what_the_library_has() {
     let program = scratch("header").with_extension("cc");
     std::fs::write(&program, "#include <acp.h>\nint main() { return acp_rank() + 1; }\n")
         .expect("a scratch file");
-    let mut cxx = Command::new("c++");
-    cxx.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-Wno-long-long"]);
-    checked(cxx.arg(format!("-I{BINDING}/include")).arg(&program));
+    for release in [1, 3] {
+        let mut cxx = Command::new("c++");
+        cxx.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-Wno-long-long"]);
+        cxx.arg(format!("-DACP_RELEASE={release}")).arg(format!("-I{BINDING}/include"));
+        checked(cxx.arg(&program));
+    }
 }
 
 #[test]

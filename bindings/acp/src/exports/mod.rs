@@ -3,7 +3,10 @@
 pub mod access;
 pub mod channel;
 pub mod infrastructure;
+pub mod list;
+pub mod list_first;
 pub mod memory;
+pub mod sequence;
 
 use crate::diagnostics;
 use crate::error::{Error, Result};
