@@ -254,7 +254,7 @@ impl ContextBuilder {
             datagrams: Vec::new(),
             peers: vec![Peer::new()],
             windows: Vec::new(),
-            tallies: Tallies::new(0, 0, &[Vec::new()], &[]),
+            tallies: Tallies::alone(),
             crowded: false,
             barriers_at_root: false,
             hosts: Box::new([0]),

@@ -2,12 +2,13 @@
 
 use super::host_topology;
 use super::init_errors::link_error;
+use super::tally::Places;
 use crate::error::Result;
 use crate::transport::{Link, PeerId};
 use std::net::SocketAddr;
 
 /// What the other tasks need to know of this one, in fields.
-pub(super) fn own_card(links: &mut [Link], epoch: u32, place: u64) -> Result<Vec<u8>> {
+pub(super) fn own_card(links: &mut [Link], epoch: u32, places: &Places) -> Result<Vec<u8>> {
     let mut card = Vec::new();
     put_field(&mut card, b"host");
     put_field(&mut card, &host_topology::identity());
@@ -16,7 +17,9 @@ pub(super) fn own_card(links: &mut [Link], epoch: u32, place: u64) -> Result<Vec
     put_field(&mut card, b"epoch");
     put_field(&mut card, &epoch.to_le_bytes());
     put_field(&mut card, b"tally");
-    put_field(&mut card, &place.to_le_bytes());
+    put_field(&mut card, &places.mapped.to_le_bytes());
+    put_field(&mut card, b"copied");
+    put_field(&mut card, &places.fetched().to_le_bytes());
     for link in links {
         let address = link.address().map_err(|e| link_error(link.name(), &e))?;
         put_field(&mut card, link.name().as_bytes());

@@ -3,7 +3,7 @@
 use super::adaptive_wait::look_until;
 use super::card::{address_in, card_key, epoch_of, hosts, own_card, plain_address};
 use super::init_errors::{boot_error, link_error, not_opened, not_there};
-use super::tally::{self, Tallies};
+use super::tally::{Places, Tallies};
 use super::{host_topology, init_errors};
 use crate::bootstrap::{self, Bootstrap, Entry};
 use crate::config::{Config, Environment, UseShm};
@@ -45,8 +45,8 @@ pub(super) fn connect(
     let (mut links, absent) = open_all(registry, request, config, environment, job, number)?;
     let entry = job.entry();
     let epoch = datagrams::epoch(former_epoch(job, entry));
-    let place = tally::place(&mut links, job.tasks());
-    let card = own_card(&mut links, epoch, place)?;
+    let places = Places::new(&mut links, job.tasks());
+    let card = own_card(&mut links, epoch, &places)?;
     let cards = exchange_cards(job, &card, patience)?;
     let mut peers = Vec::with_capacity(cards.len());
     for (task, card) in cards.iter().enumerate() {
@@ -65,7 +65,7 @@ pub(super) fn connect(
     for (task, peer) in peers.iter().enumerate() {
         windows.push(window(&mut links, task as PeerId, job.task(), peer));
     }
-    let tallies = Tallies::new(job.task(), place, &cards, &windows);
+    let tallies = Tallies::new(job.task(), places, &cards, &windows);
     Ok(Connected {
         links,
         datagrams,

@@ -115,7 +115,7 @@ impl Context {
         let mut state = self.locked();
         let mut statistics = *state.statistics;
         if !self.shared.terminated.load(Ordering::Relaxed) {
-            self.shared.tallies.add_to(&mut statistics, self.shared.task);
+            self.shared.tallies.add_to(&mut statistics, &mut state, self.shared.task);
         }
         for (_, datagrams) in state.links.engines() {
             let (duplicates, retransmissions) = datagrams.repetitions(self.shared.tasks);

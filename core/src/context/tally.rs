@@ -3,13 +3,15 @@
 //! The other task does nothing in such a copy, so it can't count it. Therefore each task keeps a
 //! page or two that its peers have mapped, with one cache line for each peer. A peer that copies
 //! counts there, in a line that nobody else writes. Both tasks read their statistics from these
-//! lines. If a peer's memory is not mapped, only this side counts.
+//! lines. Where a peer's memory is not mapped, this task counts in memory of its own, which the
+//! peer fetches by a direct copy when it is asked for its statistics.
 
-use super::card::address_in;
+use super::State;
+use super::card::{address_in, epoch_of};
 use crate::buffers::Direction;
 use crate::stats::{Path, Statistics};
 use crate::sync::{AtomicU64, Ordering};
-use crate::transport::{Caps, Link, PeerId, Window};
+use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status, Window};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -29,6 +31,12 @@ impl Line {
 
     fn get(&self) -> [u64; 2] {
         self.0.each_ref().map(|c| c.load(Ordering::Relaxed))
+    }
+
+    fn set(&self, counts: [u64; 2]) {
+        for (counter, count) in self.0.iter().zip(counts) {
+            counter.store(count, Ordering::Relaxed);
+        }
     }
 }
 
@@ -51,54 +59,103 @@ unsafe impl Send for LineRef {}
 // SAFETY: shared, a line is changed and read as atomics only.
 unsafe impl Sync for LineRef {}
 
-/// Where this task counts for each task, and where the others count for this one.
-pub(crate) struct Tallies {
-    /// By task: in its memory, or in `own`.
-    lines: Box<[LineRef]>,
-    /// For tasks whose memory is not mapped, and this task itself. An `Arc`, for pointers into a
-    /// `Box` end when it moves.
+/// Where this task lets its copies be counted, as its card says.
+pub(super) struct Places {
+    /// Address of the lines in which peers count; 0 if there are none.
+    pub(super) mapped: u64,
+    /// Lines for tasks whose memory is not mapped, and for this task itself. An `Arc`, for pointers
+    /// into a `Box` end when it moves.
     own: Arc<[Line]>,
-    /// What the others have counted, by task: in this task's memory; none where peers can't reach
-    /// any.
-    told: Box<[LineRef]>,
 }
 
-/// Takes the memory in which peers are to count; its address is 0 if there is none.
-pub(super) fn place(links: &mut [Link], tasks: u32) -> u64 {
-    let mapped = |link: &&mut Link| link.caps().contains(Caps::ALLOCATE | Caps::WINDOW | Caps::LOCAL_ONLY);
-    let Some(link) = links.iter_mut().find(mapped).filter(|_| tasks > 1) else { return 0 };
+impl Places {
+    /// Takes the memory in which peers are to count, where links can map it.
+    pub(super) fn new(links: &mut [Link], tasks: u32) -> Self {
+        let own = (0..tasks).map(|_| Line::default()).collect();
+        Self { mapped: mapped(links, tasks).unwrap_or(0), own }
+    }
+
+    /// Address of the lines that peers fetch.
+    pub(super) fn fetched(&self) -> u64 {
+        self.own.as_ptr().expose_provenance() as u64
+    }
+}
+
+fn mapped(links: &mut [Link], tasks: u32) -> Option<u64> {
+    let maps = |link: &&mut Link| link.caps().contains(Caps::ALLOCATE | Caps::WINDOW | Caps::LOCAL_ONLY);
+    let link = links.iter_mut().find(maps).filter(|_| tasks > 1)?;
     match link.mem_alloc(tasks as usize * size_of::<Line>()) {
-        Ok(region) => region.addr,
+        Ok(region) => Some(region.addr),
         Err(e) => {
-            tracing::debug!("what peers copy here is not counted: {e}");
-            0
+            tracing::debug!("what peers copy here is counted by them alone: {e}");
+            None
         }
     }
 }
 
+/// Where this task counts for each task, and where the others count for this one.
+pub(crate) struct Tallies {
+    /// By task: in its memory, or in `own`.
+    lines: Box<[LineRef]>,
+    /// See [`Places::own`].
+    own: Arc<[Line]>,
+    /// What the others have counted, by task: in this task's memory; none where peers can't reach
+    /// any.
+    told: Box<[LineRef]>,
+    /// By task: what it counts for this one in memory of its own.
+    fetched: Box<[Fetched]>,
+}
+
+/// What a peer counts in memory of its own, which is fetched.
+struct Fetched {
+    /// Where; 0 if it does not say.
+    at: u64,
+    /// The epoch of the process whose memory that is.
+    process: Option<u32>,
+    /// What was there last: a peer that has ended can't be asked again.
+    last: Line,
+}
+
 impl Tallies {
-    /// `place` is what [`place`] gave; the cards say where the others' is.
-    pub(super) fn new(me: PeerId, place: u64, cards: &[Vec<u8>], windows: &[Window]) -> Self {
-        let own: Arc<[Line]> = cards.iter().map(|_| Line::default()).collect();
+    /// The cards say where the others' places are.
+    pub(super) fn new(me: PeerId, places: Places, cards: &[Vec<u8>], windows: &[Window]) -> Self {
+        let Places { mapped, own } = places;
+        let line_of = |task: usize, field| -> Option<u64> {
+            let card = address_in(&cards[task], field)?;
+            let first = u64::from_le_bytes(card.try_into().ok()?);
+            first.checked_add(u64::from(me) * 64).filter(|_| first != 0 && task != me as usize)
+        };
         let at = |task: usize| -> Option<LineRef> {
-            let card = address_in(&cards[task], "tally")?;
-            let address = u64::from_le_bytes(card.try_into().ok()?).checked_add(u64::from(me) * 64)?;
             let window = &windows[task];
-            let offset = address.checked_sub(window.remote_base)?;
-            let fits = task != me as usize && offset.checked_add(64)? <= window.len;
+            let offset = line_of(task, "tally")?.checked_sub(window.remote_base)?;
+            let fits = offset.checked_add(64)? <= window.len;
             let line = window.local_base.wrapping_add(offset as usize).cast::<Line>();
             NonNull::new(line).filter(|line| fits && line.is_aligned()).map(LineRef)
         };
         let lines =
             (0..cards.len()).map(|task| at(task).unwrap_or(LineRef(NonNull::from(&own[task])))).collect();
-        let told = NonNull::new(std::ptr::with_exposed_provenance_mut::<Line>(place as usize));
+        let told = NonNull::new(std::ptr::with_exposed_provenance_mut::<Line>(mapped as usize));
         let told_by = |first: NonNull<Line>| {
-            // `place` took a line for each task.
+            // `Places::new` took a line for each task.
             let line = |task| first.as_ptr().wrapping_add(task);
             (0..cards.len()).filter_map(|task| NonNull::new(line(task)).map(LineRef)).collect()
         };
         let told = told.map_or_else(Default::default, told_by);
-        Self { lines, own, told }
+        // Whose memory is mapped here has this task's mapped as well, and counts there.
+        let fetch = |task: usize| Fetched {
+            at: line_of(task, "copied").filter(|_| at(task).is_none()).unwrap_or(0),
+            process: epoch_of(&cards[task]),
+            last: Line::default(),
+        };
+        let fetched = (0..cards.len()).map(fetch).collect();
+        Self { lines, own, told, fetched }
+    }
+
+    /// Those of a context that reaches nobody.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn alone() -> Self {
+        let places = Places { mapped: 0, own: Arc::new([Line::default()]) };
+        Self::new(0, places, &[Vec::new()], &[])
     }
 
     /// Where copies to and from a task are counted.
@@ -108,7 +165,7 @@ impl Tallies {
     }
 
     /// Adds what was counted, on both sides. The links are open.
-    pub(crate) fn add_to(&self, statistics: &mut Statistics, me: PeerId) {
+    pub(crate) fn add_to(&self, statistics: &mut Statistics, state: &mut State, me: PeerId) {
         for (task, line) in self.lines.iter().enumerate() {
             let [out, into] = line.get();
             if task == me as usize {
@@ -118,15 +175,41 @@ impl Tallies {
                 counts.data_received += out + into;
                 continue;
             }
-            let counts = statistics.path_mut(Path::SharedMemory);
+            let counts = statistics.path_mut(state.path_to(task as PeerId));
             counts.data_sent += out;
             counts.data_received += into;
-            if let Some(told) = self.told.get(task) {
-                let [out, into] = told.get();
-                counts.data_received += out;
-                counts.data_sent += into;
-            }
+            let [out, into] = self.told_by(task, state);
+            counts.data_received += out;
+            counts.data_sent += into;
         }
         debug_assert_eq!(self.own.len(), self.lines.len());
+    }
+
+    /// What a peer has put here and got from here past the packets, as far as can be known.
+    fn told_by(&self, task: usize, state: &mut State) -> [u64; 2] {
+        let fetched = &self.fetched[task];
+        if let Some(counts) = fetched.now(task as PeerId, state) {
+            fetched.last.set(counts);
+        }
+        let [out, into] = self.told.get(task).map_or([0; 2], |line| line.get());
+        let [out_too, into_too] = fetched.last.get();
+        [out + out_too, into + into_too]
+    }
+}
+
+impl Fetched {
+    /// What is there now; none if nothing is to be fetched, or it can't be.
+    fn now(&self, peer: PeerId, state: &mut State) -> Option<[u64; 2]> {
+        let same = state.peers[peer].process.is_none_or(|process| Some(process) == self.process);
+        if self.at == 0 || !same {
+            return None;
+        }
+        let link = state.link_to(peer).filter(|link| link.caps().contains(Caps::GET_ZCOPY))?;
+        let mut counts = [0u64; 2];
+        let into = RawSlice { ptr: counts.as_mut_ptr().cast(), len: size_of_val(&counts) };
+        // SAFETY: `counts` is writable until the copy has ended, which it has when `Done` is
+        // returned; the peer keeps its lines while it is in the job, as its card says.
+        let status = unsafe { link.get_zcopy(peer, into, RemoteAddr { addr: self.at, key: 0 }, 0) };
+        (status == Status::Done).then_some(counts)
     }
 }

@@ -175,8 +175,8 @@ impl Locked<'_> {
         self.tell_peers(page);
         self.tell_rails(page, shared.tasks);
         let mut direct = crate::stats::Statistics::default();
-        shared.tallies.add_to(&mut direct, shared.task);
-        for (n, path) in [Path::SharedMemory, Path::Local].into_iter().enumerate() {
+        shared.tallies.add_to(&mut direct, self, shared.task);
+        for (n, path) in [Path::Network, Path::SharedMemory, Path::Local].into_iter().enumerate() {
             page.direct[2 * n].store(direct.path(path).data_sent, Relaxed);
             page.direct[2 * n + 1].store(direct.path(path).data_received, Relaxed);
         }

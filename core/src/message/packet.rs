@@ -332,7 +332,7 @@ impl State {
 
     #[inline(always)]
     pub(crate) fn count_sent(&mut self, peer: PeerId, data: usize) {
-        let path = self.links.paths[self.peers[peer].route.index()];
+        let path = self.path_to(peer);
         if path == Path::Local {
             self.links.self_pending += 1;
         }

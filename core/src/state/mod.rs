@@ -110,6 +110,12 @@ impl<C> State<C> {
         self.links.open.get_mut(self.peers[peer].route.index())
     }
 
+    /// What the way to a peer counts for in the statistics.
+    #[inline(always)]
+    pub(crate) fn path_to(&self, peer: PeerId) -> Path {
+        self.links.paths[self.peers[peer].route.index()]
+    }
+
     /// The link to a peer and its engine, if it has one.
     #[inline(always)]
     pub(crate) fn engine_to(&mut self, peer: PeerId) -> Option<(&mut Link, &mut Datagrams)> {

@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 pub(crate) const NAME: &str = "lapis-status";
 
 /// "lapisST" and the layout's number: readers take no other.
-pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"lapisST\x01");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"lapisST\x02");
 
 /// Length of the file.
 pub(crate) const BYTES: usize = 4096;
@@ -99,8 +99,8 @@ pub(crate) struct Page {
     pub(crate) swap_peer: AtomicU32,
     pub(crate) swap_address: AtomicU64,
     pub(crate) swaps_failed: AtomicU64,
-    /// Bytes that no packet carried: [shared memory, itself] × [sent, received].
-    pub(crate) direct: [AtomicU64; 4],
+    /// Bytes that no packet carried: [network, shared memory, itself] × [sent, received].
+    pub(crate) direct: [AtomicU64; 6],
     /// Repetitions as the packet engines count them.
     pub(crate) duplicates: AtomicU64,
     pub(crate) retransmissions: AtomicU64,

@@ -276,7 +276,7 @@ impl Words<'_> {
         let mut paths = [path(0), path(1), path(2)];
         paths[0].duplicates += self.long(offset_of!(Page, duplicates));
         paths[0].retransmissions += self.long(offset_of!(Page, retransmissions));
-        for (n, path) in paths[1..].iter_mut().enumerate() {
+        for (n, path) in paths.iter_mut().enumerate() {
             path.data_sent += self.long(offset_of!(Page, direct) + 16 * n);
             path.data_received += self.long(offset_of!(Page, direct) + 16 * n + 8);
         }
