@@ -126,8 +126,9 @@ impl Tallies {
             first.checked_add(u64::from(me) * 64).filter(|_| first != 0 && task != me as usize)
         };
         let at = |task: usize| -> Option<LineRef> {
+            let line = line_of(task, "tally")?;
             let window = &windows[task];
-            let offset = line_of(task, "tally")?.checked_sub(window.remote_base)?;
+            let offset = line.checked_sub(window.remote_base)?;
             let fits = offset.checked_add(64)? <= window.len;
             let line = window.local_base.wrapping_add(offset as usize).cast::<Line>();
             NonNull::new(line).filter(|line| fits && line.is_aligned()).map(LineRef)
