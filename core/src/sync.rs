@@ -43,6 +43,8 @@ pub mod blocking {
 #[cfg(lapis_tsan)]
 mod sanitized;
 
+pub(crate) mod futex;
+
 /// Atomics on memory that is somebody else's: the model checker knows only its own, so these are
 /// always the real ones.
 #[allow(clippy::disallowed_types, reason = "this facade is where the real types come from")]

@@ -54,24 +54,14 @@ impl Shared {
 
     #[cold]
     fn wake_sleepers_slow(&self) {
-        self.sleepers.changed.notify_all();
+        self.sleepers.changed();
         for s in &self.link_sleepers {
             s.wake();
         }
     }
 
     fn sleep_unlocked(&self, limit: Duration) {
-        let s = &self.sleepers;
-        let mut taken = s.asleep.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if *taken {
-            drop(s.changed.wait_timeout(taken, limit.min(Duration::from_millis(1))));
-            return;
-        }
-        *taken = true;
-        drop(taken);
-        self.sleep_in_transport(limit);
-        *s.asleep.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = false;
-        s.changed.notify_all();
+        self.sleepers.one_at_a_time(limit, || self.sleep_in_transport(limit));
     }
 
     pub(super) fn sleep_in_transport(&self, limit: Duration) {

@@ -7,6 +7,8 @@
 
 use super::barrier;
 use crate::crowding::Crowding;
+#[cfg(not(loom))]
+use crate::sync::futex::{wait_on, wake_all};
 use crate::sync::{AtomicU32, Ordering, spin_loop};
 use std::sync::Arc;
 #[cfg(not(loom))]
@@ -192,23 +194,6 @@ impl Waiters {
 
     #[cfg(loom)]
     fn end_rests(&self) {}
-}
-
-/// Sleeps while the word has this value, no longer than that, and until it is woken.
-#[cfg(not(loom))]
-fn wait_on(word: &AtomicU32, value: u32, at_most: Duration) {
-    let time = libc::timespec { tv_sec: 0, tv_nsec: at_most.as_nanos() as libc::c_long };
-    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word and the time are valid for the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, &raw const time) };
-}
-
-/// Wakes all threads that sleep because of a word.
-#[cfg(not(loom))]
-fn wake_all(word: &AtomicU32) {
-    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word is valid for the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, i32::MAX) };
 }
 
 /// Where waiters sleep.
