@@ -18,7 +18,7 @@ extern "C" {
 
 #define LAPIS_TRANSPORT_MAGIC UINT64_C(0x017254736970614c)
 #define LAPIS_ABI_MAJOR 1u
-#define LAPIS_ABI_MINOR 4u
+#define LAPIS_ABI_MINOR 5u
 /* Changes when a struct below changes, which makes a new major version. Right for 64-bit targets. */
 #define LAPIS_LAYOUT_HASH UINT64_C(0x517a40b892675b1b)
 
@@ -202,25 +202,62 @@ typedef struct {
     uint32_t ours;   /* not 0: this side may write */
 } lapis_mailbox;
 
+/* Since minor 5: the data ring of a lane, for messages of more than 184 bytes. Both ends compute from the lengths alone where a
+   message is. It begins at a multiple of 64 bytes and does not wrap: at the next position, a, modulo size, unless it would pass the
+   end of the part that messages of its length keep to (or of the ring, if a is beyond that part); then at the next multiple of size. */
+typedef struct {
+    size_t below; /* of messages shorter than this */
+    size_t part;  /* the bytes that they keep to, from the ring's beginning on */
+} lapis_ring_class;
+
+typedef struct {
+    size_t size;             /* a power of two; 0: no ring. No message is longer than a quarter */
+    lapis_ring_class small; /* looked at first; longer messages than medium's take all of the ring */
+    lapis_ring_class medium;
+    size_t kept; /* the reader gives bytes back when it has read so many */
+} lapis_ring_layout;
+
+typedef struct {
+    uint8_t *area;
+    uint64_t next;  /* position of the next message; grows for ever */
+    uint64_t limit; /* the first position that may not be written yet, as far as the transport has looked */
+    lapis_ring_layout layout;
+    size_t longest; /* message that the receiver takes; 0: none */
+    uint32_t far; /* not 0: store long messages past the caches */
+} lapis_data_out;
+
+typedef struct {
+    const uint8_t *area;
+    uint64_t next;
+    uint64_t released; /* the last position that the sender was told */
+    uint64_t *tail;    /* where it is told; null: no ring */
+    lapis_ring_layout layout;
+    size_t longest; /* message that core takes; 0: none */
+} lapis_data_in;
+
 /* Lanes (LAPIS_CAP_LANES). A slot is 192 bytes: the low half of the message's position plus one (32 bits), its length
-   (32 bits), up to 184 bytes of message. The first 8 bytes are written last, in one store. */
+   (32 bits), up to 184 bytes of message; a longer one lies in the data ring. The first 8 bytes are written last, in one store. */
 typedef struct {
     uint8_t *slots;
     uint64_t mask;     /* number of slots, a power of two, minus one */
     uint64_t position; /* of the next message */
-    uint64_t limit;    /* position == limit: full, or closed */
+    uint64_t limit;    /* position == limit: full as far as was looked, or closed */
     const uint32_t *attention; /* read after each message; anything but 0 is for attend */
     lapis_mailbox *mailbox;    /* shared with the receiver; null: none. Since minor 3 */
+    const uint64_t *tail;      /* what the receiver gives back: limit is this and the number of slots; null: only the transport looks */
+    lapis_data_out data;
 } lapis_send_lane;
 
 typedef struct {
     const uint8_t *slots;
     uint64_t mask;
     uint64_t position;
-    uint64_t limit; /* core takes nothing here or behind */
+    uint64_t due;   /* whoever looks at this position or behind gives back what is before it */
     uint64_t *told; /* where core tells the position */
     uint32_t peer;
     lapis_mailbox *mailbox; /* shared with the sender; null: none. Since minor 3 */
+    uint64_t *tail;         /* where the sender is told what is given back */
+    lapis_data_in data;
 } lapis_receive_lane;
 
 typedef struct {

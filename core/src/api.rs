@@ -28,9 +28,8 @@ impl Context {
     /// Bad target or user header; a target that is down.
     #[inline(always)] // The heuristics look at the far way, too.
     pub fn send(&self, target: PeerId, handler: HandlerId, user_header: &[u8], data: &[u8]) -> Result<()> {
-        let message = Short { user_header, ..Short::plain(target, u64::from(handler.0), data) };
-        // SAFETY: the data is copied before return; handlers come from the table.
-        match unsafe { self.send_at_once(&message) } {
+        let message = Short::to_table(target, handler, user_header, data);
+        match self.send_at_once(&message) {
             Attempt::Sent => Ok(()),
             attempt => self.send_any(&message.aside(), handler, attempt),
         }
@@ -38,14 +37,12 @@ impl Context {
 
     #[inline(never)]
     fn send_any(&self, message: &Aside<'_>, handler: HandlerId, attempt: Attempt) -> Result<()> {
-        let message = &message.short();
+        let (target, user_header, data) = message.parts();
         self.usable()?;
-        self.check_target(message.target)?;
-        // SAFETY: the data is copied before return; handlers come from the table.
-        if unsafe { self.locked().send_short(message, attempt) }? {
+        self.check_target(target)?;
+        if self.locked().send_short(&message.short(), attempt)? {
             return Ok(());
         }
-        let &Short { target, user_header, data, .. } = message;
         // SAFETY: the data is borrowed for as long as this call takes.
         unsafe {
             self.send_source(

@@ -115,36 +115,35 @@ impl ContextLock {
     /// Takes the lock if this thread has the bias.
     #[inline(always)]
     fn acquire_biased(&self, me: usize) -> bool {
-        let Some(Section { nested }) = self.enter_slot(me) else { return false };
-        let depth = &self.words.depth;
-        depth.set(if nested { depth.get() + 1 } else { 1 });
+        let Some(section) = self.enter_slot(me) else { return false };
+        self.keep(section);
         true
     }
 
     /// Begins a section that calls nothing, if this thread has the bias: for the shortest paths,
     /// which need no depth.
     #[inline(always)]
-    pub(crate) fn enter_biased(&self) -> Option<Section> {
+    pub(crate) fn enter_biased(&self) -> Option<Section<'_>> {
         self.enter_slot(thread_word())
     }
 
     /// The way in of the thread that has the bias; says whether it was in already.
     #[inline(always)]
-    fn enter_slot(&self, me: usize) -> Option<Section> {
+    fn enter_slot(&self, me: usize) -> Option<Section<'_>> {
         let w = &*self.words;
         if w.bias.load(Ordering::Relaxed) != me {
             return None;
         }
         let slot = self.slot(me)?;
         if slot.held.load(Ordering::Relaxed) {
-            return Some(Section { nested: true });
+            return Some(Section { slot: None });
         }
         slot.held.store(true, Ordering::Relaxed);
         // Pairs with the heavy barrier in `revoke_bias`: either that thread sees `held`, or this
         // one sees the change below.
         barrier::light();
         if w.bias.load(Ordering::Relaxed) == me {
-            return Some(Section { nested: false });
+            return Some(Section { slot: Some(slot) });
         }
         // SYNC: nothing was done under the lock; Release as for every such store here.
         slot.held.store(false, Ordering::Release);
@@ -171,18 +170,19 @@ impl ContextLock {
     /// Ends what [`enter_biased`](Self::enter_biased) began. It wakes nobody: whoever went to sleep
     /// meanwhile, because this thread was stopped in the section, looks again soon.
     #[inline(always)]
-    pub(crate) fn leave_biased(&self, section: Section) {
-        if !section.nested {
-            self.clear_slot();
+    pub(crate) fn leave_biased(&self, section: Section<'_>) {
+        if let Some(slot) = section.slot {
+            // SYNC: Release pairs with the Acquire loads of `held`.
+            slot.held.store(false, Ordering::Release);
         }
     }
 
     /// Goes on with the lock held in the ordinary way, for what may call others. In place of the
     /// section's end [`release`](Self::release) follows.
-    #[inline]
-    pub(crate) fn keep(&self, section: Section) {
+    #[inline(always)]
+    pub(crate) fn keep(&self, section: Section<'_>) {
         let depth = &self.words.depth;
-        depth.set(if section.nested { depth.get() + 1 } else { 1 });
+        depth.set(if section.slot.is_none() { depth.get() + 1 } else { 1 });
     }
 
     /// The calling thread's hold by its slot ends.
@@ -430,8 +430,9 @@ impl ContextLock {
 
 /// A short section under the lock.
 #[derive(Clone, Copy)]
-pub(crate) struct Section {
-    nested: bool,
+pub(crate) struct Section<'a> {
+    /// The slot that says so; `None` where the thread was in already.
+    slot: Option<&'a Slot>,
 }
 
 /// Releases on drop.
@@ -463,9 +464,9 @@ fn thread_word() -> usize {
     {
         let word: usize;
         // SAFETY: on this ABI fs:0 holds the thread control block's own address; reading it has no
-        // effect.
+        // effect, and it is the same as long as the thread lives.
         unsafe {
-            std::arch::asm!("mov {}, fs:0", out(reg) word, options(nostack, preserves_flags, readonly))
+            std::arch::asm!("mov {}, fs:0", out(reg) word, options(pure, nomem, nostack, preserves_flags))
         };
         word
     }

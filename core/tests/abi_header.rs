@@ -2,7 +2,9 @@
 //! program and compared.
 
 use lapis_core::transport::abi::*;
-use lapis_core::transport::lane::{Mailbox, ReceiveLane, ReceiveLanes, SendLane};
+use lapis_core::transport::lane::{
+    Class, DataIn, DataOut, Mailbox, ReceiveLane, ReceiveLanes, RingLayout, SendLane,
+};
 use lapis_core::transport::{
     Caps, DatagramBatch, Event, EventKind, FailoverTrouble, Limits, MAX_ADDRESS, RawSlice, RegionInfo,
     RemoteAddr, RmwOp, RmwRequest, Status, Usage, Window,
@@ -53,8 +55,12 @@ fn table() -> Vec<(String, u64)> {
     layout!(RawDeclaration = "lapis_declaration" {
         struct_size, variable_size, cost_ns, usage, variables, count, reserved,
     });
-    layout!(SendLane = "lapis_send_lane" { slots, mask, position, limit, attention, mailbox });
-    layout!(ReceiveLane = "lapis_receive_lane" { slots, mask, position, limit, told, peer, mailbox });
+    layout!(Class = "lapis_ring_class" { below, part });
+    layout!(RingLayout = "lapis_ring_layout" { size, small, medium, kept });
+    layout!(DataOut = "lapis_data_out" { area, next, limit, layout, longest, far });
+    layout!(DataIn = "lapis_data_in" { area, next, released, tail, layout, longest });
+    layout!(SendLane = "lapis_send_lane" { slots, mask, position, limit, attention, mailbox, tail, data });
+    layout!(ReceiveLane = "lapis_receive_lane" { slots, mask, position, due, told, peer, mailbox, tail, data });
     layout!(Mailbox = "lapis_mailbox" { line, number, ours });
     layout!(ReceiveLanes = "lapis_receive_lanes" { lanes, count });
     for (name, bit) in Caps::all().iter_names() {

@@ -46,9 +46,10 @@ impl Context {
         if without(Optimization::ShortSection) {
             return None;
         }
-        let section = self.shared.lock.enter_biased()?;
-        self.shared.references.begin();
-        Some(ShortSection { context: self, section })
+        let shared: &Shared = &self.shared;
+        let section = shared.lock.enter_biased()?;
+        shared.references.begin();
+        Some(ShortSection { context: self, shared, section })
     }
 
     /// The lock has just been taken.
@@ -135,7 +136,9 @@ impl Drop for Locked<'_> {
 /// called it costs two stores.
 pub(crate) struct ShortSection<'a> {
     context: &'a Context,
-    section: Section,
+    /// The context's own, as in [`Locked`].
+    shared: &'a Shared,
+    section: Section<'a>,
 }
 
 impl<'a> ShortSection<'a> {
@@ -143,9 +146,8 @@ impl<'a> ShortSection<'a> {
     #[inline]
     pub(crate) fn keep(self) -> Locked<'a> {
         let this = ManuallyDrop::new(self);
-        let shared = &this.context.shared;
-        shared.lock.keep(this.section);
-        Locked { context: this.context, shared, of_this_thread: PhantomData }
+        this.shared.lock.keep(this.section);
+        Locked { context: this.context, shared: this.shared, of_this_thread: PhantomData }
     }
 }
 
@@ -156,7 +158,7 @@ impl Deref for ShortSection<'_> {
     fn deref(&self) -> &State {
         // SAFETY: the section holds the lock, which keeps other threads out, and a `Locked` of this
         // thread is lent to `out` meanwhile.
-        unsafe { &*self.context.shared.state.get() }
+        unsafe { &*self.shared.state.get() }
     }
 }
 
@@ -164,15 +166,15 @@ impl DerefMut for ShortSection<'_> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut State {
         // SAFETY: nobody else is at the state, as `deref` says, and `self` is borrowed alone.
-        unsafe { &mut *self.context.shared.state.get() }
+        unsafe { &mut *self.shared.state.get() }
     }
 }
 
 impl Drop for ShortSection<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.context.shared.references.end();
-        self.context.shared.lock.leave_biased(self.section);
+        self.shared.references.end();
+        self.shared.lock.leave_biased(self.section);
     }
 }
 

@@ -120,7 +120,7 @@ impl Locked<'_> {
             if let Some(result) = check(self)? {
                 return Ok(result);
             }
-            if let Some(result) = self.watch_lanes(check, &mut idle)? {
+            if let Some(result) = self.watch_lanes(1, check, &mut idle)? {
                 return Ok(result);
             }
             if self.progress() > 0 {

@@ -9,7 +9,7 @@ use crate::Context;
 use crate::config::Origin;
 use crate::context::Locked;
 use crate::context::Notify;
-use crate::context::State;
+use crate::context::{HandlerId, State};
 use crate::error::{Error, Result};
 use crate::state::{PeerState, Route};
 use crate::transport::{Caps, PeerId, Status};
@@ -63,17 +63,16 @@ impl<'a> AmSend<'a> {
 /// processor's queue of stores, which holds so many messages whose lines have not come from the
 /// receiver yet: seven stores more cost a stream a tenth. And a copy that is loaded before its
 /// stores have left that queue waits for all of them, which halves the rate of messages.
+///
+/// Whoever makes one vouches for what it names at the target, so that sending it is safe.
 pub struct Short<'a> {
+    pub(super) target: PeerId,
     /// As in [`AmSend`].
-    pub target: PeerId,
-    /// As in [`AmSend`].
-    pub handler: u64,
-    /// As in [`AmSend`].
-    pub user_header: &'a [u8],
-    /// The data.
-    pub data: &'a [u8],
+    pub(super) handler: u64,
+    pub(super) user_header: &'a [u8],
+    pub(super) data: &'a [u8],
     /// Address of a counter at the target, 0 for none.
-    pub target_counter: u64,
+    pub(super) target_counter: u64,
 }
 
 /// A [`Short`] message with an address. A type of its own: the compiler would find that two of one
@@ -92,6 +91,11 @@ impl<'a> Aside<'a> {
     pub(crate) fn short(&self) -> Short<'a> {
         let &Self { target, handler, user_header, data, target_counter } = self;
         Short { target, handler, user_header, data, target_counter }
+    }
+
+    /// Target, user header and data.
+    pub(crate) fn parts(&self) -> (PeerId, &'a [u8], &'a [u8]) {
+        (self.target, self.user_header, self.data)
     }
 }
 
@@ -115,12 +119,37 @@ impl<'a> Short<'a> {
     }
 
     /// Data beyond this length, in bytes, don't count as short.
-    pub const LONGEST: u64 = 4096;
+    pub const LONGEST: u64 = 16 << 10;
 
-    /// One with data alone.
+    /// One to a handler of the target's table, which knows what it may call.
     #[inline(always)]
-    pub fn plain(target: PeerId, handler: u64, data: &'a [u8]) -> Self {
-        Self { target, handler, user_header: &[], data, target_counter: 0 }
+    pub fn to_table(target: PeerId, handler: HandlerId, user_header: &'a [u8], data: &'a [u8]) -> Self {
+        Self { target, handler: handler.0.into(), user_header, data, target_counter: 0 }
+    }
+
+    /// One with data alone, to a handler as [`AmSend`] has it.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new).
+    #[inline(always)]
+    pub unsafe fn plain(target: PeerId, handler: u64, data: &'a [u8]) -> Self {
+        // SAFETY: this function demands what `new` does.
+        unsafe { Self::new(target, handler, &[], data, 0) }
+    }
+
+    /// One with everything that a short message can have.
+    ///
+    /// # Safety
+    /// `target_counter` and an address in `handler` are what the target gave out.
+    #[inline(always)]
+    pub unsafe fn new(
+        target: PeerId,
+        handler: u64,
+        user_header: &'a [u8],
+        data: &'a [u8],
+        target_counter: u64,
+    ) -> Self {
+        Self { target, handler, user_header, data, target_counter }
     }
 }
 
@@ -155,12 +184,11 @@ impl Context {
             && message.completion.is_none()
             && len <= Short::LONGEST
         {
-            // SAFETY: `am_send`'s caller vouches for the source; a null one has length 0.
-            let data = unsafe { bytes(data, len) };
             let AmSend { target, handler, user_header, target_counter, .. } = message;
-            let short = Short { target, handler, user_header, data, target_counter };
-            // SAFETY: `am_send`'s caller has handler and counter from the target.
-            if unsafe { locked.send_short(&short, Attempt::None) }? {
+            // SAFETY: `am_send`'s caller vouches for the source (a null one has length 0), and has
+            // handler and counter from the target.
+            let short = unsafe { Short::new(target, handler, user_header, bytes(data, len), target_counter) };
+            if locked.send_short(&short, Attempt::None)? {
                 message.origin.notify(&mut locked, target, Ok(()));
                 return Ok(());
             }
@@ -171,30 +199,21 @@ impl Context {
 
     /// Tries the shortest path. False: the message could not go this way, nothing has happened;
     /// [`am_send`](Self::am_send) finds out why, or another way.
-    ///
-    /// # Safety
-    /// `target_counter` and an address in `handler` are what the target gave out.
     #[inline(always)]
-    pub unsafe fn try_send_short(&self, message: &Short<'_>) -> bool {
-        // SAFETY: this function demands what `send_at_once` does.
-        match unsafe { self.send_at_once(message) } {
+    pub fn try_send_short(&self, message: &Short<'_>) -> bool {
+        match self.send_at_once(message) {
             Attempt::Sent => true,
             Attempt::None if message.target < self.shared.tasks && self.usable().is_ok() => {
-                // SAFETY: this function demands what `try_send_locked` does.
-                unsafe { self.try_send_locked(&message.aside()) }
+                self.try_send_locked(&message.aside())
             }
             _ => false,
         }
     }
 
     /// The same by a thread that has no bias.
-    ///
-    /// # Safety
-    /// As there.
     #[inline(never)]
-    unsafe fn try_send_locked(&self, message: &Aside<'_>) -> bool {
-        // SAFETY: this function demands what `am_short` does.
-        unsafe { self.locked().am_short(&message.short()) == Attempt::Sent }
+    fn try_send_locked(&self, message: &Aside<'_>) -> bool {
+        self.locked().am_short(&message.short()) == Attempt::Sent
     }
 
     /// [`am_send`](Self::am_send) with a wish about bulk transfer.
@@ -234,11 +253,8 @@ impl Locked<'_> {
     ///
     /// # Errors
     /// The target is down or purged.
-    ///
-    /// # Safety
-    /// `handler` and `target_counter` are what the target gave out.
     #[inline(always)]
-    pub(crate) unsafe fn send_short(&mut self, message: &Short<'_>, mut attempt: Attempt) -> Result<bool> {
+    pub(crate) fn send_short(&mut self, message: &Short<'_>, mut attempt: Attempt) -> Result<bool> {
         loop {
             match attempt {
                 Attempt::Sent => return Ok(true),
@@ -248,22 +264,26 @@ impl Locked<'_> {
                 }
                 Attempt::NoRoom | Attempt::Unfit => return Ok(false),
             }
-            // SAFETY: this function demands what `am_short` does.
-            attempt = unsafe { self.am_short(message) };
+            attempt = self.am_short(message);
         }
     }
 
     /// Tries to send a [short](Short) message.
-    ///
-    /// # Safety
-    /// `handler` and `target_counter` are what the target gave out.
     #[inline(always)]
-    pub(crate) unsafe fn am_short(&mut self, message: &Short<'_>) -> Attempt {
-        // SAFETY: this function demands what `send_in_lane` does.
-        match unsafe { self.send_in_lane(message) } {
+    pub(crate) fn am_short(&mut self, message: &Short<'_>) -> Attempt {
+        match self.send_in_lane(message) {
             Some(0) => Attempt::Sent,
-            Some(news) => self.attend(message.target, news),
-            None => self.am_short_by_table(message),
+            sent => self.am_short_slow(&message.aside(), sent),
+        }
+    }
+
+    /// The rest of it.
+    #[inline(never)]
+    fn am_short_slow(&mut self, message: &Aside<'_>, sent: Option<u32>) -> Attempt {
+        match sent.or_else(|| self.send_in_lane_or_data(message)) {
+            Some(0) => Attempt::Sent,
+            Some(news) => self.attend(message.short().target, news),
+            None => self.am_short_by_table(&message.short()),
         }
     }
 

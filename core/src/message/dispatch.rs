@@ -53,23 +53,31 @@ impl Locked<'_> {
         }
     }
 
-    /// A whole active message of which the origin wants to hear no more.
+    /// A whole active message of which the origin wants to hear no more. If its handler wants more
+    /// than nothing, the message is found in its packet anew, so that little outlives the handler.
     #[inline(always)]
     fn short_arrived(&mut self, path: Path, source: PeerId, message: ShortMessage<'_>, packet: &[u8]) {
         let ShortMessage { number, handler, target_counter, user_header, data } = message;
+        self.count_received(path, data.len());
         let incoming =
             Incoming { source, user_header, len: data.len() as u64, data: Some(data), first: data };
         let delivery = self.call_header_handler(handler, &incoming);
-        self.count_received(path, data.len());
-        if !delivery.drop && delivery.completion.is_none() && matches!(delivery.into, Destination::Discard) {
-            std::mem::forget(delivery); // There is nothing in it to drop, which the compiler doesn't see.
-            self.delivered(source, number);
-            // SAFETY: the origin handed back an address that this task gave out.
-            return unsafe { self.count_at(target_counter, source) };
+        if delivery.drop || delivery.completion.is_some() || !matches!(delivery.into, Destination::Discard) {
+            return self.deliver_short(source, delivery, packet);
         }
-        let mut header = Header::new(Kind::Am, number, handler).with_target_counter(target_counter);
-        header.user_header = user_header.len() as u16;
-        self.deliver(source, &header, delivery, data, packet);
+        std::mem::forget(delivery); // There is nothing in it to drop, which the compiler doesn't see.
+        self.delivered(source, number);
+        // SAFETY: the origin handed back an address that this task gave out.
+        unsafe { self.count_at(target_counter, source) };
+    }
+
+    /// Does what a header handler answered to such a message.
+    #[inline(never)]
+    fn deliver_short(&mut self, source: PeerId, delivery: Delivery, packet: &[u8]) {
+        if let Ok((header, rest)) = Header::parse(packet) {
+            let data = rest.get(usize::from(header.user_header)..).unwrap_or_default();
+            self.deliver(source, &header, delivery, data, packet);
+        }
     }
 
     #[inline(always)]

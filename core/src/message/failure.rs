@@ -196,7 +196,7 @@ impl Locked<'_> {
         let p = &mut self.peers[peer];
         p.farewell = true;
         if p.state == PeerState::Up {
-            p.state = PeerState::Ended;
+            (p.state, p.lane) = (PeerState::Ended, None);
         }
         self.shared().wake_sleepers();
     }

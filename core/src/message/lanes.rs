@@ -5,13 +5,13 @@ use super::{Aside, Attempt, Short};
 use crate::Context;
 use crate::context::State;
 use crate::context::{AdaptiveWait, Checked, Locked, ShortSection};
-use crate::state::PeerState;
 use crate::stats::Path;
 use crate::sync::spin_loop;
-use crate::transport::lane::{INLINE, Mailbox, ReceiveLane, Taken, copy_short};
+use crate::transport::lane::{Head, INLINE, Mailbox, ReceiveLane, Taken, copy_short};
 use crate::transport::{PeerId, Status};
 use crate::wire::short_head;
 use lapis_ablation::{Optimization, without};
+use zerocopy::IntoBytes;
 
 /// Pauses before the first look for an answer; there is one after each look. A look fetches a line
 /// from the task that is about to write it and must then take it back, so that an answer looked for
@@ -21,20 +21,21 @@ const REST: u32 = 2;
 /// What a look and a pause count for.
 const PAUSED_LOOK: u32 = 4;
 
+/// Longest user header of a message whose bytes go into a data ring from here: with all that can
+/// stand before it, it fits one cache line.
+const USER_HEADER_OF_LONG: usize = 64 - 24;
+
 impl State {
-    /// Sends a message in the lane to its target; gives what the target's attention word says.
-    /// `None`: it can't go this way, nothing has happened.
-    ///
-    /// # Safety
-    /// `handler` and `target_counter` are what the target gave out.
+    /// Sends a message that fits a slot in the lane to its target; gives what the target's
+    /// attention word says. `None`: it can't go this way, nothing has happened.
     #[inline(always)]
-    pub(super) unsafe fn send_in_lane(&mut self, message: &Short<'_>) -> Option<u32> {
+    pub(super) fn send_in_lane(&mut self, message: &Short<'_>) -> Option<u32> {
         let &Short { target, handler, user_header, data, target_counter } = message;
         let peer = self.peers.get_mut(target)?;
         let lane = peer.lane?.as_ptr();
         let words = if target_counter == 0 { 16 } else { 24 };
         let len = words + user_header.len() + data.len();
-        if len > INLINE || !user_header.len().is_multiple_of(4) || peer.state != PeerState::Up {
+        if len > INLINE || !user_header.len().is_multiple_of(4) {
             return None;
         }
         let head = short_head(peer.next_message, user_header.len(), target_counter != 0);
@@ -55,13 +56,55 @@ impl State {
             copy_short(data.as_ptr(), place.add(words + user_header.len()), data.len());
             (*lane).commit(reserved)
         };
+        self.sent_in_lane(target, data.len());
+        Some(news)
+    }
+
+    /// As [`send_in_lane`](Self::send_in_lane), where that found no room or the message is too long
+    /// for a slot: looks how far the receiver has got, and uses the lane's data ring.
+    #[inline(never)]
+    pub(super) fn send_in_lane_or_data(&mut self, message: &Aside<'_>) -> Option<u32> {
+        let Short { target, handler, user_header, data, target_counter } = message.short();
+        let peer = self.peers.get(target)?;
+        let lane = peer.lane?.as_ptr();
+        let words = if target_counter == 0 { 2 } else { 3 };
+        let short = 8 * words + user_header.len() + data.len() <= INLINE;
+        if data.len() as u64 > Short::LONGEST {
+            return None;
+        }
+        // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
+        // us their only user.
+        if unsafe { !(*lane).has_room() && !(*lane).refresh() } {
+            return None;
+        }
+        if short {
+            return self.send_in_lane(&message.short());
+        }
+        if user_header.len() > USER_HEADER_OF_LONG || !user_header.len().is_multiple_of(4) {
+            return None;
+        }
+        let head = short_head(peer.next_message, user_header.len(), target_counter != 0);
+        let mut line = [head.to_le(), handler.to_le(), target_counter.to_le(), 0, 0, 0, 0, 0];
+        let head = 8 * words + user_header.len();
+        if !user_header.is_empty() {
+            line.as_mut_bytes()[8 * words..head].copy_from_slice(user_header);
+        }
+        // SAFETY: the lane is alive and ours, as said above, and has room for a slot.
+        let news = unsafe { (*lane).send_data(Head::Line(&line, head), data) }?;
+        self.sent_in_lane(target, data.len());
+        Some(news)
+    }
+
+    /// A message of so many bytes of data has gone into its target's lane.
+    #[inline(always)]
+    fn sent_in_lane(&mut self, target: PeerId, data: usize) {
+        let peer = &mut self.peers[target];
         peer.next_message = peer.next_message.wrapping_add(1);
         self.sending.ended += 1;
         self.links.inbound.expect_answer();
         let counts = self.statistics.path_mut(Path::SharedMemory);
         counts.packets_sent += 1;
-        counts.data_sent += data.len() as u64;
-        Some(news)
+        counts.data_sent += data as u64;
     }
 
     /// Sends a packet in the lane to its target, through the table only what that lane's receiver
@@ -73,10 +116,14 @@ impl State {
         // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
         // us their only user.
         let news = unsafe {
-            if head.len() + data.len() > INLINE || !(*lane).has_room() {
+            if !(*lane).has_room() && !(*lane).refresh() {
                 return None;
             }
-            (*lane).send(head, data)
+            if head.len() + data.len() <= INLINE {
+                (*lane).send(head, data)
+            } else {
+                (*lane).send_data(Head::Bytes(head), data)?
+            }
         };
         if self.dispatching == 0 {
             // What is sent while something is handled is an answer, not a question.
@@ -91,30 +138,31 @@ impl State {
 
 impl Context {
     /// The whole way of a short message, if nothing stands in it.
-    ///
-    /// # Safety
-    /// `handler` and `target_counter` are what the target gave out.
     #[inline(always)]
-    pub(crate) unsafe fn send_at_once(&self, message: &Short<'_>) -> Attempt {
+    pub(crate) fn send_at_once(&self, message: &Short<'_>) -> Attempt {
         if !self.shared.alive.here() {
             return Attempt::Unfit;
         }
         let Some(mut section) = self.short_section() else { return Attempt::None };
-        // SAFETY: this function demands what `send_in_lane` does.
-        match unsafe { section.send_in_lane(message) } {
+        match section.send_in_lane(message) {
             Some(0) => Attempt::Sent,
             sent => self.send_at_once_slow(section, &message.aside(), sent),
         }
     }
 
-    /// The rest of it where no lane leads to the target, or the lane's reader wants something.
+    /// The rest of it where the message does not fit a slot, no lane leads to the target, or the
+    /// lane's reader wants something.
     #[inline(never)]
     fn send_at_once_slow(
         &self,
-        section: ShortSection<'_>,
+        mut section: ShortSection<'_>,
         message: &Aside<'_>,
         sent: Option<u32>,
     ) -> Attempt {
+        let sent = sent.or_else(|| section.send_in_lane_or_data(message));
+        if sent == Some(0) {
+            return Attempt::Sent;
+        }
         let message = &message.short();
         let mut locked = section.keep();
         match sent {
@@ -134,24 +182,21 @@ impl Locked<'_> {
         if gone { Attempt::Unfit } else { Attempt::Sent }
     }
 
-    /// Looks at the lanes alone, until `check` gives a result or for as long as that is wise.
+    /// Looks at the lanes alone, until `check` gives a result or for as long as that is wise. It is
+    /// asked after each look and after each `most` messages at the latest.
     #[inline(always)]
     pub(crate) fn watch_lanes<R>(
         &mut self,
+        most: u32,
         check: &mut impl FnMut(&mut Self) -> Checked<R>,
         idle: &mut AdaptiveWait,
     ) -> Checked<R> {
         let Some(mut lanes) = self.lanes_alone() else { return Ok(None) };
         let mut looks = 0;
         let shared = self.shared();
-        let most = shared.crowding.lane_looks();
-        let inbound = &mut self.links.inbound;
-        let mut for_answer = inbound.answer_due > 0 && !without(Optimization::AnswerPauses);
-        // Once: a program that polls by calls comes here with each of them.
-        if std::mem::take(&mut inbound.rest_due) {
-            (0..REST).for_each(|_| spin_loop());
-        }
-        while looks < most && !shared.lock_is_wanted() {
+        let enough = shared.crowding.lane_looks();
+        let mut for_answer = self.pause_for_answer();
+        while looks < enough && !shared.lock_is_wanted() {
             let mut index = 0;
             // SAFETY: the list and the lanes it names live as long as the link; they change within
             // calls of the transport only, which a handler may cause: hence the list is read anew
@@ -162,10 +207,11 @@ impl Locked<'_> {
                 match unsafe { (*(*lanes).lanes[index]).take() } {
                     Taken::Nothing => index += 1,
                     Taken::Left => return Ok(None),
-                    Taken::Message { peer, data, len, mailbox } => {
+                    Taken::Message { data, len, mailbox } => {
                         // SAFETY: what was just taken from this lane.
                         let worked = unsafe {
-                            self.handle_in_place((*lanes).lanes[index], peer, (data, len), mailbox)
+                            let lane = (*lanes).lanes[index];
+                            self.handle_in_place(lane, (data, len), mailbox, most)
                         };
                         // Here, too: after a message the answer is another one, which the processor
                         // learns branch by branch.
@@ -197,50 +243,75 @@ impl Locked<'_> {
         Ok(None)
     }
 
-    /// Handles a message where it lies, then gives back the mailbox that brought it, if one did.
-    /// Says whether that left work to do, with which it has gone on, too.
+    /// Pauses before the first look for an answer; says whether one is due.
+    #[inline(always)]
+    fn pause_for_answer(&mut self) -> bool {
+        let inbound = &mut self.links.inbound;
+        // Once: a program that polls by calls comes here with each of them.
+        if std::mem::take(&mut inbound.rest_due) {
+            (0..REST).for_each(|_| spin_loop());
+        }
+        inbound.answer_due > 0 && !without(Optimization::AnswerPauses)
+    }
+
+    /// Handles a message where it lies, and those behind it in the lane's slots, `most` in all at
+    /// most; then gives back the mailbox that brought the first one, if one did. Says whether that
+    /// left work to do, with which it has gone on, too. A function of its own: the loops that wait
+    /// keep their registers.
     ///
     /// # Safety
-    /// It was just taken from the lane: it stays in place, and its sender leaves it alone, until
-    /// the transport is polled or the mailbox is given back. Lanes and mailboxes live as long as
-    /// the link.
-    #[inline(always)]
+    /// The message was just taken from the lane: it stays in place, and its sender leaves it alone,
+    /// until the lane is looked at again, the transport is polled or the mailbox is given back.
+    /// Nothing else is being dispatched. Lane and mailbox are alive.
+    #[inline(never)]
     unsafe fn handle_in_place(
         &mut self,
         lane: *mut ReceiveLane,
-        peer: PeerId,
-        (data, len): (*const u8, usize),
+        (mut data, mut len): (*const u8, usize),
         mailbox: *mut Mailbox,
+        mut most: u32,
     ) -> bool {
-        // SAFETY: lane, bytes and mailbox are alive and this task's, by the contract above.
-        unsafe {
-            if mailbox.is_null() {
-                (*lane).look_ahead();
+        // SAFETY: the lane is alive; nothing but its transport's own calls changes the sender.
+        let peer = unsafe { (*lane).peer };
+        let worked = loop {
+            let inbound = &mut self.links.inbound;
+            inbound.since += 1;
+            inbound.answer_due = 0;
+            self.dispatching = 1;
+            // SAFETY: message and lane are alive and this task's, by the contract above. A lane
+            // that a handler has taken out of use lives until its transport's next poll.
+            unsafe {
+                if mailbox.is_null() {
+                    (*lane).look_ahead();
+                }
+                self.packet_arrived(Path::SharedMemory, peer, std::slice::from_raw_parts(data, len));
             }
-            let worked = self.lane_message(peer, std::slice::from_raw_parts(data, len));
-            if !mailbox.is_null() {
-                (*mailbox).done();
+            self.dispatching = 0;
+            most -= 1;
+            if self.has_work() {
+                self.advance();
+                break true;
             }
-            worked
-        }
-    }
-
-    /// Handles a message of a lane; says whether that left work to do, with which it has gone on,
-    /// too. A function of its own: the loops that wait keep their registers.
-    ///
-    /// Nothing else is being dispatched.
-    #[inline(never)]
-    fn lane_message(&mut self, peer: PeerId, packet: &[u8]) -> bool {
-        self.links.inbound.since += 1;
-        self.links.inbound.answer_due = 0;
-        self.dispatching = 1;
-        self.packet_arrived(Path::SharedMemory, peer, packet);
-        self.dispatching = 0;
-        let work = self.has_work();
-        if work {
-            self.advance();
+            if most == 0 || !mailbox.is_null() || self.is_to_look_elsewhere() {
+                break false;
+            }
+            // SAFETY: lane and message as above; what was taken last is done with.
+            match unsafe { (*lane).take_next() } {
+                Some(next) => (data, len) = next,
+                None => break false,
+            }
+        };
+        if !mailbox.is_null() {
+            // SAFETY: the mailbox is alive, and what it brought has been handled.
+            unsafe { (*mailbox).done() };
         }
         self.shared().wake_sleepers();
-        work
+        worked
+    }
+
+    /// Whether others want the lock, or everything is to be looked at.
+    #[inline(always)]
+    fn is_to_look_elsewhere(&self) -> bool {
+        self.links.inbound.has_had_its_turn() || self.shared().lock_is_wanted()
     }
 }

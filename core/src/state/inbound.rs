@@ -1,6 +1,6 @@
 //! The lanes of short messages: where they lead, and when to look at them.
 
-use super::State;
+use super::{PeerState, State};
 use crate::transport::lane::ReceiveLanes;
 use crate::transport::{Caps, Link, PeerId};
 use lapis_ablation::{Optimization, without};
@@ -12,8 +12,8 @@ const EAGER_CALLS: u8 = 16;
 /// How many times each of them looks.
 const EAGER_LOOKS: u32 = 4;
 
-/// Messages between two looks at everything: slots must be given back before a lane is full.
-const MESSAGES: u32 = 32;
+/// Messages between two looks at everything: so long may what lanes don't carry have to wait.
+const MESSAGES: u32 = 256;
 
 /// The lanes that this task reads.
 #[derive(Default)]
@@ -32,6 +32,12 @@ impl Inbound {
     #[inline(always)]
     pub(crate) fn expect_answer(&mut self) {
         (self.answer_due, self.rest_due) = (EAGER_CALLS, !without(Optimization::AnswerPauses));
+    }
+
+    /// Whether so many messages have come in lanes that everything is to be looked at.
+    #[inline(always)]
+    pub(crate) fn has_had_its_turn(&self) -> bool {
+        self.since >= MESSAGES
     }
 
     /// How many times a call that polls once looks at the lanes.
@@ -59,9 +65,10 @@ impl<C> State<C> {
             Inbound { lanes: self.links.open.iter_mut().find_map(found), ..Inbound::default() };
     }
 
-    /// Asks for the lane to one peer.
+    /// Asks for the lane to one peer. None leads to a peer that can't be talked to.
     pub(crate) fn find_lane(&mut self, peer: PeerId) {
-        let link = self.link_to(peer).filter(|link| has_lanes(link));
+        let up = self.peers[peer].state == PeerState::Up;
+        let link = self.link_to(peer).filter(|link| up && has_lanes(link));
         self.peers[peer].lane = link.and_then(|link| link.send_lane(peer));
     }
 
@@ -82,8 +89,9 @@ impl<C> State<C> {
     #[inline(always)]
     pub(crate) fn lanes_of_idle(&self) -> Option<*mut ReceiveLanes> {
         let lanes = self.links.inbound.lanes?;
-        let alone =
-            !self.links.with_engines && self.links.inbound.since < MESSAGES && self.links.self_pending == 0;
+        let alone = !self.links.with_engines
+            && !self.links.inbound.has_had_its_turn()
+            && self.links.self_pending == 0;
         alone.then_some(lanes.as_ptr())
     }
 

@@ -62,7 +62,8 @@ pub(crate) struct Vigil {
 pub(crate) struct Peer {
     pub(crate) route: Route,
     pub(crate) state: PeerState,
-    /// The lane to it, where its transport has one.
+    /// The lane to it, where its transport has one. None but to peers that are up, and of which no
+    /// packet is held: whoever finds a lane need ask nothing else.
     pub(crate) lane: Option<NonNull<SendLane>>,
     /// How often everything began anew with it: it was purged, purged us, or was started anew.
     pub(crate) life: u32,

@@ -145,7 +145,7 @@ impl Link {
             return Err(Refusal::CapabilitiesGrew { extra: caps_text(lacking) });
         }
         self.caps = Caps::from_bits_truncate(raw.caps);
-        if self.opened.table.head.abi_minor < abi::LANES_WITH_MAILBOX_LINES {
+        if self.opened.table.head.abi_minor < abi::LANES_WITH_DATA_RINGS {
             self.caps -= Caps::LANES;
         }
         self.limits = raw.limits;

@@ -90,7 +90,7 @@ unsafe fn way_in(segment: &Segment, member: usize) -> Out {
             // SAFETY: the caller's promise: with the number, the lane is ours alone.
             unsafe {
                 let (slots, control, data) = segment.lane(member);
-                Tx::attach(slots, control, data, segment.ring_layout())
+                Tx::attach(slots, control, data, segment.ring_layout(), layout::MAX_MESSAGE)
             }
         } else {
             Tx::closed()

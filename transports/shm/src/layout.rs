@@ -2,11 +2,10 @@
 //! with any of them.
 
 use crate::mpsc_ring::{MpscRx, MpscTx, Places};
-use crate::shared_bytes::Area;
 use crate::spsc_ring::{Control, LaneRx, LaneTx};
 use crate::wake::Attention;
 use lapis_core::sync::{AtomicU32, AtomicU64};
-use lapis_core::transport::lane::{MailboxLine, Slot};
+use lapis_core::transport::lane::{Area, MailboxLine, Slot};
 use std::mem::offset_of;
 
 /// First word of a finished segment, stored last.

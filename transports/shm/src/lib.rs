@@ -10,7 +10,8 @@
 //!
 //! * `spsc_ring`: the lane of one sender to one receiver. A message of up to 184 bytes is one slot
 //!   whose first word, stored last, says that it is there; longer ones lie in a data ring beside
-//!   the lane, and the receiver reads both in place.
+//!   the lane, and the receiver reads both in place. The code of both is core's, which sends and
+//!   receives there itself.
 //! * `mailbox_lines`: a line that a pair of tasks writes alternately: whoever answers at once uses
 //!   no lane.
 //! * `mpsc_ring`: the ring for senders number 65 and later; a sender that dies leaves no hole that
@@ -81,8 +82,6 @@
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 mod mpsc_ring;
-mod ring_layout;
-mod shared_bytes;
 mod spsc_ring;
 mod store_policy;
 mod wake;

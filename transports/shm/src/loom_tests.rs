@@ -2,13 +2,13 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p lapis-shm --release --lib`.
 
 use crate::mpsc_ring::{MpscRx, MpscTx, Places};
-use crate::ring_layout::RingLayout;
-use crate::shared_bytes::{Area, Watched};
 use crate::spsc_ring::{Control, LaneRx, LaneTx};
 use crate::store_policy::StorePolicy;
 use crate::wake::{Attention, Sleeper, look, look_again, take_sleeper};
 use lapis_core::sync::{Arc, AtomicU32, AtomicU64, Ordering, fence, thread};
-use lapis_core::transport::lane::{INLINE, Mailbox, MailboxLine, Slot, copy_short};
+use lapis_core::transport::lane::{
+    Area, INLINE, Mailbox, MailboxLine, RingLayout, Slot, Watched, copy_short,
+};
 // tidy-allow(atomics): counts executions of the model, outside of it.
 use std::sync::atomic::{AtomicUsize, Ordering as Plain};
 
@@ -68,6 +68,7 @@ fn lane<const SLOTS: usize, const DATA: usize>(lengths: &'static [usize]) {
                     &raw const lane.control,
                     Area(&raw const lane.data),
                     RingLayout::of(DATA),
+                    DATA,
                 )
             };
             tx.set_attention(&raw const lane.attention);
@@ -146,6 +147,7 @@ fn converse(to: &Lane, from: &Lane, mailbox: Mailbox, messages: u8) {
                 &raw const to.control,
                 Area(&raw const to.data),
                 RingLayout::of(64),
+                64,
             ),
             LaneRx::<2>::attach(
                 from.slots.as_ptr(),

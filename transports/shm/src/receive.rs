@@ -1,13 +1,15 @@
 //! The receiving side.
 
+mod senders;
+
 use crate::connect::State;
 use crate::handshake;
-use crate::layout::{self, DIRECT_LANES, LANES, ManyRx, Rx, member_word};
+use crate::layout::{self, LANES, ManyRx, Rx};
 use crate::segment::Segment;
 use crate::spsc_ring::Corrupt;
 use crate::transport::Shm;
 use crate::waiter::Notifier;
-use crate::wake::{BITMAP, SLEEP};
+use crate::wake::SLEEP;
 #[cfg_attr(any(not(target_arch = "x86_64"), loom), allow(unused_imports, reason = "prefetching"))]
 use lapis_ablation::{Optimization, without};
 use lapis_core::sync::{Arc, Ordering};
@@ -147,19 +149,6 @@ impl Inbox {
         self.direct.0.get()
     }
 
-    /// Says which lanes core reads itself: all, or none where there is more to look at than lanes.
-    fn share_lanes(&mut self) {
-        let mut shared = ReceiveLanes::none();
-        if !self.marked && !self.many_used && self.lanes.len() <= shared.lanes.len() {
-            shared.count = self.lanes.len() as u32;
-            for (to, lane) in shared.lanes.iter_mut().zip(&self.lanes) {
-                *to = lane.rx.line();
-            }
-        }
-        // SAFETY: core reads it between our calls only.
-        unsafe { *self.direct.0.get() = shared };
-    }
-
     /// Has the newest lane of a peer, and no other, look at a line that is written in turns.
     pub(crate) fn set_mailbox(&mut self, dense: usize, mut mailbox: *mut Mailbox) {
         for lane in self.lanes.iter_mut().rev().chain(&mut self.discarded).filter(|l| l.dense == dense) {
@@ -288,110 +277,6 @@ impl Shm {
         }
     }
 
-    /// Reports those whose last messages have all been read in former polls. Says how many.
-    #[cold]
-    #[inline(never)]
-    fn report_the_dead(&mut self, events: &mut [Event]) -> usize {
-        let (mut n, mut i) = (0, 0);
-        while i < self.inbox.dying.len() && n < events.len() {
-            let dense = self.inbox.dying[i];
-            let peer = &self.peers[dense];
-            let inbox = &mut self.inbox;
-            let waits = inbox.lanes.iter().any(|l| l.dense == dense && l.rx.is_full());
-            let shared = inbox.many_used
-                && inbox.many.position() < peer.last_shared
-                && inbox.many.claimant().is_some();
-            if waits || shared {
-                i += 1;
-                continue;
-            }
-            events[n] = Event::peer_down(peer.address.task);
-            n += 1;
-            inbox.dying.swap_remove(i);
-            let word = member_word(peer.address.task, peer.address.incarnation);
-            inbox.lay_aside(dense, Some(word));
-            inbox.clear_graves();
-            self.end_mailbox_line(dense);
-        }
-        n
-    }
-
-    /// Reads the table of senders and takes up lanes whose senders are known.
-    #[cold]
-    #[inline(never)]
-    fn meet_senders(&mut self) {
-        let inbox = &mut self.inbox;
-        let claims = inbox.claims();
-        let header = inbox.segment.header();
-        // SYNC: pairs with `fetch_max` in `open_peer`.
-        let used = (header.members_used.load(Ordering::Acquire) as usize).min(header.members.len());
-        inbox.members.resize(used, u32::MAX);
-        let mut met = Vec::new();
-        for member in 0..used {
-            met.extend(self.meet(member).map(|(dense, peer)| (dense, member, peer)));
-        }
-        for (dense, member, peer) in met {
-            if self.is_host_of_mailbox_line(peer) {
-                // SAFETY: the segment lives as long as the inbox.
-                let line = unsafe { layout::mailbox_line(self.inbox.segment.base(), member) };
-                self.begin_mailbox_line(dense, line, false);
-            } else {
-                self.inbox.set_mailbox(dense, self.peers[dense].mailbox);
-            }
-        }
-        let inbox = &mut self.inbox;
-        inbox.reindex();
-        inbox.seen_claims = Some(claims);
-        inbox.tell_shared();
-        self.notifier.progress.claims.store(u64::from(claims), Ordering::Relaxed);
-        if !inbox.marked && inbox.lanes.len() > DIRECT_LANES {
-            inbox.marked = true;
-            self.notifier.sleeper.set(BITMAP);
-            // From here on every sender sees the bit; what was published without it is found by a
-            // full look.
-            self.notifier.barrier();
-            self.inbox.share_lanes();
-        }
-        self.inbox.pending = u64::MAX;
-    }
-
-    /// Takes up the lane of a sender that is new and known; which one it is.
-    fn meet(&mut self, member: usize) -> Option<(usize, u32)> {
-        let inbox = &mut self.inbox;
-        // SYNC: pairs with the claim in `open_peer`.
-        let word = inbox.segment.header().members[member].load(Ordering::Acquire);
-        let dense = self.outbox.find(word as u32).filter(|&d| {
-            let a = &self.peers[d].address;
-            word != 0 && word == member_word(a.task, a.incarnation)
-        });
-        if member >= LANES {
-            inbox.members[member] = dense.map_or(u32::MAX, |d| d as u32);
-            inbox.many_used |= word != 0;
-            return None;
-        }
-        let known = inbox.poisoned >> member & 1 == 1
-            || inbox.lanes.iter().chain(&inbox.discarded).any(|l| l.number as usize == member)
-            // A handler may arm before the events of the last poll are done with, so that these are
-            // still there.
-            || inbox.graves.iter().any(|(lane, _)| lane.number as usize == member);
-        let dense = dense.filter(|_| !known)?;
-        // SAFETY: the segment lives as long as the inbox; one `Rx` per lane.
-        let mut rx = unsafe {
-            let (slots, control, data) = inbox.segment.lane(member);
-            Rx::attach(slots, control, data, inbox.segment.ring_layout(), layout::MAX_MESSAGE)
-        };
-        let peer = self.peers[dense].address.task;
-        rx.share(peer, &raw const self.notifier.progress.next[member]);
-        let lane = InLane { rx, peer, dense, number: member as u8, notifier: Arc::clone(&self.notifier) };
-        lane.rx.tell_position(&self.notifier.progress.next[member]);
-        if self.peers[dense].state == State::Gone {
-            inbox.discarded.push(lane);
-            return None;
-        }
-        inbox.lanes.push(lane);
-        Some((dense, peer))
-    }
-
     /// [`Transport::arm`](lapis_core::transport::Transport::arm).
     pub(crate) fn prepare_sleep(&mut self) -> Status {
         let notifier = &self.notifier;
@@ -462,57 +347,6 @@ impl Inbox {
     fn tell_shared(&self) {
         let next = if self.many_used { self.many.position() } else { u64::MAX };
         self.notifier.progress.shared.store(next, Ordering::Relaxed);
-    }
-
-    fn reindex(&mut self) {
-        self.place = [u8::MAX; LANES];
-        let mut bits = 0;
-        for (i, lane) in self.lanes.iter().enumerate() {
-            self.place[lane.number as usize] = i as u8;
-            bits |= 1 << lane.number;
-        }
-        self.notifier.progress.lanes.store(bits, Ordering::Relaxed);
-        self.next = 0;
-        self.share_lanes();
-    }
-
-    /// Takes a peer's lanes out of use, until the next poll frees them: events may name what they
-    /// hold. `word`: the peer has ended, and so named, so that the next sender may have them.
-    fn lay_aside(&mut self, dense: usize, word: Option<u64>) {
-        self.graves.extend(self.lanes.extract_if(.., |l| l.dense == dense).map(|lane| (lane, word)));
-        self.reindex();
-    }
-
-    /// Drops what a disconnected peer has sent and what it will send. `word`: it has ended, so its
-    /// lane is free.
-    pub(crate) fn discard(&mut self, dense: usize, word: Option<u64>) {
-        for lane in self.lanes.iter_mut().filter(|l| l.dense == dense) {
-            while let Some(Ok(_)) = lane.rx.next() {}
-        }
-        if word.is_none() {
-            self.discarded.extend(self.lanes.extract_if(.., |l| l.dense == dense));
-        }
-        self.lay_aside(dense, word);
-    }
-
-    /// Frees what was laid aside.
-    #[inline(always)]
-    fn clear_graves(&mut self) {
-        if !self.graves.is_empty() {
-            self.free_lanes();
-        }
-    }
-
-    #[cold]
-    fn free_lanes(&mut self) {
-        for (mut lane, word) in self.graves.drain(..) {
-            lane.rx.release_now();
-            if let Some(word) = word {
-                let entry = &self.segment.header().members[usize::from(lane.number)];
-                // SYNC: pairs with the claim in `open_peer`: the lane's position is published.
-                let _ = entry.compare_exchange(word, 0, Ordering::AcqRel, Ordering::Relaxed);
-            }
-        }
     }
 }
 

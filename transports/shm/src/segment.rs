@@ -1,12 +1,10 @@
 //! Segments: one anonymous file per task, mapped by its local peers.
 
 use crate::layout::{self, Header, MAGIC, RING_AT, VERSION};
-use crate::ring_layout::RingLayout;
-use crate::shared_bytes::Area;
 use crate::spsc_ring::Control;
 use crate::sys;
 use lapis_core::sync::Ordering;
-use lapis_core::transport::lane::Slot;
+use lapis_core::transport::lane::{Area, RingLayout, Slot};
 use lapis_core::transport::{Host, TransportError};
 use std::ffi::CString;
 use std::io;
@@ -86,7 +84,7 @@ impl Segment {
         header.task.store(task, Ordering::Relaxed);
         header.total.store(total as u64, Ordering::Relaxed);
         header.base.store(self.base as u64, Ordering::Relaxed);
-        header.ring.store(self.ring_layout.size() as u64, Ordering::Relaxed);
+        header.ring.store(self.ring_layout.size as u64, Ordering::Relaxed);
         header.nonce.store(sys::random() | 1, Ordering::Relaxed);
         // SYNC: pairs with the Acquire load in `attach`; the rest of the header is there.
         header.magic.store(MAGIC, Ordering::Release);
@@ -106,7 +104,7 @@ impl Segment {
             )));
         }
         let ring_layout = RingLayout::of(ring as usize);
-        let heap_at = layout::heap_at(ring_layout.size());
+        let heap_at = layout::heap_at(ring_layout.size);
         if len != total as u64 || total < heap_at {
             return Err(foreign(&format!("has {len} bytes where {total} were announced")));
         }
@@ -145,14 +143,14 @@ impl Segment {
 
     /// Where in it the heap begins.
     pub(crate) fn heap_at(&self) -> usize {
-        layout::heap_at(self.ring_layout.size())
+        layout::heap_at(self.ring_layout.size)
     }
 
     /// The pointers of lane `index`, below [`LANES`](layout::LANES).
     pub(crate) fn lane(&self, index: usize) -> (*const Slot, *const Control, Area) {
         debug_assert!(index < layout::LANES);
         // SAFETY: it is mapped, and the lane exists.
-        unsafe { layout::lane(self.base, index, self.ring_layout.size()) }
+        unsafe { layout::lane(self.base, index, self.ring_layout.size) }
     }
 
     /// Where it is mapped.

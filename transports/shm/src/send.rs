@@ -8,7 +8,7 @@ use crate::sys;
 use crate::transport::Shm;
 use crate::wake::{self, Attention, BITMAP, CLOSED, FENCE, NEEDY, SLEEP};
 use lapis_core::sync::{AtomicU64, Ordering};
-use lapis_core::transport::lane::{INLINE, SendLane};
+use lapis_core::transport::lane::{Head, INLINE, SendLane, store_message};
 use lapis_core::transport::{PeerId, Status};
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -118,7 +118,7 @@ impl Shm {
             debug_assert_eq!(into.len(), len);
             // SAFETY: `into` has room for both. Long bodies get places in data rings, in which
             // messages begin at cache lines and have the last one to themselves.
-            unsafe { policy.store(head, body, into.as_mut_ptr()) };
+            unsafe { store_message(Head::Bytes(head), body, into.as_mut_ptr(), policy.is_far()) };
         };
         self.send_slow(dense, len, &mut pack)
     }

@@ -18,15 +18,14 @@
 //! Everything here is memory-safe against a peer that writes nonsense: positions are masked and
 //! lengths checked.
 
-use crate::ring_layout::{RingLayout, after};
-use crate::shared_bytes::Area;
 use crate::store_policy::StorePolicy;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
 use lapis_core::transport::PeerId;
 use lapis_core::transport::lane::{
-    Found, IN_MAILBOX, INLINE, Mailbox, ReceiveLane, SendLane, Slot, copy_short,
+    Area, DataIn, DataOut, Found, IN_MAILBOX, INLINE, Mailbox, ReceiveLane, RingLayout, SendLane, Slot,
+    copy_short,
 };
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null_mut};
 
 /// The line on which the receiver says how far it has read.
 #[repr(C, align(64))]
@@ -47,15 +46,12 @@ pub(crate) struct Corrupt {
 pub(crate) struct LaneTx<const SLOTS: usize> {
     /// What core may use, too; owned, at a place that never changes.
     line: NonNull<SendLane>,
-    data: Area,
-    ring_layout: RingLayout,
-    data_head: u64,
-    data_limit: u64,
     control: *const Control,
 }
 
 impl<const SLOTS: usize> LaneTx<SLOTS> {
-    /// Takes over a lane at the place where its receiver stands.
+    /// Takes over a lane at the place where its receiver stands, which takes messages of up to
+    /// `longest` bytes.
     ///
     /// # Safety
     /// The three pointers name a lane of this layout that outlives the result, and nobody else
@@ -65,6 +61,7 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         control: *const Control,
         data: Area,
         ring_layout: RingLayout,
+        longest: usize,
     ) -> Self {
         const { assert!(SLOTS.is_power_of_two()) }
         // SYNC: pairs with the Release stores of the receiver's `release`.
@@ -72,29 +69,23 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
         let (head, data_head) = unsafe {
             ((*control).tail.load(Ordering::Acquire), (*control).data_tail.load(Ordering::Acquire))
         };
-        let (limit, data_limit) =
-            (head.wrapping_add(SLOTS as u64), data_head.wrapping_add(ring_layout.size() as u64));
         let line = SendLane {
             slots,
             mask: SLOTS as u64 - 1,
             position: head,
-            limit,
+            limit: head.wrapping_add(SLOTS as u64),
             attention: std::ptr::null(),
-            mailbox: std::ptr::null_mut(),
+            mailbox: null_mut(),
+            // SAFETY: the lane is alive; only an address is computed.
+            tail: unsafe { &raw const (*control).tail },
+            data: DataOut::at(data, ring_layout, data_head, longest),
         };
-        Self { line: keep(line), data, ring_layout, data_head, data_limit, control }
+        Self { line: keep(line), control }
     }
 
     /// A lane in which nothing fits.
     pub(crate) fn closed() -> Self {
-        Self {
-            line: keep(SendLane::closed()),
-            data: Area(std::ptr::null_mut()),
-            ring_layout: RingLayout::of(64),
-            data_head: 0,
-            data_limit: 0,
-            control: std::ptr::null(),
-        }
+        Self { line: keep(SendLane::closed()), control: std::ptr::null() }
     }
 
     /// The end as core sees it.
@@ -137,18 +128,9 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     }
 
     /// Reads how far the receiver got. Says whether a slot is free.
-    #[cold]
     pub(crate) fn refresh(&mut self) -> bool {
-        if self.control.is_null() {
-            return false;
-        }
-        // SYNC: pairs with the Release store of `release`: what the receiver read before, it has
-        // read.
-        // SAFETY: the lane is alive by the promise of `attach`.
-        let tail = unsafe { (*self.control).tail.load(Ordering::Acquire) };
-        // SAFETY: ours, and core is not in the middle of using it.
-        unsafe { (*self.line.as_ptr()).limit = tail.wrapping_add(SLOTS as u64) };
-        self.has_room()
+        // SAFETY: ours, and core is not in the middle of using it; the lane is alive.
+        unsafe { (*self.line.as_ptr()).refresh() }
     }
 
     /// Whether a message of `len` bytes can be sent at once: in the line that is written in turns,
@@ -188,24 +170,20 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// The lane is attached.
     #[inline]
     pub(crate) unsafe fn data_room(&mut self, len: usize, policy: &mut StorePolicy) -> Option<*mut u8> {
-        let ring_layout = self.ring_layout;
-        if len > ring_layout.longest() {
-            return None;
-        }
-        let start = ring_layout.place(self.data_head, len);
-        let end = after(start, len);
-        if end.wrapping_sub(self.data_limit) as i64 > 0 {
-            // SYNC: pairs with the Release store of `release`.
-            // SAFETY: the caller's promise.
-            let read = || unsafe { (*self.control).data_tail.load(Ordering::Acquire) };
-            let tail = policy.watch(self.data_limit.wrapping_sub(ring_layout.size() as u64), read);
-            self.data_limit = tail.wrapping_add(ring_layout.size() as u64);
-            if end.wrapping_sub(self.data_limit) as i64 > 0 {
-                return None;
+        // SAFETY: the end is ours, and core is not in the middle of using it; the lane is alive.
+        unsafe {
+            let data = &raw mut (*self.line.as_ptr()).data;
+            if let Some((place, _)) = (*data).room(len) {
+                return Some(place);
             }
+            let size = (*data).layout.size as u64;
+            // SYNC: pairs with the Release store of `ReceiveLane::release`.
+            let read = || (*self.control).data_tail.load(Ordering::Acquire);
+            let tail = policy.watch((*data).limit.wrapping_sub(size), read);
+            (*data).limit = tail.wrapping_add(size);
+            (*data).far = policy.is_far().into();
+            (*data).room(len).map(|(place, _)| place)
         }
-        // SAFETY: `place` keeps the range inside the ring.
-        Some(unsafe { self.data.for_write(ring_layout.offset(start), len) })
     }
 
     /// Hands over the message of `len` > 184 bytes that has been written to the data ring; answers
@@ -216,9 +194,8 @@ impl<const SLOTS: usize> LaneTx<SLOTS> {
     /// for this length.
     #[inline(always)]
     pub(crate) unsafe fn publish_data(&mut self, len: usize) -> u32 {
-        self.data_head = after(self.ring_layout.place(self.data_head, len), len);
         // SAFETY: there is a slot; the end is ours, and core is not in the middle of using it.
-        unsafe { (*self.line.as_ptr()).publish_elsewhere(len) }
+        unsafe { (*self.line.as_ptr()).publish_data(len) }
     }
 }
 
@@ -238,13 +215,6 @@ fn keep<T>(value: T) -> NonNull<T> {
 pub(crate) struct LaneRx<const SLOTS: usize> {
     /// What core may use, too; owned, at a place that never changes.
     line: NonNull<ReceiveLane>,
-    released: u64,
-    data: Area,
-    ring_layout: RingLayout,
-    data_next: u64,
-    data_released: u64,
-    control: *const Control,
-    max: usize,
     /// The last message that came in the mailbox; at a place of its own, for events name it while
     /// this end may move.
     copy: Box<[u64; IN_MAILBOX / 8]>,
@@ -267,27 +237,27 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
         let (next, data_next) = unsafe {
             ((*control).tail.load(Ordering::Relaxed), (*control).data_tail.load(Ordering::Relaxed))
         };
-        let max = max.min(ring_layout.longest());
+        // SAFETY: the lane is alive; only addresses are computed.
+        let (tail, data_tail) = unsafe { (&raw const (*control).tail, &raw const (*control).data_tail) };
         let line = keep(ReceiveLane {
             slots,
             mask: SLOTS as u64 - 1,
             position: next,
-            limit: next, // Nothing for core before `share`.
-            told: std::ptr::null(),
+            due: next.wrapping_add((SLOTS as u64).div_ceil(4)),
+            told: std::ptr::null(), // Core does not know the lane before `share`.
             peer: 0,
-            mailbox: std::ptr::null_mut(),
+            mailbox: null_mut(),
+            tail,
+            data: DataIn {
+                area: data,
+                next: data_next,
+                released: data_next,
+                tail: data_tail,
+                layout: ring_layout,
+                longest: max.min(ring_layout.longest()),
+            },
         });
-        Self {
-            line,
-            released: next,
-            data,
-            ring_layout,
-            data_next,
-            data_released: data_next,
-            control,
-            max,
-            copy: Box::new([0; IN_MAILBOX / 8]),
-        }
+        Self { line, copy: Box::new([0; IN_MAILBOX / 8]) }
     }
 
     /// Lets core read the lane: it is from `peer`, and the position is to be told at `told`.
@@ -295,7 +265,6 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
         // SAFETY: ours, and core does not know it yet.
         let line = unsafe { &mut *self.line.as_ptr() };
         (line.peer, line.told) = (peer, told);
-        self.lend();
     }
 
     /// Says which line is written in turns with the sender; null for none.
@@ -307,16 +276,6 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
     /// The end as core sees it.
     pub(crate) fn line(&self) -> *mut ReceiveLane {
         self.line.as_ptr()
-    }
-
-    /// Core may take half a lane before slots must be given back.
-    #[inline(always)]
-    fn lend(&mut self) {
-        // SAFETY: ours, and core is not in the middle of using it.
-        let line = unsafe { &mut *self.line.as_ptr() };
-        if !line.told.is_null() {
-            line.limit = self.released.wrapping_add(SLOTS as u64 / 2);
-        }
     }
 
     /// Position of the next message.
@@ -351,12 +310,7 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
                     Some(Ok((copy, len)))
                 }
                 Found::InSlot(len) if len <= INLINE => Some(Ok(((*line).take_slot(), len))),
-                Found::InSlot(len) if len <= self.max => {
-                    let start = self.ring_layout.place(self.data_next, len);
-                    self.data_next = after(start, len);
-                    (*line).step();
-                    Some(Ok((self.data.for_read(self.ring_layout.offset(start), len), len)))
-                }
+                Found::InSlot(len) if len <= (*line).data.longest => Some(Ok(((*line).take_data(len), len))),
                 Found::InMailbox(len) | Found::InSlot(len) => Some(Err(Corrupt { len })),
             }
         }
@@ -379,24 +333,15 @@ impl<const SLOTS: usize> LaneRx<SLOTS> {
     /// worth telling.
     #[inline(always)]
     pub(crate) fn release(&mut self) {
-        if self.next_position().wrapping_sub(self.released) >= (SLOTS as u64).div_ceil(4)
-            || self.data_next.wrapping_sub(self.data_released) >= self.ring_layout.kept as u64
-        {
-            self.release_now();
-        }
+        // SAFETY: ours, and core is not in the middle of using it; the lane is alive. Events are
+        // done with when the next poll begins.
+        unsafe { (*self.line.as_ptr()).give_back() };
     }
 
     /// As [`release`](Self::release), whether worth telling or not.
     pub(crate) fn release_now(&mut self) {
-        self.released = self.next_position();
-        self.data_released = self.data_next;
-        self.lend();
-        // SYNC: pairs with the Acquire loads of `refresh` and `data_room`: our reads are over.
-        // SAFETY: the lane is alive.
-        unsafe {
-            (*self.control).data_tail.store(self.data_next, Ordering::Release);
-            (*self.control).tail.store(self.released, Ordering::Release);
-        }
+        // SAFETY: as for `release`: the end is ours, the lane alive, and events are done with.
+        unsafe { (*self.line.as_ptr()).release() };
     }
 }
 
@@ -435,12 +380,12 @@ mod tests {
         // SAFETY: zeroes are slots that nobody has written and a line on which nothing was told.
         let (slots, control): (Box<[Slot; SLOTS]>, Box<Control>) =
             unsafe { (Box::new(std::mem::zeroed()), Box::new(std::mem::zeroed())) };
-        let mut data = vec![[0u64; 8]; ring_layout.size() / 64];
+        let mut data = vec![[0u64; 8]; ring_layout.size / 64];
         let area = Area(data.as_mut_ptr().cast());
         // SAFETY: the lane outlives both ends, of which there is one each.
         let (mut tx, mut rx) = unsafe {
             (
-                LaneTx::<SLOTS>::attach(slots.as_ptr(), &raw const *control, area, ring_layout),
+                LaneTx::<SLOTS>::attach(slots.as_ptr(), &raw const *control, area, ring_layout, longest),
                 LaneRx::<SLOTS>::attach(slots.as_ptr(), &raw const *control, area, ring_layout, longest),
             )
         };
@@ -449,7 +394,7 @@ mod tests {
         let (mut seed, mut policy) = (7u64, StorePolicy::default());
         for i in 0..messages {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let most = if i % 3 == 0 { longest } else { longest.min(ring_layout.size() / 128) };
+            let most = if i % 3 == 0 { longest } else { longest.min(ring_layout.size / 128) };
             let len = INLINE + 1 + (seed >> 40) as usize % (most - INLINE);
             assert!(tx.has_room() || tx.refresh(), "no slot for message {i}");
             // SAFETY: there is a slot.

@@ -7,12 +7,8 @@
 //! measures it: now and then it reads the line on which the receiver says how far it has read, and
 //! the time that this takes tells how far away the receiver is.
 
-use lapis_ablation::{Optimization, without};
-use lapis_core::transport::copy::{copy_long, store_past_caches};
 use std::time::Instant;
 
-/// Shorter bodies are stored as usual: their latency counts.
-const LEAST: usize = 1 << 10;
 /// From so many nanoseconds for a line of the receiver's on, no cache is shared. Neighbours on one
 /// die need 15 to 70 ns, cores of different dies or sockets 130 and more; reading the clock takes
 /// part of it.
@@ -46,21 +42,9 @@ impl StorePolicy {
         self.far = self.slow.count_ones() >= u8::BITS / 2;
     }
 
-    /// Puts the two parts of a message to their place in a ring.
-    ///
-    /// # Safety
-    /// `to` is at the beginning of a cache line and writable to the end of the line in which the
-    /// bytes end; it overlaps neither slice.
-    #[inline]
-    pub(crate) unsafe fn store(&self, head: &[u8], body: &[u8], to: *mut u8) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if self.far && body.len() >= LEAST && !without(Optimization::StorePolicy) {
-                return store_past_caches(head, body, to);
-            }
-            to.copy_from_nonoverlapping(head.as_ptr(), head.len());
-            copy_long(body.as_ptr(), to.add(head.len()), body.len());
-        }
+    /// Whether bytes are to go past the caches.
+    pub(crate) fn is_far(&self) -> bool {
+        self.far
     }
 }
 

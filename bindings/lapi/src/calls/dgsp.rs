@@ -244,7 +244,7 @@ unsafe fn send_short(instance: &Instance, program: &Program, c: &lapi_amdgsp_t) 
     unsafe {
         let Some(data) = layout::short(program, c.udata, c.udata_len, &mut room) else { return false };
         let handler = instance.code.portable(c.tgt, c.hdr_hdl);
-        let message = Short { target_counter: c.tgt_cntr, ..Short::plain(c.tgt, handler, data) };
+        let message = Short::new(c.tgt, handler, &[], data, c.tgt_cntr);
         if !instance.context.try_send_short(&message) {
             return false;
         }

@@ -57,11 +57,11 @@ pub(crate) unsafe extern "C" fn amsend(
         // SAFETY: the caller's promise.
         let sent = unsafe {
             let data = bytes(udata.cast(), udata_len);
-            let plain = Short::plain(tgt, instance.code.portable(tgt, hdr_hdl), data);
+            let handler = instance.code.portable(tgt, hdr_hdl);
             if uhdr_len == 0 && tgt_cntr == 0 {
-                instance.context.try_send_short(&plain)
+                instance.context.try_send_short(&Short::plain(tgt, handler, data))
             } else {
-                send_short(&instance, &plain, uhdr, uhdr_len, tgt_cntr)
+                send_short(&instance, (tgt, handler, tgt_cntr), (uhdr, uhdr_len), data)
             }
         };
         if sent {
@@ -99,10 +99,9 @@ pub(super) unsafe fn count(instance: &Instance, org_cntr: *mut lapi_cntr_t, tgt:
 #[inline(never)]
 unsafe fn send_short(
     instance: &Instance,
-    plain: &Short<'_>,
-    uhdr: *const c_void,
-    uhdr_len: c_uint,
-    target_counter: u64,
+    (target, handler, target_counter): (c_uint, u64, u64),
+    (uhdr, uhdr_len): (*const c_void, c_uint),
+    data: &[u8],
 ) -> bool {
     if uhdr_len as usize > MAX_USER_HEADER || (uhdr.is_null() && uhdr_len != 0) {
         return false;
@@ -110,7 +109,8 @@ unsafe fn send_short(
     // SAFETY: the caller's promise.
     unsafe {
         let user_header = bytes(uhdr.cast(), uhdr_len.into());
-        instance.context.try_send_short(&Short { user_header, target_counter, ..*plain })
+        let message = Short::new(target, handler, user_header, data, target_counter);
+        instance.context.try_send_short(&message)
     }
 }
 

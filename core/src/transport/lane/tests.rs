@@ -1,5 +1,6 @@
 //! Lanes and the line beside them, by one thread.
 
+use super::data_ring::{DataIn, DataOut};
 use super::*;
 use std::ptr::null_mut;
 
@@ -11,70 +12,127 @@ fn words(first: u64, second: u64) -> [u8; 16] {
     zerocopy::transmute!([first, second])
 }
 
-#[test]
-fn messages_arrive_in_order_until_the_limit_and_long_ones_are_left_alone() {
-    let slots = slots();
-    let (attention, told) = (AtomicU32::new(0), AtomicU64::new(0));
-    let base = slots.as_ptr();
-    let mut tx = SendLane {
-        slots: base,
+/// What a reader tells: where sleepers look, and where the sender does.
+#[derive(Default)]
+struct Words {
+    told: AtomicU64,
+    tail: AtomicU64,
+    data_tail: AtomicU64,
+    attention: AtomicU32,
+}
+
+/// Both ends of a lane of four slots that stands at `position`, with a data ring if there is one.
+fn ends(slots: &[Slot; 4], words: &Words, position: u64, ring: Option<Area>) -> (SendLane, ReceiveLane) {
+    let layout = ring.map_or(RingLayout::none(), |_| RingLayout::of(RING));
+    let area = ring.unwrap_or(Area::none());
+    words.tail.store(position, Ordering::Relaxed);
+    let slots = slots.as_ptr();
+    let tx = SendLane {
+        slots,
         mask: 3,
-        position: 9,
-        limit: 12,
-        attention: &raw const attention,
-        mailbox: null_mut(),
+        position,
+        limit: position,
+        attention: &raw const words.attention,
+        tail: &raw const words.tail,
+        data: DataOut::at(area, layout, 0, RING),
+        ..SendLane::closed()
     };
-    let mut rx = ReceiveLane {
-        slots: base,
+    let rx = ReceiveLane {
+        slots,
         mask: 3,
-        position: 9,
-        limit: 11,
-        told: &raw const told,
+        position,
+        due: position + 1,
+        told: &raw const words.told,
         peer: 1,
         mailbox: null_mut(),
+        tail: &raw const words.tail,
+        data: DataIn {
+            area,
+            tail: &raw const words.data_tail,
+            layout,
+            longest: layout.longest(),
+            ..DataIn::none()
+        },
     };
+    (tx, rx)
+}
+
+/// The smallest ring that tests of this file use, in bytes.
+const RING: usize = 4096;
+
+#[test]
+fn messages_arrive_in_order_and_slots_are_given_back_with_the_next_look() {
+    let (slots, told) = (slots(), Words::default());
+    let (mut tx, mut rx) = ends(&slots, &told, 9, None);
     // SAFETY: one writer, one reader, and the memory outlives both.
     unsafe {
         assert_eq!(rx.take(), Taken::Nothing);
+        assert!(!tx.has_room() && tx.refresh());
         for (n, body) in
-            [&b"12345678"[..], b"", b"the third one is longer than the others"].iter().enumerate()
+            [&b"12345678"[..], b"", b"the third one is longer than the others", b"4"].iter().enumerate()
         {
             assert!(tx.has_room());
             assert_eq!(tx.send(&words(n as u64, 77), body), 0);
         }
-        assert!(!tx.has_room());
-        let Taken::Message { peer, data, len, .. } = rx.take() else { panic!("the first is there") };
-        assert_eq!((peer, std::slice::from_raw_parts(data.add(16), len - 16)), (1, &b"12345678"[..]));
+        assert!(!tx.has_room() && !tx.refresh());
+        let Taken::Message { data, len, .. } = rx.take() else { panic!("the first is there") };
+        assert_eq!(std::slice::from_raw_parts(data.add(16), len - 16), b"12345678");
         assert_eq!(data.add(8).cast::<u64>().read_unaligned(), 77);
-        assert_eq!(told.load(Ordering::Relaxed), 10);
-        assert!(matches!(rx.take(), Taken::Message { len: 16, .. }));
-        assert_eq!(rx.take(), Taken::Left, "beyond the limit");
-        rx.limit = 20;
+        assert_eq!(told.told.load(Ordering::Relaxed), 10);
+        assert!(!tx.refresh(), "the first one is still in use");
+        assert_eq!(rx.take_next().map(|(_, len)| len), Some(16));
+        assert!(tx.refresh() && tx.limit == 14, "the first one is done with");
         assert!(matches!(rx.take(), Taken::Message { len: 55, .. }));
-        // A slot that announces a long message.
-        slots[index(12, 3)].head.store(head(12, INLINE + 1), Ordering::Relaxed);
-        assert_eq!(rx.take(), Taken::Left);
+        assert!(matches!(rx.take(), Taken::Message { len: 17, .. }));
+        // A slot that announces a long message, in a lane without a data ring.
+        slots[index(13, 3)].head.store(head(13, INLINE + 1), Ordering::Relaxed);
+        assert_eq!((rx.take(), rx.take_next()), (Taken::Left, None));
         rx.look_ahead();
     }
 }
 
 #[test]
+fn long_messages_lie_in_the_data_ring_and_too_long_ones_are_left_alone() {
+    let (slots, told) = (slots(), Words::default());
+    let mut ring = vec![[0u64; 8]; RING / 64];
+    let (mut tx, mut rx) = ends(&slots, &told, 0, Some(Area(ring.as_mut_ptr().cast())));
+    let line = [1, 2, 3, 4, 5, 6, 7, 8];
+    let body: Vec<u8> = (0..RING as u32 / 4).map(|at| at as u8).collect();
+    // SAFETY: one writer, one reader, and the memory outlives both.
+    unsafe {
+        for round in 0..100usize {
+            assert!(tx.has_room() || tx.refresh());
+            let len = INLINE + 1 + round * 7 % (RING / 4 - INLINE);
+            let (first, second) = if round % 2 == 0 { (24, len - 24) } else { (0, len) };
+            let head = if first == 0 { Head::Bytes(&[]) } else { Head::Line(&line, first) };
+            let mut sent = tx.send_data(head, &body[..second]);
+            if sent.is_none() {
+                // As the transport does.
+                tx.data.limit = told.data_tail.load(Ordering::Relaxed) + RING as u64;
+                sent = tx.send_data(head, &body[..second]);
+            }
+            assert_eq!(sent, Some(0), "no room for message {round}");
+            let Taken::Message { data, len: got, .. } = rx.take() else { panic!("{round} is there") };
+            let got = std::slice::from_raw_parts(data, got);
+            assert_eq!((got.len(), &got[..first]), (len, &line.as_bytes()[..first]));
+            assert_eq!(&got[first..], &body[..second], "message {round}");
+        }
+        assert_eq!(tx.send_data(Head::Bytes(&[0; 8]), &body), None, "longer than the ring allows");
+        tx.data.longest = 500;
+        assert_eq!(tx.send_data(Head::Bytes(&[]), &body[..501]), None, "longer than the reader takes");
+        slots[index(100, 3)].head.store(head(100, RING / 4 + 1), Ordering::Relaxed);
+        assert_eq!(rx.take(), Taken::Left, "longer than a message can be");
+    }
+}
+
+#[test]
 fn what_finds_the_turn_with_its_side_goes_there_and_the_rest_follows_in_order() {
-    let slots = slots();
+    let (slots, told, back) = (slots(), Words::default(), Words::default());
     let line = MailboxLine::default();
-    let (attention, told) = (AtomicU32::new(0), AtomicU64::new(0));
-    let (base, line) = (slots.as_ptr(), &raw const line);
+    let line = &raw const line;
     let (mut theirs, mut ours) = (Mailbox::new(line, true), Mailbox::new(line, false));
-    let mut tx = SendLane {
-        slots: base,
-        mask: 3,
-        limit: 4,
-        attention: &raw const attention,
-        mailbox: &raw mut theirs,
-        ..SendLane::closed()
-    };
-    let (limit, told, mailbox) = (4, &raw const told, &raw mut ours);
-    let mut rx = ReceiveLane { slots: base, mask: 3, position: 0, limit, told, peer: 1, mailbox };
+    let (mut tx, mut rx) = ends(&slots, &told, 0, None);
+    (tx.limit, tx.mailbox, rx.mailbox) = (4, &raw mut theirs, &raw mut ours);
     // SAFETY: one writer, one reader, and the memory outlives both.
     unsafe {
         let mut takes = |first: u64, in_mailbox: bool| {
@@ -96,16 +154,10 @@ fn what_finds_the_turn_with_its_side_goes_there_and_the_rest_follows_in_order() 
         ours.done();
         let head = ours.pass(0, IN_MAILBOX).wrapping_add((1u64 << 32).to_le());
         (*line).head.store(head, Ordering::Relaxed);
-        let mut back = ReceiveLane {
-            slots: base,
-            mask: 3,
-            position: 0,
-            limit: 0,
-            told,
-            peer: 0,
-            mailbox: &raw mut theirs,
-        };
+        let (_, mut back) = ends(&slots, &back, 0, None);
+        back.mailbox = &raw mut theirs;
         assert_eq!(back.take(), Taken::Left, "a length that can't be is left to the transport");
+        assert_eq!(back.take_next(), None, "only `take` looks at the mailbox");
     }
 }
 

@@ -118,7 +118,7 @@ pub(super) const TRIALS: &[Trial] = {
                 (LOCKED, "impl Deref for ShortSection"),
                 (LOCKED, "impl DerefMut for ShortSection"),
                 (LOCKED, "impl Drop for ShortSection"),
-                (LANES, "unsafe fn send_at_once("),
+                (LANES, "fn send_at_once("),
                 (LANES, "fn send_at_once_slow"),
             ],
         },
@@ -135,7 +135,7 @@ pub(super) const TRIALS: &[Trial] = {
         Trial {
             which: RingParts,
             figures: &[shm("am_lat", &[K, 4 * K]), shm("am_bw", &[K, 4 * K])],
-            code: &[("transports/shm/src/ring_layout.rs", "struct Class")],
+            code: &[("core/src/transport/lane/ring_layout.rs", "pub struct Class")],
         },
         Trial {
             which: WideCopies,

@@ -4,22 +4,28 @@
 //! reported to the model checker, which then fails a test when two unordered accesses meet.
 
 #[cfg(loom)]
-use lapis_core::sync::UnsafeCell;
+use crate::sync::UnsafeCell;
 
 #[cfg(not(loom))]
 mod imp {
-    /// A stretch of shared bytes.
-    #[derive(Clone, Copy)]
-    pub(crate) struct Area(pub(crate) *mut u8);
+    /// A stretch of shared bytes, by the address of its first one.
+    #[derive(Clone, Copy, Debug)]
+    #[repr(transparent)]
+    pub struct Area(pub *mut u8);
 
     impl Area {
+        /// None.
+        pub const fn none() -> Self {
+            Self(std::ptr::null_mut())
+        }
+
         /// `len` bytes from offset `at`, about to be written.
         ///
         /// # Safety
         /// The range lies inside the stretch.
         #[inline(always)]
-        pub(crate) unsafe fn for_write(self, at: usize, _len: usize) -> *mut u8 {
-            // SAFETY: the caller's promise.
+        pub unsafe fn for_write(self, at: usize, _len: usize) -> *mut u8 {
+            // SAFETY: the range lies inside the stretch, the caller says.
             unsafe { self.0.add(at) }
         }
 
@@ -28,8 +34,8 @@ mod imp {
         /// # Safety
         /// The range lies inside the stretch.
         #[inline(always)]
-        pub(crate) unsafe fn for_read(self, at: usize, _len: usize) -> *mut u8 {
-            // SAFETY: the caller's promise.
+        pub unsafe fn for_read(self, at: usize, _len: usize) -> *mut u8 {
+            // SAFETY: the range lies inside the stretch, the caller says.
             unsafe { self.0.add(at) }
         }
     }
@@ -40,14 +46,16 @@ mod imp {
     use super::*;
 
     /// The bytes, and a watched cell for every 64 of them.
-    pub(crate) struct Watched {
+    #[derive(Debug)]
+    pub struct Watched {
         cells: Vec<UnsafeCell<()>>,
         bytes: Box<[UnsafeBytes]>,
     }
     type UnsafeBytes = std::cell::UnsafeCell<u8>;
 
     impl Watched {
-        pub(crate) fn new(len: usize) -> Self {
+        /// So many bytes, all zero.
+        pub fn new(len: usize) -> Self {
             Self {
                 cells: (0..len.div_ceil(64)).map(|_| UnsafeCell::new(())).collect(),
                 bytes: (0..len).map(|_| UnsafeBytes::new(0)).collect(),
@@ -55,13 +63,21 @@ mod imp {
         }
     }
 
-    #[derive(Clone, Copy)]
-    pub(crate) struct Area(pub(crate) *const Watched);
+    /// A stretch of shared bytes.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Area(pub *const Watched);
 
     impl Area {
+        /// None.
+        pub const fn none() -> Self {
+            Self(std::ptr::null())
+        }
+
+        /// `len` bytes from offset `at`, about to be written.
+        ///
         /// # Safety
         /// The range lies inside the stretch, which is alive.
-        pub(crate) unsafe fn for_write(self, at: usize, len: usize) -> *mut u8 {
+        pub unsafe fn for_write(self, at: usize, len: usize) -> *mut u8 {
             // SAFETY: the caller's promise.
             let w = unsafe { &*self.0 };
             assert!(at + len <= w.bytes.len());
@@ -69,9 +85,11 @@ mod imp {
             w.bytes[at].get()
         }
 
+        /// `len` bytes from offset `at`, about to be read.
+        ///
         /// # Safety
         /// The range lies inside the stretch, which is alive.
-        pub(crate) unsafe fn for_read(self, at: usize, len: usize) -> *mut u8 {
+        pub unsafe fn for_read(self, at: usize, len: usize) -> *mut u8 {
             // SAFETY: the caller's promise.
             let w = unsafe { &*self.0 };
             assert!(at + len <= w.bytes.len());
@@ -81,6 +99,6 @@ mod imp {
     }
 }
 
-pub(crate) use imp::Area;
+pub use imp::Area;
 #[cfg(loom)]
-pub(crate) use imp::Watched;
+pub use imp::Watched;

@@ -7,45 +7,60 @@ use lapis_ablation::{Optimization, without};
 /// Long messages may lie anywhere in it. Among themselves shorter ones keep to its first part,
 /// which stays in the second cache, and which is all of it that takes memory as long as nobody
 /// sends long ones.
+#[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RingLayout {
-    size: usize,
-    short: Class,
+pub struct RingLayout {
+    /// Its bytes; 0 for no ring.
+    pub size: usize,
+    /// Short messages.
+    pub small: Class,
     /// What is no packet of a longer message, and fits one.
-    medium: Class,
+    pub medium: Class,
     /// Data bytes that the receiver has read but not given back, at most. A short message that
     /// steps over all but the first part must find room all the same once everything before it has
     /// been read.
-    pub(crate) kept: usize,
+    pub kept: usize,
 }
 
 /// Messages shorter than something, and the beginning of the ring that they keep to.
+#[repr(C)]
 #[derive(Clone, Copy, Debug)]
-struct Class {
-    below: usize,
-    part: usize,
+pub struct Class {
+    /// Longer messages, and those of this length, in bytes, are none of these.
+    pub below: usize,
+    /// The bytes that these keep to.
+    pub part: usize,
 }
 
 impl RingLayout {
+    /// That of no ring: nothing fits.
+    pub const fn none() -> Self {
+        let class = Class { below: 0, part: 0 };
+        Self { size: 0, small: class, medium: class, kept: 0 }
+    }
+
     /// That of a ring of `size` bytes, a power of two.
-    pub(crate) const fn of(size: usize) -> Self {
+    ///
+    /// # Panics
+    /// It is none.
+    pub const fn of(size: usize) -> Self {
         const K: usize = 1 << 10;
         assert!(size.is_power_of_two() && size.is_multiple_of(64));
-        let short = Class { below: least(size / 128, 9 * K), part: least(size / 4, 256 * K) };
-        let medium = if size > 1024 * K { Class { below: 17 * K, part: 1024 * K } } else { short };
+        let small = Class { below: least(size / 128, 9 * K), part: least(size / 4, 256 * K) };
+        let medium = if size > 1024 * K { Class { below: 17 * K, part: 1024 * K } } else { small };
         let kept = least(size / 16, 64 * K);
-        assert!(kept + 2 * short.below <= short.part && kept + 2 * medium.below <= medium.part);
-        Self { size, short, medium, kept }
+        assert!(kept + 2 * small.below <= small.part && kept + 2 * medium.below <= medium.part);
+        Self { size, small, medium, kept }
     }
 
     /// Where `len` bytes go that may not wrap: at `pos` or, if they would pass the end of their
     /// part of the ring, at the next beginning.
     #[inline(always)]
-    pub(crate) fn place(&self, pos: u64, len: usize) -> u64 {
+    pub fn place(&self, pos: u64, len: usize) -> u64 {
         let at = self.offset(pos);
         let part = match len {
             _ if without(Optimization::RingParts) => self.size,
-            _ if len < self.short.below => self.short.part,
+            _ if len < self.small.below => self.small.part,
             _ if len < self.medium.below => self.medium.part,
             _ => self.size,
         };
@@ -55,17 +70,12 @@ impl RingLayout {
 
     /// Where a position is in the ring.
     #[inline(always)]
-    pub(crate) fn offset(&self, pos: u64) -> usize {
+    pub fn offset(&self, pos: u64) -> usize {
         pos as usize & (self.size - 1)
     }
 
-    /// Its length.
-    pub(crate) const fn size(&self) -> usize {
-        self.size
-    }
-
-    /// The longest message.
-    pub(crate) const fn longest(&self) -> usize {
+    /// The longest message, in bytes.
+    pub const fn longest(&self) -> usize {
         self.size / 4
     }
 }
@@ -76,7 +86,7 @@ const fn least(a: usize, b: usize) -> usize {
 
 /// The position after a message of `len` bytes at `start`. Every message begins on a cache line.
 #[inline(always)]
-pub(crate) fn after(start: u64, len: usize) -> u64 {
+pub fn after(start: u64, len: usize) -> u64 {
     (start + len as u64).next_multiple_of(64)
 }
 
@@ -87,7 +97,7 @@ mod tests {
     #[test]
     fn shorter_messages_keep_to_the_first_part_and_come_back_to_it_after_a_long_one() {
         for ring_layout in [RingLayout::of(32 << 10), RingLayout::of(1 << 20), RingLayout::of(4 << 20)] {
-            for class in [ring_layout.short, ring_layout.medium] {
+            for class in [ring_layout.small, ring_layout.medium] {
                 let (mut pos, most) = (0, ring_layout.longest());
                 let lengths = || [185, class.below - 1].into_iter().cycle().take(10_000);
                 for len in lengths().chain([most]) {

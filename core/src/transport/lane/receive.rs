@@ -1,0 +1,274 @@
+//! The reading end of a lane.
+
+use super::{DataIn, IN_MAILBOX, INLINE, Mailbox, Payload, Slot, index};
+use crate::sync::{AtomicU64, Ordering};
+use crate::transport::types::PeerId;
+use lapis_ablation::{Optimization, without};
+use std::ptr::null_mut;
+
+/// How far ahead of the slot being read the cache is asked for slots.
+const AHEAD: u64 = 3;
+
+/// The reading end of a lane.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ReceiveLane {
+    /// The slots.
+    pub slots: *const Slot,
+    /// Number of slots minus one.
+    pub mask: u64,
+    /// Position of the next message.
+    pub position: u64,
+    /// Slots are given back when the position gets here.
+    pub due: u64,
+    /// Where the position is told to whoever decides about sleeping; not null.
+    pub told: *const AtomicU64,
+    /// Who writes.
+    pub peer: PeerId,
+    /// The line that is written in turns with the sender; null where there is none.
+    pub mailbox: *mut Mailbox,
+    /// Where the sender is told which slots it may write again: those before this position; not
+    /// null.
+    pub tail: *const AtomicU64,
+    /// Where messages are that are too long for a slot.
+    pub data: DataIn,
+}
+
+impl ReceiveLane {
+    /// Takes the message that waits. What was taken before is no longer in use.
+    ///
+    /// # Safety
+    /// The lane is alive and this is its only reader; nobody uses a message any more that came from
+    /// it.
+    #[inline(always)]
+    pub unsafe fn take(&mut self) -> Taken {
+        // SAFETY: the lane is alive, and a message is taken from where it was found; the word where
+        // the position is told lives as long as the lane.
+        unsafe {
+            self.give_back();
+            match self.find() {
+                (slot, Found::InSlot(len)) => match self.take_found(slot, len) {
+                    Some((data, len)) => Taken::Message { data, len, mailbox: null_mut() },
+                    None => Taken::Left,
+                },
+                (_, Found::Nothing) => Taken::Nothing,
+                (_, Found::InMailbox(len)) if len <= IN_MAILBOX => {
+                    let data = self.take_mailbox();
+                    (*self.mailbox).make_ready();
+                    Taken::Message { data, len, mailbox: self.mailbox }
+                }
+                (_, Found::InMailbox(_)) => Taken::Left,
+            }
+        }
+    }
+
+    /// Takes the message in the next slot, if it is the next one of all. `None`:
+    /// [`take`](Self::take) says more.
+    ///
+    /// # Safety
+    /// As for [`take`](Self::take).
+    #[inline(always)]
+    pub(crate) unsafe fn take_next(&mut self) -> Option<(*const u8, usize)> {
+        // SAFETY: this function demands what `take` does.
+        unsafe {
+            self.give_back();
+            match self.find() {
+                (slot, Found::InSlot(len)) => self.take_found(slot, len),
+                _ => None,
+            }
+        }
+    }
+
+    /// Takes the message of `len` bytes that the slot has or announces, unless that can't be.
+    ///
+    /// # Safety
+    /// [`find`](Self::find) has just found it.
+    #[inline(always)]
+    unsafe fn take_found(&mut self, slot: *const Slot, len: usize) -> Option<(*const u8, usize)> {
+        // SAFETY: the message was found there, and the lane is alive; the word where the position
+        // is told lives as long.
+        unsafe {
+            let data = if len <= INLINE {
+                self.step();
+                Payload::for_read(&raw const (*slot).payload)
+            } else if len <= self.data.longest {
+                self.take_data(len)
+            } else {
+                return None;
+            };
+            (*self.told).store(self.position, Ordering::Relaxed);
+            Some((data, len))
+        }
+    }
+
+    /// Looks for the next message, wherever it is. Its length is what the sender wrote, and may be
+    /// any.
+    ///
+    /// # Safety
+    /// The lane is alive and this is its only reader.
+    #[inline(always)]
+    pub unsafe fn look(&self) -> Found {
+        // SAFETY: the lane is alive.
+        unsafe { self.find() }.1
+    }
+
+    /// The next slot, and where the next message is.
+    ///
+    /// # Safety
+    /// As for [`look`](Self::look).
+    #[inline(always)]
+    unsafe fn find(&self) -> (*const Slot, Found) {
+        let slot = self.slot(0);
+        // SAFETY: slot and mailbox are alive as the lane is.
+        unsafe {
+            // SYNC: pairs with the Release store of `SendLane::commit`: the message is there.
+            let head = u64::from_le((*slot).head.load(Ordering::Acquire));
+            // After the slot: what came before it is visible by now.
+            if !self.mailbox.is_null()
+                && let Some(len) = (*self.mailbox).look(self.position)
+            {
+                return (slot, Found::InMailbox(len));
+            }
+            if head as u32 != self.position.wrapping_add(1) as u32 {
+                return (slot, Found::Nothing);
+            }
+            (slot, Found::InSlot((head >> 32) as usize))
+        }
+    }
+
+    /// Takes what was found in the mailbox. The bytes stay in place until [`Mailbox::done`].
+    ///
+    /// # Safety
+    /// [`look`](Self::look) has just found it, with at most [`IN_MAILBOX`] bytes.
+    #[inline(always)]
+    pub unsafe fn take_mailbox(&mut self) -> *mut u8 {
+        // SAFETY: a message was found there, so that the mailbox is alive.
+        unsafe {
+            (*self.mailbox).taken();
+            Payload::for_read(&raw const (*(*self.mailbox).line).payload)
+        }
+    }
+
+    /// Takes what was found in the slot. The bytes stay in place until the slot is given back.
+    ///
+    /// # Safety
+    /// [`look`](Self::look) has just found it, with at most [`INLINE`] bytes.
+    #[inline(always)]
+    pub unsafe fn take_slot(&mut self) -> *mut u8 {
+        let slot = self.slot(0);
+        self.step();
+        // SAFETY: a message was found there, so that the slot is alive.
+        unsafe { Payload::for_read(&raw const (*slot).payload) }
+    }
+
+    /// Takes the message that the slot announced. Its bytes stay in the data ring until the slot is
+    /// given back.
+    ///
+    /// # Safety
+    /// [`look`](Self::look) has just found it, with more than [`INLINE`] bytes and no more than the
+    /// data ring's longest.
+    #[inline]
+    pub unsafe fn take_data(&mut self, len: usize) -> *mut u8 {
+        self.step();
+        // SAFETY: a message of this length was announced.
+        let data = unsafe { self.data.take(len) };
+        if self.data.is_due() {
+            self.due = self.position;
+        }
+        data
+    }
+
+    /// Goes past a slot.
+    #[inline(always)]
+    fn step(&mut self) {
+        self.position = self.position.wrapping_add(1);
+    }
+
+    /// Gives back what was taken, if that is worth telling the sender.
+    ///
+    /// # Safety
+    /// The lane is alive; nobody uses a message any more that came from it.
+    #[inline(always)]
+    pub unsafe fn give_back(&mut self) {
+        if self.position.wrapping_sub(self.due) as i64 >= 0 {
+            // SAFETY: this function's contract.
+            unsafe { self.release() };
+        }
+    }
+
+    /// As [`give_back`](Self::give_back), whether worth telling or not.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn release(&mut self) {
+        self.due = self.position.wrapping_add((self.mask >> 2) + 1);
+        self.data.released = self.data.next;
+        // SYNC: pairs with the Acquire loads of `SendLane::refresh`, and of whoever looks for room
+        // in the data ring: our reads are over.
+        // SAFETY: the words live as long as the lane.
+        unsafe {
+            if !self.data.tail.is_null() {
+                (*self.data.tail).store(self.data.next, Ordering::Release);
+            }
+            (*self.tail).store(self.position, Ordering::Release);
+        }
+    }
+
+    /// The slot `ahead` messages behind the next one.
+    #[inline(always)]
+    fn slot(&self, ahead: u64) -> *const Slot {
+        self.slots.wrapping_add(index(self.position.wrapping_add(ahead), self.mask))
+    }
+
+    /// Asks the cache for what comes after the next messages: for a reader that goes on reading.
+    #[inline(always)]
+    pub(crate) fn look_ahead(&self) {
+        self.prefetch(AHEAD);
+    }
+
+    /// Asks the cache for the slot `ahead` messages behind the next one.
+    #[inline(always)]
+    pub fn prefetch(&self, ahead: u64) {
+        if without(Optimization::SlotPrefetch) {
+            return;
+        }
+        #[cfg(all(target_arch = "x86_64", not(loom)))]
+        // SAFETY: a prefetch has no effect on memory.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(self.slot(ahead).cast());
+        }
+        #[cfg(any(not(target_arch = "x86_64"), loom))]
+        let _ = ahead;
+    }
+}
+
+/// Where the next message of a lane is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It has not come.
+    Nothing,
+    /// In the mailbox, with so many bytes.
+    InMailbox(usize),
+    /// In the slot, with so many bytes; elsewhere if they are more than [`INLINE`].
+    InSlot(usize),
+}
+
+/// What a look at a lane gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// Nothing is there.
+    Nothing,
+    /// Something is there that the transport wants to handle.
+    Left,
+    /// A message, whose bytes stay in place until this lane is looked at again or the transport
+    /// polls, and until [`Mailbox::done`] if it came in a mailbox.
+    Message {
+        /// Its bytes.
+        data: *const u8,
+        /// How many there are.
+        len: usize,
+        /// Where it came in; null if in a slot.
+        mailbox: *mut Mailbox,
+    },
+}
