@@ -109,12 +109,7 @@ impl Wishes {
         Ok(Self(wishes))
     }
 
-    /// Whether messages are wanted where memory would do.
-    pub(crate) fn want_messages(&self, call: &Call<'_>) -> bool {
-        !self.0.is_empty() && self.for_call(call).is_some_and(|wish| wish != Memory)
-    }
-
-    fn for_call(&self, call: &Call<'_>) -> Option<Algorithm> {
+    pub(crate) fn for_call(&self, call: &Call<'_>) -> Option<Algorithm> {
         self.0.iter().rev().find(|(name, _)| *name == call.name()).map(|(_, algorithm)| *algorithm)
     }
 }
@@ -241,8 +236,28 @@ pub fn choose(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Algorithm 
 
 /// The caller's steps.
 pub fn script(call: &Call<'_>, shape: &Shape<'_>, by: Algorithm) -> Script {
+    script_at(Place::all(shape.me, shape.n), call, shape, by)
+}
+
+/// The steps between hosts of a member that sends for its host; none of the others. Its output is
+/// both what goes in and what comes out.
+pub(crate) fn between_hosts(call: &Call<'_>, shape: &Shape<'_>, hosts: &Hosts) -> Script {
+    let mine = hosts.host_of(shape.me);
+    let leader = |host: usize| levels::leader(hosts, host, call.root());
+    if leader(mine) != shape.me {
+        return Script::default();
+    }
+    let call = match *call {
+        Call::Broadcast { root, count } => Call::Broadcast { root: hosts.host_of(root), count },
+        other => other,
+    };
+    let shape = Shape { me: mine, n: hosts.len(), hosts: None, ..*shape };
+    let at = Place { me: mine, n: hosts.len(), rank: &leader, phase: 0 };
+    script_at(at, &call, &shape, choose(&call, &shape, &Wishes::default()))
+}
+
+fn script_at(at: Place<'_>, call: &Call<'_>, shape: &Shape<'_>, by: Algorithm) -> Script {
     let mut script = Script::default();
-    let at = Place::all(shape.me, shape.n);
     let out = &mut script;
     let hosts = || shape.hosts.cloned().unwrap_or_default();
     let segment = (SEGMENT / shape.size.max(1)).max(1);
