@@ -39,7 +39,7 @@ pub(crate) struct Inner {
     pub(crate) members: NonNull<Members>,
     pub(crate) group: Group,
     me: usize,
-    hosts: OnceLock<Option<Hosts>>,
+    pub(crate) hosts: OnceLock<Option<Hosts>>,
     pub(crate) wishes: Wishes,
     reproducible: AtomicBool,
     /// Used under the context's lock.

@@ -274,18 +274,5 @@ impl Board {
     }
 }
 
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_on_a_board_overlaps() {
-        for n in [1, 2, 63, 64, 65, 127, 128, 129, 1000, 5000] {
-            let places = Places::of(n);
-            assert!(LINE + n <= places.dozing, "{n} members: {places:?}");
-            assert!(places.dozing + n.div_ceil(64) * 8 <= places.lines, "{n} members: {places:?}");
-            assert!(places.lines + LINES * LINE <= places.areas, "{n} members: {places:?}");
-            assert!(places.lines.is_multiple_of(LINE) && places.areas.is_multiple_of(PAGE));
-        }
-    }
-}
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests;
