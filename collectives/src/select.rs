@@ -34,7 +34,7 @@ pub enum Algorithm {
     Pairwise,
     /// Blocks by the bits of their way.
     Bruck,
-    /// Through memory that all members map; only for calls that block, of members on one host.
+    /// Through memory that the members of a host map.
     Memory,
 }
 
@@ -164,8 +164,9 @@ const TABLE: &[Row] = &[
 ];
 
 /// What goes before the table.
-pub const FIRST_RULE: &str = "memory for calls that block, of members on one host, \
-     but for reductions that shall be reproducible, multicasts and what has unequal parts";
+pub const FIRST_RULE: &str = "memory for members of one host, and within each host for barrier, \
+     broadcast and allreduce of several hosts; but not for reductions that shall be reproducible, \
+     nor for what has unequal parts, allgatherv excepted";
 
 /// The table by which algorithms are chosen, after [`FIRST_RULE`].
 pub fn table() -> &'static [Row] {
@@ -232,6 +233,34 @@ pub fn choose(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Algorithm 
         Call::Scan { .. } | Call::ExScan { .. } => Doubling,
         _ => Tree,
     }
+}
+
+/// How memory serves a call. All members say the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// All of it.
+    Host,
+    /// Within each host; messages go between hosts.
+    Levels,
+}
+
+/// How memory serves a call, if members of a host map each other's memory.
+pub fn through_memory(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Option<Way> {
+    let unequal = matches!(
+        call,
+        Call::GatherV { .. } | Call::ScatterV { .. } | Call::AllToAllV { .. } | Call::Neighbours { .. }
+    );
+    if unequal || shape.n == 1 || (call.folds() && shape.reproducible) {
+        return None;
+    }
+    let wish = wishes.for_call(call);
+    let Some(hosts) = shape.hosts.filter(|hosts| hosts.len() > 1) else {
+        return wish.is_none_or(|wish| wish == Memory).then_some(Way::Host);
+    };
+    let can = matches!(call, Call::Barrier | Call::Broadcast { .. } | Call::AllReduce { .. })
+        && hosts.len() < shape.n
+        && (!call.folds() || shape.reorder || hosts.in_order());
+    (can && wish.is_none_or(|wish| matches!(wish, Memory | TwoLevels))).then_some(Way::Levels)
 }
 
 /// The caller's steps.

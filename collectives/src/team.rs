@@ -1,6 +1,5 @@
 //! Members of a collective, and calling it.
 
-use crate::board::Way;
 use crate::call::{Call, Signature};
 use crate::combine::By;
 use crate::element::{Element, Type};
@@ -9,7 +8,7 @@ use crate::error::{CollectiveError, Result};
 use crate::group::{Group, GroupError, Split};
 use crate::schedule::Script;
 use crate::schedule::levels::Hosts;
-use crate::select::{self, Shape, Wishes};
+use crate::select::{self, Shape, Way, Wishes};
 use lapis_core::Context;
 use lapis_core::sync::{AtomicBool, Ordering};
 use std::cell::UnsafeCell;

@@ -29,7 +29,6 @@ mod wait;
 pub(crate) use buffers::Buffers;
 pub(crate) use run::Team;
 pub(crate) use search::{Found, Memory, look};
-pub(crate) use setup::Way;
 pub(crate) use steps::{Reach, Rounds};
 pub(crate) use wait::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS};
 

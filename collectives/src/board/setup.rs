@@ -7,50 +7,14 @@ use crate::combine::By;
 use crate::engine::{Fold, Held};
 use crate::error::Result;
 use crate::schedule::levels;
-use crate::select::Algorithm;
+use crate::select::{self, Way};
 use crate::team::Team;
 use crate::{Call, Signature, Type};
-
-/// How memory serves a call. All members say the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// All of it.
-    Host,
-    /// Within each host; messages go between hosts.
-    Levels,
-}
 
 impl Team {
     /// How memory serves a call where there is some; operands may change places if `reorder`.
     pub(crate) fn way(&self, call: &Call<'_>, reorder: bool) -> Option<Way> {
-        let can = matches!(
-            call,
-            Call::Barrier
-                | Call::Broadcast { .. }
-                | Call::Multicast { .. }
-                | Call::Reduce { .. }
-                | Call::AllReduce { .. }
-                | Call::ReduceScatter { .. }
-                | Call::Gather { .. }
-                | Call::Scatter { .. }
-                | Call::AllGather { .. }
-                | Call::AllGatherV { .. }
-                | Call::AllToAll { .. }
-                | Call::Scan { .. }
-                | Call::ExScan { .. }
-        );
-        if !can || self.len() == 1 || (call.folds() && self.is_reproducible()) {
-            return None;
-        }
-        let wish = self.0.wishes.for_call(call);
-        let Some(hosts) = self.hosts() else {
-            return wish.is_none_or(|wish| wish == Algorithm::Memory).then_some(Way::Host);
-        };
-        let can = matches!(call, Call::Barrier | Call::Broadcast { .. } | Call::AllReduce { .. })
-            && hosts.len() < self.len()
-            && (!call.folds() || reorder || hosts.in_order());
-        let wanted = wish.is_none_or(|wish| matches!(wish, Algorithm::Memory | Algorithm::TwoLevels));
-        (can && wanted).then_some(Way::Levels)
+        select::through_memory(call, &self.shape(Type::U8, reorder), &self.0.wishes)
     }
 
     /// The rounds of a call, if it has any.

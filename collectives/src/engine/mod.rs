@@ -42,7 +42,7 @@ use wire::{Header, Kind};
 const PACKED: usize = 512;
 
 /// Data beyond this length waits for its receiver.
-const EAGER: usize = 8 << 10;
+pub(crate) const EAGER: usize = 8 << 10;
 
 /// The context's lock, held.
 pub(crate) struct Held<'a>(&'a Context);

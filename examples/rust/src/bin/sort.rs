@@ -18,7 +18,11 @@ fn numbers(task: usize, count: usize) -> Vec<u64> {
 /// Where each part begins, one behind the other.
 fn starts(counts: &[usize]) -> Vec<usize> {
     let mut sum = 0;
-    counts.iter().map(|count| std::mem::replace(&mut sum, sum + count)).collect()
+    let start = |count: &usize| {
+        sum += count;
+        sum - count
+    };
+    counts.iter().map(start).collect()
 }
 
 /// Sorts what all members have; gives the caller its share of the result.
