@@ -3,8 +3,8 @@
 //!
 //! The model knows a network by five numbers ([`Network`]). Networks have no topology and don't get
 //! crowded; each member sends and receives one message at a time. Data beyond 8 KiB waits for its
-//! receiver, as in the executor. Scripts are written anew when a member goes on and are kept by
-//! nobody, so that a million members fit in memory.
+//! receiver, as in the executor. Scripts are kept as twelve bytes a step, so that those of a million
+//! members fit in memory.
 
 use crate::schedule::{Script, Step};
 use std::collections::{HashMap, VecDeque};
@@ -49,17 +49,7 @@ impl Cost {
 }
 
 /// Data beyond this length waits for its receiver.
-const EAGER: usize = crate::engine::EAGER;
-
-/// A message: when it was sent, when its receiver was ready, and whether a side waits for it.
-#[derive(Clone, Copy, Default)]
-struct Letter {
-    sent: Option<f64>,
-    posted: Option<f64>,
-    bytes: usize,
-    /// Both sides are done with it when both have seen its end.
-    seen: u8,
-}
+const EAGER: u32 = crate::engine::EAGER as u32;
 
 /// Sender, receiver and tag.
 type Key = (u32, u32, u32);
@@ -85,6 +75,112 @@ impl Hasher for Mix {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Send,
+    Receive,
+    Wait,
+    Drain,
+    Work,
+}
+
+/// A step: which message, of how many bytes, or on how many bytes the processor works.
+#[derive(Clone, Copy)]
+struct Short {
+    kind: Kind,
+    message: u32,
+    bytes: u32,
+}
+
+/// The scripts of all members of an operation, with sends and receives that have met.
+pub struct Scripts {
+    members: Vec<Box<[Short]>>,
+    /// Sender and receiver of each message.
+    messages: Vec<(u32, u32)>,
+    most: Cost,
+}
+
+impl Scripts {
+    /// Those of `n` members, whose steps `write` writes, on elements of `size` bytes. `None` if a
+    /// send or a receive has no other side.
+    pub fn of(n: usize, size: usize, write: &dyn Fn(usize, &mut Script)) -> Option<Self> {
+        let mut all = Self { members: Vec::with_capacity(n), messages: Vec::new(), most: Cost::default() };
+        let mut open: HashMap<Key, u32, BuildHasherDefault<Mix>> = HashMap::default();
+        let mut script = Script::default();
+        for me in 0..n {
+            script.steps.clear();
+            script.scratch = 0;
+            write(me, &mut script);
+            let sends = script.steps.iter().filter(|step| matches!(step, Step::Send { .. })).count();
+            all.most = Cost {
+                time: 0.0,
+                sends: all.most.sends.max(sends),
+                steps: all.most.steps.max(script.steps.len()),
+                scratch: all.most.scratch.max(script.scratch),
+            };
+            let mut meet = |from: u32, to: u32, tag: u32| {
+                let key = (from, to, tag);
+                open.remove(&key).unwrap_or_else(|| {
+                    all.messages.push((from, to));
+                    open.insert(key, all.messages.len() as u32 - 1);
+                    all.messages.len() as u32 - 1
+                })
+            };
+            let short = |step: &Step| {
+                let bytes = |len: usize| (len * size) as u32;
+                let (kind, message, bytes) = match *step {
+                    Step::Send { to, tag, data } => (Kind::Send, meet(me as u32, to, tag), bytes(data.len)),
+                    Step::Receive { from, tag, into } => {
+                        (Kind::Receive, meet(from, me as u32, tag), bytes(into.len))
+                    }
+                    Step::Wait => (Kind::Wait, 0, 0),
+                    Step::Drain => (Kind::Drain, 0, 0),
+                    Step::Copy { from, .. } | Step::Fold { from, .. } => (Kind::Work, 0, bytes(from.len)),
+                    Step::Look => (Kind::Work, 0, 0),
+                };
+                Short { kind, message, bytes }
+            };
+            let steps = script.steps.iter().map(short).collect();
+            all.members.push(steps);
+        }
+        open.is_empty().then_some(all)
+    }
+
+    /// What they cost over a network. `None` if members wait for each other for ever.
+    pub fn cost(&self, network: &Network) -> Option<Cost> {
+        let n = self.members.len();
+        let mut run = Run {
+            scripts: self,
+            network: *network,
+            members: vec![Member::default(); n],
+            letters: vec![Letter { sent: f64::NAN, posted: f64::NAN }; self.messages.len()],
+            ready: (0..n as u32).collect(),
+            arrivals: Vec::new(),
+        };
+        let (mut ended, mut time) = (0, 0f64);
+        while let Some(me) = run.ready.pop_front() {
+            if run.advance(me) {
+                ended += 1;
+                time = time.max(run.members[me as usize].now);
+            }
+        }
+        (ended == n).then_some(Cost { time, ..self.most })
+    }
+}
+
+/// The cost of an operation of `n` members, whose steps `write` writes, on elements of `size`
+/// bytes. `None` if their steps do not fit each other.
+pub fn cost(n: usize, size: usize, network: &Network, write: &dyn Fn(usize, &mut Script)) -> Option<Cost> {
+    Scripts::of(n, size, write)?.cost(network)
+}
+
+/// When a message was sent, and when its receiver was ready; not a number before that.
+#[derive(Clone, Copy)]
+struct Letter {
+    sent: f64,
+    posted: f64,
+}
+
 #[derive(Clone, Copy, Default)]
 struct Member {
     /// The processor's time.
@@ -93,117 +189,69 @@ struct Member {
     free: f64,
     next: u32,
     /// The message that the member waits for.
-    waits: Option<Key>,
+    waits: Option<u32>,
 }
 
 struct Run<'a> {
+    scripts: &'a Scripts,
     network: Network,
-    size: usize,
-    write: &'a dyn Fn(usize, &mut Script),
     members: Vec<Member>,
-    letters: HashMap<Key, Letter, BuildHasherDefault<Mix>>,
+    letters: Vec<Letter>,
     ready: VecDeque<u32>,
-    cost: Cost,
-}
-
-/// The cost of an operation of `n` members, whose steps `write` writes, on elements of `size`
-/// bytes. `None` if they wait for each other for ever.
-pub fn cost(n: usize, size: usize, network: &Network, write: &dyn Fn(usize, &mut Script)) -> Option<Cost> {
-    let mut run = Run {
-        network: *network,
-        size,
-        write,
-        members: vec![Member::default(); n],
-        letters: HashMap::default(),
-        ready: (0..n as u32).collect(),
-        cost: Cost::default(),
-    };
-    let mut script = Script::default();
-    let mut ended = 0;
-    while let Some(me) = run.ready.pop_front() {
-        script.steps.clear();
-        script.scratch = 0;
-        (run.write)(me as usize, &mut script);
-        ended += usize::from(run.advance(me, &script));
-    }
-    (ended == n).then_some(run.cost)
+    arrivals: Vec<f64>,
 }
 
 impl Run<'_> {
-    /// When a message has come, and the sender's memory is free, if that is known.
-    fn arrival(&self, letter: &Letter) -> Option<f64> {
-        let way = self.network.latency + self.network.byte * letter.bytes as f64;
-        match (letter.sent, letter.posted) {
-            (Some(sent), _) if letter.bytes <= EAGER => Some(sent + way),
-            (Some(sent), Some(posted)) => {
-                let told = posted + self.network.overhead + self.network.latency;
-                Some(sent.max(told) + way)
-            }
-            _ => None,
+    /// When a message has come, and the sender's memory is free; not a number if nobody knows yet.
+    fn arrival(&self, letter: Letter, bytes: u32) -> f64 {
+        let way = self.network.latency + self.network.byte * f64::from(bytes);
+        if bytes <= EAGER {
+            return letter.sent + way;
         }
+        let told = letter.posted + self.network.overhead + self.network.latency;
+        // Nothing if either is not known: the larger one of a number and nothing were the number.
+        if letter.sent.is_nan() || told.is_nan() { f64::NAN } else { letter.sent.max(told) + way }
     }
 
     /// Takes a member's steps until it waits. True: it has ended.
-    fn advance(&mut self, me: u32, script: &Script) -> bool {
+    fn advance(&mut self, me: u32) -> bool {
+        let scripts = self.scripts;
+        let steps = &scripts.members[me as usize];
         let mut at = self.members[me as usize].next as usize;
-        while let Some(step) = script.steps.get(at) {
-            let member = &mut self.members[me as usize];
-            match *step {
-                Step::Send { to, tag, data } => {
-                    member.now += self.network.overhead;
-                    let bytes = data.len * self.size;
-                    let sent = member.now.max(member.free);
-                    member.free = sent + self.network.gap + self.network.byte * bytes as f64;
-                    self.change(
-                        (me, to, tag),
-                        |letter| (letter.sent, letter.bytes) = (Some(sent), bytes),
-                        to,
-                    );
+        while let Some(step) = steps.get(at) {
+            match step.kind {
+                Kind::Send => self.send(me, step),
+                Kind::Receive => {
+                    self.letters[step.message as usize].posted = self.members[me as usize].now;
+                    self.tell(step.message, self.scripts.messages[step.message as usize].0);
                 }
-                Step::Receive { from, tag, into } => {
-                    let (now, bytes) = (member.now, into.len * self.size);
-                    self.change(
-                        (from, me, tag),
-                        |letter| (letter.posted, letter.bytes) = (Some(now), bytes),
-                        from,
-                    );
-                }
-                Step::Wait => {
-                    if !self.settle(me, &script.steps[..at], true) {
+                Kind::Wait | Kind::Drain => {
+                    if !self.settle(me, &steps[..at], step.kind) {
                         break;
                     }
                 }
-                Step::Drain => {
-                    if !self.settle(me, &script.steps[..at], false) {
-                        break;
-                    }
+                Kind::Work => {
+                    self.members[me as usize].now += self.network.work * f64::from(step.bytes);
                 }
-                Step::Copy { from, .. } | Step::Fold { from, .. } => {
-                    member.now += self.network.work * (from.len * self.size) as f64;
-                }
-                Step::Look => {}
             }
             at += 1;
         }
         self.members[me as usize].next = at as u32;
-        let ended = at == script.steps.len();
-        if ended {
-            let sends = script.steps.iter().filter(|step| matches!(step, Step::Send { .. })).count();
-            let now = self.members[me as usize].now;
-            self.cost = Cost {
-                time: self.cost.time.max(now),
-                sends: self.cost.sends.max(sends),
-                steps: self.cost.steps.max(script.steps.len()),
-                scratch: self.cost.scratch.max(script.scratch),
-            };
-        }
-        ended
+        at == steps.len()
     }
 
-    /// One side of a message comes; the other one goes on if it waits for this.
-    fn change(&mut self, key: Key, change: impl FnOnce(&mut Letter), other: u32) {
-        change(self.letters.entry(key).or_default());
-        if self.members[other as usize].waits == Some(key) {
+    fn send(&mut self, me: u32, step: &Short) {
+        let member = &mut self.members[me as usize];
+        member.now += self.network.overhead;
+        let sent = member.now.max(member.free);
+        member.free = sent + self.network.gap + self.network.byte * f64::from(step.bytes);
+        self.letters[step.message as usize].sent = sent;
+        self.tell(step.message, self.scripts.messages[step.message as usize].1);
+    }
+
+    /// One side of a message has come; the other one goes on if it waits for this.
+    fn tell(&mut self, message: u32, other: u32) {
+        if self.members[other as usize].waits == Some(message) {
             self.members[other as usize].waits = None;
             self.ready.push_back(other);
         }
@@ -211,41 +259,26 @@ impl Run<'_> {
 
     /// Waits for the receives, or the sends, that were begun since the last such step. False: one
     /// has not come.
-    fn settle(&mut self, me: u32, before: &[Step], receives: bool) -> bool {
-        let begun = before.iter().rev().take_while(|step| match step {
-            Step::Wait => !receives,
-            Step::Drain => receives,
-            _ => true,
-        });
-        let keys = begun.filter_map(|step| match *step {
-            Step::Send { to, tag, .. } if !receives => Some((me, to, tag)),
-            Step::Receive { from, tag, .. } if receives => Some((from, me, tag)),
-            _ => None,
-        });
-        let keys: Vec<Key> = keys.collect();
-        let mut arrivals = Vec::with_capacity(keys.len());
-        for key in &keys {
-            let letter = self.letters.get(key).copied().unwrap_or_default();
+    fn settle(&mut self, me: u32, before: &[Short], by: Kind) -> bool {
+        let receives = by == Kind::Wait;
+        let begun = if receives { Kind::Receive } else { Kind::Send };
+        self.arrivals.clear();
+        for step in before.iter().rev().take_while(|step| step.kind != by).filter(|s| s.kind == begun) {
             // What is short leaves the sender's memory at once.
-            let done = if receives || letter.bytes > EAGER { self.arrival(&letter) } else { Some(0.0) };
-            let Some(done) = done else {
-                self.members[me as usize].waits = Some(*key);
-                return false;
+            let done = match receives || step.bytes > EAGER {
+                true => self.arrival(self.letters[step.message as usize], step.bytes),
+                false => 0.0,
             };
-            arrivals.push(done);
-        }
-        arrivals.sort_by(f64::total_cmp);
-        for done in arrivals {
-            let now = &mut self.members[me as usize].now;
-            *now = now.max(done) + if receives { self.network.overhead } else { 0.0 };
-        }
-        for key in keys {
-            if let Some(letter) = self.letters.get_mut(&key) {
-                letter.seen += 1;
-                if letter.seen == 2 {
-                    self.letters.remove(&key);
-                }
+            if done.is_nan() {
+                self.members[me as usize].waits = Some(step.message);
+                return false;
             }
+            self.arrivals.push(done);
+        }
+        self.arrivals.sort_by(f64::total_cmp);
+        let now = &mut self.members[me as usize].now;
+        for done in &self.arrivals {
+            *now = now.max(*done) + if receives { self.network.overhead } else { 0.0 };
         }
         true
     }

@@ -197,15 +197,30 @@ fn child() {
         .unwrap();
     let team = Team::world(&context).unwrap();
     let rest = (context.task() != 1).then(|| Team::of(&context, Group::from_list(&[0, 2]).unwrap()).unwrap());
-    for _ in 0..5 {
-        call(&team, &name).unwrap();
-    }
-    let Some(rest) = rest else { std::process::abort() };
-    let ended = loop {
-        if let Err(e) = call(&team, &name) {
-            break e;
+    let ended = if let Some(seed) = name.strip_prefix("random ") {
+        if context.task() == 1 {
+            let after = Duration::from_micros(seed.parse::<u64>().unwrap() * 377 % 5000);
+            std::thread::spawn(move || {
+                std::thread::sleep(after);
+                std::process::abort()
+            });
+        }
+        let names = DEADLY.iter().cycle();
+        names.map(|name| call(&team, name)).find_map(Result::err).unwrap()
+    } else {
+        for _ in 0..5 {
+            call(&team, &name).unwrap();
+        }
+        if context.task() == 1 {
+            std::process::abort()
+        }
+        loop {
+            if let Err(e) = call(&team, &name) {
+                break e;
+            }
         }
     };
+    let Some(rest) = rest else { std::process::abort() };
     println!("task {}: {ended}", context.task());
     context.acknowledge_failure(1);
     // The others go on by themselves.
@@ -218,8 +233,10 @@ fn child() {
 
 #[test]
 fn the_death_of_a_member_ends_calls_of_the_others() {
-    for name in DEADLY {
-        let job = Job::new(3).option("--keep-going").var("TEAM_TEST_CALL", name);
+    // In every operation, and at moments that nobody chose.
+    let random = (0..12).map(|seed| format!("random {seed}"));
+    for name in DEADLY.map(String::from).into_iter().chain(random) {
+        let job = Job::new(3).option("--keep-going").var("TEAM_TEST_CALL", &name);
         let done = job.run(std::env::current_exe().unwrap(), &["child", "--exact", "--nocapture"]);
         for task in [0, 2] {
             let said = format!("task {task}: the team is over: task 1, a member, can't be reached any more");

@@ -4,7 +4,7 @@
 //! Who shows something stores a flag and then looks whether somebody wants to be woken; who wants
 //! to be woken says so and then looks at the flag. One of both must see the other's word.
 
-#[cfg(all(target_os = "linux", not(miri)))]
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
 mod imp {
     /// Commands of `membarrier(2)`, for all processes that have registered.
     const GLOBAL_EXPEDITED: i32 = 1 << 1;
@@ -17,7 +17,7 @@ mod imp {
     }
 }
 
-#[cfg(any(not(target_os = "linux"), miri))]
+#[cfg(any(not(target_os = "linux"), miri, loom))]
 mod imp {
     pub(super) fn call(_: bool) -> bool {
         false
@@ -50,4 +50,32 @@ pub(super) fn heavy() {
     imp::call(false);
     // SYNC: pairs with `light`.
     fence(Ordering::SeqCst);
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use lapis_core::sync::AtomicU64;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    #[test]
+    fn loom_who_shows_or_who_wants_to_be_woken_sees_the_other() {
+        loom::model(|| {
+            let words = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
+            let theirs = Arc::clone(&words);
+            let shows = thread::spawn(move || {
+                // SYNC: pairs with the Acquire load below, as flags do.
+                theirs.0.store(1, Ordering::Release);
+                light(true);
+                theirs.1.load(Ordering::Relaxed)
+            });
+            words.1.store(1, Ordering::Relaxed);
+            heavy();
+            // SYNC: pairs with the Release store above.
+            let shown = words.0.load(Ordering::Acquire);
+            let wanted = shows.join().unwrap();
+            assert!(shown == 1 || wanted == 1, "the wish was missed, and so was the flag");
+        });
+    }
 }

@@ -4,7 +4,8 @@
 use crate::workspace;
 use anyhow::{Context, Result};
 use lapis_collectives::Call;
-use lapis_collectives::cost::{Cost, Network, cost};
+use lapis_collectives::cost::{Cost, Network, Scripts};
+use lapis_collectives::schedule::{Script, Step};
 use lapis_collectives::select::{self, Shape, Wishes};
 use std::fmt::Write;
 
@@ -22,8 +23,11 @@ const TASKS: [usize; 7] = [2, 16, 128, 1024, 16_384, 131_072, 1_000_000];
 /// Elements have as many bytes.
 const SIZE: usize = 8;
 
-/// What all members do together, more than which is not run: the schedule is none for so many.
-const MOST_STEPS: usize = 120_000_000;
+/// With more tasks, nothing is run whose data reaches everybody.
+const MOST_OF_ALL_DATA: usize = 4096;
+
+/// More messages than all members send in an operation that is run.
+const MOST_MESSAGES: usize = 24_000_000;
 
 struct Operation {
     name: &'static str,
@@ -51,36 +55,57 @@ pub(super) fn run(quick: bool) -> Result<()> {
     let most = if quick { 4 } else { TASKS.len() };
     let tasks = &TASKS[..most];
     let folder = workspace::root().join("docs/bench");
+    let costs: Vec<(String, Vec<Costs>)> =
+        OPERATIONS.iter().map(|of| (title(of), costs(of, tasks))).collect();
     let mut page = String::from(INTRODUCTION);
-    for network in &NETWORKS {
+    for (at, network) in NETWORKS.iter().enumerate() {
         write!(
             page,
-            "\n## {}\n\nL {} ns, o {} ns, g {} ns, G {} ns/B, work {} ns/B.\n\n| operation |",
+            "\n## {}\n\nL {} ns, o {} ns, g {} ns, G {} ns/B, work {} ns/B.\n\n",
             network.name, network.latency, network.overhead, network.gap, network.byte, network.work
         )?;
-        tasks.iter().try_for_each(|n| write!(page, " {n} |"))?;
-        page.push_str("\n|---|");
-        tasks.iter().for_each(|_| page.push_str("---:|"));
-        page.push('\n');
-        let mut curves = Vec::new();
-        for operation in &OPERATIONS {
-            let costs = costs(operation, tasks, network);
-            let name = title(operation);
-            write!(page, "| {name} |")?;
-            costs.iter().try_for_each(|cost| write!(page, " {} |", cell(cost)))?;
-            page.push('\n');
-            curves.push((name, costs));
-        }
+        let curves: Vec<(&str, &Costs)> =
+            costs.iter().map(|(name, costs)| (name.as_str(), &costs[at])).collect();
+        table(&mut page, tasks, &curves, &|cost, way| format!("{} {way}", short(cost.time / 1000.0)))?;
         let plot = format!("schedules-{}.svg", network.name);
-        std::fs::write(folder.join(&plot), draw(tasks, &curves)).context("writing the plot")?;
-        write!(page, "\n![time over tasks]({plot})\n")?;
-        if network.name == "udp" {
-            write_memory(&mut page, tasks, &curves)?;
+        if !quick {
+            std::fs::write(folder.join(&plot), draw(tasks, &curves)).context("writing the plot")?;
         }
+        write!(page, "\n![time over tasks]({plot})\n")?;
     }
-    let path = folder.join(if quick { "schedules-quick.md" } else { "schedules.md" });
+    page.push_str("\n## Messages and memory of a member\n\n");
+    let curves: Vec<(&str, &Costs)> = costs.iter().map(|(name, costs)| (name.as_str(), &costs[0])).collect();
+    table(&mut page, tasks, &curves, &|cost, _| format!("{} in {} B", cost.sends, cost.memory(SIZE)))?;
+    if quick {
+        print!("{page}");
+        return Ok(());
+    }
+    let path = folder.join("schedules.md");
     std::fs::write(&path, page).with_context(|| format!("writing {}", path.display()))?;
     println!("wrote {}", path.display());
+    Ok(())
+}
+
+/// A row for each operation, a column for each number of tasks.
+fn table(
+    page: &mut String,
+    tasks: &[usize],
+    curves: &[(&str, &Costs)],
+    cell: &dyn Fn(&Cost, &str) -> String,
+) -> Result<()> {
+    page.push_str("| operation |");
+    tasks.iter().try_for_each(|n| write!(page, " {n} |"))?;
+    page.push_str("\n|---|");
+    tasks.iter().for_each(|_| page.push_str("---:|"));
+    page.push('\n');
+    for (name, costs) in curves {
+        write!(page, "| {name} |")?;
+        for cost in costs.iter() {
+            let text = cost.as_ref().map_or("-".into(), |(cost, way)| cell(cost, way));
+            write!(page, " {text} |")?;
+        }
+        page.push('\n');
+    }
     Ok(())
 }
 
@@ -106,34 +131,25 @@ fn title(operation: &Operation) -> String {
     }
 }
 
-fn costs(operation: &Operation, tasks: &[usize], network: &Network) -> Costs {
+/// By network, then by number of tasks.
+fn costs(operation: &Operation, tasks: &[usize]) -> Vec<Costs> {
     let call = (operation.call)(operation.bytes / SIZE);
-    let one = |n: &usize| {
-        let n = *n;
+    let all_data = matches!(call, Call::AllGather { .. } | Call::AllToAll { .. });
+    let mut by_network: Vec<Costs> = NETWORKS.iter().map(|_| Vec::new()).collect();
+    for n in tasks.iter().copied() {
         let shape = |me| Shape { me, n, hosts: None, size: SIZE, reorder: true, reproducible: false };
         let way = select::choose(&call, &shape(0), &Wishes::default());
-        let all_data = matches!(call, Call::AllGather { .. } | Call::AllToAll { .. });
-        if all_data && n > 4096 {
-            return None;
+        let script = |me: usize| select::script(&call, &shape(me), way);
+        let sends = |script: &Script| script.steps.iter().filter(|s| matches!(s, Step::Send { .. })).count();
+        let small =
+            (!all_data || n <= MOST_OF_ALL_DATA) && sends(&script(n / 2)).saturating_mul(n) <= MOST_MESSAGES;
+        let scripts = small.then(|| Scripts::of(n, SIZE, &|me, out| *out = script(me))).flatten();
+        for (network, costs) in NETWORKS.iter().zip(&mut by_network) {
+            let cost = scripts.as_ref().and_then(|scripts| scripts.cost(network));
+            costs.push(cost.map(|cost| (cost, way.name())));
         }
-        let write = |me: usize, out: &mut lapis_collectives::schedule::Script| {
-            *out = select::script(&call, &shape(me), way);
-        };
-        let mut first = lapis_collectives::schedule::Script::default();
-        write(n / 2, &mut first);
-        if first.steps.len().saturating_mul(n) > MOST_STEPS {
-            return None;
-        }
-        Some((cost(n, SIZE, network, &write)?, way.name()))
-    };
-    tasks.iter().map(one).collect()
-}
-
-fn cell(cost: &Option<(Cost, &'static str)>) -> String {
-    match cost {
-        Some((cost, way)) => format!("{} {way}", short(cost.time / 1000.0)),
-        None => "-".into(),
     }
+    by_network
 }
 
 /// Three digits.
@@ -142,32 +158,13 @@ fn short(number: f64) -> String {
     format!("{number:.digits$}")
 }
 
-fn write_memory(page: &mut String, tasks: &[usize], curves: &[(String, Costs)]) -> Result<()> {
-    page.push_str("\n### Messages and memory of a member, over udp\n\n| operation |");
-    tasks.iter().try_for_each(|n| write!(page, " {n} |"))?;
-    page.push_str("\n|---|");
-    tasks.iter().for_each(|_| page.push_str("---:|"));
-    page.push('\n');
-    for (name, costs) in curves {
-        write!(page, "| {name} |")?;
-        for cost in costs {
-            match cost {
-                Some((cost, _)) => write!(page, " {} in {} B |", cost.sends, cost.memory(SIZE))?,
-                None => page.push_str(" - |"),
-            }
-        }
-        page.push('\n');
-    }
-    Ok(())
-}
-
 const COLOURS: [&str; 10] = [
     "#1b6ca8", "#d1495b", "#edae49", "#2e8b57", "#6a4c93", "#8d5524", "#00798c", "#e07a5f", "#555555",
     "#9a031e",
 ];
 
 /// Time over tasks, both logarithmic.
-fn draw(tasks: &[usize], curves: &[(String, Costs)]) -> String {
+fn draw(tasks: &[usize], curves: &[(&str, &Costs)]) -> String {
     let (width, height, left, bottom) = (760.0, 420.0, 70.0, 40.0);
     let times = || curves.iter().flat_map(|(_, costs)| costs.iter().flatten()).map(|(cost, _)| cost.time);
     let low = times().fold(f64::MAX, f64::min).max(1.0).log10().floor();
@@ -205,7 +202,7 @@ fn draw(tasks: &[usize], curves: &[(String, Costs)]) -> String {
     }
     line(format!("<text x=\"{left}\" y=\"{:.1}\">tasks</text>", height - 5.0));
     for (at, (name, costs)) in curves.iter().enumerate() {
-        let points = tasks.iter().zip(costs).filter_map(|(n, cost)| {
+        let points = tasks.iter().zip(costs.iter()).filter_map(|(n, cost)| {
             cost.as_ref().map(|(cost, _)| format!("{:.1},{:.1}", x(*n as f64), y(cost.time)))
         });
         let (points, colour) = (points.collect::<Vec<_>>().join(" "), COLOURS[at % COLOURS.len()]);

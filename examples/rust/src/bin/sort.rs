@@ -1,5 +1,5 @@
-//! Sorts numbers that all tasks have together: afterwards task 0 has the smallest ones, task 1 those
-//! that follow, and so on.
+//! Sorts numbers that all tasks have together: afterwards task 0 has the smallest ones, task 1
+//! those that follow, and so on.
 //!
 //! `lapirun -n 4 sort 100000` — so many numbers at each task.
 
