@@ -130,10 +130,6 @@ impl Team {
         self.0.reproducible.store(on, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_reproducible(&self) -> bool {
-        self.0.reproducible.load(Ordering::Relaxed)
-    }
-
     /// The context.
     pub fn context(&self) -> &Context {
         &self.0.context
