@@ -180,3 +180,31 @@ unsafe fn finish(context: &Context, engine: &Engine, team: *mut Members, ended: 
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::model::{Model, Sending, Values};
+
+    #[test]
+    fn all_learn_where_boards_are_and_what_the_least_lucky_has_found() {
+        let most = if cfg!(miri) { 5 } else { 40 };
+        for n in 1..=most {
+            let found = |me: usize| 1 + (me as u64 * 7) % 5;
+            let member = |me: usize| {
+                let script = script(me, n);
+                let mut words = vec![0; n + 1];
+                words[n] = found(me);
+                let buffers = [vec![1000 + me as u64], words, vec![0; script.scratch]];
+                (script, Values { buffers, fold: |a: &u64, b: &u64| *a.min(b) })
+            };
+            let least = (0..n).map(found).min();
+            let expected: Vec<u64> = (0..n as u64).map(|me| 1000 + me).chain(least).collect();
+            for sending in [Sending::Eager, Sending::Synchronous] {
+                let model = Model::new((0..n).map(member).collect(), sending, false);
+                let ends = model.run(|len| len / 2).unwrap();
+                assert!(ends.iter().all(|end| end.buffers[1] == expected), "{n} members, {sending:?}");
+            }
+        }
+    }
+}
