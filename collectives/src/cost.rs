@@ -3,8 +3,8 @@
 //!
 //! The model knows a network by five numbers ([`Network`]). Networks have no topology and don't get
 //! crowded; each member sends and receives one message at a time. Data beyond 8 KiB waits for its
-//! receiver, as in the executor. Scripts are kept as twelve bytes a step, so that those of a million
-//! members fit in memory.
+//! receiver, as in the executor. Scripts are kept as twelve bytes a step, so that those of a
+//! million members fit in memory.
 
 use crate::schedule::{Script, Step};
 use std::collections::{HashMap, VecDeque};

@@ -49,10 +49,11 @@ impl Team {
     /// The lock is held.
     pub(crate) unsafe fn look_for_memory(&self) {
         let members = self.0.members;
-        // SAFETY: the team lives; the reference ends here.
-        let unknown = unsafe { matches!((*members.as_ptr()).memory.found, Found::Unknown) };
-        // SAFETY: as above.
-        if unknown && unsafe { (*members.as_ptr()).over.is_none() } {
+        // SAFETY: the team lives; references end here.
+        let unknown = unsafe {
+            matches!((*members.as_ptr()).memory.found, Found::Unknown) && (*members.as_ptr()).over.is_none()
+        };
+        if unknown {
             // SAFETY: the lock is held, and nobody has looked.
             unsafe { search::begin(self.context(), &self.0.engine, members, self.rank(), self.here()) };
         }

@@ -168,7 +168,7 @@ unsafe fn wake(context: &Context, engine: &Engine, team: NonNull<Members>, board
     for at in 0..words {
         // Its own wish stands.
         let own = if me / 64 == at { 1 << (me % 64) } else { 0 };
-        // SAFETY: as above.
+        // SAFETY: the caller's promise; the words are shared memory made for this.
         let set =
             unsafe { (*board).dozing().nth(at).map_or(0, |word| word.fetch_and(own, Ordering::Relaxed)) };
         let mut others = set & !own;
