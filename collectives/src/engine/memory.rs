@@ -204,8 +204,7 @@ impl Engine {
         }
     }
 
-    /// Heads of teams in whose queues somebody must be told of an end, or any, get their boards
-    /// named.
+    /// Shows every team's head, and the team's board.
     ///
     /// # Safety
     /// The lock is held.
