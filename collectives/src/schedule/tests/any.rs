@@ -77,7 +77,8 @@ impl Trial {
         let starts = ring::starts(&counts);
         let call = self.call(&counts, &starts);
         // Hosts of blocks of ranks, or of ranks in turns.
-        let host = |rank: usize| if self.seed % 2 == 0 { rank * self.hosts / n } else { rank % self.hosts };
+        let host =
+            |rank: usize| if self.seed.is_multiple_of(2) { rank * self.hosts / n } else { rank % self.hosts };
         let hosts = Hosts::of((0..n).map(|rank| host(rank) as u64));
         let shape = |me| Shape {
             me,
