@@ -118,9 +118,9 @@ arrives `L` later, and `G` for each byte; a member sends one every `g`. Folding 
 `work` for each byte. All begin at once, nobody disturbs anybody, and networks have no topology and
 don't get crowded: real machines are slower, and differences between schedules are what to read.
 
-Times are in microseconds, until the last member has ended. A dash: the schedule that is chosen has
-too many steps for so many tasks to be run here, because all data reaches everybody. Memory and
-messages are those of the member that has the most.
+Times are in microseconds, until the last member has ended, with the algorithm that is chosen where
+no memory is shared. A dash: more messages, or more data in all, than are run here. Messages and
+memory (steps and scratch) are those of the member that has the most.
 ";
 
 fn title(operation: &Operation) -> String {
