@@ -15,7 +15,7 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 const QUICK: Duration = Duration::from_millis(500);
 
 /// For so long a neighbour may take to answer: the kernel asks three times, a second apart.
-const NEIGHBOUR: Duration = Duration::from_secs(5);
+const NEIGHBOUR: Duration = Duration::from_secs(4);
 
 /// News of the daemon.
 #[derive(Debug)]

@@ -160,7 +160,7 @@ fn steer(interface: u32, socket: &OwnedFd) -> Result<[OwnedFd; 3]> {
     let [c, l] = [code.as_ptr().addr(), license.as_ptr().addr()].map(|at| halves(at as u64));
     let mut load = [6, code.len() as u32, c[0], c[1], l[0], l[1], 0, 0, 0, 0, 0, 0];
     let program = owned(bpf(5, &mut load).context("bpf(2): the program")?);
-    let mut attach = |mode| bpf(28, &mut [program.as_raw_fd() as u32, interface, 37, mode]);
+    let attach = |mode| bpf(28, &mut [program.as_raw_fd() as u32, interface, 37, mode]);
     let link = owned(attach(4).or_else(|_| attach(2)).context("the program at the interface")?);
     Ok([table, program, link])
 }
@@ -190,25 +190,23 @@ impl End {
         let mut len = size_of_val(&at) as libc::socklen_t;
         let to = (&raw mut at).cast();
         // SAFETY: the kernel writes no more than the length says.
-        check(
-            unsafe {
-                libc::getsockopt(socket.as_raw_fd(), libc::SOL_XDP, libc::XDP_MMAP_OFFSETS, to, &raw mut len)
-            }
-            .into(),
-        )?;
+        let got = unsafe {
+            libc::getsockopt(socket.as_raw_fd(), libc::SOL_XDP, libc::XDP_MMAP_OFFSETS, to, &raw mut len)
+        };
+        check(got.into())?;
         let fill = Ring::map::<u64>(&socket, libc::XDP_UMEM_PGOFF_FILL_RING as i64, at.fr)?;
         let done = Ring::map::<u64>(&socket, libc::XDP_UMEM_PGOFF_COMPLETION_RING as i64, at.cr)?;
-        let arrivals = Ring::map::<libc::xdp_desc>(&socket, libc::XDP_PGOFF_RX_RING as i64, at.rx)?;
-        let departures = Ring::map::<libc::xdp_desc>(&socket, libc::XDP_PGOFF_TX_RING as i64, at.tx)?;
+        let arrivals = Ring::map::<libc::xdp_desc>(&socket, libc::XDP_PGOFF_RX_RING, at.rx)?;
+        let departures = Ring::map::<libc::xdp_desc>(&socket, libc::XDP_PGOFF_TX_RING, at.tx)?;
         // SAFETY: plain data, valid as zeros.
         let mut address: libc::sockaddr_xdp = unsafe { std::mem::zeroed() };
         address.sxdp_family = libc::AF_XDP as u16;
-        address.sxdp_flags = libc::XDP_COPY as u16;
+        address.sxdp_flags = libc::XDP_COPY;
         address.sxdp_ifindex = interface;
         let len = size_of_val(&address) as libc::socklen_t;
         // SAFETY: the address lives through the call.
-        check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) }.into())
-            .context("AF_XDP: bind")?;
+        let bound = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) };
+        check(bound.into()).context("AF_XDP: bind")?;
         let program = steer(interface, &socket)?;
         let mut end = Self { socket, _program: program, frames, fill, done, arrivals, departures, turn: 0 };
         for number in 0..FRAMES {

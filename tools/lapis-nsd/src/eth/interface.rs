@@ -100,7 +100,7 @@ impl Interface {
             hops: HashMap::new(),
         };
         match taken.attach() {
-            Err(e) if e.raw_os_error() != Some(libc::EBUSY) => return Err(because(name, &e)),
+            Err(e) if e.raw_os_error() != Some(libc::EBUSY) => Err(because(name, &e)),
             _ => Ok(taken),
         }
     }
