@@ -26,15 +26,15 @@ struct Cli {
     /// How many soft adapters there are: sn0, sn1, ... [default: 2, or none beside --eth]
     #[arg(long, value_name = "N")]
     soft: Option<u32>,
-    /// An Ethernet interface that is an adapter, too: NAME, or NAME@NETWORK where it is not the subnet
-    /// of its address that tells whom it reaches; may be repeated
+    /// An Ethernet interface that is an adapter, too; may be repeated. Its network is the subnet of
+    /// its address, or the number after @
     #[arg(long, value_name = "NAME[@NETWORK]")]
     eth: Vec<String>,
     /// How many windows each interface has
     #[arg(long, value_name = "N", default_value_t = 16)]
     eth_windows: u32,
-    /// A user, by number, who may open windows of interfaces, beside root and the daemon's user; may be
-    /// repeated. His tasks can send any frame there
+    /// A user, by number, who may have windows of interfaces, beside root and the daemon's user; may
+    /// be repeated. His tasks can send any frame there
     #[arg(long, value_name = "UID")]
     eth_user: Vec<u32>,
     /// How many networks they are spread over

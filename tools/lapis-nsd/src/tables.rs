@@ -190,6 +190,20 @@ impl Tables {
         self.cards.iter_mut().find(|card| card.spec.name == name).ok_or((Why::NoAdapter, text))
     }
 
+    /// The same, if the caller may have windows of it.
+    fn card_for(&mut self, caller: Caller, name: &str) -> Result<&mut Card, (Why, String)> {
+        let may_send = caller.administrator || self.users.0.contains(&caller.user);
+        let card = self.card(name)?;
+        if card.interface.is_some() && !may_send {
+            let text = format!(
+                "user {} may not have windows of {name}: `lapis-nsd --eth-user {}` lets a user send frames there",
+                caller.user, caller.user
+            );
+            return Err((Why::NotAllowed, text));
+        }
+        Ok(card)
+    }
+
     fn adapters(&mut self) -> Reply {
         let adapters = (0..).zip(&mut self.cards).map(|(index, card)| card.tell(index)).collect();
         Reply::Adapters { adapters }
@@ -221,15 +235,8 @@ impl Tables {
     }
 
     fn open(&mut self, caller: Caller, adapter: &str, window: Option<u32>, key: Key) -> Answer {
-        let (share, may_send) = (self.share, caller.administrator || self.users.0.contains(&caller.user));
-        let card = self.card(adapter)?;
-        if card.interface.is_some() && !may_send {
-            let text = format!(
-                "user {} may not open windows of {adapter}: `lapis-nsd --eth-user {}` lets a user send frames there",
-                caller.user, caller.user
-            );
-            return Err((Why::NotAllowed, text));
-        }
+        let share = self.share;
+        let card = self.card_for(caller, adapter)?;
         if !card.is_up() {
             return Err((Why::Down, format!("{adapter} is down: `lapis-windows up {adapter}` takes it up")));
         }
@@ -272,7 +279,7 @@ impl Tables {
         fds: Vec<OwnedFd>,
     ) -> Answer {
         let share = self.share;
-        let card = self.card(&place.adapter)?;
+        let card = self.card_for(caller, &place.adapter)?;
         card.may_open(caller, place.window, key)?;
         if !card.windows.contains_key(&place.window) {
             card.within(caller, share, &place.adapter)?;
@@ -333,7 +340,7 @@ impl Tables {
 
     fn reserve(&mut self, caller: Caller, adapter: &str, window: Option<u32>) -> Answer {
         let share = self.share;
-        let card = self.card(adapter)?;
+        let card = self.card_for(caller, adapter)?;
         let number = match window {
             Some(number) => {
                 card.exists(number)?;

@@ -14,6 +14,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+const NOBODY: u32 = 65_534;
+
 /// Two hosts with daemons, joined by rails.
 struct Hosts {
     spaces: [Space; 2],
@@ -206,7 +208,6 @@ fn another_job_is_not_heard_another_user_gets_nothing_and_other_traffic_passes()
 
 #[test]
 fn users_that_nobody_named_may_not_send_frames() {
-    const NOBODY: u32 = 65_534;
     let Some(hosts) = hosts("users", 1) else { return };
     let Some(_daemon) = hosts.daemon(0, &[]) else { return };
     let _ = std::process::Command::new("chmod").args(["0777", hosts.addresses[0].as_str()]).status();
@@ -302,6 +303,78 @@ fn windows_outlive_the_daemon_and_nothing_is_left_when_all_have_gone() {
     assert!(!program(&hosts.spaces[0]), "nothing is left at the interface");
 }
 
+/// Sends whatever it can until it is killed: this test's own program, started again.
+#[test]
+fn flooder() {
+    let (Ok(address), Ok(to)) = (std::env::var("LAPIS_TEST_FLOOD"), std::env::var("LAPIS_TEST_TO")) else {
+        return;
+    };
+    let daemon = Daemon::connect(&Address::new(&address)).expect("a daemon");
+    let (_, mut port) = open(&daemon, Key::of_text("job"));
+    let to: u16 = to.parse().expect("a port");
+    let address = Ipv4Addr::new(10, 217, 0, 2);
+    let way = port.template(End { mac: hop(&daemon, address), address, port: to });
+    println!("\nfloods");
+    loop {
+        for _ in 0..16 {
+            port.send(&way, 8, |_| {});
+        }
+        port.flush();
+        while port.receive(&mut [0; 2048]).is_some() {}
+    }
+}
+
+/// Tasks are killed while they send and receive, at whatever they are about. Other windows of the
+/// interface, whose frames and rings they share, go on, and theirs can be opened again.
+#[test]
+fn tasks_killed_at_any_moment_leave_the_other_windows_working() {
+    let Some(hosts) = hosts("flood", 1) else { return };
+    let (Some(_a), Some(_b)) = (hosts.daemon(0, &[]), hosts.daemon(1, &[])) else { return };
+    let (near, far) = (hosts.client(0), hosts.client(1));
+    let key = Key::of_text("job");
+    let (mut here, mut there) = (open(&near, key).1, open(&far, key).1);
+    let (go, back) = (way(&near, &here, &there), way(&far, &there, &here));
+    // Frames may get lost for want of room: they are sent again, as the packet engine would.
+    let mut exchange = |number: u32| {
+        let (wanted, mut patience) = (number.to_le_bytes(), patience());
+        let mut bytes = [0; 2048];
+        loop {
+            send(&mut here, &go, &wanted);
+            for _ in 0..1000 {
+                while there.receive(&mut bytes) == Some(4) {
+                    let got: [u8; 4] = std::array::from_fn(|at| bytes[at]);
+                    send(&mut there, &back, &got);
+                }
+                if here.receive(&mut bytes) == Some(4) && bytes[..4] == wanted {
+                    return;
+                }
+            }
+            assert!(!patience.is_over(), "{:?} {:?}", here.statistics(), there.statistics());
+        }
+    };
+    for round in 0..8 {
+        let mut command = clean(std::env::current_exe().expect("the test has a file"));
+        command.args(["flooder", "--exact", "--nocapture", "--test-threads=1"]);
+        // At a window's port where nobody listens: what comes is dropped there.
+        command.env("LAPIS_TEST_FLOOD", hosts.addresses[0].as_str()).env("LAPIS_TEST_TO", "28680");
+        let mut flooder = Running::start(command);
+        flooder.read_line("floods");
+        (0..200).for_each(|n| exchange(1000 * round + n));
+        kill(flooder);
+        (0..200).for_each(|n| exchange(1000 * round + 500 + n));
+    }
+    // All of their windows are free.
+    let mut patience = patience();
+    while near.windows("sn0").expect("windows").len() > 1 {
+        assert!(!patience.is_over(), "windows of those who were killed are not free");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let others: Vec<_> = (0..15).map(|_| open(&near, key)).collect();
+    let full = near.open("sn0", None, key).expect_err("there are sixteen").to_string();
+    assert!(full.contains("all 16 windows of sn0 are taken"), "{full}");
+    drop(others);
+}
+
 #[test]
 fn what_is_no_such_interface_is_said_in_one_line() {
     let Some(space) = Space::new() else { return };
@@ -311,5 +384,20 @@ fn what_is_no_such_interface_is_said_in_one_line() {
         command.args(["--socket", "lapis-test-eth-bad", "--eth", interface]);
         let err = space.inside(|| run(command)).expect(1).err;
         assert!(err.contains(why) && err.lines().count() == 1, "{err}");
+    }
+    // Without rights.
+    assert!(space.ip("addr add 10.217.9.1/24 dev d0"));
+    let mut command = clean(env!("CARGO_BIN_EXE_lapis-nsd"));
+    command.args(["--socket", "lapis-test-eth-bad", "--eth", "d0"]).uid(NOBODY);
+    let err = space.inside(|| run(command)).expect(1).err;
+    assert!(err.contains("CAP_NET_ADMIN") && err.lines().count() == 1, "{err}");
+    // Several queues.
+    assert!(space.ip("link add q0 numrxqueues 2 numtxqueues 2 type veth peer name q1"));
+    assert!(space.ip("addr add 10.217.8.1/24 dev q0"));
+    if space.inside(|| clean("ethtool").args(["-L", "q0", "rx", "2"]).status()).is_ok_and(|s| s.success()) {
+        let mut command = clean(env!("CARGO_BIN_EXE_lapis-nsd"));
+        command.args(["--socket", "lapis-test-eth-bad", "--eth", "q0"]);
+        let err = space.inside(|| run(command)).expect(1).err;
+        assert!(err.contains("ethtool -L q0") && err.lines().count() == 1, "{err}");
     }
 }

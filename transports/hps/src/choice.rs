@@ -116,7 +116,7 @@ mod tests {
                     ..four(&[]).swap_remove(0)
                 })
                 .collect();
-            // Instances, and whether they are on more than one adapter: one can take another's place.
+            // Instances, and whether they are on more than one adapter.
             let got = |device: &Device, m: Option<u32>| {
                 let instances = m.map(Instances::Count);
                 let options = Options { device: device.clone(), instances, ..Options::default() };
