@@ -33,8 +33,8 @@ struct Cli {
     /// How many windows each interface has
     #[arg(long, value_name = "N", default_value_t = 16)]
     eth_windows: u32,
-    /// A user, by number, who may have windows of interfaces, beside root and the daemon's user; may
-    /// be repeated. His tasks can send any frame there
+    /// A user, by number, who may have windows of interfaces, beside root and the daemon's user;
+    /// may be repeated. His tasks can send any frame there
     #[arg(long, value_name = "UID")]
     eth_user: Vec<u32>,
     /// How many networks they are spread over
