@@ -4,7 +4,7 @@
 use lapis_adapters::channel::Address;
 use lapis_conformance::Options;
 use lapis_nsd::{Handle, Server, Users, eth_adapters};
-use lapis_testing::Space;
+use lapis_testing::{Space, alive};
 use std::sync::OnceLock;
 
 /// Tasks of the suite.
@@ -12,9 +12,23 @@ const HOSTS: u32 = 3;
 /// Networks between them.
 const RAILS: u32 = 2;
 
+/// Removes the names that tests before left: their daemons end with the process, which runs no
+/// destructors.
+fn clear(folder: &str) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let id = name.strip_prefix("eth-").and_then(|rest| rest.split('-').next()?.parse().ok());
+        if id.is_some_and(|id| !alive(id)) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Daemons of all hosts. The sockets by which tasks reach them have names in the file system,
 /// which all namespaces share.
 fn daemons(name: &str) -> Result<Vec<Handle>, String> {
+    clear(env!("CARGO_TARGET_TMPDIR"));
     let space = || Space::new().ok_or("this process may not make network namespaces");
     let switch = space()?;
     let hosts: Vec<Space> = (0..HOSTS).map(|_| space()).collect::<Result<_, _>>()?;
