@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     } else if qnix {
         &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi", "lapis-qnix"]
     } else {
-        &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi"]
+        &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi", "lapis-nsd"]
     };
     // What is measured must be as fresh as what measures it; plugins and launcher are separate
     // artefacts.

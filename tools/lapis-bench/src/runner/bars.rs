@@ -69,11 +69,13 @@ fn over_shm(all: &Figures<'_>) -> Vec<Bar> {
     bars
 }
 
-/// Windows of soft adapters, beside shared memory in the same run.
+/// Windows of soft adapters, beside shared memory in the same run, and windows of interfaces beside
+/// UDP sockets.
 fn over_windows(all: &Figures<'_>) -> Vec<Bar> {
     const MIB: u64 = 1 << 20;
     let value = |figure: &Figure| figure.record.value;
     let stream = |peer| all.by("am_bw", peer, MIB).map(value);
+    let wire = |how| all.trial("wire", how);
     let bars = [
         at_least("stream of 8 B active messages, M/s", all.lapis("am_rate", 8).map(value), 20.0, " M/s"),
         at_least("stream of 1 MiB messages, to shm's", ratio(stream("lapis"), stream("lapis-shm")), 0.9, ""),
@@ -82,6 +84,36 @@ fn over_windows(all: &Figures<'_>) -> Vec<Bar> {
             all.any("blocked").next().map(value),
             1.0,
             " %",
+        ),
+        at_most(
+            "8 B round trip over veth, to udp's",
+            ratio(wire("rtt_p50: hps, 1 rail"), wire("rtt_p50: udp, 1 rail")),
+            0.75,
+            "",
+        ),
+        at_most(
+            "8 B round trip over veth, to bare AF_XDP's",
+            ratio(wire("rtt_p50: hps, 1 rail"), wire("xdp_rtt: floor")),
+            1.15,
+            "",
+        ),
+        at_least(
+            "stream of 1 MiB messages over veth, to bare AF_XDP's",
+            ratio(wire("am_bw: hps, 1 rail"), wire("xdp_stream: floor")),
+            0.9,
+            "",
+        ),
+        at_least(
+            "8 B message rate over veth, to udp's",
+            ratio(wire("am_rate: hps, 1 rail"), wire("am_rate: udp, 1 rail")),
+            1.5,
+            "",
+        ),
+        at_least(
+            "stream over two veths, to one",
+            ratio(wire("am_bw: hps, 2 rails"), wire("am_bw: hps, 1 rail")),
+            1.8,
+            "",
         ),
     ];
     bars.into_iter().flatten().collect()

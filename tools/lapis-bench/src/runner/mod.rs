@@ -15,6 +15,7 @@ mod report;
 mod rounds;
 mod trials;
 mod turns;
+mod wire;
 
 use crate::peers::{self, Absent, How, Party};
 use anyhow::{Result, bail};
@@ -77,7 +78,11 @@ pub(crate) struct Outcome {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let trials: &[_] = if args.transport == "udp" { &trials::ALL } else { &[] };
+    let trials: &[_] = match &*args.transport {
+        "udp" => &trials::ALL,
+        "hps" => &wire::ALL,
+        _ => &[],
+    };
     let plan = wanted_benches(args, trials)?;
     let (parties, mut absent) = parties(args, plan.iter().any(|b| b.name == peers::C_CALL));
     absent.iter().for_each(|a| eprintln!("bench: absent: {}: {}", a.name, a.why));
