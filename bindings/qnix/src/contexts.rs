@@ -46,6 +46,8 @@ pub(crate) struct Slot {
     generation: u32,
     /// The task whose end ends the command, if it waits for one.
     pub(crate) waits_for: Option<u32>,
+    /// Its end stands on boards.
+    pub(crate) on_boards: bool,
     result: i32,
 }
 
@@ -74,6 +76,7 @@ impl Table {
             segments: Vec::new(),
             generation: 0,
             waits_for: None,
+            on_boards: false,
             result: 0,
         };
         Self { slots: (0..CONTEXTS).map(|_| slot()).collect(), hps: Arc::clone(hps), sending, under_way: 0 }
@@ -132,6 +135,7 @@ impl Table {
         let slot = self.ready(at)?;
         slot.state = State::Posted;
         slot.waits_for = waits_for;
+        slot.on_boards = false;
         slot.generation = slot.generation.wrapping_add(1) & 0xff_ffff;
         let (key, rings) = (Key(slot.generation << 8 | at as u32), slot.doorbell);
         self.under_way += 1;

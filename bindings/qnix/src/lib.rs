@@ -19,6 +19,8 @@
 
 mod abi;
 mod api;
+mod barrier;
+mod board;
 mod contexts;
 mod diagnostics;
 mod error;
@@ -29,6 +31,7 @@ mod matching;
 mod memory;
 mod names;
 mod node;
+mod outbox;
 mod post;
 mod protocol;
 mod tree;

@@ -15,12 +15,19 @@ pub struct Name {
 }
 
 /// Bytes that a process tells of itself.
-pub(crate) const CARD: usize = 12;
+pub(crate) const CARD: usize = 20;
 
-/// What a process tells the others: its name and the size of its application.
-pub(crate) fn card(name: Name, size: i32) -> [u8; CARD] {
+/// What a process tells the others: its name, the size of its application, and where its board is.
+pub(crate) fn card(name: Name, size: i32, board: u64) -> [u8; CARD] {
     let words = [name.application, name.process, size].map(i32::to_le_bytes);
-    std::array::from_fn(|at| words[at / 4][at % 4])
+    let board = board.to_le_bytes();
+    std::array::from_fn(|at| if at < 12 { words[at / 4][at % 4] } else { board[at - 12] })
+}
+
+/// Where the boards of all tasks are.
+pub(crate) fn boards_of_cards(cards: &[u8]) -> Vec<u64> {
+    let board = |card: &[u8]| u64::from_le_bytes(std::array::from_fn(|at| card[12 + at]));
+    cards.chunks_exact(CARD).map(board).collect()
 }
 
 /// All processes of the job.
@@ -137,7 +144,7 @@ mod tests {
         let cards: Vec<u8> = of
             .iter()
             .flat_map(|(application, process, size)| {
-                card(Name { application: *application, process: *process }, *size)
+                card(Name { application: *application, process: *process }, *size, 0)
             })
             .collect();
         Names::of_cards(&cards)

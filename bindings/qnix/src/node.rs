@@ -1,13 +1,15 @@
 //! A process of a QNIX job: how it joins, what it keeps, and how it leaves.
 
 use crate::abi::Hps;
+use crate::board::{self, Boards, Writer};
 use crate::contexts::Table;
 use crate::diagnostics;
 use crate::error::{Error, Result, of_core};
-use crate::groups::{self, Groups};
+use crate::groups::Groups;
 use crate::matching::Matching;
 use crate::memory::{Memory, page_size};
-use crate::names::{Name, Names, card};
+use crate::names::{Name, Names, boards_of_cards, card};
+use crate::outbox::{self, Outbox};
 use crate::protocol::{self, END, send_words};
 use lapis_core::Context;
 use lapis_core::context::RawHooks;
@@ -27,6 +29,8 @@ pub(crate) struct State {
     pub(crate) matching: Matching,
     pub(crate) memory: Memory,
     pub(crate) groups: Groups,
+    /// This process's board, where its host has boards.
+    pub(crate) board: Option<Writer>,
     /// Tasks that have ended, well or not.
     pub(crate) gone: HashSet<u32>,
     /// Known as soon as all processes have told theirs.
@@ -41,8 +45,13 @@ impl Shared {
 
 impl State {
     /// A process has ended: after so many messages to this one, or it died.
-    pub(crate) fn peer_ended(&mut self, task: u32, messages: Option<u32>) -> Vec<(u32, i32)> {
+    pub(crate) fn peer_ended(&mut self, task: u32, messages: Option<u32>, out: &mut Outbox) {
+        // What it has left on its board counts.
+        self.look(out);
         self.gone.insert(task);
+        if let Some(writer) = &mut self.board {
+            writer.left(task);
+        }
         self.matching.ended(task, messages);
         for at in self.matching.in_vain(task) {
             self.receives.end(at, Err(Error::Peer));
@@ -55,7 +64,7 @@ impl State {
                 self.receives.end(at, Err(Error::Peer));
             }
         }
-        self.left_groups(task)
+        self.left_groups(task, out);
     }
 }
 
@@ -65,6 +74,8 @@ pub(crate) struct Node {
     pub(crate) shared: Arc<Shared>,
     pub(crate) names: Arc<Names>,
     pub(crate) name: Name,
+    /// The boards of this host, if it has any.
+    pub(crate) boards: Option<Arc<Boards>>,
 }
 
 impl Node {
@@ -79,6 +90,7 @@ impl Node {
             matching: Matching::default(),
             memory: Memory::new(),
             groups: Groups::default(),
+            board: None,
             gone: HashSet::new(),
             names: None,
         };
@@ -91,22 +103,27 @@ impl Node {
         let builder = builder.know(lapis_standard::TRANSPORTS).hooks(hooks(&shared));
         let context = builder.init().map_err(failed)?;
         protocol::install(&context, &shared).map_err(failed)?;
-        let cards = context.all_gather(&card(name, size)).map_err(failed)?;
+        let cards = context.all_gather(&card(name, size, board::memory(&context))).map_err(failed)?;
         let names = Arc::new(Names::of_cards(&cards)?);
-        let node = Self { context, shared, names, name };
-        node.know_applications();
+        let boards = boards(&context, &boards_of_cards(&cards)).map_err(failed)?;
+        let (boards, writer) = boards.map(board::pair).unzip();
+        let node = Self { context, shared, names, name, boards };
+        node.know_applications(writer);
+        // What others have shown since they know everybody may have been told already.
+        node.shared.look(&node.context);
         Ok(node)
     }
 
     /// Each application is a group of its own.
-    fn know_applications(&self) {
+    fn know_applications(&self, writer: Option<Writer>) {
         let tasks = 0..self.context.tasks();
         let applications: HashSet<i32> = tasks.map(|task| self.names.of_task(task).application).collect();
         let mut state = self.shared.lock();
         for application in applications {
             let members = self.names.of_application(application);
-            state.groups.add(application, members, self.context.task());
+            state.groups.add(application, &members, self.context.task(), self.boards.as_deref());
         }
+        state.board = writer;
         state.names = Some(Arc::clone(&self.names));
     }
 
@@ -128,6 +145,15 @@ impl Node {
     }
 }
 
+/// The boards of this host, if all of its processes see all of them: they all say so.
+fn boards(context: &Context, addresses: &[u64]) -> lapis_core::Result<Option<Boards>> {
+    let boards = Boards::map(context, addresses);
+    let see = context.all_gather(&[u8::from(boards.is_some())])?;
+    let here = |task: &usize| context.host_of(*task as u32) == context.host_of(context.task());
+    let all_see = (0..see.len()).filter(here).all(|task| see[task] == 1);
+    Ok(boards.filter(|_| all_see))
+}
+
 /// A process that dies ends the commands that wait for it, not the job.
 fn hooks(shared: &Arc<Shared>) -> RawHooks {
     let shared = Arc::clone(shared);
@@ -138,13 +164,12 @@ fn hooks(shared: &Arc<Shared>) -> RawHooks {
             return true;
         }
         tracing::info!(target: "lapis::qnix", task, "{}", error.with_causes());
+        let mut out = Outbox::new();
         let mut state = shared.lock();
-        let told = state.peer_ended(task, None);
+        state.peer_ended(task, None, &mut out);
         state.joins_fail(task, context.tasks());
         drop(state);
-        for (other, name) in told {
-            groups::refuse(context, other, name, Error::Peer);
-        }
+        outbox::send(context, &out);
         true
     };
     RawHooks { error: Some(Box::new(died)), ..RawHooks::default() }
