@@ -2,9 +2,10 @@
 
 use crate::abi::SEND_MAX;
 use crate::contexts::Assignment;
+use crate::environment;
 use crate::error::{Error, Result};
 use crate::memory::Segment;
-use crate::names::{self, Name};
+use crate::names::Name;
 use crate::node::Node;
 use crate::post::{Form, segment_of};
 use std::mem::ManuallyDrop;
@@ -45,9 +46,9 @@ impl Process {
     /// The name that the environment gives this process, and the size of its application.
     ///
     /// # Errors
-    /// QX_APPLICATIONS has no sense.
+    /// The variables QX_APPLICATIONS and others make no sense.
     pub fn name_of_environment() -> Result<(Name, i32)> {
-        names::of_environment()
+        environment::name()
     }
 
     /// This process's name.

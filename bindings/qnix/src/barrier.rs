@@ -2,7 +2,8 @@
 //!
 //! Where all members share a host and its boards, each shows the others one record when it enters,
 //! and a barrier ends when all have entered. Else it takes ⌈log₂ n⌉ rounds of messages: in round r
-//! each member tells the one 2ʳ places further on.
+//! each member tells the one 2ʳ places further on. A member that waits for one who has gone tells all
+//! others that the barrier is broken: they may wait for what it would have told.
 //!
 //! A barrier command ends by itself, whether somebody polls for it or not, and one that has been
 //! told by all ends well even if some of them have left since. So the commands have their own
@@ -24,7 +25,7 @@ const ROUNDS: usize = 32;
 /// What tells a member that others have come.
 pub(crate) enum Seen {
     /// Notices so far, by round.
-    Rounds([u64; ROUNDS]),
+    Rounds(Box<[u64; ROUNDS]>),
     /// How many barriers each member has entered, by rank.
     Entered(Vec<u64>),
 }
@@ -37,6 +38,8 @@ pub(crate) struct Barrier {
     now: Option<(usize, usize)>,
     /// Those that follow.
     next: VecDeque<usize>,
+    /// The first one that can't end.
+    broken: Option<u64>,
     seen: Seen,
 }
 
@@ -46,13 +49,15 @@ pub(crate) enum Sign {
     Round(usize),
     /// This task has entered.
     Entered(u32),
+    /// The barrier of this number is broken.
+    Broken(u64),
 }
 
 impl Barrier {
     /// Of a group of so many members, which see each other's boards or not.
     pub(crate) fn new(members: usize, boards: bool) -> Self {
-        let seen = if boards { Seen::Entered(vec![0; members]) } else { Seen::Rounds([0; ROUNDS]) };
-        Self { begun: 0, now: None, next: VecDeque::new(), seen }
+        let seen = if boards { Seen::Entered(vec![0; members]) } else { Seen::Rounds(Box::new([0; ROUNDS])) };
+        Self { begun: 0, now: None, next: VecDeque::new(), broken: None, seen }
     }
 
     /// Whether its members look at boards for each other.
@@ -70,6 +75,10 @@ impl Group {
                 if let Some(rank) = self.members.rank(task) {
                     seen[rank] += 1;
                 }
+            }
+            (_, Sign::Broken(barrier)) => {
+                let first = self.barrier.broken.map_or(barrier, |known| known.min(barrier));
+                self.barrier.broken = Some(first);
             }
             // Members agree on the way: this would be a defect.
             _ => tracing::warn!(target: "lapis::qnix", "a barrier was told in the wrong way"),
@@ -154,7 +163,7 @@ impl State {
             group.barrier.now = Some((at, round));
             self.tell(name, round, out);
         }
-        self.fail_barriers(name);
+        self.fail_barriers(name, out);
     }
 
     /// Tells others that this process is in a round of a group's barrier.
@@ -181,25 +190,35 @@ impl State {
     }
 
     /// Ends barriers that wait for a process which has ended.
-    fn fail_barriers(&mut self, name: i32) {
+    fn fail_barriers(&mut self, name: i32, out: &mut Outbox) {
         let Some(group) = self.groups.known.get_mut(&name) else { return };
         let Some((at, round)) = group.barrier.now else { return };
         let gone = |task: u32| self.gone.contains(&task);
-        if !(round..group.rounds()).any(|round| group.is_hopeless(round, gone)) {
+        let told = group.barrier.broken.is_some_and(|broken| broken <= group.barrier.begun);
+        if !(told || (round..group.rounds()).any(|round| group.is_hopeless(round, gone))) {
             return;
+        }
+        // On boards everybody sees by itself who has not come.
+        if !told && !group.barrier.is_on_boards() {
+            let barrier = group.barrier.begun;
+            let others =
+                group.members.iter().filter(|to| Some(*to) != group.me.and_then(|me| group.members.task(me)));
+            out.extend(others.map(|to| Letter::Broken { to, group: name, barrier }));
         }
         group.barrier.now = None;
         let failed: Vec<usize> = std::iter::once(at).chain(group.barrier.next.drain(..)).collect();
+        // Each of those would have been begun, and have failed in its turn.
+        group.barrier.begun += failed.len() as u64 - 1;
         for at in failed {
             self.sends.end(at, Err(Error::Peer));
         }
     }
 
     /// A process has ended: what it means for barriers.
-    pub(crate) fn left_barriers(&mut self, task: u32) {
+    pub(crate) fn left_barriers(&mut self, task: u32, out: &mut Outbox) {
         let groups = self.groups.known.iter().filter(|(_, group)| group.members.rank(task).is_some());
         for name in groups.map(|(name, _)| *name).collect::<Vec<i32>>() {
-            self.fail_barriers(name);
+            self.fail_barriers(name, out);
         }
     }
 
@@ -230,4 +249,10 @@ pub(crate) fn notice_arrived(shared: &Arc<Shared>, message: &Incoming<'_>) -> Op
 pub(crate) fn entered_arrived(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
     let [name] = words_of(message.user_header)?;
     Some(sign_arrived(shared, name as i32, Sign::Entered(message.source)))
+}
+
+/// Some member waits for one who has gone.
+pub(crate) fn broken_arrived(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+    let [name, barrier] = words_of(message.user_header)?;
+    Some(sign_arrived(shared, name as i32, Sign::Broken(u64::from(barrier))))
 }

@@ -3,9 +3,10 @@
 use crate::abi::{PACKET_SIZE, SEND_MAX, SHORT_MAX};
 use crate::contexts::Assignment;
 use crate::diagnostics;
+use crate::environment;
 use crate::error::{Error, Result};
 use crate::memory::Segment;
-use crate::names::{self, Name};
+use crate::names::Name;
 use crate::node::Node;
 use crate::post::Form;
 use lapis_core::sync::{AtomicPtr, Ordering};
@@ -479,7 +480,7 @@ pub unsafe extern "C" fn qx_whoami(proc_name: *mut c_int, group_size: *mut c_int
         if proc_name.is_null() || group_size.is_null() {
             return Err(Error::Null);
         }
-        let (name, size) = names::of_environment()?;
+        let (name, size) = environment::name()?;
         // SAFETY: not null; the caller's promise.
         unsafe {
             proc_name.cast::<[c_int; 2]>().write([name.application, name.process]);

@@ -83,7 +83,7 @@ impl Groups {
 impl State {
     /// A process has ended: what it means for groups.
     pub(crate) fn left_groups(&mut self, task: u32, out: &mut Outbox) {
-        self.left_barriers(task);
+        self.left_barriers(task, out);
         self.groups.gathering.retain(|name, gathering| {
             if !gathering.tasks.contains(&task) {
                 return true;

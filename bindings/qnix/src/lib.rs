@@ -23,6 +23,7 @@ mod barrier;
 mod board;
 mod contexts;
 mod diagnostics;
+mod environment;
 mod error;
 #[doc(hidden)]
 pub mod exports;

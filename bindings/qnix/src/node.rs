@@ -1,9 +1,10 @@
 //! A process of a QNIX job: how it joins, what it keeps, and how it leaves.
 
 use crate::abi::Hps;
-use crate::board::{self, Boards, Writer};
+use crate::board::{self, Boards, Host, Writer};
 use crate::contexts::Table;
 use crate::diagnostics;
+use crate::environment;
 use crate::error::{Error, Result, of_core};
 use crate::groups::Groups;
 use crate::matching::Matching;
@@ -31,6 +32,8 @@ pub(crate) struct State {
     pub(crate) groups: Groups,
     /// This process's board, where its host has boards.
     pub(crate) board: Option<Writer>,
+    /// The first task of each task's host; empty before all are known.
+    pub(crate) hosts: Arc<[u32]>,
     /// Tasks that have ended, well or not.
     pub(crate) gone: HashSet<u32>,
     /// Known as soon as all processes have told theirs.
@@ -91,6 +94,7 @@ impl Node {
             memory: Memory::new(),
             groups: Groups::default(),
             board: None,
+            hosts: Arc::default(),
             gone: HashSet::new(),
             names: None,
         };
@@ -100,22 +104,29 @@ impl Node {
             Error::Job
         };
         let builder = Context::builder().transport(lapis_loopback::table());
-        let builder = builder.know(lapis_standard::TRANSPORTS).hooks(hooks(&shared));
+        let mut builder = builder.know(lapis_standard::TRANSPORTS).hooks(hooks(&shared));
+        if let Some(cluster) = environment::cluster(name, size)? {
+            builder = builder.bootstrap(cluster);
+            // As lapirun has it for its jobs; who wants something else says so.
+            if std::env::var_os("LAPI_USE_SHM").is_none() {
+                builder = builder.set("LAPI_USE_SHM", "yes");
+            }
+        }
         let context = builder.init().map_err(failed)?;
         protocol::install(&context, &shared).map_err(failed)?;
         let cards = context.all_gather(&card(name, size, board::memory(&context))).map_err(failed)?;
         let names = Arc::new(Names::of_cards(&cards)?);
-        let boards = boards(&context, &boards_of_cards(&cards)).map_err(failed)?;
+        let (boards, hosts) = boards(&context, &boards_of_cards(&cards)).map_err(failed)?;
         let (boards, writer) = boards.map(board::pair).unzip();
         let node = Self { context, shared, names, name, boards };
-        node.know_applications(writer);
+        node.know_applications(writer, hosts);
         // What others have shown since they know everybody may have been told already.
         node.shared.look(&node.context);
         Ok(node)
     }
 
     /// Each application is a group of its own.
-    fn know_applications(&self, writer: Option<Writer>) {
+    fn know_applications(&self, writer: Option<Writer>, hosts: Vec<u32>) {
         let tasks = 0..self.context.tasks();
         let applications: HashSet<i32> = tasks.map(|task| self.names.of_task(task).application).collect();
         let mut state = self.shared.lock();
@@ -124,6 +135,7 @@ impl Node {
             state.groups.add(application, &members, self.context.task(), self.boards.as_deref());
         }
         state.board = writer;
+        state.hosts = hosts.into();
         state.names = Some(Arc::clone(&self.names));
     }
 
@@ -145,13 +157,17 @@ impl Node {
     }
 }
 
-/// The boards of this host, if all of its processes see all of them: they all say so.
-fn boards(context: &Context, addresses: &[u64]) -> lapis_core::Result<Option<Boards>> {
+/// The boards of this host, if all of its processes see all of them, and the first task of each
+/// task's host.
+fn boards(context: &Context, addresses: &[u64]) -> lapis_core::Result<(Option<Boards>, Vec<u32>)> {
     let boards = Boards::map(context, addresses);
-    let see = context.all_gather(&[u8::from(boards.is_some())])?;
-    let here = |task: &usize| context.host_of(*task as u32) == context.host_of(context.task());
-    let all_see = (0..see.len()).filter(here).all(|task| see[task] == 1);
-    Ok(boards.filter(|_| all_see))
+    let mine = boards.as_ref().map_or(Host::alone(context.task()), Boards::host);
+    let hosts: Vec<Host> =
+        context.all_gather(&mine.to_bytes())?.chunks_exact(Host::SIZE).map(Host::from_bytes).collect();
+    let boards = boards.filter(|boards| boards.are_agreed(&hosts));
+    let used = if boards.is_some() { "one write for all receivers" } else { "messages" };
+    tracing::info!(target: "lapis::qnix", "broadcasts to this host go by {used}");
+    Ok((boards, hosts.iter().map(|host| host.first).collect()))
 }
 
 /// A process that dies ends the commands that wait for it, not the job.

@@ -3,7 +3,7 @@
 use crate::contexts::Key;
 use crate::error::Error;
 use crate::groups;
-use crate::protocol::{CLEAR, ENTERED, LOOK, NOTICE, send_words};
+use crate::protocol::{BROKEN, CLEAR, ENTERED, LOOK, NOTICE, send_words};
 use lapis_core::Context;
 
 /// A short message to another process's library.
@@ -14,6 +14,8 @@ pub(crate) enum Letter {
     Notice { to: u32, group: i32, round: usize },
     /// This process has entered a group's next barrier.
     Entered { to: u32, group: i32 },
+    /// A group's barrier of this number can't end any more, nor can those after it.
+    Broken { to: u32, group: i32, barrier: u64 },
     /// There is something on this process's board.
     Look { to: u32 },
     /// A wish to join a group has come to nothing.
@@ -31,6 +33,9 @@ pub(crate) fn send(context: &Context, letters: &Outbox) {
                 send_words(context, to, NOTICE, [group as u32, round as u32])
             }
             Letter::Entered { to, group } => send_words(context, to, ENTERED, [group as u32]),
+            Letter::Broken { to, group, barrier } => {
+                send_words(context, to, BROKEN, [group as u32, barrier as u32])
+            }
             Letter::Look { to } => send_words(context, to, LOOK, []),
             Letter::Refusal { to, group, error } => {
                 groups::refuse(context, to, group, error);

@@ -180,9 +180,10 @@ impl Node {
         }
         let rest = if receivers.is_empty() { Bytes::default() } else { state.copied(at)? };
         state.sends.post(at, None)?;
+        let hosts = Arc::clone(&state.hosts);
         drop(state);
         outbox::send(&self.context, &out);
-        let sent = tree::spread(&self.context, me, tag, &receivers, &rest);
+        let sent = tree::spread(&self.context, &hosts, (me, tag), &receivers, &rest);
         self.shared.lock().sends.end(at, sent.map(|()| 0));
         self.serve(me);
         Ok(())

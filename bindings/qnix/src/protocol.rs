@@ -11,6 +11,7 @@
 //! | formed | group, error or 0 | members |
 //! | notice | group, round | |
 //! | entered | group | |
+//! | broken | group, barrier | |
 //! | look | | |
 //! | end | messages to this process | |
 
@@ -39,6 +40,7 @@ pub(crate) const NOTICE: HandlerId = HandlerId(8);
 pub(crate) const END: HandlerId = HandlerId(9);
 pub(crate) const ENTERED: HandlerId = HandlerId(10);
 pub(crate) const LOOK: HandlerId = HandlerId(11);
+pub(crate) const BROKEN: HandlerId = HandlerId(12);
 
 /// Longer messages are offered first, so that they wait at their sender for a Receive Context.
 pub(crate) const WHOLE_MAX: usize = 16 << 10;
@@ -144,6 +146,7 @@ pub(crate) fn install(context: &Context, shared: &Arc<Shared>) -> lapis_core::Re
     on(FORMED, groups::formed_arrived)?;
     on(NOTICE, barrier::notice_arrived)?;
     on(ENTERED, barrier::entered_arrived)?;
+    on(BROKEN, barrier::broken_arrived)?;
     on(LOOK, look)?;
     on(END, ended)
 }
@@ -400,13 +403,16 @@ fn handed_on(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
             return;
         };
         let mut out = Outbox::new();
-        if let Some(writer) = &mut shared.lock().board {
+        let mut state = shared.lock();
+        let hosts = Arc::clone(&state.hosts);
+        if let Some(writer) = &mut state.board {
             let data = [segment_of(part.data.get())];
             tree::show(writer, part.root, part.tag, &mut part.rest, &data, &mut out);
         }
+        drop(state);
         outbox::send(context, &out);
         // Who is gone is left out: those behind it are served all the same.
-        let _ = tree::spread(context, part.root, part.tag, &part.rest, &part.data);
+        let _ = tree::spread(context, &hosts, (part.root, part.tag), &part.rest, &part.data);
         shared.arrived(context, part.root, part.number, part.tag, Arrival::Whole(part.data));
     }))
 }

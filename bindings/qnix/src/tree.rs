@@ -53,8 +53,15 @@ pub(crate) fn show(
 ///
 /// Those of one host stand together in the list and are handed to one of them, which shows them to
 /// the others. A receiver that is gone is left out, and its part of the list goes to the next one.
-pub(crate) fn spread(context: &Context, root: u32, tag: i32, receivers: &[Receiver], data: &Bytes) -> Result {
-    let hosts = by_host(receivers, context.host_of(context.task()), |task| context.host_of(task));
+pub(crate) fn spread(
+    context: &Context,
+    hosts: &[u32],
+    (root, tag): (u32, i32),
+    receivers: &[Receiver],
+    data: &Bytes,
+) -> Result {
+    let host_of = |task: u32| hosts.get(task as usize).copied().unwrap_or(task);
+    let hosts = by_host(receivers, host_of(context.task()), host_of);
     let mut outcome = Ok(());
     let mut rest = &hosts[..];
     while !rest.is_empty() {

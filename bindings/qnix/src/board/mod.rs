@@ -103,15 +103,15 @@ pub(crate) struct Record<'a> {
     pub(crate) data: &'a [u8],
 }
 
-/// The tasks of a task's host, ascending.
-fn of_host(context: &Context) -> Vec<u32> {
+/// The tasks of this machine, ascending, itself included.
+fn of_machine(context: &Context) -> Vec<u32> {
     let mine = context.host_of(context.task());
     (0..context.tasks()).filter(|task| context.host_of(*task) == mine).collect()
 }
 
 /// Memory for this process's board: its address, 0 if there is none.
 pub(crate) fn memory(context: &Context) -> u64 {
-    let tasks = of_host(context).len();
+    let tasks = of_machine(context).len();
     if !(2..=MOST).contains(&tasks) {
         return 0;
     }
@@ -119,27 +119,75 @@ pub(crate) fn memory(context: &Context) -> u64 {
     context.alloc_raw(Places::of(tasks).len).map_or(0, |memory| memory.addr)
 }
 
+/// A host as one of its processes knows it: tasks of one machine that see each other's boards. Two
+/// containers of a machine may be two hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Host {
+    /// Its first task.
+    pub(crate) first: u32,
+    /// Depends on all of its tasks; 0: there are no boards.
+    sum: u64,
+}
+
+impl Host {
+    /// Bytes of [`to_bytes`](Self::to_bytes).
+    pub(crate) const SIZE: usize = 12;
+
+    pub(crate) fn to_bytes(self) -> [u8; Self::SIZE] {
+        let (first, sum) = (self.first.to_le_bytes(), self.sum.to_le_bytes());
+        std::array::from_fn(|at| if at < 4 { first[at] } else { sum[at - 4] })
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
+        let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+        Self {
+            first: u32::from_le_bytes(std::array::from_fn(byte)),
+            sum: u64::from_le_bytes(std::array::from_fn(|at| byte(at + 4))),
+        }
+    }
+
+    /// Of a task that sees nobody's board.
+    pub(crate) fn alone(task: u32) -> Self {
+        Self { first: task, sum: 0 }
+    }
+
+    fn of(tasks: &[u32]) -> Self {
+        let sum = tasks.iter().fold(0xcbf2_9ce4_8422_2325u64, |sum, task| {
+            (sum ^ u64::from(*task)).wrapping_mul(0x100_0000_01b3)
+        });
+        Self { first: tasks[0], sum: sum.max(1) }
+    }
+}
+
 impl Boards {
-    /// The boards of this host, from the addresses of all tasks' boards; `None` if one of them is
-    /// not mapped here.
+    /// The boards that are mapped here, from the addresses of all tasks' boards; `None` if this
+    /// process would be alone.
     pub(crate) fn map(context: &Context, addresses: &[u64]) -> Option<Self> {
-        let tasks = of_host(context);
-        let places = Places::of(tasks.len());
-        let me = tasks.iter().position(|task| *task == context.task())?;
-        let mut bases = Vec::with_capacity(tasks.len());
-        for task in &tasks {
-            let address = *addresses.get(*task as usize)?;
-            let base = if *task == context.task() {
+        let mut tasks = of_machine(context);
+        let len = Places::of(tasks.len()).len as u64;
+        let base = |task: u32| {
+            let address = *addresses.get(task as usize)?;
+            let base = if task == context.task() {
                 std::ptr::with_exposed_provenance_mut(address as usize)
             } else {
-                context.direct(*task, address, places.len as u64)?
+                context.direct(task, address, len)?
             };
-            if address == 0 || !base.addr().is_multiple_of(LINE) {
-                return None;
-            }
-            bases.push(base);
-        }
-        Some(Self { places, tasks, me, bases })
+            Some(base).filter(|base| address != 0 && base.addr().is_multiple_of(LINE))
+        };
+        tasks.retain(|task| base(*task).is_some());
+        let bases: Vec<*mut u8> = tasks.iter().filter_map(|task| base(*task)).collect();
+        let me = tasks.iter().position(|task| *task == context.task())?;
+        (tasks.len() > 1).then(|| Self { places: Places::of(tasks.len()), tasks, me, bases })
+    }
+
+    /// This host, for the others to compare.
+    pub(crate) fn host(&self) -> Host {
+        Host::of(&self.tasks)
+    }
+
+    /// Whether all tasks of the host know it as this one does, by what each task says.
+    pub(crate) fn are_agreed(&self, hosts: &[Host]) -> bool {
+        self.tasks.iter().all(|task| hosts.get(*task as usize) == Some(&self.host()))
     }
 
     /// A task's place on the host, if it is on this one.
