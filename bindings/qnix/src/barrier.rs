@@ -155,6 +155,7 @@ impl State {
                     None => break,
                 },
             };
+            //= QNIX API, qx_barrier, ends when all members have come
             if round == group.rounds() {
                 group.barrier.now = None;
                 self.sends.end(at, Ok(0));

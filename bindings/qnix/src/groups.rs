@@ -150,6 +150,7 @@ impl State {
         if !gathering.tasks.contains(&task) {
             gathering.tasks.push(task);
         }
+        //= QNIX API, qx_join_group, a group is complete with as many processes as its size says
         if (gathering.tasks.len() as u32) < size {
             return Ok(None);
         }

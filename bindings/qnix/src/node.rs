@@ -114,6 +114,7 @@ impl Node {
         }
         let context = builder.init().map_err(failed)?;
         protocol::install(&context, &shared).map_err(failed)?;
+        //= QNIX API, qx_init, returns when all processes have been registered
         let cards = context.all_gather(&card(name, size, board::memory(&context))).map_err(failed)?;
         let names = Arc::new(Names::of_cards(&cards)?);
         let (boards, hosts) = boards(&context, &boards_of_cards(&cards)).map_err(failed)?;
