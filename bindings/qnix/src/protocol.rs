@@ -231,6 +231,7 @@ impl State {
     /// Takes what the boards of this host have for this process.
     pub(crate) fn look(&mut self, out: &mut Outbox) {
         let Some(boards) = self.board.as_ref().map(|writer| Arc::clone(writer.boards())) else { return };
+        boards.answer();
         while let Some(record) = boards.take() {
             match record.content {
                 Content::Message { root, tag } => self.on_board(root, record.number, tag, record.data, out),

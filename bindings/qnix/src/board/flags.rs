@@ -74,33 +74,49 @@ impl Head {
     }
 }
 
-/// How many threads of a task look at the boards of others without being asked to.
+/// Whether a task looks at the boards of others.
 #[repr(C)]
-pub(super) struct Watch(AtomicU32);
+pub(super) struct Watch {
+    /// How many of its threads look without being asked to.
+    looking: AtomicU32,
+    /// Not 0: a message that asks it to look is on its way.
+    asked: AtomicU32,
+}
 
 impl Watch {
     /// A thread begins. It looks afterwards.
     pub(super) fn begin(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.looking.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A thread ends. It looks once more afterwards: whoever has not seen this relies on it.
     pub(super) fn end(&self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-        // SYNC: pairs with the fence in `is_asked`: either the writer sees that nobody looks any
+        self.looking.fetch_sub(1, Ordering::Relaxed);
+        // SYNC: pairs with the fence in `settle`: either the writer sees that nobody looks any
         // more, or the look that follows sees the record.
         fence(Ordering::SeqCst);
     }
 
-    /// Whether somebody looks. A writer asks this once for all readers after `settle`.
-    pub(super) fn is_on(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 0
+    /// The message has come, or whoever was to send it is gone. The task looks afterwards.
+    pub(super) fn answer(&self) {
+        self.asked.store(0, Ordering::Relaxed);
+        // SYNC: pairs with the fence in `settle`: either the writer sees that the message has come,
+        // and sends another one, or the look that follows sees the record.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether the writer that asks this has to send a message: nobody looks, and no message is on
+    /// its way. It has settled what it wrote.
+    pub(super) fn must_ask(&self) -> bool {
+        self.looking.load(Ordering::Relaxed) == 0
+            && self.asked.load(Ordering::Relaxed) == 0
+            && self.asked.swap(1, Ordering::Relaxed) == 0
     }
 }
 
 /// Between showing a record and asking who looks.
 pub(super) fn settle() {
-    // SYNC: pairs with the fence in `Watch::end`.
+    // SYNC: pairs with the fences in `Watch::end` and `Watch::answer`.
     fence(Ordering::SeqCst);
 }
 
@@ -115,7 +131,6 @@ mod loom_tests {
         slots: [(Head, UnsafeCell<u64>); 2],
         read: AtomicU64,
         watch: Watch,
-        nudged: AtomicU32,
     }
 
     fn ring() -> Ring {
@@ -123,8 +138,7 @@ mod loom_tests {
         Ring {
             slots: [slot(), slot()],
             read: AtomicU64::new(0),
-            watch: Watch(AtomicU32::new(0)),
-            nudged: AtomicU32::new(0),
+            watch: Watch { looking: AtomicU32::new(0), asked: AtomicU32::new(0) },
         }
     }
 
@@ -187,14 +201,31 @@ mod loom_tests {
             let thread = thread::spawn(move || {
                 write(&writer, 0, 2);
                 settle();
-                if !writer.watch.is_on() {
-                    writer.nudged.store(1, Ordering::Relaxed);
-                }
+                writer.watch.must_ask()
             });
             shared.watch.end();
             let seen = shared.slots[0].0.find(0, 1) == Found::Mine;
-            thread.join().unwrap();
-            assert!(seen || shared.nudged.load(Ordering::Relaxed) == 1);
+            let asked = thread.join().unwrap();
+            assert!(seen || asked);
+        });
+    }
+
+    /// Somebody has asked, and the reader answers while a writer shows a record.
+    #[test]
+    fn loom_who_relies_on_the_message_of_another_is_seen_by_the_look_that_it_brings() {
+        loom::model(|| {
+            let shared = Arc::new(ring());
+            let writer = Arc::clone(&shared);
+            assert!(shared.watch.must_ask());
+            let thread = thread::spawn(move || {
+                write(&writer, 0, 2);
+                settle();
+                writer.watch.must_ask()
+            });
+            shared.watch.answer();
+            let seen = shared.slots[0].0.find(0, 1) == Found::Mine;
+            let asked = thread.join().unwrap();
+            assert!(seen || asked);
         });
     }
 }

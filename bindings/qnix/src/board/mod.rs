@@ -12,7 +12,7 @@
 //!
 //! A process that waits for a record of somebody looks at the boards itself. Whoever shows a record
 //! asks those whom it is for whether they look, and sends those who don't a message that makes them
-//! look.
+//! look, unless one is on its way.
 
 mod flags;
 mod writer;
@@ -235,6 +235,11 @@ impl Boards {
     /// It ends, and looks once more afterwards.
     pub(crate) fn end_watching(&self) {
         self.watch(self.me).end();
+    }
+
+    /// A message has asked this process to look, or whoever may have been about to send one is gone.
+    pub(crate) fn answer(&self) {
+        self.watch(self.me).answer();
     }
 
     /// Whether a board shows something new, for whomever it is.

@@ -51,6 +51,9 @@ fn a_record_reaches_those_it_is_for_and_wakes_those_who_do_not_look() {
     host[2].0.end_watching();
     let long = vec![3; 100_000];
     assert_eq!(show(&mut host[0].1, 8, &[2, 3], &long), Some(vec![4, 6]));
+    assert_eq!(show(&mut host[0].1, 9, &[3], b"asked already"), Some(vec![]));
+    host[3].0.answer();
+    assert_eq!(show(&mut host[0].1, 9, &[3], b"once more"), Some(vec![6]));
     assert!(host[1].0.has_news() && !host[0].0.has_news());
     assert_eq!(take(&host[1].0), Some((7, 101, b"short".to_vec())));
     assert_eq!(take(&host[1].0), None);

@@ -120,7 +120,7 @@ impl Writer {
         self.shown.push_back(Shown { readers: mask, bytes });
         settle();
         let boards = &self.boards;
-        let asleep = self::places(mask).filter(|place| !boards.watch(*place).is_on());
+        let asleep = self::places(mask).filter(|place| boards.watch(*place).must_ask());
         Some(asleep.map(|place| boards.task(place)))
     }
 
