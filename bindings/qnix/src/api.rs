@@ -70,8 +70,7 @@ impl Process {
         self.node.name
     }
 
-    /// Sends at most 2 MiB. Returns at once; the message waits without loss until its receiver takes
-    /// it.
+    /// Sends at most 2 MiB. Returns at once; the message waits without loss until it is received.
     ///
     /// ```
     /// # let me = qnix::Name { application: 1, process: 0 };

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Looks at boards between two looks at everything.
 const LOOKS: u32 = 64;
 
-/// How long a wait looks at boards by itself. Where cores are wanted, each look gives the core away.
+/// How long a wait looks at boards by itself. Where cores are wanted, each look gives one away.
 const AWAKE: Duration = Duration::from_micros(200);
 const AWAKE_WHEN_CROWDED: Duration = Duration::from_millis(2);
 

@@ -147,6 +147,23 @@ fn whoever_is_killed_at_any_moment_takes_nobody_along() {
     }
 }
 
+/// Under launchers of MPI, which tell the numbers of tasks each in its own way.
+#[test]
+fn other_launchers_give_names() {
+    let program = compile(&source("groups"));
+    let rooted: &[&str] = &["--allow-run-as-root", "--oversubscribe"];
+    for (launcher, options) in [("mpiexec.hydra", &[][..]), ("mpirun.openmpi", rooted)] {
+        if Command::new(launcher).arg("--version").output().is_err() {
+            eprintln!("skipped: {launcher} is not installed");
+            continue;
+        }
+        let mut command = Command::new(launcher);
+        command.args(options).args(["-n", "5"]).arg(&program);
+        command.env("LAPIS_TRANSPORT_PATH", artifacts()).env("LAPI_USE_SHM", "yes").envs(APART);
+        lapis_testing::run(command).expect(0);
+    }
+}
+
 /// What applications of a cluster say that are started apart.
 const APART: [(&str, &str); 1] = [("QX_APPLICATIONS", "7:2,3:3")];
 

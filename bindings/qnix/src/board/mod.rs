@@ -237,7 +237,7 @@ impl Boards {
         self.watch(self.me).end();
     }
 
-    /// A message has asked this process to look, or whoever may have been about to send one is gone.
+    /// A message has asked this process to look, or whoever was about to send one may be gone.
     pub(crate) fn answer(&self) {
         self.watch(self.me).answer();
     }

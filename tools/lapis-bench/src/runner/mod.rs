@@ -40,8 +40,8 @@ pub(crate) struct Args {
     /// as target/release of an older tree: it takes part as `base` and `base-c`
     #[arg(long, value_name = "FOLDER")]
     baseline: Option<PathBuf>,
-    /// Also Lapis through QNIX (libqnix.so), which has am_lat, am_rate, am_bw, barrier, and, in a job
-    /// of eight, send_short and broadcast_short
+    /// Also Lapis through QNIX (libqnix.so), which has am_lat, am_rate, am_bw, barrier, and, in a
+    /// job of eight, send_short and broadcast_short
     #[arg(long)]
     qnix: bool,
     /// Only parties whose name contains one of these (several with commas)

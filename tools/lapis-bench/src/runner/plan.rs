@@ -88,8 +88,8 @@ pub(crate) fn plan(transport: &str, quick: bool) -> Vec<Bench> {
     plan
 }
 
-/// What QNIX is measured by: a barrier beside the team's, messages up to its longest, and what short
-/// ones cost their sender.
+/// What QNIX is measured by: a barrier beside the team's, messages up to its longest, and what
+/// short ones cost their sender.
 pub(crate) fn for_qnix(plan: &mut Vec<Bench>, transport: &str) {
     let against = if on_one_host(transport) { SHARED_MEMORY } else { SOCKETS };
     for bench in plan.iter_mut().filter(|bench| ["am_bw", "put_bw"].contains(&bench.name)) {
