@@ -159,7 +159,9 @@ mod loom_tests {
     /// its eyes.
     #[test]
     fn loom_records_of_others_are_passed_by_and_own_ones_are_whole() {
-        loom::model(|| {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(2);
+        builder.check(|| {
             let shared = Arc::new(ring());
             let writer = Arc::clone(&shared);
             let thread = thread::spawn(move || {
