@@ -67,7 +67,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         runner.arg("run");
     }
     if qnix {
-        runner.args(["--qnix", "--dry", "--only", "am_lat,am_rate,am_bw,put_bw,gfence"]);
+        runner.args([
+            "--qnix",
+            "--dry",
+            "--only",
+            "am_lat,am_rate,am_bw,put_bw,barrier,send_short,broadcast_short",
+        ]);
     }
     sh::run(runner.current_dir(workspace::root()).args(&args.runner[usize::from(qnix)..]))
 }
