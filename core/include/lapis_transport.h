@@ -18,21 +18,18 @@ extern "C" {
 
 #define LAPIS_TRANSPORT_MAGIC UINT64_C(0x017254736970614c)
 #define LAPIS_ABI_MAJOR 1u
-#define LAPIS_ABI_MINOR 5u
+#define LAPIS_ABI_MINOR 6u
 /* Changes when a struct below changes, which makes a new major version. Right for 64-bit targets. */
 #define LAPIS_LAYOUT_HASH UINT64_C(0x517a40b892675b1b)
 
 #define LAPIS_MAX_ADDRESS 512
 
-/* Capabilities: operations. A bit is set exactly when the entries of that name are not null. */
+/* Capabilities: operations. A bit is set exactly when the entries of that name are not null. Bits 2, 3, 5 and 7 are
+   free since minor 6: leave them clear. */
 #define LAPIS_CAP_AM_SHORT   (UINT64_C(1) << 0)
 #define LAPIS_CAP_AM_PACKED  (UINT64_C(1) << 1)
-#define LAPIS_CAP_AM_ZCOPY   (UINT64_C(1) << 2)
-#define LAPIS_CAP_PUT_SHORT  (UINT64_C(1) << 3)
 #define LAPIS_CAP_PUT_ZCOPY  (UINT64_C(1) << 4)
-#define LAPIS_CAP_GET_SHORT  (UINT64_C(1) << 5)
 #define LAPIS_CAP_GET_ZCOPY  (UINT64_C(1) << 6)
-#define LAPIS_CAP_RMW        (UINT64_C(1) << 7)
 #define LAPIS_CAP_DATAGRAM   (UINT64_C(1) << 8)  /* send_datagrams */
 #define LAPIS_CAP_REGISTER   (UINT64_C(1) << 9)  /* mem_register */
 #define LAPIS_CAP_ALLOCATE   (UINT64_C(1) << 10) /* mem_alloc */
@@ -81,9 +78,6 @@ enum {
     LAPIS_FAILOVER_HALTED = 2     /* it is not there any more, be it for a while */
 };
 
-/* Atomic operations. */
-enum { LAPIS_FETCH_AND_ADD = 0, LAPIS_FETCH_AND_OR = 1, LAPIS_SWAP = 2, LAPIS_COMPARE_AND_SWAP = 3 };
-
 /* A buffer of the caller's for saying why a call failed: UTF-8, not terminated. May be a null pointer. */
 typedef struct {
     uint8_t *buf;
@@ -100,14 +94,6 @@ typedef struct {
     uint64_t addr;
     uint64_t key;
 } lapis_remote_addr;
-
-typedef struct {
-    lapis_remote_addr remote;
-    uint64_t operand;
-    uint64_t compare;
-    uint32_t op;
-    uint32_t width;
-} lapis_rmw_request;
 
 typedef struct {
     uint64_t addr;
@@ -147,7 +133,7 @@ typedef struct {
 typedef struct {
     uint32_t max_short;
     uint32_t max_packed;
-    uint32_t max_head;
+    uint32_t max_head; /* not used any more: 0 */
     uint32_t receive_buffer;
     uint64_t max_zcopy;
     uint64_t zcopy_from;
@@ -343,14 +329,12 @@ typedef struct {
     int32_t (*am_short)(void *instance, uint32_t peer, const uint8_t *head, uint32_t head_len, const uint8_t *body,
                         uint32_t body_len);
     int32_t (*am_packed)(void *instance, uint32_t peer, size_t len, lapis_pack_fn pack, void *arg);
-    int32_t (*am_zcopy)(void *instance, uint32_t peer, const uint8_t *head, uint32_t head_len, lapis_slice body,
-                        uint64_t token);
-    int32_t (*put_short)(void *instance, uint32_t peer, lapis_slice data, lapis_remote_addr remote);
-    int32_t (*get_short)(void *instance, uint32_t peer, lapis_slice into, lapis_remote_addr remote);
+    void (*was_am_zcopy)(void); /* not called any more, as others that begin so; null */
+    void (*was_put_short)(void);
+    void (*was_get_short)(void);
     int32_t (*put_zcopy)(void *instance, uint32_t peer, lapis_slice data, lapis_remote_addr remote, uint64_t token);
     int32_t (*get_zcopy)(void *instance, uint32_t peer, lapis_slice into, lapis_remote_addr remote, uint64_t token);
-    int32_t (*rmw)(void *instance, uint32_t peer, const lapis_rmw_request *request, uint64_t *previous,
-                   uint64_t token);
+    void (*was_rmw)(void);
     int32_t (*send_datagrams)(void *instance, const lapis_datagram_batch *batches, uint32_t count); /* how many */
     int32_t (*poll)(void *instance, lapis_event *events, uint32_t capacity);                        /* how many */
     void (*flush)(void *instance); /* not called any more; may be null since minor 4 */

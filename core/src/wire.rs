@@ -28,7 +28,7 @@
 //! |---|---|---|---|
 //! | `Am` | handler | | active message in one packet |
 //! | `AmFirst` | handler | D | first packet of several |
-//! | `AmPull` | handler | D, E = address at the origin, F = its operation | rendezvous: the target fetches the data (at 0: a layout of its own) |
+//! | `AmPull` | handler | D, E = address at the origin, F = its operation, G = the transport's key | rendezvous: the target fetches the data (at 0: a layout of its own) |
 //! | `Put` / `PutFirst` | address | D for `PutFirst` | one-sided write |
 //! | `Fragment` | offset | | further data of `message` |
 //! | `Get` | address | D, E = operation of the origin | one-sided read |
@@ -43,6 +43,8 @@
 //! | `Barrier` | epoch, round | | dissemination barrier; round 255: collective calls are over because of task `epoch` |
 //! | `Gather` | epoch, round | D, E = offset | data of the internal allgather |
 //! | `Epoch` | receiver's epoch + 1, 0 if unknown | | what follows belongs to this pair of epochs; in place of `message` the sender's |
+//! | `Regions` | | | tell me of the memory that transports reach by keys, from now on |
+//! | `Region` | address | D, E = key; user header field = 1: it is there, 0: it is not any more | such memory of the sender's |
 //! | `Goodbye` | | | the sender terminates its context; its silence is no failure |
 //!
 //! `message` numbers the messages from one task to another, from 0, wrapping; kinds that are
@@ -75,6 +77,8 @@ pub enum Kind {
     Gather = 17,
     Goodbye = 18,
     Epoch = 19,
+    Regions = 20,
+    Region = 21,
 }
 
 /// Word B is present.
@@ -114,6 +118,8 @@ impl Kind {
             17 => Gather,
             18 => Goodbye,
             19 => Epoch,
+            20 => Regions,
+            21 => Region,
             _ => return None,
         })
     }
@@ -126,11 +132,11 @@ impl Kind {
                 (true, false, 0)
             }
             AmFirst | PutFirst => (true, true, 0),
-            AmPull => (true, true, 2),
-            Get | Gather => (true, true, 1),
+            AmPull => (true, true, 3),
+            Get | Gather | Region => (true, true, 1),
             GetData | RmwReply => (true, false, 1),
             Rmw => (true, false, 3),
-            Counter | Goodbye => (false, false, 0),
+            Counter | Goodbye | Regions => (false, false, 0),
         }
     }
 }
@@ -374,7 +380,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_header() -> impl Strategy<Value = Header> {
-        (1u8..=19, 0u8..8, prop_oneof![0..64u16, any::<u16>()], any::<u32>(), any::<[u64; 7]>()).prop_map(
+        (1u8..=21, 0u8..8, prop_oneof![0..64u16, any::<u16>()], any::<u32>(), any::<[u64; 7]>()).prop_map(
             |(k, flags, uh, message, w)| {
                 let kind = Kind::from_raw(k).unwrap();
                 let (subject, total, extra) = kind.shape();

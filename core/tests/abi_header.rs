@@ -7,7 +7,7 @@ use lapis_core::transport::lane::{
 };
 use lapis_core::transport::{
     Caps, DatagramBatch, Event, EventKind, FailoverTrouble, Limits, MAX_ADDRESS, RawSlice, RegionInfo,
-    RemoteAddr, RmwOp, RmwRequest, Status, Usage, Window,
+    RemoteAddr, Status, Usage, Window,
 };
 use std::mem::offset_of;
 use std::path::Path;
@@ -26,7 +26,6 @@ fn table() -> Vec<(String, u64)> {
     layout!(ErrorText = "lapis_error_text" { buf, capacity, len });
     layout!(RawSlice = "lapis_slice" { ptr, len });
     layout!(RemoteAddr = "lapis_remote_addr" { addr, key });
-    layout!(RmwRequest = "lapis_rmw_request" { remote, operand, compare, op, width });
     layout!(RegionInfo = "lapis_region_info" { addr, len, id, key });
     layout!(Window = "lapis_window" { remote_base, len, local_base });
     layout!(DatagramBatch = "lapis_datagram_batch" { peer, path, slices, count, segment });
@@ -44,7 +43,7 @@ fn table() -> Vec<(String, u64)> {
     });
     layout!(TransportOps = "lapis_transport_ops" {
         head, caps, open, close, attributes, address, connect, progress_connect, disconnect, mem_register, mem_alloc,
-        mem_release, window, am_short, am_packed, am_zcopy, put_short, get_short, put_zcopy, get_zcopy, rmw,
+        mem_release, window, am_short, am_packed, was_am_zcopy, was_put_short, was_get_short, put_zcopy, get_zcopy, was_rmw,
         send_datagrams, poll, flush, arm, disarm, set_interrupts, wait, wake, wait_fd, send_lane, receive_lanes, attend,
         declaration,
     });
@@ -112,10 +111,6 @@ fn table() -> Vec<(String, u64)> {
         ("LAPIS_UNIT_COUNT", declared::COUNT.into()),
         ("LAPIS_UNIT_SECONDS", declared::SECONDS.into()),
         ("LAPIS_UNIT_MICROSECONDS", declared::MICROSECONDS.into()),
-        ("LAPIS_FETCH_AND_ADD", RmwOp::FetchAndAdd as i64),
-        ("LAPIS_FETCH_AND_OR", RmwOp::FetchAndOr as i64),
-        ("LAPIS_SWAP", RmwOp::Swap as i64),
-        ("LAPIS_COMPARE_AND_SWAP", RmwOp::CompareAndSwap as i64),
     ];
     all.extend(numbers.iter().map(|(name, number)| ((*name).to_owned(), *number as u64)));
     all

@@ -145,7 +145,7 @@ fn capability_without_entry_and_entry_without_capability() {
     );
     says(
         &dir.refused("extraentry", &["-DBUG_EXTRA_ENTRY"]),
-        &["entry rmw is wired", "capability RMW is not set"],
+        &["entry window is wired", "capability WINDOW is not set"],
     );
 }
 
@@ -247,7 +247,7 @@ fn open_fails_with_the_plugins_own_words() {
 fn an_instance_that_claims_too_much() {
     let dir = Dir::new("grew");
     let plugin = load_file(&dir.build("grew", &["-DBUG_CAPS_GREW"])).expect("it loads");
-    says(&plugin.open(&params("j")).unwrap_err(), &["capabilities that its table lacks: RMW"]);
+    says(&plugin.open(&params("j")).unwrap_err(), &["capabilities that its table lacks: WINDOW"]);
 }
 
 #[test]

@@ -14,7 +14,8 @@
 //! * What the packet engine's simulator finds in thousands of seeds, other ones every night, of
 //!   each property.
 //! * All tests with large doses: hundreds of kills, a soak over UDP with every fault, narrow paths
-//!   always among them, thousands of cases of each property.
+//!   always among them, thousands of cases of each property; all of the conformance suite over
+//!   verbs devices where LAPIS_TEST_RDMA_MACHINE names a machine that has them (docs/rdma.md).
 //!
 //! What a machine lacks is said in one line, and the rest runs.
 

@@ -23,6 +23,12 @@ int lapis_alloc(lapi_handle_t hndl, ulong len, void **addr);
 /* Gives back what lapis_alloc gave; NULL does nothing. */
 int lapis_free(lapi_handle_t hndl, void *addr);
 
+/* Lets tasks reach memory of the program's own as directly as the transports allow. */
+int lapis_register(lapi_handle_t hndl, void *addr, ulong len);
+
+/* Ends what lapis_register began; NULL does nothing. */
+int lapis_unregister(lapi_handle_t hndl, void *addr);
+
 /*
  * Teams, types and operators of collectives
  */

@@ -1,23 +1,33 @@
-//! What `lapis_alloc` has given out.
+//! What `lapis_alloc` has given out, and what `lapis_register` was given.
 
 use crate::sync::lock;
-use lapis_core::Memory;
 use lapis_core::sync::blocking::Mutex;
+use lapis_core::{Memory, Registered};
 use std::collections::HashMap;
 
 /// Memory by address.
 #[derive(Default)]
-pub(crate) struct Blocks(Mutex<HashMap<usize, Memory>>);
+pub(crate) struct Blocks {
+    allocated: Mutex<HashMap<usize, Memory>>,
+    registered: Mutex<HashMap<usize, Vec<Registered>>>,
+}
 
 impl Blocks {
     /// Gives everything back.
     pub(crate) fn clear(&self) {
         // As in `lapis_free`.
-        let all = std::mem::take(&mut *self.locked());
+        let all = (std::mem::take(&mut *self.locked()), std::mem::take(&mut *self.registered()));
         drop(all);
     }
 
     pub(crate) fn locked(&self) -> impl std::ops::DerefMut<Target = HashMap<usize, Memory>> + '_ {
-        lock(&self.0)
+        lock(&self.allocated)
+    }
+
+    /// What was registered, by first address.
+    pub(crate) fn registered(
+        &self,
+    ) -> impl std::ops::DerefMut<Target = HashMap<usize, Vec<Registered>>> + '_ {
+        lock(&self.registered)
     }
 }

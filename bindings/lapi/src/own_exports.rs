@@ -28,6 +28,26 @@ pub unsafe extern "C" fn lapis_free(hndl: lapi_handle_t, addr: *mut c_void) -> c
     unsafe { crate::memory::free(hndl, addr) }
 }
 
+/// Lets tasks reach memory of the program's own as directly as the transports allow.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_register(hndl: lapi_handle_t, addr: *mut c_void, len: c_ulong) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe { crate::memory::register(hndl, addr, len) }
+}
+
+/// Ends what lapis_register began; NULL does nothing.
+///
+/// # Safety
+/// Pointers are valid for what the manual says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lapis_unregister(hndl: lapi_handle_t, addr: *mut c_void) -> c_int {
+    // SAFETY: the arguments go on as they came; what the manual says of them is all that is asked.
+    unsafe { crate::memory::unregister(hndl, addr) }
+}
+
 /// Makes the team of these tasks, in this order. The members call, nobody else.
 ///
 /// # Safety

@@ -92,7 +92,8 @@ impl Context {
             }
             None => heap(len)?,
         };
-        state.regions.push((base.addr().get() as u64, len as u64));
+        // SAFETY: the memory stays until `drop` below takes the region away.
+        unsafe { locked.add_region(base.as_ptr(), len) };
         drop(locked);
         Ok(Memory { context: self.clone(), base, len, region })
     }
@@ -138,6 +139,36 @@ impl Context {
         if let (Some(region), Some(base)) = (region, NonNull::new(info.addr as usize as *mut u8)) {
             drop(Memory { context: self.clone(), base, len: info.len as usize, region });
         }
+    }
+}
+
+/// Memory of the program's own that peers reach as long as this lives. See [`Context::register`].
+#[derive(Debug)]
+pub struct Registered {
+    context: Context,
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the address is only named to the context, under its lock.
+unsafe impl Send for Registered {}
+// SAFETY: nothing can be done with it but to ask what it names.
+unsafe impl Sync for Registered {}
+
+impl Registered {
+    pub(crate) fn new(context: &Context, base: NonNull<u8>, len: usize) -> Self {
+        Self { context: context.clone(), base, len }
+    }
+
+    /// The name to give to other tasks.
+    pub fn remote(&self) -> RemoteMemory {
+        RemoteMemory { task: self.context.task(), addr: self.base.addr().get() as u64, len: self.len as u64 }
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.context.locked().remove_region(self.base.as_ptr(), self.len);
     }
 }
 
@@ -239,9 +270,9 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        let state = &mut *self.context.locked();
-        let here = (self.base.addr().get() as u64, self.len as u64);
-        state.regions.retain(|r| *r != here);
+        let mut locked = self.context.locked();
+        locked.remove_region(self.base.as_ptr(), self.len);
+        let state = &mut *locked;
         match self.region {
             Owner::Transport(index, id) => {
                 if let Some(link) = state.links.open.get_mut(index) {

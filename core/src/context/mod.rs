@@ -48,7 +48,7 @@ pub(crate) use crate::state::AdaptiveWait;
 pub use attributes::HandlerId;
 pub use builder::ContextBuilder;
 pub(crate) use locked::{Locked, ShortSection};
-pub use memory::{Memory, RemoteMemory};
+pub use memory::{Memory, Registered, RemoteMemory};
 pub use progress::Polled;
 pub use region::{Attached, MemoryRegion};
 pub use service::SERVICE;

@@ -205,7 +205,8 @@ impl Fetched {
         if self.at == 0 || !same {
             return None;
         }
-        let link = state.link_to(peer).filter(|link| link.caps().contains(Caps::GET_ZCOPY))?;
+        let link =
+            state.link_to(peer).filter(|link| link.caps().contains(Caps::GET_ZCOPY | Caps::ANY_ADDRESS))?;
         let mut counts = [0u64; 2];
         let into = RawSlice { ptr: counts.as_mut_ptr().cast(), len: size_of_val(&counts) };
         // SAFETY: `counts` is writable until the copy has ended, which it has when `Done` is

@@ -1,6 +1,7 @@
 //! Active messages: the sending side.
 
 use super::bulk::{Bulk, Way, way_of};
+use super::keyed::by_key;
 use super::packet::Submitted;
 use super::self_send::LAYOUT;
 use super::send::Departure;
@@ -11,7 +12,7 @@ use crate::context::Locked;
 use crate::context::Notify;
 use crate::context::{HandlerId, State};
 use crate::error::{Error, Result};
-use crate::state::{PeerState, Route};
+use crate::state::{PeerState, Registration, Route};
 use crate::transport::{Caps, PeerId, Status};
 use crate::wire::{Header, Kind, MAX_HEADER, short_head};
 use zerocopy::IntoBytes;
@@ -19,6 +20,10 @@ use zerocopy::IntoBytes;
 /// Longest message that is sent without asking the target, where neither the user nor the transport
 /// says otherwise.
 const EAGER: u64 = 16 << 10;
+
+/// From this length on a message's buffer is registered for as long as it takes the target to fetch
+/// it.
+const LENT_FROM: u64 = 64 << 10;
 
 /// Bytes that an interface may add to a user header for its own use.
 const INTERFACE_ROOM: usize = 32;
@@ -359,6 +364,7 @@ impl Locked<'_> {
         let from = match config.eager_max.get() {
             Some(most) => most + 1,
             None if link.caps().contains(Caps::FAST_PACKETS) => u64::MAX,
+            None if by_key(link) => LENT_FROM,
             None => EAGER + 1,
         };
         let way = way_of(link, Caps::GET_ZCOPY, len, from, bulk, config);
@@ -371,14 +377,30 @@ impl Locked<'_> {
         if !direct && !straight {
             return self.am_send_packets(message);
         }
+        let (mut key, mut lent) = (0, None);
+        if let Some(from) = message.source.contiguous()
+            && self.link_to(target).is_some_and(|link| by_key(link))
+        {
+            // SAFETY: the caller vouched for the source until it is told, which happens after the
+            // registration was released.
+            match unsafe { self.lend(target, from, len) } {
+                Some(found) => (key, lent) = found,
+                None => return self.am_send_packets(message),
+            }
+        }
         if direct && way == Way::Bulk {
             self.statistics.bulk.count(len);
         }
-        self.am_announce(message)
+        self.am_announce(message, key, lent)
     }
 
     /// Tells the target of a message whose data it is to fetch.
-    fn am_announce(&mut self, message: AmSend<'_, TrustedSource>) -> Result<()> {
+    fn am_announce(
+        &mut self,
+        message: AmSend<'_, TrustedSource>,
+        key: u64,
+        lent: Option<Registration>,
+    ) -> Result<()> {
         let AmSend { target, handler, user_header, source, target_counter, origin, completion } = message;
         let mut header = Header::new(Kind::AmPull, 0, handler).with_target_counter(target_counter);
         header.user_header = user_header.len() as u16;
@@ -391,13 +413,13 @@ impl Locked<'_> {
         let sequence = self.next_operation(target);
         let id = self.operations.insert(Operation {
             peer: target,
-            waiting: Waiting::Pull(layout),
+            waiting: Waiting::Pull { layout, lent },
             origin,
             completion,
             target_counter: 0,
             sequence,
         });
-        header.extra = [address, id, 0];
+        header.extra = [address, id, key];
         if wants_completion {
             header = header.with_completion(id);
         }

@@ -121,6 +121,8 @@ impl Locked<'_> {
             Kind::FenceReply => self.fence_reply_arrived(source, header.subject as u32),
             Kind::Barrier => self.barrier_arrived(source, header.subject),
             Kind::Gather => self.gather_arrived(source, header, rest),
+            Kind::Regions => self.regions_asked(source),
+            Kind::Region => self.region_told(source, header),
             Kind::Goodbye => self.peer_ended(source),
             Kind::Epoch => self.epoch_arrived(source, header.message, header.subject),
         }
@@ -162,6 +164,7 @@ impl Locked<'_> {
                 let pull = Pull {
                     peer: source,
                     remote: header.extra[0],
+                    key: header.extra[2],
                     position: 0,
                     operation: header.extra[1],
                     arrival,
@@ -352,7 +355,7 @@ impl Locked<'_> {
         match state.operations.get_mut(id) {
             // The buffer is still being fetched as far as we know: remember that only `Pulled` is
             // missing.
-            Some(op) if matches!(op.waiting, Waiting::Pull(_)) => {
+            Some(op) if matches!(op.waiting, Waiting::Pull { .. }) => {
                 let (completion, peer) = (std::mem::take(&mut op.completion), op.peer);
                 completion.notify(self, peer, Ok(()));
             }
@@ -372,22 +375,31 @@ impl Locked<'_> {
         state.sending.ended += 1;
         let Some(op) = state.operations.get_mut(id) else { return };
         let (peer, sequence, origin) = (op.peer, op.sequence, std::mem::take(&mut op.origin));
+        let lent = if let Waiting::Pull { lent, .. } = &mut op.waiting { lent.take() } else { None };
         if op.completion.is_none() {
             state.operations.remove(id);
         } else {
             op.waiting = Waiting::Completion;
         }
         state.peers[peer].answered.done(sequence);
+        lent.into_iter().for_each(|registration| state.release(registration));
         origin.notify(self, peer, Ok(()));
     }
 
     /// Ends an operation that a fence waits for.
     pub(crate) fn end_operation(&mut self, id: u64, status: Status) {
         let state = &mut **self;
-        if let Some(Waiting::Transport(ended)) = state.operations.get_mut(id).map(|o| &mut o.waiting) {
-            *ended = Some(status);
-            return;
+        match state.operations.waiting_mut(id) {
+            Some(Waiting::Transport(ended)) => *ended = Some(status),
+            Some(Waiting::Transfer(_)) => self.transfer_event(id, status),
+            Some(Waiting::Fetch) => self.fetch_event(id, status),
+            _ => self.finish_operation(id, status),
         }
+    }
+
+    /// The same once it is clear how it ended.
+    pub(crate) fn finish_operation(&mut self, id: u64, status: Status) {
+        let state = &mut **self;
         let Some(op) = state.operations.remove(id) else { return };
         state.peers[op.peer].answered.done(op.sequence);
         let peer = op.peer;
@@ -433,8 +445,7 @@ impl Locked<'_> {
 impl State {
     /// Whether a range lies in a registered region.
     pub(crate) fn holds_region(&self, addr: u64, len: u64) -> bool {
-        let Some(end) = addr.checked_add(len) else { return false };
-        self.regions.iter().any(|(base, size)| addr >= *base && end <= base + size)
+        self.regions.hold(addr, len)
     }
 }
 

@@ -132,10 +132,12 @@ impl Locked<'_> {
         state.receiving.drop_peer(peer);
         // The engine has been told to forget the peer, so it does not read their memory any more.
         let zero_copy = state.sending.zero_copy.forget_peer(peer);
+        state.forget_regions(peer);
         let p = &mut state.peers[peer];
         p.fences.clear();
         let count = operations.len() + ours.len() + zero_copy.len();
         for operation in operations {
+            self.take_back(&operation);
             let (first, second) = (self.refusal(peer), self.refusal(peer));
             operation.origin.notify(self, peer, Err(first));
             operation.completion.notify(self, peer, Err(second));

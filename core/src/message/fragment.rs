@@ -1,13 +1,15 @@
 //! What advances only when somebody makes progress: messages of several packets that go out, and
 //! data that this task fetches from an origin (rendezvous).
 
+use super::bulk::BULK_PIECE;
+use super::keyed::by_key;
 use super::packet::Submitted;
 use super::self_send::LAYOUT;
-use super::{Direction, Outgoing, Pull, SLICE, Source, TrustedSource};
+use super::{Direction, Operation, Outgoing, Pull, SLICE, Source, TrustedSource, Waiting};
 use crate::context::Locked;
 use crate::context::Notify;
 use crate::error::Error;
-use crate::state::PeerState;
+use crate::state::{Fetch, PeerState};
 use crate::transport::{PeerId, RawSlice, RemoteAddr, Status};
 use crate::wire::{Header, Kind, MAX_HEADER};
 
@@ -33,6 +35,9 @@ impl Locked<'_> {
     pub(crate) fn advance(&mut self) {
         if !self.sending.deferred.is_empty() {
             self.send_deferred();
+        }
+        if !self.sending.transfers.is_empty() {
+            self.advance_transfers();
         }
         if !self.sending.outgoing.is_empty() {
             self.advance_outgoing();
@@ -224,31 +229,73 @@ impl Locked<'_> {
         if pull.remote == LAYOUT && pull.peer == self.shared().task {
             return self.fetch_from_self(pull);
         }
-        let n = (pull.destination.len() - pull.position).min(SLICE as u64) as usize;
-        let into = if pull.destination.is_layout() {
+        let (peer, life) = (pull.peer, self.peers[pull.peer].life);
+        let by_key = self.link_to(peer).is_some_and(|link| by_key(link));
+        let layout = pull.destination.is_layout();
+        let most = if by_key && !layout { BULK_PIECE } else { SLICE } as u64;
+        let most = most.min(self.link_to(peer).map_or(most, |link| link.limits().max_zcopy));
+        let bytes = (pull.destination.len() - pull.position).min(most) as usize;
+        let into = if layout {
             pull.bounce.resize(SLICE.min(pull.destination.len() as usize), 0);
             pull.bounce.as_mut_ptr()
         } else {
             pull.destination.place_of(pull.position)
         };
-        let remote = RemoteAddr { addr: pull.remote + pull.position, key: 0 };
-        let status = match (self.link_to(pull.peer), into.is_null()) {
+        // Others end at once.
+        let token = if by_key { self.expect_fetch(peer) } else { 0 };
+        let remote = RemoteAddr { addr: pull.remote + pull.position, key: pull.key };
+        let status = match (self.link_to(peer), into.is_null()) {
             (_, true) => Status::Done,
-            // SAFETY: `into` lies in the header handler's buffer or in the bounce buffer; the
-            // origin vouched for its side.
+            // SAFETY: `into` lies in the header handler's buffer or in the bounce buffer, which
+            // stays with the pull; the origin vouched for its side.
             (Some(link), false) => unsafe {
-                link.get_zcopy(pull.peer, RawSlice { ptr: into, len: n }, remote, 0)
+                link.get_zcopy(peer, RawSlice { ptr: into, len: bytes }, remote, token)
             },
             (None, false) => Status::PeerDown,
         };
+        if status == Status::InProgress {
+            return self.receiving.fetches.push(Fetch { token, life, bytes, pull });
+        }
+        self.operations.remove(token);
+        self.piece_fetched(pull, bytes, status);
+    }
+
+    /// The operation whose identifier names a piece that is fetched.
+    fn expect_fetch(&mut self, peer: PeerId) -> u64 {
+        let (origin, completion) = (Notify::None, Notify::None);
+        let waiting = Waiting::Fetch;
+        self.operations.insert(Operation {
+            peer,
+            waiting,
+            origin,
+            completion,
+            target_counter: 0,
+            sequence: 0,
+        })
+    }
+
+    /// The transport says how fetching a piece ended.
+    pub(super) fn fetch_event(&mut self, token: u64, status: Status) {
+        self.operations.remove(token);
+        let fetches = &mut self.receiving.fetches;
+        let Some(at) = fetches.iter().position(|fetch| fetch.token == token) else { return };
+        let Fetch { life, bytes, pull, .. } = fetches.swap_remove(at);
+        let p = &self.peers[pull.peer];
+        if p.life == life && matches!(p.state, PeerState::Up | PeerState::Ended) {
+            self.piece_fetched(pull, bytes, status);
+        }
+    }
+
+    /// What becomes of a pull after a piece of it.
+    fn piece_fetched(&mut self, mut pull: Pull, bytes: usize, status: Status) {
         match status {
             Status::Done => {
                 if pull.destination.is_layout() {
-                    self.out(|_| pull.destination.write(pull.position, &pull.bounce[..n]));
+                    self.out(|_| pull.destination.write(pull.position, &pull.bounce[..bytes]));
                 }
-                pull.position += n as u64;
-                if !into.is_null() {
-                    self.shared().count_direct(pull.peer, Direction::In, n as u64);
+                pull.position += bytes as u64;
+                if !pull.destination.is_discard() {
+                    self.shared().count_direct(pull.peer, Direction::In, bytes as u64);
                 }
                 if pull.position < pull.destination.len() && !pull.destination.is_discard() {
                     self.receiving.pulls.push_back(pull);

@@ -2,6 +2,7 @@
 //!
 //! * `am`, `rma`, `rmw`: what a call sends, and which protocol it chooses;
 //! * `bulk`: copies by the transport between two memories, bulk transfer among them;
+//! * `keyed`: transfers to and from registered memory;
 //! * `send`: how a message is cut and numbered, and deferred where waiting is impossible;
 //! * `packet`: putting one packet on its way, waiting for room;
 //! * `fragment`: messages of several packets and rendezvous pulls that advance with progress;
@@ -22,6 +23,7 @@ mod epochs;
 mod failure;
 mod fence;
 mod fragment;
+mod keyed;
 mod lanes;
 mod packet;
 mod reassembly;

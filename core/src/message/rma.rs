@@ -6,6 +6,7 @@
 //! the program decides it; `copy_choice` where both are quick, by the times of former transfers.
 
 use super::bulk::{Bulk, Way, way_of};
+use super::keyed::{Parties, by_key};
 use super::send::Departure;
 use super::{
     Destination, Direction, MAX_MESSAGE, Operation, Source, TrustedDestination, TrustedSource, Waiting,
@@ -15,7 +16,7 @@ use crate::context::Locked;
 use crate::context::Notify;
 use crate::context::State;
 use crate::error::{Error, Result};
-use crate::state::{Copier, PeerState, Timed};
+use crate::state::{Copier, PeerState, Timed, Transfer};
 use crate::sync::{Ordering, fence};
 use crate::transport::copy::copy_watched;
 use crate::transport::{Caps, PeerId, Status};
@@ -56,6 +57,15 @@ pub struct GetArgs<D = Destination> {
     pub origin: Notify,
     /// Let the target check that the range is registered there.
     pub checked: bool,
+}
+
+/// The two sides of a put or get of consecutive bytes.
+struct Memory {
+    direction: Direction,
+    local: *mut u8,
+    remote: u64,
+    len: u64,
+    checked: bool,
 }
 
 impl Context {
@@ -266,6 +276,15 @@ impl Locked<'_> {
             (way, timed) = self.quicker(target, Direction::Out, len);
         }
         if way != Way::Packets
+            && self.keys_lead_to(target)
+            && let Some(local) = source.contiguous().map(<*const u8>::cast_mut)
+        {
+            let memory = Memory { direction: Direction::Out, local, remote, len, checked };
+            if let Some(transfer) = self.transfer_by_key(target, memory)? {
+                self.begin_transfer(Parties { target, target_counter, origin, completion }, transfer, way);
+                return Ok(());
+            }
+        } else if way != Way::Packets
             && let Some(from) = source.contiguous()
             // SAFETY: the source is vouched for, and the target gave out what `remote` names.
             && unsafe { self.copy_directly(target, Direction::Out, from.cast_mut(), remote, len, way)? }
@@ -294,7 +313,15 @@ impl Locked<'_> {
         if way == Way::Direct && contiguous {
             (way, timed) = self.quicker(target, Direction::In, len);
         }
-        if way != Way::Packets
+        if way != Way::Packets && contiguous && self.keys_lead_to(target) {
+            let local = destination.place_of(0);
+            let memory = Memory { direction: Direction::In, local, remote, len, checked };
+            if let Some(transfer) = self.transfer_by_key(target, memory)? {
+                let completion = Notify::None;
+                self.begin_transfer(Parties { target, target_counter, origin, completion }, transfer, way);
+                return Ok(());
+            }
+        } else if way != Way::Packets
             && contiguous
             // SAFETY: the destination is vouched for, and the target gave out what `remote` names.
             && unsafe { self.copy_directly(target, Direction::In, destination.place_of(0), remote, len, way)? }
@@ -342,8 +369,27 @@ impl Locked<'_> {
         Ok(way_of(link, copy, len, 0, bulk, &shared.config))
     }
 
+    /// Whether transfers to a peer need keys.
+    #[inline(always)]
+    fn keys_lead_to(&mut self, target: PeerId) -> bool {
+        self.link_to(target).is_some_and(|link| by_key(link))
+    }
+
+    /// A put or get as a transport carries it by key; `None` if it must go in packets.
+    ///
+    /// # Errors
+    /// The peer was lost while there were too many operations outstanding.
+    fn transfer_by_key(&mut self, target: PeerId, memory: Memory) -> Result<Option<Transfer>> {
+        self.wait_for_operation_slot(target)?;
+        let Memory { direction, local, remote, len, checked } = memory;
+        let life = self.peers[target].life;
+        let key = self.key_for(target, remote, len);
+        let (done, under_way) = (0, false);
+        Ok(key.map(|key| Transfer { direction, local, remote, key, len, done, under_way, life, checked }))
+    }
+
     /// Registers that data will come, and gives the packet that asks for it.
-    fn ask_for(
+    pub(super) fn ask_for(
         &mut self,
         peer: PeerId,
         remote: u64,

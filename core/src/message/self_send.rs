@@ -37,7 +37,7 @@ impl Locked<'_> {
     /// Moves one slice of a message to ourselves.
     pub(super) fn fetch_from_self(&mut self, mut pull: Pull) {
         let source = match self.operations.waiting_mut(pull.operation) {
-            Some(Waiting::Pull(source)) => source.take(),
+            Some(Waiting::Pull { layout, .. }) => layout.take(),
             _ => None,
         };
         let Some(mut source) = source else { return };
@@ -64,7 +64,7 @@ impl Locked<'_> {
         counts.data_received += n;
         pull.position += n;
         if pull.position < pull.destination.len() && !pull.destination.is_discard() {
-            if let Some(Waiting::Pull(place)) = state.operations.waiting_mut(pull.operation) {
+            if let Some(Waiting::Pull { layout: place, .. }) = state.operations.waiting_mut(pull.operation) {
                 *place = Some(source);
             }
             state.receiving.pulls.push_back(pull);

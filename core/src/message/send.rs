@@ -129,6 +129,7 @@ impl Locked<'_> {
             Err(e) => {
                 if let Some(operation) = state.operations.remove(operation) {
                     state.peers[target].answered.done(operation.sequence);
+                    state.take_back(&operation);
                 }
                 Err(e)
             }

@@ -16,6 +16,7 @@ mod operations;
 mod peers;
 mod reassembly;
 mod receiving;
+mod regions;
 mod sending;
 mod sequence_window;
 mod zero_copy;
@@ -25,10 +26,11 @@ pub(crate) use collectives::{ALL_HAVE_COME, Blocks, COME, Collectives};
 pub(crate) use copy_choice::{Copier, Timed};
 pub(crate) use epochs::Epochs;
 pub(crate) use links::Links;
-pub(crate) use operations::{Operation, Operations, Waiting};
+pub(crate) use operations::{Operation, Operations, Transfer, Waiting};
 pub(crate) use peers::{Peer, PeerState, Peers, Route, Silence};
 pub(crate) use reassembly::Reassembly;
-pub(crate) use receiving::{Arrival, Pull, Receiving};
+pub(crate) use receiving::{Arrival, Fetch, Pull, Receiving};
+pub(crate) use regions::{Region, Regions, Registration};
 pub(crate) use sending::{Head, Outgoing, Sending};
 pub(crate) use zero_copy::ZeroCopySend;
 
@@ -49,8 +51,8 @@ pub(crate) struct State<C> {
     /// What waits for an answer.
     pub(crate) operations: Operations<C>,
     pub(crate) collectives: Collectives,
-    /// Regions that peers of the safe interface may reach: (first address, length).
-    pub(crate) regions: Vec<(u64, u64)>,
+    /// Memory that peers of the safe interface, and transports by their keys, may reach.
+    pub(crate) regions: Regions,
     /// Non-zero while a packet is being dispatched: no waiting, no polling.
     pub(crate) dispatching: u32,
     pub(crate) statistics: Counts,
@@ -78,7 +80,7 @@ impl<C> State<C> {
             receiving: Receiving::new(),
             operations: Operations::new(told.trace),
             collectives: Collectives::default(),
-            regions: Vec::new(),
+            regions: Regions::default(),
             dispatching: 0,
             statistics: told.counts,
             between_polls: AdaptiveWait::new(),

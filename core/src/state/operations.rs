@@ -1,6 +1,7 @@
 //! Operations that wait for an answer, and whom to tell when they end.
 
-use crate::buffers::{TrustedDestination, TrustedSource};
+use super::regions::Registration;
+use crate::buffers::{Direction, TrustedDestination, TrustedSource};
 use crate::completion::Notify;
 use crate::status::OpenKind;
 use crate::trace::{EventKind, Trace};
@@ -12,26 +13,70 @@ pub(crate) enum Waiting {
     /// `Complete`: the completion handler of an active message or put.
     Completion,
     /// `Pulled`, then perhaps `Complete`: the target fetches our buffer. The target is this task if
-    /// there is a layout.
-    Pull(Option<TrustedSource>),
+    /// there is a layout; where the target's transport works by keys, `lent` is the registration
+    /// of the buffer.
+    Pull { layout: Option<TrustedSource>, lent: Option<Registration> },
     /// `GetData` until `remaining` is 0.
     Get { destination: TrustedDestination, remaining: u64 },
     /// `RmwReply`.
     Rmw { previous: *mut u64, width: u32, compare: Option<u64>, variable: u64 },
     /// The transport's completion event, whose status stays here until whoever waits has read it.
     Transport(Option<Status>),
+    /// The completion events of a put or get that the transport carries by itself.
+    Transfer(Transfer),
+    /// The completion event of a piece that this task fetches for a message (`Receiving::fetches`).
+    Fetch,
+}
+
+/// Bytes that a transport is given at a time.
+const PIECE: u64 = 1 << 30;
+
+/// A put or get that a transport carries by itself, piece by piece.
+#[derive(Clone, Copy)]
+pub(crate) struct Transfer {
+    pub(crate) direction: Direction,
+    pub(crate) local: *mut u8,
+    pub(crate) remote: u64,
+    /// The target's key for `remote`.
+    pub(crate) key: u64,
+    pub(crate) len: u64,
+    /// Bytes of which the transport has said that they are there.
+    pub(crate) done: u64,
+    /// The transport owes an event: it may still use the memory.
+    pub(crate) under_way: bool,
+    /// Which life of the peer it belongs to.
+    pub(crate) life: u32,
+    /// Whether the target is to check the range, if packets must carry the data after all.
+    pub(crate) checked: bool,
 }
 
 impl Waiting {
+    /// Whether a transport may use the operation's memory until it says otherwise.
+    fn is_held(&self) -> bool {
+        matches!(self, Self::Fetch | Self::Transfer(Transfer { under_way: true, .. }))
+    }
+
     /// As the outside is told.
     pub(crate) fn kind(&self) -> OpenKind {
         match self {
             Self::Completion => OpenKind::Completion,
-            Self::Pull(_) => OpenKind::Pull,
+            Self::Pull { .. } | Self::Fetch => OpenKind::Pull,
             Self::Get { .. } => OpenKind::Get,
             Self::Rmw { .. } => OpenKind::Rmw,
-            Self::Transport(_) => OpenKind::Transfer,
+            Self::Transport(_) | Self::Transfer(_) => OpenKind::Transfer,
         }
+    }
+}
+
+impl Transfer {
+    /// Bytes of the next piece, of which a transport carries `most` at a time.
+    pub(crate) fn piece(&self, most: u64) -> u64 {
+        (self.len - self.done).min(most).min(PIECE)
+    }
+
+    /// Where the next piece is in this task's memory.
+    pub(crate) fn local_at(&self) -> *mut u8 {
+        self.local.wrapping_add(self.done as usize)
     }
 }
 
@@ -112,13 +157,14 @@ impl<C> Operations<C> {
         Some(operation)
     }
 
-    /// Takes out every operation with `peer`.
+    /// Takes out every operation with `peer`, but for those whose memory a transport may still use:
+    /// they end with its event.
     pub(crate) fn drain_peer(&mut self, peer: PeerId) -> Vec<Operation<C>> {
         let ids: Vec<u64> = self
             .slots
             .iter()
             .enumerate()
-            .filter(|(_, s)| s.operation.as_ref().is_some_and(|o| o.peer == peer))
+            .filter(|(_, s)| s.operation.as_ref().is_some_and(|o| o.peer == peer && !o.waiting.is_held()))
             .map(|(i, s)| u64::from(s.generation) << 32 | i as u64)
             .collect();
         ids.into_iter().filter_map(|id| self.remove(id)).collect()
@@ -127,11 +173,9 @@ impl<C> Operations<C> {
     /// Whether a peer may still read a buffer of ours.
     pub(crate) fn holds_buffers(&self) -> bool {
         self.live > 0
-            && self
-                .slots
-                .iter()
-                .flat_map(|s| &s.operation)
-                .any(|o| matches!(o.waiting, Waiting::Pull(_) | Waiting::Transport(_)))
+            && self.slots.iter().flat_map(|s| &s.operation).any(|o| {
+                !matches!(o.waiting, Waiting::Completion | Waiting::Get { .. } | Waiting::Rmw { .. })
+            })
     }
 
     /// Those that are outstanding.

@@ -2,6 +2,7 @@
 
 use super::copy_choice::CopyChoice;
 use super::epochs::Epochs;
+use super::regions::PeerRegions;
 use super::sequence_window::SequenceWindow;
 use crate::error::Error;
 use crate::transport::PeerId;
@@ -101,6 +102,8 @@ pub(crate) struct Peer {
     pub(crate) heard: [u32; 2],
     /// How puts and gets of ordinary memory go, from the first one on.
     pub(crate) copy_choice: Option<Box<CopyChoice>>,
+    /// What it has registered, from the first transfer on that would need it.
+    pub(crate) regions: Option<Box<PeerRegions>>,
 }
 
 impl Peer {
@@ -127,6 +130,7 @@ impl Peer {
             fences: Vec::new(),
             heard: [0; 2],
             copy_choice: None,
+            regions: None,
         }
     }
 

@@ -12,6 +12,8 @@ pub(crate) struct Receiving<C> {
     pub(crate) reassemblies: Reassemblies<C>,
     /// Rendezvous data that this task fetches.
     pub(crate) pulls: VecDeque<Pull<C>>,
+    /// Those of which the transport is bringing a piece.
+    pub(crate) fetches: Vec<Fetch<C>>,
     /// Packets that a header handler dropped; they come again.
     pub(crate) dropped: VecDeque<(PeerId, Box<[u8]>)>,
     /// Messages whose receiving has ended, for LAPI_Msgpoll.
@@ -23,6 +25,8 @@ pub(crate) struct Pull<C> {
     pub(crate) peer: PeerId,
     /// Where the data is at the peer.
     pub(crate) remote: u64,
+    /// The transport's key for it; 0 where there is none.
+    pub(crate) key: u64,
     pub(crate) position: u64,
     /// The peer's operation, told by `Pulled`.
     pub(crate) operation: u64,
@@ -30,6 +34,17 @@ pub(crate) struct Pull<C> {
     pub(crate) destination: TrustedDestination,
     /// Where slices land first when the destination is a layout.
     pub(crate) bounce: Vec<u8>,
+}
+
+/// A piece of rendezvous data that the transport is bringing.
+pub(crate) struct Fetch<C> {
+    /// The operation that the transport names when it has.
+    pub(crate) token: u64,
+    /// Which life of the peer it belongs to.
+    pub(crate) life: u32,
+    /// Bytes of the piece.
+    pub(crate) bytes: usize,
+    pub(crate) pull: Pull<C>,
 }
 
 /// What happens when a message's data is all there.
@@ -44,7 +59,13 @@ pub(crate) struct Arrival<C> {
 
 impl<C> Receiving<C> {
     pub(super) fn new() -> Self {
-        Self { reassemblies: Reassemblies::new(), pulls: VecDeque::new(), dropped: VecDeque::new(), ended: 0 }
+        Self {
+            reassemblies: Reassemblies::new(),
+            pulls: VecDeque::new(),
+            fetches: Vec::new(),
+            dropped: VecDeque::new(),
+            ended: 0,
+        }
     }
 
     /// Whether nothing advances with progress.
@@ -53,7 +74,8 @@ impl<C> Receiving<C> {
         self.pulls.is_empty() && self.dropped.is_empty()
     }
 
-    /// Drops what has come of a peer's, but for messages that are being put together.
+    /// Drops what has come of a peer's, but for messages that are being put together, and for what
+    /// a transport may still write to.
     pub(crate) fn drop_peer(&mut self, peer: PeerId) {
         self.pulls.retain(|pull| pull.peer != peer);
         self.dropped.retain(|(from, _)| *from != peer);

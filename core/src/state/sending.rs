@@ -15,9 +15,11 @@ type Kept = (PeerId, Box<[u8]>);
 pub(crate) struct Sending<C> {
     /// Messages of several packets.
     pub(crate) outgoing: VecDeque<Outgoing<C>>,
-    /// How many of them go out from copies.
+    /// Transfers of the transport's of which the next piece had no room.
+    pub(crate) transfers: VecDeque<u64>,
+    /// How many messages go out from copies.
     pub(crate) copies: usize,
-    /// How many of them wait to have their first packet sent.
+    /// How many messages wait to have their first packet sent.
     pub(crate) heads: usize,
     /// Messages whose memory engines may still read.
     pub(crate) zero_copy: ZeroCopySends<C>,
@@ -64,6 +66,7 @@ impl<C> Sending<C> {
     pub(super) fn new() -> Self {
         Self {
             outgoing: VecDeque::new(),
+            transfers: VecDeque::new(),
             copies: 0,
             heads: 0,
             zero_copy: ZeroCopySends::new(),
@@ -85,7 +88,7 @@ impl<C> Sending<C> {
     /// Whether nothing advances with progress.
     #[inline(always)]
     pub(super) fn is_idle(&self) -> bool {
-        self.outgoing.is_empty() && self.deferred.is_empty()
+        self.outgoing.is_empty() && self.deferred.is_empty() && self.transfers.is_empty()
     }
 
     /// Whether something for a peer has not left.

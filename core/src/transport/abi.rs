@@ -12,7 +12,7 @@
 //! a 32-bit plugin in a 64-bit host, is refused by name.
 
 use super::lane::{ReceiveLanes, SendLane};
-use super::types::{DatagramBatch, Event, Limits, RawSlice, RegionInfo, RemoteAddr, RmwRequest, Window};
+use super::types::{DatagramBatch, Event, Limits, RawSlice, RegionInfo, RemoteAddr, Window};
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
 
@@ -21,7 +21,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"LapisTr\x01");
 /// Major version: part of the entry symbol's name. Another major is another symbol.
 pub const ABI_MAJOR: u32 = 1;
 /// Minor version: grows when fields are appended.
-pub const ABI_MINOR: u32 = 5;
+pub const ABI_MINOR: u32 = 6;
 /// The first minor version whose lanes may have data rings, and whose slots core gives back itself:
 /// what core walks. Earlier plugins are polled.
 pub(crate) const LANES_WITH_DATA_RINGS: u32 = 5;
@@ -193,29 +193,12 @@ pub struct TransportOps {
     // Data path.
     pub am_short: Option<AmShortFn>,
     pub am_packed: Option<AmPackedFn>,
-    pub am_zcopy: Option<
-        unsafe extern "C" fn(
-            *mut c_void,
-            peer: u32,
-            head: *const u8,
-            head_len: u32,
-            body: RawSlice,
-            token: u64,
-        ) -> i32,
-    >,
-    pub put_short: Option<ShortFn>,
-    pub get_short: Option<ShortFn>,
+    pub was_am_zcopy: Retired,
+    pub was_put_short: Retired,
+    pub was_get_short: Retired,
     pub put_zcopy: Option<ZcopyFn>,
     pub get_zcopy: Option<ZcopyFn>,
-    pub rmw: Option<
-        unsafe extern "C" fn(
-            *mut c_void,
-            peer: u32,
-            request: *const RmwRequest,
-            previous: *mut u64,
-            token: u64,
-        ) -> i32,
-    >,
+    pub was_rmw: Retired,
     pub send_datagrams:
         Option<unsafe extern "C" fn(*mut c_void, batches: *const DatagramBatch, count: u32) -> i32>,
     pub poll: Option<PollFn>,
@@ -336,8 +319,8 @@ pub type AmShortFn = unsafe extern "C" fn(
 /// [`Transport::am_packed`](super::Transport::am_packed).
 pub type AmPackedFn =
     unsafe extern "C" fn(*mut c_void, peer: u32, len: usize, pack: PackFn, arg: *mut c_void) -> i32;
-/// [`Transport::put_short`](super::Transport::put_short) and `get_short`.
-pub type ShortFn = unsafe extern "C" fn(*mut c_void, peer: u32, local: RawSlice, remote: RemoteAddr) -> i32;
+/// Where an entry was that no host calls since minor 6, nor called before. May be null.
+pub type Retired = Option<unsafe extern "C" fn()>;
 /// [`Transport::put_zcopy`](super::Transport::put_zcopy) and `get_zcopy`.
 pub type ZcopyFn =
     unsafe extern "C" fn(*mut c_void, peer: u32, local: RawSlice, remote: RemoteAddr, token: u64) -> i32;
@@ -402,7 +385,8 @@ pub const LAYOUT_HASH: u64 = {
             size_of::<RemoteAddr>(),
         ],
     );
-    h = fold(h, &[size_of::<RmwRequest>(), offset_of!(RmwRequest, compare), offset_of!(RmwRequest, width)]);
+    // The request of a retired entry: its numbers stay, for plugins of earlier minors have them.
+    h = fold(h, &[40, 24, 36]);
     h = fold(h, &[size_of::<RegionInfo>(), offset_of!(RegionInfo, key), size_of::<Window>()]);
     h = fold(h, &[size_of::<Limits>(), offset_of!(Limits, max_zcopy), offset_of!(Limits, max_peers)]);
     h = fold(h, &[size_of::<RawAttributes>(), size_of::<ErrorText>(), size_of::<RawOpenParams>()]);

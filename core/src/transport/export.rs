@@ -9,8 +9,7 @@ use super::abi::{
 use super::instance::{Instance, flatten, refuse, write_text};
 use super::lane::{ReceiveLanes, SendLane};
 use super::types::{
-    Caps, DatagramBatch, Event, OpenParams, RawSlice, RegionInfo, RemoteAddr, RmwRequest, TransportError,
-    Window,
+    Caps, DatagramBatch, Event, OpenParams, RawSlice, RegionInfo, RemoteAddr, TransportError, Window,
 };
 use super::{Host, Transport, Waiter};
 use std::ffi::{CStr, c_void};
@@ -60,12 +59,12 @@ impl<T: Transport> Exported<T> {
             window: when!(caps, WINDOW, Self::window),
             am_short: when!(caps, AM_SHORT, Self::am_short),
             am_packed: when!(caps, AM_PACKED, Self::am_packed),
-            am_zcopy: when!(caps, AM_ZCOPY, Self::am_zcopy),
-            put_short: when!(caps, PUT_SHORT, Self::put_short),
-            get_short: when!(caps, GET_SHORT, Self::get_short),
+            was_am_zcopy: None,
+            was_put_short: None,
+            was_get_short: None,
             put_zcopy: when!(caps, PUT_ZCOPY, Self::put_zcopy),
             get_zcopy: when!(caps, GET_ZCOPY, Self::get_zcopy),
-            rmw: when!(caps, RMW, Self::rmw),
+            was_rmw: None,
             send_datagrams: when!(caps, DATAGRAM, Self::send_datagrams),
             poll: Some(Self::poll),
             flush: Some(Self::flush),
@@ -261,31 +260,6 @@ impl<T: Transport> Exported<T> {
         }
     }
 
-    unsafe extern "C" fn am_zcopy(
-        i: *mut c_void,
-        peer: u32,
-        h: *const u8,
-        hl: u32,
-        body: RawSlice,
-        token: u64,
-    ) -> i32 {
-        // SAFETY: a live instance, which the table lets one thread call at a time; ranges are
-        // valid, and the body's promise is handed on.
-        unsafe { Instance::<T>::data(i, |t| t.am_zcopy(peer, slice(h, hl as usize), body, token)) }
-    }
-
-    unsafe extern "C" fn put_short(i: *mut c_void, peer: u32, local: RawSlice, remote: RemoteAddr) -> i32 {
-        // SAFETY: a live instance, which the table lets one thread call at a time; the range is
-        // valid.
-        unsafe { Instance::<T>::data(i, |t| t.put_short(peer, slice(local.ptr, local.len), remote)) }
-    }
-
-    unsafe extern "C" fn get_short(i: *mut c_void, peer: u32, local: RawSlice, remote: RemoteAddr) -> i32 {
-        // SAFETY: a live instance, which the table lets one thread call at a time; ranges are
-        // valid.
-        unsafe { Instance::<T>::data(i, |t| t.get_short(peer, local, remote)) }
-    }
-
     unsafe extern "C" fn put_zcopy(
         i: *mut c_void,
         peer: u32,
@@ -308,18 +282,6 @@ impl<T: Transport> Exported<T> {
         // SAFETY: a live instance, which the table lets one thread call at a time; ranges are
         // valid.
         unsafe { Instance::<T>::data(i, |t| t.get_zcopy(peer, local, remote, token)) }
-    }
-
-    unsafe extern "C" fn rmw(
-        i: *mut c_void,
-        peer: u32,
-        r: *const RmwRequest,
-        previous: *mut u64,
-        token: u64,
-    ) -> i32 {
-        // SAFETY: a live instance, which the table lets one thread call at a time; the request is
-        // valid for the call.
-        unsafe { Instance::<T>::data(i, |t| t.rmw(peer, &*r, previous, token)) }
     }
 
     unsafe extern "C" fn send_datagrams(i: *mut c_void, batches: *const DatagramBatch, count: u32) -> i32 {

@@ -12,7 +12,7 @@ use super::stubs::resolve;
 use super::text::{TextBuffer, caps_text, error_of, outcome, with_text};
 use super::types::{
     Caps, DatagramBatch, Event, Limits, MAX_ADDRESS, OpenParams, PeerId, RawSlice, RegionInfo, RemoteAddr,
-    RmwRequest, Status, TransportError, Window,
+    Status, TransportError, Window,
 };
 use crate::sync::Arc;
 use std::any::Any;
@@ -231,41 +231,6 @@ impl Link {
         self.answer(raw)
     }
 
-    /// See [`Transport::am_zcopy`](super::Transport::am_zcopy).
-    ///
-    /// # Safety
-    /// As there.
-    #[inline(always)]
-    pub unsafe fn am_zcopy(&mut self, peer: PeerId, head: &[u8], body: RawSlice, token: u64) -> Status {
-        // SAFETY: a live instance; the caller's promise for the body.
-        let raw = unsafe { call!(self.am_zcopy(peer, head.as_ptr(), len32(head.len()), body, token)) };
-        self.answer(raw)
-    }
-
-    /// See [`Transport::put_short`](super::Transport::put_short).
-    ///
-    /// # Safety
-    /// As there.
-    #[inline(always)]
-    pub unsafe fn put_short(&mut self, peer: PeerId, data: &[u8], remote: RemoteAddr) -> Status {
-        let local = RawSlice { ptr: data.as_ptr().cast_mut(), len: data.len() };
-        // SAFETY: a live instance that only reads the range; the caller's promise for the remote
-        // end.
-        let raw = unsafe { call!(self.put_short(peer, local, remote)) };
-        self.answer(raw)
-    }
-
-    /// See [`Transport::get_short`](super::Transport::get_short).
-    ///
-    /// # Safety
-    /// As there.
-    #[inline(always)]
-    pub unsafe fn get_short(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr) -> Status {
-        // SAFETY: a live instance; the caller's promise.
-        let raw = unsafe { call!(self.get_short(peer, into, remote)) };
-        self.answer(raw)
-    }
-
     /// See [`Transport::put_zcopy`](super::Transport::put_zcopy).
     ///
     /// # Safety
@@ -297,23 +262,6 @@ impl Link {
     ) -> Status {
         // SAFETY: a live instance; the caller's promise.
         let raw = unsafe { call!(self.get_zcopy(peer, into, remote, token)) };
-        self.answer(raw)
-    }
-
-    /// See [`Transport::rmw`](super::Transport::rmw).
-    ///
-    /// # Safety
-    /// As there.
-    #[inline(always)]
-    pub unsafe fn rmw(
-        &mut self,
-        peer: PeerId,
-        request: &RmwRequest,
-        previous: *mut u64,
-        token: u64,
-    ) -> Status {
-        // SAFETY: a live instance; the caller's promise.
-        let raw = unsafe { call!(self.rmw(peer, request, previous, token)) };
         self.answer(raw)
     }
 

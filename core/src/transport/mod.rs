@@ -10,13 +10,13 @@
 //! * **datagram** ones (UDP, adapter windows) may lose, repeat and reorder; core's packet engine
 //!   ([`crate::reliable`]) runs above them.
 //!
-//! Each operation comes in up to three flavours: *short* copies its arguments before it returns,
-//! *packed* lets a callback write into the transport's own buffer, *zero-copy* reads the caller's
-//! memory until the completion event. A capability bit is set exactly when the operation is wired;
-//! core never calls an operation whose bit is clear. No operation blocks: [`Status::Again`] is an
-//! ordinary answer which means *poll, then try again*. Nothing is held back to be sent together
-//! with what may come later: core gathers datagrams itself, and a message that a transport keeps
-//! would wait for as long as the program computes.
+//! Active messages come in two flavours: *short* copies its arguments before it returns, *packed*
+//! lets a callback write into the transport's own buffer. Puts and gets are *zero-copy*: they use
+//! the caller's memory until the completion event. A capability bit is set exactly when the
+//! operation is wired; core never calls an operation whose bit is clear. No operation blocks:
+//! [`Status::Again`] is an ordinary answer which means *poll, then try again*. Nothing is held back
+//! to be sent together with what may come later: core gathers datagrams itself, and a message that
+//! a transport keeps would wait for as long as the program computes.
 //!
 //! **Threads.** Core calls everything except the [`Waiter`] from one thread at a time, under the
 //! context's lock. The waiter is shared: [`Waiter::wait`] runs without the lock while other threads
@@ -128,38 +128,12 @@ pub trait Transport: Sized + Send + 'static {
         Status::Unsupported
     }
 
-    /// Sends an active message whose body is read in place until the completion event for `token`.
-    /// Core does not call it yet. ([`Caps::AM_ZCOPY`])
-    ///
-    /// # Safety
-    /// `body` stays valid and unchanged until the event, or until the instance is closed.
-    unsafe fn am_zcopy(&mut self, peer: PeerId, head: &[u8], body: RawSlice, token: u64) -> Status {
-        Status::Unsupported
-    }
-
-    /// Writes `data` to the peer's memory at `remote`, copied before return; `data.len()` ≤
-    /// [`Limits::max_short`]. Core does not call it yet. ([`Caps::PUT_SHORT`])
-    ///
-    /// # Safety
-    /// `remote` names memory that the peer agreed to have written.
-    unsafe fn put_short(&mut self, peer: PeerId, data: &[u8], remote: RemoteAddr) -> Status {
-        Status::Unsupported
-    }
-
-    /// Reads `into.len` bytes of the peer's memory at `remote` before return. Core does not call it
-    /// yet. ([`Caps::GET_SHORT`])
-    ///
-    /// # Safety
-    /// `into` is writable; `remote` names memory that the peer agreed to have read.
-    unsafe fn get_short(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr) -> Status {
-        Status::Unsupported
-    }
-
     /// Writes `data` to the peer's memory. [`Status::Done`]: it is there now and no event follows;
-    /// [`Status::InProgress`]: `data` is in use until the event for `token`. ([`Caps::PUT_ZCOPY`])
+    /// [`Status::InProgress`]: `data` is in use until the event for `token`, which comes when the
+    /// bytes are there, or never will be, whatever becomes of the peer. ([`Caps::PUT_ZCOPY`])
     ///
     /// # Safety
-    /// As [`put_short`](Self::put_short), and `data` stays valid until then.
+    /// `remote` names memory that the peer agreed to have written; `data` stays valid until then.
     unsafe fn put_zcopy(&mut self, peer: PeerId, data: RawSlice, remote: RemoteAddr, token: u64) -> Status {
         Status::Unsupported
     }
@@ -168,18 +142,8 @@ pub trait Transport: Sized + Send + 'static {
     /// ([`Caps::GET_ZCOPY`])
     ///
     /// # Safety
-    /// As [`get_short`](Self::get_short), and `into` stays valid until then.
+    /// `remote` names memory that the peer agreed to have read; `into` is writable until then.
     unsafe fn get_zcopy(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr, token: u64) -> Status {
-        Status::Unsupported
-    }
-
-    /// Changes one 32- or 64-bit variable of the peer's memory atomically and gives its previous
-    /// value. Core does not call it yet. ([`Caps::RMW`])
-    ///
-    /// # Safety
-    /// `request.remote` is an aligned variable that the peer agreed to have changed; `previous`
-    /// outlives the event.
-    unsafe fn rmw(&mut self, peer: PeerId, request: &RmwRequest, previous: *mut u64, token: u64) -> Status {
         Status::Unsupported
     }
 
@@ -234,7 +198,8 @@ pub trait Transport: Sized + Send + 'static {
     /// before: the interrupt mode, in which a progress thread sleeps while the program computes.
     fn set_interrupts(&mut self, on: bool) {}
 
-    /// Makes local memory reachable by peers. Core does not call it yet. ([`Caps::REGISTER`])
+    /// Makes local memory reachable by peers, who get the key of the answer in messages of core's.
+    /// Memory that can't be written may be made readable only. ([`Caps::REGISTER`])
     ///
     /// # Safety
     /// The range stays mapped until [`mem_release`](Self::mem_release).

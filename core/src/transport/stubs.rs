@@ -2,7 +2,7 @@
 
 use super::abi::{ErrorText, PackFn, TransportOps};
 use super::lane::{ReceiveLanes, SendLane};
-use super::types::{Caps, DatagramBatch, RawSlice, RegionInfo, RemoteAddr, RmwRequest, Status, Window};
+use super::types::{Caps, DatagramBatch, RawSlice, RegionInfo, RemoteAddr, Status, Window};
 use std::ffi::c_void;
 
 /// The table with stubs for every operation whose bit is clear in `caps`.
@@ -17,12 +17,8 @@ pub(super) fn resolve(table: &TransportOps, caps: Caps) -> TransportOps {
     }
     stub!(AM_SHORT: am_short = am_short);
     stub!(AM_PACKED: am_packed = am_packed);
-    stub!(AM_ZCOPY: am_zcopy = am_zcopy);
-    stub!(PUT_SHORT: put_short = short);
-    stub!(GET_SHORT: get_short = short);
     stub!(PUT_ZCOPY: put_zcopy = zcopy);
     stub!(GET_ZCOPY: get_zcopy = zcopy);
-    stub!(RMW: rmw = rmw);
     stub!(DATAGRAM: send_datagrams = send_datagrams);
     stub!(REGISTER: mem_register = mem_register);
     stub!(ALLOCATE: mem_alloc = mem_alloc);
@@ -40,16 +36,7 @@ unsafe extern "C" fn am_short(_: *mut c_void, _: u32, _: *const u8, _: u32, _: *
 unsafe extern "C" fn am_packed(_: *mut c_void, _: u32, _: usize, _: PackFn, _: *mut c_void) -> i32 {
     NO
 }
-unsafe extern "C" fn am_zcopy(_: *mut c_void, _: u32, _: *const u8, _: u32, _: RawSlice, _: u64) -> i32 {
-    NO
-}
-unsafe extern "C" fn short(_: *mut c_void, _: u32, _: RawSlice, _: RemoteAddr) -> i32 {
-    NO
-}
 unsafe extern "C" fn zcopy(_: *mut c_void, _: u32, _: RawSlice, _: RemoteAddr, _: u64) -> i32 {
-    NO
-}
-unsafe extern "C" fn rmw(_: *mut c_void, _: u32, _: *const RmwRequest, _: *mut u64, _: u64) -> i32 {
     NO
 }
 unsafe extern "C" fn send_datagrams(_: *mut c_void, _: *const DatagramBatch, _: u32) -> i32 {

@@ -11,25 +11,17 @@ pub const MAX_ADDRESS: usize = 512;
 
 bitflags! {
     /// What a transport can do. Bit set ⇔ operation wired; the loader refuses a table where they
-    /// differ.
+    /// differ. Bits 2, 3, 5 and 7 stood for operations until minor 6; nobody looks at them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct Caps: u64 {
         /// Active message copied from the caller's bytes.
         const AM_SHORT = 1 << 0;
         /// Active message packed by a callback into the transport's buffer.
         const AM_PACKED = 1 << 1;
-        /// Active message read in place until its completion event.
-        const AM_ZCOPY = 1 << 2;
-        /// Put that copies before it returns.
-        const PUT_SHORT = 1 << 3;
         /// Put that reads the caller's memory in place.
         const PUT_ZCOPY = 1 << 4;
-        /// Get that is finished when it returns.
-        const GET_SHORT = 1 << 5;
         /// Get into the caller's memory, finished at its completion event at the latest.
         const GET_ZCOPY = 1 << 6;
-        /// Remote atomics.
-        const RMW = 1 << 7;
         /// Unreliable datagrams, for the packet engine.
         const DATAGRAM = 1 << 8;
         /// Registration of existing memory.
@@ -71,11 +63,11 @@ impl Caps {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest short operation (head and body together).
+    /// Longest short active message (head and body together).
     pub max_short: u32,
     /// Longest packed active message; for datagram transports the longest datagram.
     pub max_packed: u32,
-    /// Longest head of a zero-copy active message.
+    /// Not used any more: 0.
     pub max_head: u32,
     /// Datagram transports: how many bytes of arrivals the kernel holds for us (the socket buffer
     /// as read back).
@@ -201,7 +193,7 @@ pub struct RawSlice {
 pub struct RemoteAddr {
     /// Address in the peer's address space.
     pub addr: u64,
-    /// The region's remote key; 0 for unregistered memory ([`Caps::ANY_ADDRESS`]).
+    /// The region's key, as its owner's transport gave it; 0 with [`Caps::ANY_ADDRESS`].
     pub key: u64,
 }
 
@@ -217,22 +209,6 @@ pub enum RmwOp {
     Swap = 2,
     /// Store if equal; core turns the old value into the guide's TRUE or FALSE.
     CompareAndSwap = 3,
-}
-
-/// One remote atomic operation.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct RmwRequest {
-    /// The variable.
-    pub remote: RemoteAddr,
-    /// Operand, or the new value of a compare-and-swap.
-    pub operand: u64,
-    /// What a compare-and-swap compares with.
-    pub compare: u64,
-    /// Which operation ([`RmwOp`] as a number).
-    pub op: u32,
-    /// Width of the variable: 4 or 8 bytes.
-    pub width: u32,
 }
 
 /// Memory that peers can reach.
@@ -370,4 +346,3 @@ impl Event {
 }
 
 const _: () = assert!(size_of::<Event>() == 32);
-const _: () = assert!(size_of::<RmwRequest>() == 40);

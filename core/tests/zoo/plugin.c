@@ -50,7 +50,7 @@ static int32_t attributes(void *i, lapis_attributes *out, lapis_error_text *note
     memset(out, 0, sizeof *out);
     out->caps = LAPIS_CAP_AM_SHORT | LAPIS_CAP_RELIABLE;
 #ifdef BUG_CAPS_GREW
-    out->caps |= LAPIS_CAP_RMW;
+    out->caps |= LAPIS_CAP_WINDOW;
 #endif
     out->limits.max_short = 64;
     return LAPIS_DONE;
@@ -86,10 +86,10 @@ static int32_t am_short(void *i, uint32_t peer, const uint8_t *h, uint32_t hl, c
     return LAPIS_DONE;
 }
 #ifdef BUG_EXTRA_ENTRY
-static int32_t rmw(void *i, uint32_t peer, const lapis_rmw_request *r, uint64_t *previous, uint64_t token)
+static int32_t window(void *i, uint32_t peer, lapis_window *out)
 {
-    (void)i, (void)peer, (void)r, (void)previous, (void)token;
-    return LAPIS_DONE;
+    (void)i, (void)peer, (void)out;
+    return LAPIS_UNREACHABLE;
 }
 #endif
 static int32_t poll_(void *i, lapis_event *events, uint32_t capacity)
@@ -186,7 +186,7 @@ static const struct {
     .mem_release = mem_release,
     .am_short = am_short,
 #ifdef BUG_EXTRA_ENTRY
-    .rmw = rmw,
+    .window = window,
 #endif
     .poll = poll_,
 #ifndef BUG_MANDATORY

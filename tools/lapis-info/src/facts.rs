@@ -351,11 +351,10 @@ fn describe(link: &Link, plugin: &Plugin) -> Opened {
 
 /// Only what means something for the transport's capabilities; `alone`: without peers yet.
 fn limits(limits: &Limits, caps: Caps, alone: bool) -> Vec<(&'static str, Option<u64>)> {
-    let zero_copy = Caps::AM_ZCOPY | Caps::PUT_ZCOPY | Caps::GET_ZCOPY;
+    let zero_copy = Caps::PUT_ZCOPY | Caps::GET_ZCOPY;
     let rows = [
-        ("max_short", u64::from(limits.max_short), Caps::AM_SHORT | Caps::PUT_SHORT | Caps::GET_SHORT),
+        ("max_short", u64::from(limits.max_short), Caps::AM_SHORT),
         ("max_packed", limits.max_packed.into(), Caps::AM_PACKED | Caps::DATAGRAM),
-        ("max_head", limits.max_head.into(), Caps::AM_ZCOPY),
         ("max_zcopy", limits.max_zcopy, zero_copy),
         ("zcopy_from", limits.zcopy_from, zero_copy),
         ("receive_buffer", limits.receive_buffer.into(), Caps::DATAGRAM),

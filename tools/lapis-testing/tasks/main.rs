@@ -1,5 +1,6 @@
 //! A task of the jobs in `tests/jobs.rs`: `lapis-job-task SCENARIO`.
 
+mod by_key;
 mod deaths;
 mod hangs;
 mod limits;
@@ -18,6 +19,8 @@ fn main() -> ExitCode {
         "interrupts" => talk::interrupts(&detail),
         "poll" => talk::poll(),
         "one-sided" => memory::one_sided(),
+        "by-key" => by_key::by_key(),
+        "long-messages" => by_key::long_messages(),
         "fence-storm" => memory::fence_storm(),
         "leave-unevenly" => talk::leave_unevenly(),
         "die" => deaths::die(&detail),

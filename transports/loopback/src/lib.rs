@@ -1,31 +1,24 @@
 //! The self transport of Lapis, and the template for others.
 //!
-//! Messages of a task to itself go through a bounded queue; puts, gets and atomics are plain memory
-//! accesses. `docs/writing-a-transport.md` walks through this file; to write a transport of your
-//! own, copy the crate.
-
-// The atomics come from `lapis_core::sync`; the lint sees through it.
-#![allow(clippy::disallowed_types)]
+//! Messages of a task to itself go through a bounded queue; puts and gets are plain copies.
+//! `docs/writing-a-transport.md` walks through this file; to write a transport of your own, copy the
+//! crate.
 
 mod declaration;
 mod notifier;
 mod queue;
 
-use lapis_core::sync::Ordering;
-use lapis_core::sync::placed::{AtomicU32, AtomicU64};
 use lapis_core::transport::{
     Attributes, Caps, Declaration, Event, Host, Limits, OpenParams, PeerId, RawSlice, RegionInfo, RemoteAddr,
-    RmwRequest, Status, Transport, TransportError, Waiter, Window,
+    Status, Transport, TransportError, Waiter, Window,
 };
 use notifier::Notifier;
 use std::collections::HashMap;
 
 /// Longest message that is copied: a quarter of the queue, so that one doesn't fill it.
 const MAX_COPIED: usize = queue::CAPACITY / 4;
-/// Longest head of a zero-copy message.
-const MAX_HEAD: usize = 1024;
-/// Longest zero-copy operation: an event's length has 32 bits, and a message is one event.
-const MAX_ZCOPY: usize = u32::MAX as usize - MAX_HEAD;
+/// Longest put or get: as much as there can be.
+const MAX_ZCOPY: usize = isize::MAX as usize;
 /// The unit of allocated regions, so that no two share a page. Its size is that of the null page,
 /// too.
 #[repr(align(4096))]
@@ -39,11 +32,6 @@ pub struct Loopback {
     /// Core connects a task to itself like to any other; until then the peer is unknown.
     connected: bool,
     queue: queue::Queue,
-    /// Zero-copy messages put together for delivery; like those in the queue, they live until the
-    /// next poll.
-    assembled: Vec<Box<[u8]>>,
-    /// Token of the zero-copy message delivered last: its completion is the next event.
-    completed: Option<u64>,
     /// Somebody sleeps or is about to (`arm`), or may at any time (interrupt mode).
     armed: bool,
     interrupts: bool,
@@ -67,8 +55,8 @@ impl Loopback {
     /// Queues a message; `accepted` is the answer if there is room. If not: core polls, which makes
     /// room, and retries.
     #[inline(always)]
-    fn send(&mut self, len: usize, rest: Option<(RawSlice, u64)>, fill: impl FnOnce(&mut [u8])) -> Status {
-        if !self.queue.push(len, rest, fill) {
+    fn send(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> Status {
+        if !self.queue.push(len, fill) {
             return Status::Again;
         }
         // One predictable branch when nobody sleeps; a lock and a system call only when somebody
@@ -76,7 +64,7 @@ impl Loopback {
         if self.armed || self.interrupts {
             self.notifier.wake();
         }
-        if rest.is_some() { Status::InProgress } else { Status::Done }
+        Status::Done
     }
 
     /// # Safety
@@ -95,8 +83,7 @@ impl Loopback {
 impl Transport for Loopback {
     const NAME: &'static str = "loopback";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    /// The first 13 bits, one for each operation below, but for datagrams; then the promises about
-    /// them.
+    /// All operations but datagrams and lanes; then the promises about them.
     const CAPS: Caps = Caps::OPERATIONS
         .difference(Caps::DATAGRAM)
         .union(Caps::RELIABLE)
@@ -119,7 +106,6 @@ impl Transport for Loopback {
         let limits = Limits {
             max_short: MAX_COPIED as u32,
             max_packed: MAX_COPIED as u32,
-            max_head: MAX_HEAD as u32,
             max_zcopy: MAX_ZCOPY as u64,
             max_peers: 1,
             ..Limits::default() // the others are about datagrams, or 0: zero-copy puts are always best
@@ -143,8 +129,8 @@ impl Transport for Loopback {
 
     fn disconnect(&mut self, peer: PeerId) {
         if peer == self.task {
-            // What was under way is dropped, and with it the use of zero-copy bodies.
-            (self.connected, self.queue, self.completed) = (false, queue::Queue::default(), None);
+            // What was under way is dropped.
+            (self.connected, self.queue) = (false, queue::Queue::default());
         }
     }
 
@@ -154,7 +140,7 @@ impl Transport for Loopback {
         if !self.admits(peer, len, MAX_COPIED) {
             return Status::Invalid;
         }
-        self.send(len, None, |into| {
+        self.send(len, |into| {
             let (h, b) = into.split_at_mut(head.len());
             h.copy_from_slice(head);
             b.copy_from_slice(body);
@@ -167,31 +153,10 @@ impl Transport for Loopback {
             return Status::Invalid;
         }
         // `pack` runs only once there is room: its call means that the message is accepted.
-        self.send(len, None, pack)
-    }
-
-    unsafe fn am_zcopy(&mut self, peer: PeerId, head: &[u8], body: RawSlice, token: u64) -> Status {
-        if !self.admits(peer, body.len, MAX_ZCOPY) || head.len() > MAX_HEAD {
-            return Status::Invalid;
-        }
-        // The head is copied, the body read when the message is delivered; then comes the
-        // completion.
-        self.send(head.len(), Some((body, token)), |into| into.copy_from_slice(head))
+        self.send(len, pack)
     }
 
     // What is `Done` on return has no completion event: the tokens go unused.
-    #[inline(always)]
-    unsafe fn put_short(&mut self, peer: PeerId, data: &[u8], remote: RemoteAddr) -> Status {
-        // SAFETY: the caller's promise.
-        unsafe { self.copy(peer, data.as_ptr(), remote.addr as *mut u8, data.len(), MAX_COPIED) }
-    }
-
-    #[inline(always)]
-    unsafe fn get_short(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr) -> Status {
-        // SAFETY: the caller's promise.
-        unsafe { self.copy(peer, remote.addr as *const u8, into.ptr, into.len, MAX_COPIED) }
-    }
-
     unsafe fn put_zcopy(&mut self, peer: PeerId, data: RawSlice, remote: RemoteAddr, _token: u64) -> Status {
         // SAFETY: the caller's promise.
         unsafe { self.copy(peer, data.ptr, remote.addr as *mut u8, data.len, MAX_ZCOPY) }
@@ -203,71 +168,17 @@ impl Transport for Loopback {
     }
 
     #[inline(always)]
-    unsafe fn rmw(&mut self, peer: PeerId, r: &RmwRequest, previous: *mut u64, _token: u64) -> Status {
-        // SYNC: pairs with the same access by the program's other threads, for which the variable
-        // may be a lock.
-        const BOTH: Ordering = Ordering::AcqRel;
-        // SYNC: a failed comparison, too, sees what the thread wrote that released the value found.
-        const READ: Ordering = Ordering::Acquire;
-        macro_rules! apply {
-            ($atomic:ident, $int:ty) => {{
-                // SAFETY: an aligned variable (checked below) that may be changed by the caller's
-                // promise.
-                let v = unsafe { $atomic::from_ptr(r.remote.addr as *mut $int) };
-                let (operand, compare) = (r.operand as $int, r.compare as $int);
-                u64::from(match r.op {
-                    0 => v.fetch_add(operand, BOTH),
-                    1 => v.fetch_or(operand, BOTH),
-                    2 => v.swap(operand, BOTH),
-                    3 => v.compare_exchange(compare, operand, BOTH, READ).unwrap_or_else(|found| found),
-                    _ => return Status::Invalid,
-                })
-            }};
-        }
-        let aligned = r.remote.addr != 0 && r.remote.addr.is_multiple_of(u64::from(r.width));
-        let old = match r.width {
-            4 if aligned && self.admits(peer, 0, 0) => apply!(AtomicU32, u32),
-            8 if aligned && self.admits(peer, 0, 0) => apply!(AtomicU64, u64),
-            _ => return Status::Invalid,
-        };
-        // SAFETY: the caller's promise.
-        unsafe { previous.write(old) };
-        Status::Done
-    }
-
-    #[inline(always)]
     fn poll(&mut self, events: &mut [Event]) -> usize {
         self.queue.turn();
-        self.assembled.clear();
         for (n, event) in events.iter_mut().enumerate() {
-            if let Some(token) = self.completed.take() {
-                *event = Event::complete(self.task, token, Status::Done);
-                continue;
-            }
             let Some(message) = self.queue.pop() else { return n };
-            let (mut bytes, mut len) = (message.bytes, message.len);
-            if let Some((body, token)) = message.rest {
-                // An event is one range of bytes, so this is where the one copy happens.
-                let mut whole = Vec::with_capacity(len + body.len);
-                // SAFETY: the head lies in the queue; core keeps the body until the completion; the
-                // room is reserved.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(bytes, whole.as_mut_ptr(), len);
-                    std::ptr::copy_nonoverlapping(body.ptr, whole.as_mut_ptr().add(len), body.len);
-                    whole.set_len(len + body.len);
-                }
-                self.assembled.push(whole.into());
-                let whole = self.assembled.last_mut().expect("just pushed");
-                (bytes, len) = (whole.as_mut_ptr(), whole.len());
-                self.completed = Some(token);
-            }
-            *event = Event::message(self.task, bytes, len as u32);
+            *event = Event::message(self.task, message.bytes, message.len as u32);
         }
         events.len()
     }
 
     fn arm(&mut self) -> Status {
-        self.armed = self.queue.is_empty() && self.completed.is_none();
+        self.armed = self.queue.is_empty();
         if self.armed { Status::Done } else { Status::Again }
     }
 

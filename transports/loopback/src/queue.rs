@@ -4,8 +4,6 @@
 //! second has been read to its end. Until then, bytes that were read stay where they are, as core
 //! needs it.
 
-use lapis_core::transport::RawSlice;
-
 /// Bytes of one buffer: some thousand short messages, yet well within the second-level cache.
 pub(crate) const CAPACITY: usize = 256 * 1024;
 
@@ -16,9 +14,6 @@ pub(crate) struct Message {
     pub(crate) bytes: *mut u8,
     /// How many.
     pub(crate) len: usize,
-    /// Zero-copy: the rest of the message, still in the sender's memory, and the token of its
-    /// completion.
-    pub(crate) rest: Option<(RawSlice, u64)>,
 }
 
 struct Buffer {
@@ -52,12 +47,7 @@ impl Queue {
     /// Appends a message of `len` bytes which `fill` writes; false, and `fill` not called, when
     /// there is no room now.
     #[inline(always)]
-    pub(crate) fn push(
-        &mut self,
-        len: usize,
-        rest: Option<(RawSlice, u64)>,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> bool {
+    pub(crate) fn push(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         let b = &mut self.filling;
         // At least one element, so that empty messages are bounded too.
         let Some(place) = b.store.get_mut(b.used..b.used + len.div_ceil(16).max(1)) else { return false };
@@ -66,7 +56,7 @@ impl Queue {
         // it.
         fill(unsafe { std::slice::from_raw_parts_mut(bytes, len) });
         b.used += place.len();
-        b.messages.push(Message { bytes, len, rest });
+        b.messages.push(Message { bytes, len });
         true
     }
 

@@ -1,6 +1,6 @@
 //! Memory for messages: buffers of one size, page-aligned, registered where the provider wants it.
 
-use crate::endpoint::{Context, Endpoint, Registration};
+use crate::endpoint::{Access, Context, Endpoint, Registration};
 use lapis_core::transport::TransportError;
 
 #[repr(align(4096))]
@@ -24,12 +24,12 @@ impl Buffers {
         endpoint: &mut Endpoint,
         count: usize,
         size: usize,
-        key: u64,
+        (access, key): (Access, u64),
     ) -> Result<Self, TransportError> {
         let mut pages = vec![Page([0; 4096]); (count * size).div_ceil(4096)].into_boxed_slice();
         let first = pages.as_mut_ptr().cast::<u8>();
         // SAFETY: the pages are freed after the registration, by the order of the fields.
-        let registration = unsafe { endpoint.register(first, count * size, key) }?;
+        let registration = unsafe { endpoint.register(first, count * size, access, key) }?;
         let contexts = (0..count).map(|_| Context::new()).collect();
         Ok(Self { registration, _pages: pages, first, size, contexts })
     }

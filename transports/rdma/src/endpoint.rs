@@ -1,14 +1,19 @@
 //! One open endpoint and the libfabric objects under it: all calls that move data.
 
+mod one_sided;
+
+pub(crate) use one_sided::{Access, Local, Remote};
+
 use crate::ffi::{
-    FI_AV_UNSPEC, FI_EAGAIN, FI_ENABLE, FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MULTI_RECV, FI_OPT_ENDPOINT,
-    FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS, FI_RECV, FI_SEND, FI_TRANSMIT, fi_addr_t, fi_av_attr, fi_context2,
-    fi_msg, fid, fid_av, fid_domain, fid_ep, fid_fabric, fid_mr, iovec,
+    FI_AV_UNSPEC, FI_EAGAIN, FI_ENABLE, FI_MULTI_RECV, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS,
+    FI_RECV, FI_TRANSMIT, fi_addr_t, fi_av_attr, fi_context2, fi_msg, fid, fid_av, fid_domain, fid_ep,
+    fid_fabric, fid_mr, iovec,
 };
 use crate::library::{Info, Library};
 use crate::provider;
 use crate::queue::Queue;
 use lapis_core::transport::TransportError;
+use one_sided::OneSided;
 use std::ffi::c_void;
 use std::ptr;
 
@@ -34,6 +39,7 @@ pub(crate) struct Endpoint {
     fabric: *mut fid_fabric,
     info: Info,
     library: Library,
+    one_sided: OneSided,
 }
 
 /// Registered memory; must be closed before the endpoint.
@@ -57,7 +63,9 @@ impl Endpoint {
             fabric: ptr::null_mut(),
             info,
             library,
+            one_sided: OneSided::NONE,
         };
+        this.find_one_sided();
         // What was opened before a failure is closed by `drop`.
         this.open_objects(peers)?;
         this.open_queue()?;
@@ -127,7 +135,10 @@ impl Endpoint {
             let code = bind(ep, &raw mut (*self.av).fid, 0);
             self.check("binding the address vector", code)?;
             let control = (*(*ep).ops).control.ok_or_else(missing)?;
-            self.check("enabling the endpoint", control(ep, FI_ENABLE as i32, ptr::null_mut()))?;
+            let code = control(ep, FI_ENABLE as i32, ptr::null_mut());
+            let what = "enabling the endpoint (FI_UNIVERSE_SIZE, set to the number of tasks, makes queues \
+                        shorter, where the device has no longer ones)";
+            self.check(what, code)?;
             // Not before: the shm provider of 1.17 has no place for it then.
             let set = (*(*self.ep).ops).setopt.ok_or_else(missing)?;
             let value = &raw const smallest;
@@ -174,41 +185,6 @@ impl Endpoint {
                 remove(self.av, &mut handle, 1, 0);
             }
         }
-    }
-
-    /// Registers memory for messages if this provider wants that.
-    ///
-    /// # Safety
-    /// The range stays allocated until the registration is closed.
-    pub(crate) unsafe fn register(
-        &mut self,
-        at: *mut u8,
-        len: usize,
-        key: u64,
-    ) -> Result<Option<Registration>, TransportError> {
-        let mode = self.mr_mode();
-        if mode & FI_MR_LOCAL == 0 {
-            return Ok(None);
-        }
-        let mut mr = ptr::null_mut();
-        let access = u64::from(FI_SEND | FI_RECV);
-        // SAFETY: the range is the caller's promise; the domain is open.
-        unsafe {
-            let reg = (*(*self.domain).mr).reg.ok_or_else(missing)?;
-            let domain = &raw mut (*self.domain).fid;
-            let code = reg(domain, at.cast(), len, access, 0, key, 0, &mut mr, ptr::null_mut());
-            self.check(&format!("registering {len} bytes (limit: ulimit -l)"), code)?;
-            if mode & FI_MR_ENDPOINT != 0 {
-                let region = &raw mut (*mr).fid;
-                let bind = (*(*region).ops).bind.ok_or_else(missing)?;
-                let code = bind(region, &raw mut (*self.ep).fid, 0);
-                self.check("binding memory", code)?;
-                let control = (*(*region).ops).control.ok_or_else(missing)?;
-                let code = control(region, FI_ENABLE as i32, ptr::null_mut());
-                self.check("enabling memory", code)?;
-            }
-        }
-        Ok(Some(Registration { mr }))
     }
 
     /// Sends `len` bytes, which stay untouched until the completion of `context`.
@@ -310,6 +286,14 @@ impl Endpoint {
 }
 
 impl Endpoint {
+    /// Whether closing it while messages arrive can end the process: libfabric 1.17 then gives
+    /// buffers to connections that it has closed, unless all share their buffers. Only a variable
+    /// of the process decides that, which is not ours to set.
+    pub(crate) fn is_fragile(&self) -> bool {
+        let shared = std::env::var_os("FI_OFI_RXM_USE_SRX").is_some_and(|value| value == "1");
+        self.provider() == "verbs;ofi_rxm" && !shared
+    }
+
     /// Closes the endpoint itself: what is under way ends, and memory that it uses is free.
     pub(crate) fn stop(&mut self) {
         // SAFETY: opened once, and null from here on, which closing leaves alone; every libfabric

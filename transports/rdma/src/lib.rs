@@ -14,11 +14,14 @@
 //! | `waiter.rs` | sleeping |
 //! | `header.rs` | what goes before each message: who sent it, and for which instance |
 //! | `buffers.rs` | registered memory for messages |
+//! | `endpoint/one_sided.rs` | its puts, gets and registrations |
+//! | `memory.rs` | registered memory and its keys |
+//! | `transfer.rs` | puts and gets under way |
 //! | `send.rs` | send buffers |
 //! | `receive.rs` | receive buffers that hold many messages each |
 //! | `peers.rs` | peers, their credits and their cookies |
 //! | `address.rs` | what a task publishes about itself |
-//! | `transport.rs` | the contract |
+//! | `transport.rs` | the contract; `transport/arrivals.rs`: what libfabric tells; `transport/one_sided.rs`: puts and gets |
 //! | `absent.rs` | the same contract where libfabric's headers were missing at build time |
 
 mod declaration;
@@ -34,6 +37,8 @@ mod header;
 #[cfg(libfabric)]
 mod library;
 #[cfg(libfabric)]
+mod memory;
+#[cfg(libfabric)]
 mod peers;
 #[cfg(libfabric)]
 mod provider;
@@ -43,6 +48,8 @@ mod queue;
 mod receive;
 #[cfg(libfabric)]
 mod send;
+#[cfg(libfabric)]
+mod transfer;
 #[cfg(libfabric)]
 mod transport;
 #[cfg(libfabric)]

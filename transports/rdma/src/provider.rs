@@ -2,8 +2,9 @@
 
 use crate::declaration::{ADDRESS, DOMAIN, PROVIDER};
 use crate::ffi::{
-    FI_CONTEXT, FI_CONTEXT2, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MR_PROV_KEY,
-    FI_MR_VIRT_ADDR, FI_MSG, FI_MULTI_RECV, FI_ORDER_SAS, FI_RM_ENABLED, FI_THREAD_DOMAIN, fi_info,
+    FI_CONTEXT, FI_CONTEXT2, FI_DELIVERY_COMPLETE, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_ENDPOINT, FI_MR_LOCAL,
+    FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MSG, FI_MULTI_RECV, FI_ORDER_SAS, FI_READ, FI_REMOTE_READ,
+    FI_REMOTE_WRITE, FI_RM_ENABLED, FI_RMA, FI_THREAD_DOMAIN, FI_WRITE, fi_info,
 };
 use crate::library::{Info, Library};
 use lapis_core::config::Variable;
@@ -63,8 +64,38 @@ pub(crate) fn choose(library: &Library, wanted: &Wanted) -> Result<Info, Transpo
                 .to_owned(),
         )
     })?;
-    found.pick(best)
+    Ok(with_one_sided(library, &found, best).unwrap_or(found.pick(best)?))
 }
+
+/// The same device with one-sided operations, if it has them: rather such that say when a put is in
+/// the target's memory.
+fn with_one_sided(library: &Library, found: &Info, best: &fi_info) -> Option<Info> {
+    [u64::from(FI_DELIVERY_COMPLETE), 0].into_iter().find_map(|flags| {
+        let mut hints = found.pick(best).ok()?;
+        let info = hints.first_mut();
+        // SAFETY: a description from libfabric has all its parts.
+        let same = unsafe {
+            let (tx, rx) = (&mut *info.tx_attr, &mut *info.rx_attr);
+            info.caps = u64::from(FI_MSG | FI_MULTI_RECV | ONE_SIDED);
+            (tx.caps, rx.caps) = (0, 0);
+            tx.op_flags = flags;
+            (*info.domain_attr).caps = 0;
+            (*info.domain_attr).mr_mode = MR_MODES;
+            (provider_name(info), domain_name(info), info.addr_format)
+        };
+        info.mode = FI_CONTEXT | FI_CONTEXT2;
+        let answers = library.info(None, &hints).ok()?;
+        let fits = |info: &&fi_info| (provider_name(info), domain_name(info), info.addr_format) == same;
+        answers.iter().find(fits).and_then(|info| answers.pick(info).ok())
+    })
+}
+
+/// Puts and gets, both ways.
+const ONE_SIDED: u32 = FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+/// How providers may want memory to be registered.
+const MR_MODES: i32 =
+    (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT) as i32;
 
 /// What an endpoint must have.
 fn fill(hints: &mut fi_info, provider: Option<&CStr>, domain: Option<&CStr>) {
@@ -78,8 +109,7 @@ fn fill(hints: &mut fi_info, provider: Option<&CStr>, domain: Option<&CStr>) {
         let d = &mut *hints.domain_attr;
         d.threading = FI_THREAD_DOMAIN;
         d.resource_mgmt = FI_RM_ENABLED;
-        d.mr_mode =
-            (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT) as i32;
+        d.mr_mode = MR_MODES;
         if let Some(name) = domain {
             d.name = libc::strdup(name.as_ptr());
         }

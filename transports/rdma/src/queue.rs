@@ -1,8 +1,9 @@
 //! The completion queue: what has ended, and how to sleep until something does.
 
 use crate::ffi::{
-    FI_CQ_FORMAT_DATA, FI_EAVAIL, FI_GETWAIT, FI_MULTI_RECV, FI_RECV, FI_SEND, FI_WAIT_FD, FI_WAIT_NONE,
-    fi_cq_attr, fi_cq_data_entry, fi_cq_err_entry, fi_wait_obj, fid, fid_cq, fid_domain, fid_fabric,
+    FI_CQ_FORMAT_DATA, FI_EAVAIL, FI_GETWAIT, FI_MULTI_RECV, FI_RECV, FI_RMA, FI_SEND, FI_WAIT_FD,
+    FI_WAIT_NONE, fi_cq_attr, fi_cq_data_entry, fi_cq_err_entry, fi_wait_obj, fid, fid_cq, fid_domain,
+    fid_fabric,
 };
 use std::ffi::c_void;
 use std::os::fd::RawFd;
@@ -12,12 +13,14 @@ use std::ptr;
 pub(crate) enum Completion {
     /// A send ended well.
     Sent { context: *mut c_void },
+    /// A one-sided operation ended well.
+    Moved { context: *mut c_void },
     /// A message lies at `bytes`.
     Received { bytes: *mut u8, len: usize },
     /// A receive buffer takes nothing more. It may come with the message before.
     Released { context: *mut c_void },
     /// An operation failed, with libfabric's error number.
-    Failed { context: *mut c_void, sending: bool, released: bool, code: i32 },
+    Failed { context: *mut c_void, released: bool, code: i32 },
 }
 
 /// See the module. Used by one thread at a time.
@@ -71,6 +74,10 @@ impl Queue {
     /// Whether nothing is there, so that the descriptor tells of the next thing to come. False:
     /// look for completions first.
     pub(crate) fn may_sleep(&mut self) -> bool {
+        if self.fd.is_none() {
+            // Nobody sleeps on it, and libfabric 1.17 looks for what it would sleep on.
+            return true;
+        }
         let mut heads = [self.head()];
         // SAFETY: fabric and queue are open; the array has one entry.
         unsafe {
@@ -105,6 +112,10 @@ impl Queue {
         let found = usize::try_from(found).unwrap_or(0);
         for entry in &entries[..found] {
             let context = entry.op_context;
+            if entry.flags & u64::from(FI_RMA) != 0 {
+                each(Completion::Moved { context });
+                continue;
+            }
             if entry.flags & u64::from(FI_SEND) != 0 {
                 each(Completion::Sent { context });
                 continue;
@@ -131,7 +142,6 @@ impl Queue {
         if found == 1 {
             each(Completion::Failed {
                 context: entry.op_context,
-                sending: entry.flags & u64::from(FI_SEND) != 0,
                 released: entry.flags & u64::from(FI_MULTI_RECV) != 0,
                 code: entry.err,
             });

@@ -1,7 +1,7 @@
 //! Receiving: a few large buffers, each of which takes messages until little room is left.
 
 use crate::buffers::Buffers;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Access, Endpoint};
 use lapis_core::transport::TransportError;
 use std::ffi::c_void;
 
@@ -18,7 +18,7 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(crate) fn new(endpoint: &mut Endpoint, key: u64) -> Result<Self, TransportError> {
-        let buffers = Buffers::new(endpoint, COUNT, SIZE, key)?;
+        let buffers = Buffers::new(endpoint, COUNT, SIZE, (Access::Messages, key))?;
         let released = (0..COUNT).collect();
         Ok(Self { buffers, released })
     }

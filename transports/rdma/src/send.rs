@@ -2,7 +2,7 @@
 //! them.
 
 use crate::buffers::Buffers;
-use crate::endpoint::{Endpoint, is_busy};
+use crate::endpoint::{Access, Endpoint, is_busy};
 use crate::ffi::fi_addr_t;
 use crate::header::{self, Header, padded};
 use lapis_core::transport::{PeerId, TransportError};
@@ -46,7 +46,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(endpoint: &mut Endpoint, key: u64) -> Result<Self, TransportError> {
-        let buffers = Buffers::new(endpoint, COUNT, SIZE, key)?;
+        let buffers = Buffers::new(endpoint, COUNT, SIZE, (Access::Messages, key))?;
         Ok(Self {
             buffers,
             free: (0..COUNT).rev().collect(),

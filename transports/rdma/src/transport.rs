@@ -1,18 +1,23 @@
 //! The contract.
 
+mod arrivals;
+mod one_sided;
+
 use crate::address::Card;
 use crate::endpoint::Endpoint;
-use crate::header::{self, End, Header, Kind, cookie};
+use crate::header::{End, Header, Kind, cookie};
 use crate::library::Library;
+use crate::memory::Memory;
 use crate::peers::{Peer, Peers};
 use crate::provider::{self, Wanted};
-use crate::queue::Completion;
 use crate::receive::Receiver;
 use crate::send::{LONGEST, Refused, SIZE, Sender};
+use crate::transfer::{Direction, Transfers};
 use crate::waiter::{Bell, RdmaWaiter};
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
-    Attributes, Caps, Declaration, Event, Host, Limits, OpenParams, PeerId, Status, Transport, TransportError,
+    Attributes, Caps, Declaration, Event, Host, Limits, OpenParams, PeerId, RawSlice, RegionInfo, RemoteAddr,
+    Status, Transport, TransportError,
 };
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -24,19 +29,18 @@ const LINGER: Duration = Duration::from_millis(200);
 /// In larger ones a connection is made when it is used first, to save memory.
 const CONNECTED_AT_ONCE: usize = 64;
 
-/// How often [`Rdma::settle`] looks before it says that there is something: a connection that is
-/// being made keeps a queue from resting, and takes a while.
-const SETTLE: usize = 100;
-
 /// Keys of the registrations for messages, where the provider lets us choose them.
 const SEND_KEY: u64 = 1;
 const RECEIVE_KEY: u64 = 2;
+const BOUNCE_KEY: u64 = 3;
 
 /// One task's endpoint, and the peers that it reaches.
 pub struct Rdma {
     // Registrations are closed before the domain, which `endpoint` holds.
     sender: Sender,
     receiver: Receiver,
+    transfers: Transfers,
+    memory: Memory,
     endpoint: Endpoint,
     name: Vec<u8>,
     host: Host,
@@ -77,10 +81,18 @@ impl Rdma {
             TransportError::Io(format!("posting receive buffers: {}", endpoint.text(code)))
         })?;
         let me = End { task: params.task, nonce: nonce()? };
+        let memory = Memory::new(endpoint.keys(nonce()?));
         let sleeps = endpoint.queue().fd().is_some();
         let bell = Bell::new(endpoint.queue().fd())
             .map_err(|e| TransportError::Io(format!("preparing to sleep on the completion queue: {e}")))?;
         let bell = Arc::new(bell);
+        if endpoint.is_fragile() {
+            host.warn(format_args!(
+                "{} without FI_OFI_RXM_USE_SRX=1: libfabric 1.17 may end the process when a context is closed \
+                 while messages arrive",
+                endpoint.provider()
+            ));
+        }
         host.debug(format_args!(
             "task {}: provider {}, domain {}",
             params.task,
@@ -90,6 +102,8 @@ impl Rdma {
         let this = Self {
             sender,
             receiver,
+            transfers: Transfers::new(BOUNCE_KEY),
+            memory,
             endpoint,
             name,
             host,
@@ -204,150 +218,6 @@ impl Rdma {
             self.to_tell.pop_front();
         }
     }
-
-    /// What arrived, if it is for core.
-    #[inline]
-    fn accept(&mut self, bytes: *mut u8, len: usize) -> Option<Event> {
-        // SAFETY: libfabric has finished writing these bytes, and the buffer is ours until it is
-        // posted again, at the next poll at the earliest.
-        let message = unsafe { std::slice::from_raw_parts(bytes, len) };
-        let Some(head) = Header::decode(message) else {
-            self.host.debug(format_args!("{len} bytes that are no message were dropped"));
-            return None;
-        };
-        let peer = self.peers.get_mut(head.source)?;
-        if peer.its_cookie != head.cookie || !peer.count_acked(head.acked) {
-            self.host.debug(format_args!("a message with a wrong cookie was dropped"));
-            return None;
-        }
-        if head.kind == Kind::Ack {
-            return None;
-        }
-        if peer.count_consumed() {
-            self.to_tell.push_back(head.source);
-        }
-        Some(Event::message(head.source, bytes.wrapping_add(header::LEN), head.length))
-    }
-
-    fn take(&mut self, completion: Completion) -> Option<Event> {
-        match completion {
-            Completion::Sent { context } => {
-                self.sender.ended(context);
-            }
-            Completion::Received { bytes, len } => return self.accept(bytes, len),
-            Completion::Released { context } => self.receiver.release(context),
-            Completion::Failed { context, sending: true, code, .. } => {
-                if let Some(peer) = self.sender.ended(context) {
-                    self.lose(peer, code);
-                }
-            }
-            Completion::Failed { context, released, code, .. } => {
-                let text = self.endpoint.text(code);
-                self.host.debug(format_args!("a receive buffer failed: {text}"));
-                if released {
-                    self.receiver.release(context);
-                }
-            }
-        }
-        None
-    }
-
-    /// Gives libfabric what it had no room for.
-    #[inline]
-    fn send_waiting(&mut self) {
-        if self.sender.has_waiting() {
-            let mut failed = Vec::new();
-            self.sender.send_waiting(&mut self.endpoint, |peer, code| failed.push((peer, code)));
-            failed.into_iter().for_each(|(peer, code)| self.lose(peer, code));
-        }
-    }
-
-    /// Deals with what has ended; messages wait for the next poll. Whether anything had.
-    fn digest(&mut self) -> bool {
-        let mut found = false;
-        while !self.receiver.is_stopped() {
-            let mut events = [Event::EMPTY; 16];
-            let (n, any) = self.collect(&mut events);
-            self.early.extend(&events[..n]);
-            found |= any;
-            if !any {
-                break;
-            }
-        }
-        found
-    }
-
-    /// Leaves things such that whoever sleeps from now on is woken by what comes. False: something
-    /// is there already.
-    fn settle(&mut self) -> bool {
-        for _ in 0..SETTLE {
-            self.send_waiting();
-            self.tell();
-            // What is no message would not let the queue rest.
-            let found = self.digest();
-            if !self.early.is_empty() || !self.lost.is_empty() || self.receiver.is_stopped() {
-                return false;
-            }
-            if found && std::mem::take(&mut self.refused) {
-                // There may be room now.
-                return false;
-            }
-            if !found && self.endpoint.queue().may_sleep() {
-                let nap = self.sender.has_waiting() || !self.to_tell.is_empty();
-                if nap || self.napping {
-                    self.bell.nap(nap);
-                    self.napping = nap;
-                }
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Collects completions into `events`: how many events, and whether anything had ended.
-    fn collect(&mut self, events: &mut [Event]) -> (usize, bool) {
-        let (mut n, mut ended) = (0, false);
-        // At most one event comes of a completion.
-        while n < events.len() {
-            let mut found = [const { None }; 32];
-            let mut count = 0;
-            let any = self.endpoint.queue().completions(events.len() - n, |completion| {
-                found[count] = Some(completion);
-                count += 1;
-            });
-            ended |= any;
-            for completion in found.into_iter().take(count).flatten() {
-                if let Some(event) = self.take(completion) {
-                    events[n] = event;
-                    n += 1;
-                }
-            }
-            if !any || self.receiver.is_stopped() {
-                break;
-            }
-        }
-        (n, ended)
-    }
-
-    /// Events that were found earlier, then new ones; how many.
-    fn gather(&mut self, events: &mut [Event]) -> usize {
-        let early = self.early.len().min(events.len());
-        for (place, event) in events.iter_mut().zip(self.early.drain(..early)) {
-            *place = event;
-        }
-        let n = early + self.collect(&mut events[early..]).0;
-        match self.lost.pop_front() {
-            Some(peer) if n < events.len() => {
-                events[n] = Event::peer_down(peer);
-                n + 1
-            }
-            Some(peer) => {
-                self.lost.push_front(peer);
-                n
-            }
-            None => n,
-        }
-    }
 }
 
 /// A number that no other life of this task has.
@@ -358,11 +228,18 @@ fn nonce() -> Result<u64, TransportError> {
     Ok(u64::from_le_bytes(bytes))
 }
 
+/// What a provider with one-sided operations adds.
+const ONE_SIDED: Caps = Caps::PUT_ZCOPY.union(Caps::GET_ZCOPY).union(Caps::REGISTER);
+
 impl Transport for Rdma {
     const NAME: &'static str = "rdma";
     const VERSION: &'static str = env!("CARGO_PKG_VERSION");
-    const CAPS: Caps =
-        Caps::AM_SHORT.union(Caps::AM_PACKED).union(Caps::WAIT).union(Caps::RELIABLE).union(Caps::ORDERED);
+    const CAPS: Caps = Caps::AM_SHORT
+        .union(Caps::AM_PACKED)
+        .union(Caps::WAIT)
+        .union(Caps::RELIABLE)
+        .union(Caps::ORDERED)
+        .union(ONE_SIDED);
     const DECLARATION: Declaration = crate::declaration::DECLARATION;
     type Waiter = RdmaWaiter;
 
@@ -375,6 +252,10 @@ impl Transport for Rdma {
             max_short: LONGEST as u32,
             max_packed: LONGEST as u32,
             max_peers: u32::MAX,
+            max_zcopy: self.endpoint.longest_transfer(),
+            // A put or get of a packet's length costs no more than the packet, and the target
+            // nothing.
+            zcopy_from: 1,
             ..Limits::default()
         };
         let (major, minor) = self.library;
@@ -386,6 +267,9 @@ impl Transport for Rdma {
         let mut caps = Self::CAPS;
         caps.set(Caps::ORDERED, self.endpoint.keeps_order());
         caps.set(Caps::WAIT, self.sleeps);
+        if !self.endpoint.is_one_sided() {
+            caps -= ONE_SIDED;
+        }
         Attributes { caps, limits, note }
     }
 
@@ -462,6 +346,25 @@ impl Transport for Rdma {
         self.sent(peer, outcome)
     }
 
+    unsafe fn put_zcopy(&mut self, peer: PeerId, data: RawSlice, remote: RemoteAddr, token: u64) -> Status {
+        // SAFETY: this is `put_zcopy`.
+        unsafe { self.transfer(peer, data, remote, (Direction::Put, token)) }
+    }
+
+    unsafe fn get_zcopy(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr, token: u64) -> Status {
+        // SAFETY: this is `get_zcopy`.
+        unsafe { self.transfer(peer, into, remote, (Direction::Get, token)) }
+    }
+
+    unsafe fn mem_register(&mut self, range: RawSlice) -> Result<RegionInfo, TransportError> {
+        // SAFETY: this is `mem_register`.
+        unsafe { self.memory.register(&mut self.endpoint, range) }
+    }
+
+    fn mem_release(&mut self, id: u64) {
+        self.memory.release(id);
+    }
+
     fn poll(&mut self, events: &mut [Event]) -> usize {
         if events.is_empty() {
             return 0;
@@ -500,7 +403,8 @@ impl Drop for Rdma {
         // What was accepted is on its way when the last byte has left.
         let end = Instant::now() + LINGER;
         let mut events = [Event::EMPTY; 16];
-        while !(self.sender.is_idle() && self.to_tell.is_empty()) && Instant::now() < end {
+        let idle = |this: &Self| this.sender.is_idle() && this.transfers.is_idle() && this.to_tell.is_empty();
+        while !idle(self) && Instant::now() < end {
             self.poll(&mut events);
         }
         // Nothing is read from the buffers or written to them from here on, so that they may go.

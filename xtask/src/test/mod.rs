@@ -43,6 +43,7 @@ const NIGHTLY: &[(&str, &str)] = &[
     ("LAPIS_TEST_HANGS", "10"),
     ("LAPIS_TEST_CYCLES", "10000"),
     ("LAPIS_TEST_LAUNCHER_CYCLES", "10000"),
+    ("LAPIS_TEST_RDMA_CASES", "all"),
     ("LAPIS_TEST_SOAK", "1200"),
     ("PROPTEST_CASES", "4096"),
 ];

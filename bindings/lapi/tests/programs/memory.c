@@ -34,7 +34,7 @@ static void *beside(void *unused)
     return unused;
 }
 
-static void *at[64];
+static void *at[64], *own[64];
 static char data[LEN], back[LEN];
 
 int main(void)
@@ -79,6 +79,23 @@ int main(void)
     OK(LAPI_Put(hndl, right, 8, (char *)at[right] + 64, data, (lapi_cntr_t *)((char *)at[right] + 128), NULL, NULL));
     OK(LAPI_Waitcntr(hndl, (lapi_cntr_t *)((char *)mine + 128), 1, &left_over));
     CHECK(left_over == 0);
+
+    /* Memory of the program's own, registered: the same calls, and the same bytes. */
+    GIVES(LAPI_ERR_TGT_ADDR_NULL, lapis_register(hndl, NULL, 8));
+    GIVES(LAPI_ERR_TGT_ADDR_NULL, lapis_register(hndl, back, 0));
+    OK(lapis_register(hndl, back, LEN));
+    OK(lapis_register(hndl, back, 64));
+    OK(LAPI_Address_init(hndl, back, own));
+    for (i = 0; i < 3; i++) {
+        memset(back, 0, LEN);
+        OK(LAPI_Gfence(hndl));
+        OK(LAPI_Put(hndl, right, LEN, own[right], data, NULL, NULL, &done));
+        OK(LAPI_Waitcntr(hndl, &done, 1, NULL));
+        OK(LAPI_Gfence(hndl));
+        CHECK(((volatile char *)back)[0] == left + 1 && ((volatile char *)back)[LEN - 1] == left + 1);
+        OK(lapis_unregister(hndl, i < 2 ? back : NULL));
+    }
+    GIVES(LAPI_ERR_TGT_ADDR_NULL, lapis_unregister(hndl, back));
 
     /* Handlers, which run under the context's lock, and a thread allocate at the same time: nobody waits for the other for ever. */
     pthread_t thread;

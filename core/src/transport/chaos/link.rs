@@ -5,7 +5,7 @@ use crate::sync::{Arc, Mutex};
 use crate::transport::abi::TransportOps;
 use crate::transport::{
     Attributes, Caps, DatagramBatch, Event, EventKind, Exported, Host, Instance, Link, OpenParams, PeerId,
-    RawSlice, RegionInfo, RemoteAddr, RmwRequest, Sleeper, Status, Transport, TransportError, Waiter, Window,
+    RawSlice, RegionInfo, RemoteAddr, Sleeper, Status, Transport, TransportError, Waiter, Window,
 };
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -323,21 +323,6 @@ impl Transport for ChaosLink {
         self.refuse().unwrap_or_else(|| self.inner().am_packed(peer, len, pack))
     }
 
-    unsafe fn am_zcopy(&mut self, peer: PeerId, head: &[u8], body: RawSlice, token: u64) -> Status {
-        // SAFETY: the caller's promise is handed on, here and below.
-        self.refuse().unwrap_or_else(|| unsafe { self.inner().am_zcopy(peer, head, body, token) })
-    }
-
-    unsafe fn put_short(&mut self, peer: PeerId, data: &[u8], remote: RemoteAddr) -> Status {
-        // SAFETY: the inner transport asks of its caller what this one does.
-        self.refuse().unwrap_or_else(|| unsafe { self.inner().put_short(peer, data, remote) })
-    }
-
-    unsafe fn get_short(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr) -> Status {
-        // SAFETY: the inner transport asks of its caller what this one does.
-        self.refuse().unwrap_or_else(|| unsafe { self.inner().get_short(peer, into, remote) })
-    }
-
     unsafe fn put_zcopy(&mut self, peer: PeerId, data: RawSlice, remote: RemoteAddr, token: u64) -> Status {
         // SAFETY: the inner transport asks of its caller what this one does.
         self.refuse().unwrap_or_else(|| unsafe { self.inner().put_zcopy(peer, data, remote, token) })
@@ -346,11 +331,6 @@ impl Transport for ChaosLink {
     unsafe fn get_zcopy(&mut self, peer: PeerId, into: RawSlice, remote: RemoteAddr, token: u64) -> Status {
         // SAFETY: the inner transport asks of its caller what this one does.
         self.refuse().unwrap_or_else(|| unsafe { self.inner().get_zcopy(peer, into, remote, token) })
-    }
-
-    unsafe fn rmw(&mut self, peer: PeerId, request: &RmwRequest, previous: *mut u64, token: u64) -> Status {
-        // SAFETY: the inner transport asks of its caller what this one does.
-        self.refuse().unwrap_or_else(|| unsafe { self.inner().rmw(peer, request, previous, token) })
     }
 
     unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> usize {

@@ -1,7 +1,7 @@
 //! What the table and the instance say of themselves, and peers that don't exist.
 
 use crate::rank::{Rank, raw};
-use lapis_core::transport::{Caps, Event, Link, RawSlice, RemoteAddr, RmwRequest, Status};
+use lapis_core::transport::{Caps, Event, Link, RawSlice, RemoteAddr, Status};
 
 pub(crate) fn attributes_agree_with_the_table(r: &mut Rank) {
     let (caps, limits) = (r.link().caps(), *r.link().limits());
@@ -11,14 +11,13 @@ pub(crate) fn attributes_agree_with_the_table(r: &mut Rank) {
         caps.contains(Caps::RELIABLE) != caps.contains(Caps::DATAGRAM),
         "a transport is either reliable or a datagram transport"
     );
-    let shorts = Caps::AM_SHORT | Caps::PUT_SHORT | Caps::GET_SHORT;
-    if caps.intersects(shorts) {
+    if caps.contains(Caps::AM_SHORT) {
         assert!(limits.max_short >= 8, "max_short is {}", limits.max_short);
     }
     if caps.intersects(Caps::AM_PACKED | Caps::DATAGRAM) {
         assert!(limits.max_packed >= 64, "max_packed is {}", limits.max_packed);
     }
-    if caps.intersects(Caps::AM_ZCOPY | Caps::PUT_ZCOPY | Caps::GET_ZCOPY) {
+    if caps.intersects(Caps::PUT_ZCOPY | Caps::GET_ZCOPY) {
         assert!(limits.max_zcopy >= u64::from(limits.max_short), "max_zcopy is {}", limits.max_zcopy);
     }
     if caps.contains(Caps::DATAGRAM) {
@@ -36,7 +35,6 @@ fn answers(link: &mut Link, peer: u32) -> Vec<(Caps, &'static str, Status)> {
     let mut previous = 0u64;
     let here = RemoteAddr { addr: &raw mut word as u64, key: 0 };
     let into = RawSlice { ptr: (&raw mut previous).cast(), len: 8 };
-    let request = RmwRequest { remote: here, operand: 1, compare: 0, op: 0, width: 8 };
     let data = [0u8; 8];
     // SAFETY: all memory named is local and outlives the calls, which are refused or finish at
     // once, for the peer is not connected or the operation not wired.
@@ -44,12 +42,8 @@ fn answers(link: &mut Link, peer: u32) -> Vec<(Caps, &'static str, Status)> {
         vec![
             (Caps::AM_SHORT, "am_short", link.am_short(peer, &data, &[])),
             (Caps::AM_PACKED, "am_packed", link.am_packed(peer, 8, |_| ())),
-            (Caps::AM_ZCOPY, "am_zcopy", link.am_zcopy(peer, &[], raw(&data), 1)),
-            (Caps::PUT_SHORT, "put_short", link.put_short(peer, &data, here)),
             (Caps::PUT_ZCOPY, "put_zcopy", link.put_zcopy(peer, raw(&data), here, 1)),
-            (Caps::GET_SHORT, "get_short", link.get_short(peer, into, here)),
             (Caps::GET_ZCOPY, "get_zcopy", link.get_zcopy(peer, into, here, 1)),
-            (Caps::RMW, "rmw", link.rmw(peer, &request, &mut previous, 1)),
         ]
     }
 }

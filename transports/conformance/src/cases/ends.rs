@@ -1,20 +1,13 @@
 //! Closing and dying.
 
-use crate::rank::{Rank, pattern, raw};
+use crate::rank::{Rank, pattern};
 use lapis_core::transport::{Caps, Status};
 
 pub(crate) fn closing_with_work_in_flight_is_orderly(r: &mut Rank) {
-    let caps = r.common_caps();
     let next = r.next();
-    let body = pattern(7, 4000);
     for round in 0..5 {
         for i in 0..200u32 {
             let _ = r.link_mut().am_short(next, &i.to_le_bytes(), &[]);
-            if caps.contains(Caps::AM_ZCOPY) {
-                let token = r.token();
-                // SAFETY: `body` outlives the instance that is closed below.
-                let _ = unsafe { r.link_mut().am_zcopy(next, &[], raw(&body), token) };
-            }
         }
         // Some close while others still send or poll: tasks come here at different times.
         if round % 2 == u32::from(r.task == 0) {

@@ -1,0 +1,347 @@
+//! Transfers to and from registered memory, which a transport carries by itself: the target's
+//! program takes no part.
+//!
+//! A peer tells the keys of its regions to those that have asked (`state/regions.rs`). A put or get
+//! whose target is in none of them goes in packets, and so does one that the transport refuses: all
+//! of it again from the first piece that is not known to be there.
+//!
+//! Puts of memory that is not registered here, and gets into it, are the transport's business. What
+//! a target is to fetch is registered for the time that this takes, unless it is already.
+
+use super::bulk::Way;
+use super::send::Departure;
+use super::{Destination, Direction, Operation, Source, TrustedDestination, TrustedSource, Waiting};
+use crate::Context;
+use crate::context::{Locked, Notify, Registered, State};
+use crate::error::{Error, Result};
+use crate::state::{PeerState, Region, Registration, Transfer};
+use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status};
+use crate::wire::{CHECKED, Header, Kind};
+use std::ptr::NonNull;
+
+/// In the header's small number: whether a region has come or gone.
+const COME: u16 = 1;
+const GONE: u16 = 0;
+
+/// Whether a link carries transfers by keys alone.
+pub(super) fn by_key(link: &Link) -> bool {
+    link.caps().contains(Caps::REGISTER) && !link.caps().intersects(Caps::ANY_ADDRESS | Caps::SELF_ONLY)
+}
+
+/// What a program sees of a transfer, beside its memory.
+pub(super) struct Parties {
+    pub(super) target: PeerId,
+    pub(super) target_counter: u64,
+    pub(super) origin: Notify,
+    pub(super) completion: Notify,
+}
+
+impl Locked<'_> {
+    /// Makes memory of this task known to peers and to transports, which register it where they
+    /// work by keys. One that can't is said once: peers reach the memory by messages then.
+    ///
+    /// # Safety
+    /// The range stays mapped until [`remove_region`](Self::remove_region).
+    pub(crate) unsafe fn add_region(&mut self, base: *mut u8, len: usize) {
+        let mut registrations = Vec::new();
+        let state = &mut **self;
+        for (index, link) in state.links.open.iter_mut().enumerate() {
+            if !by_key(link) {
+                continue;
+            }
+            // SAFETY: our caller keeps the range mapped until the region is removed.
+            match unsafe { link.mem_register(RawSlice { ptr: base, len }) } {
+                Ok(info) => registrations.push(Registration { link: index, id: info.id, key: info.key }),
+                Err(e) if !std::mem::replace(&mut state.regions.warned, true) => {
+                    tracing::warn!(transport = link.name(), "peers reach memory by messages only: {e}");
+                }
+                Err(e) => tracing::debug!(transport = link.name(), "memory not registered: {e}"),
+            }
+        }
+        let region = Region { base: base.addr() as u64, len: len as u64, registrations };
+        for peer in self.regions.listeners.clone() {
+            self.tell_region(peer, &region, COME);
+        }
+        self.regions.add(region);
+    }
+
+    /// Undoes [`add_region`](Self::add_region): when this returns no peer's transfer by key reaches
+    /// the memory.
+    pub(crate) fn remove_region(&mut self, base: *mut u8, len: usize) {
+        let Some(region) = self.regions.take(base.addr() as u64, len as u64) else { return };
+        for peer in self.regions.listeners.clone() {
+            self.tell_region(peer, &region, GONE);
+        }
+        region.registrations.into_iter().for_each(|registration| self.release(registration));
+    }
+
+    fn tell_region(&mut self, peer: PeerId, region: &Region, change: u16) {
+        let p = &self.peers[peer];
+        let route = p.route.index();
+        let Some(registration) = region.registrations.iter().find(|r| r.link == route) else { return };
+        if p.state != PeerState::Up {
+            return;
+        }
+        let mut header = Header::new(Kind::Region, 0, region.base);
+        (header.user_header, header.total) = (change, region.len);
+        header.extra[0] = registration.key;
+        self.reply_packet(peer, &header, &[]);
+    }
+
+    /// A peer wants to hear of regions.
+    pub(super) fn regions_asked(&mut self, source: PeerId) {
+        if !self.regions.listeners.contains(&source) {
+            self.regions.listeners.push(source);
+        }
+        let here: Vec<Region> = self.regions.iter().cloned().collect();
+        here.iter().for_each(|region| self.tell_region(source, region, COME));
+    }
+
+    /// A peer has registered memory, or has it no more.
+    pub(super) fn region_told(&mut self, source: PeerId, header: &Header) {
+        let Some(regions) = &mut self.peers[source].regions else { return };
+        let (base, len, key) = (header.subject, header.total, header.extra[0]);
+        match header.user_header {
+            GONE => regions.remove(base, len, key),
+            _ => regions.add(base, len, key),
+        }
+    }
+
+    /// The key for a range of a peer's memory, as far as it has told. Whoever has not been asked is
+    /// asked.
+    pub(super) fn key_for(&mut self, target: PeerId, remote: u64, len: u64) -> Option<u64> {
+        if let Some(regions) = &self.peers[target].regions {
+            return regions.key(remote, len);
+        }
+        self.peers[target].regions = Some(Box::default());
+        self.reply_packet(target, &Header::new(Kind::Regions, 0, 0), &[]);
+        None
+    }
+
+    /// Begins a transfer by key.
+    pub(super) fn begin_transfer(&mut self, parties: Parties, transfer: Transfer, way: Way) {
+        let Parties { target, target_counter, origin, completion } = parties;
+        if way == Way::Bulk {
+            self.statistics.bulk.count(transfer.len);
+        }
+        let sequence = self.next_operation(target);
+        let waiting = Waiting::Transfer(transfer);
+        let operation = Operation { peer: target, waiting, origin, completion, target_counter, sequence };
+        let id = self.operations.insert(operation);
+        self.advance_transfer(id);
+    }
+
+    /// Goes on with transfers that had no room.
+    pub(super) fn advance_transfers(&mut self) {
+        for _ in 0..self.sending.transfers.len() {
+            let Some(id) = self.sending.transfers.pop_front() else { return };
+            self.advance_transfer(id);
+        }
+    }
+
+    /// Hands pieces of a transfer to the transport until it has one under way.
+    fn advance_transfer(&mut self, id: u64) {
+        while let Some((peer, transfer)) = self.transfer_of(id) {
+            if transfer.done == transfer.len {
+                return self.end_transfer(id, peer, &transfer);
+            }
+            let (n, status) = match self.link_to(peer) {
+                // SAFETY: whoever began the transfer vouched for both sides until it is told; the
+                // table keeps the operation until then.
+                Some(link) => unsafe { begin_piece(link, peer, &transfer, id) },
+                None => (0, Status::PeerDown),
+            };
+            match (status, self.operations.waiting_mut(id)) {
+                (Status::Done, Some(Waiting::Transfer(t))) => t.done += n,
+                (Status::InProgress, Some(Waiting::Transfer(t))) => return t.under_way = true,
+                (Status::Again, _) => return self.sending.transfers.push_back(id),
+                _ => return self.transfer_refused(id, status),
+            }
+        }
+    }
+
+    fn transfer_of(&mut self, id: u64) -> Option<(PeerId, Transfer)> {
+        let operation = self.operations.get_mut(id)?;
+        match &operation.waiting {
+            Waiting::Transfer(transfer) => Some((operation.peer, *transfer)),
+            _ => None,
+        }
+    }
+
+    /// The transport says how a piece ended.
+    pub(super) fn transfer_event(&mut self, id: u64, status: Status) {
+        let Some((peer, transfer)) = self.transfer_of(id) else { return };
+        let most = self.link_to(peer).map_or(u64::MAX, |link| link.limits().max_zcopy);
+        if let Some(Waiting::Transfer(t)) = self.operations.waiting_mut(id) {
+            t.under_way = false;
+            if status == Status::Done {
+                t.done += transfer.piece(most);
+            }
+        }
+        let p = &self.peers[peer];
+        let same = p.life == transfer.life;
+        match status {
+            Status::Done if same && p.state != PeerState::Purged => self.advance_transfer(id),
+            _ if same && p.state == PeerState::Up => self.transfer_refused(id, status),
+            _ => self.fail_operation(id),
+        }
+    }
+
+    fn end_transfer(&mut self, id: u64, peer: PeerId, transfer: &Transfer) {
+        self.shared().count_direct(peer, transfer.direction, transfer.len);
+        self.sending.ended += u64::from(transfer.direction == Direction::Out);
+        self.finish_operation(id, Status::Done);
+    }
+
+    /// The transport does not carry a transfer to its end.
+    #[cold]
+    fn transfer_refused(&mut self, id: u64, status: Status) {
+        let Some((peer, transfer)) = self.transfer_of(id) else { return };
+        match status {
+            Status::PeerDown => {
+                self.peer_down(peer, "its memory could not be reached");
+                // Unless it went with the peer.
+                self.fail_operation(id);
+            }
+            Status::Panicked => self.finish_operation(id, status),
+            _ => {
+                tracing::debug!(peer, ?status, "direct transfer refused; the data goes in packets");
+                self.statistics.bulk.refused += 1;
+                // Whoever makes progress can't wait for it.
+                self.dispatching += 1;
+                let carried = self.carry_by_packets(id, peer, &transfer);
+                self.dispatching -= 1;
+                if let Err(e) = carried {
+                    tracing::debug!(peer, "nor in packets: {e}");
+                    self.fail_operation(id);
+                }
+            }
+        }
+    }
+
+    /// Sends, or asks for, what a transfer still lacks. The operation ends when that is there.
+    fn carry_by_packets(&mut self, id: u64, peer: PeerId, transfer: &Transfer) -> Result<()> {
+        let context = self.internal();
+        let then = Notify::Dyn(Box::new(move |_: PeerId, outcome: Result<()>| {
+            if outcome.is_ok() {
+                context.locked().finish_operation(id, Status::Done);
+            }
+        }));
+        let (local, remote) = (transfer.local_at(), transfer.remote + transfer.done);
+        let left = transfer.len - transfer.done;
+        if transfer.direction == Direction::In {
+            let Some(to) = NonNull::new(local) else { return Ok(()) };
+            // SAFETY: whoever began the transfer vouched for its memory until it is told.
+            let to = unsafe { TrustedDestination::new(Destination::Contiguous(to), left) };
+            let mut header = self.ask_for(peer, remote, to, then);
+            header.message = self.next_message(peer);
+            header.flags |= if transfer.checked { CHECKED } else { 0 };
+            self.reply_packet(peer, &header, &[]);
+            return Ok(());
+        }
+        let mut header = Header::new(Kind::Put, 0, remote);
+        header.flags |= if transfer.checked { CHECKED } else { 0 };
+        // SAFETY: as for the destination of a get: valid until the program is told.
+        let source = unsafe { TrustedSource::new(Source::Contiguous(local.cast_const(), left)) };
+        let (origin, completion) = (Notify::None, then);
+        self.send_message(Departure { target: peer, header, user_header: &[], source, origin, completion })
+    }
+
+    /// Ends an operation badly, for the state that its peer is in.
+    #[cold]
+    fn fail_operation(&mut self, id: u64) {
+        let state = &mut **self;
+        let Some(operation) = state.operations.remove(id) else { return };
+        let peer = operation.peer;
+        state.peers[peer].answered.done(operation.sequence);
+        let (first, second): (Error, Error) = (self.refusal(peer), self.refusal(peer));
+        operation.origin.notify(self, peer, Err(first));
+        operation.completion.notify(self, peer, Err(second));
+    }
+}
+
+/// # Safety
+/// Both sides of the transfer are valid until the transport has said that the piece is over.
+unsafe fn begin_piece(link: &mut Link, peer: PeerId, transfer: &Transfer, token: u64) -> (u64, Status) {
+    let n = transfer.piece(link.limits().max_zcopy);
+    let here = RawSlice { ptr: transfer.local_at(), len: n as usize };
+    let there = RemoteAddr { addr: transfer.remote + transfer.done, key: transfer.key };
+    // SAFETY: our caller vouches for both sides until the piece is over.
+    let status = unsafe {
+        match transfer.direction {
+            Direction::Out => link.put_zcopy(peer, here, there, token),
+            Direction::In => link.get_zcopy(peer, here, there, token),
+        }
+    };
+    (n, status)
+}
+
+impl State {
+    /// Lets a peer fetch a range by key: the key, and what is to be [released](Self::release)
+    /// afterwards. `None`: it can't be registered.
+    ///
+    /// # Safety
+    /// The range stays mapped until then.
+    pub(super) unsafe fn lend(
+        &mut self,
+        peer: PeerId,
+        from: *const u8,
+        len: u64,
+    ) -> Option<(u64, Option<Registration>)> {
+        let index = self.peers[peer].route.index();
+        if let Some(key) = self.regions.key(index, from.addr() as u64, len) {
+            return Some((key, None));
+        }
+        let link = self.links.open.get_mut(index)?;
+        // SAFETY: the caller's promise; a transport reads a range that is fetched.
+        match unsafe { link.mem_register(RawSlice { ptr: from.cast_mut(), len: len as usize }) } {
+            Ok(info) => Some((info.key, Some(Registration { link: index, id: info.id, key: info.key }))),
+            Err(e) => {
+                tracing::debug!(peer, len, "the message goes in packets: {e}");
+                None
+            }
+        }
+    }
+
+    /// Nobody reaches the memory of a registration any more.
+    pub(super) fn release(&mut self, registration: Registration) {
+        if let Some(link) = self.links.open.get_mut(registration.link) {
+            // SAFETY: whoever keeps a registration releases it once, when nobody is to use it.
+            unsafe { link.mem_release(registration.id) };
+        }
+    }
+
+    /// What an operation lent is lent no more.
+    pub(super) fn take_back(&mut self, operation: &Operation) {
+        if let Waiting::Pull { lent: Some(registration), .. } = &operation.waiting {
+            self.release(*registration);
+        }
+    }
+
+    /// Forgets what a peer told of its regions, and that it wants to hear of ours.
+    pub(super) fn forget_regions(&mut self, peer: PeerId) {
+        self.peers[peer].regions = None;
+        self.regions.listeners.retain(|listener| *listener != peer);
+    }
+}
+
+impl Context {
+    /// Lets peers reach memory of the program's own as directly as the transports allow. Puts and
+    /// gets reach any memory; what is registered they reach without the target's processor where
+    /// the transport can.
+    ///
+    /// The value is what keeps it registered.
+    ///
+    /// # Errors
+    /// The context can't be used.
+    ///
+    /// # Safety
+    /// The range stays mapped, and peers may change it at any time, until the value is dropped.
+    #[doc(alias = "lapis_register")]
+    pub unsafe fn register(&self, base: NonNull<u8>, len: usize) -> Result<Registered> {
+        self.usable()?;
+        // SAFETY: our caller keeps the range mapped until the value removes the region.
+        unsafe { self.locked().add_region(base.as_ptr(), len) };
+        Ok(Registered::new(self, base, len))
+    }
+}

@@ -1,0 +1,268 @@
+//! Puts and gets under way: who is to be told, and what memory they need on our side.
+//!
+//! A provider that wants to know our side's memory (`FI_MR_LOCAL`) gets, in this order: nothing, if
+//! it copies the bytes of a short put during the call; the registration that holds the range; a
+//! registered buffer that the bytes are copied through; a registration for the time of the
+//! transfer. There is no cache of the latter: nothing here tells when a program unmaps memory, and
+//! a stale entry would send bytes of somewhere else.
+//!
+//! A put has ended when its bytes are in the target's memory (`FI_DELIVERY_COMPLETE`). Where the
+//! provider doesn't say that, a byte of it is read back, which can't overtake it.
+
+use crate::buffers::Buffers;
+use crate::endpoint::{Access, Context, Endpoint, Local, Registration, Remote, is_busy};
+use crate::memory::Memory;
+use lapis_core::transport::{PeerId, RawSlice, TransportError};
+use std::collections::VecDeque;
+use std::ffi::c_void;
+
+/// Transfers that may be under way at a time.
+const COUNT: usize = 1024;
+/// Shorter ones may go through buffers of ours.
+const BOUNCE: usize = 8192;
+const BOUNCES: usize = 64;
+
+/// Which way the bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Put,
+    Get,
+}
+
+/// A put or get.
+#[derive(Clone, Copy)]
+pub(crate) struct Wish {
+    pub(crate) direction: Direction,
+    pub(crate) peer: PeerId,
+    pub(crate) local: RawSlice,
+    pub(crate) remote: Remote,
+    /// Told when it has ended.
+    pub(crate) token: u64,
+}
+
+/// Our side's memory, for as long as the provider uses it.
+enum Side {
+    /// The provider needs to know nothing, or has a registration that stays.
+    Plain,
+    /// A bounce buffer.
+    Bounced(usize),
+    /// Registered for this transfer.
+    Registered { _until_the_end: Registration },
+}
+
+struct UnderWay {
+    wish: Wish,
+    side: Side,
+    /// All that is missing is the byte that is read back.
+    confirming: bool,
+}
+
+/// A transfer that has ended.
+pub(crate) struct Ended {
+    pub(crate) peer: PeerId,
+    pub(crate) token: u64,
+    /// libfabric's error number, if it ended badly.
+    pub(crate) outcome: Result<(), i32>,
+}
+
+/// See the module.
+pub(crate) struct Transfers {
+    contexts: Box<[Context]>,
+    under_way: Box<[Option<UnderWay>]>,
+    free: Vec<usize>,
+    /// Registered buffers, from the first use on.
+    bounces: Option<Buffers>,
+    free_bounces: Vec<usize>,
+    /// Puts whose byte is still to be read back.
+    to_confirm: VecDeque<usize>,
+    bounce_key: u64,
+}
+
+impl Transfers {
+    /// `bounce_key`: the key of the buffers' registration, where we choose keys.
+    pub(crate) fn new(bounce_key: u64) -> Self {
+        Self {
+            contexts: Box::default(),
+            under_way: Box::default(),
+            free: Vec::new(),
+            bounces: None,
+            free_bounces: Vec::new(),
+            to_confirm: VecDeque::new(),
+            bounce_key,
+        }
+    }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.free.len() == self.contexts.len()
+    }
+
+    /// Whether something waits for libfabric to take it.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.to_confirm.is_empty()
+    }
+
+    fn make_room(&mut self, endpoint: &mut Endpoint) -> Result<(), TransportError> {
+        if self.contexts.is_empty() {
+            self.contexts = (0..COUNT).map(|_| Context::new()).collect();
+            self.under_way = (0..COUNT).map(|_| None).collect();
+            self.free = (0..COUNT).rev().collect();
+        }
+        let needed = endpoint.needs_local() || !endpoint.delivers();
+        if self.bounces.is_none() && needed {
+            self.bounces = Some(Buffers::new(endpoint, BOUNCES, BOUNCE, (Access::Bounce, self.bounce_key))?);
+            // The first one takes the bytes that are read back.
+            self.free_bounces = (1..BOUNCES).collect();
+        }
+        Ok(())
+    }
+
+    /// Begins a transfer; the error is libfabric's number.
+    ///
+    /// # Safety
+    /// Both sides are as the operation demands until it has ended.
+    pub(crate) unsafe fn begin(
+        &mut self,
+        endpoint: &mut Endpoint,
+        memory: &mut Memory,
+        wish: Wish,
+    ) -> Result<(), i32> {
+        self.make_room(endpoint).map_err(|_| libc::ENOMEM)?;
+        let Some(&index) = self.free.last() else { return Err(libc::EAGAIN) };
+        let inject = wish.direction == Direction::Put && wish.local.len <= endpoint.inject_size();
+        // SAFETY: the caller's promise.
+        let side = unsafe { self.side(endpoint, memory, &wish, inject) }?;
+        let known = endpoint.needs_local() && !inject;
+        let context = &raw mut self.contexts[index];
+        let here = self.here(memory, &wish, &side, known);
+        // SAFETY: the memory and the context stay until the transfer has ended.
+        let outcome = unsafe {
+            match wish.direction {
+                Direction::Put => endpoint.write(here, wish.remote, context, inject),
+                Direction::Get => endpoint.read(here, wish.remote, context),
+            }
+        };
+        if let Err(code) = outcome {
+            self.give_back(side);
+            return Err(code);
+        }
+        self.free.pop();
+        self.under_way[index] = Some(UnderWay { wish, side, confirming: false });
+        Ok(())
+    }
+
+    /// What our side needs.
+    ///
+    /// # Safety
+    /// The local side is as the operation demands.
+    unsafe fn side(
+        &mut self,
+        endpoint: &mut Endpoint,
+        memory: &mut Memory,
+        wish: &Wish,
+        inject: bool,
+    ) -> Result<Side, i32> {
+        if inject || !endpoint.needs_local() || memory.holding(wish.local).is_some() {
+            return Ok(Side::Plain);
+        }
+        if wish.local.len <= BOUNCE {
+            let (Some(bounces), Some(index)) = (&self.bounces, self.free_bounces.pop()) else {
+                return Err(libc::EAGAIN);
+            };
+            if wish.direction == Direction::Put {
+                // SAFETY: the buffer is free and long enough; the source is readable.
+                unsafe { std::ptr::copy_nonoverlapping(wish.local.ptr, bounces.at(index), wish.local.len) };
+            }
+            return Ok(Side::Bounced(index));
+        }
+        let access = match wish.direction {
+            Direction::Put => Access::Source,
+            Direction::Get => Access::Sink,
+        };
+        // SAFETY: our side stays mapped until the transfer has ended, and so does the registration.
+        let registration = unsafe { memory.for_transfer(endpoint, wish.local, access) }?;
+        Ok(Side::Registered { _until_the_end: registration })
+    }
+
+    /// Where the provider finds our side, of which it may want to know the registration.
+    fn here<'a>(&'a self, memory: &'a Memory, wish: &Wish, side: &'a Side, known: bool) -> Local<'a> {
+        let (ptr, len) = (wish.local.ptr, wish.local.len);
+        let (at, registration) = match (side, &self.bounces) {
+            (Side::Bounced(index), Some(bounces)) => (bounces.at(*index), bounces.registration()),
+            (Side::Registered { _until_the_end: registration }, _) => (ptr, Some(registration)),
+            _ if known => (ptr, memory.holding(wish.local)),
+            _ => (ptr, None),
+        };
+        Local { at, len, registration }
+    }
+
+    fn give_back(&mut self, side: Side) {
+        if let Side::Bounced(index) = side {
+            self.free_bounces.push(index);
+        }
+    }
+
+    /// Which transfer a completion is of; `None` for one of others.
+    pub(crate) fn index_of(&self, context: *mut c_void) -> Option<usize> {
+        let offset = context.addr().checked_sub(self.contexts.as_ptr().addr())?;
+        let index = offset / size_of::<Context>();
+        (offset % size_of::<Context>() == 0 && index < self.contexts.len()).then_some(index)
+    }
+
+    /// libfabric is done with a transfer. `None`: not all of it has ended.
+    pub(crate) fn ended(
+        &mut self,
+        endpoint: &mut Endpoint,
+        index: usize,
+        outcome: Result<(), i32>,
+    ) -> Option<Ended> {
+        let under_way = self.under_way[index].as_mut()?;
+        let put = under_way.wish.direction == Direction::Put;
+        if put && outcome.is_ok() && !under_way.confirming && !endpoint.delivers() {
+            under_way.confirming = true;
+            self.to_confirm.push_back(index);
+            return self.confirm(endpoint);
+        }
+        self.end(index, outcome)
+    }
+
+    fn end(&mut self, index: usize, outcome: Result<(), i32>) -> Option<Ended> {
+        let UnderWay { wish, side, .. } = self.under_way[index].take()?;
+        if let (Side::Bounced(at), Some(bounces), Direction::Get, Ok(())) =
+            (&side, &self.bounces, wish.direction, outcome)
+        {
+            // SAFETY: the bytes have come; the destination is writable until the transfer ends.
+            unsafe { std::ptr::copy_nonoverlapping(bounces.at(*at), wish.local.ptr, wish.local.len) };
+        }
+        self.give_back(side);
+        self.free.push(index);
+        Some(Ended { peer: wish.peer, token: wish.token, outcome })
+    }
+
+    /// Has bytes of ended puts read back, as far as there is room. A put of which that is
+    /// impossible has ended badly.
+    pub(crate) fn confirm(&mut self, endpoint: &mut Endpoint) -> Option<Ended> {
+        while let Some(&index) = self.to_confirm.front() {
+            let (Some(under_way), Some(bounces)) = (&self.under_way[index], &self.bounces) else {
+                self.to_confirm.pop_front();
+                continue;
+            };
+            let last = under_way.wish.local.len as u64 - 1;
+            let remote = Remote { addr: under_way.wish.remote.addr + last, ..under_way.wish.remote };
+            let context = &raw mut self.contexts[index];
+            let here = Local { at: bounces.at(0), len: 1, registration: bounces.registration() };
+            // SAFETY: the buffer takes such bytes only, and stays as long as the transport; the
+            // context stays until the transfer has ended.
+            match unsafe { endpoint.read(here, remote, context) } {
+                Ok(()) => {}
+                Err(code) if is_busy(code) => return None,
+                Err(code) => {
+                    self.to_confirm.pop_front();
+                    return self.end(index, Err(code));
+                }
+            }
+            self.to_confirm.pop_front();
+        }
+        None
+    }
+}
