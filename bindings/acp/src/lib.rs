@@ -17,6 +17,7 @@ mod process;
 mod protocol;
 mod regions;
 mod requests;
+mod segbuf;
 mod settings;
 
 pub use error::Error;

@@ -13,6 +13,7 @@ use crate::order::Order;
 use crate::protocol;
 use crate::regions::Regions;
 use crate::requests::Requests;
+use crate::segbuf::Segbufs;
 use crate::settings::Settings;
 use lapis_collectives::Team;
 use lapis_core::context::RawHooks;
@@ -91,7 +92,8 @@ pub(crate) struct Process {
     heap: Mutex<Heap>,
     channels: Mutex<Channels>,
     pub(crate) requests: Requests,
-    data: Data,
+    pub(crate) data: Data,
+    pub(crate) segbufs: Segbufs,
     /// By task: it has died.
     gone: Box<[AtomicBool]>,
 }
@@ -144,6 +146,7 @@ impl Process {
             channels: Mutex::default(),
             requests: Requests::default(),
             data: Data::default(),
+            segbufs: Segbufs::default(),
             gone: (0..context.tasks()).map(|_| AtomicBool::new(false)).collect(),
             context,
         }));
@@ -242,6 +245,8 @@ impl Process {
         *self.heap() = Heap::new(self.settings.heap);
         self.channels().reset();
         self.iterators().clear();
+        self.data.workspaces.reset();
+        self.segbufs.reset();
         let starter = world.space.address(world.rank, 0);
         if let Some(at) = world.mapped(starter, self.settings.starter) {
             // SAFETY: this process's own memory, which nobody uses between the two barriers.
@@ -278,6 +283,7 @@ fn hooks(myself: &std::sync::Arc<OnceLock<&'static Process>>) -> RawHooks {
             let mut next = VecDeque::new();
             process.order.gone(task, &mut next);
             process.requests.gone(task);
+            process.data.finds.gone(task);
             process.channels().gone(task);
             if !next.is_empty() {
                 process.context.run_on_handler_thread(lapis_core::CompletionHandler::Closure(Box::new(

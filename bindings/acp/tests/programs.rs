@@ -137,6 +137,26 @@ fn structures_that_several_change_at_once_stay_whole() {
 }
 
 #[test]
+fn sets_multisets_and_maps_do_what_a_model_does() {
+    succeeds("hashed");
+}
+
+#[test]
+fn keys_that_several_change_at_once_are_neither_lost_nor_torn() {
+    succeeds("shared_hashed");
+}
+
+#[test]
+fn segments_come_whole_and_in_order() {
+    succeeds("segbufs");
+}
+
+#[test]
+fn workspaces_are_one_memory_in_pieces() {
+    succeeds("workspaces");
+}
+
+#[test]
 fn a_kill_is_told_to_who_needs_the_process_and_to_nobody_else() {
     let source = source("died");
     let (program, job) = (compile(&source), job(&source).option("--keep-going"));
