@@ -205,6 +205,20 @@ fn lapi_works_beside() {
 }
 
 #[test]
+fn macros_name_the_call_of_a_type() {
+    let source = source("macros");
+    job(&source).succeeds(&compile(&source));
+}
+
+#[test]
+fn every_call_says_so_before_acp_init_and_after_acp_finalize() {
+    let source = source("outside");
+    for release in ["-DACP_RELEASE=1", "-DACP_RELEASE=3"] {
+        Job::of(1).run(&compile_with(&source, &[release])).success();
+    }
+}
+
+#[test]
 fn an_abort_ends_everybody_with_its_message() {
     let source = source("aborts");
     let program = compile(&source);

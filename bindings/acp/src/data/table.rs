@@ -1,5 +1,5 @@
-//! What is done with a table of a set, multiset or map that is mapped here: by the caller, or by the
-//! table's owner for one to whom it is not mapped. `bucket.rs` says how tables lie in memory.
+//! What is done with a table of a set, multiset or map that is mapped here: by the caller, or by
+//! the table's owner for one to whom it is not mapped. `bucket.rs` says how tables lie in memory.
 //!
 //! Nothing here waits for a message, but for the allocation in another process's heap.
 

@@ -275,7 +275,11 @@ static void maps(void)
     for (int round = 0; round < ROUNDS; round++) {
         int which = number(2), key = number(KEYS), value = number(1000), *model = &models[which][key];
         if (number(3)) {
-            GIVES(!*model, acp_insert_map(of[which], pair_of(key, value)));
+            acp_map_ib_t inserted;
+            inserted.success = acp_insert_map(of[which], pair_of(key, value));
+            inserted.it = acp_find_map(of[which], key_of(key));
+            GIVES(!*model, inserted.success);
+            GIVES(acp_query_rank(inserted.it.elem), acp_query_rank(acp_dereference_map_it(inserted.it).first.ga));
             *model = *model ? *model : value + 1;
         } else {
             acp_remove_map(of[which], key_of(key));

@@ -25,7 +25,9 @@ int main(int argc, char **argv)
     OK(acp_setparams_ws(procs - 1, PIECE));
     acp_wsd_t whole = acp_create_ws(SIZE), other = acp_create_ws(10);
     CHECK(whole != ACP_WSD_NULL && other != ACP_WSD_NULL);
-    GIVES(SIZE, whole->size_ws);
+    acp_wsditem seen = *whole;
+    GIVES(SIZE, seen.size_ws);
+    GIVES(PIECE, seen.size_default);
     GIVES(8, whole->ngas);
     GIVES(300, whole->size_remainder);
     GIVES(300, whole->sizes[7]);
