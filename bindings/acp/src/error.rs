@@ -57,7 +57,7 @@ pub enum Error {
 }
 
 /// What calls give.
-pub(crate) type Result<T = ()> = std::result::Result<T, Error>;
+pub type Result<T = ()> = std::result::Result<T, Error>;
 
 impl Error {
     /// All of them.

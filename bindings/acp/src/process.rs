@@ -74,6 +74,11 @@ impl World {
         self.blocks.get(rank as usize).ok_or(Error::Rank)
     }
 
+    /// Bytes of a block before the heap.
+    pub(crate) fn starter_len(&self, rank: u32) -> Result<u64> {
+        self.block(rank).map(|block| block.starter)
+    }
+
     /// The global address of a byte of a block's heap.
     pub(crate) fn heap_address(&self, rank: u32, offset: u64) -> Result<u64> {
         Ok(self.space.address(rank, self.block(rank)?.starter + offset))

@@ -207,11 +207,15 @@ impl Process {
         self.on_table(&order).map(|found| found.extra)
     }
 
+    /// Looks for a key, with so many bytes of its value.
+    pub(crate) fn value_of(&self, of: Hashed, key: &[u8], room: u64) -> Result<Found> {
+        let order = self.key_order(Kind::Map, Task::Find, of, key.to_vec())?;
+        self.on_table(&Order { extra: room, ..order })
+    }
+
     /// Copies a key's value to where `pair` says; gives the bytes copied, 0 without such a key.
     pub(crate) fn retrieve(&self, of: Hashed, pair: Pair) -> Result<u64> {
-        let mut order = self.key_order(Kind::Map, Task::Find, of, self.key_bytes(pair.first)?)?;
-        order.extra = pair.second.size as u64;
-        let found = self.on_table(&order)?;
+        let found = self.value_of(of, &self.key_bytes(pair.first)?, pair.second.size as u64)?;
         if !found.data.is_empty() {
             self.write_bytes(pair.second.ga, &found.data)?;
         }
@@ -230,7 +234,14 @@ impl Process {
         self.insert_bytes(kind, of, (&key, &value), extra)
     }
 
-    fn insert_bytes(&self, kind: Kind, of: Hashed, (key, value): (&[u8], &[u8]), extra: u64) -> Result<bool> {
+    /// Inserts a key with its value; `extra` is the value's length, or how often.
+    pub(crate) fn insert_bytes(
+        &self,
+        kind: Kind,
+        of: Hashed,
+        (key, value): (&[u8], &[u8]),
+        extra: u64,
+    ) -> Result<bool> {
         let mut order = self.key_order(kind, Task::Insert, of, key.to_vec())?;
         order.data.extend_from_slice(value);
         order.extra = extra;
@@ -239,9 +250,13 @@ impl Process {
 
     /// Removes a key, or one of its occurrences in a multiset, or all of them.
     pub(crate) fn remove_hashed(&self, kind: Kind, of: Hashed, key: Element, all: bool) -> Result {
-        let mut order = self.key_order(kind, Task::Remove, of, self.key_bytes(key)?)?;
-        order.extra = u64::from(all);
-        self.on_table(&order).map(drop)
+        self.remove_bytes(kind, of, &self.key_bytes(key)?, all).map(drop)
+    }
+
+    /// As [`remove_hashed`](Self::remove_hashed); says whether the key was there.
+    pub(crate) fn remove_bytes(&self, kind: Kind, of: Hashed, key: &[u8], all: bool) -> Result<bool> {
+        let order = self.key_order(kind, Task::Remove, of, key.to_vec())?;
+        self.on_table(&Order { extra: u64::from(all), ..order }).map(|found| found.done)
     }
 }
 

@@ -11,6 +11,8 @@ pub mod segbuf;
 pub mod sequence;
 pub mod workspace;
 
+pub(crate) use infrastructure::{enter, leave};
+
 use crate::diagnostics;
 use crate::error::{Error, Result};
 use crate::process::Process;
