@@ -1,6 +1,6 @@
-//! A work-stealing queue in global memory: each process has a row of tasks and a counter of the next
-//! one; whoever has none left takes from the others by one atomic addition. Nobody answers: all
-//! tasks of a process that only computes can be taken.
+//! A work-stealing queue in global memory: each process has a row of tasks and a counter of the
+//! next one; whoever has none left takes from the others by one atomic addition. Nobody answers:
+//! all tasks of a process that only computes can be taken.
 
 use acp::{Global, GlobalSlice, Job};
 

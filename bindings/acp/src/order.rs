@@ -205,7 +205,8 @@ impl<W> Order<W> {
         wake(queue);
     }
 
-    /// Whether an operation and all before it have ended; if not, the waker is woken when they have.
+    /// Whether an operation and all before it have ended; if not, the waker is woken when they
+    /// have.
     pub(crate) fn wake_after(&self, handle: u64, waker: &Waker) -> bool {
         let mut queue = self.lock();
         if self.complete(handle) {
@@ -380,15 +381,15 @@ mod tests {
 
     #[test]
     fn whoever_awaits_an_operation_is_woken_when_all_before_it_have_ended() {
-        struct Flag(std::sync::atomic::AtomicUsize);
+        struct Flag(AtomicUsize);
         impl std::task::Wake for Flag {
             fn wake(self: Arc<Self>) {
-                self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                self.0.fetch_add(1, Ordering::Relaxed);
             }
         }
-        let flag = Arc::new(Flag(std::sync::atomic::AtomicUsize::new(0)));
-        let (waker, woken) =
-            (Waker::from(Arc::clone(&flag)), || flag.0.load(std::sync::atomic::Ordering::Relaxed));
+        let flag = Arc::new(Flag(AtomicUsize::new(0)));
+        let waker = Waker::from(Arc::clone(&flag));
+        let woken = || flag.0.load(Ordering::Relaxed);
         let order = Order::new();
         let (first, _) = order.enter(NULL, |handle| handle);
         let (second, _) = order.enter(NULL, |handle| handle);

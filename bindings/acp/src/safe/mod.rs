@@ -43,8 +43,8 @@ impl std::fmt::Debug for Job {
 /// Joins the job that the environment announces; returns when all processes have.
 ///
 /// # Errors
-/// [`Error::Initialized`]: this process is in one. [`Error::Job`]: it can't be joined; a line of the
-/// log says why.
+/// [`Error::Initialized`]: this process is in one. [`Error::Job`]: it can't be joined; a line of
+/// the log says why.
 ///
 /// # Examples
 /// A process that no launcher started is a job of one:
