@@ -33,6 +33,8 @@ pub(crate) struct Order<W> {
     /// The oldest operation that has not ended; `u64::MAX` if there is none.
     oldest: AtomicU64,
     entries: AtomicUsize,
+    /// Failures that nobody has asked for: none is what calls find without the lock.
+    failures: AtomicUsize,
     queue: Mutex<Queue<W>>,
 }
 
@@ -82,6 +84,7 @@ impl<W> Order<W> {
             issued: AtomicU64::new(0),
             oldest: AtomicU64::new(u64::MAX),
             entries: AtomicUsize::new(0),
+            failures: AtomicUsize::new(0),
             queue: Mutex::new(queue),
         }
     }
@@ -220,10 +223,18 @@ impl<W> Order<W> {
     }
 
     /// The last failure among operations up to a handle, once.
+    #[inline]
     pub(crate) fn failure(&self, handle: u64) -> Result {
+        // Whoever saw an operation's end, by `oldest`, sees that it failed: `publish` tells it first.
+        if self.failures.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.take_failure(handle) }
+    }
+
+    #[cold]
+    fn take_failure(&self, handle: u64) -> Result {
         let mut queue = self.lock();
         let last = queue.failed.iter().rev().find(|(failed, _)| *failed <= handle).map(|(_, error)| *error);
         queue.failed.retain(|(failed, _)| *failed > handle);
+        self.failures.store(queue.failed.len(), Ordering::Relaxed);
         last.map_or(Ok(()), Err)
     }
 
@@ -239,6 +250,7 @@ impl<W> Order<W> {
 
     fn publish(&self, queue: &Queue<W>) {
         self.entries.store(queue.entries.len(), Ordering::Relaxed);
+        self.failures.store(queue.failed.len(), Ordering::Relaxed);
         // SYNC: Release pairs with `permits` and `complete`.
         self.oldest.store(queue.oldest(), Ordering::Release);
     }
