@@ -225,7 +225,8 @@ impl<W> Order<W> {
     /// The last failure among operations up to a handle, once.
     #[inline]
     pub(crate) fn failure(&self, handle: u64) -> Result {
-        // Whoever saw an operation's end, by `oldest`, sees that it failed: `publish` tells it first.
+        // Whoever saw an operation's end, by `oldest`, sees that it failed: `publish` says that
+        // first.
         if self.failures.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.take_failure(handle) }
     }
 

@@ -219,6 +219,24 @@ fn every_call_says_so_before_acp_init_and_after_acp_finalize() {
 }
 
 #[test]
+fn fortran_programs_get_what_c_programs_get() {
+    if Command::new("gfortran").arg("--version").output().is_err() {
+        eprintln!("skipped: no gfortran, which compiles module acp");
+        return;
+    }
+    let (dir, source) = (library(), Path::new(BINDING).join("tests/programs/module.f90"));
+    let output = scratch("acp_module");
+    let modules = output.with_extension("mod.d");
+    std::fs::create_dir_all(&modules).expect("the target directory can be written");
+    let mut fc = Command::new("gfortran");
+    fc.args(["-std=f2018", "-Wall", "-Werror", "-Wno-unused-dummy-argument", "-J"]).arg(&modules);
+    fc.arg(Path::new(BINDING).join("include/acp.f90")).arg(&source).arg("-o").arg(&output);
+    checked(fc.arg("-L").arg(dir).arg("-lacp").arg(format!("-Wl,-rpath,{}", dir.display())));
+    job(&source).succeeds(&output);
+    Job::of(1).run(&output).success();
+}
+
+#[test]
 fn an_abort_ends_everybody_with_its_message() {
     let source = source("aborts");
     let program = compile(&source);

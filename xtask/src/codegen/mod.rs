@@ -4,6 +4,7 @@
 //! the list of return codes is `lapis_core::error::CODES`.
 
 mod abi;
+mod acp_fortran;
 mod checks;
 mod coverage;
 mod exports;
@@ -42,6 +43,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         (binding.join("tests/generated/abi.c"), checks::generate_c(&sections, &own)),
         (binding.join("tests/generated/abi.rs"), rustfmt(&checks::generate_rust(&sections, &own))?),
         (root.join("docs/spec-coverage.md"), coverage::generate(&sections, &root)?),
+        (binding.with_file_name("acp").join("include/acp.f90"), acp_fortran::generate(&root)?),
         (root.join("docs/acp-coverage.md"), coverage::acp::generate(&root)?),
     ];
     for (name, text) in man::generate(&sections, &binding.join("api/man"))? {

@@ -118,6 +118,13 @@ pub(in crate::codegen) fn gaps(root: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
+/// The headers of C; the module for Fortran is made from them.
+fn headers(root: &Path) -> Vec<File> {
+    let (mut headers, _) = read(root, HEADERS, &[]);
+    headers.retain(|header| header.path.ends_with(".h"));
+    headers
+}
+
 fn never_fails(name: &str) -> Option<&'static str> {
     NEVER_FAIL.iter().find(|(call, _)| *call == name).map(|(_, why)| *why)
 }
@@ -125,7 +132,7 @@ fn never_fails(name: &str) -> Option<&'static str> {
 fn tables<'a>(names: &'a Names, root: &Path) -> Vec<(&'a str, Vec<Row<'a>>)> {
     let (code, mut tests) = read(root, CODE, TESTS);
     tests.iter_mut().for_each(paste);
-    let (headers, _) = read(root, HEADERS, &[]);
+    let headers = headers(root);
     let row = |(name, origin): (&'a str, &'a str), code: &[File], call: bool| Row {
         name,
         origin,
@@ -179,7 +186,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// Headers and list have the same calls, and headers all other names.
 fn check_headers(names: &Names, root: &Path) -> Result<()> {
-    let (headers, _) = read(root, HEADERS, &[]);
+    let headers = headers(root);
     let text: String = headers.iter().map(|header| header.text.as_str()).collect();
     let prototypes = text.split("extern ").skip(1).filter_map(|rest| rest.split('(').next());
     let declared: BTreeSet<&str> = prototypes
