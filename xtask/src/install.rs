@@ -241,7 +241,8 @@ fn copy_all(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Compiles `lapi.f90` and `acp.f90`. Compilers, and versions of one, can't read each other's
-/// modules: whoever uses another one than `gfortran` compiles the source, which is installed as well.
+/// modules: whoever uses another one than `gfortran` compiles the sources, which are installed as
+/// well.
 fn fortran_modules(tree: &Path) {
     let include = tree.join("include");
     for name in ["lapi", "acp"] {

@@ -17,9 +17,11 @@ const TOP: &str = "\
 ";
 
 /// A function of C.
-struct Prototype {
+pub(super) struct Prototype {
+    /// As the header has it, in one line.
+    pub(super) text: String,
     gives: String,
-    name: String,
+    pub(super) name: String,
     /// Types with their names.
     params: Vec<(String, String)>,
     /// Whether iterators of vectors and lists are the numbers of release 1.0.
@@ -41,7 +43,8 @@ pub(super) fn generate(root: &Path) -> Result<String> {
     Ok(out)
 }
 
-fn prototypes(header: &str) -> Result<Vec<Prototype>> {
+/// The functions that a header declares.
+pub(super) fn prototypes(header: &str) -> Result<Vec<Prototype>> {
     let mut found = Vec::new();
     let (mut first, mut rest) = (false, header);
     while let Some(at) = rest.find("extern ") {
@@ -79,7 +82,7 @@ fn prototype(text: &str, first: bool) -> Result<Prototype> {
         params.push(typed(argument)?);
     }
     params.extend(comparison.map(|name| ("function".to_owned(), name.to_owned())));
-    Ok(Prototype { gives, name, params, first })
+    Ok(Prototype { text: text.to_owned(), gives, name, params, first })
 }
 
 /// Type and name of a declaration: `const void *ptr` gives `const void *` and `ptr`.
@@ -127,7 +130,7 @@ fn parameter(of: &str, first: bool) -> Result<String> {
 }
 
 fn interface(out: &mut String, prototype: &Prototype) -> Result<()> {
-    let Prototype { gives, name, params, first } = prototype;
+    let Prototype { gives, name, params, first, .. } = prototype;
     let kind = if gives == "void" { "subroutine" } else { "function" };
     let names: Vec<&str> = params.iter().map(|(_, name)| name.as_str()).collect();
     let head = format!("    {kind} {name}({})", names.join(", "));

@@ -5,6 +5,7 @@
 
 mod abi;
 mod acp_fortran;
+mod acp_man;
 mod checks;
 mod coverage;
 mod exports;
@@ -47,6 +48,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         (root.join("docs/acp-coverage.md"), coverage::acp::generate(&root)?),
     ];
     for (name, text) in man::generate(&sections, &binding.join("api/man"))? {
+        outputs.push((root.join("docs/man").join(name), text));
+    }
+    for (name, text) in acp_man::generate(&root)? {
         outputs.push((root.join("docs/man").join(name), text));
     }
     for (name, text) in lapis::manual(&own, &binding.join("api/man"))? {
