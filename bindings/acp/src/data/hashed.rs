@@ -97,8 +97,9 @@ impl Process {
         if index >= of.ranks {
             return Err(Error::Iterator);
         }
+        let entry = index.checked_mul(8).and_then(|at| of.ga.checked_add(DIRECTORY)?.checked_add(at));
         let mut table = [0];
-        self.read_words(of.ga + DIRECTORY + 8 * index, &mut table)?;
+        self.read_words(entry.ok_or(Error::Structure)?, &mut table)?;
         Ok(table[0])
     }
 
