@@ -117,6 +117,11 @@ fn heaps_serve_all_processes_at_once() {
 }
 
 #[test]
+fn what_nobody_gave_is_found_out_and_harms_nothing() {
+    succeeds("wild");
+}
+
+#[test]
 fn lists_and_vectors_of_release_1_do_what_it_says() {
     succeeds("lists_first");
 }
