@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     services(&tree, &prefix)?;
     let libraries = libraries(&build, &tree)?;
     headers_and_manuals(&packages, &tree)?;
-    fortran_module(&tree);
+    fortran_modules(&tree);
     for library in &libraries {
         descriptions(library, &tree)?;
     }
@@ -217,9 +217,9 @@ fn headers_and_manuals(packages: &[Package], tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The examples in C and Fortran, to be compiled with lapicc and lapifc, and those of QNIX.
+/// The examples in C and Fortran, to be compiled with lapicc and lapifc, and those of QNIX and ACP.
 fn samples(tree: &Path) -> Result<()> {
-    for language in ["c", "fortran", "qnix"] {
+    for language in ["c", "fortran", "qnix", "acp"] {
         let source = workspace::root().join("examples").join(language);
         copy_all(&source, &tree.join("share/lapis/examples").join(language))?;
     }
@@ -240,16 +240,21 @@ fn copy_all(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Compiles `lapi.f90`. Compilers, and versions of one, can't read each other's modules: whoever
-/// uses another one than `gfortran` compiles the source, which is installed as well.
-fn fortran_module(tree: &Path) {
+/// Compiles `lapi.f90` and `acp.f90`. Compilers, and versions of one, can't read each other's
+/// modules: whoever uses another one than `gfortran` compiles the sources, which are installed as
+/// well.
+fn fortran_modules(tree: &Path) {
     let include = tree.join("include");
-    let mut fc = Command::new("gfortran");
-    fc.arg("-fsyntax-only").arg("-J").arg(&include).arg(include.join("lapi.f90"));
-    match fc.status() {
-        Ok(status) if status.success() => eprintln!("install: {}", include.join("lapi.mod").display()),
-        Ok(status) => eprintln!("install: missing: lapi.mod: gfortran ended with {status}"),
-        Err(e) => eprintln!("install: missing: lapi.mod: gfortran does not start: {e}"),
+    for name in ["lapi", "acp"] {
+        let mut fc = Command::new("gfortran");
+        fc.arg("-fsyntax-only").arg("-J").arg(&include).arg(include.join(format!("{name}.f90")));
+        match fc.status() {
+            Ok(status) if status.success() => {
+                eprintln!("install: {}", include.join(format!("{name}.mod")).display())
+            }
+            Ok(status) => eprintln!("install: missing: {name}.mod: gfortran ended with {status}"),
+            Err(e) => eprintln!("install: missing: {name}.mod: gfortran does not start: {e}"),
+        }
     }
 }
 

@@ -94,6 +94,71 @@ extern size_t acp_wait_ch(acp_request_t request);
 /* sizes may be NULL. 0, or -1 if one of the requests failed. */
 extern int acp_waitall_ch(acp_request_t *requests, int count, size_t *sizes);
 
+/*
+ * Segmented buffers: a ring of segnum segments of segsize bytes that exists twice, in the memory buf
+ * of a source and in that of a destination. The n-th buffer from one process to another is the same
+ * at both. Calls give 0, or 1 if they fail. One thread at a time uses an end.
+ */
+
+typedef struct lapis_acp_segbuf *acp_segbuf_t;
+
+#define ACP_SEGBUF_NULL ((acp_segbuf_t)0)
+
+extern acp_segbuf_t acp_create_src_segbuf(int dst_rank, void *buf, size_t segsize, size_t segnum);
+extern acp_segbuf_t acp_create_dst_segbuf(int src_rank, void *buf, size_t segsize, size_t segnum);
+/* Waits for the other end, which must have the same sizes. */
+extern int acp_connect_segbuf(acp_segbuf_t segbuf);
+/* 0 if both ends are there, else 1. */
+extern int acp_isconnected_segbuf(acp_segbuf_t segbuf);
+/* Destination: the segment at the head may be written again. */
+extern int acp_ready_segbuf(acp_segbuf_t segbuf);
+/* Source: sends the segment at the tail. */
+extern int acp_ack_segbuf(acp_segbuf_t segbuf);
+/* 0 if there is a segment to write, else 1. */
+extern int acp_isready_segbuf(acp_segbuf_t segbuf);
+/* 0 if there is a segment to read, else 1. */
+extern int acp_isacked_segbuf(acp_segbuf_t segbuf);
+/* Numbers of segments below segnum, or -1. Data begin at the head and end before the tail. */
+extern int64_t acp_query_segbuf_head(acp_segbuf_t segbuf);
+extern int64_t acp_query_segbuf_tail(acp_segbuf_t segbuf);
+/* Source: the segments before this one have been copied. */
+extern int64_t acp_query_segbuf_sent(acp_segbuf_t segbuf);
+extern int acp_disconnect_segbuf(acp_segbuf_t segbuf);
+/* Waits until the other end is disconnected, too. */
+extern int acp_free_segbuf(acp_segbuf_t segbuf);
+
+/*
+ * Workspaces: bytes in pieces in the memory of several processes. All processes create and destroy
+ * them together. The first piece of the first workspace is at rank 0, each further piece at the next
+ * rank, from the last one on at rank 0 again. Calls give 0, or 1 if they fail.
+ */
+
+typedef struct {
+    size_t size_ws;
+    size_t size_default;
+    size_t size_remainder;
+    size_t ngas;
+    acp_atkey_t key_data;
+    acp_ga_t ga_data;
+    acp_atkey_t *keys;
+    acp_ga_t *gas;
+    int *procs;
+    int *sizes;
+    void *data;
+} acp_wsditem;
+
+typedef acp_wsditem *acp_wsd_t;
+
+#define ACP_WSD_NULL ((acp_wsd_t)-1)
+
+extern acp_wsd_t acp_create_ws(size_t size);
+/* The rank of the next piece, and the bytes of each: at first 0 and 1 MiB. Alike in all processes. */
+extern int acp_setparams_ws(size_t proc_start, size_t size_default);
+extern void acp_destroy_ws(acp_wsd_t WSD);
+/* ga may be any process's memory. */
+extern int acp_read_ws(acp_wsd_t WSD, acp_ga_t ga, size_t size, size_t offset);
+extern int acp_write_ws(acp_wsd_t WSD, const acp_ga_t ga, size_t size, size_t offset);
+
 /* Memory for everybody, from the process with this rank */
 
 extern acp_ga_t acp_malloc(size_t size, int rank);

@@ -22,13 +22,21 @@
 #define ACP_RELEASE 1
 #endif
 
-/* acp_create(vector, ...) is acp_create_vector(...), and so on. */
+/*
+ * acp_create(vector, ...) is acp_create_vector(...), and so on. Those for back, bucket, count, front
+ * and value are in release 3.0, too, where no type has such a call.
+ */
 #define acp_assign(type, ...) acp_assign_##type(__VA_ARGS__)
 #define acp_assign_range(type, ...) acp_assign_range_##type(__VA_ARGS__)
 #define acp_at(type, ...) acp_at_##type(__VA_ARGS__)
+#define acp_back(type, ...) acp_back_##type(__VA_ARGS__)
 #define acp_begin(type, ...) acp_begin_##type(__VA_ARGS__)
+#define acp_bucket(type, ...) acp_bucket_##type(__VA_ARGS__)
+#define acp_bucket_count(type, ...) acp_bucket_count_##type(__VA_ARGS__)
+#define acp_bucket_size(type, ...) acp_bucket_size_##type(__VA_ARGS__)
 #define acp_capacity(type, ...) acp_capacity_##type(__VA_ARGS__)
 #define acp_clear(type, ...) acp_clear_##type(__VA_ARGS__)
+#define acp_count(type, ...) acp_count_##type(__VA_ARGS__)
 #define acp_create(type, ...) acp_create_##type(__VA_ARGS__)
 #define acp_destroy(type, ...) acp_destroy_##type(__VA_ARGS__)
 #define acp_duplicate(type, ...) acp_duplicate_##type(__VA_ARGS__)
@@ -36,6 +44,8 @@
 #define acp_end(type, ...) acp_end_##type(__VA_ARGS__)
 #define acp_erase(type, ...) acp_erase_##type(__VA_ARGS__)
 #define acp_erase_range(type, ...) acp_erase_range_##type(__VA_ARGS__)
+#define acp_find(type, ...) acp_find_##type(__VA_ARGS__)
+#define acp_front(type, ...) acp_front_##type(__VA_ARGS__)
 #define acp_insert(type, ...) acp_insert_##type(__VA_ARGS__)
 #define acp_insert_range(type, ...) acp_insert_range_##type(__VA_ARGS__)
 #define acp_merge(type, ...) acp_merge_##type(__VA_ARGS__)
@@ -47,6 +57,7 @@
 #define acp_reserve(type, ...) acp_reserve_##type(__VA_ARGS__)
 #define acp_reverse(type, ...) acp_reverse_##type(__VA_ARGS__)
 #define acp_size(type, ...) acp_size_##type(__VA_ARGS__)
+#define acp_size_value(type, ...) acp_size_value_##type(__VA_ARGS__)
 #define acp_sort(type, ...) acp_sort_##type(__VA_ARGS__)
 #define acp_splice(type, ...) acp_splice_##type(__VA_ARGS__)
 #define acp_splice_range(type, ...) acp_splice_range_##type(__VA_ARGS__)
@@ -55,6 +66,7 @@
 #define acp_advance(type, ...) acp_advance_##type(__VA_ARGS__)
 #define acp_decrement(type, ...) acp_decrement_##type(__VA_ARGS__)
 #define acp_dereference(type, ...) acp_dereference_##type(__VA_ARGS__)
+#define acp_dereference_value(type, ...) acp_dereference_value_##type(__VA_ARGS__)
 #define acp_distance(type, ...) acp_distance_##type(__VA_ARGS__)
 #define acp_increment(type, ...) acp_increment_##type(__VA_ARGS__)
 
@@ -278,5 +290,147 @@ extern acp_deque_it_t acp_advance_deque_it(acp_deque_it_t it, int n);
 extern acp_pair_t acp_dereference_deque_it(acp_deque_it_t it, size_t size);
 /* 0 if they are not one deque's. */
 extern int acp_distance_deque_it(acp_deque_it_t first, acp_deque_it_t last);
+
+/*
+ * Sets, multisets and maps: elements by key, spread over the processes that `ranks` names (num_ranks
+ * of them), each of which has num_slots buckets; `rank` has the control block. Keys are bytes, at
+ * least one. Calls with one key are done as a whole; those that concern many keys are not: others
+ * may see them half done.
+ *
+ * acp_insert_* gives 1, or 0 if it fails or the key is there. acp_remove_* of a key that is not
+ * there does nothing. acp_find_* gives the end if there is no such key. An iterator whose elem is
+ * ACP_GA_NULL is the end, or of a call that failed. acp_size_* counts keys, equal ones once.
+ * Merging and moving keep the elements that are there already (multisets add up how often);
+ * acp_move_* leaves nothing behind. Iterators are good until their element is removed.
+ *
+ * The calls with `local` in their names concern the keys whose buckets this process has: of the
+ * second structure, where there are two. From acp_begin_local_* to acp_end_local_* one comes by
+ * incrementing.
+ */
+
+/* Sets. */
+
+typedef struct {
+    acp_ga_t ga;
+    uint64_t num_ranks;
+    uint64_t num_slots;
+} acp_set_t;
+typedef struct {
+    acp_set_t set;
+    int rank;
+    int slot;
+    acp_ga_t elem;
+} acp_set_it_t;
+
+extern acp_set_t acp_create_set(int num_ranks, const int *ranks, int num_slots, int rank);
+extern void acp_destroy_set(acp_set_t set);
+extern void acp_assign_set(acp_set_t set1, acp_set_t set2);
+extern void acp_assign_local_set(acp_set_t set1, acp_set_t set2);
+extern acp_set_it_t acp_begin_set(acp_set_t set);
+extern acp_set_it_t acp_begin_local_set(acp_set_t set);
+extern void acp_clear_set(acp_set_t set);
+extern int acp_empty_set(acp_set_t set);
+extern int acp_empty_local_set(acp_set_t set);
+extern acp_set_it_t acp_end_set(acp_set_t set);
+extern acp_set_it_t acp_end_local_set(acp_set_t set);
+extern acp_set_it_t acp_find_set(acp_set_t set, acp_element_t key);
+extern int acp_insert_set(acp_set_t set, acp_element_t key);
+extern void acp_merge_set(acp_set_t set1, acp_set_t set2);
+extern void acp_merge_local_set(acp_set_t set1, acp_set_t set2);
+extern void acp_move_set(acp_set_t set1, acp_set_t set2);
+extern void acp_move_local_set(acp_set_t set1, acp_set_t set2);
+extern void acp_remove_set(acp_set_t set, acp_element_t key);
+extern size_t acp_size_set(acp_set_t set);
+extern size_t acp_size_local_set(acp_set_t set);
+extern void acp_swap_set(acp_set_t set1, acp_set_t set2);
+extern acp_element_t acp_dereference_set_it(acp_set_it_t it);
+extern acp_set_it_t acp_increment_set_it(acp_set_it_t it);
+
+/* Multisets: sets that count how often each key was inserted. */
+
+typedef struct {
+    acp_ga_t ga;
+    uint64_t num_ranks;
+    uint64_t num_slots;
+} acp_multiset_t;
+typedef struct {
+    acp_multiset_t set;
+    int rank;
+    int slot;
+    acp_ga_t elem;
+} acp_multiset_it_t;
+
+extern acp_multiset_t acp_create_multiset(int num_ranks, const int *ranks, int num_slots, int rank);
+extern void acp_destroy_multiset(acp_multiset_t set);
+extern void acp_assign_multiset(acp_multiset_t set1, acp_multiset_t set2);
+extern void acp_assign_local_multiset(acp_multiset_t set1, acp_multiset_t set2);
+extern acp_multiset_it_t acp_begin_multiset(acp_multiset_t set);
+extern acp_multiset_it_t acp_begin_local_multiset(acp_multiset_t set);
+extern void acp_clear_multiset(acp_multiset_t set);
+extern int acp_empty_multiset(acp_multiset_t set);
+extern int acp_empty_local_multiset(acp_multiset_t set);
+extern acp_multiset_it_t acp_end_multiset(acp_multiset_t set);
+extern acp_multiset_it_t acp_end_local_multiset(acp_multiset_t set);
+extern acp_multiset_it_t acp_find_multiset(acp_multiset_t set, acp_element_t key);
+extern int acp_insert_multiset(acp_multiset_t set, acp_element_t key);
+extern void acp_merge_multiset(acp_multiset_t set1, acp_multiset_t set2);
+extern void acp_merge_local_multiset(acp_multiset_t set1, acp_multiset_t set2);
+extern void acp_move_multiset(acp_multiset_t set1, acp_multiset_t set2);
+extern void acp_move_local_multiset(acp_multiset_t set1, acp_multiset_t set2);
+extern void acp_remove_multiset(acp_multiset_t set, acp_element_t key);
+/* However often the key is there. */
+extern void acp_remove_all_multiset(acp_multiset_t set, acp_element_t key);
+/* How often the key is there. */
+extern uint64_t acp_retrieve_multiset(acp_multiset_t set, acp_element_t key);
+extern size_t acp_size_multiset(acp_multiset_t set);
+extern size_t acp_size_local_multiset(acp_multiset_t set);
+extern void acp_swap_multiset(acp_multiset_t set1, acp_multiset_t set2);
+extern acp_element_t acp_dereference_multiset_it(acp_multiset_it_t it);
+extern acp_multiset_it_t acp_increment_multiset_it(acp_multiset_it_t it);
+
+/* Maps: keys with a value of any size, which lies behind the key at a multiple of 8 bytes. */
+
+typedef struct {
+    acp_ga_t ga;
+    uint64_t num_ranks;
+    uint64_t num_slots;
+} acp_map_t;
+typedef struct {
+    acp_map_t map;
+    int rank;
+    int slot;
+    acp_ga_t elem;
+} acp_map_it_t;
+typedef struct {
+    acp_map_it_t it;
+    int success;
+} acp_map_ib_t;
+
+extern acp_map_t acp_create_map(int num_ranks, const int *ranks, int num_slots, int rank);
+extern void acp_destroy_map(acp_map_t map);
+extern void acp_assign_map(acp_map_t map1, acp_map_t map2);
+extern void acp_assign_local_map(acp_map_t map1, acp_map_t map2);
+extern acp_map_it_t acp_begin_map(acp_map_t map);
+extern acp_map_it_t acp_begin_local_map(acp_map_t map);
+extern void acp_clear_map(acp_map_t map);
+extern void acp_clear_local_map(acp_map_t map);
+extern int acp_empty_map(acp_map_t map);
+extern int acp_empty_local_map(acp_map_t map);
+extern acp_map_it_t acp_end_map(acp_map_t map);
+extern acp_map_it_t acp_end_local_map(acp_map_t map);
+extern acp_map_it_t acp_find_map(acp_map_t map, acp_element_t key);
+extern int acp_insert_map(acp_map_t map, acp_pair_t pair);
+extern void acp_merge_map(acp_map_t map1, acp_map_t map2);
+extern void acp_merge_local_map(acp_map_t map1, acp_map_t map2);
+extern void acp_move_map(acp_map_t map1, acp_map_t map2);
+extern void acp_move_local_map(acp_map_t map1, acp_map_t map2);
+extern void acp_remove_map(acp_map_t map, acp_element_t key);
+/* Copies the value to pair.second, as far as it fits; gives the bytes copied, or 0. */
+extern size_t acp_retrieve_map(acp_map_t map, acp_pair_t pair);
+extern size_t acp_size_map(acp_map_t map);
+extern size_t acp_size_local_map(acp_map_t map);
+extern void acp_swap_map(acp_map_t map1, acp_map_t map2);
+extern acp_pair_t acp_dereference_map_it(acp_map_it_t it);
+extern acp_map_it_t acp_increment_map_it(acp_map_it_t it);
 
 #endif

@@ -36,10 +36,18 @@ pub enum Error {
     Channel,
     /// The request is not one.
     Request,
+    /// No end of a segmented buffer, or one without the direction or state that the call needs.
+    Segbuf,
+    /// A segmented buffer whose other end is not there yet, or no more.
+    Unconnected,
+    /// A segmented buffer without a segment to write, or without one to read.
+    Segments,
     /// No vector, list, deque, set or map of the kind that the call needs.
     Structure,
     /// An iterator of another structure, of an element that was erased, or beyond an end.
     Iterator,
+    /// Somebody else changes the structure just now. The library asks again; no call gives this.
+    Busy,
     /// A process that the operation needs has ended.
     Peer,
     /// A wait from where waiting could never end.
@@ -49,11 +57,11 @@ pub enum Error {
 }
 
 /// What calls give.
-pub(crate) type Result<T = ()> = std::result::Result<T, Error>;
+pub type Result<T = ()> = std::result::Result<T, Error>;
 
 impl Error {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 24] = [
         Self::NotInitialized,
         Self::Initialized,
         Self::Job,
@@ -69,8 +77,12 @@ impl Error {
         Self::Memory,
         Self::Channel,
         Self::Request,
+        Self::Segbuf,
+        Self::Unconnected,
+        Self::Segments,
         Self::Structure,
         Self::Iterator,
+        Self::Busy,
         Self::Peer,
         Self::Wait,
         Self::Internal,
@@ -79,7 +91,7 @@ impl Error {
     /// The number of errno(3) that `ACP_ERRNO` holds.
     pub fn number(self) -> c_int {
         match self {
-            Self::NotInitialized => libc::ENOTCONN,
+            Self::NotInitialized | Self::Unconnected => libc::ENOTCONN,
             Self::Initialized => libc::EALREADY,
             Self::Job => libc::ENETUNREACH,
             Self::Option | Self::Rank | Self::Color | Self::Size | Self::Alignment | Self::Iterator => {
@@ -87,8 +99,9 @@ impl Error {
             }
             Self::Null | Self::Address => libc::EFAULT,
             Self::NotLocal => libc::EREMOTE,
-            Self::Key | Self::Channel | Self::Request | Self::Structure => libc::EBADF,
+            Self::Key | Self::Channel | Self::Request | Self::Segbuf | Self::Structure => libc::EBADF,
             Self::Memory => libc::ENOMEM,
+            Self::Busy | Self::Segments => libc::EAGAIN,
             Self::Peer => libc::EHOSTDOWN,
             Self::Wait => libc::EDEADLK,
             Self::Internal => libc::ENOTRECOVERABLE,
@@ -129,10 +142,14 @@ impl std::fmt::Display for Error {
             }
             Self::Channel => "no channel of this process in this direction, or one being freed",
             Self::Request => "no request, or one that was waited for before",
+            Self::Segbuf => "no segmented buffer, or not the end or the state that the call needs",
+            Self::Unconnected => "the other end of the segmented buffer is not there",
+            Self::Segments => "no segment of the buffer is free to be written, or none has come",
             Self::Structure => "no structure of this kind, or one that was destroyed",
             Self::Iterator => {
                 "an iterator of another structure, of an element that was erased, or beyond an end"
             }
+            Self::Busy => "others change the structure just now",
             Self::Peer => "a process that this needs has ended",
             Self::Wait => "a wait from within a handler, where it could never end",
             Self::Internal => "a defect in Lapis; an earlier line says what",

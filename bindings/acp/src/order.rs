@@ -12,6 +12,7 @@ use lapis_core::sync::blocking::{Mutex, MutexGuard};
 use lapis_core::sync::{AtomicU64, AtomicUsize, Ordering};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, PoisonError};
+use std::task::Waker;
 
 /// No operation.
 pub(crate) const NULL: u64 = 0;
@@ -32,6 +33,8 @@ pub(crate) struct Order<W> {
     /// The oldest operation that has not ended; `u64::MAX` if there is none.
     oldest: AtomicU64,
     entries: AtomicUsize,
+    /// Failures that nobody has asked for: none is what calls find without the lock.
+    failures: AtomicUsize,
     queue: Mutex<Queue<W>>,
 }
 
@@ -43,6 +46,8 @@ struct Queue<W> {
     failed: VecDeque<(u64, Error)>,
     /// Failures of the library's own operations, which it asks for by handle.
     own_failed: BTreeMap<u64, Error>,
+    /// Tasks of executors that wait for an operation and all before it.
+    wakers: BTreeMap<u64, Vec<Waker>>,
 }
 
 #[derive(Default)]
@@ -73,11 +78,13 @@ impl<W> Order<W> {
             waiting: BTreeMap::new(),
             failed: VecDeque::new(),
             own_failed: BTreeMap::new(),
+            wakers: BTreeMap::new(),
         };
         Self {
             issued: AtomicU64::new(0),
             oldest: AtomicU64::new(u64::MAX),
             entries: AtomicUsize::new(0),
+            failures: AtomicUsize::new(0),
             queue: Mutex::new(queue),
         }
     }
@@ -183,6 +190,7 @@ impl<W> Order<W> {
         }
         queue.retire(next);
         self.publish(&queue);
+        wake(queue);
     }
 
     /// Ends every operation that needs a task which is gone.
@@ -197,13 +205,37 @@ impl<W> Order<W> {
         lost.into_iter().for_each(|(handle, own)| queue.fail(handle, own, Error::Peer));
         queue.retire(next);
         self.publish(&queue);
+        wake(queue);
+    }
+
+    /// Whether an operation and all before it have ended; if not, the waker is woken when they
+    /// have.
+    pub(crate) fn wake_after(&self, handle: u64, waker: &Waker) -> bool {
+        let mut queue = self.lock();
+        if self.complete(handle) {
+            return true;
+        }
+        let waiting = queue.wakers.entry(handle).or_default();
+        if !waiting.iter().any(|other| other.will_wake(waker)) {
+            waiting.push(waker.clone());
+        }
+        false
     }
 
     /// The last failure among operations up to a handle, once.
+    #[inline]
     pub(crate) fn failure(&self, handle: u64) -> Result {
+        // Whoever saw an operation's end, by `oldest`, sees that it failed: `publish` says that
+        // first.
+        if self.failures.load(Ordering::Relaxed) == 0 { Ok(()) } else { self.take_failure(handle) }
+    }
+
+    #[cold]
+    fn take_failure(&self, handle: u64) -> Result {
         let mut queue = self.lock();
         let last = queue.failed.iter().rev().find(|(failed, _)| *failed <= handle).map(|(_, error)| *error);
         queue.failed.retain(|(failed, _)| *failed > handle);
+        self.failures.store(queue.failed.len(), Ordering::Relaxed);
         last.map_or(Ok(()), Err)
     }
 
@@ -219,9 +251,22 @@ impl<W> Order<W> {
 
     fn publish(&self, queue: &Queue<W>) {
         self.entries.store(queue.entries.len(), Ordering::Relaxed);
+        self.failures.store(queue.failed.len(), Ordering::Relaxed);
         // SYNC: Release pairs with `permits` and `complete`.
         self.oldest.store(queue.oldest(), Ordering::Release);
     }
+}
+
+/// Wakes who waits for what has ended, without the lock.
+fn wake<W>(mut queue: MutexGuard<'_, Queue<W>>) {
+    if queue.wakers.is_empty() {
+        return;
+    }
+    let oldest = queue.oldest();
+    let still = queue.wakers.split_off(&oldest);
+    let ended = std::mem::replace(&mut queue.wakers, still);
+    drop(queue);
+    ended.into_values().flatten().for_each(Waker::wake);
 }
 
 impl<W> Queue<W> {
@@ -345,6 +390,28 @@ mod tests {
         assert!(order.has_ended(own) && !order.has_ended(first) && !order.complete(own));
         assert_eq!(order.failure(ALL), Ok(()));
         assert_eq!((order.failure_of(own), order.failure_of(own)), (Err(Error::Address), Ok(())));
+    }
+
+    #[test]
+    fn whoever_awaits_an_operation_is_woken_when_all_before_it_have_ended() {
+        struct Flag(AtomicUsize);
+        impl std::task::Wake for Flag {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let flag = Arc::new(Flag(AtomicUsize::new(0)));
+        let waker = Waker::from(Arc::clone(&flag));
+        let woken = || flag.0.load(Ordering::Relaxed);
+        let order = Order::new();
+        let (first, _) = order.enter(NULL, |handle| handle);
+        let (second, _) = order.enter(NULL, |handle| handle);
+        assert!(!order.wake_after(second, &waker) && !order.wake_after(second, &waker));
+        end(&order, second);
+        assert_eq!(woken(), 0);
+        end(&order, first);
+        assert_eq!(woken(), 1);
+        assert!(order.wake_after(second, &waker));
     }
 
     #[test]

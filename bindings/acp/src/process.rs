@@ -13,6 +13,7 @@ use crate::order::Order;
 use crate::protocol;
 use crate::regions::Regions;
 use crate::requests::Requests;
+use crate::segbuf::Segbufs;
 use crate::settings::Settings;
 use lapis_collectives::Team;
 use lapis_core::context::RawHooks;
@@ -73,6 +74,11 @@ impl World {
         self.blocks.get(rank as usize).ok_or(Error::Rank)
     }
 
+    /// Bytes of a block before the heap.
+    pub(crate) fn starter_len(&self, rank: u32) -> Result<u64> {
+        self.block(rank).map(|block| block.starter)
+    }
+
     /// The global address of a byte of a block's heap.
     pub(crate) fn heap_address(&self, rank: u32, offset: u64) -> Result<u64> {
         Ok(self.space.address(rank, self.block(rank)?.starter + offset))
@@ -91,7 +97,8 @@ pub(crate) struct Process {
     heap: Mutex<Heap>,
     channels: Mutex<Channels>,
     pub(crate) requests: Requests,
-    data: Data,
+    pub(crate) data: Data,
+    pub(crate) segbufs: Segbufs,
     /// By task: it has died.
     gone: Box<[AtomicBool]>,
 }
@@ -144,6 +151,7 @@ impl Process {
             channels: Mutex::default(),
             requests: Requests::default(),
             data: Data::default(),
+            segbufs: Segbufs::default(),
             gone: (0..context.tasks()).map(|_| AtomicBool::new(false)).collect(),
             context,
         }));
@@ -242,6 +250,8 @@ impl Process {
         *self.heap() = Heap::new(self.settings.heap);
         self.channels().reset();
         self.iterators().clear();
+        self.data.workspaces.reset();
+        self.segbufs.reset();
         let starter = world.space.address(world.rank, 0);
         if let Some(at) = world.mapped(starter, self.settings.starter) {
             // SAFETY: this process's own memory, which nobody uses between the two barriers.
@@ -278,6 +288,7 @@ fn hooks(myself: &std::sync::Arc<OnceLock<&'static Process>>) -> RawHooks {
             let mut next = VecDeque::new();
             process.order.gone(task, &mut next);
             process.requests.gone(task);
+            process.data.finds.gone(task);
             process.channels().gone(task);
             if !next.is_empty() {
                 process.context.run_on_handler_thread(lapis_core::CompletionHandler::Closure(Box::new(

@@ -11,14 +11,17 @@
 //! | free | address | |
 //! | answer | question, value, error or 0 | |
 //!
-//! and those of channels (`channel_messages.rs`). Header handlers only note; what has to be sent is
-//! sent by completion handlers.
+//! and those of tables (`data/table_messages.rs`), segmented buffers (`segbuf.rs`) and channels
+//! (`channel_messages.rs`). Header handlers only note; what has to be sent is sent by completion
+//! handlers.
 
 use crate::access::{Atomic, Operator, Place, apply, move_bytes, store};
 use crate::channel_messages;
+use crate::data::table_messages;
 use crate::error::{Error, Result, of_core};
 use crate::process::Process;
 use crate::regions::Region;
+use crate::segbuf;
 use lapis_core::message::{AmSend, Destination};
 use lapis_core::{CompletionHandler, Delivery, HandlerId, Incoming, Notify, Run, Source};
 use std::collections::VecDeque;
@@ -80,6 +83,36 @@ pub(crate) unsafe fn send<const N: usize>(
     unsafe { process.context.am_send(message) }.map_err(of_core)
 }
 
+/// Sends words, and bytes that are kept as long as they are needed.
+pub(crate) fn send_owned<const N: usize>(
+    process: &Process,
+    task: u32,
+    handler: HandlerId,
+    words: [u64; N],
+    bytes: Vec<u8>,
+) -> Result {
+    if bytes.is_empty() {
+        return send_words(process, task, handler, words);
+    }
+    let place = (bytes.as_ptr(), bytes.len() as u64);
+    let kept =
+        Notify::Dyn(Box::new(move |_: u32, _: std::result::Result<(), lapis_core::Error>| drop(bytes)));
+    // SAFETY: the notification owns the bytes, which stay where they are.
+    unsafe { send(process, task, handler, words, place, kept) }
+}
+
+/// Hands over a message's bytes when all of them are here; not in a header handler.
+pub(crate) fn with_bytes(message: &Incoming<'_>, f: impl FnOnce(Vec<u8>) + Send + 'static) -> Delivery {
+    if let Some(data) = message.data {
+        let bytes = data.to_vec();
+        return then(move || f(bytes));
+    }
+    let mut bytes = vec![0; message.len as usize];
+    // The bytes of a vector stay where they are when the vector moves into the closure.
+    let into = Destination::Contiguous(NonNull::from(bytes.as_mut_slice()).cast());
+    Delivery { into, ..then(move || f(bytes)) }
+}
+
 /// Sends bytes to where they belong, for an operation of `origin`.
 ///
 /// # Safety
@@ -113,6 +146,8 @@ pub(crate) fn install(process: &'static Process) -> lapis_core::Result<()> {
     on(process, ALLOCATE, allocate_arrived)?;
     on(process, FREE, free_arrived)?;
     on(process, ANSWER, answer_arrived)?;
+    table_messages::install(process)?;
+    segbuf::install(process)?;
     channel_messages::install(process)
 }
 

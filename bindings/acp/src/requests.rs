@@ -5,20 +5,24 @@ use lapis_core::sync::blocking::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::PoisonError;
 
-/// Questions that are open, by number.
-#[derive(Default)]
-pub(crate) struct Requests {
-    open: Mutex<Open>,
+/// Questions that are open, by number. `T` is what is answered.
+pub(crate) struct Requests<T = u64> {
+    open: Mutex<Open<T>>,
 }
 
-#[derive(Default)]
-struct Open {
+struct Open<T> {
     last: u64,
-    by_number: HashMap<u64, (u32, Option<Result<u64>>)>,
+    by_number: HashMap<u64, (u32, Option<Result<T>>)>,
 }
 
-impl Requests {
-    fn lock(&self) -> MutexGuard<'_, Open> {
+impl<T> Default for Requests<T> {
+    fn default() -> Self {
+        Self { open: Mutex::new(Open { last: 0, by_number: HashMap::new() }) }
+    }
+}
+
+impl<T> Requests<T> {
+    fn lock(&self) -> MutexGuard<'_, Open<T>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -32,7 +36,7 @@ impl Requests {
     }
 
     /// The answer has come.
-    pub(crate) fn answer(&self, number: u64, answer: Result<u64>) {
+    pub(crate) fn answer(&self, number: u64, answer: Result<T>) {
         if let Some((_, place @ None)) = self.lock().by_number.get_mut(&number) {
             *place = Some(answer);
         }
@@ -48,7 +52,7 @@ impl Requests {
     }
 
     /// Takes the answer if it is there.
-    pub(crate) fn take(&self, number: u64) -> Option<Result<u64>> {
+    pub(crate) fn take(&self, number: u64) -> Option<Result<T>> {
         let mut open = self.lock();
         open.by_number.get(&number).filter(|(_, answer)| answer.is_some())?;
         open.by_number.remove(&number)?.1

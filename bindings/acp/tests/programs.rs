@@ -117,6 +117,11 @@ fn heaps_serve_all_processes_at_once() {
 }
 
 #[test]
+fn what_nobody_gave_is_found_out_and_harms_nothing() {
+    succeeds("wild");
+}
+
+#[test]
 fn lists_and_vectors_of_release_1_do_what_it_says() {
     succeeds("lists_first");
 }
@@ -134,6 +139,26 @@ fn vectors_and_deques_do_what_a_model_does() {
 #[test]
 fn structures_that_several_change_at_once_stay_whole() {
     succeeds("shared");
+}
+
+#[test]
+fn sets_multisets_and_maps_do_what_a_model_does() {
+    succeeds("hashed");
+}
+
+#[test]
+fn keys_that_several_change_at_once_are_neither_lost_nor_torn() {
+    succeeds("shared_hashed");
+}
+
+#[test]
+fn segments_come_whole_and_in_order() {
+    succeeds("segbufs");
+}
+
+#[test]
+fn workspaces_are_one_memory_in_pieces() {
+    succeeds("workspaces");
 }
 
 #[test]
@@ -182,6 +207,38 @@ fn lapi_works_beside() {
     let source = source("beside");
     let include = format!("-I{BINDING}/../lapi/include");
     job(&source).succeeds(&compile_with(&source, &[&include, "-llapi_r"]));
+}
+
+#[test]
+fn macros_name_the_call_of_a_type() {
+    let source = source("macros");
+    job(&source).succeeds(&compile(&source));
+}
+
+#[test]
+fn every_call_says_so_before_acp_init_and_after_acp_finalize() {
+    let source = source("outside");
+    for release in ["-DACP_RELEASE=1", "-DACP_RELEASE=3"] {
+        Job::of(1).run(&compile_with(&source, &[release])).success();
+    }
+}
+
+#[test]
+fn fortran_programs_get_what_c_programs_get() {
+    if Command::new("gfortran").arg("--version").output().is_err() {
+        eprintln!("skipped: no gfortran, which compiles module acp");
+        return;
+    }
+    let (dir, source) = (library(), Path::new(BINDING).join("tests/programs/module.f90"));
+    let output = scratch("acp_module");
+    let modules = output.with_extension("mod.d");
+    std::fs::create_dir_all(&modules).expect("the target directory can be written");
+    let mut fc = Command::new("gfortran");
+    fc.args(["-std=f2018", "-Wall", "-Werror", "-Wno-unused-dummy-argument", "-J"]).arg(&modules);
+    fc.arg(Path::new(BINDING).join("include/acp.f90")).arg(&source).arg("-o").arg(&output);
+    checked(fc.arg("-L").arg(dir).arg("-lacp").arg(format!("-Wl,-rpath,{}", dir.display())));
+    job(&source).succeeds(&output);
+    Job::of(1).run(&output).success();
 }
 
 #[test]

@@ -67,6 +67,11 @@ pub fn fortran() -> ExitCode {
     start(LAPI, Language::Fortran, "LAPIS_FC", "gfortran")
 }
 
+/// Entry of `acpfc`.
+pub fn acp_fortran() -> ExitCode {
+    start(ACP, Language::Fortran, "LAPIS_FC", "gfortran")
+}
+
 /// Entry of ACP's commands.
 pub fn acp(variable: &str, default: &str) -> ExitCode {
     start(ACP, Language::C, variable, default)
@@ -151,7 +156,9 @@ impl Tree {
         let built = std::fs::canonicalize(sources).ok().map(|include| {
             // <root>/bindings/lapi/include
             let bindings = include.ancestors().nth(2).unwrap_or(&include);
-            Self { fortran: bindings.join("fortran/include"), lib: bin.to_owned(), include, interface }
+            let own = interface == ACP;
+            let fortran = if own { include.clone() } else { bindings.join("fortran/include") };
+            Self { fortran, lib: bin.to_owned(), include, interface }
         });
         let library = format!("lib{}.so", interface.library);
         installed
@@ -229,6 +236,10 @@ mod tests {
         assert_eq!(
             line_of(ACP, "cc", &["a.c"]),
             "cc -I/p/include a.c -L/p/lib -Wl,-rpath,/p/lib -lacp -pthread"
+        );
+        assert_eq!(
+            line_of(ACP, "gfortran", &["a.f90"]),
+            "gfortran -I/p/fortran -fallow-argument-mismatch a.f90 -L/p/lib -Wl,-rpath,/p/lib -lacp -pthread"
         );
         assert_eq!(
             line("gfortran-12", &["-c", "a.f"]),

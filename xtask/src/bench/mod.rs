@@ -13,19 +13,22 @@ use anyhow::Result;
                   (--only, --transport, --rounds, --peers, --quick, …). Other subjects come first: \
                   `cargo xtask bench dgsp` times data gather/scatter programs, `collectives` \
                   collectives, both beside every MPI found, `crowd` jobs with more tasks than cores \
-                  or beside busy processes; `qnix` shows QNIX beside what it stands on, and writes no \
-                  file; `instructions` counts instructions by callgrind and compares them with \
+                  or beside busy processes; `qnix` and `acp` show QNIX and ACP beside what they stand on, \
+                  and write no file; `instructions` counts instructions by callgrind and compares them with \
                   docs/bench/instructions.md (--write writes it); `ablation` turns single \
                   optimisations off and shows what each buys (--test runs the conformance suite with \
                   each of them off); `schedules` writes what collectives cost on paper, up to a \
                   million tasks, to docs/bench/schedules.md. docs/bench-format.md explains the output."
 )]
 pub(crate) struct Args {
-    /// `dgsp`, `collectives`, `crowd`, `qnix`, `instructions`, `ablation` or `schedules`, and
-    /// options of the runner
+    /// `dgsp`, `collectives`, `crowd`, `qnix`, `acp`, `instructions`, `ablation` or `schedules`,
+    /// and options of the runner
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     runner: Vec<String>,
 }
+
+/// What is measured of ACP: of the benches for all, and its own.
+const ACP: &str = "am_lat,put_lat,fadd,cas,gfence,acp_seen,acp_chain,acp_third,acp_malloc,acp_find";
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.runner.first().is_some_and(|first| first == "instructions") {
@@ -38,6 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return schedules::run(args.runner.iter().any(|word| word == "--quick"));
     }
     let qnix = args.runner.first().is_some_and(|first| first == "qnix");
+    let acp = args.runner.first().is_some_and(|first| first == "acp");
     let dgsp = args.runner.first().is_some_and(|first| first == "dgsp");
     let packages = workspace::packages()?;
     let mut build = vec!["build", "--release", "--quiet"];
@@ -45,6 +49,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         &["lapis-dgsp-tool", "lapis-bench"]
     } else if qnix {
         &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi", "lapis-qnix"]
+    } else if acp {
+        &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi", "lapis-acp"]
     } else {
         &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi", "lapis-nsd"]
     };
@@ -74,5 +80,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             "am_lat,am_rate,am_bw,put_bw,barrier,send_short,broadcast_short",
         ]);
     }
-    sh::run(runner.current_dir(workspace::root()).args(&args.runner[usize::from(qnix)..]))
+    if acp {
+        runner.args(["--acp", "--dry", "--only", ACP]);
+    }
+    sh::run(runner.current_dir(workspace::root()).args(&args.runner[usize::from(qnix || acp)..]))
 }

@@ -4,6 +4,8 @@
 //! the list of return codes is `lapis_core::error::CODES`.
 
 mod abi;
+mod acp_fortran;
+mod acp_man;
 mod checks;
 mod coverage;
 mod exports;
@@ -42,8 +44,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         (binding.join("tests/generated/abi.c"), checks::generate_c(&sections, &own)),
         (binding.join("tests/generated/abi.rs"), rustfmt(&checks::generate_rust(&sections, &own))?),
         (root.join("docs/spec-coverage.md"), coverage::generate(&sections, &root)?),
+        (binding.with_file_name("acp").join("include/acp.f90"), acp_fortran::generate(&root)?),
+        (root.join("docs/acp-coverage.md"), coverage::acp::generate(&root)?),
     ];
     for (name, text) in man::generate(&sections, &binding.join("api/man"))? {
+        outputs.push((root.join("docs/man").join(name), text));
+    }
+    for (name, text) in acp_man::generate(&root)? {
         outputs.push((root.join("docs/man").join(name), text));
     }
     for (name, text) in lapis::manual(&own, &binding.join("api/man"))? {
@@ -71,12 +78,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// What the interfaces have and no test shows.
+/// What the interfaces have and no test shows, with the page that would say so.
 pub(crate) fn gaps() -> Result<Vec<String>> {
     let root = workspace_root();
-    let mut found = coverage::gaps(&list::read(&root.join("bindings/lapi/api"))?, &root);
-    found.extend(qnix::gaps(&root)?);
-    Ok(found)
+    let pages = [
+        ("spec-coverage", coverage::gaps(&list::read(&root.join("bindings/lapi/api"))?, &root)),
+        ("qnix-coverage", qnix::gaps(&root)?),
+        ("acp-coverage", coverage::acp::gaps(&root)?),
+    ];
+    let named = |(page, gaps): (&'static str, Vec<String>)| {
+        gaps.into_iter().map(move |gap| format!("docs/{page}.md: coverage: {gap}"))
+    };
+    Ok(pages.into_iter().flat_map(named).collect())
 }
 
 fn workspace_root() -> PathBuf {

@@ -10,21 +10,38 @@
 //! | `sequence.rs` | vector and deque: bytes in one block, which may go round |
 //! | `list.rs`, `list_order.rs` | list: elements anywhere, linked both ways |
 //! | `numbered.rs` | the iterators of release 1.0's lists, which are numbers |
+//! | `hashed.rs`, `table.rs`, `bucket.rs` | set, multiset and map: tables of buckets on several processes |
+//! | `table_messages.rs` | work on tables that are not mapped here |
+//! | `workspace.rs` | workspaces: bytes over the memory of several processes |
+//!
+//! A bucket whose memory is not mapped here is its owner's to work on, so that a key needs one
+//! message and one answer; that is the one exception.
 
+pub(crate) mod bucket;
 pub(crate) mod control;
+pub(crate) mod hashed;
 pub(crate) mod list;
 pub(crate) mod list_order;
 pub(crate) mod memory;
 pub(crate) mod numbered;
 pub(crate) mod sequence;
+pub(crate) mod table;
+pub(crate) mod table_messages;
+pub(crate) mod workspace;
 
+use crate::requests::Requests;
 use lapis_core::sync::blocking::Mutex;
 use numbered::Iterators;
+use table::Found;
+use workspace::Workspaces;
 
 /// What this process knows of structures beside what global memory says.
 #[derive(Default)]
 pub(crate) struct Data {
     pub(crate) iterators: Mutex<Iterators>,
+    /// What owners of tables were asked.
+    pub(crate) finds: Requests<Found>,
+    pub(crate) workspaces: Workspaces,
 }
 
 /// A piece of global memory.

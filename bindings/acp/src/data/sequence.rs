@@ -226,7 +226,8 @@ impl Process {
         })
     }
 
-    fn write_zeros(&self, at: u64, size: u64) -> Result {
+    /// Clears memory.
+    pub(crate) fn write_zeros(&self, at: u64, size: u64) -> Result {
         const PIECE: u64 = 1 << 16;
         let zeros = vec![0; size.min(PIECE) as usize];
         (0..size)

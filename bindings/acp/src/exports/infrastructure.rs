@@ -20,19 +20,36 @@ static CHANGING: Mutex<()> = Mutex::new(());
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn acp_init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
     call("acp_init", -1, || {
-        let _changing = CHANGING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if process().is_ok() {
-            return Err(Error::Initialized);
-        }
-        crate::diagnostics::install();
-        let mut settings = Settings::default();
-        // SAFETY: the caller's promise.
-        unsafe { take_arguments(argc, argv, &mut settings) }?;
-        let process = std::ptr::from_ref(Process::join(settings)?).cast_mut();
-        // SYNC: Release pairs with `process`.
-        PROCESS.store(process, Ordering::Release);
+        enter(|| {
+            let mut settings = Settings::default();
+            // SAFETY: the caller's promise.
+            unsafe { take_arguments(argc, argv, &mut settings) }?;
+            Ok(settings)
+        })?;
         Ok(0)
     })
+}
+
+/// Joins the job, for whichever interface.
+pub(crate) fn enter(settings: impl FnOnce() -> Result<Settings>) -> Result<&'static Process> {
+    let _changing = CHANGING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if process().is_ok() {
+        return Err(Error::Initialized);
+    }
+    crate::diagnostics::install();
+    let process = Process::join(settings()?)?;
+    // SYNC: Release pairs with `process`.
+    PROCESS.store(std::ptr::from_ref(process).cast_mut(), Ordering::Release);
+    Ok(process)
+}
+
+/// Leaves the job, for whichever interface.
+pub(crate) fn leave() -> Result {
+    let process = process()?;
+    let _changing = CHANGING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    // SYNC: Release as in `enter`: whoever sees no process sees no memory of it.
+    PROCESS.store(null_mut(), Ordering::Release);
+    process.finalize()
 }
 
 /// Takes ACP's arguments out of the program's.
@@ -78,12 +95,7 @@ unsafe fn take_arguments(argc: *mut c_int, argv: *mut *mut *mut c_char, settings
 //= ACP 1.0, acp_finalize
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_finalize() -> c_int {
-    command("acp_finalize", |process| {
-        let _changing = CHANGING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // SYNC: Release as in acp_init: whoever sees no process sees no memory of it.
-        PROCESS.store(null_mut(), Ordering::Release);
-        process.finalize()
-    })
+    command("acp_finalize", |_| leave())
 }
 
 /// Ends the whole job with a message.

@@ -2,11 +2,16 @@
 
 pub mod access;
 pub mod channel;
+pub mod hashed;
 pub mod infrastructure;
 pub mod list;
 pub mod list_first;
 pub mod memory;
+pub mod segbuf;
 pub mod sequence;
+pub mod workspace;
+
+pub(crate) use infrastructure::{enter, leave};
 
 use crate::diagnostics;
 use crate::error::{Error, Result};

@@ -20,6 +20,23 @@ int main(int argc, char **argv)
         channel = acp_create_ch(3, 0);
     if (me == 0)
         waits = acp_nbrecv_ch(channel, room, sizeof room);
+    /* A map whose keys are all with the one that dies, and a buffer from it. */
+    static const int dies[] = {3};
+    acp_map_t map = {ACP_GA_NULL, 1, 4};
+    acp_ga_t maps[64];
+    exchange(me == 0 ? acp_create_map(1, dies, 4, 0).ga : ACP_GA_NULL, maps);
+    map.ga = maps[0];
+    acp_pair_t pair = {{starter(me) + 2048, 8}, {starter(me) + 2056, 8}};
+    if (me == 0)
+        GIVES(1, acp_insert_map(map, pair));
+    static char segments[64];
+    acp_segbuf_t segbuf = ACP_SEGBUF_NULL;
+    if (me == 0)
+        segbuf = acp_create_dst_segbuf(3, segments, 16, 4);
+    if (me == 3)
+        segbuf = acp_create_src_segbuf(0, segments, 16, 4);
+    if (segbuf != ACP_SEGBUF_NULL)
+        OK(acp_connect_segbuf(segbuf));
     OK(acp_sync());
     if (me == 3)
         kill(getpid(), SIGKILL);
@@ -45,6 +62,19 @@ int main(int argc, char **argv)
     *acp_errno_location() = 0;
     acp_complete(started(acp_copy(ga[(me + 1) % 3], ga[3], 8, ACP_HANDLE_NULL)));
     GIVES(EHOSTDOWN, ACP_ERRNO);
+
+    /* Where its memory is mapped, what was there is there; elsewhere nobody answers. */
+    *acp_errno_location() = 0;
+    CHECK(acp_retrieve_map(map, pair) == 8 || ACP_ERRNO == EHOSTDOWN);
+    CHECK(acp_size_map(map) == 1 || ACP_ERRNO == EHOSTDOWN);
+    FAILS(ACP_GA_NULL, EHOSTDOWN, acp_create_map(1, dies, 4, me).ga);
+    if (me == 0) {
+        GIVES(1, acp_isacked_segbuf(segbuf));
+        OK(acp_disconnect_segbuf(segbuf));
+        *acp_errno_location() = 0;
+        acp_complete(ACP_HANDLE_ALL);
+        OK(acp_free_segbuf(segbuf));
+    }
 
     /* The three that are left. */
     *acp_errno_location() = 0;

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The sources travel inside the program: it can be run from anywhere.
-const SOURCES: [(&str, &str); 10] = [
+const SOURCES: [(&str, &str); 11] = [
     ("measure.h", include_str!("../../peers/measure.h")),
     ("crowd.h", include_str!("../../peers/crowd.h")),
     ("crowd.c", include_str!("../../peers/crowd.c")),
     ("crowd_mpi.c", include_str!("../../peers/crowd_mpi.c")),
     ("lapi.c", include_str!("../../peers/lapi.c")),
+    ("acp.c", include_str!("../../peers/acp.c")),
     ("qnix.c", include_str!("../../peers/qnix.c")),
     ("mpi.c", include_str!("../../peers/mpi.c")),
     ("ofi.c", include_str!("../../peers/ofi.c")),

@@ -121,6 +121,11 @@ pub(crate) fn lapis_from_qnix(transport: &str, tasks: usize) -> Result<Party, Ab
     Ok(party)
 }
 
+/// Lapis through ACP.
+pub(crate) fn lapis_from_acp(transport: &str) -> Result<Party, Absent> {
+    of_interface(&beside(), "lapis-acp", transport, ["acp", "acp", "acp"])
+}
+
 /// A C program, compiled against the header of an interface and the library in a folder.
 fn of_interface(
     libraries: &Path,

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub(crate) use find::{
-    Absent, c_calls, crowds_of, lapis, lapis_as_reference, lapis_from_c, lapis_from_c_in, lapis_from_qnix,
-    lapis_in, lapis_of, mpis_of, packers, peers,
+    Absent, c_calls, crowds_of, lapis, lapis_as_reference, lapis_from_acp, lapis_from_c, lapis_from_c_in,
+    lapis_from_qnix, lapis_in, lapis_of, mpis_of, packers, peers,
 };
 
 /// The bench that [`How::Calls`] has, and nobody else.

@@ -45,6 +45,9 @@ pub(crate) struct Args {
     /// job of eight, send_short and broadcast_short
     #[arg(long)]
     qnix: bool,
+    /// Also Lapis through ACP (libacp.so), which has benches of its own, too
+    #[arg(long)]
+    acp: bool,
     /// Only parties whose name contains one of these (several with commas)
     #[arg(long, value_delimiter = ',')]
     party: Vec<String>,
@@ -123,6 +126,9 @@ fn wanted_benches(args: &Args, trials: &[(&str, &str)]) -> Result<Vec<plan::Benc
     if args.qnix {
         plan::for_qnix(&mut plan, &args.transport);
     }
+    if args.acp {
+        plan.extend(plan::acp(&args.transport));
+    }
     let names: Vec<&str> = plan.iter().map(|b| b.name).chain(trials.iter().map(|(name, _)| *name)).collect();
     if let Some(unknown) = args.only.iter().find(|name| !names.contains(&name.as_str())) {
         bail!("no bench is called `{unknown}`; there are {}", names.join(", "));
@@ -147,7 +153,8 @@ fn parties(args: &Args, calls: bool) -> (Vec<Party>, Vec<Absent>) {
     });
     let jobs: &[usize] = if args.qnix { &[2, 8] } else { &[] };
     let qnix = jobs.iter().map(|tasks| peers::lapis_from_qnix(&args.transport, *tasks));
-    for party in ours.into_iter().chain(qnix).chain(calls.then(peers::c_calls)).chain(base) {
+    let acp = args.acp.then(|| peers::lapis_from_acp(&args.transport));
+    for party in ours.into_iter().chain(qnix).chain(acp).chain(calls.then(peers::c_calls)).chain(base) {
         match party {
             Ok(party) => parties.push(party),
             Err(missing) => absent.push(missing),

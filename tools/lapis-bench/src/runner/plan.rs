@@ -103,6 +103,18 @@ pub(crate) fn for_qnix(plan: &mut Vec<Bench>, transport: &str) {
     ]);
 }
 
+/// The benches that only programs of ACP have.
+pub(crate) fn acp(transport: &str) -> Vec<Bench> {
+    let against = if on_one_host(transport) { SHARED_MEMORY } else { SOCKETS };
+    vec![
+        bench("acp_seen", "copy of 8 bytes until the target sees it, one way", &[], against.latency),
+        bench("acp_chain", "16 copies of 8 bytes, each after the one before", &[], (NONE, NONE)),
+        bench("acp_third", "copies of 1 MiB by who has neither end", &[], against.copies),
+        bench("acp_malloc", "memory of another process taken and given back", &[], (NONE, NONE)),
+        bench("acp_find", "look-up of a key that another process has", &[], against.latency),
+    ]
+}
+
 fn bandwidths(quick: bool) -> &'static [u64] {
     if quick { &[4 * K, 64 * K, M] } else { &[K, 4 * K, 16 * K, 64 * K, 256 * K, M, 4 * M] }
 }

@@ -4,6 +4,7 @@
 //! it. Code cites the guide by lines `//= LAPI Guide, <call or topic>, <what>`, tests by the same
 //! lines followed by `//= type=test`.
 
+pub(super) mod acp;
 mod exceptions;
 
 use super::list::{self, Item, Section};
@@ -109,7 +110,7 @@ fn never_given(name: &str) -> Option<&'static str> {
 }
 
 fn tables(sections: &[Section], root: &Path) -> Vec<Table> {
-    let (code, tests) = read(root);
+    let (code, tests) = read(root, CODE, TESTS);
     let table = |title, names: &[&str]| Table {
         title,
         rows: names
@@ -216,8 +217,8 @@ fn cell(paths: &[String]) -> String {
     if shown.is_empty() { "none".into() } else { shown.join(", ") }
 }
 
-/// The code and the tests.
-fn read(root: &Path) -> (Vec<File>, Vec<File>) {
+/// The code and the tests of some places.
+fn read(root: &Path, code_places: &[&str], test_places: &[&str]) -> (Vec<File>, Vec<File>) {
     let file = |path: &str, text: &str| {
         let capitals = FORTRAN.iter().any(|ending| path.ends_with(&format!(".{ending}")));
         let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
@@ -225,7 +226,7 @@ fn read(root: &Path) -> (Vec<File>, Vec<File>) {
         File { path: path.to_owned(), text: text.to_owned(), words, capitals }
     };
     let (mut code, mut tests) = (Vec::new(), Vec::new());
-    for path in paths(root, CODE) {
+    for path in paths(root, code_places) {
         let Ok(text) = std::fs::read_to_string(root.join(&path)) else { continue };
         let (source, units) = text.split_at(text.find(UNIT_TESTS).unwrap_or(text.len()));
         code.push(file(&path, source));
@@ -233,7 +234,7 @@ fn read(root: &Path) -> (Vec<File>, Vec<File>) {
             tests.push(file(&path, units));
         }
     }
-    for path in paths(root, TESTS) {
+    for path in paths(root, test_places) {
         let Ok(text) = std::fs::read_to_string(root.join(&path)) else { continue };
         tests.push(file(&path, &text));
     }

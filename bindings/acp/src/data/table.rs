@@ -1,0 +1,295 @@
+//! What is done with a table of a set, multiset or map that is mapped here: by the caller, or by
+//! the table's owner for one to whom it is not mapped. `bucket.rs` says how tables lie in memory.
+//!
+//! Nothing here waits for a message, but for the allocation in another process's heap.
+
+use super::bucket::{BYTES, ELEMENTS, EXTRA, Entry, NEXT, Table, Taken, padded};
+use super::control::mark;
+use crate::error::{Error, Result};
+use crate::process::Process;
+
+/// Which structure a table belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Set = 0,
+    Multiset = 1,
+    Map = 2,
+}
+
+impl Kind {
+    /// The mark of its control blocks.
+    pub(crate) fn mark(self) -> u64 {
+        match self {
+            Self::Set => mark::SET,
+            Self::Multiset => mark::MULTISET,
+            Self::Map => mark::MAP,
+        }
+    }
+
+    /// The mark of its tables.
+    pub(crate) fn table_mark(self) -> u64 {
+        !self.mark()
+    }
+
+    pub(crate) fn of(number: u64) -> Option<Self> {
+        [Self::Set, Self::Multiset, Self::Map].into_iter().find(|kind| *kind as u64 == number)
+    }
+}
+
+/// What is to be done with a bucket, or from a bucket on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// Look for a key; `extra` says how many bytes of the value are wanted.
+    Find = 0,
+    /// Insert a key; `extra` is the value's length, or how often.
+    Insert = 1,
+    /// Remove a key once; with `extra`, however often it is there.
+    Remove = 2,
+    /// The element after one, or the first from a bucket on; with `extra`, its bytes.
+    Next = 3,
+    /// Take out the first element from a bucket on, with its bytes.
+    Take = 4,
+    /// Free elements from a bucket on; says at which bucket to continue.
+    Clear = 5,
+}
+
+impl Task {
+    pub(crate) fn of(number: u64) -> Option<Self> {
+        [Self::Find, Self::Insert, Self::Remove, Self::Next, Self::Take, Self::Clear]
+            .into_iter()
+            .find(|task| *task as u64 == number)
+    }
+}
+
+/// A task with its arguments.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    pub(crate) task: Task,
+    pub(crate) kind: Kind,
+    /// The table's address.
+    pub(crate) table: u64,
+    /// The structure's.
+    pub(crate) structure: u64,
+    pub(crate) slot: u64,
+    /// An element, for [`Task::Next`].
+    pub(crate) elem: u64,
+    pub(crate) extra: u64,
+    pub(crate) key: u64,
+    /// The key, then the value.
+    pub(crate) data: Vec<u8>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The element; 0 if there is none.
+    pub(crate) elem: u64,
+    pub(crate) slot: u64,
+    /// Bytes of its key.
+    pub(crate) key: u64,
+    /// Bytes of its value, or how often it is there.
+    pub(crate) extra: u64,
+    /// Whether something was inserted or removed.
+    pub(crate) done: bool,
+    /// The value as far as it was wanted, or key and value.
+    pub(crate) data: Vec<u8>,
+}
+
+/// Who waits while others change a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// A caller, until its turn has come.
+    Caller,
+    /// A handler, which must not: the origin asks again.
+    Handler,
+}
+
+impl Patience {
+    pub(super) fn pause(self, process: &Process, tries: u32) -> Result {
+        match self {
+            Self::Caller => process.pause(tries),
+            Self::Handler if tries < 50 => {
+                std::thread::yield_now();
+                Ok(())
+            }
+            Self::Handler => Err(Error::Busy),
+        }
+    }
+}
+
+/// Buckets that one call clears.
+const AT_ONCE: u64 = 256;
+
+impl Process {
+    /// Does a task; the table is mapped here.
+    pub(crate) fn do_near(&self, order: &Order, patience: Patience) -> Result<Found> {
+        match order.task {
+            Task::Find => self.find_near(order, patience),
+            Task::Insert => self.insert_near(order, patience),
+            Task::Remove => self.remove_near(order, patience),
+            Task::Next => self.next_near(order, patience),
+            Task::Take => self.take_near(order, patience),
+            Task::Clear => self.clear_near(order, patience),
+        }
+    }
+
+    fn find_near(&self, order: &Order, patience: Patience) -> Result<Found> {
+        let key = order.data.get(..order.key as usize).ok_or(Error::Internal)?;
+        self.look((self.table(order)?, order.slot), patience, |bucket| {
+            let Some((entry, _)) = bucket.find(key)? else { return Ok(Found::default()) };
+            let mut found = bucket.found(entry, order.slot);
+            let wanted = order.extra.min(bucket.value(entry));
+            bucket.same()?;
+            found.data = self.near_bytes(entry.at + BYTES + padded(entry.key), wanted)?;
+            Ok(found)
+        })
+    }
+
+    fn insert_near(&self, order: &Order, patience: Patience) -> Result<Found> {
+        let (key, value) = order.data.split_at_checked(order.key as usize).ok_or(Error::Internal)?;
+        let counts = order.kind == Kind::Multiset;
+        let mut fresh = 0;
+        let outcome = loop {
+            let table = self.table(order)?;
+            let there = match self.look((table, order.slot), patience, |bucket| {
+                Ok(bucket.find(key)?.map(|(entry, _)| bucket.found(entry, order.slot)))
+            }) {
+                Ok(Some(found)) if !counts => break Ok(found),
+                Ok(there) => there,
+                Err(error) => break Err(error),
+            };
+            if there.is_none() && fresh == 0 {
+                fresh = self.make_entry(table, order.extra, (key, value))?;
+            }
+            let mut taken = match self.take_bucket(order, order.slot, patience) {
+                Ok(taken) => taken,
+                Err(error) => break Err(error),
+            };
+            match taken.0.find(key) {
+                Ok(Some((mut entry, _))) => {
+                    entry.extra = entry.extra.saturating_add(if counts { order.extra } else { 0 });
+                    let done = taken.change(|_| self.near_write(entry.at + EXTRA, &[entry.extra]));
+                    let found = taken.0.found(entry, order.slot);
+                    break done.map(|()| Found { done: counts, ..found });
+                }
+                Ok(None) if fresh == 0 => {}
+                Ok(None) => {
+                    let linked = self.link_entry(&mut taken, fresh);
+                    let entry = Entry { at: fresh, next: 0, key: order.key, extra: order.extra };
+                    fresh = 0;
+                    break linked.map(|()| Found { done: true, ..taken.0.found(entry, order.slot) });
+                }
+                Err(error) => break Err(error),
+            }
+        };
+        if fresh != 0 {
+            self.free(fresh)?;
+        }
+        outcome
+    }
+
+    /// Makes an element that no bucket has yet.
+    fn make_entry(&self, table: Table, extra: u64, (key, value): (&[u8], &[u8])) -> Result<u64> {
+        let rank = self.world().rank_of(table.at)?;
+        let key_len = key.len() as u64;
+        let at = self.allocate(BYTES + padded(key_len) + value.len() as u64, rank)?;
+        self.near_write(at, &[table.number, 0, key_len, extra])
+            .and_then(|()| self.near_store(at + BYTES, key))
+            .and_then(|()| self.near_store(at + BYTES + padded(key_len), value))
+            .inspect_err(|_| {
+                let _ = self.free(at);
+            })?;
+        Ok(at)
+    }
+
+    fn link_entry(&self, taken: &mut Taken<'_>, fresh: u64) -> Result {
+        self.near_write(fresh + NEXT, &[taken.0.first])?;
+        taken.change(|bucket| {
+            bucket.first = fresh;
+            bucket.elements += 1;
+            Ok(())
+        })?;
+        self.near_add(taken.0.table.at + ELEMENTS, 1)
+    }
+
+    fn remove_near(&self, order: &Order, patience: Patience) -> Result<Found> {
+        let key = order.data.get(..order.key as usize).ok_or(Error::Internal)?;
+        let mut taken = self.take_bucket(order, order.slot, patience)?;
+        let Some((entry, before)) = taken.0.find(key)? else { return Ok(Found::default()) };
+        let found = Found { done: true, ..taken.0.found(entry, order.slot) };
+        if order.kind == Kind::Multiset && order.extra == 0 && entry.extra > 1 {
+            taken.change(|_| self.near_write(entry.at + EXTRA, &[entry.extra - 1]))?;
+            return Ok(found);
+        }
+        taken.unlink(entry, before)?;
+        drop(taken);
+        self.free(entry.at)?;
+        Ok(found)
+    }
+
+    fn next_near(&self, order: &Order, patience: Patience) -> Result<Found> {
+        let table = self.table(order)?;
+        let after = |slot: u64, elem: u64| {
+            self.look((table, slot), patience, |bucket| {
+                let at = if elem == 0 { bucket.first } else { bucket.entry(elem)?.next };
+                if at == 0 {
+                    return Ok(None);
+                }
+                let entry = bucket.entry(at)?;
+                let mut found = bucket.found(entry, slot);
+                if order.extra > 0 {
+                    found.data = bucket.bytes(entry)?;
+                }
+                Ok(Some(found))
+            })
+        };
+        let mut elem = order.elem;
+        for slot in order.slot..table.slots {
+            if let Some(found) = after(slot, std::mem::take(&mut elem))? {
+                return Ok(found);
+            }
+        }
+        Ok(Found::default())
+    }
+
+    fn take_near(&self, order: &Order, patience: Patience) -> Result<Found> {
+        let table = self.table(order)?;
+        for slot in order.slot..table.slots {
+            if self.bucket(table, slot)?.0.first == 0 {
+                continue;
+            }
+            let mut taken = self.take_bucket(order, slot, patience)?;
+            if taken.0.first == 0 {
+                continue;
+            }
+            let entry = taken.0.entry(taken.0.first)?;
+            let found = Found { data: taken.0.bytes(entry)?, done: true, ..taken.0.found(entry, slot) };
+            taken.unlink(entry, 0)?;
+            drop(taken);
+            self.free(entry.at)?;
+            return Ok(found);
+        }
+        Ok(Found::default())
+    }
+
+    fn clear_near(&self, order: &Order, patience: Patience) -> Result<Found> {
+        let table = self.table(order)?;
+        let end = table.slots.min(order.slot.saturating_add(AT_ONCE));
+        for slot in order.slot..end {
+            loop {
+                if self.bucket(table, slot)?.0.first == 0 {
+                    break;
+                }
+                let mut taken = self.take_bucket(order, slot, patience)?;
+                if taken.0.first == 0 {
+                    break;
+                }
+                let entry = taken.0.entry(taken.0.first)?;
+                taken.unlink(entry, 0)?;
+                drop(taken);
+                self.free(entry.at)?;
+            }
+        }
+        Ok(Found { slot: end, done: end == table.slots, ..Found::default() })
+    }
+}

@@ -1,0 +1,220 @@
+//! Places in global memory, with a type; and memory of this process's that everybody may reach.
+
+use super::Job;
+use crate::error::{Error, Result};
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+/// Types whose values are bytes and nothing else.
+///
+/// # Safety
+/// Any bytes are a value, all bytes of a value are initialised (there is no padding), and the
+/// type's alignment is at most 16.
+pub unsafe trait Plain: Copy + Send + Sync + 'static {}
+
+macro_rules! plain {
+    ($($of:ty)*) => {
+        $(
+            // SAFETY: a number of this kind is any bytes of its width.
+            unsafe impl Plain for $of {}
+        )*
+    };
+}
+
+plain! { u8 u16 u32 u64 u128 i8 i16 i32 i64 i128 f32 f64 usize isize }
+
+// SAFETY: elements follow each other without padding.
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
+
+// SAFETY: a number, for any type.
+unsafe impl<T: Plain> Plain for Global<T> {}
+
+/// The bytes of a value.
+pub(super) fn bytes_of<T: Plain>(value: &T) -> &[u8] {
+    // SAFETY: all bytes of a plain value are initialised, and it is borrowed as long.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
+}
+
+/// The value with these bytes.
+pub(super) fn from_bytes<T: Plain>(bytes: &[u8]) -> Result<T> {
+    if bytes.len() != size_of::<T>() {
+        return Err(Error::Size);
+    }
+    let mut value = MaybeUninit::<T>::uninit();
+    // SAFETY: both have this length, and any bytes are a value.
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), value.as_mut_ptr().cast(), bytes.len());
+        Ok(value.assume_init())
+    }
+}
+
+/// The place of a value in the memory of some process: a number that may be sent to any other one.
+///
+/// It is no reference: what is there is read and written by the methods of [`Job`].
+#[doc(alias = "acp_ga_t")]
+#[repr(transparent)]
+pub struct Global<T> {
+    pub(super) address: u64,
+    pub(super) marker: PhantomData<fn() -> T>,
+}
+
+/// Places of values that follow each other.
+#[doc(alias = "acp_ga_t")]
+pub struct GlobalSlice<T> {
+    pub(super) address: u64,
+    pub(super) len: u64,
+    pub(super) marker: PhantomData<fn() -> T>,
+}
+
+macro_rules! by_value {
+    ($of:ident) => {
+        impl<T> Clone for $of<T> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<T> Copy for $of<T> {}
+
+        impl<T> std::fmt::Debug for $of<T> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{}({:#x})", stringify!($of), self.address)
+            }
+        }
+    };
+}
+
+by_value!(Global);
+by_value!(GlobalSlice);
+
+impl<T> PartialEq for Global<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.address == other.address
+    }
+}
+
+impl<T> Eq for Global<T> {}
+
+impl<T: Plain> Global<T> {
+    /// The place that a number names; whether something is there shows with the first access.
+    pub fn of_address(address: u64) -> Self {
+        Self { address, marker: PhantomData }
+    }
+
+    /// The number, as C programs have it.
+    pub fn address(self) -> u64 {
+        self.address
+    }
+
+    /// So many values that begin here.
+    pub fn slice(self, len: u64) -> GlobalSlice<T> {
+        GlobalSlice { address: self.address, len, marker: PhantomData }
+    }
+}
+
+impl<T: Plain> GlobalSlice<T> {
+    /// How many values there are.
+    pub fn len(self) -> u64 {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
+    /// The place of one value.
+    ///
+    /// # Errors
+    /// [`Error::Size`]: there are not so many.
+    pub fn at(self, index: u64) -> Result<Global<T>> {
+        self.part(index, 1).map(Self::first)
+    }
+
+    /// The place of the first value, if there is one.
+    pub fn first(self) -> Global<T> {
+        Global { address: self.address, marker: PhantomData }
+    }
+
+    /// `len` values from one on.
+    ///
+    /// # Errors
+    /// [`Error::Size`]: there are not so many.
+    pub fn part(self, from: u64, len: u64) -> Result<Self> {
+        if from > self.len || len > self.len - from {
+            return Err(Error::Size);
+        }
+        Ok(Self { address: self.address + from * size_of::<T>() as u64, len, marker: PhantomData })
+    }
+
+    /// The same bytes as values of another type.
+    ///
+    /// # Errors
+    /// [`Error::Size`]: they are no whole number of these.
+    pub fn cast<U: Plain>(self) -> Result<GlobalSlice<U>> {
+        let (bytes, width) = (self.bytes(), size_of::<U>() as u64);
+        if width == 0 || !bytes.is_multiple_of(width) {
+            return Err(Error::Size);
+        }
+        Ok(GlobalSlice { address: self.address, len: bytes / width, marker: PhantomData })
+    }
+
+    pub(super) fn bytes(self) -> u64 {
+        self.len * size_of::<T>() as u64
+    }
+}
+
+/// Memory of this process's that everybody may reach, until it is dropped or taken back.
+///
+/// This process reaches it as all others do. Dropping it waits for accesses that are under way; an
+/// access that comes later fails.
+pub struct Registered<'job, T: Plain> {
+    job: &'job Job,
+    memory: Vec<T>,
+    key: u64,
+}
+
+impl<T: Plain> std::fmt::Debug for Registered<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registered").field("place", &self.global()).field("len", &self.memory.len()).finish()
+    }
+}
+
+impl<'job, T: Plain> Registered<'job, T> {
+    pub(super) fn new(job: &'job Job, mut memory: Vec<T>) -> Result<Self> {
+        let base = memory.as_mut_ptr().expose_provenance();
+        let key = job.process.regions().register(base, size_of_val(memory.as_slice()) as u64)?;
+        Ok(Self { job, memory, key })
+    }
+
+    /// Where it is.
+    pub fn global(&self) -> GlobalSlice<T> {
+        let world = self.job.process.world();
+        let address = world.space.address(world.rank, self.key);
+        GlobalSlice { address, len: self.memory.len() as u64, marker: PhantomData }
+    }
+
+    /// Takes the memory back.
+    #[doc(alias = "acp_unregister_memory")]
+    pub fn into_inner(mut self) -> Vec<T> {
+        self.unregister();
+        std::mem::take(&mut self.memory)
+    }
+
+    /// Nobody reaches the memory afterwards.
+    fn unregister(&mut self) {
+        let process = self.job.process;
+        let Ok(region) = process.regions().unregister(self.key) else { return };
+        if Arc::strong_count(&region) > 1 && process.wait(|| Arc::strong_count(&region) == 1).is_err() {
+            // Somebody may still write there: better lost than given to somebody else.
+            std::mem::forget(std::mem::take(&mut self.memory));
+        }
+    }
+}
+
+impl<T: Plain> Drop for Registered<'_, T> {
+    fn drop(&mut self) {
+        self.unregister();
+    }
+}

@@ -1,0 +1,338 @@
+//! Segmented buffers: a ring of segments of equal size that exists twice, at a source and at a
+//! destination, and is kept equal from the one to the other.
+//!
+//! The n-th buffer that two processes make in one direction is the same at both. Each end has three
+//! counters in memory of acp_malloc, which the other end adds to: *head*, segments that the
+//! destination has given back; *tail*, segments that have come; *closed*. A segment's data and the
+//! addition to the tail are an access and one that waits for it, so no message is needed but the
+//! first one, by which the ends find each other.
+
+use crate::access::{Atomic, Operator};
+use crate::error::{Error, Result};
+use crate::order::NULL;
+use crate::process::Process;
+use crate::protocol::{on, send_words, words_of};
+use lapis_core::sync::blocking::{Mutex, MutexGuard};
+use lapis_core::{Delivery, HandlerId};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, PoisonError};
+
+const HELLO: HandlerId = HandlerId(11);
+
+/// Counters of an end: bytes from where they begin.
+const HEAD: u64 = 0;
+const TAIL: u64 = 8;
+const CLOSED: u64 = 16;
+/// Where results of additions go, which nobody reads.
+const SCRATCH: u64 = 24;
+const COUNTERS: u64 = 32;
+
+/// What the ends tell each other.
+#[derive(Clone, Copy, Debug)]
+struct Hello {
+    buffer: u64,
+    counters: u64,
+    size: u64,
+    segments: u64,
+}
+
+/// Which end: whether it is the source, the task of the other one, and the number of the buffer.
+type Wire = (bool, u32, u64);
+
+#[derive(Clone, Debug)]
+struct End {
+    wire: Wire,
+    /// The position of the registered buffer.
+    key: u64,
+    mine: Hello,
+    peer: Option<Hello>,
+    disconnected: bool,
+    /// Source: segments that were given away, and those of them whose data have been copied.
+    tail: u64,
+    sent: u64,
+    under_way: VecDeque<u64>,
+    /// Destination: segments that were given back.
+    head: u64,
+    /// The last access of this end.
+    last: u64,
+}
+
+/// The ends that this process has.
+#[derive(Default)]
+pub(crate) struct Segbufs {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    last: u64,
+    ends: HashMap<u64, End>,
+    /// How many buffers there have been to or from each task.
+    counts: HashMap<(bool, u32), u64>,
+    /// What other ends have told, by the wire of this process's end.
+    hellos: HashMap<Wire, Hello>,
+}
+
+impl Segbufs {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing is any more.
+    pub(crate) fn reset(&self) {
+        let mut state = self.lock();
+        state.ends.clear();
+        state.counts.clear();
+        state.hellos.clear();
+    }
+}
+
+impl State {
+    /// An end, with what the other one has told meanwhile.
+    fn end(&mut self, number: u64) -> Result<&mut End> {
+        let end = self.ends.get_mut(&number).ok_or(Error::Segbuf)?;
+        if end.peer.is_none() {
+            end.peer = self.hellos.remove(&end.wire);
+        }
+        Ok(end)
+    }
+
+    fn connected(&mut self, number: u64, source: bool) -> Result<(&mut End, Hello)> {
+        let end = self.end(number)?;
+        match end.peer.filter(|_| !end.disconnected) {
+            Some(_) if end.wire.0 != source => Err(Error::Segbuf),
+            Some(peer) => Ok((end, peer)),
+            None => Err(Error::Unconnected),
+        }
+    }
+}
+
+pub(crate) fn install(process: &'static Process) -> lapis_core::Result<()> {
+    on(process, HELLO, |process, message| {
+        let [from_source, number, buffer, counters, size, segments] = words_of(message.user_header)?;
+        let hello = Hello { buffer, counters, size, segments };
+        process.segbufs.lock().hellos.insert((from_source == 0, message.source, number), hello);
+        Some(Delivery::bury())
+    })
+}
+
+impl Process {
+    /// Makes this process's end of a buffer, and tells the other one.
+    pub(crate) fn create_segbuf(
+        &self,
+        source: bool,
+        other: i32,
+        address: usize,
+        (size, segments): (u64, u64),
+    ) -> Result<u64> {
+        let world = self.world();
+        let rank = u32::try_from(other).map_err(|_| Error::Rank)?;
+        let task = world.block(rank)?.task;
+        if rank == world.rank {
+            return Err(Error::Rank);
+        }
+        if address == 0 {
+            return Err(Error::Null);
+        }
+        let len = size.checked_mul(segments).filter(|len| *len > 0).ok_or(Error::Size)?;
+        let counters = self.allocate(COUNTERS, world.rank)?;
+        let made = self
+            .write_words(counters, &[0; (COUNTERS / 8) as usize])
+            .and_then(|()| self.regions().register(address, len));
+        let key = made.inspect_err(|_| {
+            let _ = self.free(counters);
+        })?;
+        let mine = Hello { buffer: world.space.address(world.rank, key), counters, size, segments };
+        let (number, nth) = {
+            let mut state = self.segbufs.lock();
+            let count = state.counts.entry((source, task)).or_default();
+            let nth = *count;
+            *count += 1;
+            state.last += 1;
+            let (wire, number) = ((source, task, nth), state.last);
+            let end = End {
+                wire,
+                key,
+                mine,
+                peer: None,
+                disconnected: false,
+                tail: 0,
+                sent: 0,
+                under_way: VecDeque::new(),
+                head: 0,
+                last: NULL,
+            };
+            state.ends.insert(number, end);
+            (number, nth)
+        };
+        let Hello { buffer, counters, size, segments } = mine;
+        let words = [u64::from(source), nth, buffer, counters, size, segments];
+        send_words(self, task, HELLO, words).map(|()| number)
+    }
+
+    /// Waits until the other end is there, too.
+    pub(crate) fn connect_segbuf(&self, number: u64) -> Result {
+        let task = self.segbufs.lock().end(number)?.wire.1;
+        let mut outcome = Err(Error::Unconnected);
+        self.wait(|| {
+            let mut state = self.segbufs.lock();
+            let end = state.end(number);
+            outcome = match end {
+                Err(error) => Err(error),
+                Ok(end) if end.disconnected => Err(Error::Segbuf),
+                Ok(End { peer: Some(peer), mine, .. }) => {
+                    let same = (peer.size, peer.segments) == (mine.size, mine.segments);
+                    if same { Ok(()) } else { Err(Error::Size) }
+                }
+                Ok(_) if self.is_gone(task) => Err(Error::Peer),
+                Ok(_) => Err(Error::Unconnected),
+            };
+            outcome != Err(Error::Unconnected)
+        })?;
+        outcome
+    }
+
+    /// Whether the other end is there.
+    pub(crate) fn is_connected_segbuf(&self, number: u64) -> Result<bool> {
+        self.look_around()?;
+        let mut state = self.segbufs.lock();
+        let end = state.end(number)?;
+        let (mine, disconnected) = (end.mine, end.disconnected);
+        Ok(end
+            .peer
+            .is_some_and(|peer| (peer.size, peer.segments) == (mine.size, mine.segments) && !disconnected))
+    }
+
+    fn look_around(&self) -> Result {
+        self.context.progress().map(drop).map_err(crate::error::of_core)
+    }
+
+    fn counter(&self, end: Hello, which: u64) -> Result<u64> {
+        let mut word = [0];
+        self.read_words(end.counters + which, &mut word)?;
+        Ok(word[0])
+    }
+
+    /// Adds one to a counter of the other end, after an access.
+    fn raise(&self, mine: Hello, peer: Hello, which: u64, after: u64) -> Result<u64> {
+        let add = Atomic { operator: Operator::Add, width: 8, operand: 1, compare: 0 };
+        self.atomic(mine.counters + SCRATCH, peer.counters + which, add, after)
+    }
+
+    /// Source: gives the segment at the tail away.
+    pub(crate) fn ack_segbuf(&self, number: u64) -> Result {
+        let (mine, peer, tail) = {
+            let mut state = self.segbufs.lock();
+            let (end, peer) = state.connected(number, true)?;
+            if self.counter(end.mine, CLOSED)? != 0 {
+                return Err(Error::Unconnected);
+            }
+            if end.tail - self.counter(end.mine, HEAD)? >= end.mine.segments {
+                return Err(Error::Segments);
+            }
+            end.tail += 1;
+            (end.mine, peer, end.tail - 1)
+        };
+        // The lock is not held: an access may wait for others, whose messages take it.
+        let at = tail % mine.segments * mine.size;
+        let copied = self.copy(peer.buffer + at, mine.buffer + at, mine.size, NULL)?;
+        let last = self.raise(mine, peer, TAIL, copied)?;
+        let mut state = self.segbufs.lock();
+        let end = state.end(number)?;
+        end.under_way.push_back(copied);
+        end.last = end.last.max(last);
+        Ok(())
+    }
+
+    /// Destination: gives the segment at the head back.
+    pub(crate) fn ready_segbuf(&self, number: u64) -> Result {
+        let (mine, peer) = {
+            let mut state = self.segbufs.lock();
+            let (end, peer) = state.connected(number, false)?;
+            if self.counter(end.mine, TAIL)? <= end.head {
+                return Err(Error::Segments);
+            }
+            end.head += 1;
+            (end.mine, peer)
+        };
+        let last = self.raise(mine, peer, HEAD, NULL)?;
+        let mut state = self.segbufs.lock();
+        let end = state.end(number)?;
+        end.last = end.last.max(last);
+        Ok(())
+    }
+
+    /// Segments that were given back, and segments that were given away, as this end knows them.
+    fn progress_of(&self, end: &End) -> Result<(u64, u64)> {
+        if end.wire.0 {
+            Ok((self.counter(end.mine, HEAD)?, end.tail))
+        } else {
+            Ok((end.head, self.counter(end.mine, TAIL)?))
+        }
+    }
+
+    /// Head and tail of a buffer that is connected, and how many segments it has.
+    pub(crate) fn indices_of_segbuf(&self, number: u64) -> Result<(u64, u64, u64)> {
+        self.look_around()?;
+        let mut state = self.segbufs.lock();
+        let end = state.end(number)?;
+        if end.peer.is_none() || end.disconnected {
+            return Err(Error::Unconnected);
+        }
+        let (head, tail) = self.progress_of(end)?;
+        Ok((head, tail, end.mine.segments))
+    }
+
+    /// Source: segments whose data have been copied, so that they may be written again, and how
+    /// many the buffer has.
+    pub(crate) fn sent_of_segbuf(&self, number: u64) -> Result<(u64, u64)> {
+        self.look_around()?;
+        let mut state = self.segbufs.lock();
+        let (end, _) = state.connected(number, true)?;
+        while end.under_way.front().is_some_and(|handle| self.order.complete(*handle)) {
+            end.under_way.pop_front();
+            end.sent += 1;
+        }
+        Ok((end.sent, end.mine.segments))
+    }
+
+    /// Ends the use of this end; the other one is told after all data.
+    pub(crate) fn disconnect_segbuf(&self, number: u64) -> Result {
+        let (mine, peer, last) = {
+            let mut state = self.segbufs.lock();
+            let end = state.end(number)?;
+            let peer = end.peer.filter(|_| !end.disconnected).ok_or(Error::Unconnected)?;
+            end.disconnected = true;
+            (end.mine, peer, end.last)
+        };
+        let last = self.raise(mine, peer, CLOSED, last)?;
+        self.segbufs.lock().end(number)?.last = last;
+        Ok(())
+    }
+
+    /// Frees this end when the other one is disconnected, too, or its process has ended.
+    pub(crate) fn free_segbuf(&self, number: u64) -> Result {
+        let (mine, key, task, last) = {
+            let mut state = self.segbufs.lock();
+            let end = state.end(number)?;
+            if !end.disconnected {
+                return Err(Error::Segbuf);
+            }
+            (end.mine, end.key, end.wire.1, end.last)
+        };
+        let mut failed = Ok(());
+        self.wait(|| match self.counter(mine, CLOSED) {
+            Ok(closed) => self.order.complete(last) && (closed != 0 || self.is_gone(task)),
+            Err(error) => {
+                failed = Err(error);
+                true
+            }
+        })?;
+        self.segbufs.lock().ends.remove(&number).ok_or(Error::Segbuf)?;
+        let region = self.regions().unregister(key)?;
+        if Arc::strong_count(&region) > 1 {
+            self.wait(|| Arc::strong_count(&region) == 1)?;
+        }
+        self.free(mine.counters).and(failed)
+    }
+}
