@@ -9,11 +9,13 @@
 //! |---|---|
 //! | `adapters.rs` | which adapters there are to be |
 //! | `tables.rs` | who has which window: no sockets, no clocks |
+//! | `ports.rs` | nodes and their ports, as GM has them |
 //! | `conversation.rs` | what one client says, and what it is answered |
 //! | `server.rs` | the socket, the clients, and the ends of their processes |
 
 mod adapters;
 mod conversation;
+mod ports;
 mod server;
 mod tables;
 

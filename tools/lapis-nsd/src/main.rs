@@ -31,6 +31,10 @@ struct Cli {
     /// How many windows each adapter has
     #[arg(long, value_name = "N", default_value_t = 1024)]
     windows: u32,
+    /// A host whose nodes are known before their programs open ports; may be given several times
+    /// [default: this host]
+    #[arg(long = "node", value_name = "NAME")]
+    nodes: Vec<String>,
     /// The most windows of an adapter that one user may have [default: half of them]
     #[arg(long, value_name = "N")]
     share: Option<u32>,
@@ -48,13 +52,18 @@ fn main() -> ExitCode {
     raise_limit();
     let share = cli.share.unwrap_or(cli.windows.div_ceil(2));
     let address = Address::new(&cli.socket);
-    let server = match Server::open(Options { address: address.clone(), adapters, share }) {
+    let mut server = match Server::open(Options { address: address.clone(), adapters, share }) {
         Ok(server) => server,
         Err(e) => {
             eprintln!("lapis-nsd: can't listen at `{address}`: {e}{}", hint(&e));
             return ExitCode::FAILURE;
         }
     };
+    let nodes = if cli.nodes.is_empty() { vec![host_name()] } else { cli.nodes };
+    if let Err(e) = server.add_nodes(&nodes) {
+        eprintln!("lapis-nsd: --node: {e}");
+        return ExitCode::from(2);
+    }
     println!("lapis-nsd: listening at `{address}`");
     match server.run() {
         Ok(()) => ExitCode::SUCCESS,
@@ -63,6 +72,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 fn hint(e: &std::io::Error) -> &'static str {

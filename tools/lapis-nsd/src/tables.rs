@@ -11,6 +11,7 @@
 //! ```
 
 use crate::adapters::AdapterSpec;
+use crate::ports::{NewPort, Ports};
 use lapis_adapters::fifo::Geometry;
 use lapis_adapters::key::Key;
 use lapis_adapters::matrix::{ADAPTERS, Writer};
@@ -66,6 +67,7 @@ pub struct Tables {
     share: u32,
     matrix: Writer,
     changed: bool,
+    ports: Ports,
 }
 
 impl Tables {
@@ -81,7 +83,7 @@ impl Tables {
         for index in 0..cards.len() {
             matrix.set(index, true);
         }
-        Ok(Self { cards, share, matrix, changed: false })
+        Ok(Self { cards, share, matrix, changed: false, ports: Ports::default() })
     }
 
     /// The availability matrix.
@@ -103,10 +105,13 @@ impl Tables {
     pub fn gone(&mut self, client: u64) {
         for card in &mut self.cards {
             card.windows.retain(|_, entry| {
-                entry.open.take_if(|open| open.client == client);
+                if let Some(open) = entry.open.take_if(|open| open.client == client) {
+                    open.parts.mark_closed();
+                }
                 entry.reserved || entry.open.is_some()
             });
         }
+        self.ports.gone(client);
     }
 
     /// Does what is asked, or says why not. Nothing changes if it is refused.
@@ -123,6 +128,11 @@ impl Tables {
             Request::Release { place } => self.release(caller, &place),
             Request::Load { place, key } => self.load(caller, &place, Some(key)),
             Request::Unload { place } => self.load(caller, &place, None),
+            Request::OpenPort { node, board, port, name, key } => {
+                self.open_port(caller, NewPort { node, board, port, name }, key)
+            }
+            Request::AttachPort { from, node, port, key } => self.attach_port(caller, (from, node, port), key),
+            Request::Nodes { from } => Ok((self.nodes(from), Vec::new())),
             Request::Set { adapter, up } => self.set(caller, &adapter, up),
         };
         answer.unwrap_or_else(|(why, text)| (Reply::Refused { why, text }, Vec::new()))
@@ -236,11 +246,58 @@ impl Tables {
         let Some(entry) = card.windows.get_mut(&place.window).filter(mine) else {
             return Err((Why::NoWindow, format!("{place} is not open over this connection")));
         };
-        entry.open = None;
+        if let Some(open) = entry.open.take() {
+            open.parts.mark_closed();
+        }
         if !entry.reserved {
             card.windows.remove(&place.window);
         }
+        self.ports.closed(place);
         Ok((Reply::Done, Vec::new()))
+    }
+
+    /// Makes nodes known before any of their ports is open: one for each adapter and host name.
+    pub fn add_nodes(&mut self, names: &[String]) -> Result<(), String> {
+        for name in names {
+            for board in 0..self.cards.len() as u32 {
+                self.ports.identify(name, board, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn open_port(&mut self, caller: Caller, wish: NewPort, key: Key) -> Answer {
+        let Some(card) = self.cards.get(wish.board as usize) else {
+            let (board, last) = (wish.board, self.cards.len() - 1);
+            return Err((Why::NoAdapter, format!("there is no board {board}: boards are 0 to {last}")));
+        };
+        let adapter = card.spec.name.clone();
+        let node = self.ports.may_open(&wish, caller)?;
+        let (Reply::Opened { window, geometry }, fds) = self.open(caller, &adapter, None, key)? else {
+            return Err((Why::Exhausted, "no window was opened".to_owned()));
+        };
+        let place = Place { adapter, window };
+        let life = self.ports.put(node, wish, place.clone(), caller);
+        Ok((Reply::PortOpened { node, place, life, geometry }, fds))
+    }
+
+    fn attach_port(&mut self, caller: Caller, (from, node, port): (u32, u32, u32), key: Key) -> Answer {
+        let boards = (self.ports.board(from)?, self.ports.board(node)?);
+        let network = |board: u32| self.cards.get(board as usize).map(|card| card.spec.network);
+        if network(boards.0) != network(boards.1) {
+            let text = format!("node {node} is on another network than node {from}");
+            return Err((Why::Unreachable, text));
+        }
+        let (place, life) = self.ports.find(node, port)?;
+        let (Reply::Attached { geometry }, fds) = self.attach(caller, &place, key)? else {
+            return Err((Why::Exhausted, "no window was attached".to_owned()));
+        };
+        Ok((Reply::PortAttached { life, board: boards.1, geometry }, fds))
+    }
+
+    fn nodes(&self, from: u32) -> Reply {
+        let network = |board: u32| self.cards.get(board as usize).map_or(0, |card| card.spec.network);
+        self.ports.tell(from, network)
     }
 
     fn reserve(&mut self, caller: Caller, adapter: &str, window: Option<u32>) -> Answer {
