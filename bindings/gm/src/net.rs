@@ -281,11 +281,14 @@ impl Net {
         });
     }
 
-    /// What the engine has to say of peers: those that have started anew.
-    pub(crate) fn restarted(&mut self) -> Option<u32> {
+    /// What the engine has to say of peers: those that have started anew, and whether what was
+    /// under way to their former life is lost.
+    pub(crate) fn restarted(&mut self) -> Option<(u32, bool)> {
         while let Some(event) = self.engine.poll_event() {
-            if let Event::PeerRestarted { peer, .. } | Event::PeerRenewed { peer, .. } = event {
-                return Some(peer);
+            match event {
+                Event::PeerRestarted { peer, .. } => return Some((peer, true)),
+                Event::PeerRenewed { peer, .. } => return Some((peer, false)),
+                _ => {}
             }
         }
         None

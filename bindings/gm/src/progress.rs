@@ -70,8 +70,8 @@ impl Port {
         }
         units.clear();
         self.net.arrived(datagram, units);
-        while let Some(task) = self.net.restarted() {
-            self.peer_restarted(task);
+        while let Some((task, lost)) = self.net.restarted() {
+            self.peer_restarted(task, lost);
         }
         for (task, unit) in units.drain(..) {
             let peer = self.peer_of(task);
@@ -146,10 +146,12 @@ impl Port {
     }
 
     /// A peer's port has been opened anew, and the engine has heard of it first.
-    fn peer_restarted(&mut self, task: u32) {
+    fn peer_restarted(&mut self, task: u32, lost: bool) {
         let peer = self.peer_of(task);
-        self.forget_incoming(peer);
-        self.fail_front(peer, Status::SendTargetPortClosed);
+        if lost {
+            self.forget_incoming(peer);
+            self.fail_front(peer, Status::SendTargetPortClosed);
+        }
         if !self.net.is_closed(task) {
             return;
         }

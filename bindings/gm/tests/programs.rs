@@ -97,3 +97,159 @@ fn random_traffic_arrives_as_the_model_says() {
 fn random_traffic_arrives_whatever_gets_lost() {
     traffic("loss", "300", &[("LAPIS_GM_LOSS", "5")]);
 }
+
+#[test]
+fn calls_answer_as_they_should() {
+    let daemon = Daemon::start("basics");
+    let done = daemon.run("left", &compile("basics"), &[]).expect(0);
+    assert_eq!(done.out, "first\nlast\n");
+}
+
+#[test]
+fn what_goes_wrong_is_told_by_its_status() {
+    let daemon = Daemon::start("failures");
+    let mut command = daemon.command("left", &compile("failures"), &[]);
+    command.env("LAPIS_GM_TIMEOUT", "0.3").env("LAPIS_GM_OPEN_WAIT", "0.3");
+    assert_eq!(lapis_testing::run(command).expect(0).out, "done\n");
+}
+
+/// Who has a port is told, and where there is no daemon, how to start one.
+#[test]
+fn what_stands_in_the_way_of_a_port_is_said_in_one_line() {
+    let daemon = Daemon::start("taken");
+    let program = compile("holder");
+    let mut command = daemon.command("left", &program, &[]);
+    let mut holder = Running::start(command);
+    holder.read_line("open");
+    command = daemon.command("left", &program, &[]);
+    command.env("LAPIS_LOG", "info");
+    let refused = lapis_testing::run(command).expect(5);
+    let line = format!("port 2 of board 0 of left is taken: process {} of user", holder.id());
+    assert!(refused.err.contains(&line), "{}", refused.err);
+    let absent = lapis_testing::run({
+        let mut command = daemon.command("left", &program, &[]);
+        command.env("LAPIS_NSD", format!("{}-nobody", daemon.name));
+        command
+    });
+    let absent = absent.expect(24);
+    assert!(absent.err.contains("start `lapis-nsd`"), "{}", absent.err);
+    assert_eq!(absent.err.lines().count(), 1, "{}", absent.err);
+}
+
+fn header() -> String {
+    std::fs::read_to_string(Path::new(BINDING).join("include/gm.h")).expect("the header")
+}
+
+#[test]
+fn the_header_says_what_the_library_means() {
+    use gm::abi::{Status, kind};
+    let statuses = [
+        ("SUCCESS", Status::Success),
+        ("FAILURE", Status::Failure),
+        ("TRY_AGAIN", Status::TryAgain),
+        ("BUSY", Status::Busy),
+        ("MEMORY_FAULT", Status::MemoryFault),
+        ("INVALID_PARAMETER", Status::InvalidParameter),
+        ("OUT_OF_MEMORY", Status::OutOfMemory),
+        ("PERMISSION_DENIED", Status::PermissionDenied),
+        ("INTERNAL_ERROR", Status::InternalError),
+        ("SEND_TIMED_OUT", Status::SendTimedOut),
+        ("SEND_REJECTED", Status::SendRejected),
+        ("SEND_TARGET_PORT_CLOSED", Status::SendTargetPortClosed),
+        ("SEND_TARGET_NODE_UNREACHABLE", Status::SendTargetNodeUnreachable),
+        ("SEND_DROPPED", Status::SendDropped),
+        ("NO_SUCH_DEVICE", Status::NoSuchDevice),
+        ("INCOMPATIBLE_LIB_AND_DRIVER", Status::IncompatibleLibAndDriver),
+        ("NO_MATCH", Status::NoMatch),
+        ("INVALID_PORT_NUMBER", Status::InvalidPortNumber),
+    ];
+    let kinds = [
+        ("NO_RECV", kind::NONE),
+        ("ALARM", kind::ALARM),
+        ("SENT", kind::SENT),
+        ("SEND_TOKEN_VIOLATION", kind::SEND_TOKEN_VIOLATION),
+        ("RECV_TOKEN_VIOLATION", kind::RECV_TOKEN_VIOLATION),
+        ("RECV", kind::RECV),
+        ("HIGH_RECV", kind::RECV + 1),
+        ("PEER_RECV", kind::RECV + 2),
+        ("HIGH_PEER_RECV", kind::RECV + 3),
+        ("FAST_RECV", kind::FAST_RECV),
+        ("FAST_HIGH_PEER_RECV", kind::FAST_RECV + 3),
+        ("REJECTED_SEND", kind::REJECTED_SEND),
+        ("ORPHANED_SEND", kind::ORPHANED_SEND),
+        ("DROPPED_SEND", kind::DROPPED_SEND),
+        ("SENT_TOKENS", kind::SENT_TOKENS),
+    ];
+    let mut text = String::from(
+        "#include <gm.h>\n#include <stddef.h>\n#define MEANS(name, value) typedef char means_##name[(name) == (value) ? 1 : -1];\n",
+    );
+    for (name, status) in statuses {
+        text += &format!("MEANS(GM_{name}, {})\n", status as i32);
+    }
+    for (name, kind) in kinds {
+        text += &format!("MEANS(GM_{name}_EVENT, {kind})\n");
+    }
+    for (field, offset) in [
+        ("message", 32),
+        ("buffer", 40),
+        ("length", 52),
+        ("sender_node_id", 56),
+        ("tag", 60),
+        ("size", 61),
+        ("sender_port_id", 62),
+        ("type", 63),
+    ] {
+        text += &format!("typedef char at_{field}[offsetof(gm_recv_t, {field}) == {offset} ? 1 : -1];\n");
+    }
+    text += "typedef char whole[sizeof(gm_recv_event_t) == 64 ? 1 : -1];\n";
+    text += &format!("typedef char alarm[sizeof(gm_alarm_t) == {} ? 1 : -1];\n", size_of::<gm::alarm::GmAlarm>());
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gm-constants-{}.c", std::process::id()));
+    std::fs::write(&file, text).expect("the file can be written");
+    for (compiler, standard) in [("cc", "-std=gnu89"), ("cc", "-std=gnu17"), ("c++", "-std=c++98"), ("c++", "-std=c++17")]
+    {
+        let mut command = Command::new(compiler);
+        command.args([standard, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-local-typedefs"]);
+        command.arg(format!("-I{BINDING}/include"));
+        if compiler == "c++" {
+            command.args(["-x", "c++"]);
+        }
+        checked(command.arg(&file));
+    }
+}
+
+/// What the header declares is in the library and in the table of docs/gm.md, with a test that
+/// calls it; and the library has nothing else.
+#[test]
+fn the_coverage_table_is_whole() {
+    let header = header();
+    let declared: Vec<&str> = header
+        .lines()
+        .filter(|line| !line.starts_with([' ', '#', '/']) && !line.starts_with("typedef") && line.contains('('))
+        .filter(|line| !line.starts_with("static"))
+        .filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next())
+        .filter(|name| name.starts_with("gm_"))
+        .collect();
+    assert!(declared.len() > 80, "{declared:?}");
+    let symbols = checked(Command::new("nm").args(["-D", "--defined-only"]).arg(library().join("libgm.so")));
+    let exported: Vec<&str> =
+        symbols.lines().filter_map(|line| line.rsplit(' ').next()).map(|name| name.split('@').next().unwrap_or(name)).collect();
+    let page = std::fs::read_to_string(Path::new(BINDING).join("../../docs/gm.md")).expect("the page");
+    for name in &declared {
+        assert!(exported.contains(name), "{name} is declared and not exported");
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{name}` |")))
+            .unwrap_or_else(|| panic!("docs/gm.md has no row for {name}"));
+        for test in row.rsplit('|').nth(1).expect("the last column").split(',').map(str::trim) {
+            let file = Path::new(BINDING).join(format!("tests/programs/{}", test.trim_matches('`')));
+            let helpers = Path::new(BINDING).join("tests/programs/gmcheck.h");
+            let read = |file: &Path| std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+            let calls = format!("{name}(");
+            assert!(read(&file).contains(&calls) || read(&helpers).contains(&calls), "{name}: {test} does not call it");
+        }
+    }
+    let data = ["GM_PAGE_LEN", "gm_log2_roundup_table"];
+    for name in exported {
+        assert!(declared.contains(&name) || data.contains(&name), "{name} is exported and not declared");
+    }
+}

@@ -84,7 +84,8 @@ int main(int argc, char **argv) {
             else
                 gm_send_to_peer_with_callback(p, bytes, m.size, m.len, m.priority, node, done, bytes);
         }
-        e = loops % 3 ? gm_receive(p) : gm_blocking_receive_no_spin(p);
+        /* Nobody waits who has something to do. */
+        e = kept > 0 || (sent < count && free_tokens > 0) ? gm_receive(p) : gm_blocking_receive_no_spin(p);
         if (is_receive(e)) {
             unsigned pr = GM_RECV_EVENT_TYPE(e) & 1 ? 0 : 1; /* odd kinds are of low priority */
             struct message *m = &next[pr];
