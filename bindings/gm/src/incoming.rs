@@ -192,8 +192,16 @@ impl Port {
         let (node, port) = (self.peers[peer].node, self.peers[peer].port);
         self.buffers.provided = self.buffers.provided.saturating_sub(1);
         self.counters.received += 1;
-        let message =
-            Received { node, port, buffer: buffer.at, len: len as u32, size, priority, tag: buffer.tag, fast };
+        let message = Received {
+            node,
+            port,
+            buffer: buffer.at,
+            len: len as u32,
+            size,
+            priority,
+            tag: buffer.tag,
+            fast,
+        };
         self.events.push_back(Pending::Received(message));
     }
 
@@ -221,7 +229,8 @@ impl Port {
         if !fits {
             return;
         }
-        let still = !matches!(current.target, Target::Memory { .. }) || self.regions.contains(to, current.len);
+        let still =
+            !matches!(current.target, Target::Memory { .. }) || self.regions.contains(to, current.len);
         let current = *current;
         if !still {
             // The program has taken the memory back meanwhile.
@@ -280,7 +289,8 @@ impl Port {
                 stream.owes_done &= stream.owes_go;
             }
             if stream.owes_done {
-                stream.owes_done = !self.net.submit(task, Channel::Reply, &head(Kind::Done), Bytes::Copy(&[]));
+                stream.owes_done =
+                    !self.net.submit(task, Channel::Reply, &head(Kind::Done), Bytes::Copy(&[]));
             }
         }
     }
@@ -291,7 +301,8 @@ impl Port {
         let room = (self.net.room(task) - Kind::Got.head()) as u64;
         loop {
             let stream = &self.peers[peer].ins[priority];
-            let Some(current @ Current { target: Target::Source { address }, len, moved }) = stream.current else {
+            let Some(current @ Current { target: Target::Source { address }, len, moved }) = stream.current
+            else {
                 return;
             };
             if !self.regions.contains(address, len) {

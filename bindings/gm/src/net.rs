@@ -5,8 +5,8 @@ use lapis_adapters::fifo::Found;
 use lapis_adapters::soft::{Sender, Window};
 use lapis_core::reliable::wire::Header;
 use lapis_core::reliable::{
-    Body, Channel, Delivery, Engine, EngineConfig, Event, JobAuth, Memory, NO_TOKEN, Nanos, PathInfo, Segment,
-    SubmitError, Transmit, Verdict,
+    Body, Channel, Delivery, Engine, EngineConfig, Event, JobAuth, Memory, NO_TOKEN, Nanos, PathInfo,
+    Segment, SubmitError, Transmit, Verdict,
 };
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
@@ -68,7 +68,8 @@ pub(crate) struct Net {
 
 impl Net {
     pub(crate) fn new(own: u32, window: Window, secret: &[u8; 32], loss: u32) -> Result<Self, String> {
-        let config = EngineConfig { receive_buffer: RECEIVE_BUFFER, peer_timeout: None, ..EngineConfig::default() };
+        let config =
+            EngineConfig { receive_buffer: RECEIVE_BUFFER, peer_timeout: None, ..EngineConfig::default() };
         let engine = Engine::new(config, own, GM, JobAuth::new(secret)).map_err(|e| e.to_string())?;
         Ok(Self {
             engine,
@@ -173,7 +174,9 @@ impl Net {
         let mut unit = head.to_vec();
         match bytes {
             Bytes::Copy(bytes) => unit.extend_from_slice(bytes),
-            Bytes::Lent { at, len, .. } => Bodies.read(at, 0, len as u32, &mut |bytes| unit.extend_from_slice(bytes)),
+            Bytes::Lent { at, len, .. } => {
+                Bodies.read(at, 0, len as u32, &mut |bytes| unit.extend_from_slice(bytes))
+            }
         }
         self.own_units.push_back(unit);
         true
@@ -275,7 +278,11 @@ impl Net {
         let base = datagram.as_ptr().addr();
         self.engine.on_datagram(now, datagram, |Delivery { peer, packet, .. }| {
             let at = packet.as_ptr().addr().wrapping_sub(base);
-            let unit = if at < datagram.len() { Unit::Within(at..at + packet.len()) } else { Unit::Apart(packet.into()) };
+            let unit = if at < datagram.len() {
+                Unit::Within(at..at + packet.len())
+            } else {
+                Unit::Apart(packet.into())
+            };
             units.push((peer, unit));
             Verdict::Accept
         });

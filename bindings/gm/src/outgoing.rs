@@ -59,7 +59,16 @@ impl Port {
         let stream = &mut self.peers[peer].out[priority as usize];
         let sequence = stream.next;
         stream.next += 1;
-        stream.messages.push_back(Outgoing { sequence, op, local, len, teller, token, wanted: false, moved: 0 });
+        stream.messages.push_back(Outgoing {
+            sequence,
+            op,
+            local,
+            len,
+            teller,
+            token,
+            wanted: false,
+            moved: 0,
+        });
         self.counters.sent += 1;
         if stream.paused {
             return;
@@ -342,7 +351,9 @@ fn pop_if(stream: &mut OutStream, is_so: impl Fn(&Outgoing) -> bool) -> Option<O
 fn unsound(wish: &Wish) -> Option<Status> {
     let Wish { op, local, len, priority, port, .. } = *wish;
     let fits = match op {
-        Op::Message { size } => (MIN_SIZE..=MAX_SIZE).contains(&size.into()) && len <= max_length(size.into()),
+        Op::Message { size } => {
+            (MIN_SIZE..=MAX_SIZE).contains(&size.into()) && len <= max_length(size.into())
+        }
         Op::Put { .. } | Op::Get { .. } => len <= max_length(MAX_SIZE),
     };
     let sound = fits && priority < 2 && port < lapis_adapters::protocol::PORTS && (local != 0 || len == 0);

@@ -1,7 +1,7 @@
 //! A port: what it has, how it is opened and closed.
 
-use crate::alarm::Alarm;
 use crate::abi::{RECEIVE_TOKENS, Status};
+use crate::alarm::Alarm;
 use crate::events::Pending;
 use crate::memory::Regions;
 use crate::net::{DATAGRAM, Net};

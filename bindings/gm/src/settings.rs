@@ -29,15 +29,13 @@ impl Settings {
         let get = |name: &str| environment.get(name).map(|value| value.trim().to_owned());
         let number = |name: &str, default: f64, most: f64| match get(name) {
             None => default,
-            Some(text) => {
-                text.parse().ok().filter(|n| (0.0..=most).contains(n)).unwrap_or_else(|| {
-                    tracing::warn!(
-                        target: "lapis::gm",
-                        "{name}=`{text}`: not a number from 0 to {most}; {default} is taken"
-                    );
-                    default
-                })
-            }
+            Some(text) => text.parse().ok().filter(|n| (0.0..=most).contains(n)).unwrap_or_else(|| {
+                tracing::warn!(
+                    target: "lapis::gm",
+                    "{name}=`{text}`: not a number from 0 to {most}; {default} is taken"
+                );
+                default
+            }),
         };
         let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
         let seconds = |name, default| Duration::from_secs_f64(number(name, default, 86400.0));

@@ -20,7 +20,8 @@ impl Daemon {
         let name = format!("lapis-gm-{test}-{}", std::process::id());
         let address = Address::new(&name);
         let adapters = soft_adapters(2, 2, 64).expect("possible");
-        let mut server = Server::open(Options { address, adapters, share: 64 }).expect("nobody listens there");
+        let mut server =
+            Server::open(Options { address, adapters, share: 64 }).expect("nobody listens there");
         server.add_nodes(&["left".to_owned(), "right".to_owned()]).expect("names");
         Self { name, _handle: server.spawn().expect("a thread") }
     }
@@ -55,7 +56,9 @@ fn library() -> &'static Path {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.args(["build", "--quiet", "--profile", profile, "-p", "lapis-gm", "--target-dir"]);
-        checked(build.arg(dir.parent().expect("the profile lies in the target directory")).current_dir(BINDING));
+        checked(
+            build.arg(dir.parent().expect("the profile lies in the target directory")).current_dir(BINDING),
+        );
     });
     dir
 }
@@ -202,13 +205,22 @@ fn the_header_says_what_the_library_means() {
         text += &format!("typedef char at_{field}[offsetof(gm_recv_t, {field}) == {offset} ? 1 : -1];\n");
     }
     text += "typedef char whole[sizeof(gm_recv_event_t) == 64 ? 1 : -1];\n";
-    text += &format!("typedef char alarm[sizeof(gm_alarm_t) == {} ? 1 : -1];\n", size_of::<gm::alarm::GmAlarm>());
+    text +=
+        &format!("typedef char alarm[sizeof(gm_alarm_t) == {} ? 1 : -1];\n", size_of::<gm::alarm::GmAlarm>());
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gm-constants-{}.c", std::process::id()));
     std::fs::write(&file, text).expect("the file can be written");
-    for (compiler, standard) in [("cc", "-std=gnu89"), ("cc", "-std=gnu17"), ("c++", "-std=c++98"), ("c++", "-std=c++17")]
+    for (compiler, standard) in
+        [("cc", "-std=gnu89"), ("cc", "-std=gnu17"), ("c++", "-std=c++98"), ("c++", "-std=c++17")]
     {
         let mut command = Command::new(compiler);
-        command.args([standard, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-local-typedefs"]);
+        command.args([
+            standard,
+            "-fsyntax-only",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-unused-local-typedefs",
+        ]);
         command.arg(format!("-I{BINDING}/include"));
         if compiler == "c++" {
             command.args(["-x", "c++"]);
@@ -224,15 +236,20 @@ fn the_coverage_table_is_whole() {
     let header = header();
     let declared: Vec<&str> = header
         .lines()
-        .filter(|line| !line.starts_with([' ', '#', '/']) && !line.starts_with("typedef") && line.contains('('))
+        .filter(|line| {
+            !line.starts_with([' ', '#', '/']) && !line.starts_with("typedef") && line.contains('(')
+        })
         .filter(|line| !line.starts_with("static"))
         .filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next())
         .filter(|name| name.starts_with("gm_"))
         .collect();
     assert!(declared.len() > 80, "{declared:?}");
     let symbols = checked(Command::new("nm").args(["-D", "--defined-only"]).arg(library().join("libgm.so")));
-    let exported: Vec<&str> =
-        symbols.lines().filter_map(|line| line.rsplit(' ').next()).map(|name| name.split('@').next().unwrap_or(name)).collect();
+    let exported: Vec<&str> = symbols
+        .lines()
+        .filter_map(|line| line.rsplit(' ').next())
+        .map(|name| name.split('@').next().unwrap_or(name))
+        .collect();
     let page = std::fs::read_to_string(Path::new(BINDING).join("../../docs/gm.md")).expect("the page");
     for name in &declared {
         assert!(exported.contains(name), "{name} is declared and not exported");
@@ -243,9 +260,14 @@ fn the_coverage_table_is_whole() {
         for test in row.rsplit('|').nth(1).expect("the last column").split(',').map(str::trim) {
             let file = Path::new(BINDING).join(format!("tests/programs/{}", test.trim_matches('`')));
             let helpers = Path::new(BINDING).join("tests/programs/gmcheck.h");
-            let read = |file: &Path| std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+            let read = |file: &Path| {
+                std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+            };
             let calls = format!("{name}(");
-            assert!(read(&file).contains(&calls) || read(&helpers).contains(&calls), "{name}: {test} does not call it");
+            assert!(
+                read(&file).contains(&calls) || read(&helpers).contains(&calls),
+                "{name}: {test} does not call it"
+            );
         }
     }
     let data = ["GM_PAGE_LEN", "gm_log2_roundup_table"];

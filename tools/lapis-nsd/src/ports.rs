@@ -72,14 +72,16 @@ impl Ports {
     /// The identity of the node whose port may be opened.
     pub(crate) fn may_open(&mut self, wish: &NewPort, caller: Caller) -> Result<u32, Refused> {
         if wish.port >= PORTS {
-            return Err((Why::NoPort, format!("there is no port {}: ports are 0 to {}", wish.port, PORTS - 1)));
+            return Err((
+                Why::NoPort,
+                format!("there is no port {}: ports are 0 to {}", wish.port, PORTS - 1),
+            ));
         }
         if wish.name.len() > PORT_NAME {
             return Err((Why::Malformed, format!("a port's name has at most {PORT_NAME} bytes")));
         }
-        let node = self
-            .identify(&wish.node, wish.board, Some(caller.user))
-            .map_err(|text| (Why::NoNode, text))?;
+        let node =
+            self.identify(&wish.node, wish.board, Some(caller.user)).map_err(|text| (Why::NoNode, text))?;
         match self.open.get(&(node, wish.port)) {
             None => Ok(node),
             Some(open) => {

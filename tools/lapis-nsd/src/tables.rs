@@ -131,7 +131,9 @@ impl Tables {
             Request::OpenPort { node, board, port, name, key } => {
                 self.open_port(caller, NewPort { node, board, port, name }, key)
             }
-            Request::AttachPort { from, node, port, key } => self.attach_port(caller, (from, node, port), key),
+            Request::AttachPort { from, node, port, key } => {
+                self.attach_port(caller, (from, node, port), key)
+            }
             Request::Nodes { from } => Ok((self.nodes(from), Vec::new())),
             Request::Set { adapter, up } => self.set(caller, &adapter, up),
         };

@@ -11,7 +11,11 @@ use std::sync::{Mutex, PoisonError};
 /// Message and buffer have `len` bytes.
 //= GM, gm_memorize_message
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn gm_memorize_message(message: *mut c_void, buffer: *mut c_void, len: c_uint) -> *mut c_void {
+pub unsafe extern "C" fn gm_memorize_message(
+    message: *mut c_void,
+    buffer: *mut c_void,
+    len: c_uint,
+) -> *mut c_void {
     if message != buffer && len > 0 {
         // SAFETY: the caller's promise.
         unsafe { buffer.cast::<u8>().copy_from(message.cast(), len as usize) };
@@ -57,7 +61,10 @@ static AT_EXIT: Mutex<Vec<AtExit>> = Mutex::new(Vec::new());
 /// Has `callback` run when the program ends by gm_exit: the last one first.
 //= GM, gm_on_exit
 #[unsafe(no_mangle)]
-pub extern "C" fn gm_on_exit(callback: Option<unsafe extern "C" fn(c_int, *mut c_void)>, arg: *mut c_void) -> c_int {
+pub extern "C" fn gm_on_exit(
+    callback: Option<unsafe extern "C" fn(c_int, *mut c_void)>,
+    arg: *mut c_void,
+) -> c_int {
     AT_EXIT.lock().unwrap_or_else(PoisonError::into_inner).push((callback, arg.expose_provenance()));
     0
 }

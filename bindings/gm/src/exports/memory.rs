@@ -62,7 +62,8 @@ pub unsafe extern "C" fn gm_allow_remote_memory_access(p: *mut Handle) -> c_int 
 
 /// Memory with its length in front, in a page of its own.
 fn allocate(length: usize) -> *mut c_void {
-    let Some(whole) = length.max(1).checked_next_multiple_of(PAGE).and_then(|len| len.checked_add(PAGE)) else {
+    let Some(whole) = length.max(1).checked_next_multiple_of(PAGE).and_then(|len| len.checked_add(PAGE))
+    else {
         return null_mut();
     };
     let mut base = null_mut();

@@ -159,7 +159,9 @@ unsafe fn blocking(p: *mut Handle, spin: Duration) -> *mut Event {
         }
         let Some(longest) = inner.port.before_sleep() else { continue };
         // SAFETY: the port stays open while its program waits for it.
-        let bell = unsafe { BorrowedFd::borrow_raw(std::os::fd::AsRawFd::as_raw_fd(&inner.port.net.window.bell().as_fd())) };
+        let bell = unsafe {
+            BorrowedFd::borrow_raw(std::os::fd::AsRawFd::as_raw_fd(&inner.port.net.window.bell().as_fd()))
+        };
         // Others may send meanwhile.
         drop(inner);
         progress::sleep(bell, &*handle.wake, longest);

@@ -231,7 +231,17 @@ pub unsafe extern "C" fn gm_put(
     let to = (target_node_id, target_port_id);
     // SAFETY: the caller's promise.
     unsafe {
-        gm_directed_send_with_callback(p, local_buffer, remote_buffer, len, priority, to.0, to.1, callback, context);
+        gm_directed_send_with_callback(
+            p,
+            local_buffer,
+            remote_buffer,
+            len,
+            priority,
+            to.0,
+            to.1,
+            callback,
+            context,
+        );
     }
 }
 

@@ -1,6 +1,7 @@
 /* One program: calls and their answers, messages to itself and between two ports of its own,
  * events of every kind, alarms, memory. */
 #include "gmcheck.h"
+#include <signal.h>
 #include <sys/wait.h>
 
 static struct gm_port *a, *b;
@@ -267,6 +268,8 @@ static void helpers(void) {
     CHECK(gm_isprint('a') && !gm_isprint('\n'));
     gm_strncpy(text, "abc", 10);
     CHECK(strcmp(text, "abc") == 0);
+    IS(gm_sleep(0), 0);
+    gm_perror("this is", GM_BUSY);
     CHECK(strstr(gm_strerror(GM_SEND_TIMED_OUT), "timed out") != NULL);
 }
 
@@ -287,6 +290,10 @@ static void forks(void) {
     CHECK(waitpid(child, &status, 0) == child);
     IS(status, 0);
     order();
+    child = fork();
+    if (child == 0) gm_abort();
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
 static void bye(gm_status_t status, void *arg) {

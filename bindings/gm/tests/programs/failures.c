@@ -225,6 +225,13 @@ static void remote_memory(void) {
         CHECK(memcmp(buffer[0], bytes, len) == 0);
         CHECK(buffer[0][len] == 0);
     }
+    gm_directed_send(b, bytes, there, 77, GM_HIGH_PRIORITY, node, 2);
+    for (;;) {
+        gm_recv_event_t *e = gm_receive(b);
+        CHECK(!is_receive(gm_receive(a)));
+        if (GM_RECV_EVENT_TYPE(e) == GM_SENT_EVENT) break;
+    }
+    CHECK(memcmp(memory, bytes, 77) == 0);
     IS(gm_register_memory(a, buffer, 100), GM_SUCCESS);
     gm_get(b, (gm_remote_ptr_t)(unsigned long)buffer, buffer[2], 100, GM_HIGH_PRIORITY, node, 2, ended, &ends);
     both_until(&ends, ++n);
