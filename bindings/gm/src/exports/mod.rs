@@ -1,11 +1,13 @@
 //! The C calls of `gm.h`.
 
+pub mod hash;
 pub mod helpers;
 pub mod memory;
 pub mod nodes;
 pub mod ports;
 pub mod receive;
 pub mod send;
+pub mod small;
 
 use crate::abi::Status;
 use crate::handle::{Handle, Inner};
