@@ -124,6 +124,16 @@ fn what_stands_in_the_way_of_a_port_is_said_in_one_line() {
     let mut command = daemon.command("left", &program, &[]);
     let mut holder = Running::start(command);
     holder.read_line("open");
+    let tool = lapis_testing::program("lapis-nsd", "gm_board_info");
+    let shown = daemon.run("left", &tool, &[]).expect_quiet(0).out;
+    assert!(shown.contains(&format!("2 (holder, process {}, user", holder.id())), "{shown}");
+    let shown = daemon.run("left", &tool, &["--json"]).expect_quiet(0).out;
+    let port = format!(
+        r#"{{"port":2,"name":"holder","user":{},"process":{}}}"#,
+        rustix::process::getuid().as_raw(),
+        holder.id()
+    );
+    assert!(shown.contains(&port) && shown.contains(r#""name":"right""#), "{shown}");
     command = daemon.command("left", &program, &[]);
     command.env("LAPIS_LOG", "info");
     let refused = lapis_testing::run(command).expect(5);
