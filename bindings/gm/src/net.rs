@@ -47,13 +47,26 @@ pub(crate) enum Unit {
     Apart(Box<[u8]>),
 }
 
+/// The way to a peer.
+struct Outlet {
+    sender: Sender,
+    /// Both adapters are up: one that is down carries nothing.
+    up: bool,
+}
+
+impl Outlet {
+    fn new(sender: Sender) -> Self {
+        Self { sender, up: true }
+    }
+}
+
 /// See the module.
 pub(crate) struct Net {
     pub(crate) engine: Engine<JobAuth>,
     pub(crate) window: Window,
     own: u32,
     own_units: VecDeque<Vec<u8>>,
-    outlets: HashMap<u32, Sender>,
+    outlets: HashMap<u32, Outlet>,
     start: Instant,
     out: Transmit,
     /// Datagrams of `out` from this one on are still to be sent.
@@ -104,7 +117,7 @@ impl Net {
     pub(crate) fn connect(&mut self, task: u32, outlet: Sender, epoch: u32) -> Result<(), String> {
         let now = self.now();
         let path = PathInfo { path_id: 0, max_datagram: outlet.longest() };
-        self.outlets.insert(task, outlet);
+        self.outlets.insert(task, Outlet::new(outlet));
         let known = self.engine.max_payload(task).is_some();
         let done = if known {
             self.engine.resume(now, task)
@@ -117,7 +130,14 @@ impl Net {
     /// A new way to a peer that the engine already knows to have started anew.
     pub(crate) fn replace(&mut self, task: u32, outlet: Sender) {
         self.forget_unsent(task);
-        self.outlets.insert(task, outlet);
+        self.outlets.insert(task, Outlet::new(outlet));
+    }
+
+    /// Whether the adapters of both ends are up.
+    pub(crate) fn set_up(&mut self, task: u32, up: bool) {
+        if let Some(outlet) = self.outlets.get_mut(&task) {
+            outlet.up = up;
+        }
     }
 
     /// Gives a peer up: lent memory is left alone from here on.
@@ -137,7 +157,7 @@ impl Net {
 
     /// Whether the peer's port has been closed.
     pub(crate) fn is_closed(&self, task: u32) -> bool {
-        self.outlets.get(&task).is_some_and(|outlet| outlet.fifo().is_closed())
+        self.outlets.get(&task).is_some_and(|outlet| outlet.sender.fifo().is_closed())
     }
 
     /// Bytes that fit one unit, its head included.
@@ -222,6 +242,10 @@ impl Net {
                 continue;
             }
             let Some(outlet) = self.outlets.get_mut(&self.out.peer) else { return true };
+            if !outlet.up {
+                continue;
+            }
+            let outlet = &mut outlet.sender;
             let segments = self.out.datagram(index);
             let bytes = &self.out.bytes;
             let len = segments.iter().map(length).sum();

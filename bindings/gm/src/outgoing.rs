@@ -140,11 +140,14 @@ impl Port {
                     self.peers[peer].link = Link::Seeking { since, again };
                     return;
                 }
-                if patient {
-                    tracing::info!(target: "lapis::gm", "{text}: nothing can be sent there");
+                if !patient {
+                    // Nobody asked for it: what is under way to it is another matter.
+                    return;
                 }
+                tracing::info!(target: "lapis::gm", "{text}: nothing can be sent there");
                 Err(Status::SendTargetPortClosed)
             }
+            Err(_) if !patient => return,
             Err(error) => {
                 refused("gm_send", &error);
                 Err(Status::SendTargetNodeUnreachable)

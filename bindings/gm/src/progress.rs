@@ -122,6 +122,7 @@ impl Port {
         let matrix = self.daemon.matrix();
         let up = matrix.is_up(self.board as usize) && matrix.is_up(self.peers[peer].board as usize);
         let own = self.peers[peer].node == self.node && self.peers[peer].port == self.number;
+        self.net.set_up(self.peers[peer].task(), up);
         if up || own || !self.peers[peer].is_owed() {
             self.peers[peer].cut_off = None;
             return;

@@ -289,3 +289,19 @@ fn the_coverage_table_is_whole() {
 fn helpers_help() {
     assert_eq!(lapis_testing::run(clean(compile("helpers"))).expect_quiet(0).out, "done\n");
 }
+
+#[test]
+fn an_adapter_that_stays_down_makes_its_nodes_unreachable_until_it_is_up_again() {
+    let daemon = Daemon::start("cutoff");
+    let administrator =
+        lapis_adapters::client::Daemon::connect(&Address::new(&daemon.name)).expect("the daemon lives");
+    let mut command = daemon.command("left", &compile("cutoff"), &[]);
+    command.env("LAPIS_GM_TIMEOUT", "0.2");
+    let mut program = Running::start(command);
+    program.read_line("sends");
+    administrator.set("sn0", false).expect("the daemon's user");
+    program.read_line("cut off");
+    administrator.set("sn0", true).expect("the daemon's user");
+    program.read_line("back");
+    program.wait().expect(0);
+}
