@@ -4,6 +4,7 @@ use crate::abi::Status;
 use crate::alarm::Alarm;
 use crate::events::Shown;
 use crate::port::Port;
+use crate::settings::Settings;
 use lapis_adapters::bell::Bell;
 use lapis_core::sync::{Arc, AtomicU32, Ordering};
 use std::ffi::c_void;
@@ -69,7 +70,7 @@ impl Handle {
                 libc::atexit(ends);
             }
         });
-        let port = Port::open(board, number, name)?;
+        let port = Port::open(Settings::of_process(), board, number, name)?;
         let wake = Arc::clone(&port.wake);
         let inner = Mutex::new(Inner { port, shown: Box::into_raw(Box::new(Shown::new())) });
         let handle = Box::into_raw(Box::new(Self { inner, wake, forks: FORKS.load(Ordering::Relaxed) }));

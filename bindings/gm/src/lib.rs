@@ -1,4 +1,5 @@
-//! GM, Myricom's message layer, on Lapis: `libgm.so` for C programs (`gm.h`).
+//! GM, Myricom's message layer, on Lapis: `libgm.so` for C programs (`gm.h`), and [`Port`] for Rust
+//! programs.
 //!
 //! `docs/gm.md` says how it works, what was chosen where GM's manual is silent, and what is not
 //! there.
@@ -6,6 +7,7 @@
 pub mod abi;
 #[doc(hidden)]
 pub mod alarm;
+mod api;
 mod diagnostics;
 mod events;
 #[doc(hidden)]
@@ -23,3 +25,5 @@ mod settings;
 pub mod stream;
 mod texts;
 mod wire;
+
+pub use api::{Event, Port, SendId, Target};

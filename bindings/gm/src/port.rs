@@ -99,8 +99,7 @@ unsafe impl Send for Port {}
 
 impl Port {
     /// Opens a port of a board.
-    pub(crate) fn open(board: u32, number: u32, name: &str) -> Result<Self, Status> {
-        let settings = Settings::of_process();
+    pub(crate) fn open(settings: Settings, board: u32, number: u32, name: &str) -> Result<Self, Status> {
         if number >= PORTS || RESERVED.contains(&number) {
             tracing::info!(
                 target: "lapis::gm",

@@ -305,3 +305,41 @@ fn an_adapter_that_stays_down_makes_its_nodes_unreachable_until_it_is_up_again()
     program.read_line("back");
     program.wait().expect(0);
 }
+
+#[test]
+fn rust_programs_have_the_same_safely() {
+    use gm::abi::Status;
+    use gm::{Event, Port, SendId, Target};
+    let daemon = Daemon::start("rust");
+    let open = |host, number| Port::open_at(&daemon.name, host, 0, number, "rust");
+    let (mut left, mut right) = (open("left", 2).expect("free"), open("right", 4).expect("free"));
+    assert_eq!(open("left", 2).expect_err("taken"), Status::Busy);
+    assert_eq!(left.find("right"), Ok(Some(right.node())));
+    assert_eq!(left.find("nobody"), Ok(None));
+    let to = Target { node: right.node(), port: 4, high: true };
+    for (n, len) in [0usize, 100, 5000, 100_000].into_iter().enumerate() {
+        let message: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
+        let size = Port::size_for(len);
+        right.provide(size, true, n as u8).expect("a token");
+        assert_eq!(left.send(to, size, message.clone()), Ok(SendId(n as u64)));
+        let (mut came, mut went) = (None, None);
+        while came.is_none() || went.is_none() {
+            came = came.or_else(|| right.poll());
+            went = went.or_else(|| left.poll());
+        }
+        let from = Target { node: left.node(), port: 2, high: true };
+        assert_eq!(came, Some(Event::Received { from, tag: n as u8, message: message.clone() }));
+        assert_eq!(went, Some(Event::Sent { id: SendId(n as u64), message, status: Status::Success }));
+    }
+    assert_eq!(left.send(Target { port: 99, ..to }, 9, vec![1]), Ok(SendId(4)));
+    assert!(matches!(left.wait(), Event::Sent { status: Status::InvalidParameter, .. }));
+    assert_eq!(left.provide(2, false, 0), Err(Status::InvalidParameter));
+    drop(right);
+    left.send(to, 9, vec![1]).expect("a token");
+    left.send(to, 9, vec![2]).expect("a token");
+    assert!(matches!(left.wait(), Event::Sent { status: Status::SendTargetPortClosed, .. }));
+    left.drop_sends(to).expect("a token");
+    assert!(
+        matches!(left.wait(), Event::Sent { status: Status::SendDropped, message, .. } if message == [2])
+    );
+}
