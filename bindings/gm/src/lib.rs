@@ -26,4 +26,7 @@ pub mod stream;
 mod texts;
 mod wire;
 
+#[cfg(test)]
+mod rubbish_tests;
+
 pub use api::{Event, Port, SendId, Target};

@@ -34,6 +34,16 @@ pub(crate) struct Buffers {
     pub(crate) provided: u32,
 }
 
+impl Buffers {
+    fn new() -> Self {
+        Self {
+            free: std::array::from_fn(|_| std::array::from_fn(|_| VecDeque::new())),
+            acceptable: [u64::MAX; 2],
+            provided: 0,
+        }
+    }
+}
+
 /// The end of a send that the program has not been told of.
 pub(crate) struct Due {
     pub(crate) teller: Teller,
@@ -100,14 +110,7 @@ unsafe impl Send for Port {}
 impl Port {
     /// Opens a port of a board.
     pub(crate) fn open(settings: Settings, board: u32, number: u32, name: &str) -> Result<Self, Status> {
-        if number >= PORTS || RESERVED.contains(&number) {
-            tracing::info!(
-                target: "lapis::gm",
-                "gm_open: port {number}: programs have ports 2 and 4 to {}; 0, 1 and 3 are GM's own",
-                PORTS - 1
-            );
-            return Err(Status::InvalidPortNumber);
-        }
+        check_number(number)?;
         let secret = lapis_core::bootstrap::user_secret().map_err(|e| {
             tracing::error!(target: "lapis::gm", "gm_open: the secret that your programs share: {e}");
             Status::InternalError
@@ -123,11 +126,6 @@ impl Port {
         let window = Window::open(opened.parts).map_err(short)?;
         let own = task(opened.node, number);
         let net = Net::new(own, window, &secret, settings.loss).map_err(|_| Status::InternalError)?;
-        let buffers = Buffers {
-            free: std::array::from_fn(|_| std::array::from_fn(|_| VecDeque::new())),
-            acceptable: [u64::MAX; 2],
-            provided: 0,
-        };
         let mut port = Self {
             node: opened.node,
             number,
@@ -141,7 +139,7 @@ impl Port {
             scratch: vec![0; DATAGRAM].into(),
             peers: Vec::new(),
             by_task: HashMap::new(),
-            buffers,
+            buffers: Buffers::new(),
             waiting: VecDeque::new(),
             events: VecDeque::new(),
             due: VecDeque::new(),
@@ -238,6 +236,19 @@ impl Port {
             self.net.flush();
         }
     }
+}
+
+/// Whether programs may have a port of this number.
+fn check_number(number: u32) -> Result<(), Status> {
+    if number < PORTS && !RESERVED.contains(&number) {
+        return Ok(());
+    }
+    tracing::info!(
+        target: "lapis::gm",
+        "gm_open: port {number}: programs have ports 2 and 4 to {}; 0, 1 and 3 are GM's own",
+        PORTS - 1
+    );
+    Err(Status::InvalidPortNumber)
 }
 
 /// The status for what the daemon says, and one line that says why.

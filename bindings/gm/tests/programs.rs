@@ -149,8 +149,10 @@ fn what_stands_in_the_way_of_a_port_is_said_in_one_line() {
     assert_eq!(absent.err.lines().count(), 1, "{}", absent.err);
 }
 
+/// Both headers.
 fn header() -> String {
-    std::fs::read_to_string(Path::new(BINDING).join("include/gm.h")).expect("the header")
+    let read = |name| std::fs::read_to_string(Path::new(BINDING).join("include").join(name));
+    ["gm.h", "gm_helpers.h"].map(|name| read(name).expect("the header")).concat()
 }
 
 #[test]
