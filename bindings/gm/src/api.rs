@@ -248,7 +248,8 @@ impl Port {
             }
             let inner = self.inner();
             if let Some(longest) = inner.before_sleep() {
-                progress::sleep(inner.net.window.bell(), &*inner.wake, longest);
+                let daemon = (!inner.is_alone).then_some(&inner.daemon);
+                progress::sleep((inner.net.window.bell(), &*inner.wake), daemon, longest);
                 inner.after_sleep();
             }
         }

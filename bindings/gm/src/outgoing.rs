@@ -128,29 +128,30 @@ impl Port {
                 tracing::error!(target: "lapis::gm", "port {number} of node {node}: {e}");
                 Status::OutOfMemory
             }),
-            Err(DaemonError::Refused { why: Why::NoPort, text }) => {
+            // Nobody asked for it: what is under way to it is another matter.
+            Err(_) if !patient => return,
+            Err(error) => {
+                let closed = matches!(error, DaemonError::Refused { why: Why::NoPort, .. });
                 let met = self.peers[peer].met || self.nack_down;
+                // A daemon that has gone may be back soon.
+                let gone = matches!(error, DaemonError::Silent(..));
                 let wait = self.settings.open_wait.as_nanos() as Nanos;
                 let since = match self.peers[peer].link {
                     Link::Seeking { since, .. } => since,
                     _ => now,
                 };
-                if patient && !met && now - since < wait {
+                if (gone || closed && !met) && now - since < wait {
                     let again = now + LOOK_AGAIN.max((now - since) / 8).min(50 * LOOK_AGAIN);
                     self.peers[peer].link = Link::Seeking { since, again };
                     return;
                 }
-                if !patient {
-                    // Nobody asked for it: what is under way to it is another matter.
-                    return;
+                if closed {
+                    tracing::info!(target: "lapis::gm", "{error}: nothing can be sent there");
+                    Err(Status::SendTargetPortClosed)
+                } else {
+                    refused("gm_send", &error);
+                    Err(Status::SendTargetNodeUnreachable)
                 }
-                tracing::info!(target: "lapis::gm", "{text}: nothing can be sent there");
-                Err(Status::SendTargetPortClosed)
-            }
-            Err(_) if !patient => return,
-            Err(error) => {
-                refused("gm_send", &error);
-                Err(Status::SendTargetNodeUnreachable)
             }
         };
         let connected = opened.and_then(|(board, outlet)| {

@@ -8,9 +8,9 @@ use crate::net::{DATAGRAM, Net};
 use crate::settings::Settings;
 use crate::stream::{Buffer, Peer, Teller, task};
 use lapis_adapters::bell::Bell;
-use lapis_adapters::client::{Daemon, DaemonError, PortWish};
+use lapis_adapters::client::{Daemon, DaemonError, OpenPort, PortWish};
 use lapis_adapters::key::Key;
-use lapis_adapters::protocol::{Node, PORTS, Place, Why};
+use lapis_adapters::protocol::{Node, PORTS, Why};
 use lapis_adapters::soft::Window;
 use lapis_core::sync::Arc;
 use std::collections::{HashMap, VecDeque};
@@ -21,6 +21,9 @@ const LABEL: &str = "gm ports of a user";
 
 /// For so long a port that is closed goes on with what is under way, as long as its peers answer.
 const LINGER: Duration = Duration::from_millis(500);
+
+/// For so long a new daemon may take to answer: the program waits meanwhile.
+const QUICK: Duration = Duration::from_millis(500);
 
 /// Ports that GM keeps to itself.
 const RESERVED: [u32; 3] = [0, 1, 3];
@@ -68,9 +71,14 @@ pub(crate) struct Port {
     pub(crate) node: u32,
     pub(crate) number: u32,
     pub(crate) board: u32,
+    pub(crate) name: String,
     pub(crate) life: u32,
     pub(crate) key: Key,
-    pub(crate) place: Place,
+    /// For a daemon that comes after the one that opened it.
+    pub(crate) opened: OpenPort,
+    /// The daemon has gone; when it was looked for last.
+    pub(crate) is_alone: bool,
+    pub(crate) asked: u64,
     pub(crate) daemon: Daemon,
     pub(crate) settings: Settings,
     pub(crate) net: Net,
@@ -123,16 +131,19 @@ impl Port {
             tracing::error!(target: "lapis::gm", "gm_open: port {number} of board {board}: {e}");
             Status::OutOfMemory
         };
-        let window = Window::open(opened.parts).map_err(short)?;
+        let window = Window::open(opened.parts.try_clone().map_err(short)?).map_err(short)?;
         let own = task(opened.node, number);
         let net = Net::new(own, window, &secret, settings.loss).map_err(|_| Status::InternalError)?;
         let mut port = Self {
             node: opened.node,
             number,
             board,
+            name: name.to_owned(),
             life: opened.life,
             key,
-            place: opened.place,
+            opened,
+            is_alone: false,
+            asked: 0,
             daemon,
             settings,
             net,
@@ -179,7 +190,7 @@ impl Port {
     /// Goes on with what is under way as long as that leads somewhere, and gives the window back.
     pub(crate) fn close(mut self) {
         self.finish();
-        if let Err(e) = self.daemon.close(&self.place) {
+        if let Err(e) = self.daemon.close(&self.opened.place) {
             tracing::debug!(target: "lapis::gm", "gm_close: {e}");
         }
     }
@@ -215,6 +226,34 @@ impl Port {
     pub(crate) fn all_nodes(&mut self) -> Result<&[Node], Status> {
         self.nodes = self.daemon.nodes().map_err(|e| refused("the list of nodes", &e))?;
         Ok(&self.nodes)
+    }
+
+    /// Looks whether the daemon is there, and shows a new one this port.
+    pub(crate) fn look_at_daemon(&mut self) {
+        if !self.is_alone {
+            self.is_alone = self.daemon.has_gone();
+            if self.is_alone {
+                tracing::info!(
+                    target: "lapis::gm",
+                    "port {}: the services daemon has gone: peers stay, and new ones are not found meanwhile",
+                    self.number
+                );
+            }
+            return;
+        }
+        let Ok(daemon) = Daemon::connect_within(&self.settings.daemon, QUICK) else { return };
+        let wish =
+            PortWish { node: &self.settings.node, board: self.board, port: self.number, name: &self.name };
+        match daemon.adopt_port(&wish, &self.opened, self.key) {
+            Ok(()) => tracing::info!(target: "lapis::gm", "port {}: a services daemon is back", self.number),
+            Err(e) => tracing::warn!(
+                target: "lapis::gm",
+                "port {}: the new services daemon does not take it over: {e}",
+                self.number
+            ),
+        }
+        self.daemon = daemon;
+        self.is_alone = false;
     }
 
     /// Takes a buffer for a message.

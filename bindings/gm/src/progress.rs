@@ -20,6 +20,9 @@ const LOOKS: u32 = 8;
 /// Between two looks at peers and waiting messages.
 const HOUSEKEEPING: Nanos = 1_000_000;
 
+/// Between two looks at the daemon; each costs a system call.
+const ASK: Nanos = 50_000_000;
+
 /// A sleeper who is owed something looks so often whether those who owe it are still there.
 const DOZE: Duration = Duration::from_millis(50);
 
@@ -84,6 +87,10 @@ impl Port {
 
     /// Looks after peers whose ports have been closed or opened, and messages that wait too long.
     fn keep_house(&mut self, now: Nanos) {
+        if now - self.asked >= ASK {
+            self.asked = now;
+            self.look_at_daemon();
+        }
         for peer in 0..self.peers.len() {
             match self.peers[peer].link {
                 Link::Up if self.net.is_closed(self.peers[peer].task()) => {
@@ -172,7 +179,7 @@ impl Port {
         let now = self.net.now();
         let timer = self.net.engine.next_timeout().map(|at| Duration::from_nanos(at.saturating_sub(now)));
         let owed = self.peers.iter().any(|peer| peer.is_owed() || matches!(peer.link, Link::Seeking { .. }));
-        let doze = (owed || !self.waiting.is_empty()).then_some(DOZE);
+        let doze = (owed || self.is_alone || !self.waiting.is_empty()).then_some(DOZE);
         let alarm = self.next_alarm().map(|at| Duration::from_nanos(at.saturating_sub(now)));
         [timer, doze, alarm].into_iter().flatten().min()
     }
@@ -190,14 +197,20 @@ impl Port {
     pub(crate) fn after_sleep(&mut self) {
         self.net.window.fifo().disarm();
         self.net.window.bell().quiet();
-        // The clock is to be looked at.
+        // The clock is to be looked at, and the daemon, whose end ends a sleep.
         self.idle = 0;
+        (self.looked, self.asked) = (0, 0);
     }
 }
 
-/// Sleeps until one of two bells is rung, or the time is over.
-pub(crate) fn sleep(window: impl AsFd, wake: impl AsFd, longest: Option<Duration>) {
-    let mut fds = [PollFd::new(&window, PollFlags::IN), PollFd::new(&wake, PollFlags::IN)];
+/// Sleeps until one of two bells is rung, the daemon says something or goes, or the time is over.
+pub(crate) fn sleep(
+    (window, wake): (impl AsFd, impl AsFd),
+    daemon: Option<impl AsFd>,
+    longest: Option<Duration>,
+) {
+    let mut fds = vec![PollFd::new(&window, PollFlags::IN), PollFd::new(&wake, PollFlags::IN)];
+    fds.extend(daemon.as_ref().map(|daemon| PollFd::new(daemon, PollFlags::IN)));
     let timeout = longest.map(|time| Timespec {
         tv_sec: time.as_secs().min(i64::MAX as u64).cast_signed(),
         tv_nsec: time.subsec_nanos().into(),

@@ -345,3 +345,33 @@ fn rust_programs_have_the_same_safely() {
         matches!(left.wait(), Event::Sent { status: Status::SendDropped, message, .. } if message == [2])
     );
 }
+
+#[test]
+fn ports_outlive_the_daemon_and_the_next_one_takes_them_over() {
+    use gm::abi::Status;
+    use gm::{Event, Port, Target};
+    let daemon = Daemon::start("restart");
+    let name = daemon.name.clone();
+    let open = |host, number| Port::open_at(&name, host, 0, number, "rust");
+    let (mut left, mut right) = (open("left", 2).expect("free"), open("right", 4).expect("free"));
+    let to = Target { node: right.node(), port: 4, high: false };
+    let passes = |from: &mut Port, right: &mut Port| {
+        right.provide(5, false, 0).expect("a token");
+        from.send(to, 5, vec![1, 2, 3]).expect("a token");
+        let (mut came, mut went) = (false, false);
+        while !(came && went) {
+            came |= matches!(right.poll(), Some(Event::Received { message, .. }) if message == [1, 2, 3]);
+            went |= matches!(from.poll(), Some(Event::Sent { status: Status::Success, .. }));
+        }
+    };
+    passes(&mut left, &mut right);
+    drop(daemon);
+    passes(&mut left, &mut right);
+    assert_eq!(open("left", 6).expect_err("no daemon"), Status::NoSuchDevice);
+    let _next = Daemon::start("restart");
+    // The ports show themselves when their programs call.
+    let mut third = open("left", 6).expect("free");
+    passes(&mut third, &mut right);
+    passes(&mut left, &mut right);
+    assert_eq!(open("right", 4).expect_err("taken"), Status::Busy);
+}

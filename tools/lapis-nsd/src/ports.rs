@@ -43,8 +43,8 @@ struct Open {
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Ports {
-    /// The node of identity n is at n - 1.
-    nodes: Vec<Known>,
+    /// By identity.
+    nodes: BTreeMap<u32, Known>,
     open: BTreeMap<(u32, u32), Open>,
     last_life: u32,
 }
@@ -58,15 +58,17 @@ impl Ports {
         if !sound || name.contains(':') {
             return Err(format!("`{name:.32}` can't be a host's name"));
         }
-        if let Some(at) = self.nodes.iter().position(|known| known.name == name && known.board == board) {
-            return Ok(at as u32 + 1);
+        let known = self.nodes.iter().find(|(_, known)| known.name == name && known.board == board);
+        if let Some((id, _)) = known {
+            return Ok(*id);
         }
-        let theirs = |user| self.nodes.iter().filter(|known| known.user == Some(user)).count();
+        let theirs = |user| self.nodes.values().filter(|known| known.user == Some(user)).count();
         if self.nodes.len() >= NODES || user.is_some_and(|user| theirs(user) >= NODES_OF_A_USER) {
             return Err(format!("there are {} nodes already: no more can be told apart", self.nodes.len()));
         }
-        self.nodes.push(Known { name: name.to_owned(), board, user });
-        Ok(self.nodes.len() as u32)
+        let free = (1..).find(|id| !self.nodes.contains_key(id)).unwrap_or(1);
+        self.nodes.insert(free, Known { name: name.to_owned(), board, user });
+        Ok(free)
     }
 
     /// The identity of the node whose port may be opened.
@@ -95,6 +97,42 @@ impl Ports {
         }
     }
 
+    /// Whether a port may be what its program says that a daemon before this one knew.
+    pub(crate) fn may_adopt(&mut self, node: u32, wish: &NewPort, caller: Caller) -> Result<(), Refused> {
+        let taken = |text: String| Err((Why::Taken, text));
+        if node == 0 || node as usize > NODES {
+            return Err((Why::NoNode, format!("no node has the identity {node}")));
+        }
+        let same = |known: &Known| known.name == wish.node && known.board == wish.board;
+        match self.nodes.get(&node) {
+            Some(known) if !same(known) => {
+                let name = full_name(&known.name, known.board);
+                return taken(format!("node {node} is {name} by now"));
+            }
+            Some(_) => {}
+            None if self.nodes.values().any(same) => {
+                return taken(format!("{} has another identity by now", full_name(&wish.node, wish.board)));
+            }
+            None => {
+                // Names are checked, and counted, where identities are given.
+                let given = self.identify(&wish.node, wish.board, Some(caller.user));
+                let given = given.map_err(|text| (Why::NoNode, text))?;
+                if let Some(known) = self.nodes.remove(&given) {
+                    self.nodes.insert(node, known);
+                }
+            }
+        }
+        self.may_open(wish, caller).map(drop)
+    }
+
+    /// Notes that a port is open which was so before.
+    pub(crate) fn put_back(&mut self, node: u32, life: u32, wish: NewPort, place: Place, caller: Caller) {
+        if life.wrapping_sub(self.last_life).cast_signed() > 0 || self.last_life == 0 {
+            self.last_life = life;
+        }
+        self.open.insert((node, wish.port), Open { name: wish.name, place, life, caller });
+    }
+
     /// Notes that a port is open; gives its life.
     pub(crate) fn put(&mut self, node: u32, wish: NewPort, place: Place, caller: Caller) -> u32 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -106,8 +144,10 @@ impl Ports {
 
     /// The board of a node.
     pub(crate) fn board(&self, node: u32) -> Result<u32, Refused> {
-        let known = (node as usize).checked_sub(1).and_then(|at| self.nodes.get(at));
-        known.map(|known| known.board).ok_or_else(|| (Why::NoNode, format!("there is no node {node}")))
+        self.nodes
+            .get(&node)
+            .map(|known| known.board)
+            .ok_or_else(|| (Why::NoNode, format!("there is no node {node}")))
     }
 
     /// The window behind a port, and the port's life.
@@ -130,9 +170,8 @@ impl Ports {
 
     /// All nodes from an identity on, as far as they fit.
     pub(crate) fn tell(&self, from: u32, network: impl Fn(u32) -> u32) -> Reply {
-        let first = (from as usize).max(1) - 1;
-        let tell = |(at, known): (usize, &Known)| {
-            let node = at as u32 + 1;
+        let tell = |(id, known): (&u32, &Known)| {
+            let node = *id;
             let port = |(&(_, port), open): (&(u32, u32), &Open)| Port {
                 port,
                 name: open.name.clone(),
@@ -148,10 +187,9 @@ impl Ports {
                 ports: self.open.range((node, 0)..=(node, u32::MAX)).map(port).collect(),
             }
         };
-        let nodes: Vec<Node> =
-            self.nodes.iter().enumerate().skip(first).take(NODES_AT_ONCE).map(tell).collect();
-        let next = first + nodes.len();
-        Reply::Nodes { nodes, next: (next < self.nodes.len()).then_some(next as u32 + 1) }
+        let mut left = self.nodes.range(from..);
+        let nodes: Vec<Node> = left.by_ref().take(NODES_AT_ONCE).map(tell).collect();
+        Reply::Nodes { nodes, next: left.next().map(|(id, _)| *id) }
     }
 }
 
@@ -215,6 +253,21 @@ mod tests {
         }
         ports.identify("more", 0, Some(5)).expect_err("as many as a user may have");
         ports.identify("more", 0, None).expect("room for others");
+    }
+
+    #[test]
+    fn ports_of_a_daemon_before_are_taken_back_with_their_identities() {
+        let mut ports = Ports::default();
+        ports.may_adopt(7, &wish("left", 2), CALLER).expect("nobody has it");
+        ports.put_back(7, 100, wish("left", 2), place(3), CALLER);
+        assert_eq!(ports.find(7, 2).expect("open"), (place(3), 100));
+        assert_eq!(ports.may_open(&wish("left", 4), CALLER), Ok(7));
+        assert_eq!(ports.may_adopt(7, &wish("left", 2), CALLER).expect_err("taken").0, Why::Taken);
+        ports.may_adopt(7, &wish("right", 4), CALLER).expect_err("another's identity");
+        ports.may_adopt(8, &wish("left", 4), CALLER).expect_err("another identity");
+        ports.may_adopt(0, &wish("a", 4), CALLER).expect_err("no identity");
+        ports.may_adopt(9, &wish("a b", 4), CALLER).expect_err("no name");
+        assert_eq!(ports.may_open(&wish("right", 2), CALLER), Ok(1));
     }
 
     #[test]

@@ -131,6 +131,10 @@ impl Tables {
             Request::OpenPort { node, board, port, name, key } => {
                 self.open_port(caller, NewPort { node, board, port, name }, key)
             }
+            Request::AdoptPort { node, host, board, port, name, life, place, key, geometry } => {
+                let wish = NewPort { node: host, board, port, name };
+                self.adopt_port(caller, (node, life, wish), &place, (key, geometry), fds)
+            }
             Request::AttachPort { from, node, port, key } => {
                 self.attach_port(caller, (from, node, port), key)
             }
@@ -281,6 +285,24 @@ impl Tables {
         let place = Place { adapter, window };
         let life = self.ports.put(node, wish, place.clone(), caller);
         Ok((Reply::PortOpened { node, place, life, geometry }, fds))
+    }
+
+    fn adopt_port(
+        &mut self,
+        caller: Caller,
+        (node, life, wish): (u32, u32, NewPort),
+        place: &Place,
+        (key, geometry): (Key, Geometry),
+        fds: Vec<OwnedFd>,
+    ) -> Answer {
+        let adapter = self.cards.get(wish.board as usize).map(|card| card.spec.name.as_str());
+        if adapter != Some(place.adapter.as_str()) {
+            return Err((Why::NoAdapter, format!("board {} is not {:.32}", wish.board, place.adapter)));
+        }
+        self.ports.may_adopt(node, &wish, caller)?;
+        let answer = self.adopt(caller, place, key, geometry, fds)?;
+        self.ports.put_back(node, life, wish, place.clone(), caller);
+        Ok(answer)
     }
 
     fn attach_port(&mut self, caller: Caller, (from, node, port): (u32, u32, u32), key: Key) -> Answer {

@@ -240,6 +240,25 @@ impl Daemon {
         }
     }
 
+    /// Shows the daemon a port that one before it opened.
+    ///
+    /// # Errors
+    /// Somebody else has it, or its node's identity, by now.
+    pub fn adopt_port(&self, wish: &PortWish<'_>, port: &OpenPort, key: Key) -> Result<(), DaemonError> {
+        let request = Request::AdoptPort {
+            node: port.node,
+            host: wish.node.to_owned(),
+            board: wish.board,
+            port: wish.port,
+            name: wish.name.to_owned(),
+            life: port.life,
+            place: port.place.clone(),
+            key,
+            geometry: port.parts.geometry,
+        };
+        self.done(&request, &[port.parts.memory.as_fd(), port.parts.bell.as_fd()])
+    }
+
     /// What it takes to send to a port, for a port of the node `from`: the port's life, its
     /// adapter's place in the matrix, and the parts of its window.
     ///

@@ -126,6 +126,28 @@ pub enum Request {
         /// The key of those who may send to it.
         key: Key,
     },
+    /// Shows the daemon a port that one before it opened; its window's memory and bell come with
+    /// it. [`Reply::Done`].
+    AdoptPort {
+        /// The identity of its node.
+        node: u32,
+        /// The node's host name.
+        host: String,
+        /// The node's adapter, by its place in the availability matrix.
+        board: u32,
+        /// The port's number.
+        port: u32,
+        /// What its program calls it.
+        name: String,
+        /// Its life.
+        life: u32,
+        /// The window behind it.
+        place: Place,
+        /// The key of those who may send to it.
+        key: Key,
+        /// How the window's memory is divided.
+        geometry: Geometry,
+    },
     /// Asks for the memory and bell of a port's window, to send to it. [`Reply::PortAttached`].
     AttachPort {
         /// The node whose port is to send.

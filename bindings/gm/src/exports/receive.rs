@@ -6,7 +6,7 @@ use crate::alarm::{Alarm, GmAlarm};
 use crate::handle::{Handle, Inner, Work};
 use crate::progress;
 use std::ffi::{c_int, c_uint, c_void};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
@@ -158,13 +158,14 @@ unsafe fn blocking(p: *mut Handle, spin: Duration) -> *mut Event {
             continue;
         }
         let Some(longest) = inner.port.before_sleep() else { continue };
-        // SAFETY: the port stays open while its program waits for it.
-        let bell = unsafe {
-            BorrowedFd::borrow_raw(std::os::fd::AsRawFd::as_raw_fd(&inner.port.net.window.bell().as_fd()))
-        };
+        // SAFETY: the port stays open, with these descriptors, while its program waits for it: the
+        // daemon is another one only after this thread has looked.
+        let lent = |fd: BorrowedFd<'_>| unsafe { BorrowedFd::borrow_raw(fd.as_raw_fd()) };
+        let bell = lent(inner.port.net.window.bell().as_fd());
+        let daemon = (!inner.port.is_alone).then(|| lent(inner.port.daemon.as_fd()));
         // Others may send meanwhile.
         drop(inner);
-        progress::sleep(bell, &*handle.wake, longest);
+        progress::sleep((bell, &*handle.wake), daemon, longest);
         let Some(mut inner) = handle.enter() else { return nothing() };
         inner.port.after_sleep();
         if handle.wake.quiet() {
