@@ -3,6 +3,7 @@
 //! * [`Group`]: ordered sets of tasks, as numbers alone;
 //! * [`schedule`]: what each member sends, receives and folds, by pure functions that [`model`]
 //!   checks;
+//! * [`cost`]: what that costs on paper, for any number of members;
 //! * [`select`]: which schedule does what;
 //! * [`Team`]: a group at work; [`Request`] and [`Persistent`] for what is not waited for at once.
 //!
@@ -26,6 +27,7 @@
 mod board;
 mod call;
 mod combine;
+pub mod cost;
 mod element;
 mod engine;
 mod error;

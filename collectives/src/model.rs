@@ -182,6 +182,7 @@ impl<C: Cells> Model<C> {
                     self.writes(member, into).map_err(wrong)?;
                     self.begin_receive(member, from, tag, into, ready)?;
                 }
+                Step::Look => {}
                 Step::Copy { from, into } => self.copy(member, from, into)?,
                 Step::Fold { from, into, side } => self.fold(member, from, into, side)?,
             }

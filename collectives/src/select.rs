@@ -34,7 +34,7 @@ pub enum Algorithm {
     Pairwise,
     /// Blocks by the bits of their way.
     Bruck,
-    /// Through memory that all members map; only for calls that block, of members on one host.
+    /// Through memory that the members of a host map.
     Memory,
 }
 
@@ -109,12 +109,7 @@ impl Wishes {
         Ok(Self(wishes))
     }
 
-    /// Whether messages are wanted where memory would do.
-    pub(crate) fn want_messages(&self, call: &Call<'_>) -> bool {
-        !self.0.is_empty() && self.for_call(call).is_some_and(|wish| wish != Memory)
-    }
-
-    fn for_call(&self, call: &Call<'_>) -> Option<Algorithm> {
+    pub(crate) fn for_call(&self, call: &Call<'_>) -> Option<Algorithm> {
         self.0.iter().rev().find(|(name, _)| *name == call.name()).map(|(_, algorithm)| *algorithm)
     }
 }
@@ -169,8 +164,9 @@ const TABLE: &[Row] = &[
 ];
 
 /// What goes before the table.
-pub const FIRST_RULE: &str = "memory for calls that block, of members on one host, \
-     but for reductions that shall be reproducible, multicasts and what has unequal parts";
+pub const FIRST_RULE: &str = "memory for members of one host, and within each host for barrier, \
+     broadcast and allreduce of several hosts; but not for reductions that shall be reproducible, \
+     nor for what has unequal parts, allgatherv excepted";
 
 /// The table by which algorithms are chosen, after [`FIRST_RULE`].
 pub fn table() -> &'static [Row] {
@@ -239,10 +235,58 @@ pub fn choose(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Algorithm 
     }
 }
 
+/// How memory serves a call. All members say the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// All of it.
+    Host,
+    /// Within each host; messages go between hosts.
+    Levels,
+}
+
+/// How memory serves a call, if members of a host map each other's memory.
+pub fn through_memory(call: &Call<'_>, shape: &Shape<'_>, wishes: &Wishes) -> Option<Way> {
+    let unequal = matches!(
+        call,
+        Call::GatherV { .. } | Call::ScatterV { .. } | Call::AllToAllV { .. } | Call::Neighbours { .. }
+    );
+    if unequal || shape.n == 1 || (call.folds() && shape.reproducible) {
+        return None;
+    }
+    let wish = wishes.for_call(call);
+    let Some(hosts) = shape.hosts.filter(|hosts| hosts.len() > 1) else {
+        return wish.is_none_or(|wish| wish == Memory).then_some(Way::Host);
+    };
+    let can = matches!(call, Call::Barrier | Call::Broadcast { .. } | Call::AllReduce { .. })
+        && hosts.len() < shape.n
+        && (!call.folds() || shape.reorder || hosts.in_order());
+    (can && wish.is_none_or(|wish| matches!(wish, Memory | TwoLevels))).then_some(Way::Levels)
+}
+
 /// The caller's steps.
 pub fn script(call: &Call<'_>, shape: &Shape<'_>, by: Algorithm) -> Script {
+    script_at(Place::all(shape.me, shape.n), call, shape, by)
+}
+
+/// The steps between hosts of a member that sends for its host; none of the others. Its output is
+/// both what goes in and what comes out.
+pub(crate) fn between_hosts(call: &Call<'_>, shape: &Shape<'_>, hosts: &Hosts) -> Script {
+    let mine = hosts.host_of(shape.me);
+    let leader = |host: usize| levels::leader(hosts, host, call.root());
+    if leader(mine) != shape.me {
+        return Script::default();
+    }
+    let call = match *call {
+        Call::Broadcast { root, count } => Call::Broadcast { root: hosts.host_of(root), count },
+        other => other,
+    };
+    let shape = Shape { me: mine, n: hosts.len(), hosts: None, ..*shape };
+    let at = Place { me: mine, n: hosts.len(), rank: &leader, phase: 0 };
+    script_at(at, &call, &shape, choose(&call, &shape, &Wishes::default()))
+}
+
+fn script_at(at: Place<'_>, call: &Call<'_>, shape: &Shape<'_>, by: Algorithm) -> Script {
     let mut script = Script::default();
-    let at = Place::all(shape.me, shape.n);
     let out = &mut script;
     let hosts = || shape.hosts.cloned().unwrap_or_default();
     let segment = (SEGMENT / shape.size.max(1)).max(1);

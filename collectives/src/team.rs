@@ -1,14 +1,14 @@
 //! Members of a collective, and calling it.
 
-use crate::board::Memory;
 use crate::call::{Call, Signature};
 use crate::combine::By;
 use crate::element::{Element, Type};
 use crate::engine::{Engine, Fold, Held, Members, Op};
 use crate::error::{CollectiveError, Result};
 use crate::group::{Group, GroupError, Split};
+use crate::schedule::Script;
 use crate::schedule::levels::Hosts;
-use crate::select::{self, Shape, Wishes};
+use crate::select::{self, Shape, Way, Wishes};
 use lapis_core::Context;
 use lapis_core::sync::{AtomicBool, Ordering};
 use std::cell::UnsafeCell;
@@ -38,19 +38,17 @@ pub(crate) struct Inner {
     pub(crate) members: NonNull<Members>,
     pub(crate) group: Group,
     me: usize,
-    hosts: OnceLock<Option<Hosts>>,
+    pub(crate) hosts: OnceLock<Option<Hosts>>,
     pub(crate) wishes: Wishes,
     reproducible: AtomicBool,
-    /// The way through memory. Used under the context's lock.
-    pub(crate) memory: UnsafeCell<Memory>,
     /// Used under the context's lock.
     kept: UnsafeCell<Vec<(Key, Box<Op>)>>,
 }
 
-// SAFETY: `members`, `memory` and `kept` are used under the context's lock; the rest is Sync by
+// SAFETY: `members` and `kept` are used under the context's lock; the rest is Sync by
 // itself.
 unsafe impl Send for Inner {}
-// SAFETY: `members`, `memory` and `kept` are used under the context's lock.
+// SAFETY: `members` and `kept` are used under the context's lock.
 unsafe impl Sync for Inner {}
 
 /// By what a call is known that needs no lists.
@@ -99,7 +97,6 @@ impl Team {
             hosts: OnceLock::new(),
             wishes,
             reproducible: AtomicBool::new(false),
-            memory: UnsafeCell::new(Memory::default()),
             kept: UnsafeCell::new(Vec::with_capacity(KEPT)),
         };
         Ok(Self(Arc::new(inner)))
@@ -131,10 +128,6 @@ impl Team {
     #[doc(alias = "lapis_team_reproducible")]
     pub fn set_reproducible(&self, on: bool) {
         self.0.reproducible.store(on, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_reproducible(&self) -> bool {
-        self.0.reproducible.load(Ordering::Relaxed)
     }
 
     /// The context.
@@ -224,9 +217,28 @@ impl Team {
         let reorder = !matches!(by, By::User { commutes: false, .. });
         let fold = Fold::of(call, of, by)?;
         let shape = self.shape(of, reorder);
-        let script = select::script(call, &shape, select::choose(call, &shape, &inner.wishes));
-        let op = Op::new(&script, self.group(), of.size(), fold, signature, call.name());
+        let all = || select::script(call, &shape, select::choose(call, &shape, &inner.wishes));
+        let (known, board) = self.memory();
+        let mut rounds = if known && !board { None } else { self.rounds(call, of, reorder) };
+        let script = match (&rounds, shape.hosts) {
+            (None, _) => all(),
+            (Some(_), Some(hosts)) => select::between_hosts(call, &shape, hosts),
+            (Some(_), None) => Script::default(),
+        };
+        if let Some(rounds) = rounds.as_mut().filter(|_| !known) {
+            rounds.instead = Some(all());
+        }
+        let rounds = rounds.map(Box::new);
+        let op = Op::new(&script, self.group(), of.size(), fold, signature, call.name(), rounds);
         Ok((NonNull::from(Box::leak(Box::new(op))), key))
+    }
+
+    /// Whether a way through memory was looked for, and whether there is one.
+    fn memory(&self) -> (bool, bool) {
+        let _held = Held::new(self.context());
+        // SAFETY: the lock is held; the reference ends here.
+        let memory = unsafe { &(*self.0.members.as_ptr()).memory };
+        (memory.is_known(), memory.board.is_some())
     }
 
     /// Takes back what [`prepare`](Self::prepare) gave.
@@ -281,6 +293,9 @@ impl Team {
                 input = copy.as_ptr();
             }
             let _held = Held::new(self.context());
+            if op.as_ref().rounds.is_some() {
+                self.look_for_memory();
+            }
             self.0.engine.start(self.context(), self.0.members, op, input, output);
         }
     }
@@ -321,30 +336,15 @@ impl Team {
         // SAFETY: functions are used until the operation has ended, which this call waits for; then
         // they go.
         let by: By<'static> = unsafe { std::mem::transmute(by) };
-        if self.may_use_memory(call) {
+        let by = if self.way(call, true) == Some(Way::Host) {
             // SAFETY: the caller's promise.
-            let by = match unsafe { self.call_through_memory(call, of, by, input, output) } {
+            match unsafe { self.call_through_memory(call, of, by, input, output) } {
                 Ok(ended) => return ended,
                 Err(by) => by,
-            };
-            // SAFETY: the memory that the call names is valid until it returns, as `call_raw`
-            // demands.
-            return unsafe { self.call_by_messages(call, of, by, input, output) };
-        }
-        // SAFETY: the memory that the call names is valid until it returns, as `call_raw` demands.
-        unsafe { self.call_by_messages(call, of, by, input, output) }
-    }
-
-    /// # Safety
-    /// As for [`call_raw`](Self::call_raw).
-    pub(crate) unsafe fn call_by_messages(
-        &self,
-        call: &Call<'_>,
-        of: Type,
-        by: By<'static>,
-        input: *const u8,
-        output: *mut u8,
-    ) -> Result<()> {
+            }
+        } else {
+            by
+        };
         let (op, key) = self.prepare(call, of, by)?;
         // SAFETY: the caller's promise; this call waits for the end.
         unsafe {
@@ -394,10 +394,11 @@ impl Drop for Inner {
         let _held = Held::new(&self.context);
         // SAFETY: the lock is held; operations under way keep the team.
         unsafe {
-            let board = (*self.memory.get()).board.take();
-            if let Some(board) = board.filter(|_| self.context.is_usable()) {
+            let board = (*self.members.as_ptr()).memory.board.take();
+            if let Some(mut board) = board.filter(|_| self.context.is_usable()) {
+                board.disarm();
                 board.leave();
-                self.engine.bury_board(&self.context, *board, self.group.clone());
+                self.engine.bury_board(&self.context, *board);
             }
             self.engine.forget(self.members);
         }

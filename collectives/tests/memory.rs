@@ -3,7 +3,7 @@
 
 mod support;
 
-use lapis_collectives::{CollectiveError, Combine, Group, Operator, Team};
+use lapis_collectives::{Call, CollectiveError, Combine, Group, Operator, Request, Team};
 use lapis_core::Context;
 use lapis_testing::Job;
 use std::time::Duration;
@@ -102,7 +102,7 @@ fn messages_and_requests_go_on_while_a_call_waits() {
         let team = Team::world(context).unwrap();
         team.barrier().unwrap();
         let none = None::<Combine<'static, u64>>;
-        let call = lapis_collectives::Call::AllGather { count: 20_000 };
+        let call = Call::AllGather { count: 20_000 };
         let mine = vec![context.task() as u64; 20_000];
         // Long data is sent when its receiver is ready: members 0 and 1 wait in the barrier while 2
         // gets it.
@@ -148,8 +148,23 @@ fn who_does_not_call_in_time_is_named() {
 }
 
 /// The operations of [`the_death_of_a_member_ends_calls_of_the_others`].
-const DEADLY: [&str; 9] =
-    ["barrier", "broadcast", "reduce", "allreduce", "allgather", "alltoall", "gather", "scatter", "long"];
+const DEADLY: [&str; 10] = [
+    "barrier",
+    "broadcast",
+    "reduce",
+    "allreduce",
+    "allgather",
+    "alltoall",
+    "gather",
+    "scatter",
+    "long",
+    "started",
+];
+
+fn start(team: &Team, count: usize) -> Request<(Vec<u64>, Vec<u64>)> {
+    let sum = Combine::from(Operator::Sum);
+    team.start(&Call::AllReduce { count }, sum, vec![1; count], vec![0; count]).unwrap()
+}
 
 fn call(team: &Team, name: &str) -> Result<(), CollectiveError> {
     let n = team.len();
@@ -161,6 +176,10 @@ fn call(team: &Team, name: &str) -> Result<(), CollectiveError> {
         "allgather" => team.all_gather(&[1u64], &mut vec![0; n]),
         "alltoall" => team.all_to_all(&vec![1u64; n], &mut vec![0; n], 1),
         "gather" => team.gather(&[1u64], &mut vec![0; n], 0),
+        "started" => {
+            let requests: Vec<_> = (0..3).map(|_| start(team, 30_000)).collect();
+            requests.into_iter().try_for_each(|request| request.wait().map(|_| ()))
+        }
         "scatter" => team.scatter(&vec![1u64; n], &mut [0], 1),
         _ => team.all_reduce(&mut vec![1u64; 300_000], Operator::Sum),
     }
@@ -178,15 +197,30 @@ fn child() {
         .unwrap();
     let team = Team::world(&context).unwrap();
     let rest = (context.task() != 1).then(|| Team::of(&context, Group::from_list(&[0, 2]).unwrap()).unwrap());
-    for _ in 0..5 {
-        call(&team, &name).unwrap();
-    }
-    let Some(rest) = rest else { std::process::abort() };
-    let ended = loop {
-        if let Err(e) = call(&team, &name) {
-            break e;
+    let ended = if let Some(seed) = name.strip_prefix("random ") {
+        if context.task() == 1 {
+            let after = Duration::from_micros(seed.parse::<u64>().unwrap() * 377 % 5000);
+            std::thread::spawn(move || {
+                std::thread::sleep(after);
+                std::process::abort()
+            });
+        }
+        let names = DEADLY.iter().cycle();
+        names.map(|name| call(&team, name)).find_map(Result::err).unwrap()
+    } else {
+        for _ in 0..5 {
+            call(&team, &name).unwrap();
+        }
+        if context.task() == 1 {
+            std::process::abort()
+        }
+        loop {
+            if let Err(e) = call(&team, &name) {
+                break e;
+            }
         }
     };
+    let Some(rest) = rest else { std::process::abort() };
     println!("task {}: {ended}", context.task());
     context.acknowledge_failure(1);
     // The others go on by themselves.
@@ -199,8 +233,10 @@ fn child() {
 
 #[test]
 fn the_death_of_a_member_ends_calls_of_the_others() {
-    for name in DEADLY {
-        let job = Job::new(3).option("--keep-going").var("TEAM_TEST_CALL", name);
+    // In every operation, and at moments that nobody chose.
+    let random = (0..12).map(|seed| format!("random {seed}"));
+    for name in DEADLY.map(String::from).into_iter().chain(random) {
+        let job = Job::new(3).option("--keep-going").var("TEAM_TEST_CALL", &name);
         let done = job.run(std::env::current_exe().unwrap(), &["child", "--exact", "--nocapture"]);
         for task in [0, 2] {
             let said = format!("task {task}: the team is over: task 1, a member, can't be reached any more");

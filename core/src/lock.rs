@@ -259,7 +259,7 @@ impl ContextLock {
                 return self.begin(me);
             }
         }
-        self.waiters.come();
+        self.waiters.come(me);
         if !owned {
             self.waiters.wait_while(|| !self.take_ownership(me));
             self.revoke_bias();
@@ -335,6 +335,9 @@ impl ContextLock {
     /// thread has had it. For holders that poll: they don't compete with those who wait.
     #[cold]
     pub(crate) fn hand_over(&self) {
+        if self.waiters.are_only(thread_word()) {
+            return;
+        }
         let turn = self.waiters.turn();
         self.without(|| self.waiters.let_pass(turn));
     }

@@ -8,12 +8,12 @@ use crate::wire::{Head, Kind, LONG};
 use crate::{outgoing, stream};
 use lapis_adapters::channel::Address;
 use lapis_adapters::soft::Sender;
-use lapis_nsd::{Handle, Options, Server, soft_adapters};
+use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
 
 fn open(test: &str) -> (Port, Handle) {
     let daemon = Address::new(&format!("lapis-gm-{test}-{}", std::process::id()));
     let adapters = soft_adapters(1, 1, 16).expect("possible");
-    let options = Options { address: daemon.clone(), adapters, share: 16 };
+    let options = Options { address: daemon.clone(), adapters, share: 16, users: Users::default() };
     let handle = Server::open(options).expect("nobody listens there").spawn().expect("a thread");
     let settings = Settings { daemon, node: "left".to_owned(), ..Settings::of_process() };
     (Port::open(settings, 0, 2, "rubbish").expect("free"), handle)

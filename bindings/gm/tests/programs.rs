@@ -1,7 +1,7 @@
 //! C programs of `tests/programs`, on two nodes of this host, with a services daemon of their own.
 
 use lapis_adapters::channel::Address;
-use lapis_nsd::{Handle, Options, Server, soft_adapters};
+use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
 use lapis_testing::{Finished, Running, clean, folder};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,8 +20,8 @@ impl Daemon {
         let name = format!("lapis-gm-{test}-{}", std::process::id());
         let address = Address::new(&name);
         let adapters = soft_adapters(2, 2, 64).expect("possible");
-        let mut server =
-            Server::open(Options { address, adapters, share: 64 }).expect("nobody listens there");
+        let mut server = Server::open(Options { address, adapters, share: 64, users: Users::default() })
+            .expect("nobody listens there");
         server.add_nodes(&["left".to_owned(), "right".to_owned()]).expect("names");
         Self { name, _handle: server.spawn().expect("a thread") }
     }

@@ -90,7 +90,7 @@ fn count_within(
     }
 }
 
-fn join(server: &Address, secret: &str, task: &str) -> Result<Context> {
+fn join(server: &Address, secret: &str, task: &str, trace: Option<&str>) -> Result<Context> {
     let environment = Environment::of([
         ("LAPIS_KVS", &*server.to_string()),
         ("LAPIS_JOB_ID", "instructions"),
@@ -100,6 +100,10 @@ fn join(server: &Address, secret: &str, task: &str) -> Result<Context> {
     ]);
     let job = detect_in(&environment, &Options::default()).expect("the job's store");
     let builder = Context::builder().bootstrap(job).set("LAPIS_TRANSPORT", "shm").interrupts(false);
+    let builder = match trace {
+        Some(folder) => builder.set("LAPIS_TRACE", folder),
+        None => builder,
+    };
     let context = builder.transport(lapis_loopback::table()).init()?;
     context.set_handler(BALL, |_, message| {
         CAUGHT.set(CAUGHT.get() + 1);
@@ -121,18 +125,19 @@ fn join(server: &Address, secret: &str, task: &str) -> Result<Context> {
     Ok(context)
 }
 
-fn pair() -> Result<(Context, Context)> {
+/// Two contexts of one job, which write traces into a folder if there is one.
+fn pair(trace: Option<&str>) -> Result<(Context, Context)> {
     let secret = random_secret().expect("random numbers");
     let hex: String = secret.iter().map(|b| format!("{b:02x}")).collect();
-    let name = format!("unix:@lapis-instructions-{}", std::process::id());
+    let name = format!("unix:@lapis-instructions-{}-{}", std::process::id(), trace.is_some());
     let listener = Listener::bind(&name.parse().expect("an address")).expect("a socket");
     let server = Server::start(listener, ServerConfig::new(2, secret), |_| {}).expect("a store");
     let address = server.address().clone();
     // Lives as long as the process.
     std::mem::forget(server);
     let (a, b) = std::thread::scope(|scope| {
-        let other = scope.spawn(|| join(&address, &hex, "1"));
-        (join(&address, &hex, "0"), other.join().expect("the other task joins"))
+        let other = scope.spawn(|| join(&address, &hex, "1", trace));
+        (join(&address, &hex, "0", trace), other.join().expect("the other task joins"))
     });
     Ok((a?, b?))
 }
@@ -152,10 +157,12 @@ fn receive(context: &Context, until: u64) {
     }
 }
 
-fn messages(a: &Context, b: &Context) {
+/// Messages of several sizes; `what` begins the rows' names.
+fn messages(a: &Context, b: &Context, what: &str, sizes: &[usize]) {
     let data = vec![7; 16 << 10];
-    for bytes in [8, 64, 200, 1 << 10, 4 << 10, 16 << 10] {
+    for &bytes in sizes {
         let data = &data[..bytes];
+        let name = |row: &str| format!("{what}: {row}");
         let send = |from: &Context, to: &Context| {
             from.send(to.task(), BALL, &[], black_box(data)).expect("the peer is there");
         };
@@ -163,29 +170,22 @@ fn messages(a: &Context, b: &Context) {
         let batch = || (0..BATCH).for_each(|_| send(a, b));
         let end = Cell::new(0);
         settle(a, b);
-        count_within(
-            "message: send",
-            bytes,
-            BATCH,
-            || end.set(all()),
-            || send(a, b),
-            || receive(b, end.get()),
-        );
+        count_within(&name("send"), bytes, BATCH, || end.set(all()), || send(a, b), || receive(b, end.get()));
         let sent = || {
             end.set(all());
             batch();
         };
         settle(a, b);
-        count_within("message: receive", bytes, 1, sent, || receive(b, end.get()), || {});
+        count_within(&name("receive"), bytes, 1, sent, || receive(b, end.get()), || {});
         let both = || {
             sent();
             receive(b, end.get());
         };
         settle(a, b);
-        count_within("message: one way", bytes, 1, || {}, both, || {});
+        count_within(&name("one way"), bytes, 1, || {}, both, || {});
         settle(a, b);
         // Two messages, of which half is reported.
-        count("message: to and fro, waiting", bytes, || {
+        count(&name("to and fro, waiting"), bytes, || {
             for (from, to) in [(a, b), (b, a)] {
                 let before = CAUGHT.get();
                 send(from, to);
@@ -295,8 +295,14 @@ fn main() -> Result<()> {
         black_box(());
     });
     calls_from_c();
-    let (a, b) = pair()?;
-    messages(&a, &b);
+    let (a, b) = pair(None)?;
+    messages(&a, &b, "message", &[8, 64, 200, 1 << 10, 4 << 10, 16 << 10]);
     put_and_get(&a, &b)?;
+    // What traces cost is held against the rows of the same names.
+    let folder = std::env::temp_dir().join(format!("lapis-instructions-{}", std::process::id()));
+    let (a, b) = pair(folder.to_str())?;
+    messages(&a, &b, "traced message", &[8]);
+    assert_eq!(std::fs::read_dir(&folder).map(Iterator::count).ok(), Some(2), "a trace of each task");
+    let _ = std::fs::remove_dir_all(&folder);
     std::process::exit(0)
 }

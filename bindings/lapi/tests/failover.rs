@@ -1,5 +1,5 @@
-//! What the user is told about failover between network instances, on hosts that are network
-//! namespaces.
+//! What the user is told about failover between network instances, and about a path that is
+//! narrower than it says, on hosts that are network namespaces.
 
 mod support;
 
@@ -99,4 +99,38 @@ fn an_interface_that_cannot_be_used_is_told_with_the_reason() {
     let done = hosts.finish(hosts.start("ipv6", &env));
     assert_eq!(counts(&done), [2, 0, 2, 0], "{done:?}");
     assert!(done.lines_with("485:").iter().all(|line| line.contains("r0 fd17:")), "{done:?}");
+}
+
+#[test]
+fn a_path_that_drops_large_datagrams_in_silence_is_named_once_with_its_size() {
+    let Some(net) = Net::of("nw", 2, 1, false) else {
+        eprintln!("skipped: network namespaces need root and iproute2");
+        return;
+    };
+    net.mtu(9000);
+    // Somewhere on the way it is narrower, and nobody is told.
+    let far = net.hosts()[1].0.to_owned();
+    let filter = [
+        "add table inet narrow",
+        "add chain inet narrow in { type filter hook input priority 0 ; }",
+        "add rule inet narrow in udp length > 1480 drop",
+    ];
+    for line in filter {
+        let mut nft = lapis_testing::clean("ip");
+        nft.args(["netns", "exec", &far, "nft", line]);
+        if !nft.status().is_ok_and(|status| status.success()) {
+            eprintln!("skipped: the packet filter needs nftables");
+            return;
+        }
+    }
+    let mut command = net.launcher(artifacts().join("lapirun"));
+    let program = compile(&[source("programs/transfers.c")], &[]);
+    command.args(["sh", "-c", &format!("exec {} 2>&1", program.display())]);
+    command.env("LAPIS_TRANSPORT_PATH", artifacts()).env("LAPIS_TRANSPORT", "udp").env("MP_EUIDEVICE", "r0");
+    let done = lapis_testing::run(command).expect(0);
+    let lines = done.lines_with("without a word");
+    assert_eq!(lines.len(), 1, "{done:?}");
+    for part in ["WARN", "path 0 to task 1", "more than 1472 bytes", "said to carry 8972"] {
+        assert!(lines[0].contains(part), "{part}: {done:?}");
+    }
 }

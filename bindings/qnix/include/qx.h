@@ -125,7 +125,8 @@ int qx_last_error(void);
 
 /*
  * The name that the launcher, or who started the process by hand, gives it, and the size of its application: QX_APPLICATIONS=AI:size,AI:size
- * gives tasks to applications in the order of their numbers; without it all tasks are application 1. Needs no qx_init.
+ * gives tasks to applications in the order of their numbers; without it all tasks are application 1. Applications that are started apart
+ * meet by QX_CLUSTER and have QX_APPLICATION each. Needs no qx_init.
  */
 int qx_whoami(int *proc_name, int *group_size);
 

@@ -4,20 +4,28 @@ use lapis_core::sync::{AtomicI32, Ordering};
 use std::ffi::{c_int, c_long};
 
 /// Send Contexts, and as many Receive Contexts.
+#[doc(alias = "QX_CONTEXTS")]
 pub const CONTEXTS: usize = 64;
 /// Bytes of a packet.
+#[doc(alias = "QX_PACKET_SIZE")]
 pub const PACKET_SIZE: usize = 1024;
 /// Bytes that a context's registers hold.
+#[doc(alias = "QX_SHORT_MAX")]
 pub const SHORT_MAX: usize = 4096;
 /// Bytes of a message.
+#[doc(alias = "QX_SEND_MAX")]
 pub const SEND_MAX: usize = 2 << 20;
 /// Bytes of the buffer pool.
+#[doc(alias = "QX_POOL_MAX")]
 pub const POOL_MAX: usize = 8 << 20;
 
 /// States of a doorbell.
 pub(crate) mod doorbell {
+    #[doc(alias = "QX_DOORBELL_FREE")]
     pub(crate) const FREE: i32 = 0;
+    #[doc(alias = "QX_DOORBELL_BUSY")]
     pub(crate) const BUSY: i32 = 1;
+    #[doc(alias = "QX_DOORBELL_DONE")]
     pub(crate) const DONE: i32 = 2;
 }
 
@@ -42,8 +50,8 @@ pub(crate) struct Hps {
     pub(crate) group_name: c_int,
     pub(crate) group_size: c_int,
     pub(crate) page_size: c_int,
-    pub(crate) pool_pages: AtomicI32,
-    pub(crate) pool: lapis_core::sync::AtomicPtr<u8>,
+    pub(crate) buffer_pool_pages: AtomicI32,
+    pub(crate) buffer_pool: lapis_core::sync::AtomicPtr<u8>,
     pub(crate) send_doorbell: [AtomicI32; CONTEXTS],
     pub(crate) receive_doorbell: [AtomicI32; CONTEXTS],
     pub(crate) send_context: [VisibleContext; CONTEXTS],
@@ -60,8 +68,8 @@ impl Hps {
             group_name: proc_name[0],
             group_size,
             page_size: page_size as c_int,
-            pool_pages: AtomicI32::new(0),
-            pool: Default::default(),
+            buffer_pool_pages: AtomicI32::new(0),
+            buffer_pool: Default::default(),
             send_doorbell: std::array::from_fn(|_| AtomicI32::new(doorbell::FREE)),
             receive_doorbell: std::array::from_fn(|_| AtomicI32::new(doorbell::FREE)),
             send_context: std::array::from_fn(|_| VisibleContext::default()),

@@ -1,10 +1,15 @@
 //! The safe layer: operations own their buffers until they have ended.
+//!
+//! The calls of the text are methods of [`Process`]; contexts, physical addresses and doorbells are
+//! what [`Sending`] and [`Receiving`] take care of. All methods may be called from any thread,
+//! handlers of core's excepted.
 
 use crate::abi::SEND_MAX;
 use crate::contexts::Assignment;
+use crate::environment;
 use crate::error::{Error, Result};
 use crate::memory::Segment;
-use crate::names::{self, Name};
+use crate::names::Name;
 use crate::node::Node;
 use crate::post::{Form, segment_of};
 use std::mem::ManuallyDrop;
@@ -33,11 +38,20 @@ pub struct Receiving<'a> {
 }
 
 impl Process {
-    /// Joins the job that the environment announces. Returns when all of its processes have done
-    /// so.
+    /// Joins the cluster that the environment announces, under a name and with the number of
+    /// processes of its application. Returns when all processes of the cluster have done so.
+    ///
+    /// ```
+    /// let (me, size) = qnix::Process::name_of_environment()?;
+    /// let process = qnix::Process::join(me, size)?;
+    /// println!("({}, {})", process.name().application, process.name().process);
+    /// process.end()?;
+    /// # Ok::<(), qnix::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Names and sizes that contradict each other; a job that can't be joined.
+    #[doc(alias = "qx_init")]
     pub fn join(name: Name, application_size: i32) -> Result<Self> {
         Ok(Self { node: Node::join(name, application_size)?, ended: false })
     }
@@ -45,9 +59,10 @@ impl Process {
     /// The name that the environment gives this process, and the size of its application.
     ///
     /// # Errors
-    /// QX_APPLICATIONS has no sense.
+    /// The variables QX_APPLICATIONS and others make no sense.
+    #[doc(alias = "qx_whoami")]
     pub fn name_of_environment() -> Result<(Name, i32)> {
-        names::of_environment()
+        environment::name()
     }
 
     /// This process's name.
@@ -55,10 +70,24 @@ impl Process {
         self.node.name
     }
 
-    /// Sends at most 2 MiB.
+    /// Sends at most 2 MiB. Returns at once; the message waits without loss until it is received.
+    ///
+    /// ```
+    /// # let me = qnix::Name { application: 1, process: 0 };
+    /// # let process = qnix::Process::join(me, 1)?;
+    /// let sending = process.send(me, 3, b"to myself".to_vec())?;
+    /// let (buffer, received) = process.receive(me, 3, vec![0; 64])?.wait()?;
+    /// assert_eq!(&buffer[..received], b"to myself");
+    /// let data = sending.wait()?; // The buffer comes back.
+    /// # assert_eq!(data.len(), 9);
+    /// # process.end()?;
+    /// # Ok::<(), qnix::Error>(())
+    /// ```
     ///
     /// # Errors
     /// No such process, or it has ended; no context is free; too much data.
+    #[doc(alias = "qx_send")]
+    #[doc(alias = "qx_send_short")]
     pub fn send(&self, to: Name, tag: i32, data: Vec<u8>) -> Result<Sending<'_>> {
         self.sending(Some(to), tag, data, |at| self.node.send(at, Form::Pages))
     }
@@ -68,14 +97,26 @@ impl Process {
     ///
     /// # Errors
     /// As for [`send`](Self::send); a group that is not known here.
+    #[doc(alias = "qx_broadcast")]
     pub fn broadcast(&self, group: i32, tag: i32, data: Vec<u8>) -> Result<Sending<'_>> {
         self.sending(None, tag, data, |at| self.node.broadcast(at, group, Form::Pages))
     }
 
-    /// Sends to several processes.
+    /// Sends to several processes; those of one host read it where it is written once.
+    ///
+    /// ```
+    /// # let me = qnix::Name { application: 1, process: 0 };
+    /// # let process = qnix::Process::join(me, 1)?;
+    /// let everybody = [me];
+    /// process.multicast(&everybody, 5, vec![42])?.wait()?;
+    /// assert_eq!(process.receive(me, 5, vec![0])?.wait()?, (vec![42], 1));
+    /// # process.end()?;
+    /// # Ok::<(), qnix::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`send`](Self::send); a process that is named twice.
+    #[doc(alias = "qx_multicast")]
     pub fn multicast(&self, to: &[Name], tag: i32, data: Vec<u8>) -> Result<Sending<'_>> {
         self.sending(None, tag, data, |at| self.node.multicast(at, to, Form::Pages))
     }
@@ -104,6 +145,7 @@ impl Process {
     ///
     /// # Errors
     /// No such process; no context is free; a buffer of more than 2 MiB.
+    #[doc(alias = "qx_receive")]
     pub fn receive(&self, from: Name, tag: i32, mut buffer: Vec<u8>) -> Result<Receiving<'_>> {
         self.node.names.task(from)?;
         let segments = segments(buffer.as_mut_slice())?;
@@ -122,8 +164,19 @@ impl Process {
 
     /// Joins a group of so many processes, of any applications. Returns when all have joined.
     ///
+    /// ```
+    /// # let me = qnix::Name { application: 1, process: 0 };
+    /// # let process = qnix::Process::join(me, 1)?;
+    /// process.join_group(77, 1)?;
+    /// process.barrier(77)?;
+    /// assert_eq!(process.join_group(77, 1), Err(qnix::Error::GroupExists));
+    /// # process.end()?;
+    /// # Ok::<(), qnix::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A group of that name exists; others said another size.
+    #[doc(alias = "qx_join_group")]
     pub fn join_group(&self, group: i32, size: i32) -> Result {
         self.command(|at| self.node.join_group(at, group, size))
     }
@@ -132,6 +185,7 @@ impl Process {
     ///
     /// # Errors
     /// No such group, or this process is no member; a member has ended.
+    #[doc(alias = "qx_barrier")]
     pub fn barrier(&self, group: i32) -> Result {
         let size = self.node.shared.lock().groups.get(group)?.members.len() as i32;
         self.command(|at| self.node.barrier(at, group, size))
@@ -145,6 +199,7 @@ impl Process {
     ///
     /// # Errors
     /// Called from a handler.
+    #[doc(alias = "qx_end")]
     pub fn end(mut self) -> Result {
         self.ended = true;
         self.node.end()

@@ -10,9 +10,13 @@ use std::sync::Arc;
 /// States of a context, as `qx.h` numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
+    #[doc(alias = "QX_CONTEXT_FREE")]
     Free = 0,
+    #[doc(alias = "QX_CONTEXT_SET")]
     Set = 1,
+    #[doc(alias = "QX_CONTEXT_POSTED")]
     Posted = 2,
+    #[doc(alias = "QX_CONTEXT_ENDED")]
     Ended = 3,
 }
 
@@ -46,6 +50,8 @@ pub(crate) struct Slot {
     generation: u32,
     /// The task whose end ends the command, if it waits for one.
     pub(crate) waits_for: Option<u32>,
+    /// Its end stands on boards.
+    pub(crate) on_boards: bool,
     result: i32,
 }
 
@@ -74,6 +80,7 @@ impl Table {
             segments: Vec::new(),
             generation: 0,
             waits_for: None,
+            on_boards: false,
             result: 0,
         };
         Self { slots: (0..CONTEXTS).map(|_| slot()).collect(), hps: Arc::clone(hps), sending, under_way: 0 }
@@ -94,12 +101,14 @@ impl Table {
 
     /// Assigns the first context that is free.
     pub(crate) fn assign(&mut self, wanted: Assignment<'_>) -> Result<usize> {
+        //= QNIX API, qx_send_context, takes the first context that is free
         let at = self.slots.iter().position(|slot| slot.state == State::Free).ok_or(Error::NoContext)?;
         let slot = &mut self.slots[at];
         slot.state = State::Set;
         (slot.peer, slot.tag, slot.doorbell) = (wanted.peer, wanted.tag, wanted.doorbell);
         (slot.len, slot.segments, slot.in_registers) =
             (wanted.len, wanted.segments, wanted.registers.is_some());
+        //= QNIX API, qx_send_context, copies data into the context
         slot.registers.clear();
         slot.registers.extend_from_slice(wanted.registers.unwrap_or_default());
         let v = self.visible(at);
@@ -132,6 +141,7 @@ impl Table {
         let slot = self.ready(at)?;
         slot.state = State::Posted;
         slot.waits_for = waits_for;
+        slot.on_boards = false;
         slot.generation = slot.generation.wrapping_add(1) & 0xff_ffff;
         let (key, rings) = (Key(slot.generation << 8 | at as u32), slot.doorbell);
         self.under_way += 1;
@@ -189,6 +199,8 @@ impl Table {
         if slot.state != State::Ended {
             return Err(Error::State);
         }
+        //= QNIX API, qx_poll_for_send, sets the doorbell to Free
+        //= QNIX API, qx_poll_for_receive, sets the doorbell to Free
         slot.state = State::Free;
         let result = slot.result;
         self.visible(at).state.store(State::Free as i32, Ordering::Relaxed);

@@ -3,9 +3,10 @@
 use crate::abi::{PACKET_SIZE, SEND_MAX, SHORT_MAX};
 use crate::contexts::Assignment;
 use crate::diagnostics;
+use crate::environment;
 use crate::error::{Error, Result};
 use crate::memory::Segment;
-use crate::names::{self, Name};
+use crate::names::Name;
 use crate::node::Node;
 use crate::post::Form;
 use lapis_core::sync::{AtomicPtr, Ordering};
@@ -140,8 +141,8 @@ pub unsafe extern "C" fn qx_buffer_pool(pool_size: c_int) -> c_int {
         let pages = usize::try_from(pool_size).map_err(|_| Error::Length)?;
         let pool = node.with_memory(|memory| memory.make_pool(pages))?;
         let hps = &node.shared.hps;
-        hps.pool.store(std::ptr::with_exposed_provenance_mut(pool.address), Ordering::Relaxed);
-        hps.pool_pages.store(pool_size, Ordering::Relaxed);
+        hps.buffer_pool.store(std::ptr::with_exposed_provenance_mut(pool.address), Ordering::Relaxed);
+        hps.buffer_pool_pages.store(pool_size, Ordering::Relaxed);
         Ok(())
     })
 }
@@ -235,6 +236,8 @@ pub unsafe extern "C" fn qx_send_context(
         let place = Where { size, len, pool_index: buffer_pool_index, register: context_reg.cast() };
         let len = place.len()?;
         let in_registers = size == 0 && buffer_pool_index == -1;
+        // As QX_PACKETS counts them.
+        //= QNIX API, qx_send_context, size counts packets
         let packets = len.div_ceil(PACKET_SIZE);
         if !in_registers && place.size != packets as c_int && !(place.size == 0 && len <= SHORT_MAX) {
             return Err(Error::Size);
@@ -301,6 +304,7 @@ pub unsafe extern "C" fn qx_recv_context(
         let segments = unsafe { place.segments(node, len) }?;
         let page = crate::memory::page_size();
         let pages = segments.first().map_or(0, |first| (first.address % page + len).div_ceil(page));
+        //= QNIX API, qx_recv_context, size counts pages
         if usize::try_from(place.size).is_ok_and(|size| size >= pages) {
             node.set_receive(Assignment {
                 peer: Some(sender),
@@ -479,7 +483,7 @@ pub unsafe extern "C" fn qx_whoami(proc_name: *mut c_int, group_size: *mut c_int
         if proc_name.is_null() || group_size.is_null() {
             return Err(Error::Null);
         }
-        let (name, size) = names::of_environment()?;
+        let (name, size) = environment::name()?;
         // SAFETY: not null; the caller's promise.
         unsafe {
             proc_name.cast::<[c_int; 2]>().write([name.application, name.process]);

@@ -52,6 +52,8 @@ struct Peer {
     waiting: BTreeMap<i32, VecDeque<Arrival>>,
     /// The number of the next message to it.
     to: u32,
+    /// Messages from it have stood on a board.
+    by_board: bool,
 }
 
 #[derive(Default)]
@@ -75,6 +77,16 @@ impl Matching {
         let number = *next;
         *next = next.wrapping_add(1);
         number
+    }
+
+    /// A message from a task stood on a board.
+    pub(crate) fn comes_by_board(&mut self, source: u32) {
+        self.peer(source).by_board = true;
+    }
+
+    /// Whether messages from a task may be looked for on boards with some hope.
+    pub(crate) fn may_come_by_board(&self, source: u32) -> bool {
+        self.peers.get(source as usize).is_some_and(|peer| peer.by_board)
     }
 
     /// How many messages a task was sent.

@@ -112,6 +112,7 @@ impl Memory {
 
     /// The tokens of a buffer's pages, and the numbers of its bytes in the first and the last page.
     pub(crate) fn translate(&self, buffer: Segment) -> Result<(Vec<u64>, u64)> {
+        //= QNIX API, qx_buffer_translate, at most 2 MB
         if buffer.len == 0 || buffer.len > SEND_MAX {
             return Err(Error::Length);
         }
@@ -121,6 +122,7 @@ impl Memory {
             tokens.push(self.pages.get(&number).ok_or(Error::Lock)?.token);
         }
         tokens[0] += offset as u64;
+        //= QNIX API, qx_buffer_translate, the last element has the bytes in the first and last page
         let first = buffer.len.min(self.page - offset);
         let last = if tokens.len() == 1 { first } else { (offset + buffer.len - 1) % self.page + 1 };
         Ok((tokens, (first as u64) << 32 | last as u64))
@@ -152,11 +154,13 @@ impl Memory {
 
     /// Makes the buffer pool.
     pub(crate) fn make_pool(&mut self, pages: usize) -> Result<Segment> {
+        //= QNIX API, qx_buffer_pool, at most 8 MB
         let len =
             pages.checked_mul(self.page).filter(|len| *len <= POOL_MAX && *len > 0).ok_or(Error::Length)?;
         if self.pool.is_some() {
             return Err(Error::Pool);
         }
+        //= QNIX API, qx_buffer_pool, page aligned and locked
         // SAFETY: a new mapping.
         let memory = unsafe {
             libc::mmap(
@@ -205,6 +209,8 @@ mod tests {
         (memory, bytes, buffer)
     }
 
+    //= QNIX API, qx_buffer_translate, the last element has the bytes in the first and last page
+    //= type=test
     #[test]
     fn a_table_leads_back_to_the_buffer() {
         let (memory, _bytes, buffer) = locked(20_000);
@@ -244,6 +250,8 @@ mod tests {
         assert!(memory.translate(buffer).is_err());
     }
 
+    //= QNIX API, qx_buffer_pool, at most 8 MB
+    //= type=test
     #[test]
     fn the_pool_has_limits() {
         let mut memory = Memory::new();

@@ -15,12 +15,19 @@ pub struct Name {
 }
 
 /// Bytes that a process tells of itself.
-pub(crate) const CARD: usize = 12;
+pub(crate) const CARD: usize = 20;
 
-/// What a process tells the others: its name and the size of its application.
-pub(crate) fn card(name: Name, size: i32) -> [u8; CARD] {
+/// What a process tells the others: its name, the size of its application, and where its board is.
+pub(crate) fn card(name: Name, size: i32, board: u64) -> [u8; CARD] {
     let words = [name.application, name.process, size].map(i32::to_le_bytes);
-    std::array::from_fn(|at| words[at / 4][at % 4])
+    let board = board.to_le_bytes();
+    std::array::from_fn(|at| if at < 12 { words[at / 4][at % 4] } else { board[at - 12] })
+}
+
+/// Where the boards of all tasks are.
+pub(crate) fn boards_of_cards(cards: &[u8]) -> Vec<u64> {
+    let board = |card: &[u8]| u64::from_le_bytes(std::array::from_fn(|at| card[12 + at]));
+    cards.chunks_exact(CARD).map(board).collect()
 }
 
 /// All processes of the job.
@@ -91,44 +98,6 @@ impl Names {
     }
 }
 
-/// The name that the environment gives this process, and the size of its application.
-///
-/// QX_APPLICATIONS deals the job's tasks out: `1:3,2:2` makes tasks 0 to 2 application 1 and tasks
-/// 3 and 4 application 2.
-pub(crate) fn of_environment() -> Result<(Name, i32)> {
-    let number =
-        |names: [&str; 2]| names.iter().find_map(|name| std::env::var(name).ok()?.trim().parse::<i32>().ok());
-    let task = number(["LAPIS_TASK", "MP_CHILD"]).unwrap_or(0);
-    let tasks = number(["LAPIS_TASKS", "MP_PROCS"]).unwrap_or(1);
-    let Ok(list) = std::env::var("QX_APPLICATIONS") else {
-        return Ok((Name { application: 1, process: task }, tasks));
-    };
-    let name = of_list(&list, task, tasks);
-    if name.is_err() {
-        tracing::error!(
-            target: "lapis::qnix",
-            "QX_APPLICATIONS=`{list}`: pairs as in 1:3,2:2 are expected, application and number of processes, {tasks} processes in all"
-        );
-    }
-    name
-}
-
-fn of_list(list: &str, task: i32, tasks: i32) -> Result<(Name, i32)> {
-    let mut before = 0i32;
-    let mut found = None;
-    for pair in list.split(',') {
-        let (application, size) = pair.split_once(':').ok_or(Error::Name)?;
-        let parse = |text: &str| text.trim().parse::<i32>().ok().filter(|n| *n >= 0).ok_or(Error::Name);
-        let (application, size) = (parse(application)?, parse(size)?);
-        let end = before.checked_add(size).ok_or(Error::Name)?;
-        if (before..end).contains(&task) {
-            found = Some((Name { application, process: task - before }, size));
-        }
-        before = end;
-    }
-    if before == tasks { found.ok_or(Error::Name) } else { Err(Error::Name) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,7 +106,7 @@ mod tests {
         let cards: Vec<u8> = of
             .iter()
             .flat_map(|(application, process, size)| {
-                card(Name { application: *application, process: *process }, *size)
+                card(Name { application: *application, process: *process }, *size, 0)
             })
             .collect();
         Names::of_cards(&cards)
@@ -163,16 +132,6 @@ mod tests {
             &[(-1, 0, 1)],
         ] {
             assert_eq!(names(bad).err(), Some(Error::Name), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn a_list_deals_tasks_out() {
-        let name = |application, process| Name { application, process };
-        assert_eq!(of_list("1:3,2:2", 2, 5), Ok((name(1, 2), 3)));
-        assert_eq!(of_list("1:3,2:2", 3, 5), Ok((name(2, 0), 2)));
-        for bad in ["1:3,2:3", "1:3", "", "x", "1:-3,2:8"] {
-            assert_eq!(of_list(bad, 0, 5), Err(Error::Name), "{bad}");
         }
     }
 }

@@ -1,13 +1,16 @@
 //! A process of a QNIX job: how it joins, what it keeps, and how it leaves.
 
 use crate::abi::Hps;
+use crate::board::{self, Boards, Host, Writer};
 use crate::contexts::Table;
 use crate::diagnostics;
+use crate::environment;
 use crate::error::{Error, Result, of_core};
-use crate::groups::{self, Groups};
+use crate::groups::Groups;
 use crate::matching::Matching;
 use crate::memory::{Memory, page_size};
-use crate::names::{Name, Names, card};
+use crate::names::{Name, Names, boards_of_cards, card};
+use crate::outbox::{self, Outbox};
 use crate::protocol::{self, END, send_words};
 use lapis_core::Context;
 use lapis_core::context::RawHooks;
@@ -27,6 +30,10 @@ pub(crate) struct State {
     pub(crate) matching: Matching,
     pub(crate) memory: Memory,
     pub(crate) groups: Groups,
+    /// This process's board, where its host has boards.
+    pub(crate) board: Option<Writer>,
+    /// The first task of each task's host; empty before all are known.
+    pub(crate) hosts: Arc<[u32]>,
     /// Tasks that have ended, well or not.
     pub(crate) gone: HashSet<u32>,
     /// Known as soon as all processes have told theirs.
@@ -41,8 +48,13 @@ impl Shared {
 
 impl State {
     /// A process has ended: after so many messages to this one, or it died.
-    pub(crate) fn peer_ended(&mut self, task: u32, messages: Option<u32>) -> Vec<(u32, i32)> {
+    pub(crate) fn peer_ended(&mut self, task: u32, messages: Option<u32>, out: &mut Outbox) {
+        // What it has left on its board counts.
+        self.look(out);
         self.gone.insert(task);
+        if let Some(writer) = &mut self.board {
+            writer.left(task);
+        }
         self.matching.ended(task, messages);
         for at in self.matching.in_vain(task) {
             self.receives.end(at, Err(Error::Peer));
@@ -55,7 +67,7 @@ impl State {
                 self.receives.end(at, Err(Error::Peer));
             }
         }
-        self.left_groups(task)
+        self.left_groups(task, out);
     }
 }
 
@@ -65,6 +77,8 @@ pub(crate) struct Node {
     pub(crate) shared: Arc<Shared>,
     pub(crate) names: Arc<Names>,
     pub(crate) name: Name,
+    /// The boards of this host, if it has any.
+    pub(crate) boards: Option<Arc<Boards>>,
 }
 
 impl Node {
@@ -79,6 +93,8 @@ impl Node {
             matching: Matching::default(),
             memory: Memory::new(),
             groups: Groups::default(),
+            board: None,
+            hosts: Arc::default(),
             gone: HashSet::new(),
             names: None,
         };
@@ -88,25 +104,39 @@ impl Node {
             Error::Job
         };
         let builder = Context::builder().transport(lapis_loopback::table());
-        let builder = builder.know(lapis_standard::TRANSPORTS).hooks(hooks(&shared));
+        let mut builder = builder.know(lapis_standard::TRANSPORTS).hooks(hooks(&shared));
+        if let Some(cluster) = environment::cluster(name, size)? {
+            builder = builder.bootstrap(cluster);
+            // As lapirun has it for its jobs; who wants something else says so.
+            if std::env::var_os("LAPI_USE_SHM").is_none() {
+                builder = builder.set("LAPI_USE_SHM", "yes");
+            }
+        }
         let context = builder.init().map_err(failed)?;
         protocol::install(&context, &shared).map_err(failed)?;
-        let cards = context.all_gather(&card(name, size)).map_err(failed)?;
+        //= QNIX API, qx_init, returns when all processes have been registered
+        let cards = context.all_gather(&card(name, size, board::memory(&context))).map_err(failed)?;
         let names = Arc::new(Names::of_cards(&cards)?);
-        let node = Self { context, shared, names, name };
-        node.know_applications();
+        let (boards, hosts) = boards(&context, &boards_of_cards(&cards)).map_err(failed)?;
+        let (boards, writer) = boards.map(board::pair).unzip();
+        let node = Self { context, shared, names, name, boards };
+        node.know_applications(writer, hosts);
+        // What others have shown since they know everybody may have been told already.
+        node.shared.look(&node.context);
         Ok(node)
     }
 
     /// Each application is a group of its own.
-    fn know_applications(&self) {
+    fn know_applications(&self, writer: Option<Writer>, hosts: Vec<u32>) {
         let tasks = 0..self.context.tasks();
         let applications: HashSet<i32> = tasks.map(|task| self.names.of_task(task).application).collect();
         let mut state = self.shared.lock();
         for application in applications {
             let members = self.names.of_application(application);
-            state.groups.add(application, members, self.context.task());
+            state.groups.add(application, &members, self.context.task(), self.boards.as_deref());
         }
+        state.board = writer;
+        state.hosts = hosts.into();
         state.names = Some(Arc::clone(&self.names));
     }
 
@@ -128,6 +158,19 @@ impl Node {
     }
 }
 
+/// The boards of this host, if all of its processes see all of them, and the first task of each
+/// task's host.
+fn boards(context: &Context, addresses: &[u64]) -> lapis_core::Result<(Option<Boards>, Vec<u32>)> {
+    let boards = Boards::map(context, addresses);
+    let mine = boards.as_ref().map_or(Host::alone(context.task()), Boards::host);
+    let hosts: Vec<Host> =
+        context.all_gather(&mine.to_bytes())?.chunks_exact(Host::SIZE).map(Host::from_bytes).collect();
+    let boards = boards.filter(|boards| boards.are_agreed(&hosts));
+    let used = if boards.is_some() { "one write for all receivers" } else { "messages" };
+    tracing::info!(target: "lapis::qnix", "broadcasts to this host go by {used}");
+    Ok((boards, hosts.iter().map(|host| host.first).collect()))
+}
+
 /// A process that dies ends the commands that wait for it, not the job.
 fn hooks(shared: &Arc<Shared>) -> RawHooks {
     let shared = Arc::clone(shared);
@@ -138,13 +181,12 @@ fn hooks(shared: &Arc<Shared>) -> RawHooks {
             return true;
         }
         tracing::info!(target: "lapis::qnix", task, "{}", error.with_causes());
+        let mut out = Outbox::new();
         let mut state = shared.lock();
-        let told = state.peer_ended(task, None);
+        state.peer_ended(task, None, &mut out);
         state.joins_fail(task, context.tasks());
         drop(state);
-        for (other, name) in told {
-            groups::refuse(context, other, name, Error::Peer);
-        }
+        outbox::send(context, &out);
         true
     };
     RawHooks { error: Some(Box::new(died)), ..RawHooks::default() }

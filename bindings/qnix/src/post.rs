@@ -3,14 +3,24 @@
 use crate::abi::{doorbell, state_of};
 use crate::contexts::Assignment;
 use crate::error::{Error, Result, of_core};
-use crate::groups::{keeper, send_notices};
+use crate::groups::keeper;
 use crate::matching::Bytes;
 use crate::memory::Segment;
 use crate::names::Name;
 use crate::node::{Node, State};
-use crate::protocol::{JOIN, OFFER, WHOLE, WHOLE_MAX, gathered, header, send_clear, send_words};
+use crate::outbox::{self, Outbox};
+use crate::protocol::{JOIN, OFFER, WHOLE, WHOLE_MAX, gathered, header, send_words};
 use crate::tree::{self, Receiver};
+use lapis_core::sync::{AtomicI32, spin_loop};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Looks at boards between two looks at everything.
+const LOOKS: u32 = 64;
+
+/// How long a wait looks at boards by itself. Where cores are wanted, each look gives one away.
+const AWAKE: Duration = Duration::from_micros(200);
+const AWAKE_WHEN_CROWDED: Duration = Duration::from_millis(2);
 
 /// Where the data of a command is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,14 +126,14 @@ impl Node {
         state.receives.post(at, Some(task))?;
         let clear = match state.matching.post(at, task, tag) {
             Ok(None) => None,
-            Ok(Some(arrival)) => state.meet_one(at, arrival),
+            Ok(Some(arrival)) => state.meet_one(task, at, arrival),
             Err(()) => {
                 state.receives.end(at, Err(Error::Peer));
                 None
             }
         };
         drop(state);
-        send_clear(&self.context, task, &clear.into_iter().collect());
+        outbox::send(&self.context, &clear.into_iter().collect());
         self.serve(task);
         Ok(())
     }
@@ -132,7 +142,7 @@ impl Node {
     pub(crate) fn broadcast(&self, at: usize, group: i32, form: Form) -> Result {
         let me = self.context.task();
         let state = self.shared.lock();
-        let members = state.groups.get(group)?.members.iter().copied().filter(|task| *task != me).collect();
+        let members = state.groups.get(group)?.members.iter().filter(|task| *task != me).collect();
         drop(state);
         self.send_to_all(at, members, form)
     }
@@ -155,14 +165,25 @@ impl Node {
         if tasks.iter().any(|task| state.gone.contains(task)) {
             return Err(Error::Peer);
         }
-        let data = state.copied(at)?;
-        let tag = state.sends.ready(at)?.tag;
-        let receivers: Vec<Receiver> =
-            tasks.into_iter().map(|task| (task, state.matching.number_to(task))).collect();
-        state.sends.post(at, None)?;
-        drop(state);
         let me = self.context.task();
-        let sent = tree::spread(&self.context, me, tag, &receivers, &data);
+        let (tag, number) = (state.sends.ready(at)?.tag, |task| (task, 0));
+        let mut receivers: Vec<Receiver> = tasks.into_iter().map(number).collect();
+        for (task, number) in &mut receivers {
+            *number = state.matching.number_to(*task);
+        }
+        let mut out = Outbox::new();
+        let state_now = &mut *state;
+        if let (Some(writer), slot) = (&mut state_now.board, state_now.sends.get(at)?) {
+            let registers = segment_of(slot.registers.as_slice());
+            let data = if slot.in_registers { &[registers][..] } else { &slot.segments };
+            tree::show(writer, me, tag, &mut receivers, data, &mut out);
+        }
+        let rest = if receivers.is_empty() { Bytes::default() } else { state.copied(at)? };
+        state.sends.post(at, None)?;
+        let hosts = Arc::clone(&state.hosts);
+        drop(state);
+        outbox::send(&self.context, &out);
+        let sent = tree::spread(&self.context, &hosts, (me, tag), &receivers, &rest);
         self.shared.lock().sends.end(at, sent.map(|()| 0));
         self.serve(me);
         Ok(())
@@ -190,12 +211,14 @@ impl Node {
 
     /// Waits for all members of a group to do the same.
     pub(crate) fn barrier(&self, at: usize, group: i32, size: i32) -> Result {
+        let mut out = Outbox::new();
         let mut state = self.shared.lock();
-        state.groups.may_enter(group, size)?;
+        let on_boards = state.may_enter(group, size)?;
         state.sends.post(at, None)?;
-        let notices = state.enter_barrier(group, at);
+        state.sends.get(at)?.on_boards = on_boards;
+        state.enter_barrier(group, at, &mut out);
         drop(state);
-        send_notices(&self.context, &notices);
+        outbox::send(&self.context, &out);
         Ok(())
     }
 
@@ -204,14 +227,56 @@ impl Node {
         let bells = if sending { &self.shared.hps.send_doorbell } else { &self.shared.hps.receive_doorbell };
         let bell = bells.get(at).ok_or(Error::Context)?;
         if state_of(bell) != doorbell::DONE {
-            let mut state = self.shared.lock();
-            if sending { state.sends.may_poll(at) } else { state.receives.may_poll(at) }?;
-            drop(state);
+            if self.may_poll(at, sending)? {
+                self.watch(bell);
+            }
             self.context.wait_until(|| state_of(bell) == doorbell::DONE).map_err(of_core)?;
         }
         let mut state = self.shared.lock();
         let outcome = if sending { state.sends.collect(at) } else { state.receives.collect(at) };
         outcome.map(|bytes| bytes as usize)
+    }
+
+    /// Whether a context has a command to wait for, and whether its end may be found on a board.
+    fn may_poll(&self, at: usize, sending: bool) -> Result<bool> {
+        let mut state = self.shared.lock();
+        let state = &mut *state;
+        if sending {
+            state.sends.may_poll(at)?;
+            return Ok(state.sends.get(at)?.on_boards);
+        }
+        state.receives.may_poll(at)?;
+        let sender = state.receives.get(at)?.waits_for;
+        Ok(sender.is_some_and(|task| state.matching.may_come_by_board(task)))
+    }
+
+    /// Looks at boards, and at all else now and then, until a doorbell rings or that has taken so
+    /// long that others had better wake this process.
+    fn watch(&self, bell: &AtomicI32) {
+        let Some(boards) = &self.boards else { return };
+        let rings = || state_of(bell) == doorbell::DONE;
+        let crowded = self.context.is_crowded();
+        let (looks, limit) = if crowded { (1, AWAKE_WHEN_CROWDED) } else { (LOOKS, AWAKE) };
+        boards.begin_watching();
+        let since = Instant::now();
+        'watching: loop {
+            for _ in 0..looks {
+                if boards.has_news() {
+                    self.shared.look(&self.context);
+                }
+                if rings() {
+                    break 'watching;
+                }
+                spin_loop();
+            }
+            if self.context.progress().is_err() || since.elapsed() >= limit {
+                break;
+            }
+        }
+        boards.end_watching();
+        if boards.has_news() {
+            self.shared.look(&self.context);
+        }
     }
 
     /// Locked memory, tokens, the pool.

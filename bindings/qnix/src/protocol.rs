@@ -10,15 +10,20 @@
 //! | join | group, size | |
 //! | formed | group, error or 0 | members |
 //! | notice | group, round | |
+//! | entered | group | |
+//! | broken | group, barrier | |
+//! | look | | |
 //! | end | messages to this process | |
 
+use crate::board::Content;
 use crate::contexts::Key;
 use crate::error::{Error, Result, of_core};
-use crate::groups;
 use crate::matching::{Arrival, Bytes, Met};
 use crate::memory::Segment;
 use crate::node::{Shared, State};
-use crate::tree;
+use crate::outbox::{self, Letter, Outbox};
+use crate::post::segment_of;
+use crate::{barrier, groups, tree};
 use lapis_core::message::{AmSend, Destination, Gather};
 use lapis_core::{CompletionHandler, Context, Delivery, HandlerId, Incoming, Notify, Run, Source};
 use std::ptr::NonNull;
@@ -33,6 +38,9 @@ pub(crate) const JOIN: HandlerId = HandlerId(6);
 pub(crate) const FORMED: HandlerId = HandlerId(7);
 pub(crate) const NOTICE: HandlerId = HandlerId(8);
 pub(crate) const END: HandlerId = HandlerId(9);
+pub(crate) const ENTERED: HandlerId = HandlerId(10);
+pub(crate) const LOOK: HandlerId = HandlerId(11);
+pub(crate) const BROKEN: HandlerId = HandlerId(12);
 
 /// Longer messages are offered first, so that they wait at their sender for a Receive Context.
 pub(crate) const WHOLE_MAX: usize = 16 << 10;
@@ -136,7 +144,10 @@ pub(crate) fn install(context: &Context, shared: &Arc<Shared>) -> lapis_core::Re
     on(TREE, handed_on)?;
     on(JOIN, groups::join_arrived)?;
     on(FORMED, groups::formed_arrived)?;
-    on(NOTICE, groups::notice_arrived)?;
+    on(NOTICE, barrier::notice_arrived)?;
+    on(ENTERED, barrier::entered_arrived)?;
+    on(BROKEN, barrier::broken_arrived)?;
+    on(LOOK, look)?;
     on(END, ended)
 }
 
@@ -172,24 +183,21 @@ fn whole(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
             shared.arrived(context, source, number, tag, arrival);
         }));
     };
-    let mut state = shared.lock();
-    let met = match state.matching.meets_at_once(source, number, tag) {
-        Some(at) => {
-            state.fill(at, data);
-            state.matching.next_in_order(source)
-        }
-        None => {
-            let arrival = Arrival::Whole(Bytes { all: Arc::new(data.to_vec()), from: 0 });
-            state.matching.arrived(source, number, tag, arrival)
-        }
-    };
-    let clear = state.meet(source, met);
-    drop(state);
-    Some(if clear.is_empty() {
-        Delivery::bury()
-    } else {
-        then(move |context| send_clear(context, source, &clear))
-    })
+    let mut out = Outbox::new();
+    shared.lock().whole_arrived(source, number, tag, data, &mut out);
+    Some(and_send(out))
+}
+
+/// What a handler gives that has nothing to do with the data any more.
+fn and_send(out: Outbox) -> Delivery {
+    if out.is_empty() { Delivery::bury() } else { then(move |context| outbox::send(context, &out)) }
+}
+
+/// Somebody has something on its board for this process.
+fn look(shared: &Arc<Shared>, _: &Incoming<'_>) -> Option<Delivery> {
+    let mut out = Outbox::new();
+    shared.lock().look(&mut out);
+    Some(and_send(out))
 }
 
 fn offered(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
@@ -200,47 +208,79 @@ fn offered(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
     }))
 }
 
-/// Commands of a sender that may go on, with those of this process that wait for them.
-pub(crate) type Clear = Vec<(u32, Key)>;
-
-pub(crate) fn send_clear(context: &Context, source: u32, clear: &Clear) {
-    for (send, receive) in clear {
-        // Whoever is gone needs no answer: that its offer is void is told elsewhere.
-        let _ = send_words(context, source, CLEAR, [*send, receive.0]);
-    }
-}
-
 impl Shared {
     /// A message or an offer is here.
     pub(crate) fn arrived(&self, context: &Context, source: u32, number: u32, tag: i32, arrival: Arrival) {
+        let mut out = Outbox::new();
         let mut state = self.lock();
         let met = state.matching.arrived(source, number, tag, arrival);
-        let clear = state.meet(source, met);
+        state.meet(source, met, &mut out);
         drop(state);
-        send_clear(context, source, &clear);
+        outbox::send(context, &out);
+    }
+
+    /// Takes what the boards of this host have for this process.
+    pub(crate) fn look(&self, context: &Context) {
+        let mut out = Outbox::new();
+        self.lock().look(&mut out);
+        outbox::send(context, &out);
     }
 }
 
 impl State {
+    /// Takes what the boards of this host have for this process.
+    pub(crate) fn look(&mut self, out: &mut Outbox) {
+        let Some(boards) = self.board.as_ref().map(|writer| Arc::clone(writer.boards())) else { return };
+        boards.answer();
+        while let Some(record) = boards.take() {
+            match record.content {
+                Content::Message { root, tag } => self.on_board(root, record.number, tag, record.data, out),
+                Content::Entered { task, group } => self.entered(group, task, out),
+            }
+            boards.done(record.from());
+        }
+    }
+
+    /// A message of a task stands on a board.
+    fn on_board(&mut self, root: u32, number: u32, tag: i32, data: &[u8], out: &mut Outbox) {
+        self.matching.comes_by_board(root);
+        self.whole_arrived(root, number, tag, data, out);
+    }
+
+    /// A message is here, whose bytes are the caller's.
+    fn whole_arrived(&mut self, source: u32, number: u32, tag: i32, data: &[u8], out: &mut Outbox) {
+        let met = match self.matching.meets_at_once(source, number, tag) {
+            Some(at) => {
+                self.fill(at, data);
+                self.matching.next_in_order(source)
+            }
+            None => {
+                let arrival = Arrival::Whole(Bytes { all: Arc::new(data.to_vec()), from: 0 });
+                self.matching.arrived(source, number, tag, arrival)
+            }
+        };
+        self.meet(source, met, out);
+    }
+
     /// Fills Receive Contexts; what was offered to them is asked for.
-    pub(crate) fn meet(&mut self, source: u32, met: Vec<Met>) -> Clear {
-        let mut clear = Clear::new();
+    fn meet(&mut self, source: u32, met: Vec<Met>, out: &mut Outbox) {
         for (at, arrival) in met {
-            clear.extend(self.meet_one(at, arrival));
+            out.extend(self.meet_one(source, at, arrival));
         }
         for at in self.matching.in_vain(source) {
             self.receives.end(at, Err(Error::Peer));
         }
-        clear
     }
 
-    pub(crate) fn meet_one(&mut self, at: usize, arrival: Arrival) -> Option<(u32, Key)> {
+    pub(crate) fn meet_one(&mut self, source: u32, at: usize, arrival: Arrival) -> Option<Letter> {
         match arrival {
             Arrival::Whole(bytes) => {
                 self.fill(at, bytes.get());
                 None
             }
-            Arrival::Offered { send } => Some((send, self.receives.key(at)?)),
+            Arrival::Offered { send } => {
+                Some(Letter::Clear { to: source, send, receive: self.receives.key(at)? })
+            }
         }
     }
 
@@ -359,12 +399,21 @@ fn handed_on(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
     let shared = Arc::clone(shared);
     let user_header = message.user_header.to_vec();
     Some(with_data(message, move |context, data| {
-        let Some(part) = tree::parse(&user_header, data) else {
+        let Some(mut part) = tree::parse(&user_header, data) else {
             tracing::warn!(target: "lapis::qnix", "malformed list of receivers");
             return;
         };
+        let mut out = Outbox::new();
+        let mut state = shared.lock();
+        let hosts = Arc::clone(&state.hosts);
+        if let Some(writer) = &mut state.board {
+            let data = [segment_of(part.data.get())];
+            tree::show(writer, part.root, part.tag, &mut part.rest, &data, &mut out);
+        }
+        drop(state);
+        outbox::send(context, &out);
         // Who is gone is left out: those behind it are served all the same.
-        let _ = tree::spread(context, part.root, part.tag, &part.rest, &part.data);
+        let _ = tree::spread(context, &hosts, (part.root, part.tag), &part.rest, &part.data);
         shared.arrived(context, part.root, part.number, part.tag, Arrival::Whole(part.data));
     }))
 }
@@ -372,6 +421,7 @@ fn handed_on(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
 /// A process has called qx_end.
 fn ended(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
     let [messages] = words_of(message.user_header)?;
-    shared.lock().peer_ended(message.source, Some(messages));
-    Some(Delivery::bury())
+    let mut out = Outbox::new();
+    shared.lock().peer_ended(message.source, Some(messages), &mut out);
+    Some(and_send(out))
 }

@@ -1,13 +1,24 @@
 //! One message for many processes.
 //!
-//! The sender hands the message on to a few processes, each of which hands it on to its part of the
-//! rest: a binomial tree over the list of receivers, which travels with the message. This is the
-//! only file that knows how; the collectives' multicast can take its place.
+//! Receivers of the sender's own host read the message on its board (`board`). To the others the
+//! sender hands it on: to a few processes, each of which hands it on to its part of the rest, a
+//! binomial tree over their hosts. Whoever gets it shows it to the others of its host. The list of
+//! receivers travels with the message, each with the number of the message among those of the
+//! sender to it, so that every receiver takes messages in the order in which they were sent,
+//! whatever way they came.
+//!
+//! The multicast of the crate `collectives` is a call that all members make. Here receivers call
+//! nothing: they may post a Receive Context much later, or have posted one for any message with the
+//! tag.
 
+use crate::board::{Content, Writer};
 use crate::error::Result;
 use crate::matching::Bytes;
+use crate::memory::Segment;
+use crate::outbox::{Letter, Outbox};
 use crate::protocol::{TREE, send_owned, words_of};
 use lapis_core::Context;
+use std::sync::Arc;
 
 /// A receiver: its task, and the number of this message among those of the sender to it.
 pub(crate) type Receiver = (u32, u32);
@@ -15,16 +26,49 @@ pub(crate) type Receiver = (u32, u32);
 /// Bytes that a receiver takes in the list.
 const ENTRY: usize = 8;
 
+/// Shows a message to those receivers that read this process's board, if they are several: one
+/// write for all of them. The others stay in the list.
+pub(crate) fn show(
+    writer: &mut Writer,
+    root: u32,
+    tag: i32,
+    receivers: &mut Vec<Receiver>,
+    data: &[Segment],
+    out: &mut Outbox,
+) {
+    let boards = Arc::clone(writer.boards());
+    let near = receivers.iter().filter_map(|(task, number)| Some((boards.place_of_other(*task)?, *number)));
+    if near.clone().nth(1).is_none() {
+        return;
+    }
+    let shown = writer.show(Content::Message { root, tag }, near, data).map(|asleep| {
+        out.extend(asleep.map(|to| Letter::Look { to }));
+    });
+    if shown.is_some() {
+        receivers.retain(|(task, _)| boards.place_of_other(*task).is_none());
+    }
+}
+
 /// Sends `data` of task `root` on to the receivers.
 ///
-/// A receiver that is gone is left out, and its part of the list goes to the next one.
-pub(crate) fn spread(context: &Context, root: u32, tag: i32, receivers: &[Receiver], data: &Bytes) -> Result {
+/// Those of one host stand together in the list and are handed to one of them, which shows them to
+/// the others. A receiver that is gone is left out, and its part of the list goes to the next one.
+pub(crate) fn spread(
+    context: &Context,
+    hosts: &[u32],
+    (root, tag): (u32, i32),
+    receivers: &[Receiver],
+    data: &Bytes,
+) -> Result {
+    let host_of = |task: u32| hosts.get(task as usize).copied().unwrap_or(task);
+    let hosts = by_host(receivers, host_of(context.task()), host_of);
     let mut outcome = Ok(());
-    let mut rest = receivers;
+    let mut rest = &hosts[..];
     while !rest.is_empty() {
         // The larger part goes first: its way is the longest.
         let (mine, part) = rest.split_at(rest.len() / 2);
         rest = mine;
+        let part: Vec<Receiver> = part.concat();
         for first in 0..part.len() {
             let sent = hand_on(context, root, tag, &part[first..], data);
             if sent.is_ok() {
@@ -34,6 +78,20 @@ pub(crate) fn spread(context: &Context, root: u32, tag: i32, receivers: &[Receiv
         }
     }
     outcome
+}
+
+/// Receivers by their hosts. Those of this one are left to themselves: whoever hands messages on to
+/// them has no board for them.
+fn by_host(receivers: &[Receiver], here: u32, host_of: impl Fn(u32) -> u32) -> Vec<Vec<Receiver>> {
+    let mut hosts: Vec<(u32, Vec<Receiver>)> = Vec::new();
+    for receiver in receivers {
+        let host = host_of(receiver.0);
+        match hosts.iter_mut().find(|(known, _)| *known == host && host != here) {
+            Some((_, list)) => list.push(*receiver),
+            None => hosts.push((host, vec![*receiver])),
+        }
+    }
+    hosts.into_iter().map(|(_, list)| list).collect()
 }
 
 /// Sends the message to the first of the list, which sends it on to the others.
@@ -65,5 +123,20 @@ pub(crate) fn parse(user_header: &[u8], data: Vec<u8>) -> Option<Part> {
     let (_, number) = receivers.next()?;
     let rest = receivers.collect();
     let from = list.len();
-    Some(Part { root, tag: tag as i32, number, rest, data: Bytes { all: std::sync::Arc::new(data), from } })
+    Some(Part { root, tag: tag as i32, number, rest, data: Bytes { all: Arc::new(data), from } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn receivers_of_one_host_stand_together_and_those_of_this_one_alone() {
+        let list = [(0, 9), (4, 1), (1, 2), (5, 3), (8, 4), (2, 5)];
+        let hosts = by_host(&list, 0, |task| task / 4);
+        let (near, far) = (vec![vec![(0, 9)], vec![(1, 2)], vec![(2, 5)]], [(4, 1), (5, 3)]);
+        assert_eq!(hosts.iter().filter(|host| host.len() == 1 && host[0].0 < 4).count(), near.len());
+        assert!(hosts.contains(&far.to_vec()) && hosts.contains(&vec![(8, 4)]), "{hosts:?}");
+        assert_eq!(hosts.concat().len(), list.len());
+    }
 }

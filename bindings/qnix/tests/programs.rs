@@ -5,6 +5,7 @@
 mod jobs;
 
 use jobs::{Job, artifacts, checked, scratch, setting, transports};
+use lapis_testing::{Net, Running};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -80,6 +81,11 @@ fn every_error_has_its_number() {
 }
 
 #[test]
+fn structures_and_limits_are_what_the_header_says() {
+    succeeds("structures");
+}
+
+#[test]
 fn groups_across_two_applications() {
     succeeds("groups");
 }
@@ -119,6 +125,151 @@ fn started_by_hand() {
     for mut process in both {
         assert!(process.wait().expect("it was started").success());
     }
+}
+
+#[test]
+fn arguments_without_sense_are_refused() {
+    succeeds("fuzz");
+}
+
+#[test]
+fn whoever_is_killed_at_any_moment_takes_nobody_along() {
+    let source = source("killed");
+    let (program, job) = (compile(&source), job(&source).option("--keep-going"));
+    for transport in transports() {
+        for (victim, microseconds) in [("0", "3000"), ("3", "17000"), ("1", "60000")] {
+            let job = job.clone().env("LAPIS_TRANSPORT", transport);
+            let end = job.env("VICTIM", victim).env("MICROSECONDS", microseconds).run(&program);
+            let what = format!("{transport}, process {victim} after {microseconds} µs: {}", end.stderr());
+            assert_ne!(end.code(), Some(124), "it hung: {what}");
+            assert_eq!(end.stdout().matches("survived").count(), 3, "{what}");
+        }
+    }
+}
+
+/// Under launchers of MPI, which tell the numbers of tasks each in its own way.
+#[test]
+fn other_launchers_give_names() {
+    let program = compile(&source("groups"));
+    let rooted: &[&str] = &["--allow-run-as-root", "--oversubscribe"];
+    for (launcher, options) in [("mpiexec.hydra", &[][..]), ("mpirun.openmpi", rooted)] {
+        if Command::new(launcher).arg("--version").output().is_err() {
+            eprintln!("skipped: {launcher} is not installed");
+            continue;
+        }
+        let mut command = Command::new(launcher);
+        command.args(options).args(["-n", "5"]).arg(&program);
+        command.env("LAPIS_TRANSPORT_PATH", artifacts()).env("LAPI_USE_SHM", "yes").envs(APART);
+        lapis_testing::run(command).expect(0);
+    }
+}
+
+/// What applications of a cluster say that are started apart.
+const APART: [(&str, &str); 1] = [("QX_APPLICATIONS", "7:2,3:3")];
+
+/// A command whose process, or whose tasks, belong to a cluster of this test's.
+fn apart(program: &str, test: &str, application: &str) -> Command {
+    let mut command = Command::new(program);
+    command.env("LAPIS_TRANSPORT_PATH", artifacts()).envs(APART).env("QX_APPLICATION", application);
+    command.env("QX_CLUSTER", format!("qnix-{test}-{}", std::process::id()));
+    command
+}
+
+#[test]
+fn applications_of_two_launchers_meet() {
+    let program = compile(&source("groups"));
+    let launcher = artifacts().join("lapirun").display().to_string();
+    for transport in transports().into_iter().filter(|transport| *transport != "hps") {
+        let start = |application: &str, processes: &str| {
+            let mut command = apart(&launcher, transport, application);
+            command.args(["-n", processes]).arg(&program).env("LAPIS_TRANSPORT", transport);
+            Running::start(command)
+        };
+        let both = [start("3", "3"), start("7", "2")];
+        for job in both {
+            job.wait().expect(0);
+        }
+    }
+}
+
+#[test]
+fn applications_started_by_hand_meet() {
+    let program = compile(&source("groups")).display().to_string();
+    let start = |application: &str, process: &str| {
+        let mut command = apart(&program, "hand", application);
+        command.env("QX_PROCESS", process);
+        Running::start(command)
+    };
+    let all = [("7", "1"), ("3", "0"), ("3", "2"), ("7", "0"), ("3", "1")].map(|(a, p)| start(a, p));
+    for process in all {
+        process.wait().expect(0);
+    }
+}
+
+#[test]
+fn a_cluster_that_makes_no_sense_is_named() {
+    let program = compile(&source("groups")).display().to_string();
+    for (name, value, says) in [
+        ("QX_APPLICATIONS", "7:2,7:3", "each application once"),
+        ("QX_APPLICATION", "4", "none of those"),
+        ("QX_PROCESS", "5", "none of those"),
+    ] {
+        let mut command = apart(&program, "nonsense", "3");
+        command.env("QX_PROCESS", "0").env(name, value);
+        let done = lapis_testing::run(command).expect(3);
+        assert!(done.err.contains(says), "{done:?}");
+    }
+}
+
+/// Two machines, on which processes of both applications are: messages to several go over the
+/// network once for each machine.
+#[test]
+fn processes_of_one_application_on_several_hosts() {
+    let Some(net) = Net::make("qx", 1) else {
+        eprintln!("skipped: network namespaces need root and iproute2");
+        return;
+    };
+    for (name, losses) in [("groups", false), ("random", true)] {
+        let source = source(name);
+        let hosts: Vec<(&str, String)> = net.hosts();
+        if losses && !net.lose(2) {
+            eprintln!("skipped: losing datagrams needs nftables");
+            continue;
+        }
+        let list = format!("{}:3,{}:2", hosts[0].0, hosts[1].0);
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", hosts[0].0]).arg(artifacts().join("lapirun"));
+        command.args(["-H", &list, "--remote", "ip netns exec {host}", "--address", &hosts[0].1]);
+        command.arg(compile(&source)).env("LAPIS_TRANSPORT_PATH", artifacts());
+        command.env("LAPIS_TRANSPORT", "shm,udp").env("LAPIS_LOG", "warn,lapis::qnix=info");
+        let applications = setting(&source, "env: QX_APPLICATIONS=").expect("two applications");
+        let done = lapis_testing::run({
+            command.env("QX_APPLICATIONS", applications);
+            command
+        })
+        .expect(0);
+        // Each of the five says so.
+        assert_eq!(done.err.matches("one write for all receivers").count(), 5, "{done:?}");
+    }
+}
+
+#[test]
+fn broadcasts_of_one_host_are_written_once() {
+    let program = compile(&source("groups"));
+    let job = Job::of(5).env("QX_APPLICATIONS", "7:2,3:3").env("LAPIS_LOG", "warn,lapis::qnix=info");
+    let says =
+        |transport: &str| job.clone().env("LAPIS_TRANSPORT", transport).run(&program).success().stderr();
+    assert_eq!(says("shm").matches("one write for all receivers").count(), 5);
+    assert_eq!(says("udp").matches("go by messages").count(), 5);
+}
+
+#[test]
+fn a_process_that_never_comes_is_named() {
+    let mut command = Command::new(compile(&source("nobody")));
+    command.env("MP_PROCS", "2").env("MP_CHILD", "0").env("LAPIS_BOOT_TIMEOUT", "0.3");
+    command.env("MP_PARTITION", format!("qnix-nobody-{}", std::process::id()));
+    let done = lapis_testing::run(command).expect(0);
+    assert!(done.err.contains("task 1 (never connected)"), "{done:?}");
 }
 
 fn example(name: &str, tasks: u32, env: &[(&str, &str)]) {
@@ -190,53 +341,19 @@ fn the_header_says_what_the_library_means() {
     }
 }
 
-/// The table of docs/qnix.md names each call of the API, and the header and the library have it.
+/// Whatever the header declares is exported, and nothing else is.
 #[test]
-fn the_coverage_table_is_whole() {
+fn the_library_has_the_calls_of_the_header() {
     let header = std::fs::read_to_string(Path::new(BINDING).join("include/qx.h")).expect("the header");
-    let page = std::fs::read_to_string(Path::new(BINDING).join("../../docs/qnix.md")).expect("the page");
     let symbols =
         checked(Command::new("nm").args(["-D", "--defined-only"]).arg(library().join("libqnix.so")));
-    let exported: Vec<&str> = symbols.lines().filter_map(|line| line.rsplit(' ').next()).collect();
-    let calls = [
-        "init",
-        "buffer_lock",
-        "buffer_unlock",
-        "buffer_pool",
-        "buffer_translate",
-        "send_context",
-        "recv_context",
-        "send",
-        "send_short",
-        "broadcast",
-        "broadcast_short",
-        "multicast",
-        "multicast_short",
-        "receive",
-        "join_group",
-        "barrier",
-        "poll_for_send",
-        "poll_for_receive",
-        "end",
-    ];
-    for call in calls {
-        let name = format!("qx_{call}");
-        assert!(header.contains(&format!("{name}(")), "{name} is not declared");
-        assert!(exported.contains(&name.as_str()), "{name} is not exported");
-        let row = page
-            .lines()
-            .find(|line| line.starts_with(&format!("| `{name}` |")))
-            .unwrap_or_else(|| panic!("no row for {name}"));
-        for test in row.rsplit('|').nth(1).expect("the last column").split(',').map(str::trim) {
-            let file = source(test.trim_matches('`').trim_end_matches(".c"));
-            let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-            let helpers =
-                std::fs::read_to_string(source("x").with_file_name("qcheck.h")).expect("the helpers");
-            assert!(
-                text.contains(&format!("{name}(")) || helpers.contains(&format!("{name}(")),
-                "{name}: {test} does not call it"
-            );
-        }
-    }
-    assert!(exported.iter().all(|name| name.starts_with("qx_")), "{exported:?}");
+    let mut exported: Vec<&str> = symbols.lines().filter_map(|line| line.rsplit(' ').next()).collect();
+    let prototype = |line: &'static str| {
+        let (head, _) = line.split_once('(').filter(|_| !line.starts_with(['#', ' ', '/']))?;
+        Some(head.rsplit([' ', '*']).next().unwrap_or(head))
+    };
+    let mut declared: Vec<&str> = String::leak(header).lines().filter_map(prototype).collect();
+    exported.sort_unstable();
+    declared.sort_unstable();
+    assert_eq!(exported, declared);
 }

@@ -9,15 +9,30 @@
 //! ```
 //!
 //! Nobody writes to another's board but to say that it has left the team, or dozes (on the board of
-//! rank 0).
+//! the first member). In a team over several hosts, those of each host have boards for each other,
+//! and "members" are these here.
 
+#![allow(
+    clippy::needless_borrow,
+    reason = "rustc wants references to what raw pointers point to in plain sight"
+)]
+
+mod barrier;
+mod buffers;
 mod flags;
 mod run;
+mod search;
 mod setup;
+mod steps;
 mod wait;
 
-pub(crate) use setup::Memory;
+pub(crate) use buffers::Buffers;
+pub(crate) use run::Team;
+pub(crate) use search::{Found, Memory, look};
+pub(crate) use steps::{Reach, Rounds};
+pub(crate) use wait::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS};
 
+use crate::group::Group;
 use crate::schedule::memory::{AREAS, LINES, Round};
 use flags::{Begun, Line};
 use lapis_core::Context;
@@ -58,8 +73,15 @@ impl Places {
 pub(crate) struct Board {
     memory: RegionInfo,
     places: Places,
-    /// By rank: where boards begin, this member's own included.
+    /// The members' tasks.
+    tasks: Group,
+    /// By member: where boards begin, this member's own included.
     bases: Box<[*mut u8]>,
+    /// Not all processes take part in the kernel's barriers: whoever shows something puts a fence.
+    fences: bool,
+    /// This member's bit of sleepers stays set when it wakes: operations are under way for which
+    /// nobody calls.
+    armed: bool,
     me: usize,
     /// The round that was begun last.
     round: u64,
@@ -77,19 +99,21 @@ impl Board {
         context.alloc_raw(Places::of(n).len).ok()
     }
 
-    /// The board of the member at rank `me`, from the addresses of all, by task and address; `None`
-    /// if one is not mapped here.
+    /// The board of member `me` of `tasks`, from the addresses of all; `None` if one is not mapped
+    /// here.
     pub(crate) fn new(
         context: &Context,
         memory: RegionInfo,
         me: usize,
-        all: impl ExactSizeIterator<Item = (u32, u64)>,
+        tasks: Group,
+        addresses: impl Fn(usize) -> u64,
     ) -> Option<Self> {
-        let n = all.len();
+        let n = tasks.len();
         let places = Places::of(n);
         let mut bases = Vec::with_capacity(n);
-        for (rank, (task, address)) in all.enumerate() {
-            bases.push(if rank == me {
+        for (member, task) in tasks.iter().enumerate() {
+            let address = addresses(member);
+            bases.push(if member == me {
                 memory.addr as usize as *mut u8
             } else {
                 context.direct(task, address, places.len as u64).filter(|_| address != 0)?
@@ -101,7 +125,10 @@ impl Board {
         Some(Self {
             memory,
             places,
+            tasks,
             bases: bases.into(),
+            fences: true,
+            armed: false,
             me,
             round: 0,
             begun: vec![0; n].into(),
@@ -109,6 +136,21 @@ impl Board {
             work: Round::default(),
             scratch: Vec::new(),
         })
+    }
+
+    /// All members take part in the kernel's barriers.
+    pub(crate) fn spare_fences(&mut self) {
+        self.fences = false;
+    }
+
+    /// The task of a member.
+    pub(crate) fn task(&self, member: usize) -> u32 {
+        self.tasks.task(member).unwrap_or(u32::MAX)
+    }
+
+    /// The members' tasks.
+    pub(crate) fn tasks(&self) -> &Group {
+        &self.tasks
     }
 
     fn begun(&self, member: usize) -> &Begun {
@@ -151,6 +193,64 @@ impl Board {
         (0..self.bases.len().div_ceil(64)).map(move |word| unsafe { &*first.add(word) })
     }
 
+    /// Who has shown another call in a round, and which.
+    pub(crate) fn other_call(&self, round: u64, signature: u64) -> Option<(usize, u64)> {
+        (0..self.bases.len()).filter(|member| *member != self.me).find_map(|member| {
+            let theirs = self.line(member, round).shown(round)?;
+            (theirs != signature).then_some((member, theirs))
+        })
+    }
+
+    /// Whose round the present one needs to end first, of so many whose places are used in turns.
+    fn lacks_room(&mut self, places: usize) -> Option<usize> {
+        let enough = (self.round + 1).saturating_sub(places as u64);
+        if self.least >= enough {
+            return None;
+        }
+        self.begun[self.me] = self.round;
+        for member in 0..self.begun.len() {
+            if self.begun[member] < enough {
+                self.begun[member] = self.begun(member).get();
+                if self.begun[member] < enough {
+                    return Some(member);
+                }
+            }
+        }
+        self.least = self.begun.iter().copied().min().unwrap_or(self.round);
+        None
+    }
+
+    /// Says that this member wants to be woken when something is shown, or no more.
+    pub(crate) fn set_dozing(&self, on: bool) {
+        let Some(word) = self.dozing().nth(self.me / 64) else { return };
+        let bit = 1 << (self.me % 64);
+        if on {
+            word.fetch_or(bit, Ordering::Relaxed);
+        } else if !self.armed {
+            word.fetch_and(!bit, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes sure that this member is woken when something is shown from now on, without looking
+    /// again. What was shown before may not have been seen yet.
+    pub(crate) fn arm(&mut self) {
+        let bit = 1 << (self.me % 64);
+        let is_set =
+            self.dozing().nth(self.me / 64).is_some_and(|word| word.load(Ordering::Relaxed) & bit != 0);
+        if !(self.armed && is_set) {
+            self.armed = true;
+            self.set_dozing(true);
+            barrier::heavy();
+        }
+    }
+
+    /// Nothing is under way any more for which nobody calls.
+    pub(crate) fn disarm(&mut self) {
+        if std::mem::replace(&mut self.armed, false) {
+            self.set_dozing(false);
+        }
+    }
+
     /// Says to the others that this member reads their boards no more.
     pub(crate) fn leave(&self) {
         for member in (0..self.bases.len()).filter(|member| *member != self.me) {
@@ -173,18 +273,5 @@ impl Board {
     }
 }
 
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_on_a_board_overlaps() {
-        for n in [1, 2, 63, 64, 65, 127, 128, 129, 1000, 5000] {
-            let places = Places::of(n);
-            assert!(LINE + n <= places.dozing, "{n} members: {places:?}");
-            assert!(places.dozing + n.div_ceil(64) * 8 <= places.lines, "{n} members: {places:?}");
-            assert!(places.lines + LINES * LINE <= places.areas, "{n} members: {places:?}");
-            assert!(places.lines.is_multiple_of(LINE) && places.areas.is_multiple_of(PAGE));
-        }
-    }
-}
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests;

@@ -1,22 +1,29 @@
 //! Taking the rounds of an operation.
 
-use super::{AREA, Board, INLINE, LINE};
+use super::{AREA, Board, Buffers, INLINE, LINE, barrier};
 use crate::engine::{Engine, Fold, Members};
 use crate::error::{CollectiveError, Result};
-use crate::schedule::memory::{AREAS, LINES, Plan, Round, Take};
-use crate::schedule::{Side, Span};
+use crate::schedule::memory::{AREAS, LINES, Plan, Round};
 use crate::{Call, Signature};
 use lapis_core::Context;
 use std::ptr::NonNull;
 
-/// An operation and who runs it. The context's lock is held; waits let go of it.
-pub(crate) struct Work<'a> {
+/// A team as rounds need it.
+#[derive(Clone, Copy)]
+pub(crate) struct Team<'a> {
     pub(crate) context: &'a Context,
     pub(crate) engine: &'a Engine,
     pub(crate) members: NonNull<Members>,
+}
+
+/// An operation and who runs it. The context's lock is held; waits let go of it.
+pub(crate) struct Work<'a> {
+    pub(crate) at: Team<'a>,
     /// Nobody else uses it while the operation runs.
     pub(crate) board: *mut Board,
     pub(crate) call: &'a Call<'a>,
+    /// The operation's number in the team.
+    pub(crate) number: u32,
     pub(crate) signature: Signature,
     pub(crate) fold: &'a Fold,
     pub(crate) size: usize,
@@ -25,7 +32,7 @@ pub(crate) struct Work<'a> {
 }
 
 /// The rounds of a call; `None`: it is not done through memory, at no member.
-pub(super) fn plan<'a>(call: &Call<'a>, me: usize, n: usize, size: usize) -> Option<Plan<'a>> {
+pub(crate) fn plan<'a>(call: &Call<'a>, me: usize, n: usize, size: usize) -> Option<Plan<'a>> {
     Plan::new(call, me, n, AREA, size)
 }
 
@@ -36,7 +43,7 @@ impl Work<'_> {
     /// The lock is held; the buffers are as long as the call says, and nobody else's.
     pub(crate) unsafe fn run(&self, plan: &Plan<'_>) -> Result<()> {
         // SAFETY: the team lives.
-        if let Some(cause) = unsafe { (*self.members.as_ptr()).over } {
+        if let Some(cause) = unsafe { (*self.at.members.as_ptr()).over } {
             return Err(cause.error());
         }
         // SAFETY: the board is this operation's; references to it end before anybody waits.
@@ -46,10 +53,13 @@ impl Work<'_> {
             scratch.resize(needed.max(scratch.len()), [0; 8]);
             std::mem::take(&mut (*self.board).work)
         };
+        // SAFETY: the board is this operation's; an address is taken.
+        let scratch = unsafe { (&mut (*self.board).scratch).as_mut_ptr().cast() };
+        let data = Buffers { bases: [self.input.cast_mut(), self.output, scratch], size: self.size };
         // SAFETY: the caller's promise.
         let ended = (0..plan.rounds()).try_for_each(|r| unsafe {
             plan.round(r, &mut round);
-            self.take_round(plan, &round)
+            self.take_round(plan, &round, &data)
         });
         // SAFETY: the board lives as long as the team, and the lock's holder alone uses its own
         // part.
@@ -59,7 +69,7 @@ impl Work<'_> {
 
     /// # Safety
     /// As for [`run`](Self::run).
-    unsafe fn take_round(&self, plan: &Plan<'_>, work: &Round) -> Result<()> {
+    unsafe fn take_round(&self, plan: &Plan<'_>, work: &Round, data: &Buffers) -> Result<()> {
         // SAFETY: the board is this operation's and lives; nothing refers to its plain fields while
         // somebody waits.
         unsafe {
@@ -68,27 +78,19 @@ impl Work<'_> {
             let (round, me) = ((*board).round, (*board).me);
             let short = plan.width() * self.size <= INLINE;
             self.wait_for_room(round, if short { LINES } else { AREAS })?;
-            let area = (*board).data(me, round, short);
-            for put in &work.puts {
-                let (from, len) = self.bytes(put.from);
-                std::ptr::copy_nonoverlapping(from, area.add(put.at * self.size), len);
-            }
+            data.put(&work.puts, (*board).data(me, round, short));
             (*board).line(me, round).show(round, self.signature.0);
             (*board).begun(me).set(round);
+            barrier::light((*board).fences);
             self.wake_dozing();
-            for (from, into) in &work.copies {
-                let ((from, len), (into, _)) = (self.bytes(*from), self.bytes(*into));
-                if from != into {
-                    std::ptr::copy(from, into, len);
-                }
-            }
+            data.copy(&work.copies);
             let mut seen = 1;
             for take in &work.takes {
                 if take.member != me {
                     self.wait_for_data(take.member, round)?;
                     seen += 1;
                 }
-                self.take(take, (*board).data(take.member, round, short));
+                data.take(take, (*board).data(take.member, round, short), self.fold);
             }
             let bases = &(*board).bases;
             if seen == bases.len() {
@@ -97,38 +99,6 @@ impl Work<'_> {
             }
         }
         Ok(())
-    }
-
-    /// # Safety
-    /// As for [`run`](Self::run); the member's data is there.
-    unsafe fn take(&self, take: &Take, area: *const u8) {
-        // SAFETY: the area holds what the plan says, and nobody writes there now; the rest is the
-        // caller's promise.
-        unsafe {
-            let (into, len) = self.bytes(take.into);
-            let from = area.add(take.at * self.size);
-            match (take.fold, self.fold) {
-                (None, _) => std::ptr::copy_nonoverlapping(from, into, len),
-                (Some(_), Fold::Kernel(kernel)) => kernel(into, from, len / self.size),
-                (Some(side), Fold::User(fold)) => {
-                    let from = std::slice::from_raw_parts(from, len);
-                    fold(from, std::slice::from_raw_parts_mut(into, len), side);
-                }
-                (Some(Side::Before | Side::After), Fold::None) => {}
-            }
-        }
-    }
-
-    /// First byte of a span, and how many there are.
-    fn bytes(&self, span: Span) -> (*mut u8, usize) {
-        use crate::schedule::Buffer;
-        let base = match span.buffer {
-            Buffer::Input => self.input.cast_mut(),
-            Buffer::Output => self.output,
-            // SAFETY: the board is this operation's; only an address is computed.
-            Buffer::Scratch => unsafe { (*self.board).scratch.as_mut_ptr().cast() },
-        };
-        (base.wrapping_add(span.start * self.size), span.len * self.size)
     }
 
     /// Waits until nobody reads what lies where the data of `round` goes, of so many places that
@@ -189,7 +159,8 @@ impl Work<'_> {
 
     #[cold]
     pub(super) fn mismatch(&self, member: usize, theirs: u64) -> CollectiveError {
-        let from = self.task(member);
+        // SAFETY: the board is this operation's and lives; its tasks never change.
+        let from = unsafe { (*self.board).task(member) };
         CollectiveError::Mismatch { from, theirs: Signature(theirs), mine: self.signature }
     }
 }

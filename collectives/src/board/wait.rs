@@ -2,28 +2,32 @@
 //! lets messages come and others have the core; a wait that lasts sleeps.
 //!
 //! Nobody is told when a flag changes. Who sleeps sets a bit first, and whoever shows something
-//! afterwards sends a message that wakes. The bit may be missed by who shows at the same moment:
-//! neither side pays for a fence on each round. So sleeps are short.
+//! afterwards sends a message that wakes. The bit may be missed by who shows at the same moment,
+//! for which a barrier would be needed ([`barrier`](super::barrier)): these sleeps are short
+//! instead.
 
+use super::Board;
 use super::run::Work;
-use crate::engine::Members;
+use crate::engine::{Engine, Members};
 use crate::error::{CollectiveError, Result};
-use lapis_core::sync::{Ordering, fence, spin_loop};
+use lapis_core::Context;
+use lapis_core::sync::{Ordering, spin_loop};
+use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 /// Looks at the flag alone, which take a few microseconds. Where cores are wanted, one.
-const LOOKS: u32 = 1500;
+pub(crate) const LOOKS: u32 = 1500;
 
 /// Those among them that follow each other at once: what comes soon is seen soon.
 const EAGER_LOOKS: u32 = 64;
 
 /// How long a wait goes on looking and making progress before it dozes. Where cores are wanted,
 /// each look gives the core away, and all others may have it first.
-const AWAKE: Duration = Duration::from_micros(200);
-const AWAKE_WHEN_CROWDED: Duration = Duration::from_millis(2);
+pub(crate) const AWAKE: Duration = Duration::from_micros(200);
+pub(crate) const AWAKE_WHEN_CROWDED: Duration = Duration::from_millis(2);
 
 /// The longest sleep without looking.
-const DOZE: Duration = Duration::from_millis(5);
+pub(crate) const DOZE: Duration = Duration::from_millis(5);
 
 impl Work<'_> {
     /// Waits until `there` says so, which depends on `member`.
@@ -32,7 +36,7 @@ impl Work<'_> {
     /// The lock is held.
     #[inline]
     pub(super) unsafe fn wait_for(&self, member: usize, mut there: impl FnMut() -> bool) -> Result<()> {
-        let looks = if self.context.is_crowded() { 1 } else { LOOKS };
+        let looks = if self.at.context.is_crowded() { 1 } else { LOOKS };
         for look in 0..looks {
             if there() {
                 return Ok(());
@@ -51,7 +55,7 @@ impl Work<'_> {
     #[inline(never)]
     unsafe fn wait_long(&self, member: usize, there: &mut dyn FnMut() -> bool) -> Result<()> {
         let since = Instant::now();
-        let crowded = self.context.is_crowded();
+        let crowded = self.at.context.is_crowded();
         let awake = if crowded { AWAKE_WHEN_CROWDED } else { AWAKE };
         loop {
             // Somebody shows less often than this member looks: it lets others have lock and core.
@@ -60,15 +64,17 @@ impl Work<'_> {
                 if there() || unsafe { self.is_disturbed() } {
                     break;
                 }
-                self.context.progress()?;
+                self.at.context.progress()?;
             }
             let mut waited = Ok(true);
             if since.elapsed() >= awake {
-                self.set_dozing(true);
+                // SAFETY: the board is this operation's and lives.
+                unsafe { (*self.board).set_dozing(true) };
                 // SAFETY: the caller's promise; waits ask with the lock held.
                 let ready = || unsafe { there() || self.is_disturbed() };
-                waited = self.context.wait_quietly(ready, Some(Instant::now() + DOZE));
-                self.set_dozing(false);
+                waited = self.at.context.wait_quietly(ready, Some(Instant::now() + DOZE));
+                // SAFETY: the board is this operation's and lives.
+                unsafe { (*self.board).set_dozing(false) };
             }
             // SAFETY: the lock is held; nothing refers to the engine's state.
             let hopeless = unsafe { self.is_hopeless(member, since) };
@@ -79,7 +85,7 @@ impl Work<'_> {
             waited?;
             hopeless?;
             // SAFETY: the lock is held; nothing refers to the engine's state.
-            unsafe { self.engine.advance_if_needed(self.context) };
+            unsafe { self.at.engine.advance_if_possible(self.at.context) };
         }
     }
 
@@ -89,7 +95,7 @@ impl Work<'_> {
     /// The lock is held.
     unsafe fn is_disturbed(&self) -> bool {
         // SAFETY: the team lives; references end where they stand.
-        unsafe { (*self.members.as_ptr()).over.is_some() || self.engine.wants_attention() }
+        unsafe { (*self.at.members.as_ptr()).over.is_some() || self.at.engine.can_go_on() }
     }
 
     /// Why what is waited for will not come, as far as is known.
@@ -97,53 +103,31 @@ impl Work<'_> {
     /// # Safety
     /// The lock is held.
     unsafe fn is_hopeless(&self, member: usize, since: Instant) -> Result<()> {
-        let members: *mut Members = self.members.as_ptr();
+        let members: *mut Members = self.at.members.as_ptr();
         // SAFETY: the team lives; references end where they stand.
         unsafe {
-            self.engine.note_beginnings(self.context);
+            self.at.engine.note_beginnings(self.at.context);
             if let Some(cause) = (*members).over {
                 return Err(cause.error());
             }
+            if let Some((from, theirs)) =
+                self.at.engine.other_call(self.at.members, self.number, self.signature)
+            {
+                return Err(CollectiveError::Mismatch { from, theirs, mine: self.signature });
+            }
         }
-        if let Some(found) = self.find_mismatch() {
-            return Err(found);
+        // SAFETY: the board is this operation's and lives; the reference ends here.
+        let found = unsafe { (*self.board).other_call((*self.board).round, self.signature.0) };
+        if let Some((member, theirs)) = found {
+            return Err(self.mismatch(member, theirs));
         }
-        let (task, limit) = (self.task(member), self.context.timeout());
-        self.context.reachable(task).map_err(|e| crate::engine::lost(task, e))?;
-        if !*self.context.config().notimeout.get() && since.elapsed() >= limit {
+        // SAFETY: the board is this operation's and lives; its tasks never change.
+        let (task, limit) = (unsafe { (*self.board).task(member) }, self.at.context.timeout());
+        self.at.context.reachable(task).map_err(|e| crate::engine::lost(task, e))?;
+        if !*self.at.context.config().notimeout.get() && since.elapsed() >= limit {
             return Err(CollectiveError::Silent { task, call: self.call.name(), seconds: limit.as_secs() });
         }
         Ok(())
-    }
-
-    /// Some member's call in this round that is none like this one.
-    fn find_mismatch(&self) -> Option<CollectiveError> {
-        // SAFETY: the board is this operation's and lives; nothing below waits.
-        let board = unsafe { &*self.board };
-        (0..board.bases.len()).filter(|member| *member != board.me).find_map(|member| {
-            let theirs = board.line(member, board.round).shown(board.round)?;
-            (theirs != self.signature.0).then(|| self.mismatch(member, theirs))
-        })
-    }
-
-    pub(super) fn task(&self, member: usize) -> u32 {
-        // SAFETY: the team lives; its group never changes.
-        unsafe { (*self.members.as_ptr()).group.task(member).unwrap_or(u32::MAX) }
-    }
-
-    fn set_dozing(&self, on: bool) {
-        // SAFETY: the board is this operation's and lives.
-        let board = unsafe { &*self.board };
-        let Some(word) = board.dozing().nth(board.me / 64) else { return };
-        let bit = 1 << (board.me % 64);
-        if on {
-            word.fetch_or(bit, Ordering::Relaxed);
-            // SYNC: pairs with nothing in `wake_dozing`, which has no fence: it makes the bit seen
-            // before the next look, most of the time.
-            fence(Ordering::SeqCst);
-        } else {
-            word.fetch_and(!bit, Ordering::Relaxed);
-        }
     }
 
     /// Wakes members that doze.
@@ -152,27 +136,48 @@ impl Work<'_> {
     /// The lock is held.
     #[inline(always)]
     pub(super) unsafe fn wake_dozing(&self) {
-        // SAFETY: the board is this operation's and lives.
-        let board = unsafe { &*self.board };
-        if board.dozing().any(|word| word.load(Ordering::Relaxed) != 0) {
-            self.wake();
-        }
+        // SAFETY: the caller's promise; the board lives.
+        unsafe { wake_dozing(self.at.context, self.at.engine, self.at.members, self.board) };
     }
+}
 
-    #[cold]
-    fn wake(&self) {
-        // SAFETY: the board is this operation's and lives; only its shared memory and its fixed
-        // fields are used.
-        let board = unsafe { &*self.board };
-        for (at, word) in board.dozing().enumerate() {
-            let mut bits = word.swap(0, Ordering::Relaxed);
-            while bits != 0 {
-                let member = at * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                if member != board.me && member < board.bases.len() {
-                    // SAFETY: the team lives.
-                    unsafe { self.engine.nudge(self.context, self.members, self.task(member)) };
-                }
+/// Wakes members that doze.
+///
+/// # Safety
+/// The lock is held; team and board live.
+#[inline(always)]
+pub(super) unsafe fn wake_dozing(
+    context: &Context,
+    engine: &Engine,
+    team: NonNull<Members>,
+    board: *const Board,
+) {
+    // SAFETY: the caller's promise; the reference ends before anything is sent.
+    if unsafe { (*board).dozing().any(|word| word.load(Ordering::Relaxed) != 0) } {
+        // SAFETY: the caller's promise.
+        unsafe { wake(context, engine, team, board) };
+    }
+}
+
+/// # Safety
+/// As for [`wake_dozing`].
+#[cold]
+unsafe fn wake(context: &Context, engine: &Engine, team: NonNull<Members>, board: *const Board) {
+    // SAFETY: the caller's promise; only shared memory and fixed fields of the board are used.
+    let (words, me, n) = unsafe { ((*board).dozing().len(), (*board).me, (*board).tasks().len()) };
+    for at in 0..words {
+        // Its own wish stands.
+        let own = if me / 64 == at { 1 << (me % 64) } else { 0 };
+        // SAFETY: the caller's promise; the words are shared memory made for this.
+        let set =
+            unsafe { (*board).dozing().nth(at).map_or(0, |word| word.fetch_and(own, Ordering::Relaxed)) };
+        let mut others = set & !own;
+        while others != 0 {
+            let member = at * 64 + others.trailing_zeros() as usize;
+            others &= others - 1;
+            if member < n {
+                // SAFETY: the caller's promise.
+                unsafe { engine.nudge(context, team, (*board).task(member)) };
             }
         }
     }

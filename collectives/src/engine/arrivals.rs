@@ -55,8 +55,9 @@ impl Engine {
         // SAFETY: the caller's promise; each reference ends where it stands.
         unsafe {
             if header.kind == Kind::Nudge {
-                // That it has come is all.
-                return Delivery::bury();
+                // That it has come is all, but for operations that nobody waits for.
+                self.inner().attention |= !(&(*members).memory.queue).is_empty();
+                return self.go_on_later();
             }
             if header.kind == Kind::Over {
                 (*members).over.get_or_insert(Cause::from_code(header.number, header.tag));
@@ -66,7 +67,8 @@ impl Engine {
             let active = &self.inner().active;
             let found = active.iter().find(|(op, of)| *of == team && op.as_ref().number == header.number);
             let Some(&(op, _)) = found else {
-                if wire::before(header.number, (*members).next) {
+                let blocking = (*members).memory.blocking == Some(header.number);
+                if wire::before(header.number, (*members).next) && !blocking {
                     // Of an operation that failed here.
                     return Delivery::bury();
                 }

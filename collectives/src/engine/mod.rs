@@ -4,6 +4,7 @@
 //! * `wire`: what stands before each message's data;
 //! * `op`: an operation ready to run;
 //! * `run`: taking its steps;
+//! * `memory`: its rounds through memory, and waiting for those;
 //! * `wait`: waiting for its end, and what the loss of a member does;
 //! * `arrivals`: finding the operation that a message belongs to;
 //! * here: the engine of a context, and the teams that it knows.
@@ -18,6 +19,7 @@
 )]
 
 mod arrivals;
+mod memory;
 mod op;
 mod run;
 mod wait;
@@ -26,7 +28,7 @@ mod wire;
 pub(crate) use op::{Fold, Op, UserFold};
 pub(crate) use wait::lost;
 
-use crate::board::Board;
+use crate::board::{Board, Found, Memory};
 use crate::error::{Cause, Result};
 use crate::group::Group;
 use lapis_core::context::SERVICE;
@@ -40,7 +42,7 @@ use wire::{Header, Kind};
 const PACKED: usize = 512;
 
 /// Data beyond this length waits for its receiver.
-const EAGER: usize = 8 << 10;
+pub(crate) const EAGER: usize = 8 << 10;
 
 /// The context's lock, held.
 pub(crate) struct Held<'a>(&'a Context);
@@ -76,6 +78,8 @@ pub(crate) struct Members {
     pub(crate) over: Option<Cause>,
     /// The others have been told that it is over.
     told: bool,
+    /// The way through memory.
+    pub(crate) memory: Memory,
 }
 
 /// The engine of a context.
@@ -99,8 +103,10 @@ struct Inner {
     active: Vec<(NonNull<Op>, NonNull<Members>)>,
     /// Something has come that may let an operation go on.
     attention: bool,
+    /// How many operations stand in queues of teams because they use memory.
+    in_memory: usize,
     /// Boards of teams that are no more, which others may still read.
-    left: Vec<(Board, Group)>,
+    left: Vec<Board>,
     /// How often everything had begun anew with anybody, and with whom.
     beginnings: u32,
     by_task: Box<[u32]>,
@@ -118,6 +124,7 @@ impl Engine {
                 strays: Vec::new(),
                 active: Vec::new(),
                 attention: false,
+                in_memory: 0,
                 left: Vec::new(),
                 beginnings: context.beginnings(),
                 by_task,
@@ -160,8 +167,9 @@ impl Engine {
         let (early, rest): (Vec<_>, Vec<_>) =
             std::mem::take(&mut inner.strays).into_iter().partition(|letter| letter.header.team == id);
         inner.strays = rest;
+        let (early_ones, spare, memory) = (Vec::new(), Vec::new(), Memory::default());
         let mut members =
-            Members { id, group, next: 0, early: Vec::new(), spare: Vec::new(), over: None, told: false };
+            Members { id, group, next: 0, early: early_ones, spare, over: None, told: false, memory };
         for letter in early {
             if letter.header.kind == Kind::Over {
                 members.over = Some(Cause::from_code(letter.header.number, letter.header.tag));
@@ -185,7 +193,8 @@ impl Engine {
     /// Ends what [`register`](Self::register) began.
     ///
     /// # Safety
-    /// The lock is held; none of the team's operations is under way; nobody uses `members` again.
+    /// The lock is held; none of the team's operations is under way but the search for memory;
+    /// nobody uses `members` again.
     pub(crate) unsafe fn forget(&self, members: NonNull<Members>) {
         // SAFETY: the lock is held, and nothing below calls out.
         let inner = unsafe { self.inner() };
@@ -196,8 +205,13 @@ impl Engine {
             unsafe { inner.insert(team) };
         }
         inner.count -= 1;
+        inner.active.retain(|(_, team)| *team != members);
         // SAFETY: it came from a box, and the caller promises that this is the end.
-        drop(unsafe { Box::from_raw(members.as_ptr()) });
+        let members = unsafe { Box::from_raw(members.as_ptr()) };
+        if let Found::Looking(search) = members.memory.found {
+            // The team was over before it ended. Data for it may still come.
+            std::mem::forget(search);
+        }
     }
 
     /// Keeps the board of a team that is no more until all members have left it, and gives back
@@ -205,13 +219,12 @@ impl Engine {
     ///
     /// # Safety
     /// The lock is held, and the context can be used.
-    pub(crate) unsafe fn bury_board(&self, context: &Context, board: Board, group: Group) {
+    pub(crate) unsafe fn bury_board(&self, context: &Context, board: Board) {
         // SAFETY: the lock is held, and nothing below calls out.
         let left = &mut unsafe { self.inner() }.left;
-        left.push((board, group));
-        left.retain(|(board, group)| {
-            let alive = |rank| group.task(rank).is_some_and(|task| context.reachable(task).is_ok());
-            let over = board.is_left(alive);
+        left.push(board);
+        left.retain(|board| {
+            let over = board.is_left(|member| context.reachable(board.task(member)).is_ok());
             if over {
                 // SAFETY: it came from this context, and nobody reads it any more.
                 unsafe { context.free_raw(board.region()) };
@@ -220,17 +233,13 @@ impl Engine {
         });
     }
 
-    /// Lets operations go on if something has come for them.
+    /// Something has come that may let an operation go on.
     ///
     /// # Safety
     /// The lock is held.
-    pub(crate) unsafe fn advance_if_needed(&self, context: &Context) {
+    pub(crate) unsafe fn attend(&self) {
         // SAFETY: the caller's promise.
-        unsafe {
-            if self.wants_attention() {
-                self.advance_all(context);
-            }
-        }
+        unsafe { self.inner() }.attention = true;
     }
 
     /// Whether an operation is under way for which nobody calls.
@@ -241,7 +250,7 @@ impl Engine {
         // SAFETY: the caller's promise; active operations live.
         unsafe {
             let inner = self.inner();
-            inner.attention && inner.active.iter().any(|(op, _)| (*op.as_ptr()).ending.is_some())
+            inner.attention && inner.active.iter().any(|(op, _)| (*op.as_ptr()).is_unattended())
         }
     }
 

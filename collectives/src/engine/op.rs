@@ -1,6 +1,7 @@
 //! An operation ready to run: a member's steps with tasks for ranks, its scratch, and a slot for
 //! each message. Made once, run as often as one likes; running allocates nothing.
 
+use crate::board::{Reach, Rounds};
 use crate::call::{Call, Signature};
 use crate::combine::By;
 use crate::element::{Kernel, Type, kernel};
@@ -43,6 +44,7 @@ pub(crate) enum Act {
     Receive { slot: u32 },
     Wait,
     Drain,
+    Look,
     Copy { from: Span, into: Span },
     Fold { from: Span, into: Span, side: Side },
 }
@@ -90,6 +92,8 @@ pub(crate) struct Op {
     pub(crate) receives: Box<[Slot]>,
     pub(crate) size: usize,
     pub(crate) fold: Fold,
+    /// What goes through memory, before the messages and after them.
+    pub(crate) rounds: Option<Box<Rounds>>,
     /// Aligned for any element.
     scratch: Vec<[u64; 8]>,
     // Of the present run:
@@ -124,7 +128,15 @@ impl Op {
         fold: Fold,
         signature: Signature,
         name: &'static str,
+        rounds: Option<Box<Rounds>>,
     ) -> Self {
+        let mut op = Self::without_messages(size, fold, signature, name, rounds);
+        op.load(script, group);
+        op
+    }
+
+    /// Gives it its messages.
+    pub(crate) fn load(&mut self, script: &Script, group: &Group) {
         let task = |rank: u32| group.task(rank as usize).unwrap_or(u32::MAX);
         let slot = |peer: u32, tag, span| Slot { task: task(peer), tag, span, state: State::Idle };
         let (mut sends, mut receives) = (Vec::new(), Vec::new());
@@ -143,20 +155,34 @@ impl Op {
             Step::Receive { from, tag, .. } => Act::Receive { slot: place(&receives, from, tag) },
             Step::Wait => Act::Wait,
             Step::Drain => Act::Drain,
+            Step::Look => Act::Look,
             Step::Copy { from, into } => Act::Copy { from, into },
             Step::Fold { from, into, side } => Act::Fold { from, into, side },
         };
-        let acts = script.steps.iter().map(act).collect();
-        let scratch = vec![[0; 8]; (script.scratch * size).div_ceil(64)];
+        self.acts = script.steps.iter().map(act).collect();
+        (self.sends, self.receives) = (sends.into(), receives.into());
+        let scratch = self.rounds.as_ref().map_or(0, |rounds| rounds.scratch()).max(script.scratch);
+        self.scratch = vec![[0; 8]; (scratch * self.size).div_ceil(64)];
+        self.bases[Buffer::Scratch as usize] = self.scratch.as_mut_ptr().cast();
+    }
+
+    fn without_messages(
+        size: usize,
+        fold: Fold,
+        signature: Signature,
+        name: &'static str,
+        rounds: Option<Box<Rounds>>,
+    ) -> Self {
         Self {
             signature,
             name,
-            acts,
-            sends: sends.into(),
-            receives: receives.into(),
+            acts: Box::default(),
+            sends: Box::default(),
+            receives: Box::default(),
             size,
             fold,
-            scratch,
+            rounds,
+            scratch: Vec::new(),
             bases: [std::ptr::null_mut(); 3],
             number: 0,
             next: 0,
@@ -182,6 +208,19 @@ impl Op {
         (self.number, self.next, self.running) = (number, 0, true);
         (self.open_receives, self.open_sends, self.granted, self.awaited) = (0, 0, 0, 0);
         self.failure = None;
+        if let Some(rounds) = &mut self.rounds {
+            rounds.enter(Reach::Before);
+        }
+    }
+
+    /// Whether somebody is told of its end who does not look for it.
+    pub(crate) fn is_unattended(&self) -> bool {
+        self.ending.is_some() || self.rounds.is_some() && self.waker.is_some()
+    }
+
+    /// Whether all has been done.
+    pub(crate) fn is_done(&self) -> bool {
+        self.next == self.acts.len() && self.rounds.as_ref().is_none_or(|rounds| rounds.reach == Reach::End)
     }
 
     /// First byte of a span, and how many there are.

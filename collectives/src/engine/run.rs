@@ -32,6 +32,9 @@ impl Engine {
             (*op.as_ptr()).begin((*members).next, input, output);
             (*members).next = ((*members).next + 1) & super::wire::NUMBERS;
             (&mut self.inner().active).push((op, team));
+            if (&(*op.as_ptr()).rounds).is_some() {
+                self.line_up(team, op);
+            }
             self.advance(context, team, op.as_ptr());
         }
     }
@@ -41,6 +44,18 @@ impl Engine {
     /// # Safety
     /// The lock is held.
     pub(crate) unsafe fn advance_all(&self, context: &Context) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.advance_once(context);
+            while self.arm_unattended() {
+                self.advance_once(context);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`advance_all`](Self::advance_all).
+    unsafe fn advance_once(&self, context: &Context) {
         // SAFETY: the caller's promise; active operations live; the list is read anew after each
         // call.
         unsafe {
@@ -67,6 +82,9 @@ impl Engine {
             }
             (*op).advancing = true;
             while (*op).failure.is_none() && (*team.as_ptr()).over.is_none() {
+                if !self.through_memory(context, team, op) {
+                    break;
+                }
                 if (*op).granted > 0 {
                     self.send_granted(context, team, op);
                 }
@@ -77,6 +95,7 @@ impl Engine {
                     Act::Wait if self.must_wait(team, op) => break,
                     Act::Drain if (*op).open_sends > 0 => break,
                     Act::Wait | Act::Drain => {}
+                    Act::Look => crate::board::look(context, team),
                     Act::Copy { from, into } => (*op).copy(from, into),
                     Act::Fold { from, into, side } => (*op).fold(from, into, side),
                 }
@@ -85,16 +104,16 @@ impl Engine {
             (*op).advancing = false;
             if (*op).failure.is_none()
                 && let Some(cause) = (*team.as_ptr()).over
-                && (*op).next < (&(*op).acts).len()
+                && !(*op).is_done()
             {
                 (*op).failure = Some(cause.error());
             }
             if let Some(cause) = (*op).failure.as_ref().map(|failure| failure.cause(context.task())) {
                 self.spread(context, team, cause);
             }
-            let ended = (*op).next == (&(*op).acts).len() || (*op).failure.is_some();
+            let ended = (*op).is_done() || (*op).failure.is_some();
             if ended && self.settled(context, op) {
-                self.finish(context, op);
+                self.finish(context, team, op);
             }
         }
     }
@@ -124,11 +143,14 @@ impl Engine {
 
     /// # Safety
     /// As for [`advance`](Self::advance); nothing of the operation is under way.
-    unsafe fn finish(&self, context: &Context, op: *mut Op) {
+    unsafe fn finish(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
         // SAFETY: the caller's promise; nothing refers to the list.
         unsafe {
             (*op).running = false;
             (&mut self.inner().active).retain(|(one, _)| one.as_ptr() != op);
+            if (&(*op).rounds).is_some() {
+                self.leave_line(team, op);
+            }
             if let Some(waker) = (*op).waker.take() {
                 waker.wake();
             }

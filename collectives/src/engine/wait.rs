@@ -28,18 +28,23 @@ impl Engine {
         loop {
             let held = Held::new(context);
             // SAFETY: the lock is held; the caller's promise.
-            unsafe {
+            let looks = unsafe {
                 if (*op).running {
                     self.advance_all(context);
                 }
                 if !(*op).running {
                     return (*op).failure.take().map_or(Ok(()), Err);
                 }
-            }
+                self.looks_at_memory()
+            };
             drop(held);
             // SAFETY: the caller's promise.
             let mut ready = || unsafe { self.ready(context, team, op, &mut patience) };
-            match context.wait_until(&mut ready) {
+            let waited = match looks {
+                true => self.look_around(context, &mut ready),
+                false => context.wait_until(&mut ready),
+            };
+            match waited {
                 Ok(()) => {}
                 // SAFETY: the caller's promise.
                 Err(e) => unsafe { self.disturbed(context, team, op, e, &mut patience) },
@@ -100,10 +105,12 @@ impl Engine {
         let _held = Held::new(context);
         // SAFETY: the caller's promise; the lock is held.
         unsafe {
-            if self.inner().attention || !(*op).running {
+            if self.can_go_on() || !(*op).running {
                 return true;
             }
+            let in_memory = self.awaited_in_memory(team, op, patience);
             let goes_on = match (&(*op).acts).get((*op).next) {
+                _ if in_memory.is_some() => false,
                 Some(Act::Wait) => (*op).open_receives == 0,
                 Some(Act::Drain) => (*op).open_sends == 0,
                 _ => true,
@@ -118,7 +125,7 @@ impl Engine {
                 self.note_beginnings(context);
                 return true;
             }
-            let Some(task) = (*op).awaited() else { return false };
+            let Some(task) = in_memory.or_else(|| (&mut *op).awaited()) else { return false };
             if let Err(e) = context.reachable(task) {
                 self.failed(op, task, e);
                 return true;
@@ -238,15 +245,6 @@ impl Engine {
         let header = Header { team: id, number: 0, kind: Kind::Nudge, tag: 0, signature: 0 };
         let _ = post(context, task, &header.bytes());
     }
-
-    /// Whether something has come that may let an operation go on.
-    ///
-    /// # Safety
-    /// The lock is held.
-    pub(crate) unsafe fn wants_attention(&self) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe { self.inner() }.attention
-    }
 }
 
 /// What the failure of a message to a member means for its team.
@@ -259,7 +257,7 @@ pub(crate) fn lost(task: u32, error: Error) -> CollectiveError {
 }
 
 /// How long others may take.
-struct Patience {
+pub(super) struct Patience {
     looks: u32,
     since: Option<Instant>,
 }
@@ -267,6 +265,11 @@ struct Patience {
 impl Patience {
     fn new() -> Self {
         Self { looks: 0, since: None }
+    }
+
+    /// Whether the clock has just been looked at.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.looks.is_multiple_of(LOOKS / 4)
     }
 
     fn is_over(&mut self, context: &Context) -> bool {

@@ -57,6 +57,14 @@ impl Hosts {
     }
 }
 
+/// The rank that sends and receives for a host: the root on its own, else the first.
+pub(crate) fn leader(hosts: &Hosts, host: usize, root: Option<usize>) -> usize {
+    match root.filter(|root| hosts.ranks(host).rank(*root as u32).is_some()) {
+        Some(root) => root,
+        None => hosts.ranks(host).task(0).unwrap_or(0) as usize,
+    }
+}
+
 /// One host's members, `leader` first.
 struct Level {
     me: usize,

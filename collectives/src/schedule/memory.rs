@@ -10,6 +10,7 @@
 //!
 //! Operands are always folded in the order of ranks.
 
+use super::tree::Parts;
 use super::{Side, Span, piece};
 use crate::call::Call;
 
@@ -81,6 +82,7 @@ fn parts(call: &Call<'_>, n: usize) -> Option<(usize, usize)> {
     match *call {
         Call::Barrier => Some((0, 1)),
         Call::Broadcast { count, .. }
+        | Call::Multicast { count, .. }
         | Call::Reduce { count, .. }
         | Call::AllReduce { count }
         | Call::Gather { count, .. }
@@ -89,6 +91,7 @@ fn parts(call: &Call<'_>, n: usize) -> Option<(usize, usize)> {
         | Call::ExScan { count } => Some((count, 1)),
         Call::Scatter { count, .. } | Call::AllToAll { count } => Some((count, n)),
         Call::ReduceScatter { counts } => Some((counts.iter().copied().max().unwrap_or(0), n)),
+        Call::AllGatherV { parts } => Some((parts.counts.iter().copied().max().unwrap_or(0), 1)),
         _ => None,
     }
 }
@@ -133,7 +136,10 @@ impl<'a> Plan<'a> {
         let w = if self.divided { r / 2 } else { r };
         match self.call {
             Call::Barrier => self.take_all(out, |_| (0, Span::NONE)),
-            Call::Broadcast { root, count } => self.broadcast(out, root, self.span(w, count)),
+            Call::Broadcast { root, count } => self.broadcast(out, root, self.span(w, count), true),
+            Call::Multicast { root, to, count } => {
+                self.broadcast(out, root, self.span(w, count), to.rank(self.me as u32).is_some());
+            }
             Call::AllReduce { count } if self.divided => self.divided(out, r, self.span(w, count), None),
             Call::AllReduce { count } => self.folded(out, self.span(w, count), true),
             Call::Reduce { root, count } if self.divided => {
@@ -142,6 +148,7 @@ impl<'a> Plan<'a> {
             Call::Reduce { root, count } => self.folded(out, self.span(w, count), self.me == root),
             Call::Gather { root, count } => self.gathered(out, self.span(w, count), count, self.me == root),
             Call::AllGather { count } => self.gathered(out, self.span(w, count), count, true),
+            Call::AllGatherV { parts } => self.gathered_parts(out, w, parts),
             Call::Scatter { root, count } => self.scattered(out, root, w, count),
             Call::AllToAll { count } => self.exchanged(out, w, count),
             Call::ReduceScatter { counts } => self.folded_parts(out, w, counts),
@@ -185,10 +192,10 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn broadcast(&self, out: &mut Round, root: usize, at: (usize, usize)) {
+    fn broadcast(&self, out: &mut Round, root: usize, at: (usize, usize), gets: bool) {
         if self.me == root {
             out.puts.push(Put { from: output(at), at: 0 });
-        } else {
+        } else if gets {
             out.takes.push(Take { member: root, at: 0, into: output(at), fold: None });
         }
     }
@@ -243,6 +250,23 @@ impl<'a> Plan<'a> {
             out.copies.push((input(at), of(self.me)));
             self.take_all(out, |member| (0, of(member)));
         }
+    }
+
+    /// Parts of any lengths. Where input and output are the same, what comes may lie where the
+    /// input was: so all of it is where it belongs after the first round.
+    fn gathered_parts(&self, out: &mut Round, w: usize, parts: Parts<'_>) {
+        let at = |member: usize| {
+            let (start, len) = self.span(w, parts.counts[member]);
+            output((parts.starts[member] + start, len))
+        };
+        let whole = (0, parts.counts[self.me]);
+        if w == 0 {
+            out.puts.push(Put { from: input(self.span(0, whole.1)), at: 0 });
+            out.copies.push((input(whole), output((parts.starts[self.me], whole.1))));
+        } else {
+            out.puts.push(Put { from: at(self.me), at: 0 });
+        }
+        self.take_all(out, |member| (0, at(member)));
     }
 
     fn scattered(&self, out: &mut Round, root: usize, w: usize, count: usize) {

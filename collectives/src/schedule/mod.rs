@@ -113,6 +113,8 @@ pub enum Step {
     Wait,
     /// Waits for all sends that were begun: their memory may be changed again.
     Drain,
+    /// Looks at what has come, which is for whoever runs the steps to understand.
+    Look,
     /// Copies.
     Copy {
         /// From where.

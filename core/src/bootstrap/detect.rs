@@ -254,6 +254,16 @@ const FOREIGN: &[(&str, &str, &str)] = &[
         "it left no PMIX_NAMESPACE: pass the whole environment on to the program",
     ),
     (
+        "MV2_COMM_WORLD_SIZE",
+        "MVAPICH's mpirun_rsh",
+        "its own protocol is not spoken here: start them with MVAPICH's mpiexec, which is hydra's",
+    ),
+    (
+        "JSM_NAMESPACE_SIZE",
+        "IBM's jsrun",
+        "it left no PMIX_NAMESPACE: pass the whole environment on to the program",
+    ),
+    (
         "PMIX_SIZE",
         "a PMIx launcher",
         "it left no PMIX_NAMESPACE: pass the whole environment on to the program",
@@ -393,5 +403,7 @@ mod tests {
     fn other_launchers_are_never_taken_for_singletons() {
         names(&fails([("PMI_SIZE", "8")]), &["8 tasks", "PMI_SIZE", "lapirun"]);
         names(&fails([("OMPI_COMM_WORLD_SIZE", "2")]), &["OMPI_COMM_WORLD_SIZE", "lapirun"]);
+        names(&fails([("MV2_COMM_WORLD_SIZE", "3")]), &["3 tasks", "mpirun_rsh", "mpiexec"]);
+        names(&fails([("JSM_NAMESPACE_SIZE", "6")]), &["6 tasks", "jsrun", "PMIX_NAMESPACE"]);
     }
 }

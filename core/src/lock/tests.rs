@@ -161,3 +161,21 @@ fn a_short_section_that_calls_others_after_all_keeps_the_lock_when_they_nest() {
     lock.release();
     assert!(!lock.held_by_me());
 }
+
+#[test]
+fn a_signal_handler_does_not_hand_the_lock_to_the_thread_that_it_interrupted() {
+    let lock = Arc::new(ContextLock::for_tests());
+    let me = thread_word();
+    // As if a signal had come while this thread waits.
+    lock.waiters.come(me);
+    assert!(lock.waiters.are_only(me));
+    let other = Arc::clone(&lock);
+    thread::spawn(move || assert!(!other.waiters.are_only(thread_word()))).join().unwrap();
+    lock.acquire();
+    let turn = lock.waiters.turn();
+    lock.hand_over();
+    assert!(lock.held_by_me() && lock.waiters.turn() == turn);
+    lock.release();
+    lock.waiters.have_it();
+    assert!(!lock.is_wanted() && !lock.waiters.are_only(me));
+}

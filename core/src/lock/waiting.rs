@@ -9,7 +9,7 @@ use super::barrier;
 use crate::crowding::Crowding;
 #[cfg(not(loom))]
 use crate::sync::futex::{wait_on, wake_all};
-use crate::sync::{AtomicU32, Ordering, spin_loop};
+use crate::sync::{AtomicU32, AtomicUsize, Ordering, spin_loop};
 use std::sync::Arc;
 #[cfg(not(loom))]
 use std::time::Duration;
@@ -53,6 +53,8 @@ pub(super) struct Waiters {
     turns: AtomicU32,
     /// Threads that sleep until there is one more turn.
     resting: AtomicU32,
+    /// The word of the thread that began last to wait for the lock.
+    last: AtomicUsize,
     sleep: Sleep,
     #[cfg_attr(loom, allow(dead_code, reason = "the model's threads have no cores"))]
     crowding: Arc<Crowding>,
@@ -61,7 +63,7 @@ pub(super) struct Waiters {
 impl Waiters {
     pub(super) fn new(crowding: Arc<Crowding>) -> Self {
         let [wanted, turns, resting] = [(); 3].map(|()| AtomicU32::new(0));
-        Self { wanted, turns, resting, sleep: Sleep::new(), crowding }
+        Self { wanted, turns, resting, last: AtomicUsize::new(0), sleep: Sleep::new(), crowding }
     }
 
     #[inline(always)]
@@ -85,9 +87,16 @@ impl Waiters {
         self.wanted.fetch_sub(WORK, Ordering::Relaxed);
     }
 
-    /// The calling thread begins to wait for the lock.
-    pub(super) fn come(&self) {
+    /// A thread begins to wait for the lock: the calling one, whose word is `me`.
+    pub(super) fn come(&self, me: usize) {
+        self.last.store(me, Ordering::Relaxed);
         self.wanted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether nobody waits for the lock but the calling thread, which therefore is in a signal
+    /// handler: letting itself pass would keep it from going on.
+    pub(super) fn are_only(&self, me: usize) -> bool {
+        self.wanted.load(Ordering::Relaxed) % WORK == 1 && self.last.load(Ordering::Relaxed) == me
     }
 
     /// The calling thread has got it.

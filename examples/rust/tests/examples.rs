@@ -121,3 +121,34 @@ fn columns_are_accumulated_where_they_arrive() {
         everywhere(tasks, env!("CARGO_BIN_EXE_accumulate"), &[], &expected);
     }
 }
+
+#[test]
+fn numbers_are_sorted_across_tasks() {
+    for (tasks, count) in [(1, 1000usize), (2, 1), (4, 1000), (5, 3000)] {
+        let numbers = (1..=u64::from(tasks)).flat_map(|mut state| {
+            (0..count).map(move |_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 33).wrapping_mul(state >> 20)
+            })
+        });
+        let mut numbers: Vec<u64> = numbers.collect();
+        numbers.sort_unstable();
+        let sum = numbers.iter().fold(0u64, |sum, number| sum.wrapping_add(*number));
+        let (len, middle) = (numbers.len(), numbers[numbers.len() / 2]);
+        let expected = [format!("{len} numbers in order, sum {sum}, middle {middle}")];
+        everywhere(tasks, env!("CARGO_BIN_EXE_sort"), &[&count.to_string()], &expected);
+    }
+}
+
+#[test]
+fn equations_are_solved_by_all_tasks_together() {
+    for (tasks, width) in [(1, 20), (3, 31), (5, 4)] {
+        let program = env!("CARGO_BIN_EXE_conjugate_gradient");
+        for transport in ["shm", "udp"] {
+            let job = Job::new(tasks).var("LAPIS_TRANSPORT", transport);
+            let done = job.run(program, &[&width.to_string()]).expect_quiet(0);
+            let expected = format!("{} equations solved in ", width * width);
+            assert!(done.out.starts_with(&expected), "{done:?}");
+        }
+    }
+}

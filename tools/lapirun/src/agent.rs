@@ -6,6 +6,7 @@
 //! them and the launcher; they hear of its end as it hears of the launcher's.
 
 mod below;
+mod feed;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -29,6 +30,7 @@ use crate::spawn::{Local, Outcome, Program, Spawner};
 use crate::windows;
 use crate::wire::{self, Frame, Inbox, Order};
 use below::Below;
+use feed::Feeds;
 
 /// Entry of `lapirun --agent`.
 pub(crate) fn main() -> ExitCode {
@@ -93,17 +95,17 @@ fn serve() -> Result<(), Fault> {
         guard: guard.line(),
     };
     let looks = Looks::new(&order).map_err(system("making an eventfd"))?;
-    let mut agent =
-        Agent { tasks: Vec::new(), streams: Vec::new(), signals, _guard: guard, inbox, looks, below };
-    for &task in &order.machine.tasks {
-        let Some(place) = order.machine.here.iter().position(|t| *t == task) else { continue };
-        let mut local =
-            spawner.start(place, order.before, Stdio::null()).map_err(|e| spawner.fault(task, e))?;
-        agent.streams.extend(local.take_output().into_iter().map(|(from, error)| (task, error, from)));
-        let pid = local.pid.as_raw_nonzero().get().to_le_bytes();
-        agent.tasks.push((task, local, None));
-        wire::send(&mut io::stdout(), wire::STARTED, task, &pid).map_err(system("reporting a start"))?;
-    }
+    let mut agent = Agent {
+        tasks: Vec::new(),
+        streams: Vec::new(),
+        feeds: Feeds::default(),
+        signals,
+        _guard: guard,
+        inbox,
+        looks,
+        below,
+    };
+    agent.start(&order, &spawner)?;
     agent.run().map_err(system("reporting to the launcher"))
 }
 
@@ -129,6 +131,7 @@ fn read_order(inbox: &mut Inbox) -> io::Result<Option<Order>> {
 struct Agent {
     tasks: Vec<(u32, Local, Option<Outcome>)>,
     streams: Vec<(u32, bool, OwnedFd)>,
+    feeds: Feeds,
     signals: Signals,
     /// Dropped last: it watches until the tasks have ended.
     _guard: Guard,
@@ -166,8 +169,28 @@ impl Looks {
 }
 
 impl Agent {
+    /// Starts the tasks of this machine.
+    fn start(&mut self, order: &Order, spawner: &Spawner<'_>) -> Result<(), Fault> {
+        let system = |what| move |source| Fault::System { what, source };
+        for &task in &order.machine.tasks {
+            let Some(place) = order.machine.here.iter().position(|t| *t == task) else { continue };
+            let stdin = if order.input.is_read_by(task) { Stdio::piped() } else { Stdio::null() };
+            let mut local = spawner.start(place, order.before, stdin).map_err(|e| spawner.fault(task, e))?;
+            if let Some(to) = local.child.stdin.take() {
+                self.feeds.add(task, to).map_err(system("preparing a task's input"))?;
+            }
+            self.streams.extend(local.take_output().into_iter().map(|(from, error)| (task, error, from)));
+            let pid = local.pid.as_raw_nonzero().get().to_le_bytes();
+            self.tasks.push((task, local, None));
+            wire::send(&mut io::stdout(), wire::STARTED, task, &pid).map_err(system("reporting a start"))?;
+        }
+        Ok(())
+    }
+
     fn run(&mut self) -> io::Result<()> {
         let mut beaten = Instant::now();
+        // Behind the order there may be more already.
+        self.obey()?;
         while self.below.any() || self.tasks.iter().any(|(_, _, outcome)| outcome.is_none()) {
             let mut fds = vec![
                 PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN),
@@ -178,6 +201,8 @@ impl Agent {
                 self.streams.iter().map(|(_, _, from)| PollFd::from_borrowed_fd(from.as_fd(), PollFlags::IN)),
             );
             let streams = 3..fds.len();
+            fds.extend(self.feeds.descriptors().map(|to| PollFd::from_borrowed_fd(to, PollFlags::OUT)));
+            let below = fds.len();
             fds.extend(self.below.descriptors());
             let pause = Timespec { tv_sec: 0, tv_nsec: wire::BEAT_EVERY.as_nanos() as i64 };
             let _ = rustix::event::poll(&mut fds, Some(&pause));
@@ -198,7 +223,8 @@ impl Agent {
                 wire::send(&mut io::stdout(), wire::BEAT, 0, &[])?;
             }
             self.pump(&ready[streams.clone()])?;
-            self.below.hand_on(&ready[streams.end..])?;
+            self.feeds.flush()?;
+            self.below.hand_on(&ready[below..])?;
             for (task, local, outcome) in &mut self.tasks {
                 if outcome.is_none()
                     && let Some(end) = local.outcome()
@@ -228,6 +254,12 @@ impl Agent {
             Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }
+        self.obey()?;
+        Ok(true)
+    }
+
+    /// Does what the launcher has said.
+    fn obey(&mut self) -> io::Result<()> {
         while let Ok(Some(frame)) = self.inbox.next() {
             match frame.kind {
                 wire::SIGNAL => self.signal(frame.number as i32),
@@ -235,10 +267,12 @@ impl Agent {
                     self.look();
                     self.below.call_roll();
                 }
+                wire::INPUT if self.below.has(frame.number) => self.below.feed(frame.number, &frame.bytes),
+                wire::INPUT => self.feeds.push(frame.number, &frame.bytes)?,
                 _ => {}
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Looks at the tasks that still run.

@@ -23,7 +23,8 @@ Exit code: that of the first task that failed (128 + signal if one killed it); 1
 run, 127 if it is not found; 2 for a wrong command line.
 
 On other machines the tasks get the variables LAPIS_*, LAPI_* and MP_* of this one and those given with -x (`-x 'OMP_*'`), and start in the same \
-folder, which must exist there, as must lapirun at the same path. Their standard input is empty.
+folder, which must exist there, as must lapirun at the same path. The standard input goes there, too: --stdin none leaves it \
+to what comes after lapirun in a script.
 
 Signals INT, TERM, HUP, QUIT and USR2 go to all tasks and what they have started; a second INT, TERM or QUIT kills. USR1 calls the roll: lapirun says what each task does and who waits for whom, on its standard error; a task that hangs is seen as well, for tasks are looked at from outside.";
 

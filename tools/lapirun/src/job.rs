@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lapis_core::bootstrap::{BootstrapError, variables as names};
+use serde::{Deserialize, Serialize};
 
 use crate::hosts::Host;
 
@@ -68,7 +69,7 @@ pub struct Part {
 }
 
 /// Who reads the launcher's standard input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Input {
     /// Nobody.
     None,
@@ -76,6 +77,17 @@ pub enum Input {
     Task(u32),
     /// Each task, all of it.
     All,
+}
+
+impl Input {
+    /// Whether a task reads it.
+    pub(crate) fn is_read_by(self, task: u32) -> bool {
+        match self {
+            Self::None => false,
+            Self::Task(reader) => task == reader,
+            Self::All => true,
+        }
+    }
 }
 
 /// What becomes of the tasks' standard output.

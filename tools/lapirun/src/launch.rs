@@ -1,7 +1,7 @@
 //! Prepares a job: checks, secret, key-value server, processes.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::Stdio;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -13,6 +13,7 @@ use rustix::process::{Resource, Rlimit};
 use crate::bind;
 use crate::guard::Guard;
 use crate::hosts;
+use crate::input;
 use crate::job::{Fault, Input, JobSpec, Output, Part};
 use crate::output::Outlets;
 use crate::remote::Remote;
@@ -149,6 +150,7 @@ fn run_there(
     for (machine, below) in tree::branches(placed.iter().map(machine).collect(), spec.fan_out) {
         running.add_remote(agents.start(machine, below, 0)?);
     }
+    running.begin_to_feed();
     say_started(&running, spec);
     Ok(running.until_the_end(&|task, before| {
         let place = placed.iter().find(|(_, tasks)| tasks.contains(&task));
@@ -180,13 +182,8 @@ fn dry_run(spec: &JobSpec, hosts: &[String]) {
 fn start_here(spec: &JobSpec, spawner: &Spawner<'_>, running: &mut Running<'_>) -> Result<(), Fault> {
     let mut readers = Vec::new();
     for task in 0..spec.tasks {
-        let reads = match spec.input {
-            Input::None => false,
-            Input::Task(reader) => task == reader,
-            Input::All => true,
-        };
         let copied = io::stdin().is_terminal() || spec.input == Input::All;
-        let stdin = match (reads, copied) {
+        let stdin = match (spec.input.is_read_by(task), copied) {
             (false, _) => Stdio::null(),
             (true, false) => Stdio::inherit(),
             // The terminal belongs to the launcher's group: a task that read it would be stopped.
@@ -197,7 +194,7 @@ fn start_here(spec: &JobSpec, spawner: &Spawner<'_>, running: &mut Running<'_>) 
         running.add_local(task, local);
     }
     if !readers.is_empty() {
-        forward_stdin(readers);
+        input::copy_to(readers);
     }
     say_started(running, spec);
     Ok(())
@@ -270,6 +267,8 @@ impl Agents<'_> {
             folder: utf8(folder.as_os_str())?,
             bind: spec.binding.word().to_owned(),
             files: spec.files.clone(),
+            // Of one that is started anew the input has gone by.
+            input: if before == 0 { spec.input } else { Input::None },
         };
         Remote::start(&order, self.mask).map_err(|e| Fault::Hosts {
             text: order.machine.host.clone(),
@@ -370,21 +369,4 @@ fn raise_descriptor_limit(spec: &JobSpec) -> Result<(Rlimit, [bool; 2]), Fault> 
     // line by line, if it is theirs.
     let wanted = spec.tasks > 1 && need + streams <= limit;
     Ok((given, [io::stdout().is_terminal(), io::stderr().is_terminal()].map(|terminal| wanted && !terminal)))
-}
-
-/// Copies the input to those tasks that read it, until it or all of them have ended.
-fn forward_stdin(mut readers: Vec<std::process::ChildStdin>) {
-    let copy = move || {
-        let mut chunk = [0u8; 16 << 10];
-        while !readers.is_empty() {
-            match io::stdin().lock().read(&mut chunk) {
-                Ok(0) => return,
-                Ok(n) => readers.retain_mut(|to| to.write_all(&chunk[..n]).is_ok()),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return,
-            }
-        }
-    };
-    // Without the thread the tasks see an empty input, which the user sees at once.
-    let _ = std::thread::Builder::new().name("lapirun-stdin".into()).spawn(copy);
 }

@@ -28,6 +28,7 @@ mod bind;
 mod causes;
 mod guard;
 mod hosts;
+mod input;
 mod job;
 mod launch;
 mod output;

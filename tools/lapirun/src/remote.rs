@@ -65,6 +65,11 @@ pub(crate) enum News {
     },
     /// A line for the user.
     Said(String),
+    /// A task has taken the input that it was sent, and takes more or not.
+    Taken {
+        task: u32,
+        more: bool,
+    },
 }
 
 /// Lets the command start as if the user had: with his signals, and out of ^C's reach.
@@ -153,6 +158,16 @@ impl Remote {
     /// Asks what its tasks do.
     pub(crate) fn call_roll(&mut self) {
         self.tell(wire::ROLL, 0, &[]);
+    }
+
+    /// Whether a task is one of its branch.
+    pub(crate) fn has(&self, task: u32) -> bool {
+        self.tasks.contains(&task)
+    }
+
+    /// Hands on a part of a task's input; an empty one ends it.
+    pub(crate) fn feed(&mut self, task: u32, bytes: &[u8]) {
+        self.tell(wire::INPUT, task, bytes);
     }
 
     fn tell(&mut self, kind: u8, number: u32, bytes: &[u8]) {
@@ -252,6 +267,7 @@ impl Remote {
             _ => {}
         }
         Some(Some(match frame.kind {
+            wire::TAKEN => News::Taken { task, more: frame.bytes.is_empty() },
             wire::STARTED => News::Started { task, pid: u32::from_le_bytes(frame.bytes.try_into().ok()?) },
             wire::OUTPUT | wire::ERROR => {
                 News::Output { task, error: frame.kind == wire::ERROR, bytes: frame.bytes }

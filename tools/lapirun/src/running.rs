@@ -1,6 +1,7 @@
 //! A running job: waits for its tasks, passes on signals and output, and ends it.
 
 mod calling;
+mod feeding;
 mod parting;
 mod watching;
 
@@ -68,6 +69,7 @@ pub(crate) struct Running<'a> {
     started: Instant,
     progress: watching::Progress,
     listening: Listening,
+    feeding: feeding::Feeding,
     tasks: BTreeMap<u32, Task>,
     streams: Vec<Stream>,
     remotes: Vec<Remote>,
@@ -114,6 +116,7 @@ impl<'a> Running<'a> {
             started: Instant::now(),
             progress: watching::Progress::new(spec.tasks),
             listening: Listening::new(),
+            feeding: feeding::Feeding::default(),
             tasks: BTreeMap::new(),
             streams: Vec::new(),
             remotes: Vec::new(),
@@ -187,6 +190,7 @@ impl<'a> Running<'a> {
         while !self.all_ended() {
             self.wait();
             self.hear_server();
+            self.feed();
             self.tell_progress();
             self.call_roll();
             for signal in self.signals.read() {
@@ -288,6 +292,7 @@ impl<'a> Running<'a> {
                 News::Exited { task, outcome } => ended.push((task, outcome)),
                 News::Failed { code, text } => self.give_up(code, &text),
                 News::Said(line) => self.say(&line),
+                News::Taken { task, more } => self.feeding.taken(task, more),
             }
         }
         self.record(&ended);
@@ -424,6 +429,7 @@ impl<'a> Running<'a> {
                 task.outcome = Some(*outcome);
             }
             self.server.task_exited(*number, &outcome.to_string());
+            self.feeding.gone(*number);
         }
         for &(number, outcome) in ended.iter().filter(|(_, outcome)| outcome.failed()) {
             if self.verdict.is_some() {

@@ -10,6 +10,8 @@
 //!  ORDER   bytes: the job, JSON               HELLO    bytes: GREETING
 //!  SIGNAL  number: signal for all tasks       STARTED  number: task, bytes: process as u32
 //!  ROLL    what do the tasks do?              REPORT   bytes: what each does, JSON
+//!  INPUT   number: task, bytes: for its       TAKEN    number: task: it has taken its INPUT; bytes: none,
+//!          standard input; none: that ends             or one: it takes no more
 //!                                             BEAT     every BEAT_EVERY: I am there
 //!                                             OUTPUT, ERROR   number: task, bytes: as written by it
 //!  end of input: the launcher is gone,        EXITED   number: task, bytes: how (u8), code or signal (i32)
@@ -23,11 +25,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::job::Input;
 use crate::tree;
 
 pub(crate) const ORDER: u8 = 0x01;
 pub(crate) const SIGNAL: u8 = 0x02;
 pub(crate) const ROLL: u8 = 0x03;
+pub(crate) const INPUT: u8 = 0x04;
 pub(crate) const HELLO: u8 = 0x81;
 pub(crate) const STARTED: u8 = 0x82;
 pub(crate) const OUTPUT: u8 = 0x83;
@@ -38,12 +42,13 @@ pub(crate) const REPORT: u8 = 0x87;
 pub(crate) const BEAT: u8 = 0x88;
 pub(crate) const BELOW: u8 = 0x89;
 pub(crate) const NOTE: u8 = 0x8a;
+pub(crate) const TAKEN: u8 = 0x8b;
 
 /// How often an agent gives a sign of life.
 pub(crate) const BEAT_EVERY: Duration = Duration::from_millis(300);
 
 /// Says that both ends are of one version.
-pub(crate) const GREETING: &[u8] = b"lapirun agent 5";
+pub(crate) const GREETING: &[u8] = b"lapirun agent 6";
 /// Longest content of a frame.
 const MAX: usize = 16 << 20;
 
@@ -83,6 +88,8 @@ pub(crate) struct Order {
     pub(crate) bind: String,
     /// File that gets what a task writes, with `%t` for its number.
     pub(crate) files: Option<String>,
+    /// Whose standard input comes from the launcher.
+    pub(crate) input: Input,
 }
 
 impl Order {
@@ -127,7 +134,7 @@ impl Inbox {
             return Ok(None);
         };
         let word = |at: usize| self.0.get(at..at + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-        let known = matches!(kind, ORDER | SIGNAL | ROLL | HELLO..=NOTE);
+        let known = matches!(kind, ORDER | SIGNAL | ROLL | INPUT | HELLO..=TAKEN);
         let length = word(5).unwrap_or(0) as usize;
         if !known || length > MAX {
             let start = &self.0[..self.0.len().min(60)];

@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::io::Write;
 use std::process::Command;
 
 use common::*;
@@ -63,6 +64,68 @@ fn much_output_arrives_whole() {
     let done = job(&["--tag-output"], &["seq", "20000"]).expect(0);
     assert_eq!(done.out.lines().count(), 80_000);
     assert!((0..4).all(|t| done.out.contains(&format!("[{t}] 20000\n"))));
+}
+
+/// A file of this many lines, as a job's standard input.
+fn lines(name: &str, count: u32) -> (std::path::PathBuf, std::fs::File) {
+    let path = std::env::temp_dir().join(format!("lapirun-input-{name}-{}", std::process::id()));
+    let text: String = (0..count).map(|line| format!("line {line}\n")).collect();
+    std::fs::write(&path, text).unwrap();
+    let file = std::fs::File::open(&path).unwrap();
+    (path, file)
+}
+
+#[test]
+fn the_input_goes_to_those_tasks_on_other_hosts_that_it_is_meant_for() {
+    let count = "echo $MP_CHILD:$(cat | wc -l)";
+    // More than pipes hold; through one agent after the other, too.
+    for options in [&[][..], &["--fan-out", "1"]] {
+        for (who, told) in [
+            ("0", "0:60000 1:0 2:0 3:0"),
+            ("3", "0:0 1:0 2:0 3:60000"),
+            ("all", "0:60000 1:60000 2:60000 3:60000"),
+            ("none", "0:0 1:0 2:0 3:0"),
+        ] {
+            let (path, file) = lines("many", 60_000);
+            let mut command = launcher(&[options, &["--stdin", who]].concat(), &["sh", "-c", count]);
+            command.stdin(file);
+            let done = run(command).expect(0);
+            std::fs::remove_file(path).unwrap();
+            assert_eq!(done.sorted().join(" "), told, "{options:?}: {done:?}");
+        }
+    }
+}
+
+#[test]
+fn a_task_that_does_not_read_its_input_holds_nobody_up_once_it_has_ended() {
+    // Task 1 reads a line, task 2 nothing; both end while the others wait for more.
+    let script = "case $MP_CHILD in 1) read line;; 2) sleep 0.3;; *) cat | wc -l;; esac";
+    let (path, file) = lines("unread", 60_000);
+    let mut command = launcher(&["--stdin", "all"], &["sh", "-c", script]);
+    command.stdin(file);
+    let done = run(command).expect(0);
+    std::fs::remove_file(path).unwrap();
+    assert_eq!(done.sorted(), ["60000", "60000"]);
+    // And one that never reads keeps the launcher neither from signals nor from its end.
+    let (path, file) = lines("never", 60_000);
+    let mut command = launcher(&["--stdin", "3", "--timeout", "1"], &["sleep", "300"]);
+    command.stdin(file);
+    run(command).expect(124);
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn what_is_typed_comes_line_by_line() {
+    let mut command = launcher(&["--stdin", "2"], &["sh", "-c", "while read line; do echo got $line; done"]);
+    let (end, mut input) = std::io::pipe().unwrap();
+    command.stdin(end);
+    let mut running = Running::start(command);
+    for word in ["one", "two"] {
+        writeln!(input, "{word}").unwrap();
+        assert_eq!(running.read_lines(1), [format!("got {word}")]);
+    }
+    drop(input);
+    running.wait().expect(0);
 }
 
 #[test]

@@ -4,6 +4,8 @@
 
 #include <qx.h>
 
+/* Messages between two barriers of a job that tells what sending costs its sender. */
+enum { BURST = 16 };
 enum { MAX_SIZE = 2 << 20, SHORT = 4096, PAGES = MAX_SIZE / 4096 + 2, WINDOW = 8, PING = 1, STREAM, WORD };
 
 static int me, name[2], other[2], application, processes;
@@ -51,8 +53,9 @@ static void barrier(void) {
 
 static long agree(int rank, long value) {
     if (rank == 0) {
-        memcpy(buffer, &value, sizeof value);
-        send_message(WORD, sizeof value, 1);
+        int at = check(qx_send_context(NULL, WORD, 1, 0, sizeof value, -1, (unsigned long *)&value), "qx_send_context");
+        check(qx_broadcast_short(at, application), "qx_broadcast_short");
+        check(qx_poll_for_send(at), "qx_poll_for_send");
     } else {
         await(expect(WORD, sizeof value));
         memcpy(&value, sink, sizeof value);
@@ -98,11 +101,50 @@ static void barriers(int rank, long count, long size) {
         barrier();
 }
 
+/* What a message costs its sender, until its context is free again, in a job of more than two: to the next process, or to all others. The
+ * receivers keep up, in barriers that are not counted. */
+static void bursts(int rank, long count, long size, int to_all) {
+    while (count > 0) {
+        long n = count < BURST ? count : BURST, i;
+        int posted[BURST];
+        double begin;
+        if (rank == 0)
+            for (i = 0; i < n; i++) {
+                int at = check(qx_send_context(to_all ? NULL : other, PING, 1, 0, size, -1, (unsigned long *)buffer), "qx_send_context");
+                check(to_all ? qx_broadcast_short(at, application) : qx_send_short(at), "a short message");
+                check(qx_poll_for_send(at), "qx_poll_for_send");
+            }
+        else if (to_all || rank == 1)
+            for (i = 0; i < n; i++)
+                posted[i] = expect(PING, size);
+        begin = now_ns();
+        if (rank != 0 && (to_all || rank == 1))
+            for (i = 0; i < n; i++)
+                await(posted[i]);
+        barrier();
+        aside_ns += now_ns() - begin;
+        count -= n;
+    }
+}
+
+static void to_one(int rank, long count, long size) {
+    bursts(rank, count, size, 0);
+}
+
+static void to_all(int rank, long count, long size) {
+    bursts(rank, count, size, 1);
+}
+
+static const struct bench crowd[] = {
+    {"send_short", NS, to_one, 8, 8, "qx_send_short, at the sender"},
+    {"broadcast_short", NS, to_all, 8, 8, "qx_broadcast_short to all others, at the sender"},
+};
+
 static const struct bench benches[] = {
     {"am_lat", HALF_NS, am_lat, 0, MAX_SIZE, "qx_send_short, qx_send"},
     {"am_rate", MILLIONS, stream, 0, SHORT, "qx_send_short"},
     {"am_bw", GIGABYTES, stream, 1, MAX_SIZE, "qx_send"},
-    {"gfence", NS, barriers, 0, 0, "qx_barrier"},
+    {"barrier", NS, barriers, 0, 0, "qx_barrier"},
 };
 
 int main(int argc, char **argv) {
@@ -110,7 +152,7 @@ int main(int argc, char **argv) {
     check(qx_whoami(name, &processes), "qx_whoami");
     me = name[1];
     application = other[0] = name[0];
-    other[1] = 1 - me;
+    other[1] = me == 0;
     if (qx_init(name, application, processes) == NULL)
         check(qx_last_error(), "qx_init");
     buffer = aligned_alloc(4096, MAX_SIZE);
@@ -122,7 +164,10 @@ int main(int argc, char **argv) {
     check(qx_buffer_translate(buffer, MAX_SIZE, table), "qx_buffer_translate");
     check(qx_buffer_translate(sink, MAX_SIZE, sink_table), "qx_buffer_translate");
     barrier();
-    measure_all(&a, benches, sizeof benches / sizeof *benches, me);
+    if (processes == 2)
+        measure_all(&a, benches, sizeof benches / sizeof *benches, me);
+    else
+        measure_all(&a, crowd, sizeof crowd / sizeof *crowd, me);
     barrier();
     check(qx_end(name), "qx_end");
     return 0;

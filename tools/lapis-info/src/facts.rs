@@ -1,5 +1,6 @@
 //! What there is to show, gathered without printing anything.
 
+use crate::collectives::Collectives;
 use lapis_core::bootstrap;
 use lapis_core::config::{Config, ConfigError, Environment, Listed, Warning};
 use lapis_core::transport::abi::{ABI_MAJOR, ABI_MINOR};
@@ -27,6 +28,8 @@ pub(crate) struct Facts {
     pub(crate) transports: Option<Transports>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) configuration: Option<Vec<Variable>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) collectives: Option<Collectives>,
 }
 
 /// How a program started here would find the other tasks of its job.
@@ -48,6 +51,7 @@ pub(crate) struct Parts {
     pub(crate) bootstrap: bool,
     pub(crate) transports: bool,
     pub(crate) configuration: bool,
+    pub(crate) collectives: bool,
 }
 
 /// Transports, where they were looked for, and which a job would use.
@@ -133,6 +137,7 @@ impl Facts {
             bootstrap: None,
             transports: None,
             configuration: None,
+            collectives: None,
         };
         let environment = Environment::of_process();
         let mut config = match Config::from_env(&environment) {
@@ -148,6 +153,12 @@ impl Facts {
         };
         if let Some(Err(error)) = config.chaos.get().as_ref().map(|text| text.parse::<Chaos>()) {
             facts.error = Some(format!("LAPIS_CHAOS: {error}"));
+        }
+        if parts.collectives {
+            match Collectives::gather(config.collectives.get().as_deref().unwrap_or_default()) {
+                Ok(found) => facts.collectives = Some(found),
+                Err(why) => facts.error = Some(format!("LAPIS_COLLECTIVES: {why}")),
+            }
         }
         if parts.bootstrap {
             match boot() {

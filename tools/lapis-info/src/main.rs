@@ -1,6 +1,7 @@
 //! `lapis-info`: the transports that Lapis finds here or refuses, what they can do, and the
 //! effective configuration.
 
+mod collectives;
 mod facts;
 mod text;
 
@@ -10,7 +11,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 const AFTER: &str = "\
-Without --bootstrap, --transports or --config it shows all three. The exit code is 0, or 2 if a variable of the environment has a value that \
+Without --bootstrap, --transports, --config or --collectives it shows the first three. The exit code is 0, or 2 if a variable of the environment has a value that \
 programs would refuse. LAPIS_LOG=info shows how the plugins are looked for, step by step.";
 
 /// Shows how a program started here would find its job, the transports and what they can do, and
@@ -30,6 +31,10 @@ struct Cli {
     #[arg(long)]
     config: bool,
 
+    /// Only which algorithms collectives take, by operation, bytes, members and hosts
+    #[arg(long)]
+    collectives: bool,
+
     /// One JSON document
     #[arg(long)]
     json: bool,
@@ -38,11 +43,12 @@ struct Cli {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     lapis_log::install();
-    let all = !(cli.bootstrap || cli.transports || cli.config);
+    let all = !(cli.bootstrap || cli.transports || cli.config || cli.collectives);
     let facts = Facts::gather(Parts {
         bootstrap: all || cli.bootstrap,
         transports: all || cli.transports,
         configuration: all || cli.config,
+        collectives: cli.collectives,
     });
     let text = if cli.json {
         json(&facts)

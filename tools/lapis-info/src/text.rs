@@ -18,6 +18,9 @@ pub(crate) fn write(facts: &Facts, help: bool) -> String {
     if let Some(variables) = &facts.configuration {
         configuration(&mut out, variables, help);
     }
+    if let Some(found) = &facts.collectives {
+        found.write(&mut out);
+    }
     out
 }
 

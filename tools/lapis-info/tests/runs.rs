@@ -60,6 +60,24 @@ fn parts_can_be_asked_for() {
 }
 
 #[test]
+fn choices_of_collectives_follow_rules_and_wishes() {
+    let row = |out: &str, name: &str| {
+        let line = out.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
+        line.trim_start()[name.len()..].trim_start().split("  ").next().unwrap().trim().to_owned()
+    };
+    let (code, out, _) = info(&["--collectives"], &[]);
+    assert!(code == Some(0) && !out.contains("Transports"), "{out}");
+    assert_eq!(row(&out, "allreduce 8 B"), "memory (doubling)");
+    assert!(out.contains("memory+messages (two-levels)"), "{out}");
+    let (_, out, _) = info(&["--collectives"], &[("LAPIS_COLLECTIVES", "allreduce=ring")]);
+    assert_eq!(row(&out, "allreduce 8 B"), "ring");
+    let (code, _, err) = info(&["--collectives"], &[("LAPIS_COLLECTIVES", "allreduce=magic")]);
+    assert!(code == Some(2) && err.contains("no algorithm `magic`"), "{err}");
+    let (_, json, _) = info(&["--collectives", "--json"], &[]);
+    assert!(json.contains("\"operation\": \"barrier\""), "{json}");
+}
+
+#[test]
 fn the_json_names_transports_reasons_and_values() {
     let bad = std::env::temp_dir().join(format!("lapis-info-test-{}", std::process::id()));
     std::fs::create_dir_all(&bad).unwrap();

@@ -10,16 +10,18 @@
 //! | `adapters.rs` | which adapters there are to be |
 //! | `tables.rs` | who has which window: no sockets, no clocks |
 //! | `ports.rs` | nodes and their ports, as GM has them |
+//! | `eth.rs`, `eth/` | interfaces of an Ethernet, taken by AF_XDP |
 //! | `conversation.rs` | what one client says, and what it is answered |
 //! | `server.rs` | the socket, the clients, and the ends of their processes |
 
 mod adapters;
 mod conversation;
+mod eth;
 mod ports;
 mod server;
 mod tables;
 
-pub use adapters::{AdapterSpec, soft_adapters};
+pub use adapters::{AdapterSpec, eth_adapters, soft_adapters};
 pub use conversation::{Answer, Conversation};
 pub use server::{Handle, Options, Server};
-pub use tables::{Caller, Tables};
+pub use tables::{Caller, Tables, Users};

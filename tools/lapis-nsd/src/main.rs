@@ -2,13 +2,14 @@
 
 use clap::Parser;
 use lapis_adapters::channel::Address;
-use lapis_nsd::{Options, Server, soft_adapters};
+use lapis_nsd::{AdapterSpec, Options, Server, Users, eth_adapters, soft_adapters};
 use std::process::ExitCode;
 
 const AFTER: &str = "\
 The daemon gives windows of adapters to the tasks of jobs that use MP_EUILIB=us, GM ports or QNIX contexts. Soft adapters are \
-memory of this host. It needs no rights, keeps no files, and may be ended and started again while jobs run: their tasks show it \
-their windows. `lapis-windows status` shows what it has given to whom.
+memory of this host, and need no rights. Adapters of an Ethernet (--eth) are interfaces, which tasks reach past the kernel's network \
+code by AF_XDP; the daemon then needs CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF, and tasks none. It keeps no files, and may be ended \
+and started again while jobs run: their tasks show it their windows. `lapis-windows status` shows what it has given to whom.
 
 Without --socket it listens as `lapis-nsd` in the abstract name space of UNIX sockets, where clients look for it; others are \
 found by LAPIS_NSD. Clients trust daemons of root and of their own user.
@@ -22,9 +23,20 @@ struct Cli {
     /// Where to listen: a name in the abstract name space, or a path with a slash
     #[arg(long, value_name = "NAME", env = "LAPIS_NSD", default_value = Address::HOST)]
     socket: String,
-    /// How many soft adapters there are: sn0, sn1, ...
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    soft: u32,
+    /// How many soft adapters there are: sn0, sn1, ... [default: 2, or none beside --eth]
+    #[arg(long, value_name = "N")]
+    soft: Option<u32>,
+    /// An Ethernet interface that is an adapter, too; may be repeated. Its network is the subnet of
+    /// its address, or the number after @
+    #[arg(long, value_name = "NAME[@NETWORK]")]
+    eth: Vec<String>,
+    /// How many windows each interface has
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    eth_windows: u32,
+    /// A user, by number, who may have windows of interfaces, beside root and the daemon's user;
+    /// may be repeated. His tasks can send any frame there
+    #[arg(long, value_name = "UID")]
+    eth_user: Vec<u32>,
     /// How many networks they are spread over
     #[arg(long, value_name = "N", default_value_t = 2)]
     networks: u32,
@@ -42,7 +54,7 @@ struct Cli {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let adapters = match soft_adapters(cli.soft, cli.networks.min(cli.soft), cli.windows) {
+    let adapters = match adapters(&cli) {
         Ok(adapters) => adapters,
         Err(e) => {
             eprintln!("lapis-nsd: {e}");
@@ -52,10 +64,11 @@ fn main() -> ExitCode {
     raise_limit();
     let share = cli.share.unwrap_or(cli.windows.div_ceil(2));
     let address = Address::new(&cli.socket);
-    let mut server = match Server::open(Options { address: address.clone(), adapters, share }) {
+    let users = Users(cli.eth_user);
+    let mut server = match Server::open(Options { address: address.clone(), adapters, share, users }) {
         Ok(server) => server,
         Err(e) => {
-            eprintln!("lapis-nsd: can't listen at `{address}`: {e}{}", hint(&e));
+            eprintln!("lapis-nsd: can't serve at `{address}`: {e}{}", hint(&e));
             return ExitCode::FAILURE;
         }
     };
@@ -63,6 +76,9 @@ fn main() -> ExitCode {
     if let Err(e) = server.add_nodes(&nodes) {
         eprintln!("lapis-nsd: --node: {e}");
         return ExitCode::from(2);
+    }
+    for trouble in server.troubles() {
+        eprintln!("lapis-nsd: {trouble}");
     }
     println!("lapis-nsd: listening at `{address}`");
     match server.run() {
@@ -76,6 +92,16 @@ fn main() -> ExitCode {
 
 fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+fn adapters(cli: &Cli) -> Result<Vec<AdapterSpec>, String> {
+    let soft = cli.soft.unwrap_or(if cli.eth.is_empty() { 2 } else { 0 });
+    let mut adapters = match soft {
+        0 if !cli.eth.is_empty() => Vec::new(),
+        _ => soft_adapters(soft, cli.networks.min(soft), cli.windows)?,
+    };
+    adapters.extend(eth_adapters(&cli.eth, soft, cli.eth_windows)?);
+    Ok(adapters)
 }
 
 fn hint(e: &std::io::Error) -> &'static str {

@@ -2,7 +2,8 @@
 
 use crate::adapters::AdapterSpec;
 use crate::conversation::Conversation;
-use crate::tables::{Caller, Tables};
+use crate::eth::netlink::News;
+use crate::tables::{Caller, Tables, Users};
 use lapis_adapters::bell::Bell;
 use lapis_adapters::channel::{self, Address, Channel};
 use lapis_adapters::protocol::{MAX_REQUEST, Reply};
@@ -24,6 +25,7 @@ const CLIENTS: usize = 16_384;
 /// What marks in the watch set mean: clients have their numbers, twice each.
 const LISTENER: u64 = 0;
 const STOP: u64 = 1;
+const NEWS: u64 = u64::MAX;
 
 /// What a daemon is to be.
 #[derive(Clone, Debug)]
@@ -34,6 +36,8 @@ pub struct Options {
     pub adapters: Vec<AdapterSpec>,
     /// The most windows of one adapter that one user may have.
     pub share: u32,
+    /// Who may open windows of interfaces, beside root and the daemon's user.
+    pub users: Users,
 }
 
 struct Client {
@@ -50,6 +54,8 @@ pub struct Server {
     watch: OwnedFd,
     stop: Arc<Bell>,
     tables: Tables,
+    /// Tells that interfaces have changed.
+    news: Option<News>,
     clients: HashMap<u64, Client>,
     next: u64,
     number: u64,
@@ -70,16 +76,24 @@ impl Server {
     /// Another daemon listens there, or the system is short of something.
     pub fn open(options: Options) -> io::Result<Self> {
         let listener = channel::listener(&options.address)?;
-        let tables = Tables::new(options.adapters.clone(), options.share)?;
+        let mut tables = Tables::new(options.adapters.clone(), options.share)?;
+        tables.set_users(options.users.clone());
+        let news = if tables.has_interfaces() { Some(News::open()?) } else { None };
         let watch = epoll::create(CreateFlags::CLOEXEC)?;
         let stop = Arc::new(Bell::new()?);
         epoll::add(&watch, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         epoll::add(&watch, &*stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        if let Some(news) = &news {
+            epoll::add(&watch, news, EventData::new_u64(NEWS), EventFlags::IN)?;
+            // What happened before it was heard of.
+            tables.look();
+        }
         let mut number = [0; 8];
         rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty())?;
         let user = rustix::process::geteuid().as_raw();
         let number = u64::from_le_bytes(number);
-        Ok(Self { options, listener, watch, stop, tables, clients: HashMap::new(), next: 1, number, user })
+        let clients = HashMap::new();
+        Ok(Self { options, listener, watch, stop, tables, news, clients, next: 1, number, user })
     }
 
     /// Makes host names known to whoever looks for nodes, before a program of theirs opens a port.
@@ -93,6 +107,18 @@ impl Server {
     /// What ends [`run`](Self::run) when it is rung.
     pub fn stop(&self) -> Arc<Bell> {
         Arc::clone(&self.stop)
+    }
+
+    /// Why interfaces can't be used at present.
+    pub fn troubles(&self) -> Vec<String> {
+        self.tables.troubles().map(str::to_owned).collect()
+    }
+
+    fn hear_news(&mut self) {
+        if let Some(news) = &self.news {
+            news.take();
+        }
+        self.tables.look();
     }
 
     /// Serves until it is told to stop.
@@ -110,6 +136,7 @@ impl Server {
             for event in &events {
                 match event.data.u64() {
                     STOP => return Ok(()),
+                    NEWS => self.hear_news(),
                     LISTENER => self.accept(),
                     // Odd marks are of processes, which have ended.
                     mark if mark % 2 == 1 => self.let_go(mark / 2),

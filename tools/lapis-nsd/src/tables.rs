@@ -10,16 +10,21 @@
 //!   open by a task; closed when it says so, ends, or loses its connection
 //! ```
 
-use crate::adapters::AdapterSpec;
+use crate::adapters::{AdapterSpec, FROM_ADDRESS};
+use crate::eth::interface::{Interface, State};
 use crate::ports::{NewPort, Ports};
 use lapis_adapters::fifo::Geometry;
 use lapis_adapters::key::Key;
 use lapis_adapters::matrix::{ADAPTERS, Writer};
-use lapis_adapters::protocol::{Adapter, Place, Reply, Request, WINDOWS_AT_ONCE, Why, Window};
+use lapis_adapters::protocol::{Adapter, Counts, Place, Reply, Request, WINDOWS_AT_ONCE, Why, Window};
 use lapis_adapters::soft::Parts;
 use std::collections::BTreeMap;
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
+
+/// The UDP port of window 0 of each interface: below those that systems give to programs.
+const FIRST_PORT: u16 = 28_672;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +58,20 @@ struct Opened {
 
 struct Card {
     spec: AdapterSpec,
-    up: bool,
+    /// Not taken down by hand.
+    wanted: bool,
+    /// What the interface is at present, if it is one.
+    interface: Option<(Interface, State)>,
     windows: BTreeMap<u32, Entry>,
 }
 
 /// An answer: the reply, and descriptors that go with it.
 type Answer = Result<(Reply, Vec<OwnedFd>), (Why, String)>;
+
+/// Who may open windows of interfaces, beside root and the daemon's user: such a window's socket
+/// sends any frame that its task writes, in anybody's name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Users(pub Vec<u32>);
 
 /// The adapters and their windows.
 pub struct Tables {
@@ -68,6 +81,8 @@ pub struct Tables {
     matrix: Writer,
     changed: bool,
     ports: Ports,
+    /// Who may open windows of interfaces.
+    users: Users,
 }
 
 impl Tables {
@@ -75,15 +90,50 @@ impl Tables {
     /// user may have, so that nobody else starves.
     ///
     /// # Errors
-    /// Memory for the availability matrix is short.
+    /// Memory for the availability matrix is short, or an interface can't be taken.
     pub fn new(specs: Vec<AdapterSpec>, share: u32) -> io::Result<Self> {
         let matrix = Writer::new()?;
-        let card = |spec| Card { spec, up: true, windows: BTreeMap::new() };
-        let cards: Vec<Card> = specs.into_iter().take(ADAPTERS).map(card).collect();
-        for index in 0..cards.len() {
-            matrix.set(index, true);
+        let cards = specs.into_iter().take(ADAPTERS).map(Card::new);
+        let cards = cards.collect::<Result<Vec<Card>, String>>().map_err(io::Error::other)?;
+        for (index, card) in cards.iter().enumerate() {
+            matrix.set(index, card.is_up());
         }
-        Ok(Self { cards, share, matrix, changed: false, ports: Ports::default() })
+        Ok(Self { cards, share, matrix, changed: false, users: Users::default(), ports: Ports::default() })
+    }
+
+    /// Lets these users open windows of interfaces, too.
+    pub fn set_users(&mut self, users: Users) {
+        self.users = users;
+    }
+
+    /// Whether there are interfaces, whose news count.
+    pub fn has_interfaces(&self) -> bool {
+        self.cards.iter().any(|card| card.interface.is_some())
+    }
+
+    /// Why interfaces can't be used though they were asked for.
+    pub fn troubles(&self) -> impl Iterator<Item = &str> {
+        self.cards.iter().filter_map(|card| card.interface.as_ref()?.0.refused())
+    }
+
+    /// Looks what has become of interfaces.
+    pub fn look(&mut self) {
+        for (index, card) in self.cards.iter_mut().enumerate() {
+            let was = card.is_up();
+            let Some((interface, state)) = &mut card.interface else { continue };
+            let now = interface.look();
+            let before = std::mem::replace(state, now);
+            if card.is_up() != was {
+                self.matrix.set(index, !was);
+            }
+            if now.room != before.room {
+                self.matrix.set_room(index, now.room);
+            }
+            if now.hops_changed {
+                self.matrix.change_hops(index);
+            }
+            self.changed |= now.up != before.up || now.room != before.room || now.hops_changed;
+        }
     }
 
     /// The availability matrix.
@@ -104,9 +154,13 @@ impl Tables {
     /// A client has gone: its windows are free, or reserved again.
     pub fn gone(&mut self, client: u64) {
         for card in &mut self.cards {
-            card.windows.retain(|_, entry| {
+            let interface = &mut card.interface;
+            card.windows.retain(|number, entry| {
                 if let Some(open) = entry.open.take_if(|open| open.client == client) {
                     open.parts.mark_closed();
+                    if let Some((interface, _)) = interface {
+                        interface.close(*number);
+                    }
                 }
                 entry.reserved || entry.open.is_some()
             });
@@ -123,6 +177,7 @@ impl Tables {
             Request::Open { adapter, window, key } => self.open(caller, &adapter, window, key),
             Request::Adopt { place, key, geometry } => self.adopt(caller, &place, key, geometry, fds),
             Request::Attach { place, key } => self.attach(caller, &place, key),
+            Request::Hop { adapter, address } => self.hop(&adapter, address),
             Request::Close { place } => self.close(caller, &place),
             Request::Reserve { adapter, window } => self.reserve(caller, &adapter, window),
             Request::Release { place } => self.release(caller, &place),
@@ -150,29 +205,44 @@ impl Tables {
         self.cards.iter_mut().find(|card| card.spec.name == name).ok_or((Why::NoAdapter, text))
     }
 
-    fn adapters(&self) -> Reply {
-        let tell = |(index, card): (usize, &Card)| Adapter {
-            name: card.spec.name.clone(),
-            kind: "soft".to_owned(),
-            network: card.spec.network,
-            index: index as u32,
-            up: card.up,
-            windows: card.spec.windows,
-            taken: card.windows.len() as u32,
-            longest: card.spec.geometry.longest() as u32,
-        };
-        Reply::Adapters { adapters: self.cards.iter().enumerate().map(tell).collect() }
+    /// The same, if the caller may have windows of it.
+    fn card_for(&mut self, caller: Caller, name: &str) -> Result<&mut Card, (Why, String)> {
+        let may_send = caller.administrator || self.users.0.contains(&caller.user);
+        let card = self.card(name)?;
+        if card.interface.is_some() && !may_send {
+            let text = format!(
+                "user {} may not have windows of {name}: `lapis-nsd --eth-user {}` lets a user send frames there",
+                caller.user, caller.user
+            );
+            return Err((Why::NotAllowed, text));
+        }
+        Ok(card)
+    }
+
+    fn adapters(&mut self) -> Reply {
+        let adapters = (0..).zip(&mut self.cards).map(|(index, card)| card.tell(index)).collect();
+        Reply::Adapters { adapters }
     }
 
     fn windows(&mut self, adapter: &str, from: u32) -> Answer {
         let card = self.card(adapter)?;
         let mut entries = card.windows.range(from..);
+        let interface = card.interface.as_ref();
+        let counts = |number: u32, open: &Opened| {
+            let (taken, refused) = open.parts.counts().ok()?;
+            Some(Counts {
+                taken,
+                refused,
+                lost: interface.map_or(0, |(interface, _)| interface.lost(number)),
+            })
+        };
         let tell = |(number, entry): (&u32, &Entry)| Window {
             window: *number,
             state: entry.state().to_owned(),
             user: entry.user,
             process: entry.open.as_ref().map(|open| open.process),
             job: entry.open.as_ref().map(|o| o.key).or(entry.loaded).map(|key| key.fingerprint()),
+            counts: entry.open.as_ref().and_then(|open| counts(*number, open)),
         };
         let windows = entries.by_ref().take(WINDOWS_AT_ONCE).map(tell).collect();
         let next = entries.next().map(|(number, _)| *number);
@@ -181,8 +251,8 @@ impl Tables {
 
     fn open(&mut self, caller: Caller, adapter: &str, window: Option<u32>, key: Key) -> Answer {
         let share = self.share;
-        let card = self.card(adapter)?;
-        if !card.up {
+        let card = self.card_for(caller, adapter)?;
+        if !card.is_up() {
             return Err((Why::Down, format!("{adapter} is down: `lapis-windows up {adapter}` takes it up")));
         }
         let number = match window {
@@ -204,8 +274,15 @@ impl Tables {
         let parts = Parts::make("lapis-window", card.spec.geometry).map_err(short)?;
         let theirs = parts.try_clone().map_err(short)?;
         let geometry = parts.geometry;
+        let mut fds = vec![theirs.memory, theirs.bell];
+        let opened = card.interface.as_mut().map(|(interface, _)| interface.open(number, caller.user));
+        let opened = opened.transpose().map_err(|text| (Why::Exhausted, text))?;
+        let wire = opened.map(|(wire, more)| {
+            fds.extend(more);
+            wire
+        });
         card.put(number, caller, key, parts);
-        Ok((Reply::Opened { window: number, geometry }, vec![theirs.memory, theirs.bell]))
+        Ok((Reply::Opened { window: number, geometry, wire }, fds))
     }
 
     fn adopt(
@@ -217,7 +294,7 @@ impl Tables {
         fds: Vec<OwnedFd>,
     ) -> Answer {
         let share = self.share;
-        let card = self.card(&place.adapter)?;
+        let card = self.card_for(caller, &place.adapter)?;
         card.may_open(caller, place.window, key)?;
         if !card.windows.contains_key(&place.window) {
             card.within(caller, share, &place.adapter)?;
@@ -246,6 +323,20 @@ impl Tables {
         Ok((Reply::Attached { geometry: parts.geometry }, vec![parts.memory, parts.bell]))
     }
 
+    fn hop(&mut self, adapter: &str, address: Ipv4Addr) -> Answer {
+        let Some((interface, _)) = &mut self.card(adapter)?.interface else {
+            return Err((Why::NoAdapter, format!("{adapter} is no adapter of an Ethernet")));
+        };
+        match interface.hop(address) {
+            Ok(mac) => Ok((Reply::Hop { mac }, Vec::new())),
+            Err(e) => {
+                let name = interface.name();
+                let text = format!("there is no way from {name} to {address}: {e}: `ip route` shows ways");
+                Err((Why::NoAdapter, text))
+            }
+        }
+    }
+
     fn close(&mut self, caller: Caller, place: &Place) -> Answer {
         let card = self.card(&place.adapter)?;
         let mine = |entry: &&mut Entry| entry.open.as_ref().is_some_and(|open| open.client == caller.client);
@@ -257,6 +348,9 @@ impl Tables {
         }
         if !entry.reserved {
             card.windows.remove(&place.window);
+        }
+        if let Some((interface, _)) = &mut card.interface {
+            interface.close(place.window);
         }
         self.ports.closed(place);
         Ok((Reply::Done, Vec::new()))
@@ -277,9 +371,13 @@ impl Tables {
             let (board, last) = (wish.board, self.cards.len() - 1);
             return Err((Why::NoAdapter, format!("there is no board {board}: boards are 0 to {last}")));
         };
+        if card.interface.is_some() {
+            let text = format!("board {} is of an Ethernet, on which there are no ports", wish.board);
+            return Err((Why::NoAdapter, text));
+        }
         let adapter = card.spec.name.clone();
         let node = self.ports.may_open(&wish, caller)?;
-        let (Reply::Opened { window, geometry }, fds) = self.open(caller, &adapter, None, key)? else {
+        let (Reply::Opened { window, geometry, .. }, fds) = self.open(caller, &adapter, None, key)? else {
             return Err((Why::Exhausted, "no window was opened".to_owned()));
         };
         let place = Place { adapter, window };
@@ -326,7 +424,7 @@ impl Tables {
 
     fn reserve(&mut self, caller: Caller, adapter: &str, window: Option<u32>) -> Answer {
         let share = self.share;
-        let card = self.card(adapter)?;
+        let card = self.card_for(caller, adapter)?;
         let number = match window {
             Some(number) => {
                 card.exists(number)?;
@@ -382,7 +480,9 @@ impl Tables {
             );
             return Err((Why::NotAllowed, text));
         }
-        self.card(adapter)?.up = up;
+        let card = self.card(adapter)?;
+        card.wanted = up;
+        let up = card.is_up();
         let index = self.cards.iter().position(|card| card.spec.name == adapter).unwrap_or(ADAPTERS);
         self.matrix.set(index, up);
         self.changed = true;
@@ -391,6 +491,46 @@ impl Tables {
 }
 
 impl Card {
+    fn new(mut spec: AdapterSpec) -> Result<Self, String> {
+        let interface = match &spec.interface {
+            Some(name) => Some(Interface::take(name, spec.windows, FIRST_PORT)?),
+            None => None,
+        };
+        let interface = interface.map(|mut interface| {
+            if spec.network == FROM_ADDRESS {
+                spec.network = interface.network();
+            }
+            let state = interface.look();
+            (interface, state)
+        });
+        Ok(Self { spec, wanted: true, interface, windows: BTreeMap::new() })
+    }
+
+    fn is_up(&self) -> bool {
+        self.wanted && self.interface.as_ref().is_none_or(|(_, state)| state.up)
+    }
+
+    fn tell(&mut self, index: u32) -> Adapter {
+        if let Some((interface, _)) = &mut self.interface {
+            interface.retry();
+        }
+        let interface = self.interface.as_ref();
+        let longest = self.spec.geometry.longest() as u32;
+        Adapter {
+            name: self.spec.name.clone(),
+            kind: if interface.is_some() { "eth" } else { "soft" }.to_owned(),
+            interface: interface.map(|(interface, _)| interface.name().to_owned()),
+            mode: interface.and_then(|(interface, _)| interface.mode()).map(str::to_owned),
+            refused: interface.and_then(|(interface, _)| interface.refused()).map(str::to_owned),
+            network: self.spec.network,
+            index,
+            up: self.is_up(),
+            windows: self.spec.windows,
+            taken: self.windows.len() as u32,
+            longest: interface.map_or(longest, |(_, state)| state.room),
+        }
+    }
+
     fn exists(&self, number: u32) -> Result<(), (Why, String)> {
         let (name, windows) = (&self.spec.name, self.spec.windows);
         let text = || format!("{name} has no window {number}: its windows are 0 to {}", windows - 1);

@@ -10,12 +10,14 @@ mod manual;
 mod mirror;
 mod net;
 mod run;
+mod space;
 
 pub use lapis_patience::Patience;
 pub use manual::{manual, manual_by_hand};
 pub use mirror::table as mirror;
 pub use net::Net;
 pub use run::{Finished, Running, alive, joined, run};
+pub use space::Space;
 
 use lapis_shm as _;
 use lapis_udp as _;

@@ -66,6 +66,19 @@ fn exit_codes_come_back_and_a_killed_task_ends_the_job() {
 }
 
 #[test]
+fn lapis_info_says_how_each_task_would_join() {
+    let info = lapis_testing::program("lapis-info", "lapis-info").display().to_string();
+    with_each(|launcher| {
+        let Some(command) = launcher.job(2, "shm", &info, &["--bootstrap"]) else { return };
+        let done = run(command).expect(0);
+        let way = if launcher.name.starts_with("hydra") { "by PMI:" } else { "by PMIx:" };
+        for task in 0..2 {
+            assert_eq!(done.lines_with(&format!("{way} task {task} of ")).len(), 1, "{done:?}");
+        }
+    });
+}
+
+#[test]
 fn no_output_is_lost() {
     with_each(|launcher| {
         let Some(command) = launcher.job(4, "shm", &small_task(), &["pour", "3000"]) else { return };
@@ -97,30 +110,10 @@ fn an_interrupted_launcher_leaves_no_task() {
     });
 }
 
-/// Processes that have a variable of this value.
-fn marked(mark: &str) -> Vec<u32> {
-    let setting = format!("MARK_OF_A_TEST={mark}");
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let all = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let has = |process: &u32| {
-        let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-        alive(*process) && environment.split(|byte| *byte == 0).any(|one| one == setting.as_bytes())
-    };
-    all.filter(has).collect()
-}
-
-/// Files of Lapis where other programs leave theirs.
-fn files() -> BTreeSet<String> {
-    let entries = |folder| std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = entries("/dev/shm").map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.starts_with("lapi")).collect()
-}
-
 #[test]
 fn jobs_leave_nothing_behind() {
-    let cycles = std::env::var("LAPIS_TEST_LAUNCHER_CYCLES").ok().and_then(|n| n.parse().ok()).unwrap_or(4);
     with_each(|launcher| {
-        for cycle in 0..cycles {
+        for cycle in 0..cycles() {
             // Contexts and none, good ends and bad ones, in turn.
             let (program, words, code): (_, &[&str], _) = match cycle % 4 {
                 0 => (TASK.to_owned(), &["all-to-all"], 0),
@@ -132,12 +125,7 @@ fn jobs_leave_nothing_behind() {
             let mark = format!("{}-{cycle}", std::process::id());
             command.env("MARK_OF_A_TEST", &mark);
             run(command).expect(code);
-            // A launcher's own helpers may end after it.
-            let start = Instant::now();
-            while start.elapsed() < WATCHDOG && !marked(&mark).is_empty() {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            assert_eq!(marked(&mark), Vec::<u32>::new(), "{} after cycle {cycle}: {words:?}", launcher.name);
+            assert_eq!(left(&mark), Vec::<u32>::new(), "{} after cycle {cycle}: {words:?}", launcher.name);
             assert_eq!(files(), BTreeSet::new(), "{} after cycle {cycle}: {words:?}", launcher.name);
         }
     });

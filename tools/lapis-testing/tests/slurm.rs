@@ -7,6 +7,7 @@ mod launching;
 
 use lapis_testing::{clean, run};
 use launching::*;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -124,4 +125,22 @@ fn a_batch_script_starts_a_job_on_its_nodes_by_lapirun_alone() {
         assert!(done.out.contains("task 2 (process") && done.out.contains(" on n2)"), "{done:?}");
     }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn jobs_leave_nothing_behind() {
+    let small = small_task();
+    // Good ends, bad ones and aborts in turn.
+    let srun = format!("srun --mpi=pmi2 -N 2 -n 4 --overcommit {small}");
+    let script = format!(
+        "for cycle in $(seq {}); do {srun} exchange 2; {srun} leave-with 1 9; {srun} abort 0 5; done \
+         > /dev/null 2>&1; echo all",
+        cycles().div_ceil(3)
+    );
+    let Some(mut command) = slurm(&script) else { return };
+    let mark = format!("{}-slurm", std::process::id());
+    command.env("MARK_OF_A_TEST", &mark);
+    assert_eq!(run(command).expect(0).out, "all\n");
+    assert_eq!(left(&mark), Vec::<u32>::new());
+    assert_eq!(files(), BTreeSet::new());
 }

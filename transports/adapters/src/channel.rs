@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Descriptors that a message may have.
-pub const MAX_FDS: usize = 2;
+pub const MAX_FDS: usize = 5;
 
 /// Where a daemon listens.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! A connection to the daemon of the windows.
 
 use crate::channel::{Address, Channel};
+use crate::eth::WireParts;
 use crate::fifo::Geometry;
 use crate::key::Key;
 use crate::matrix::Reader;
@@ -8,6 +9,7 @@ use crate::protocol::{Adapter, MAX_REPLY, Node, Place, Reply, Request, VERSION, 
 use crate::soft::Parts;
 use sha2::{Digest, Sha256};
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -68,6 +70,17 @@ pub struct OpenPort {
     pub life: u32,
     /// What the window is made of.
     pub parts: Parts,
+}
+
+/// A window that was opened.
+#[derive(Debug)]
+pub struct Opened {
+    /// Which one.
+    pub place: Place,
+    /// Its memory and bell.
+    pub parts: Parts,
+    /// What it has on an Ethernet.
+    pub wire: Option<WireParts>,
 }
 
 /// A connection to the daemon. Windows that were opened through it stay open as long as it lives.
@@ -190,13 +203,39 @@ impl Daemon {
     /// # Errors
     /// There is none, or it belongs to somebody else; the text says what to do.
     pub fn open(&self, adapter: &str, window: Option<u32>, key: Key) -> Result<(Place, Parts), DaemonError> {
+        self.open_window(adapter, window, key).map(|opened| (opened.place, opened.parts))
+    }
+
+    /// The same, with what the window has on an Ethernet.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn open_window(&self, adapter: &str, window: Option<u32>, key: Key) -> Result<Opened, DaemonError> {
         let request = Request::Open { adapter: adapter.to_owned(), window, key };
-        match self.ask(&request, &[])? {
-            (Reply::Opened { window, geometry }, fds) => {
-                let place = Place { adapter: adapter.to_owned(), window };
-                Ok((place, self.parts(geometry, fds)?))
+        let (reply, mut fds) = self.ask(&request, &[])?;
+        let Reply::Opened { window, geometry, wire } = reply else { return Err(self.confused(&reply)) };
+        let place = Place { adapter: adapter.to_owned(), window };
+        let more = fds.split_off(fds.len().min(2));
+        let parts = self.parts(geometry, fds)?;
+        let wire = match (wire, <[OwnedFd; 3]>::try_from(more)) {
+            (None, Err(none)) if none.is_empty() => None,
+            (Some(wire), Ok([socket, memory, link])) => Some(WireParts { wire, socket, memory, link }),
+            (wire, _) => {
+                let what = format!("{wire:?} with other descriptors");
+                return Err(DaemonError::Confused(self.address.clone(), what));
             }
-            (other, _) => Err(self.confused(&other)),
+        };
+        Ok(Opened { place, parts, wire })
+    }
+
+    /// The next hop from an adapter of an Ethernet to an address; none, while it is looked for.
+    ///
+    /// # Errors
+    /// There is no way from there, or it is no adapter of an Ethernet.
+    pub fn hop(&self, adapter: &str, address: Ipv4Addr) -> Result<Option<[u8; 6]>, DaemonError> {
+        match self.ask(&Request::Hop { adapter: adapter.to_owned(), address }, &[])?.0 {
+            Reply::Hop { mac } => Ok(mac),
+            other => Err(self.confused(&other)),
         }
     }
 

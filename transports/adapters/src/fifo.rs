@@ -213,6 +213,18 @@ impl Places {
         self.slots.wrapping_add(position as usize & (self.geometry.slots as usize - 1))
     }
 
+    /// Datagrams that the owner took out so far, and those that senders gave up.
+    ///
+    /// # Safety
+    /// The FIFO is alive.
+    #[cfg(not(loom))]
+    pub(crate) unsafe fn counts(&self) -> (u64, u64) {
+        use lapis_core::sync::Ordering::Relaxed;
+        // SAFETY: the caller's promise.
+        let control = unsafe { &*self.control };
+        (control.tail.0.load(Relaxed), control.refused.0.load(Relaxed))
+    }
+
     /// The word of a position's slot.
     ///
     /// # Safety

@@ -32,6 +32,12 @@ impl Key {
         Self(key)
     }
 
+    /// What frames of the job carry: it tells jobs apart and is no key.
+    pub fn tag(&self) -> [u8; 8] {
+        let hash = Self::hash(&[b"lapis window key's tag", &self.0]);
+        std::array::from_fn(|at| hash.0[at])
+    }
+
     /// A short name for the key that may be shown: it tells keys apart and is no key.
     pub fn fingerprint(&self) -> String {
         let hash = Self::hash(&[b"lapis window key's fingerprint", &self.0]);

@@ -15,6 +15,7 @@
 //! | `bell.rs` | a descriptor that ends a window's sleep |
 //! | `fifo.rs`, `fifo/` | the receive FIFO: how it is laid out, its senders, its owner |
 //! | `soft.rs` | a window of a soft adapter, as its owner and as a sender see it |
+//! | `eth.rs`, `eth/` | a window of an Ethernet interface, by AF_XDP |
 //! | `key.rs` | the key of a job |
 //! | `matrix.rs` | which adapters are up |
 //! | `protocol.rs` | what is said to the daemon of the windows, and by it |
@@ -26,6 +27,8 @@ pub mod bell;
 pub mod channel;
 #[cfg(not(loom))]
 pub mod client;
+#[cfg(not(loom))]
+pub mod eth;
 pub mod fifo;
 pub mod key;
 #[cfg(not(loom))]

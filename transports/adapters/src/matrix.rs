@@ -20,6 +20,10 @@ const UP: u32 = 1;
 struct Page {
     changes: AtomicU64,
     states: [AtomicU32; ADAPTERS],
+    /// The longest datagram at present, 0: as when the window was opened.
+    rooms: [AtomicU32; ADAPTERS],
+    /// Grow when a next hop may be another one.
+    hops: [AtomicU32; ADAPTERS],
 }
 
 const _: () = assert!(size_of::<Page>() <= BYTES);
@@ -62,6 +66,26 @@ impl Writer {
         }
     }
 
+    /// Says how long a datagram of the adapter may be at present.
+    pub fn set_room(&self, adapter: usize, room: u32) {
+        let page = self.page();
+        if let Some(word) = page.rooms.get(adapter) {
+            // SYNC: pairs with the Acquire load of `Reader::changes`.
+            word.store(room, Ordering::Release);
+            page.changes.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Says that datagrams of the adapter may have to go another way.
+    pub fn change_hops(&self, adapter: usize) {
+        let page = self.page();
+        if let Some(word) = page.hops.get(adapter) {
+            // SYNC: pairs with the Acquire load of `Reader::changes`.
+            word.fetch_add(1, Ordering::Release);
+            page.changes.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
     /// What readers map.
     pub fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
@@ -99,6 +123,18 @@ impl Reader {
         // SYNC: pairs with the Release store in `Writer::set`.
         self.page().states.get(adapter).is_some_and(|state| state.load(Ordering::Acquire) == UP)
     }
+
+    /// How long a datagram of the adapter may be at present; 0: as when the window was opened.
+    pub fn room(&self, adapter: usize) -> u32 {
+        // SYNC: pairs with the Release store in `Writer::set_room`.
+        self.page().rooms.get(adapter).map_or(0, |room| room.load(Ordering::Acquire))
+    }
+
+    /// Another number when next hops of the adapter may have changed.
+    pub fn hops(&self, adapter: usize) -> u32 {
+        // SYNC: pairs with the increment in `Writer::change_hops`.
+        self.page().hops.get(adapter).map_or(0, |hops| hops.load(Ordering::Acquire))
+    }
 }
 
 #[cfg(test)]
@@ -116,6 +152,11 @@ mod tests {
         writer.set(3, false);
         writer.set(ADAPTERS, true);
         assert!(!reader.is_up(3) && !reader.is_up(ADAPTERS));
+        let (before, hops) = (reader.changes(), reader.hops(3));
+        writer.set_room(3, 1400);
+        writer.change_hops(3);
+        assert_eq!((reader.room(3), reader.room(4), reader.changes()), (1400, 0, before + 2));
+        assert_ne!(reader.hops(3), hops);
         Memory::map(writer.file(), BYTES).expect_err("nobody else writes");
     }
 }

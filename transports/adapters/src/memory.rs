@@ -49,6 +49,20 @@ impl Memory {
         Self::map_as(file, len, ProtFlags::READ)
     }
 
+    /// Maps the first `len` bytes of a ring of the kernel's: which one, the offset says.
+    ///
+    /// # Errors
+    /// There is no such ring, or it is shorter.
+    #[cfg(not(loom))]
+    pub(crate) fn map_ring(socket: impl AsFd, len: usize, offset: u64) -> io::Result<Self> {
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        // SAFETY: a fresh mapping replaces nothing.
+        let base = unsafe {
+            mmap(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, flags, socket, offset)
+        }?;
+        Ok(Self { base: base.cast(), len })
+    }
+
     fn map_as(file: impl AsFd, len: usize, protection: ProtFlags) -> io::Result<Self> {
         let refused = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
         if !fcntl_get_seals(&file)?.contains(SealFlags::SHRINK) {

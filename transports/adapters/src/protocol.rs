@@ -4,9 +4,11 @@
 //! the value says so. The first request is [`Request::Hello`]; each request gets one reply. Between
 //! replies there may be [`Reply::Changed`].
 
+use crate::eth::Wire;
 use crate::fifo::Geometry;
 use crate::key::Key;
 use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
 
 /// The version of this protocol. A daemon serves clients of its own version only and says so.
 pub const VERSION: u32 = 2;
@@ -82,6 +84,13 @@ pub enum Request {
         place: Place,
         /// The job's key.
         key: Key,
+    },
+    /// Asks for the next hop from an adapter of an Ethernet to an address. [`Reply::Hop`].
+    Hop {
+        /// The adapter's name.
+        adapter: String,
+        /// Where to.
+        address: Ipv4Addr,
     },
     /// Gives back a window that this client has opened. [`Reply::Done`].
     Close {
@@ -196,12 +205,20 @@ pub enum Reply {
         /// Where to go on, if there are more.
         next: Option<u32>,
     },
-    /// To `open`. Memory and bell come with it.
+    /// To `open`. Memory and bell come with it, and for a window of an Ethernet its socket, the
+    /// frames' memory and what holds the steering program.
     Opened {
         /// The window's number.
         window: u32,
         /// How its memory is divided.
         geometry: Geometry,
+        /// What it has on an Ethernet.
+        wire: Option<Wire>,
+    },
+    /// To `hop`.
+    Hop {
+        /// The address of the next hop's interface; none, while it is looked for.
+        mac: Option<[u8; 6]>,
     },
     /// To `attach`. Memory and bell come with it.
     Attached {
@@ -291,8 +308,14 @@ pub enum Why {
 pub struct Adapter {
     /// Its name: `sn0`, `sn1`, ….
     pub name: String,
-    /// `soft`.
+    /// `soft` or `eth`.
     pub kind: String,
+    /// The interface that it is, by its present name.
+    pub interface: Option<String>,
+    /// How frames get to tasks: `zero-copy`, `native` or `generic`.
+    pub mode: Option<String>,
+    /// Why no window of it can be opened at present, though it may be up.
+    pub refused: Option<String>,
     /// The network that it is on: windows reach windows of the same network.
     pub network: u32,
     /// Its place in the availability matrix.
@@ -321,6 +344,20 @@ pub struct Window {
     pub process: Option<u32>,
     /// The fingerprint of its job's key.
     pub job: Option<String>,
+    /// What has passed through it, while it is open.
+    pub counts: Option<Counts>,
+}
+
+/// What has passed through a window. Its owner could write anything here: for people.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counts {
+    /// Datagrams that the owner took out of its memory.
+    pub taken: u64,
+    /// Datagrams that senders gave up because the memory was full.
+    pub refused: u64,
+    /// Frames of an Ethernet for which there was no room.
+    pub lost: u64,
 }
 
 /// A node: one adapter of a host, as GM counts them.

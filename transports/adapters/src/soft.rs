@@ -49,6 +49,16 @@ impl Parts {
         self.map().map(drop)
     }
 
+    /// Datagrams that the owner took out so far, and those that senders gave up.
+    ///
+    /// # Errors
+    /// These are not a window's parts.
+    pub fn counts(&self) -> io::Result<(u64, u64)> {
+        let memory = self.map()?;
+        // SAFETY: the geometry is sound, and the memory has its length.
+        Ok(unsafe { self.geometry.places(memory.base()).counts() })
+    }
+
     fn map(&self) -> io::Result<memory::Memory> {
         if !self.geometry.is_sound() {
             let why = format!("a FIFO can't be divided into {:?}", self.geometry);

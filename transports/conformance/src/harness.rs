@@ -41,8 +41,12 @@ const TASKS: u32 = 3;
 const TASK: &str = "LAPIS_CONFORMANCE_TASK";
 const CONTROL: &str = "LAPIS_CONFORMANCE_CONTROL";
 
-/// Variables that a transport is configured by, instead of those of the process.
+/// Variables that a transport is configured by, instead of those of the process. `{task}` in a
+/// value stands for the task's number.
 pub type Options = &'static [(&'static str, &'static str)];
+
+/// Those of the process count.
+pub const NO_OPTIONS: Options = &[];
 
 /// Runs the case `name`. `test` is the path of the calling test function, by which processes are
 /// told to come here.
@@ -50,15 +54,25 @@ pub type Options = &'static [(&'static str, &'static str)];
 /// # Panics
 /// When the case fails, with the reason.
 pub fn run(name: &str, mode: Mode, source: Source, test: &str) {
-    run_configured(name, mode, source, &[], test);
+    run_configured(name, mode, source, NO_OPTIONS, test);
 }
 
 /// As [`run`], with a transport that is configured by `options`. If there are none, the process's
-/// variables count.
+/// variables count. `None`: the transport can't be had here, as the caller has said.
 ///
 /// # Panics
 /// When the case fails, with the reason.
-pub fn run_configured(name: &str, mode: Mode, source: Source, options: Options, test: &str) {
+pub fn run_configured(
+    name: &str,
+    mode: Mode,
+    source: Source,
+    options: impl Into<Option<Options>>,
+    test: &str,
+) {
+    let Some(options) = options.into() else {
+        skip(test, "the transport can't be had on this machine");
+        return;
+    };
     let case = cases::find(name);
     if mode == Mode::Processes
         && let (Ok(task), Ok(control)) = (std::env::var(TASK), std::env::var(CONTROL))

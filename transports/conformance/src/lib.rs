@@ -28,7 +28,7 @@ mod harness;
 mod log;
 mod rank;
 
-pub use harness::{Mode, Options, Source, run, run_configured, run_every_case};
+pub use harness::{Mode, NO_OPTIONS, Options, Source, run, run_configured, run_every_case};
 pub use rank::Rank;
 
 /// The list of all cases: module, name, needed capabilities, and `dies` where task 1 kills itself.
@@ -85,7 +85,7 @@ macro_rules! __for_each_case {
 macro_rules! chaos_tests {
     ($mode:ident, $table:expr, $faults:literal) => {
         mod chaotic {
-            $crate::__tests! { ($mode, $crate::Source::Chaotic(|| $table, $faults), &[])
+            $crate::__tests! { ($mode, $crate::Source::Chaotic(|| $table, $faults), $crate::NO_OPTIONS)
                 messages::short_messages_of_every_length_arrive_whole [];
                 messages::packed_messages_of_every_length_arrive_whole [];
                 messages::zero_copy_messages_arrive_whole_and_complete_once [];
@@ -111,17 +111,17 @@ macro_rules! conformance_tests {
     (alone: $table:expr, $file:literal) => {
         mod linked {
             mod alone {
-                $crate::__for_each_case!($crate::__tests, (Alone, $crate::Source::Linked(|| $table), &[]));
+                $crate::__for_each_case!($crate::__tests, (Alone, $crate::Source::Linked(|| $table), $crate::NO_OPTIONS));
             }
         }
         mod loaded {
             mod alone {
-                $crate::__for_each_case!($crate::__tests, (Alone, $crate::Source::File($file), &[]));
+                $crate::__for_each_case!($crate::__tests, (Alone, $crate::Source::File($file), $crate::NO_OPTIONS));
             }
         }
     };
     (together: $table:expr) => {
-        $crate::conformance_tests!(together: $table, options: &[]);
+        $crate::conformance_tests!(together: $table, options: $crate::NO_OPTIONS);
     };
     (together: $table:expr, options: $options:expr) => {
         mod linked {
@@ -147,7 +147,7 @@ macro_rules! conformance_tests {
         }
     };
     (together: $table:expr, $file:literal) => {
-        $crate::conformance_tests!(together: $table, $file, options: &[]);
+        $crate::conformance_tests!(together: $table, $file, options: $crate::NO_OPTIONS);
     };
     (together: $table:expr, $file:literal, options: $options:expr) => {
         $crate::conformance_tests!(together: $table, options: $options);

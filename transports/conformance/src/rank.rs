@@ -104,7 +104,12 @@ impl Rank {
         if self.options.is_empty() {
             return open();
         }
-        with_options(&Environment::from_pairs(self.options.iter().copied()), open)
+        // Tasks may have values of their own.
+        let task = self.task.to_string();
+        let values: Vec<(&str, String)> =
+            self.options.iter().map(|(name, value)| (*name, value.replace("{task}", &task))).collect();
+        let pairs = values.iter().map(|(name, value)| (*name, &**value));
+        with_options(&Environment::from_pairs(pairs), open)
     }
 
     fn connect(&mut self) -> Result<(), String> {

@@ -1,10 +1,11 @@
 //! What a task publishes about its windows.
 //!
 //! ```text
-//!   "LHW" version 2 │ host: 8 bytes │ landmark: 28 │ count: 1 │ count × window
+//!   "LHW" version 3 │ host: 8 bytes │ landmark: 28 │ count: 1 │ count × window
 //!
 //!   landmark:  pid: 4 │ nonce at: 8 │ scratch at: 8 │ nonce: 8
 //!   window:    network: 4 │ adapter: 4 │ window: 4 │ length of the name: 1 │ name
+//!              │ length: 1, 0 or 8 │ of an Ethernet's: address: 4 │ port: 2 │ longest datagram: 2
 //! ```
 //!
 //! Numbers are little endian. `host` tells whose windows can be reached from where. By the
@@ -14,8 +15,9 @@
 use lapis_adapters::protocol::Place;
 use lapis_core::transport::MAX_ADDRESS;
 use lapis_cross_memory::Landmark;
+use std::net::Ipv4Addr;
 
-const MAGIC: &[u8; 4] = b"LHW\x02";
+const MAGIC: &[u8; 4] = b"LHW\x03";
 
 /// A window of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +26,17 @@ pub(crate) struct Entry {
     /// The adapter's place in the availability matrix.
     pub(crate) index: u32,
     pub(crate) place: Place,
+    /// Where it is on an Ethernet.
+    pub(crate) wire: Option<Contact>,
+}
+
+/// Where a window is on an Ethernet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Contact {
+    pub(crate) address: Ipv4Addr,
+    pub(crate) port: u16,
+    /// The longest datagram that it takes.
+    pub(crate) room: u16,
 }
 
 /// All windows of a task.
@@ -47,7 +60,7 @@ impl Card {
         out.push(0);
         for entry in &self.entries {
             let name = entry.place.adapter.as_bytes();
-            if out.len() + 13 + name.len() > MAX_ADDRESS || name.len() > 255 {
+            if out.len() + 22 + name.len() > MAX_ADDRESS || name.len() > 255 {
                 break;
             }
             for number in [entry.network, entry.index, entry.place.window] {
@@ -55,6 +68,12 @@ impl Card {
             }
             out.push(name.len() as u8);
             out.extend_from_slice(name);
+            out.push(if entry.wire.is_some() { 8 } else { 0 });
+            if let Some(Contact { address, port, room }) = entry.wire {
+                out.extend_from_slice(&address.octets());
+                out.extend_from_slice(&port.to_le_bytes());
+                out.extend_from_slice(&room.to_le_bytes());
+            }
             out[count_at] += 1;
         }
         out
@@ -75,7 +94,17 @@ impl Card {
             let (name, others) = rest.split_at_checked(usize::from(len))?;
             rest = others;
             let adapter = std::str::from_utf8(name).ok()?.to_owned();
-            entries.push(Entry { network, index, place: Place { adapter, window } });
+            let [len] = take(&mut rest)?;
+            let wire = match len {
+                0 => None,
+                8 => Some(Contact {
+                    address: Ipv4Addr::from(take::<4>(&mut rest)?),
+                    port: u16::from_le_bytes(take(&mut rest)?),
+                    room: u16::from_le_bytes(take(&mut rest)?),
+                }),
+                _ => return None,
+            };
+            entries.push(Entry { network, index, place: Place { adapter, window }, wire });
         }
         let landmark = Landmark { pid, nonce_at, scratch_at, nonce };
         rest.is_empty().then_some(Self { host, landmark, entries })
@@ -89,13 +118,16 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 }
 
 /// Which windows of two tasks talk to each other, by index: those of one network, in their order.
-/// Both tasks come to the same answer, so that path *n* of one is path *n* of the other.
+/// Both tasks come to the same answer, so that path *n* of one is path *n* of the other. Between
+/// two hosts only windows of an Ethernet do.
 pub(crate) fn pairs(mine: &Card, theirs: &Card) -> Vec<(usize, usize)> {
     let mut networks: Vec<u32> = mine.entries.iter().map(|entry| entry.network).collect();
     networks.sort_unstable();
     networks.dedup();
+    let one_host = mine.host == theirs.host;
     let of = |card: &Card, network: u32| -> Vec<usize> {
-        (0..card.entries.len()).filter(|at| card.entries[*at].network == network).collect()
+        let reaches = |entry: &Entry| entry.network == network && (one_host || entry.wire.is_some());
+        (0..card.entries.len()).filter(|at| reaches(&card.entries[*at])).collect()
     };
     networks.into_iter().flat_map(|network| of(mine, network).into_iter().zip(of(theirs, network))).collect()
 }
@@ -109,6 +141,7 @@ mod tests {
             network: *network,
             index: at as u32,
             place: Place { adapter: format!("sn{at}"), window: 7 * at as u32 },
+            wire: (at % 2 == 1).then_some(Contact { address: [10, 0, 0, 9].into(), port: 9, room: 1460 }),
         };
         let landmark = Landmark { pid: 7, nonce_at: 1 << 40, scratch_at: 8, nonce: u64::MAX };
         Card { host: 5, landmark, entries: networks.iter().enumerate().map(entry).collect() }
@@ -139,5 +172,12 @@ mod tests {
             let back: Vec<_> = pairs(&theirs, &mine).into_iter().map(|(a, b)| (b, a)).collect();
             assert_eq!(back, expected);
         }
+    }
+
+    #[test]
+    fn between_hosts_windows_of_an_ethernet_alone_pair() {
+        let (mine, theirs) = (card(&[0, 0, 1, 1]), Card { host: 6, ..card(&[1, 1, 0, 0]) });
+        assert_eq!(pairs(&mine, &theirs), [(1, 3), (3, 1)]);
+        assert_eq!(pairs(&theirs, &mine), [(3, 1), (1, 3)]);
     }
 }

@@ -10,14 +10,16 @@ use lapis_core::config::Instances;
 /// The adapters to open a window on, one for each window, or why there are none.
 pub(crate) fn adapters<'a>(options: &Options, there: &'a [Adapter]) -> Result<Vec<&'a Adapter>, String> {
     let up = |filter: &dyn Fn(&Adapter) -> bool| -> Vec<&'a Adapter> {
-        there.iter().filter(|adapter| adapter.up && filter(adapter)).collect()
+        there.iter().filter(|adapter| adapter.up && adapter.refused.is_none() && filter(adapter)).collect()
     };
     let all = up(&|_| true);
     let mut networks: Vec<u32> = all.iter().map(|adapter| adapter.network).collect();
     networks.sort_unstable();
     networks.dedup();
     let Some(first) = networks.first() else {
-        return Err("every adapter of this host is down: `lapis-windows status` shows them".to_owned());
+        let why: Vec<&str> = there.iter().filter_map(|adapter| adapter.refused.as_deref()).collect();
+        let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join("; ")) };
+        return Err(format!("every adapter of this host is down{why}: `lapis-windows status` shows them"));
     };
     let groups: Vec<Vec<&Adapter>> = match &options.device {
         Device::Any => vec![all],
@@ -39,9 +41,11 @@ pub(crate) fn adapters<'a>(options: &Options, there: &'a [Adapter]) -> Result<Ve
     Ok(chosen)
 }
 
-/// The adapter of a name, if it is there and up.
+/// The adapter of a name, its own or its interface's, if it is there and up.
 pub(crate) fn named<'a>(name: &str, there: &'a [Adapter]) -> Result<&'a Adapter, String> {
-    match there.iter().find(|adapter| adapter.name == name) {
+    let is = |adapter: &&Adapter| adapter.name == name || adapter.interface.as_deref() == Some(name);
+    match there.iter().find(is) {
+        Some(Adapter { refused: Some(why), .. }) => Err(format!("{name} can't be used: {why}")),
         Some(adapter) if adapter.up => Ok(adapter),
         Some(_) => Err(format!("{name} is down: `lapis-windows up {name}` takes it up")),
         None => {
@@ -60,6 +64,9 @@ mod tests {
         let one = |n: u32| Adapter {
             name: format!("sn{n}"),
             kind: "soft".to_owned(),
+            interface: (n == 3).then(|| "en7".to_owned()),
+            mode: None,
+            refused: None,
             network: n % 2,
             index: n,
             up: !down.contains(&format!("sn{n}").as_str()),
@@ -90,9 +97,46 @@ mod tests {
             (Device::All, count(2), "sn0 sn2 sn1 sn3"),
             (Device::All, count(99), "sn0 sn2 sn0 sn2 sn0 sn2 sn0 sn2"),
             (Device::Named("sn3".to_owned()), count(2), "sn3 sn3"),
+            (Device::Named("en7".to_owned()), None, "sn3"),
         ] {
             let got = chosen(device.clone(), instances, &[]).expect("possible").join(" ");
             assert_eq!(got, expected, "{device:?} {instances:?}");
+        }
+    }
+
+    //= LAPI Guide, table 12, failover and recovery operations
+    #[test]
+    fn failover_is_possible_where_the_guide_says_so() {
+        // So many networks, with so many adapters each.
+        for (networks, adapters) in [(1u32, 1u32), (1, 3), (2, 1), (2, 2), (4, 2)] {
+            let there: Vec<Adapter> = (0..networks * adapters)
+                .map(|n| Adapter {
+                    name: format!("sn{n}"),
+                    network: n % networks,
+                    ..four(&[]).swap_remove(0)
+                })
+                .collect();
+            // Instances, and whether they are on more than one adapter.
+            let got = |device: &Device, m: Option<u32>| {
+                let instances = m.map(Instances::Count);
+                let options = Options { device: device.clone(), instances, ..Options::default() };
+                let chosen = super::adapters(&options, &there).expect("all are up");
+                let distinct = chosen.iter().any(|adapter| adapter.name != chosen[0].name);
+                (chosen.len() as u32, distinct)
+            };
+            assert_eq!(got(&Device::Single, None), (1, false));
+            assert_eq!(got(&Device::All, None), (networks, networks > 1));
+            for m in 2..=2 * adapters {
+                assert_eq!(
+                    got(&Device::Single, Some(m)),
+                    (m.min(8), adapters > 1),
+                    "{networks} {adapters} {m}"
+                );
+                let all = got(&Device::All, Some(m));
+                assert_eq!(all.0, (m * networks).min(8));
+                // One network is as sn_single; the guide promises it for several.
+                assert_eq!(all.1, networks > 1 || adapters > 1, "{networks} {adapters} {m}");
+            }
         }
     }
 

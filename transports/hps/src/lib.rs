@@ -17,6 +17,7 @@
 //! | `direct.rs` | copies between the memories of two tasks, past the windows |
 //! | `waiter.rs` | sleeping |
 //! | `transport.rs` | the contract |
+//! | `transport/reach.rs` | how a peer's window is reached |
 
 mod address;
 mod choice;

@@ -1,6 +1,7 @@
 //! One window of this task, and what arrives in it.
 
 use crate::address::Entry;
+use lapis_adapters::eth::port::Port;
 use lapis_adapters::fifo::Found;
 use lapis_adapters::soft::{Parts, Window};
 use lapis_core::transport::{Event, EventKind};
@@ -8,6 +9,9 @@ use std::io;
 
 /// Bytes of arrivals that are handed out at once.
 const ARENA: usize = 256 << 10;
+
+/// Room in the arena without which no frame is taken, so that none is lost for want of it.
+const LONGEST: usize = 4096;
 
 /// Copies begin at multiples of this.
 const ALIGNED: usize = 64;
@@ -39,15 +43,25 @@ pub(crate) struct Rail {
     /// For a daemon that comes after the one that made them.
     pub(crate) parts: Parts,
     pub(crate) window: Window,
+    /// Its socket on an Ethernet.
+    pub(crate) port: Option<Port>,
     /// Whether the adapter is up.
     pub(crate) up: bool,
     looks: u32,
+    /// The state of next hops that this task has seen.
+    pub(crate) hops: u32,
 }
 
 impl Rail {
-    pub(crate) fn open(entry: Entry, parts: Parts) -> io::Result<Self> {
+    pub(crate) fn open(entry: Entry, parts: Parts, port: Option<Port>) -> io::Result<Self> {
         let window = Window::open(parts.try_clone()?)?;
-        Ok(Self { entry, parts, window, up: true, looks: 0 })
+        Ok(Self { entry, parts, window, port, up: true, looks: 0, hops: 0 })
+    }
+
+    /// The longest datagram.
+    pub(crate) fn room(&self) -> usize {
+        let memory = self.parts.geometry.longest();
+        self.port.as_ref().map_or(memory, |port| memory.min(port.wire().room as usize))
     }
 
     /// Copies arrivals to the arena and makes events of them. Answers how many.
@@ -55,7 +69,18 @@ impl Rail {
     pub(crate) fn poll(&mut self, arena: &mut Arena, events: &mut [Event]) -> usize {
         let mut n = 0;
         while n < events.len() {
-            let Found::Datagram(len) = self.window.receive(&mut arena.bytes[arena.used..]) else { break };
+            let into = &mut arena.bytes[arena.used..];
+            let len = match self.window.receive(into) {
+                Found::Datagram(len) => len,
+                Found::NoRoom => break,
+                Found::Nothing => match self.port.as_mut().filter(|_| into.len() >= LONGEST) {
+                    Some(port) => match port.receive(into) {
+                        Some(len) => len,
+                        None => break,
+                    },
+                    None => break,
+                },
+            };
             let data = arena.bytes[arena.used..].as_mut_ptr();
             arena.used = (arena.used + len).next_multiple_of(ALIGNED).min(ARENA);
             events[n] = Event { kind: EventKind::Datagram as u32, data, len: len as u32, ..Event::EMPTY };

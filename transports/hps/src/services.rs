@@ -5,6 +5,7 @@ use crate::rail::Rail;
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::{Daemon, DaemonError};
 use lapis_adapters::key::Key;
+use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 /// Between two tries to reach a daemon after one has gone.
@@ -12,6 +13,9 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
 /// For so long a new daemon may take to answer: the task waits meanwhile.
 const QUICK: Duration = Duration::from_millis(500);
+
+/// For so long a neighbour may take to answer: the kernel asks three times, a second apart.
+const NEIGHBOUR: Duration = Duration::from_secs(4);
 
 /// News of the daemon.
 #[derive(Debug)]
@@ -62,6 +66,44 @@ impl Services {
 
     pub(crate) fn is_up(&self, index: usize) -> bool {
         self.daemon.matrix().is_up(index)
+    }
+
+    /// How long a datagram may be that leaves over the adapter.
+    pub(crate) fn room(&self, index: usize) -> usize {
+        match self.daemon.matrix().room(index) {
+            0 => usize::MAX,
+            room => room as usize,
+        }
+    }
+
+    /// Another number when next hops may have changed.
+    pub(crate) fn hops(&self, index: usize) -> u32 {
+        self.daemon.matrix().hops(index)
+    }
+
+    /// The next hop from an adapter to an address, waited for.
+    pub(crate) fn hop(&self, adapter: &str, address: Ipv4Addr) -> Result<[u8; 6], String> {
+        let begun = Instant::now();
+        let mut pause = Duration::from_micros(200);
+        loop {
+            match self.daemon.hop(adapter, address) {
+                Ok(Some(mac)) => return Ok(mac),
+                Ok(None) if begun.elapsed() < NEIGHBOUR => {}
+                Ok(None) => {
+                    return Err(format!(
+                        "{address} does not answer at the network of {adapter}: is that host up, and is there a way to it?"
+                    ));
+                }
+                Err(e) => return Err(e.to_string()),
+            }
+            std::thread::sleep(pause);
+            pause = (2 * pause).min(Duration::from_millis(20));
+        }
+    }
+
+    /// The same if it is known at once.
+    pub(crate) fn known_hop(&self, adapter: &str, address: Ipv4Addr) -> Option<[u8; 6]> {
+        if self.gone { None } else { self.daemon.hop(adapter, address).ok().flatten() }
     }
 
     /// Looks whether the daemon is there. Costs a system call; answers what is new.

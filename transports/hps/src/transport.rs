@@ -1,6 +1,8 @@
 //! The contract.
 
-use crate::address::{Card, Entry, pairs};
+mod reach;
+
+use crate::address::{Card, Contact, Entry, pairs};
 use crate::choice;
 use crate::direct::{self, Own, Process};
 use crate::options::Options;
@@ -8,11 +10,11 @@ use crate::rail::{Arena, Rail};
 use crate::services::{News, PAUSE, Services};
 use crate::troubles::Troubles;
 use crate::waiter::{HpsWaiter, Notifier};
-use crate::way::{Sent, Way};
+use crate::way::{Link, Sent, Way};
 use lapis_adapters::client::{DaemonError, identity};
+use lapis_adapters::eth::port::Port;
 use lapis_adapters::key::Key;
 use lapis_adapters::protocol::Why;
-use lapis_adapters::soft::Sender;
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
     Attributes, Caps, DatagramBatch, Declaration, Event, EventKind, FailoverTrouble, Host, Limits,
@@ -92,10 +94,15 @@ fn open_rails(options: &Options, services: &Services) -> Result<Vec<Rail>, Trans
     };
     let mut rails = Vec::new();
     for (window, adapter) in wanted {
-        let (place, parts) = services.daemon.open(&adapter.name, window, services.key).map_err(refused)?;
-        let entry = Entry { network: adapter.network, index: adapter.index, place };
+        let opened = services.daemon.open_window(&adapter.name, window, services.key).map_err(refused)?;
         let text = |e| TransportError::Exhausted(format!("window {}: {e}", adapter.name));
-        rails.push(Rail::open(entry, parts).map_err(text)?);
+        let number = opened.place.window;
+        let port = opened.wire.map(|wire| Port::open(wire, number, services.key.tag()));
+        let port = port.transpose().map_err(text)?;
+        let wire = port.as_ref().map(Port::wire);
+        let wire = wire.map(|w| Contact { address: w.address, port: w.port, room: w.room as u16 });
+        let entry = Entry { network: adapter.network, index: adapter.index, place: opened.place, wire };
+        rails.push(Rail::open(entry, opened.parts, port).map_err(text)?);
     }
     Ok(rails)
 }
@@ -112,30 +119,10 @@ impl Hps {
         }
     }
 
-    fn unreachable(&self, peer: PeerId, theirs: &Card) -> TransportError {
-        let text = if theirs.host != self.card.host {
-            format!(
-                "task {peer} has windows of another host, or of another daemon: windows of soft adapters reach tasks \
-                 that share a host and LAPIS_NSD"
-            )
-        } else {
-            let networks = |card: &Card| {
-                let list: Vec<String> = card.entries.iter().map(|entry| entry.network.to_string()).collect();
-                list.join(", ")
-            };
-            format!(
-                "no window of this task (networks {}) reaches one of task {peer} (networks {}): MP_EUIDEVICE chooses \
-                 adapters",
-                networks(&self.card),
-                networks(theirs)
-            )
-        };
-        TransportError::Unreachable(text)
-    }
-
     /// Tells core of ways that went up or down, after the matrix has changed.
     #[cold]
     fn look_at_matrix(&mut self) {
+        self.look_at_hops();
         for rail in &mut self.rails {
             let up = self.services.is_up(rail.entry.index as usize);
             if std::mem::replace(&mut rail.up, up) != up {
@@ -145,8 +132,15 @@ impl Hps {
         }
         for (peer, ways) in (0..).zip(&mut self.ways) {
             for (path, way) in ways.iter_mut().flat_map(|ways| ways.iter_mut()).enumerate() {
-                let up = self.rails[way.rail].up && self.services.is_up(way.index);
-                if std::mem::replace(&mut way.up, up) != up {
+                let rail = &self.rails[way.rail];
+                let up = rail.up && way.index.is_none_or(|index| self.services.is_up(index));
+                let mut changed = std::mem::replace(&mut way.up, up) != up;
+                if let Link::Wire(wire) = &mut way.link {
+                    let room =
+                        wire.theirs.min(rail.room()).min(self.services.room(rail.entry.index as usize));
+                    changed |= std::mem::replace(&mut wire.room, room) != room;
+                }
+                if changed {
                     self.news.push_back(Self::path_event(peer, path, way));
                 }
             }
@@ -213,6 +207,14 @@ impl Hps {
         }
     }
 
+    /// Makes the kernel send what lies in sockets' rings.
+    #[inline]
+    fn flush(&mut self) {
+        for port in self.rails.iter_mut().filter_map(|rail| rail.port.as_mut()) {
+            port.flush();
+        }
+    }
+
     fn ring_bells(&mut self, on: bool) -> bool {
         let mut quiet = true;
         for rail in &mut self.rails {
@@ -230,6 +232,10 @@ impl Hps {
     /// Finds out whether data may go past the windows, unless it may not with another peer.
     fn probe_direct(&mut self, peer: PeerId, theirs: &Card) {
         if self.windows_only.is_some() {
+            return;
+        }
+        if theirs.host != self.card.host {
+            self.windows_only = Some(format!("task {peer} is on another host"));
             return;
         }
         match Process::find(&theirs.landmark) {
@@ -300,7 +306,9 @@ impl Transport for Hps {
         let rails = open_rails(&options, &services)?;
         let notifier = Notifier::new()
             .and_then(|notifier| {
-                rails.iter().try_for_each(|r| notifier.watch(r.window.bell())).map(|()| notifier)
+                rails.iter().try_for_each(|r| notifier.watch(r.window.bell()))?;
+                rails.iter().filter_map(|r| r.port.as_ref()).try_for_each(|port| notifier.watch(port))?;
+                Ok(notifier)
             })
             .map_err(|e| TransportError::Exhausted(format!("no descriptors to sleep on: {e}")))?;
         let notifier = Arc::new(notifier);
@@ -340,7 +348,7 @@ impl Transport for Hps {
 
     fn attributes(&self) -> Attributes {
         let ways = || self.ways.iter().flatten().flat_map(|ways| ways.iter());
-        let own = self.rails.iter().map(|rail| rail.parts.geometry.longest()).min().unwrap_or(0);
+        let own = self.rails.iter().map(Rail::room).min().unwrap_or(0);
         let limits = Limits {
             max_packed: ways().map(Way::room).max().unwrap_or(own) as u32,
             receive_buffer: RECEIVE_BUFFER * self.rails.len() as u32,
@@ -352,7 +360,11 @@ impl Transport for Hps {
         };
         let tell = |rail: &Rail| {
             let down = if rail.up { "" } else { " down" };
-            format!("{} network {}{down}", rail.entry.place, rail.entry.network)
+            let wire = rail.port.as_ref().map(Port::wire).map_or_else(String::new, |wire| {
+                let how = if wire.zero_copy { ", zero-copy" } else { "" };
+                format!(" at {}:{} by AF_XDP{how}", wire.address, wire.port)
+            });
+            format!("{} network {}{wire}{down}", rail.entry.place, rail.entry.network)
         };
         let mut note: Vec<String> = self.rails.iter().map(tell).collect();
         let mut caps = Self::CAPS;
@@ -374,18 +386,17 @@ impl Transport for Hps {
         let theirs = Card::parse(address).ok_or_else(|| {
             TransportError::Unreachable(format!("the windows of task {peer} are of another release"))
         })?;
-        let found = if theirs.host == self.card.host { pairs(&self.card, &theirs) } else { Vec::new() };
+        let found = pairs(&self.card, &theirs);
         if found.is_empty() {
             return Err(self.unreachable(peer, &theirs));
         }
         let mut ways = Vec::with_capacity(found.len());
         for (here, there) in found {
-            let entry = &theirs.entries[there];
-            let parts = self.services.daemon.attach(&entry.place, self.services.key).map_err(refused)?;
-            let text = |e| TransportError::Exhausted(format!("{} of task {peer}: {e}", entry.place));
-            let mut way = Way::new(here, entry.index as usize, Sender::open(parts).map_err(text)?);
-            way.up =
-                self.services.is_up(self.rails[here].entry.index as usize) && self.services.is_up(way.index);
+            // Of another host's adapters this host's matrix knows nothing.
+            let index = (theirs.host == self.card.host).then_some(theirs.entries[there].index as usize);
+            let mut way = Way::new(here, index, self.link(peer, here, &theirs, there)?);
+            way.up = self.services.is_up(self.rails[here].entry.index as usize)
+                && index.is_none_or(|index| self.services.is_up(index));
             ways.push(way);
         }
         for (path, way) in ways.iter().enumerate() {
@@ -414,6 +425,7 @@ impl Transport for Hps {
     }
 
     unsafe fn send_datagrams(&mut self, batches: &[DatagramBatch]) -> usize {
+        let mut sent_all = batches.len();
         for (done, batch) in batches.iter().enumerate() {
             let Some(ways) = self.ways.get_mut(batch.peer as usize).and_then(Option::as_mut) else {
                 continue;
@@ -422,13 +434,15 @@ impl Transport for Hps {
             // SAFETY: the caller's promise.
             let sent = unsafe {
                 let slices: &[RawSlice] = std::slice::from_raw_parts(batch.slices, batch.count as usize);
-                way.send(slices, batch.segment as usize)
+                way.send(self.rails[way.rail].port.as_mut(), slices, batch.segment as usize)
             };
             if sent == Sent::Again {
-                return done;
+                sent_all = done;
+                break;
             }
         }
-        batches.len()
+        self.flush();
+        sent_all
     }
 
     fn poll(&mut self, events: &mut [Event]) -> usize {
@@ -466,6 +480,7 @@ impl Transport for Hps {
             self.ring_bells(false);
         }
         self.count_refused();
+        self.flush();
         n
     }
 
@@ -476,7 +491,10 @@ impl Transport for Hps {
         if !self.news.is_empty() || !self.troubles.is_empty() || self.services.has_changed() {
             return Status::Again;
         }
-        if !self.ring_bells(true) {
+        self.flush();
+        let has_arrivals = |rail: &Rail| rail.port.as_ref().is_some_and(Port::has_arrivals);
+        // A socket wakes by itself for what comes from now on.
+        if !self.ring_bells(true) || self.rails.iter().any(has_arrivals) {
             self.ring_bells(false);
             return Status::Again;
         }

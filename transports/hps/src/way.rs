@@ -1,8 +1,11 @@
 //! A way to a peer: from a window of ours to one of its.
 
+use lapis_adapters::eth::frame::Template;
+use lapis_adapters::eth::port::Port;
 use lapis_adapters::soft::Sender;
 use lapis_core::transport::RawSlice;
 use lapis_core::transport::copy::copy_long;
+use std::net::Ipv4Addr;
 
 /// So many times in a row a full window is waited for while its owner takes nothing out.
 const PATIENCE: u32 = 64;
@@ -16,15 +19,35 @@ pub(crate) enum Sent {
     Again,
 }
 
+/// How datagrams get to the peer's window.
+pub(crate) enum Link {
+    /// Through memory: on this host, at the same adapter, or at a soft one.
+    Memory(Sender),
+    /// As frames of the rail's socket.
+    Wire(Wire),
+}
+
+/// The way to a window at an Ethernet.
+pub(crate) struct Wire {
+    pub(crate) template: Template,
+    /// Where the peer's window is.
+    pub(crate) address: Ipv4Addr,
+    pub(crate) port: u16,
+    /// The longest datagram that it takes.
+    pub(crate) theirs: usize,
+    /// The longest one at present.
+    pub(crate) room: usize,
+}
+
 /// See the module.
 pub(crate) struct Way {
     /// Which of this task's windows goes with it.
     pub(crate) rail: usize,
-    /// The peer's adapter, in the availability matrix.
-    pub(crate) index: usize,
+    /// The peer's adapter, in this host's availability matrix, if it is there.
+    pub(crate) index: Option<usize>,
     /// Both adapters are up.
     pub(crate) up: bool,
-    sender: Sender,
+    pub(crate) link: Link,
     /// Datagrams of the batch at hand that have gone already.
     partial: usize,
     /// The owner's progress when the window was full, and how often it has been since.
@@ -33,21 +56,41 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    pub(crate) fn new(rail: usize, index: usize, sender: Sender) -> Self {
-        Self { rail, index, up: true, sender, partial: 0, tail: 0, full: 0 }
+    pub(crate) fn new(rail: usize, index: Option<usize>, link: Link) -> Self {
+        Self { rail, index, up: true, link, partial: 0, tail: 0, full: 0 }
     }
 
     /// The longest datagram.
     pub(crate) fn room(&self) -> usize {
-        self.sender.longest()
+        match &self.link {
+            Link::Memory(sender) => sender.longest(),
+            Link::Wire(wire) => wire.room,
+        }
     }
 
-    /// Sends the bytes of `slices` as datagrams of `segment` bytes; the last may be shorter.
+    /// Sends one datagram. False: there is no room.
+    #[inline]
+    fn put(&mut self, port: Option<&mut Port>, len: usize, write: impl FnOnce(*mut u8)) -> bool {
+        match &mut self.link {
+            Link::Memory(sender) => sender.send(len, write),
+            // One that is too long for the network now would be lost there.
+            Link::Wire(wire) if len > wire.room => true,
+            Link::Wire(wire) => port.is_some_and(|port| port.send(&wire.template, len, write)),
+        }
+    }
+
+    /// Sends the bytes of `slices` as datagrams of `segment` bytes; the last may be shorter. `port`
+    /// is the rail's.
     ///
     /// # Safety
     /// The slices are readable.
     #[inline]
-    pub(crate) unsafe fn send(&mut self, slices: &[RawSlice], segment: usize) -> Sent {
+    pub(crate) unsafe fn send(
+        &mut self,
+        mut port: Option<&mut Port>,
+        slices: &[RawSlice],
+        segment: usize,
+    ) -> Sent {
         if !self.up {
             // An adapter that is down carries nothing.
             self.partial = 0;
@@ -57,8 +100,9 @@ impl Way {
             && whole.len <= segment
         {
             // SAFETY: the slice is readable, and the place has room for it.
-            let gone = self.sender.send(whole.len, |to| unsafe { copy_long(whole.ptr, to, whole.len) });
-            return if gone { Sent::Yes } else { self.no_room() };
+            let write = |to: *mut u8| unsafe { copy_long(whole.ptr, to, whole.len) };
+            let gone = self.put(port.as_deref_mut(), whole.len, write);
+            return if gone { Sent::Yes } else { self.no_room(port.as_deref()) };
         }
         let total: usize = slices.iter().map(|slice| slice.len).sum();
         let mut cursor = Cursor { slices, at: 0 };
@@ -67,7 +111,8 @@ impl Way {
         while done * segment < total {
             let len = segment.min(total - done * segment);
             // SAFETY: the slices are readable, have so many bytes left, and the place has room.
-            if !self.sender.send(len, |to| unsafe { cursor.copy(to, len) }) && self.no_room() == Sent::Again {
+            let gone = self.put(port.as_deref_mut(), len, |to| unsafe { cursor.copy(to, len) });
+            if !gone && self.no_room(port.as_deref()) == Sent::Again {
                 self.partial = done;
                 return Sent::Again;
             }
@@ -79,8 +124,11 @@ impl Way {
     /// A full window is waited for while its owner empties it. One that nobody empties loses what
     /// comes, so that its peer keeps nobody else waiting.
     #[cold]
-    fn no_room(&mut self) -> Sent {
-        let tail = self.sender.fifo().tail();
+    fn no_room(&mut self, port: Option<&Port>) -> Sent {
+        let tail = match &self.link {
+            Link::Memory(sender) => sender.fifo().tail(),
+            Link::Wire(_) => port.map_or(0, |port| u64::from(port.progress())),
+        };
         if std::mem::replace(&mut self.tail, tail) != tail {
             self.full = 0;
         }
@@ -88,7 +136,9 @@ impl Way {
         if self.full <= PATIENCE {
             return Sent::Again;
         }
-        self.sender.fifo().count_refused();
+        if let Link::Memory(sender) = &self.link {
+            sender.fifo().count_refused();
+        }
         Sent::Yes
     }
 }
@@ -147,7 +197,7 @@ mod tests {
     fn way() -> (Way, Window) {
         let parts = Parts::make("test", SMALL).expect("memory");
         let sender = Sender::open(parts.try_clone().expect("descriptors")).expect("maps");
-        (Way::new(0, 0, sender), Window::open(parts).expect("maps"))
+        (Way::new(0, Some(0), Link::Memory(sender)), Window::open(parts).expect("maps"))
     }
 
     fn slices(parts: &mut [Vec<u8>]) -> Vec<RawSlice> {
@@ -176,7 +226,7 @@ mod tests {
                 rest = others;
             }
             // SAFETY: the slices live in this test.
-            assert_eq!(unsafe { way.send(&slices(&mut parts), 900) }, Sent::Yes);
+            assert_eq!(unsafe { way.send(None, &slices(&mut parts), 900) }, Sent::Yes);
             let got = received(&mut window);
             assert!(got[..5].iter().all(|datagram| datagram.len() == 900) && got.len() == 6);
             assert_eq!(got.concat(), bytes);
@@ -188,11 +238,11 @@ mod tests {
         let (mut way, mut window) = way();
         let mut parts = vec![(0..20u8).flat_map(|i| [i; 100]).collect::<Vec<u8>>()];
         // SAFETY: the slices live in this test.
-        assert_eq!(unsafe { way.send(&slices(&mut parts), 100) }, Sent::Again);
+        assert_eq!(unsafe { way.send(None, &slices(&mut parts), 100) }, Sent::Again);
         let mut got = received(&mut window);
         assert_eq!(got.len(), 16);
         // SAFETY: the slices live in this test.
-        assert_eq!(unsafe { way.send(&slices(&mut parts), 100) }, Sent::Yes);
+        assert_eq!(unsafe { way.send(None, &slices(&mut parts), 100) }, Sent::Yes);
         got.extend(received(&mut window));
         assert_eq!(got.concat(), parts[0]);
     }
@@ -204,7 +254,7 @@ mod tests {
         let mut answers = Vec::new();
         for _ in 0..16 + PATIENCE + 3 {
             // SAFETY: the slices live in this test.
-            answers.push(unsafe { way.send(&slices(&mut parts), 1000) });
+            answers.push(unsafe { way.send(None, &slices(&mut parts), 1000) });
         }
         let again = answers.iter().filter(|sent| **sent == Sent::Again).count();
         assert_eq!(again as u32, PATIENCE);
@@ -217,7 +267,7 @@ mod tests {
         let (mut way, mut window) = way();
         way.up = false;
         // SAFETY: the slices live in this test.
-        assert_eq!(unsafe { way.send(&slices(&mut [vec![1; 10]]), 1000) }, Sent::Yes);
+        assert_eq!(unsafe { way.send(None, &slices(&mut [vec![1; 10]]), 1000) }, Sent::Yes);
         assert!(received(&mut window).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use lapis_adapters::channel::Address;
 use lapis_conformance::Options;
-use lapis_nsd::{Handle, Server, soft_adapters};
+use lapis_nsd::{Handle, Server, Users, soft_adapters};
 use std::sync::OnceLock;
 
 /// A daemon for this process and for those that it starts, which ask their parent's.
@@ -15,7 +15,12 @@ fn daemon() -> Options {
             let name = format!("lapis-conformance-{}", if is_task { parent } else { std::process::id() });
             let handle = (!is_task).then(|| {
                 let adapters = soft_adapters(2, 2, 4096).expect("possible");
-                let options = lapis_nsd::Options { address: Address::new(&name), adapters, share: 4096 };
+                let options = lapis_nsd::Options {
+                    address: Address::new(&name),
+                    adapters,
+                    share: 4096,
+                    users: Users::default(),
+                };
                 Server::open(options).and_then(Server::spawn).expect("a daemon")
             });
             let variables = vec![("LAPIS_NSD", &*name.leak()), ("MP_INSTANCES", "2")];

@@ -3,8 +3,9 @@
 
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::Daemon;
-use lapis_nsd::{Handle, Options, Server, soft_adapters};
-use lapis_testing::{Finished, Job, Running, folder, program};
+use lapis_adapters::key::Key;
+use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
+use lapis_testing::{Finished, Job, Running, clean, folder, program};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ fn daemon(name: &str) -> (Address, Handle) {
 
 fn start(address: &Address) -> Handle {
     let adapters = soft_adapters(2, 2, 64).expect("possible");
-    let options = Options { address: address.clone(), adapters, share: 64 };
+    let options = Options { address: address.clone(), adapters, share: 64, users: Users::default() };
     Server::open(options).and_then(Server::spawn).expect("a daemon")
 }
 
@@ -119,6 +120,58 @@ fn adapters_are_pulled_while_messages_are_under_way() {
         }
         stream.finish();
     }
+}
+
+/// `lapis-nsd`, killed at whatever moment it is: while windows are opened, shown, watched, or none
+/// of it. Each time the next one learns of the job's windows.
+#[test]
+fn the_daemon_is_killed_at_any_moment_many_times() {
+    let rounds: u32 = std::env::var("LAPIS_TEST_DAEMONS").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
+    let address = Address::new(&format!("lapis-test-hps-killed-{}", std::process::id()));
+    let start = || {
+        let mut command = clean(program("lapis-nsd", "lapis-nsd"));
+        command.args(["--socket", address.as_str()]);
+        let mut running = Running::start(command);
+        running.read_line("listening");
+        running
+    };
+    let mut nsd = start();
+    let stream = Stream::start(&address, "yes");
+    for round in 0..rounds {
+        // Someone else comes and goes meanwhile.
+        let guest = Daemon::connect(&address).ok();
+        let window = guest.as_ref().map(|guest| guest.open("sn0", None, Key::of_text("guest")));
+        let nap = round.wrapping_mul(2_654_435_761) >> 17;
+        std::thread::sleep(Duration::from_micros(u64::from(nap % 30_000)));
+        let pid = rustix::process::Pid::from_raw(nsd.id().cast_signed()).expect("a process");
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("ours");
+        nsd.wait();
+        drop(window);
+        nsd = start();
+    }
+    let control = Daemon::connect(&address).expect("a daemon");
+    let of_the_job = |adapter| control.windows(adapter).expect("the daemon lives").len();
+    while ["sn0", "sn1"].iter().any(|adapter| of_the_job(adapter) < 2) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    stream.finish();
+    // A task that has ended has left nothing.
+    while ["sn0", "sn1"].iter().any(|adapter| of_the_job(adapter) > 0) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn full_tables_are_said_in_one_line() {
+    let address = Address::new(&format!("lapis-test-hps-full-{}", std::process::id()));
+    let adapters = soft_adapters(1, 1, 2).expect("possible");
+    let options = Options { address: address.clone(), adapters, share: 2, users: Users::default() };
+    let _daemon = Server::open(options).and_then(Server::spawn).expect("a daemon");
+    let job = |tasks| job(tasks).var("LAPIS_NSD", address.as_str());
+    let out = job(3).run(task(), &["all-to-all"]).expect(3).out;
+    assert!(out.contains("all 2 windows of sn0 are taken"), "{out}");
+    // Those who failed have left nothing.
+    expect_from_all(job(2).run(task(), &["all-to-all"]), 2, "all-to-all: 48 messages");
 }
 
 /// The daemon dies and comes back while messages are under way, and each time learns of the

@@ -23,6 +23,10 @@ const PARTS: usize = 5;
 /// What counts as a change, in percent, and in instructions where a percent is less than one.
 const PERCENT: f64 = 3.0;
 const LEAST: f64 = 2.0;
+/// Rows of a job that writes traces, and what they may cost beside the same rows of one that does
+/// not.
+const TRACED: &str = "traced ";
+const TRACING: f64 = 1.1;
 
 const HEAD: &str = "\
 # Instructions of each operation
@@ -66,9 +70,12 @@ pub(crate) fn run(write: bool) -> Result<()> {
         eprintln!("SKIPPED: valgrind is missing (`cargo xtask setup ci` installs it)");
         return Ok(());
     }
-    let now = count()?;
+    let (traced, now): (Vec<Row>, Vec<Row>) =
+        count()?.into_iter().partition(|r| r.operation.starts_with(TRACED));
     let file = workspace::root().join(TABLE);
-    print!("{}", table(&now));
+    print!("{}{}", table(&now), table(&traced));
+    let costly = tracing_costs(&now, &traced);
+    ensure!(costly.is_empty(), "{}", costly.join("\n"));
     if write {
         std::fs::write(&file, format!("{HEAD}{}", table(&now)))?;
         println!("wrote {}", file.display());
@@ -201,6 +208,23 @@ fn parse(text: &str) -> Result<Vec<Row>> {
         .collect()
 }
 
+/// Traced rows that cost more than they may.
+fn tracing_costs(plain: &[Row], traced: &[Row]) -> Vec<String> {
+    let counterpart = |row: &Row| {
+        let name = row.operation.strip_prefix(TRACED)?;
+        plain.iter().find(|p| (p.operation.as_str(), p.bytes) == (name, row.bytes))
+    };
+    let dear = |row: &Row| match counterpart(row) {
+        None => Some(format!("{}, {} bytes: no row to compare it with", row.operation, row.bytes)),
+        Some(p) if row.all <= p.all * TRACING => None,
+        Some(p) => {
+            let (name, bytes, all, without) = (&row.operation, row.bytes, row.all, p.all);
+            Some(format!("{name}, {bytes} bytes: {all:.0} instructions, {without:.0} without LAPIS_TRACE"))
+        }
+    };
+    traced.iter().filter_map(dear).collect()
+}
+
 /// What is not as it was. Copies are the C library's, and differ between machines.
 fn changes(before: &[Row], now: &[Row]) -> Vec<String> {
     let find = |rows: &[Row], row: &Row| {
@@ -256,6 +280,15 @@ mod tests {
         }
         assert_eq!(changes(&rows, &[]).len(), 1);
         assert_eq!(changes(&[], &rows).len(), 1);
+    }
+
+    #[test]
+    fn tracing_may_cost_a_tenth() {
+        let row = |name: &str, all| Row { operation: name.into(), bytes: 8, all, without_copies: all };
+        let plain = [row("message: send", 100.0)];
+        assert!(tracing_costs(&plain, &[row("traced message: send", 109.0)]).is_empty());
+        assert_eq!(tracing_costs(&plain, &[row("traced message: send", 111.0)]).len(), 1);
+        assert_eq!(tracing_costs(&plain, &[row("traced message: other", 1.0)]).len(), 1);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod ablation;
 pub(crate) mod instructions;
+mod schedules;
 
 use crate::{sh, workspace};
 use anyhow::Result;
@@ -16,11 +17,12 @@ use anyhow::Result;
                   file; `instructions` counts instructions by callgrind and compares them with \
                   docs/bench/instructions.md (--write writes it); `ablation` turns single \
                   optimisations off and shows what each buys (--test runs the conformance suite with \
-                  each of them off). docs/bench-format.md explains the output."
+                  each of them off); `schedules` writes what collectives cost on paper, up to a \
+                  million tasks, to docs/bench/schedules.md. docs/bench-format.md explains the output."
 )]
 pub(crate) struct Args {
-    /// `dgsp`, `collectives`, `crowd`, `qnix`, `instructions` or `ablation`, and options of the
-    /// runner
+    /// `dgsp`, `collectives`, `crowd`, `qnix`, `instructions`, `ablation` or `schedules`, and
+    /// options of the runner
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     runner: Vec<String>,
 }
@@ -32,6 +34,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.runner.first().is_some_and(|first| first == "ablation") {
         return ablation::run(&args.runner[1..]);
     }
+    if args.runner.first().is_some_and(|first| first == "schedules") {
+        return schedules::run(args.runner.iter().any(|word| word == "--quick"));
+    }
     let qnix = args.runner.first().is_some_and(|first| first == "qnix");
     let dgsp = args.runner.first().is_some_and(|first| first == "dgsp");
     let packages = workspace::packages()?;
@@ -41,7 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     } else if qnix {
         &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi", "lapis-qnix"]
     } else {
-        &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi"]
+        &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi", "lapis-nsd"]
     };
     // What is measured must be as fresh as what measures it; plugins and launcher are separate
     // artefacts.
@@ -62,7 +67,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         runner.arg("run");
     }
     if qnix {
-        runner.args(["--qnix", "--dry", "--only", "am_lat,am_rate,am_bw,put_bw,gfence"]);
+        runner.args([
+            "--qnix",
+            "--dry",
+            "--only",
+            "am_lat,am_rate,am_bw,put_bw,barrier,send_short,broadcast_short",
+        ]);
     }
     sh::run(runner.current_dir(workspace::root()).args(&args.runner[usize::from(qnix)..]))
 }

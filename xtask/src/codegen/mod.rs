@@ -13,6 +13,7 @@ mod lapis;
 mod list;
 mod man;
 mod map;
+mod qnix;
 
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -48,6 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for (name, text) in lapis::manual(&own, &binding.join("api/man"))? {
         outputs.push((root.join("docs/man").join(name), text));
     }
+    outputs.extend(qnix::generate(&root)?);
     for (name, text) in fortran::generate(&sections)? {
         let text = if name.ends_with(".rs") { rustfmt(&text)? } else { text };
         outputs.push((root.join(name), text));
@@ -69,10 +71,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// What the guide has and no test shows.
+/// What the interfaces have and no test shows.
 pub(crate) fn gaps() -> Result<Vec<String>> {
     let root = workspace_root();
-    Ok(coverage::gaps(&list::read(&root.join("bindings/lapi/api"))?, &root))
+    let mut found = coverage::gaps(&list::read(&root.join("bindings/lapi/api"))?, &root);
+    found.extend(qnix::gaps(&root)?);
+    Ok(found)
 }
 
 fn workspace_root() -> PathBuf {

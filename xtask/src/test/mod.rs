@@ -39,9 +39,10 @@ enum Kind {
 /// What tests with a dose take it from, for `--nightly`.
 const NIGHTLY: &[(&str, &str)] = &[
     ("LAPIS_TEST_KILLS", "400"),
+    ("LAPIS_TEST_DAEMONS", "200"),
     ("LAPIS_TEST_HANGS", "10"),
     ("LAPIS_TEST_CYCLES", "10000"),
-    ("LAPIS_TEST_LAUNCHER_CYCLES", "1000"),
+    ("LAPIS_TEST_LAUNCHER_CYCLES", "10000"),
     ("LAPIS_TEST_SOAK", "1200"),
     ("PROPTEST_CASES", "4096"),
 ];

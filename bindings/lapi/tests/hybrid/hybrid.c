@@ -1,5 +1,5 @@
 /* LAPI beside MPI: both agree on who is who, and neither disturbs the other. Without an argument MPI
-   begins first and ends last, with one LAPI does. */
+   begins first and ends last, with `lapi-first` LAPI does, with `lapi-only` MPI never begins. */
 #include <lapi.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -10,11 +10,17 @@ int main(int argc, char **argv)
     lapi_handle_t h;
     lapi_info_t info;
     int rank, size, me, tasks, sum, rc, lapi_first = argc > 1;
+    int lapi_only = lapi_first && !strcmp(argv[1], "lapi-only");
     memset(&info, 0, sizeof info);
     if (!lapi_first) MPI_Init(&argc, &argv);
     if ((rc = LAPI_Init(&h, &info)) != LAPI_SUCCESS) {
         printf("LAPI_Init: %d\n", rc);
         return 3;
+    }
+    if (lapi_only) {
+        if ((rc = LAPI_Gfence(h)) == LAPI_SUCCESS) rc = LAPI_Term(h);
+        printf("LAPI alone: %d\n", rc);
+        return rc;
     }
     if (lapi_first) MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -80,8 +80,8 @@ pub fn checked(command: &mut Command) -> String {
 
 /// Transports that jobs of several tasks can be tested over.
 pub fn transports() -> Vec<&'static str> {
-    // Over windows the calls of LAPI are tried; other interfaces stand on the same core.
-    let windows = (env!("CARGO_PKG_NAME") == "lapis-lapi").then_some("hps");
+    // Over windows these interfaces are tried; others stand on the same core.
+    let windows = ["lapis-lapi", "lapis-qnix"].contains(&env!("CARGO_PKG_NAME")).then_some("hps");
     ["shm", "udp"]
         .into_iter()
         .chain(windows)

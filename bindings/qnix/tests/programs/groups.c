@@ -63,6 +63,7 @@ static void multicasts(void)
     }
 }
 
+/*= QNIX API, qx_barrier, ends when all members have come */
 /* Nobody leaves a barrier before all have come. */
 static void barriers(int group, int n, int place)
 {
@@ -129,6 +130,7 @@ int main(void)
     } else {
         GIVES(QX_ERR_GROUP, qx_barrier(context, MIXED, 3));
     }
+    /*= QNIX API, qx_join_group, a group is complete with as many processes as its size says */
     /* Two who disagree about the size: the later one is refused, the group comes about nevertheless. */
     if (me[0] == 7) {
         int joins = command_context();

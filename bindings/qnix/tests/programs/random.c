@@ -1,7 +1,9 @@
 /*
  * Random programs against a model: all processes draw the same list of messages, send theirs and receive theirs, each in the order of the
- * list and with as many under way as its own draw says. The model says what each message holds, and who gets it.
- * tasks: 4
+ * list and with as many under way as its own draw says. The model says what each message holds, and who gets it. Two applications, a group
+ * of both; barriers in all of them between the messages.
+ * tasks: 5
+ * env: QX_APPLICATIONS=4:2,9:3
  */
 #include "qcheck.h"
 
@@ -9,8 +11,17 @@
 #define AHEAD 20
 #define TAGS 3
 
+#define ALL 77
+#define PROCESSES 5
+
+static int world[PROCESSES][2] = {{4, 0}, {4, 1}, {9, 0}, {9, 1}, {9, 2}};
+static int self; /* This process's place in it. */
+
+enum { TO_ONE, TO_GROUP, TO_LIST, BARRIER };
+
 typedef struct {
-    int from, tag, kind; /* 0: to one, 1: to the application, 2: to a list */
+    int from, tag, kind;
+    int group;           /* of a message to a group, or of a barrier */
     int in_registers;
     unsigned to;         /* bits */
     long len;
@@ -25,44 +36,66 @@ static unsigned any(unsigned below)
     return (unsigned)(state >> 33) % below;
 }
 
+/* The members of a group, as bits. */
+static unsigned members(int group)
+{
+    unsigned bits = 0;
+    for (int i = 0; i < PROCESSES; i++)
+        bits |= (group == ALL || group == world[i][0]) << i;
+    return bits;
+}
+
 static void draw(unsigned seed)
 {
+    static const int groups[3] = {ALL, 4, 9};
     state = seed;
     for (int i = 0; i < MESSAGES; i++) {
         message *m = &list[i];
-        m->from = any(size);
+        m->from = any(PROCESSES);
         m->tag = any(TAGS);
-        m->kind = any(3);
+        m->kind = any(10) == 0 ? BARRIER : (int)any(3);
+        m->group = groups[any(3)];
         m->in_registers = any(2);
         m->len = m->in_registers ? any(QX_SHORT_MAX + 1) : any(4) ? any(30000) : any(500000);
-        m->to = m->kind == 0 ? 1u << any(size) : m->kind == 1 ? ((1u << size) - 1) & ~(1u << m->from) : any(1u << size);
+        /* Whoever is no member may write to a group as well. */
+        m->to = m->kind == TO_ONE ? 1u << any(PROCESSES) : m->kind == TO_GROUP ? members(m->group) & ~(1u << m->from) : any(1u << PROCESSES);
     }
 }
 
 static int sends[AHEAD], receives[AHEAD], received[AHEAD];
 static buffer outs[AHEAD], ins[AHEAD];
 
-static void send_message(int i, int slot)
+static void post(int i, int slot)
 {
     message *m = &list[i];
-    int to[2] = {me[0], __builtin_ffs(m->to) - 1}, names[32][2], *pointers[32], n = 0;
+    int *to = world[__builtin_ffs(m->to | 1u << PROCESSES) - 1], *pointers[PROCESSES], n = 0;
+    if (m->kind == BARRIER) {
+        sends[slot] = command_context();
+        OK(qx_barrier(sends[slot], m->group, __builtin_popcount(members(m->group))));
+        return;
+    }
     fill(outs[slot].data, m->len, i);
+    if (m->kind != TO_ONE)
+        to = NULL;
     sends[slot] = m->in_registers ? INDEX(qx_send_context(to, m->tag, 1, 0, m->len, -1, (unsigned long *)outs[slot].data))
                                   : send_of(to, m->tag, &outs[slot], m->len);
-    for (int k = 0; k < size; k++)
-        if (m->to & 1u << k) {
-            names[n][0] = me[0], names[n][1] = k;
-            pointers[n] = names[n];
-            n++;
-        }
+    for (int k = 0; k < PROCESSES; k++)
+        if (m->to & 1u << k)
+            pointers[n++] = world[k];
     switch (m->kind * 2 + m->in_registers) {
     case 0: OK(qx_send(sends[slot])); break;
     case 1: OK(qx_send_short(sends[slot])); break;
-    case 2: OK(qx_broadcast(sends[slot], me[0])); break;
-    case 3: OK(qx_broadcast_short(sends[slot], me[0])); break;
+    case 2: OK(qx_broadcast(sends[slot], m->group)); break;
+    case 3: OK(qx_broadcast_short(sends[slot], m->group)); break;
     case 4: OK(qx_multicast(sends[slot], n, pointers)); break;
     case 5: OK(qx_multicast_short(sends[slot], n, pointers)); break;
     }
+}
+
+/* Whether this process posts an entry of the list. */
+static int is_mine(const message *m)
+{
+    return m->kind == BARRIER ? members(m->group) >> self & 1 : (unsigned)(m->from == self);
 }
 
 /* Sends and receives go on independently, each side as far ahead as it likes: what is received is in the order of the list for each sender
@@ -71,22 +104,22 @@ static void play(unsigned seed)
 {
     draw(seed);
     unsigned long mine = state;
-    state = mine + me[1] * 977;
+    state = mine + self * 977;
     int sent = 0, got = 0, out_first = 0, out_next = 0, in_first = 0, in_next = 0;
     for (int done_all = 0; !done_all;) {
         unsigned steps = 1 + any(AHEAD);
         while (steps-- && sent < MESSAGES && out_next - out_first < AHEAD) {
-            if (list[sent].from == me[1])
-                send_message(sent, out_next++ % AHEAD);
+            if (is_mine(&list[sent]))
+                post(sent, out_next++ % AHEAD);
             sent++;
         }
         steps = 1 + any(AHEAD);
         while (steps-- && got < MESSAGES && in_next - in_first < AHEAD) {
             message *m = &list[got];
-            if (m->to & 1u << me[1]) {
-                int from[2] = {me[0], m->from}, slot = in_next++ % AHEAD;
+            if (m->kind != BARRIER && m->to & 1u << self) {
+                int slot = in_next++ % AHEAD;
                 received[slot] = got;
-                receives[slot] = receive_of(from, m->tag, &ins[slot]);
+                receives[slot] = receive_of(world[m->from], m->tag, &ins[slot]);
             }
             got++;
         }
@@ -104,12 +137,15 @@ static void play(unsigned seed)
         }
         done_all = sends_done && receives_done && out_first == out_next && in_first == in_next;
     }
-    barrier(me[0], size);
+    barrier(ALL, PROCESSES);
 }
 
 int main(void)
 {
     start();
+    while (memcmp(world[self], me, sizeof me) != 0)
+        self++;
+    join(ALL, PROCESSES);
     for (int i = 0; i < AHEAD; i++) {
         outs[i] = make(500000);
         ins[i] = make(500000);

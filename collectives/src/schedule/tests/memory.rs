@@ -2,9 +2,11 @@
 //! what was put in that very round.
 
 use super::super::memory::{AREAS, LINES, Plan, Round};
+use super::super::tree::Parts;
 use super::super::{Buffer, Side, Span};
 use super::{JUNK, Map, folded, noise, roots, then, value};
 use crate::call::Call;
+use crate::group::Group;
 
 struct Member<'a> {
     plan: Plan<'a>,
@@ -87,7 +89,10 @@ impl Case<'_> {
 
     fn member(&self, me: usize) -> Member<'_> {
         let plan = Plan::new(&self.call, me, self.n, self.room, 1).unwrap();
-        let broadcasts = matches!(self.call, Call::Broadcast { root, .. } if root == me);
+        let broadcasts = matches!(
+            self.call,
+            Call::Broadcast { root, .. } | Call::Multicast { root, .. } if root == me
+        );
         let input: Vec<Map> = (0..(self.inputs)(me)).map(|i| value(me, i)).collect();
         let mut output = vec![JUNK; (self.outputs)(me)];
         if broadcasts {
@@ -238,13 +243,48 @@ fn data_moves_through_memory_to_where_it_belongs() {
                     let roots = |_: usize, i: usize| value(root, i);
                     let call = Call::Broadcast { root, count };
                     Case { call, inputs: &|_| 0, outputs: &one, expected: &roots, ..case }.check();
+                    multicast(n, root, &case);
                 }
             });
+        }
+        if n <= 24 {
+            unequal_parts(n);
         }
         let inputs = |_: usize| 0;
         let (call, expected) = (Call::Barrier, |_: usize, _: usize| JUNK);
         Case { call, n, room: 1, in_place: false, inputs: &inputs, outputs: &inputs, expected: &expected }
             .check();
+    }
+}
+
+/// Every second member gets the root's data.
+fn multicast(n: usize, root: usize, like: &Case<'_>) {
+    if n > 24 {
+        return;
+    }
+    let to = Group::strided(0, 2, n.div_ceil(2) as u32).unwrap();
+    let gets = |me: usize| me.is_multiple_of(2) || me == root;
+    let some = |me: usize, i: usize| if gets(me) { value(root, i) } else { JUNK };
+    let Call::AllGather { count } = like.call else { panic!("{:?}", like.call) };
+    let call = Call::Multicast { root, to: &to, count };
+    let (inputs, outputs) = (|_: usize| 0, |_: usize| count);
+    let Case { room, in_place, .. } = *like;
+    Case { call, n, room, in_place, inputs: &inputs, outputs: &outputs, expected: &some }.check();
+}
+
+/// An allgather of parts of unequal lengths, the last member's first.
+fn unequal_parts(n: usize) {
+    let counts: Vec<usize> = (0..n).map(|member| member * 5 % 7).collect();
+    let starts: Vec<usize> = (0..n).map(|member| counts[member + 1..].iter().sum()).collect();
+    let total: usize = counts.iter().sum();
+    let owner = |i: usize| (0..n).find(|m| (starts[*m]..starts[*m] + counts[*m]).contains(&i)).unwrap();
+    for room in [5000, 3] {
+        for in_place in [false, true] {
+            let call = Call::AllGatherV { parts: Parts { counts: &counts, starts: &starts } };
+            let (inputs, outputs) = (|me: usize| counts[me], |_: usize| total);
+            let expected = |_: usize, i: usize| value(owner(i), i - starts[owner(i)]);
+            Case { call, n, room, in_place, inputs: &inputs, outputs: &outputs, expected: &expected }.check();
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::tree;
 use super::{Place, Script, doubling, exchange, ring, two_trees};
 use crate::model::{Model, Sending, Values};
 
+mod any;
 mod memory;
 mod moving;
 

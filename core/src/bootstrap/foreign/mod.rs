@@ -17,6 +17,7 @@
 
 mod agree;
 mod card;
+mod mpi;
 mod pmi;
 mod pmix;
 

@@ -11,6 +11,7 @@ mod two;
 
 use std::time::Duration;
 
+use super::mpi::{self, Phase};
 use super::{Announced, Board};
 use crate::bootstrap::environment::{Environment, bad};
 use crate::bootstrap::error::BootstrapError;
@@ -53,6 +54,13 @@ pub(super) fn open(environment: &Environment, patience: Duration) -> Result<Box<
         }
         None => {
             let address = environment.get(PORT).unwrap_or_default();
+            if mpi::phase() == Phase::During {
+                // The launcher would take the second connection of a process for its only one.
+                return Err(BootstrapError::NoService {
+                    announced: format!("a launcher at {address} (PMI_PORT), with which MPI speaks already"),
+                    remedy: "call LAPI_Init before MPI_Init, or start the tasks without -pmi-port".into(),
+                });
+            }
             let id = environment.number(ID, 0, MAX_TASKS - 1)?.unwrap_or(0);
             let Some((host, port)) = address.rsplit_once(':').and_then(|(h, p)| Some((h, p.parse().ok()?)))
             else {
@@ -63,28 +71,30 @@ pub(super) fn open(environment: &Environment, patience: Duration) -> Result<Box<
             (link, who)
         }
     };
-    if who.1 > 1 && environment.get(JOBID).is_some() && two::greet(&mut link, patience)? {
-        let job = environment.get(JOBID).unwrap_or_default();
-        return Ok(Box::new(two::Two::open(link, &job, who.0, patience)?));
+    let (at_descriptor, job) = (environment.get(FD).is_some(), environment.get(JOBID));
+    match (mpi::phase(), job) {
+        // MPI has begun it. Slurm lets nobody begin twice.
+        (Phase::During, job) if at_descriptor => match job.filter(|_| mpi::has_begun_pmi2()) {
+            Some(job) => Ok(Box::new(two::Two::join(link, &job, who, patience))),
+            None => Ok(Box::new(one::One::join(link, who, patience)?)),
+        },
+        (phase, Some(job)) if who.1 > 1 && two::greet(&mut link, patience)? => {
+            if phase == Phase::Before {
+                tracing::warn!(
+                    "this program has MPI as well, and Slurm lets only one of both begin to speak PMI: if it calls \
+                     MPI_Init, it must do so before LAPI_Init (or be started by lapirun)"
+                );
+            }
+            Ok(Box::new(two::Two::open(link, &job, who.0, patience)?))
+        }
+        _ => Ok(Box::new(one::One::open(link, who, patience)?)),
     }
-    Ok(Box::new(one::One::open(link, who, patience)?))
 }
 
-/// Whether an MPI library of this process goes on to speak to the launcher: both have one
-/// conversation, and who ends it ends it for both. MPI does so in MPI_Finalize.
-fn mpi_goes_on() -> bool {
-    let this = libloading::os::unix::Library::this();
-    let says = |name: &[u8]| {
-        type Ask = unsafe extern "C" fn(*mut libc::c_int) -> libc::c_int;
-        // SAFETY: both functions are MPI's, which take the address of a number, may be called at
-        // any time, and have been so since MPI 2.
-        unsafe {
-            let ask = this.get::<Ask>(name).ok()?;
-            let mut answer = 0;
-            (ask(&raw mut answer) == 0).then_some(answer != 0)
-        }
-    };
-    says(b"MPI_Initialized\0") == Some(true) && says(b"MPI_Finalized\0") == Some(false)
+/// Whether MPI says farewell to the launcher: both have one conversation, and who ends it ends it
+/// for both. MPI does so in MPI_Finalize, which may have been called already.
+fn mpi_says_farewell() -> bool {
+    matches!(mpi::phase(), Phase::During | Phase::After)
 }
 
 /// Cuts a text into parts of at most `most` bytes; the first says how many there are.

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY};
 
+use super::mpi::{self, Phase};
 use super::{Announced, Board};
 use crate::bootstrap::environment::Environment;
 use crate::bootstrap::error::BootstrapError;
@@ -118,6 +119,12 @@ impl Pmix {
                  it, or have the launcher offer PMI (srun --mpi=pmi2), or use lapirun"
             ),
         })?;
+        if mpi::phase() == Phase::Before && mpi::version().starts_with("Open MPI v5") {
+            tracing::warn!(
+                "this program has Open MPI 5 as well, whose MPI_Init fails where PMIx runs already: if it calls \
+                 MPI_Init, it must do so before LAPI_Init"
+            );
+        }
         let mut me = Proc { namespace: [0; NAME], rank: 0 };
         // SAFETY: the process is large enough for what is stored; no attributes are passed.
         let status = unsafe { init(&raw mut me, std::ptr::null_mut(), 0) };

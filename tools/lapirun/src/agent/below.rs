@@ -86,6 +86,7 @@ impl Below {
             News::Exited { task, outcome } => wire::send(to, wire::EXITED, task, &outcome.to_bytes()),
             News::Reports(reports) => wire::send(to, wire::REPORT, 0, &serde_json::to_vec(&reports)?),
             News::Failed { code, text } => wire::send(to, wire::BELOW, code.into(), text.as_bytes()),
+            News::Taken { task, more } => wire::send(to, wire::TAKEN, task, if more { &[] } else { &[0] }),
             News::Said(line) => wire::send(to, wire::NOTE, 0, line.as_bytes()),
         }
     }
@@ -98,6 +99,18 @@ impl Below {
     /// Hands on a signal for all tasks.
     pub(super) fn signal(&mut self, signal: i32) {
         self.agents.iter_mut().for_each(|agent| agent.signal(signal));
+    }
+
+    /// Whether a task is one of theirs.
+    pub(super) fn has(&self, task: u32) -> bool {
+        self.agents.iter().any(|agent| agent.has(task))
+    }
+
+    /// Hands on a part of the input of a task below.
+    pub(super) fn feed(&mut self, task: u32, bytes: &[u8]) {
+        if let Some(agent) = self.agents.iter_mut().find(|agent| agent.has(task)) {
+            agent.feed(task, bytes);
+        }
     }
 
     /// Hands on the question what the tasks do.

@@ -13,6 +13,8 @@ mod ring;
 mod tcp;
 mod udp;
 mod udp_stream;
+mod xdp;
+mod xdp_socket;
 
 use anyhow::Result;
 use lapis_bench::record::Record;
@@ -32,7 +34,7 @@ pub(crate) struct Ask {
 pub(crate) struct Floor {
     /// Its name on the command line, and in the records that it prints.
     pub(crate) name: &'static str,
-    /// `shm`, `udp` or `tcp`: which transports it is a floor of.
+    /// `shm`, `udp`, `tcp` or `xdp`: which transports it is a floor of.
     pub(crate) transport: &'static str,
     pub(crate) what: &'static str,
     pub(crate) run: fn(&Ask) -> Result<Vec<Record>>,
@@ -75,6 +77,18 @@ pub(crate) const ALL: &[Floor] = &[
         transport: "udp",
         what: "a stream with segmentation offload (GSO, GRO)",
         run: udp_stream::run,
+    },
+    Floor {
+        name: "xdp_rtt",
+        transport: "xdp",
+        what: "bare AF_XDP sockets over veth, polled, there and back",
+        run: xdp::round_trip,
+    },
+    Floor {
+        name: "xdp_stream",
+        transport: "xdp",
+        what: "a stream of full frames between bare AF_XDP sockets over veth",
+        run: xdp::stream,
     },
     Floor { name: "tcp_lat", transport: "tcp", what: "TCP_NODELAY, polled, one way", run: tcp::latency },
     Floor { name: "tcp_stream", transport: "tcp", what: "a stream of 1 MiB writes", run: tcp::stream },

@@ -111,9 +111,14 @@ pub(crate) fn lapis_from_c_in(libraries: &Path, name: &str, transport: &str) -> 
     of_interface(libraries, name, transport, ["lapi", "lapi_r", "lapi"])
 }
 
-/// Lapis through QNIX.
-pub(crate) fn lapis_from_qnix(transport: &str) -> Result<Party, Absent> {
-    of_interface(&beside(), "lapis-qnix", transport, ["qnix", "qnix", "qnix"])
+/// Lapis through QNIX, in a job of so many tasks.
+pub(crate) fn lapis_from_qnix(transport: &str, tasks: usize) -> Result<Party, Absent> {
+    let name = if tasks == 2 { "lapis-qnix".to_owned() } else { format!("lapis-qnix-{tasks}") };
+    let mut party = of_interface(&beside(), &name, transport, ["qnix", "qnix", "qnix"])?;
+    if let How::Program(line) = &mut party.how {
+        set_tasks(line, tasks);
+    }
+    Ok(party)
 }
 
 /// A C program, compiled against the header of an interface and the library in a folder.

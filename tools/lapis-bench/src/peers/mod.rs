@@ -23,6 +23,9 @@ pub(crate) const C_CALL: &str = "c_call";
 /// the library.
 pub(crate) const SERVE: &str = "am_serve";
 
+/// Benches that QNIX alone has, in jobs of more than two tasks.
+pub(crate) const QNIX_ONLY: [&str; 2] = ["send_short", "broadcast_short"];
+
 /// One party.
 pub(crate) struct Party {
     /// With its version: `ucx-1.22`, `lapis`.
@@ -61,7 +64,8 @@ impl Party {
 
     /// Measures. No record is a normal answer: not every party has every bench.
     pub(crate) fn measure(&self, wish: &Wish<'_>) -> Result<Vec<Record>> {
-        let from_c_only = wish.bench == SERVE && matches!(self.how, How::Lapis(_));
+        let from_c_only =
+            (wish.bench == SERVE || QNIX_ONLY.contains(&wish.bench)) && matches!(self.how, How::Lapis(_));
         if from_c_only || (wish.bench == C_CALL) != matches!(self.how, How::Calls(_)) {
             return Ok(Vec::new());
         }

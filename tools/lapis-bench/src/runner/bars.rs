@@ -15,11 +15,40 @@ pub(crate) struct Bar {
 /// The bars of a transport for which this run has figures.
 pub(super) fn of(transport: &str, figures: &[Figure]) -> Vec<Bar> {
     let all = Figures(figures);
-    match transport {
+    let mut bars = match transport {
         "udp" => over_udp(&all),
         "hps" => over_windows(&all),
         _ => over_shm(&all),
-    }
+    };
+    bars.extend(of_qnix(&all));
+    bars
+}
+
+/// QNIX beside what it stands on, in the same run.
+fn of_qnix(all: &Figures<'_>) -> Vec<Bar> {
+    const LONGEST: u64 = 2 << 20;
+    let value = |figure: &Figure| figure.record.value;
+    let beside =
+        |bench, size| ratio(all.by(bench, "lapis-qnix", size).map(value), all.lapis(bench, size).map(value));
+    let puts = all.in_memory("put_bw", "heap", LONGEST).or(all.in_memory("put_bw", "lapis", LONGEST));
+    let in_crowd = |bench| all.by(bench, "lapis-qnix-8", 8).map(value);
+    let bars = [
+        at_most("8 B through QNIX, one way, to an active message", beside("am_lat", 8), 1.3, ""),
+        at_least(
+            "stream of 2 MiB messages through QNIX, to puts",
+            ratio(all.by("am_bw", "lapis-qnix", LONGEST).map(value), puts),
+            0.9,
+            "",
+        ),
+        at_most("barrier through QNIX, to a team's", beside("barrier", 0), 1.1, ""),
+        at_most(
+            "8 B to seven through QNIX, at the sender, to one",
+            ratio(in_crowd("broadcast_short"), in_crowd("send_short")),
+            2.0,
+            "",
+        ),
+    ];
+    bars.into_iter().flatten().collect()
 }
 
 fn over_shm(all: &Figures<'_>) -> Vec<Bar> {
@@ -69,11 +98,13 @@ fn over_shm(all: &Figures<'_>) -> Vec<Bar> {
     bars
 }
 
-/// Windows of soft adapters, beside shared memory in the same run.
+/// Windows of soft adapters, beside shared memory in the same run, and windows of interfaces beside
+/// UDP sockets.
 fn over_windows(all: &Figures<'_>) -> Vec<Bar> {
     const MIB: u64 = 1 << 20;
     let value = |figure: &Figure| figure.record.value;
     let stream = |peer| all.by("am_bw", peer, MIB).map(value);
+    let wire = |how| all.trial("wire", how);
     let bars = [
         at_least("stream of 8 B active messages, M/s", all.lapis("am_rate", 8).map(value), 20.0, " M/s"),
         at_least("stream of 1 MiB messages, to shm's", ratio(stream("lapis"), stream("lapis-shm")), 0.9, ""),
@@ -82,6 +113,36 @@ fn over_windows(all: &Figures<'_>) -> Vec<Bar> {
             all.any("blocked").next().map(value),
             1.0,
             " %",
+        ),
+        at_most(
+            "8 B round trip over veth, to udp's",
+            ratio(wire("rtt_p50: hps, 1 rail"), wire("rtt_p50: udp, 1 rail")),
+            0.75,
+            "",
+        ),
+        at_most(
+            "8 B round trip over veth, to bare AF_XDP's",
+            ratio(wire("rtt_p50: hps, 1 rail"), wire("xdp_rtt: floor")),
+            1.15,
+            "",
+        ),
+        at_least(
+            "stream of 1 MiB messages over veth, to bare AF_XDP's",
+            ratio(wire("am_bw: hps, 1 rail"), wire("xdp_stream: floor")),
+            0.9,
+            "",
+        ),
+        at_least(
+            "8 B message rate over veth, to udp's",
+            ratio(wire("am_rate: hps, 1 rail"), wire("am_rate: udp, 1 rail")),
+            1.5,
+            "",
+        ),
+        at_least(
+            "stream over two veths, to one",
+            ratio(wire("am_bw: hps, 2 rails"), wire("am_bw: hps, 1 rail")),
+            1.8,
+            "",
         ),
     ];
     bars.into_iter().flatten().collect()
@@ -231,6 +292,25 @@ mod tests {
         let bars = of("shm", &figures);
         let seen: Vec<(f64, bool)> = bars.iter().map(|b| (b.value, b.met)).collect();
         assert_eq!(seen, [(1.25, true), (0.9, true), (9.0, false), (3.0, true), (21_000.0, false)]);
+    }
+
+    #[test]
+    fn qnix_is_judged_beside_what_it_stands_on() {
+        let latency = |name, size, ns: f64| Record::latency(name, size, Summary::of(&[ns]));
+        let stream = |name, ns: f64| Record::bandwidth(name, 2 << 20, Summary::of(&[ns]));
+        let figures = [
+            figure("am_lat", latency("am_lat", 8, 50.0), "lapis"),
+            figure("am_lat", latency("am_lat", 8, 100.0), "lapis-qnix"),
+            figure("put_bw", stream("put_bw", 1000.0).in_memory("heap"), "lapis"),
+            figure("am_bw", stream("am_bw", 1000.0), "lapis-qnix"),
+            figure("barrier", latency("barrier", 0, 200.0), "lapis"),
+            figure("barrier", latency("barrier", 0, 210.0), "lapis-qnix"),
+            figure("send_short", latency("send_short", 8, 100.0), "lapis-qnix-8"),
+            figure("broadcast_short", latency("broadcast_short", 8, 150.0), "lapis-qnix-8"),
+        ];
+        let bars = of_qnix(&Figures(&figures));
+        let seen: Vec<(f64, bool)> = bars.iter().map(|b| (b.value, b.met)).collect();
+        assert_eq!(seen, [(2.0, false), (1.0, true), (1.05, true), (1.5, true)]);
     }
 
     #[test]

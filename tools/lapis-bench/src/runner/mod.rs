@@ -15,6 +15,7 @@ mod report;
 mod rounds;
 mod trials;
 mod turns;
+mod wire;
 
 use crate::peers::{self, Absent, How, Party};
 use anyhow::{Result, bail};
@@ -40,7 +41,8 @@ pub(crate) struct Args {
     /// as target/release of an older tree: it takes part as `base` and `base-c`
     #[arg(long, value_name = "FOLDER")]
     baseline: Option<PathBuf>,
-    /// Also Lapis through QNIX (libqnix.so), which has am_lat, am_rate, am_bw and gfence
+    /// Also Lapis through QNIX (libqnix.so), which has am_lat, am_rate, am_bw, barrier, and, in a
+    /// job of eight, send_short and broadcast_short
     #[arg(long)]
     qnix: bool,
     /// Only parties whose name contains one of these (several with commas)
@@ -77,7 +79,11 @@ pub(crate) struct Outcome {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let trials: &[_] = if args.transport == "udp" { &trials::ALL } else { &[] };
+    let trials: &[_] = match &*args.transport {
+        "udp" => &trials::ALL,
+        "hps" => &wire::ALL,
+        _ => &[],
+    };
     let plan = wanted_benches(args, trials)?;
     let (parties, mut absent) = parties(args, plan.iter().any(|b| b.name == peers::C_CALL));
     absent.iter().for_each(|a| eprintln!("bench: absent: {}: {}", a.name, a.why));
@@ -114,6 +120,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// The benches that the options ask for, at the sizes that they ask for.
 fn wanted_benches(args: &Args, trials: &[(&str, &str)]) -> Result<Vec<plan::Bench>> {
     let mut plan = plan::plan(&args.transport, args.quick);
+    if args.qnix {
+        plan::for_qnix(&mut plan, &args.transport);
+    }
     let names: Vec<&str> = plan.iter().map(|b| b.name).chain(trials.iter().map(|(name, _)| *name)).collect();
     if let Some(unknown) = args.only.iter().find(|name| !names.contains(&name.as_str())) {
         bail!("no bench is called `{unknown}`; there are {}", names.join(", "));
@@ -136,7 +145,8 @@ fn parties(args: &Args, calls: bool) -> (Vec<Party>, Vec<Absent>) {
             peers::lapis_from_c_in(folder, "base-c", &args.transport),
         ]
     });
-    let qnix = args.qnix.then(|| peers::lapis_from_qnix(&args.transport));
+    let jobs: &[usize] = if args.qnix { &[2, 8] } else { &[] };
+    let qnix = jobs.iter().map(|tasks| peers::lapis_from_qnix(&args.transport, *tasks));
     for party in ours.into_iter().chain(qnix).chain(calls.then(peers::c_calls)).chain(base) {
         match party {
             Ok(party) => parties.push(party),

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longer than any of these commands takes.
 const PROMPT: Duration = Duration::from_secs(20);
@@ -44,14 +44,39 @@ impl Network {
 
     /// `lapis-perf` with these arguments, a task on each host, over the first so many rails.
     pub(super) fn perf(&self, rails: usize, arguments: &[&str]) -> Line {
+        self.perf_over("udp", rails, arguments)
+    }
+
+    /// The same over another transport.
+    pub(super) fn perf_over(&self, transport: &str, rails: usize, arguments: &[&str]) -> Line {
         let [a, b] = &self.hosts;
         let program = |name: &str| self.programs.join(name).into_os_string();
         let line = Line::new(["ip", "netns", "exec", a]).args([program("lapirun")]);
         let line = line.args(["-H", &format!("{a}:1,{b}:1"), "--remote", "ip netns exec {host}"]);
         let line = line.args(["--address", "10.217.99.1"]).args([program("lapis-perf")]).args(arguments);
-        let line =
-            line.args(["--json"]).var("LAPIS_TRANSPORT", "udp").var("LAPIS_TRANSPORT_PATH", &self.programs);
+        let line = line.args(["--json"]).var("LAPIS_TRANSPORT", transport);
+        let line = line.var("LAPIS_TRANSPORT_PATH", &self.programs);
         if rails == 1 { line.var("MP_EUIDEVICE", "r0") } else { line.var("MP_INSTANCES", rails.to_string()) }
+    }
+
+    /// A daemon of windows on each host, which has taken its rails.
+    pub(super) fn daemons(&self) -> Result<Vec<Running>> {
+        let program = |name: &str| self.programs.join(name).into_os_string();
+        let mut daemons = Vec::new();
+        for host in &self.hosts {
+            let inside = || Line::new(["ip", "netns", "exec", host]);
+            let interfaces = (0..self.rails).map(|rail| format!("--eth=r{rail}"));
+            daemons.push(inside().args([program("lapis-nsd")]).args(interfaces).spawn()?);
+            let status = inside().args([program("lapis-windows")]).args(["status"]);
+            let start = Instant::now();
+            while let Err(error) = status.output(PROMPT) {
+                if start.elapsed() > PROMPT {
+                    return Err(error.context("the daemon of windows does not serve"));
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        Ok(daemons)
     }
 
     /// Lets so many percent of what arrives over UDP get lost, on both sides.

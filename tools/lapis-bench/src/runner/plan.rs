@@ -1,6 +1,6 @@
 //! Which benches there are, at which sizes, and which floors each is held against.
 
-use crate::peers::{C_CALL, SERVE};
+use crate::peers::{C_CALL, QNIX_ONLY, SERVE};
 
 /// One bench.
 pub(crate) struct Bench {
@@ -86,6 +86,21 @@ pub(crate) fn plan(transport: &str, quick: bool) -> Vec<Bench> {
         plan.push(bench(C_CALL, what, &[], (NONE, NONE)));
     }
     plan
+}
+
+/// What QNIX is measured by: a barrier beside the team's, messages up to its longest, and what
+/// short ones cost their sender.
+pub(crate) fn for_qnix(plan: &mut Vec<Bench>, transport: &str) {
+    let against = if on_one_host(transport) { SHARED_MEMORY } else { SOCKETS };
+    for bench in plan.iter_mut().filter(|bench| ["am_bw", "put_bw"].contains(&bench.name)) {
+        bench.sizes = vec![4 * K, 64 * K, 2 * M];
+    }
+    let [to_one, to_all] = QNIX_ONLY;
+    plan.extend([
+        bench("barrier", "barrier of all tasks (a team's, or a group's)", &[], against.fence),
+        bench(to_one, "short message, at its sender", FEW, (NONE, NONE)),
+        bench(to_all, "short message to seven others, at its sender", FEW, (NONE, NONE)),
+    ]);
 }
 
 fn bandwidths(quick: bool) -> &'static [u64] {

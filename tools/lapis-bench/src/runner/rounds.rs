@@ -16,8 +16,9 @@ const RETAKES: usize = 3;
 /// After so many samples in a row that stayed noisy, retaking would only make the run longer.
 const HOPELESS: usize = 4;
 
-/// Who is no peer: floors, and Lapis from Rust and C, as it is and as it was.
-const OURS: [&str; 6] = ["floor", "lapis", "lapis-c", "lapis-shm", "base", "base-c"];
+/// Who is no peer: floors, and Lapis from Rust, from C and through QNIX, as it is and as it was.
+const OURS: [&str; 8] =
+    ["floor", "lapis", "lapis-c", "lapis-shm", "base", "base-c", "lapis-qnix", "lapis-qnix-8"];
 
 /// The medians of one figure over the rounds.
 pub(crate) struct Figure {

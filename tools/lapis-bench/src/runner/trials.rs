@@ -3,6 +3,7 @@
 
 use super::network::Network;
 use super::rounds::Figure;
+use super::wire;
 use crate::peers::Absent;
 use anyhow::{Context, Result};
 use lapis_bench::pin;
@@ -16,6 +17,10 @@ pub(super) const ALL: [(&str, &str); 3] = [
     ("rails", "1 MiB stream over one rail and over two"),
     ("stall", "longest pause of a stream over two rails, one of which is pulled"),
 ];
+
+fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    ALL.iter().chain(&wire::ALL)
+}
 
 /// Speed of a rail whose number shall count, in megabits a second: two of them stay below what a
 /// core sends.
@@ -46,11 +51,12 @@ pub(super) fn take(
     absent: &mut Vec<Absent>,
 ) -> Vec<Figure> {
     let mut samples = Vec::new();
-    for (name, _) in ALL.iter().filter(|(name, _)| wanted(name)) {
+    for (name, _) in all().filter(|(name, _)| wanted(name)) {
         eprintln!("bench: {name}: {rounds} rounds");
         let outcome = match *name {
             "loss" => loss(rounds, budget, &mut samples),
             "rails" => rails(rounds, budget, &mut samples),
+            "wire" => wire::take(rounds, budget, &mut samples),
             _ => stall(rounds, &mut samples),
         };
         if let Err(error) = outcome {
@@ -129,7 +135,12 @@ fn stall(rounds: usize, samples: &mut Vec<Sample>) -> Result<()> {
     Ok(())
 }
 
-fn keep(samples: &mut Vec<Sample>, trial: &'static str, how: &'static str, text: &str) -> Result<()> {
+pub(super) fn keep(
+    samples: &mut Vec<Sample>,
+    trial: &'static str,
+    how: &'static str,
+    text: &str,
+) -> Result<()> {
     let records = Record::read_all(text);
     records.first().context("the job printed no figure")?;
     samples.extend(records.into_iter().map(|record| Sample { trial, how, record }));
@@ -141,7 +152,8 @@ fn medians(samples: Vec<Sample>) -> Vec<Figure> {
     let mut groups: Vec<(Sample, Vec<f64>)> = Vec::new();
     for sample in samples {
         let same = |s: &Sample| {
-            (s.trial, s.how, &s.record.bench) == (sample.trial, sample.how, &sample.record.bench)
+            (s.trial, s.how, s.record.size) == (sample.trial, sample.how, sample.record.size)
+                && s.record.bench == sample.record.bench
         };
         match groups.iter_mut().find(|(s, _)| same(s)) {
             Some((_, values)) => values.push(sample.record.value),
@@ -161,7 +173,7 @@ fn medians(samples: Vec<Sample>) -> Vec<Figure> {
             (record.value, record.min, record.max) = (median / 1e3, min / 1e3, max / 1e3);
         }
         record.transport = format!("{}: {how}", record.bench);
-        let what = ALL.iter().find(|(name, _)| *name == trial).map_or("", |(_, what)| what);
+        let what = all().find(|(name, _)| *name == trial).map_or("", |(_, what)| what);
         Figure { bench: trial, what, record, to_floor: None, to_peer: None }
     };
     groups.into_iter().map(figure).collect()

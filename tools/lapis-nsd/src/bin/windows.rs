@@ -165,26 +165,40 @@ fn status(daemon: &Daemon, as_json: bool) -> Result<String, DaemonError> {
         return Ok(json(&all));
     }
     let mut text = format!(
-        "{:8} {:5} {:>7}  {:5} {:>13} {:>9}\n",
-        "adapter", "kind", "network", "state", "windows taken", "longest"
+        "{:8} {:5} {:>10}  {:5} {:>13} {:>9}  {}\n",
+        "adapter", "kind", "network", "state", "windows taken", "longest", "interface"
     );
     for Status { adapter, .. } in &all {
         let state = if adapter.up { "up" } else { "down" };
         let taken = format!("{} of {}", adapter.taken, adapter.windows);
+        let mut interface = adapter.interface.clone().unwrap_or_else(|| "-".to_owned());
+        for more in adapter.mode.iter().chain(&adapter.refused) {
+            interface += &format!(", {more}");
+        }
         text += &format!(
-            "{:8} {:5} {:>7}  {state:5} {taken:>13} {:>9}\n",
+            "{:8} {:5} {:>10}  {state:5} {taken:>13} {:>9}  {interface}\n",
             adapter.name, adapter.kind, adapter.network, adapter.longest
         );
     }
     if all.iter().any(|status| !status.not_free.is_empty()) {
-        text += &format!("\n{:16} {:9} {:>7} {:>9}  {}\n", "window", "state", "user", "process", "job");
+        text += &format!(
+            "\n{:16} {:9} {:>7} {:>9}  {:8} {:>12} {:>8} {:>8}\n",
+            "window", "state", "user", "process", "job", "taken", "refused", "lost"
+        );
     }
     for Status { adapter, not_free } in &all {
         for window in not_free {
             let name = format!("{},{}", window.window, adapter.name);
             let process = window.process.map_or("-".to_owned(), |p| p.to_string());
             let job = window.job.as_deref().unwrap_or("any");
-            text += &format!("{name:16} {:9} {:>7} {process:>9}  {job}\n", window.state, window.user);
+            let counts = window.counts.map_or(["-"; 3].map(str::to_owned), |counts| {
+                [counts.taken, counts.refused, counts.lost].map(|count| count.to_string())
+            });
+            let [taken, refused, lost] = counts;
+            text += &format!(
+                "{name:16} {:9} {:>7} {process:>9}  {job:8} {taken:>12} {refused:>8} {lost:>8}\n",
+                window.state, window.user
+            );
         }
     }
     Ok(text)

@@ -20,7 +20,7 @@ fn place(window: u32) -> Place {
 fn open(tables: &mut Tables, who: Caller, window: Option<u32>, key: &str) -> Result<(u32, Parts), Why> {
     let request = Request::Open { adapter: "sn0".to_owned(), window, key: Key::of_text(key) };
     match tables.handle(who, request, Vec::new()) {
-        (Reply::Opened { window, geometry }, fds) => {
+        (Reply::Opened { window, geometry, wire: None }, fds) => {
             let [memory, bell] = fds.try_into().expect("two descriptors");
             Ok((window, Parts { memory, bell, geometry }))
         }

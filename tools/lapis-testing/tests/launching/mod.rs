@@ -1,9 +1,12 @@
 //! Launchers of others, as far as the machine has them: hydra, Open MPI, Slurm.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use lapis_testing::{Finished, clean, folder};
+use lapis_patience::Patience;
+use lapis_testing::{Finished, WATCHDOG, alive, clean, folder};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 /// Takes part in a job with contexts.
 pub(crate) const TASK: &str = env!("CARGO_BIN_EXE_lapis-job-task");
@@ -112,4 +115,37 @@ pub(crate) fn expect_from_all(done: Finished, tasks: u32) {
     let line = format!("all-to-all: {} messages", 24 * tasks);
     let done = done.expect(0);
     assert_eq!(done.sorted(), vec![line.as_str(); tasks as usize], "{}", done.err);
+}
+
+/// How many times each launcher starts a job, to see that nothing is left.
+pub(crate) fn cycles() -> u32 {
+    std::env::var("LAPIS_TEST_LAUNCHER_CYCLES").ok().and_then(|n| n.parse().ok()).unwrap_or(4)
+}
+
+/// Processes that have the variable MARK_OF_A_TEST of this value.
+fn marked(mark: &str) -> Vec<u32> {
+    let setting = format!("MARK_OF_A_TEST={mark}");
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let all = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let has = |process: &u32| {
+        let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+        alive(*process) && environment.split(|byte| *byte == 0).any(|one| one == setting.as_bytes())
+    };
+    all.filter(has).collect()
+}
+
+/// Files of Lapis where other programs leave theirs.
+pub(crate) fn files() -> BTreeSet<String> {
+    let entries = |folder| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries("/dev/shm").map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("lapi")).collect()
+}
+
+/// Those of them that stay: a launcher's own helpers may end after it.
+pub(crate) fn left(mark: &str) -> Vec<u32> {
+    let mut patience = Patience::with_myself(WATCHDOG);
+    while !marked(mark).is_empty() && !patience.is_over() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    marked(mark)
 }

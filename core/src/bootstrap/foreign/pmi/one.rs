@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::link::Link;
-use super::{cut, join, mpi_goes_on, part_key};
+use super::{cut, join, mpi_says_farewell, part_key};
 use crate::bootstrap::error::BootstrapError;
 use crate::bootstrap::foreign::Board;
 
@@ -71,12 +71,18 @@ pub(super) fn introduce(link: &mut Link, id: u32, patience: Duration) -> Result<
 }
 
 impl One {
-    pub(super) fn open(
+    /// Begins the conversation.
+    pub(super) fn open(mut link: Link, who: (u32, u32), patience: Duration) -> Result<Self, BootstrapError> {
+        ask(&mut link, "cmd=init pmi_version=1 pmi_subversion=1", "response_to_init", patience)?;
+        Self::join(link, who, patience)
+    }
+
+    /// Takes part in one that has begun.
+    pub(super) fn join(
         mut link: Link,
         (task, tasks): (u32, u32),
         patience: Duration,
     ) -> Result<Self, BootstrapError> {
-        ask(&mut link, "cmd=init pmi_version=1 pmi_subversion=1", "response_to_init", patience)?;
         let limits = ask(&mut link, "cmd=get_maxes", "maxes", patience)?;
         let limit = |name: &str, least| limits.get(name).and_then(|v| v.parse().ok()).unwrap_or(least);
         let (longest_key, longest_value) = (limit("keylen_max", KEY), limit("vallen_max", VALUE));
@@ -134,7 +140,7 @@ impl Board for One {
 
     fn leave(&mut self) {
         if !std::mem::replace(&mut self.left, true)
-            && !mpi_goes_on()
+            && !mpi_says_farewell()
             && let Err(error) = ask(&mut self.link, "cmd=finalize", "finalize_ack", self.patience)
         {
             tracing::debug!(%error, "the launcher did not hear that this task is done");

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::link::Link;
-use super::{cut, join, mpi_goes_on, part_key};
+use super::{cut, join, mpi_says_farewell, part_key};
 use crate::bootstrap::error::BootstrapError;
 use crate::bootstrap::foreign::Board;
 
@@ -102,7 +102,12 @@ impl Two {
                 });
             }
         };
-        Ok(Self { link, task, tasks, job: job.to_owned(), patience, left: false })
+        Ok(Self::join(link, job, (task, tasks), patience))
+    }
+
+    /// Takes part in a conversation that has begun.
+    pub(super) fn join(link: Link, job: &str, (task, tasks): (u32, u32), patience: Duration) -> Self {
+        Self { link, task, tasks, job: job.to_owned(), patience, left: false }
     }
 }
 
@@ -154,7 +159,7 @@ impl Board for Two {
 
     fn leave(&mut self) {
         if !std::mem::replace(&mut self.left, true)
-            && !mpi_goes_on()
+            && !mpi_says_farewell()
             && let Err(error) = ask(&mut self.link, &[("cmd", "finalize")], self.patience)
         {
             tracing::debug!(%error, "the launcher did not hear that this task is done");

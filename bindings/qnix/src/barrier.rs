@@ -1,0 +1,259 @@
+//! Barriers of a group.
+//!
+//! Where all members share a host and its boards, each shows the others one record when it enters,
+//! and a barrier ends when all have entered. Else it takes ⌈log₂ n⌉ rounds of messages: in round r
+//! each member tells the one 2ʳ places further on. A member that waits for one who has gone tells
+//! all others that the barrier is broken: they may wait for what it would have told.
+//!
+//! A barrier command ends by itself, whether somebody polls for it or not, and one that has been
+//! told by all ends well even if some of them have left since. So the commands have their own
+//! barrier beside those of the crate `collectives`, whose calls belong to who makes them.
+
+use crate::board::{Content, places};
+use crate::error::{Error, Result};
+use crate::groups::Group;
+use crate::node::{Shared, State};
+use crate::outbox::{Letter, Outbox};
+use crate::protocol::{then, words_of};
+use lapis_core::{Delivery, Incoming};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Most rounds of a barrier.
+const ROUNDS: usize = 32;
+
+/// What tells a member that others have come.
+pub(crate) enum Seen {
+    /// Notices so far, by round.
+    Rounds(Box<[u64; ROUNDS]>),
+    /// How many barriers each member has entered, by rank.
+    Entered(Vec<u64>),
+}
+
+/// The barriers of a group as a member sees them.
+pub(crate) struct Barrier {
+    /// Barriers that this process has begun.
+    begun: u64,
+    /// The command under way, and the round that it is in.
+    now: Option<(usize, usize)>,
+    /// Those that follow.
+    next: VecDeque<usize>,
+    /// The first one that can't end.
+    broken: Option<u64>,
+    seen: Seen,
+}
+
+/// What came of a group that this process does not know to be complete yet.
+#[derive(Clone, Copy)]
+pub(crate) enum Sign {
+    Round(usize),
+    /// This task has entered.
+    Entered(u32),
+    /// The barrier of this number is broken.
+    Broken(u64),
+}
+
+impl Barrier {
+    /// Of a group of so many members, which see each other's boards or not.
+    pub(crate) fn new(members: usize, boards: bool) -> Self {
+        let seen = if boards { Seen::Entered(vec![0; members]) } else { Seen::Rounds(Box::new([0; ROUNDS])) };
+        Self { begun: 0, now: None, next: VecDeque::new(), broken: None, seen }
+    }
+
+    /// Whether its members look at boards for each other.
+    pub(crate) fn is_on_boards(&self) -> bool {
+        matches!(self.seen, Seen::Entered(_))
+    }
+}
+
+impl Group {
+    /// Notes what a member has told.
+    pub(crate) fn note(&mut self, sign: Sign) {
+        match (&mut self.barrier.seen, sign) {
+            (Seen::Rounds(seen), Sign::Round(round)) => seen[round] += 1,
+            (Seen::Entered(seen), Sign::Entered(task)) => {
+                if let Some(rank) = self.members.rank(task) {
+                    seen[rank] += 1;
+                }
+            }
+            (_, Sign::Broken(barrier)) => {
+                let first = self.barrier.broken.map_or(barrier, |known| known.min(barrier));
+                self.barrier.broken = Some(first);
+            }
+            // Members agree on the way: this would be a defect.
+            _ => tracing::warn!(target: "lapis::qnix", "a barrier was told in the wrong way"),
+        }
+    }
+
+    fn rounds(&self) -> usize {
+        match self.barrier.seen {
+            Seen::Rounds(_) => self.members.len().next_power_of_two().ilog2() as usize,
+            Seen::Entered(_) => usize::from(self.members.len() > 1),
+        }
+    }
+
+    /// Whether a round of the barrier under way has been told by all who tell it to this process.
+    fn is_told(&self, round: usize) -> bool {
+        let begun = self.barrier.begun;
+        match &self.barrier.seen {
+            Seen::Rounds(seen) => seen[round] >= begun,
+            Seen::Entered(seen) => {
+                let others = |rank: &usize| Some(*rank) != self.me;
+                (0..seen.len()).filter(others).all(|rank| seen[rank] >= begun)
+            }
+        }
+    }
+
+    /// Whether a round waits for a task of which `gone` holds.
+    fn is_hopeless(&self, round: usize, gone: impl Fn(u32) -> bool) -> bool {
+        let (Some(me), n) = (self.me, self.members.len()) else { return false };
+        let begun = self.barrier.begun;
+        let is_gone = |rank: usize| self.members.task(rank).is_some_and(&gone);
+        match &self.barrier.seen {
+            Seen::Rounds(seen) => seen[round] < begun && is_gone((me + n - (1 << round) % n) % n),
+            Seen::Entered(seen) => (0..n).any(|rank| rank != me && seen[rank] < begun && is_gone(rank)),
+        }
+    }
+}
+
+impl State {
+    /// A barrier begins, when those before it have ended.
+    pub(crate) fn enter_barrier(&mut self, name: i32, at: usize, out: &mut Outbox) {
+        if let Some(group) = self.groups.known.get_mut(&name) {
+            group.barrier.next.push_back(at);
+        }
+        self.go_on(name, out);
+    }
+
+    /// A member has told something.
+    fn told(&mut self, name: i32, sign: Sign, out: &mut Outbox) {
+        let Some(group) = self.groups.known.get_mut(&name) else {
+            self.groups.early.entry(name).or_default().push(sign);
+            return;
+        };
+        group.note(sign);
+        self.go_on(name, out);
+    }
+
+    /// A task has entered its next barrier of a group.
+    pub(crate) fn entered(&mut self, name: i32, task: u32, out: &mut Outbox) {
+        self.told(name, Sign::Entered(task), out);
+    }
+
+    /// Does what can be done of a group's barriers.
+    fn go_on(&mut self, name: i32, out: &mut Outbox) {
+        loop {
+            let Some(group) = self.groups.known.get_mut(&name) else { return };
+            let (at, round) = match group.barrier.now {
+                Some((at, round)) if group.is_told(round) => (at, round + 1),
+                Some(_) => break,
+                None => match group.barrier.next.pop_front() {
+                    Some(at) => {
+                        group.barrier.begun += 1;
+                        (at, 0)
+                    }
+                    None => break,
+                },
+            };
+            //= QNIX API, qx_barrier, ends when all members have come
+            if round == group.rounds() {
+                group.barrier.now = None;
+                self.sends.end(at, Ok(0));
+                continue;
+            }
+            group.barrier.now = Some((at, round));
+            self.tell(name, round, out);
+        }
+        self.fail_barriers(name, out);
+    }
+
+    /// Tells others that this process is in a round of a group's barrier.
+    fn tell(&mut self, name: i32, round: usize, out: &mut Outbox) {
+        let Some(group) = self.groups.known.get(&name) else { return };
+        let (Some(me), n) = (group.me, group.members.len()) else { return };
+        if !group.barrier.is_on_boards() {
+            if let Some(to) = group.members.task((me + (1 << round)) % n) {
+                out.push(Letter::Notice { to, group: name, round });
+            }
+            return;
+        }
+        let (task, boards) = (group.members.task(me).unwrap_or_default(), self.board.as_mut());
+        let shown = boards.and_then(|writer| {
+            let content = Content::Entered { task, group: name };
+            let asleep = writer.show(content, places(group.near).map(|place| (place, 0)), &[])?;
+            out.extend(asleep.map(|to| Letter::Look { to }));
+            Some(())
+        });
+        if shown.is_none() {
+            let others = group.members.iter().filter(|to| *to != task);
+            out.extend(others.map(|to| Letter::Entered { to, group: name }));
+        }
+    }
+
+    /// Ends barriers that wait for a process which has ended.
+    fn fail_barriers(&mut self, name: i32, out: &mut Outbox) {
+        let Some(group) = self.groups.known.get_mut(&name) else { return };
+        let Some((at, round)) = group.barrier.now else { return };
+        let gone = |task: u32| self.gone.contains(&task);
+        let told = group.barrier.broken.is_some_and(|broken| broken <= group.barrier.begun);
+        if !(told || (round..group.rounds()).any(|round| group.is_hopeless(round, gone))) {
+            return;
+        }
+        // On boards everybody sees by itself who has not come.
+        if !told && !group.barrier.is_on_boards() {
+            let barrier = group.barrier.begun;
+            let others =
+                group.members.iter().filter(|to| Some(*to) != group.me.and_then(|me| group.members.task(me)));
+            out.extend(others.map(|to| Letter::Broken { to, group: name, barrier }));
+        }
+        group.barrier.now = None;
+        let failed: Vec<usize> = std::iter::once(at).chain(group.barrier.next.drain(..)).collect();
+        // Each of those would have been begun, and have failed in its turn.
+        group.barrier.begun += failed.len() as u64 - 1;
+        for at in failed {
+            self.sends.end(at, Err(Error::Peer));
+        }
+    }
+
+    /// A process has ended: what it means for barriers.
+    pub(crate) fn left_barriers(&mut self, task: u32, out: &mut Outbox) {
+        let groups = self.groups.known.iter().filter(|(_, group)| group.members.rank(task).is_some());
+        for name in groups.map(|(name, _)| *name).collect::<Vec<i32>>() {
+            self.fail_barriers(name, out);
+        }
+    }
+
+    /// Whether this process may enter a barrier, and whether its members look at boards then.
+    pub(crate) fn may_enter(&self, name: i32, size: i32) -> Result<bool> {
+        let group = self.groups.get(name)?;
+        group.me.ok_or(Error::Member)?;
+        if usize::try_from(size) != Ok(group.members.len()) {
+            return Err(Error::GroupSize);
+        }
+        Ok(group.barrier.is_on_boards())
+    }
+}
+
+fn sign_arrived(shared: &Arc<Shared>, name: i32, sign: Sign) -> Delivery {
+    let mut out = Outbox::new();
+    shared.lock().told(name, sign, &mut out);
+    if out.is_empty() { Delivery::bury() } else { then(move |context| crate::outbox::send(context, &out)) }
+}
+
+pub(crate) fn notice_arrived(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+    let [name, round] = words_of(message.user_header)?;
+    let round = round as usize;
+    (round < ROUNDS).then(|| sign_arrived(shared, name as i32, Sign::Round(round)))
+}
+
+/// What a record would have said, had there been room.
+pub(crate) fn entered_arrived(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+    let [name] = words_of(message.user_header)?;
+    Some(sign_arrived(shared, name as i32, Sign::Entered(message.source)))
+}
+
+/// Some member waits for one who has gone.
+pub(crate) fn broken_arrived(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+    let [name, barrier] = words_of(message.user_header)?;
+    Some(sign_arrived(shared, name as i32, Sign::Broken(u64::from(barrier))))
+}

@@ -1,0 +1,233 @@
+//! How tasks of a host show each other records, and tell who looks for them.
+
+use lapis_core::sync::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// The flag of a record that is being written.
+const CHANGING: u64 = u64::MAX;
+
+/// What stands before a record: which one it is, and whom it is for. Its writer alone changes it.
+///
+/// Whoever a record is for may read all of it until it says that it has. Others read this head
+/// alone, which may change under their eyes.
+#[repr(C)]
+pub(super) struct Head {
+    /// One more than the record's number; 0: there has been none.
+    flag: AtomicU64,
+    /// A bit for each task of the host.
+    readers: AtomicU64,
+}
+
+/// What a reader finds where its next record stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Nothing new.
+    Nothing,
+    /// The record, which is for the reader.
+    Mine,
+    /// The record, which is for others.
+    Others,
+    /// A later record, of this number: all before it were for others.
+    Later(u64),
+}
+
+impl Head {
+    /// The record that stands here is written over.
+    pub(super) fn begin(&self) {
+        self.flag.store(CHANGING, Ordering::Relaxed);
+        // SYNC: pairs with the Acquire fence in `find`: whoever reads the new readers sees that the
+        // flag has changed.
+        fence(Ordering::Release);
+    }
+
+    /// A record is complete.
+    pub(super) fn show(&self, record: u64, readers: u64) {
+        self.readers.store(readers, Ordering::Relaxed);
+        // SYNC: pairs with the Acquire load in `find`: the record comes first.
+        self.flag.store(record + 1, Ordering::Release);
+    }
+
+    /// Whether there is something new for who waits for a record of this number.
+    #[inline(always)]
+    pub(super) fn has_news(&self, record: u64) -> bool {
+        let flag = self.flag.load(Ordering::Relaxed);
+        flag > record && flag != CHANGING
+    }
+
+    /// Looks for a record, for the task at a place of the host.
+    pub(super) fn find(&self, record: u64, place: usize) -> Found {
+        // SYNC: pairs with the Release store in `show`: the record is read afterwards.
+        let flag = self.flag.load(Ordering::Acquire);
+        if flag <= record || flag == CHANGING {
+            return Found::Nothing;
+        }
+        if flag > record + 1 {
+            return Found::Later(flag - 1);
+        }
+        let mine = self.readers.load(Ordering::Relaxed) >> place & 1 == 1;
+        // SYNC: pairs with the Release fence in `begin`.
+        fence(Ordering::Acquire);
+        if self.flag.load(Ordering::Relaxed) != flag {
+            // It was for others, or it would not be written over.
+            return Found::Others;
+        }
+        if mine { Found::Mine } else { Found::Others }
+    }
+}
+
+/// Whether a task looks at the boards of others.
+#[repr(C)]
+pub(super) struct Watch {
+    /// How many of its threads look without being asked to.
+    looking: AtomicU32,
+    /// Not 0: a message that asks it to look is on its way.
+    asked: AtomicU32,
+}
+
+impl Watch {
+    /// A thread begins. It looks afterwards.
+    pub(super) fn begin(&self) {
+        self.looking.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A thread ends. It looks once more afterwards: whoever has not seen this relies on it.
+    pub(super) fn end(&self) {
+        self.looking.fetch_sub(1, Ordering::Relaxed);
+        // SYNC: pairs with the fence in `settle`: either the writer sees that nobody looks any
+        // more, or the look that follows sees the record.
+        fence(Ordering::SeqCst);
+    }
+
+    /// The message has come, or whoever was to send it is gone. The task looks afterwards.
+    pub(super) fn answer(&self) {
+        self.asked.store(0, Ordering::Relaxed);
+        // SYNC: pairs with the fence in `settle`: either the writer sees that the message has come,
+        // and sends another one, or the look that follows sees the record.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether the writer that asks this has to send a message: nobody looks, and no message is on
+    /// its way. It has settled what it wrote.
+    pub(super) fn must_ask(&self) -> bool {
+        self.looking.load(Ordering::Relaxed) == 0
+            && self.asked.load(Ordering::Relaxed) == 0
+            && self.asked.swap(1, Ordering::Relaxed) == 0
+    }
+}
+
+/// Between showing a record and asking who looks.
+pub(super) fn settle() {
+    // SYNC: pairs with the fences in `Watch::end` and `Watch::answer`.
+    fence(Ordering::SeqCst);
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    struct Ring {
+        slots: [(Head, UnsafeCell<u64>); 2],
+        read: AtomicU64,
+        watch: Watch,
+    }
+
+    fn ring() -> Ring {
+        let slot = || (Head { flag: AtomicU64::new(0), readers: AtomicU64::new(0) }, UnsafeCell::new(0));
+        Ring {
+            slots: [slot(), slot()],
+            read: AtomicU64::new(0),
+            watch: Watch { looking: AtomicU32::new(0), asked: AtomicU32::new(0) },
+        }
+    }
+
+    fn write(ring: &Ring, record: u64, readers: u64) {
+        let (head, data) = &ring.slots[(record % 2) as usize];
+        head.begin();
+        // SAFETY: that nobody reads now is what the model checks.
+        data.with_mut(|data| unsafe { *data = record * 10 });
+        head.show(record, readers);
+    }
+
+    fn check(ring: &Ring, record: u64) {
+        // SAFETY: the record is this reader's until it says that it has read it.
+        ring.slots[(record % 2) as usize].1.with(|data| assert_eq!(unsafe { *data }, record * 10));
+    }
+
+    /// Records 0 and 3 are for the reader at place 1, 1 and 2 are not: the ring goes round under
+    /// its eyes.
+    #[test]
+    fn loom_records_of_others_are_passed_by_and_own_ones_are_whole() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(2);
+        builder.check(|| {
+            let shared = Arc::new(ring());
+            let writer = Arc::clone(&shared);
+            let thread = thread::spawn(move || {
+                write(&writer, 0, 2);
+                write(&writer, 1, 1);
+                // SYNC: as the real writer waits for who has not read what stands there.
+                while writer.read.load(Ordering::Acquire) < 1 {
+                    thread::yield_now();
+                }
+                write(&writer, 2, 1);
+                write(&writer, 3, 2);
+            });
+            let (mut next, mut got) = (0, Vec::new());
+            while got.len() < 2 {
+                match shared.slots[(next % 2) as usize].0.find(next, 1) {
+                    Found::Nothing => thread::yield_now(),
+                    Found::Later(record) => next = record - 1,
+                    Found::Others => next += 1,
+                    Found::Mine => {
+                        check(&shared, next);
+                        got.push(next);
+                        next += 1;
+                        // SYNC: as the real reader says that it has read.
+                        shared.read.store(next, Ordering::Release);
+                    }
+                }
+            }
+            assert_eq!(got, [0, 3]);
+            thread.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn loom_a_record_is_seen_or_its_reader_is_asked_to_look() {
+        loom::model(|| {
+            let shared = Arc::new(ring());
+            let writer = Arc::clone(&shared);
+            shared.watch.begin();
+            let thread = thread::spawn(move || {
+                write(&writer, 0, 2);
+                settle();
+                writer.watch.must_ask()
+            });
+            shared.watch.end();
+            let seen = shared.slots[0].0.find(0, 1) == Found::Mine;
+            let asked = thread.join().unwrap();
+            assert!(seen || asked);
+        });
+    }
+
+    /// Somebody has asked, and the reader answers while a writer shows a record.
+    #[test]
+    fn loom_who_relies_on_the_message_of_another_is_seen_by_the_look_that_it_brings() {
+        loom::model(|| {
+            let shared = Arc::new(ring());
+            let writer = Arc::clone(&shared);
+            assert!(shared.watch.must_ask());
+            let thread = thread::spawn(move || {
+                write(&writer, 0, 2);
+                settle();
+                writer.watch.must_ask()
+            });
+            shared.watch.answer();
+            let seen = shared.slots[0].0.find(0, 1) == Found::Mine;
+            let asked = thread.join().unwrap();
+            assert!(seen || asked);
+        });
+    }
+}

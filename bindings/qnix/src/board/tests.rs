@@ -1,0 +1,111 @@
+use super::*;
+use crate::memory::Segment;
+
+/// Boards of a host in the memory of this process, as each of its tasks sees them.
+fn host(tasks: usize) -> Vec<(Arc<Boards>, Writer)> {
+    let places = Places::of(tasks);
+    let base = |_| {
+        let memory = vec![[0u64; 16]; places.len.div_ceil(LINE) + 1].leak().as_mut_ptr().cast::<u8>();
+        memory.wrapping_add(memory.align_offset(LINE))
+    };
+    let bases: Vec<*mut u8> = (0..tasks).map(base).collect();
+    let all = (0..tasks as u32).map(|task| task * 2).collect::<Vec<_>>();
+    (0..tasks).map(|me| pair(Boards { places, tasks: all.clone(), me, bases: bases.clone() })).collect()
+}
+
+fn segment(bytes: &[u8]) -> [Segment; 1] {
+    [Segment { address: bytes.as_ptr().expose_provenance(), len: bytes.len() }]
+}
+
+fn show(writer: &mut Writer, tag: i32, readers: &[usize], bytes: &[u8]) -> Option<Vec<u32>> {
+    let content = Content::Message { root: 6, tag };
+    let readers = readers.iter().map(|place| (*place, *place as u32 + 100));
+    Some(writer.show(content, readers, &segment(bytes))?.collect())
+}
+
+/// What a task finds next: tag, number, data.
+fn take(boards: &Boards) -> Option<(i32, u32, Vec<u8>)> {
+    let record = boards.take()?;
+    let Content::Message { root: 6, tag } = record.content else { panic!("{:?}", record.content) };
+    let found = (tag, record.number, record.data.to_vec());
+    boards.done(record.from());
+    Some(found)
+}
+
+#[test]
+fn nothing_on_a_board_overlaps() {
+    for tasks in 2..=MOST {
+        let places = Places::of(tasks);
+        assert!(LINE + tasks * 8 <= places.slots);
+        assert!(places.data + 64 <= places.slot && places.slot.is_multiple_of(LINE));
+        assert!(places.slots + SLOTS as usize * places.slot <= places.bytes);
+        assert_eq!(places.bytes + BYTES, places.len);
+    }
+}
+
+#[test]
+fn a_record_reaches_those_it_is_for_and_wakes_those_who_do_not_look() {
+    let mut host = host(4);
+    host[2].0.begin_watching();
+    assert_eq!(show(&mut host[0].1, 7, &[1, 2], b"short"), Some(vec![2]));
+    host[2].0.end_watching();
+    let long = vec![3; 100_000];
+    assert_eq!(show(&mut host[0].1, 8, &[2, 3], &long), Some(vec![4, 6]));
+    assert_eq!(show(&mut host[0].1, 9, &[3], b"asked already"), Some(vec![]));
+    host[3].0.answer();
+    assert_eq!(show(&mut host[0].1, 9, &[3], b"once more"), Some(vec![6]));
+    assert!(host[1].0.has_news() && !host[0].0.has_news());
+    assert_eq!(take(&host[1].0), Some((7, 101, b"short".to_vec())));
+    assert_eq!(take(&host[1].0), None);
+    assert!(!host[1].0.has_news(), "what was for others is no news once it was seen");
+    assert_eq!(take(&host[2].0), Some((7, 102, b"short".to_vec())));
+    assert_eq!(take(&host[2].0), Some((8, 102, long.clone())));
+    assert_eq!(take(&host[3].0), Some((8, 103, long)));
+}
+
+#[test]
+fn a_full_board_has_room_again_once_its_readers_have_read_or_are_gone() {
+    let mut host = host(3);
+    for tag in 0..SLOTS as i32 {
+        assert!(show(&mut host[0].1, tag, &[1, 2], b"x").is_some());
+    }
+    assert!(show(&mut host[0].1, 0, &[1], b"x").is_none());
+    for tag in 0..5 {
+        assert_eq!(take(&host[1].0).map(|found| found.0), Some(tag));
+    }
+    assert!(show(&mut host[0].1, 0, &[1], b"x").is_none(), "one of two has read");
+    host[0].1.left(4);
+    for tag in 100..105 {
+        assert!(show(&mut host[0].1, tag, &[1], b"y").is_some());
+    }
+    assert!(show(&mut host[0].1, 0, &[1], b"x").is_none());
+    for tag in (5..SLOTS as i32).chain(100..105) {
+        assert_eq!(take(&host[1].0).map(|found| found.0), Some(tag));
+    }
+}
+
+#[test]
+fn one_who_is_never_meant_finds_its_first_record_after_many_rounds_of_the_ring() {
+    let mut host = host(3);
+    for tag in 0..200 {
+        assert!(show(&mut host[0].1, tag, &[1], b"for the other").is_some());
+        assert_eq!(take(&host[1].0).map(|found| found.0), Some(tag));
+    }
+    assert!(show(&mut host[0].1, 500, &[2], b"at last").is_some());
+    assert_eq!(take(&host[2].0), Some((500, 102, b"at last".to_vec())));
+    assert_eq!(take(&host[1].0), None);
+}
+
+#[test]
+fn long_data_goes_round_the_ring_in_one_piece_each() {
+    let mut host = host(2);
+    let lens = [700_001, 2 << 20, 1, 1_500_000, 900_000, 300, 65, 2 << 20, 2 << 20, 1_000_000];
+    for (tag, len) in lens.into_iter().cycle().take(60).enumerate() {
+        let data: Vec<u8> = (0..len).map(|at| (at * 7 + tag) as u8).collect();
+        assert!(show(&mut host[1].1, tag as i32, &[0], &data).is_some(), "{tag}");
+        assert_eq!(take(&host[0].0), Some((tag as i32, 100, data)));
+    }
+    let most = vec![1; 2 << 20];
+    let room = (0..4).take_while(|tag| show(&mut host[1].1, *tag, &[0], &most).is_some()).count();
+    assert!((1..=2).contains(&room), "{room}");
+}

@@ -1,0 +1,46 @@
+//! What is to be sent once the state is no longer locked.
+
+use crate::contexts::Key;
+use crate::error::Error;
+use crate::groups;
+use crate::protocol::{BROKEN, CLEAR, ENTERED, LOOK, NOTICE, send_words};
+use lapis_core::Context;
+
+/// A short message to another process's library.
+pub(crate) enum Letter {
+    /// A command of the receiver's that sends may go on: this process's command waits for it.
+    Clear { to: u32, send: u32, receive: Key },
+    /// This process is in a round of a group's barrier.
+    Notice { to: u32, group: i32, round: usize },
+    /// This process has entered a group's next barrier.
+    Entered { to: u32, group: i32 },
+    /// A group's barrier of this number can't end any more, nor can those after it.
+    Broken { to: u32, group: i32, barrier: u64 },
+    /// There is something on this process's board.
+    Look { to: u32 },
+    /// A wish to join a group has come to nothing.
+    Refusal { to: u32, group: i32, error: Error },
+}
+
+pub(crate) type Outbox = Vec<Letter>;
+
+/// Sends letters. Whoever is gone needs none: what its end means is told elsewhere.
+pub(crate) fn send(context: &Context, letters: &Outbox) {
+    for letter in letters {
+        let _ = match *letter {
+            Letter::Clear { to, send, receive } => send_words(context, to, CLEAR, [send, receive.0]),
+            Letter::Notice { to, group, round } => {
+                send_words(context, to, NOTICE, [group as u32, round as u32])
+            }
+            Letter::Entered { to, group } => send_words(context, to, ENTERED, [group as u32]),
+            Letter::Broken { to, group, barrier } => {
+                send_words(context, to, BROKEN, [group as u32, barrier as u32])
+            }
+            Letter::Look { to } => send_words(context, to, LOOK, []),
+            Letter::Refusal { to, group, error } => {
+                groups::refuse(context, to, group, error);
+                Ok(())
+            }
+        };
+    }
+}

@@ -1,0 +1,72 @@
+//! The memory that an operation's rounds work on.
+
+use crate::engine::Fold;
+use crate::schedule::memory::{Put, Take};
+use crate::schedule::{Side, Span};
+
+/// Where an operation's input, output and scratch begin, and how long an element is.
+#[derive(Clone, Copy)]
+pub(crate) struct Buffers {
+    pub(crate) bases: [*mut u8; 3],
+    pub(crate) size: usize,
+}
+
+impl Buffers {
+    /// First byte of a span, and how many there are.
+    #[inline(always)]
+    pub(crate) fn bytes(&self, span: Span) -> (*mut u8, usize) {
+        let base = self.bases[span.buffer as usize];
+        (base.wrapping_add(span.start * self.size), span.len * self.size)
+    }
+
+    /// Writes what a member shows in a round.
+    ///
+    /// # Safety
+    /// The buffers are as long as the spans say, and nobody else's; nobody reads the area, which is
+    /// this member's and has room.
+    #[inline(always)]
+    pub(crate) unsafe fn put(&self, puts: &[Put], area: *mut u8) {
+        for put in puts {
+            let (from, len) = self.bytes(put.from);
+            // SAFETY: the caller's promise.
+            unsafe { std::ptr::copy_nonoverlapping(from, area.add(put.at * self.size), len) };
+        }
+    }
+
+    /// Copies within the member's own memory.
+    ///
+    /// # Safety
+    /// As for [`put`](Self::put).
+    #[inline(always)]
+    pub(crate) unsafe fn copy(&self, copies: &[(Span, Span)]) {
+        for (from, into) in copies {
+            let ((from, len), (into, _)) = (self.bytes(*from), self.bytes(*into));
+            if from != into {
+                // SAFETY: the caller's promise. What is done in place may overlap.
+                unsafe { std::ptr::copy(from, into, len) };
+            }
+        }
+    }
+
+    /// Takes from an area, which may be the member's own.
+    ///
+    /// # Safety
+    /// As for [`put`](Self::put); the area holds what the plan says, and nobody writes there now.
+    #[inline(always)]
+    pub(crate) unsafe fn take(&self, take: &Take, area: *const u8, fold: &Fold) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (into, len) = self.bytes(take.into);
+            let from = area.add(take.at * self.size);
+            match (take.fold, fold) {
+                (None, _) => std::ptr::copy_nonoverlapping(from, into, len),
+                (Some(_), Fold::Kernel(kernel)) => kernel(into, from, len / self.size),
+                (Some(side), Fold::User(fold)) => {
+                    let from = std::slice::from_raw_parts(from, len);
+                    fold(from, std::slice::from_raw_parts_mut(into, len), side);
+                }
+                (Some(Side::Before | Side::After), Fold::None) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What a team knows of its way through memory, and how its members find one: each shows the others
+//! where its board is, looks for those of its host, and all agree whether everybody has found them.
+//! It is an operation like others, of messages, before the first one that would like memory.
+
+use super::{Board, barrier};
+use crate::call::{Call, Signature};
+use crate::element::{Operator, Type, kernel};
+use crate::engine::{Engine, Fold, Members, Op};
+use crate::error::Result;
+use crate::group::Group;
+use crate::schedule::{Place, Script, Span, doubling};
+use lapis_core::Context;
+use lapis_core::transport::RegionInfo;
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// A team's way through memory. Used under the context's lock.
+#[derive(Default)]
+pub(crate) struct Memory {
+    pub(crate) found: Found,
+    /// Somebody takes rounds.
+    pub(crate) busy: bool,
+    pub(crate) board: Option<Box<Board>>,
+    /// Operations that go through memory, or would like to. Members take their rounds in the order
+    /// of calls, so that one follows the other.
+    pub(crate) queue: VecDeque<NonNull<Op>>,
+    /// The number of the call that blocks and takes rounds without an operation.
+    pub(crate) blocking: Option<u32>,
+}
+
+/// Whether a board was looked for.
+#[derive(Default)]
+pub(crate) enum Found {
+    #[default]
+    Unknown,
+    Looking(Box<Search>),
+    /// There is a board, or none.
+    Known,
+}
+
+impl Memory {
+    pub(crate) fn is_known(&self) -> bool {
+        matches!(self.found, Found::Known)
+    }
+}
+
+/// Members of the caller's host: ranks in the team, and the caller's place among them.
+pub(crate) struct Here {
+    pub(crate) ranks: Group,
+    pub(crate) me: usize,
+}
+
+/// A search under way.
+pub(crate) struct Search {
+    memory: Option<RegionInfo>,
+    here: Here,
+    /// Where boards are, by rank; what all have found; where this member's board is.
+    words: Box<[u64]>,
+    board: Option<Board>,
+    op: NonNull<Op>,
+}
+
+impl Search {
+    /// The operation that does it.
+    pub(crate) fn op(&self) -> NonNull<Op> {
+        self.op
+    }
+}
+
+/// What a member says that it has found: nothing; boards; boards of processes that take part in the
+/// kernel's barriers.
+const BOARDS: u64 = 1;
+const BARRIERS: u64 = 2;
+
+/// The steps of a search by member `me` of `n`.
+fn script(me: usize, n: usize) -> Script {
+    let mut script = Script::default();
+    let at = Place::all(me, n);
+    doubling::all_gather_any(&mut script, at, 1);
+    script.steps.push(crate::schedule::Step::Look);
+    doubling::all_reduce_in(&mut script, at.phase(1), Span::output(n, 1));
+    script.steps.push(crate::schedule::Step::Drain);
+    script
+}
+
+/// Begins to look.
+///
+/// # Safety
+/// The lock is held; the team lives, and nobody has looked.
+pub(crate) unsafe fn begin(
+    context: &Context,
+    engine: &Arc<Engine>,
+    team: NonNull<Members>,
+    me: usize,
+    here: Here,
+) {
+    // SAFETY: the team lives; its group never changes.
+    let group = unsafe { &(*team.as_ptr()).group };
+    let n = group.len();
+    let memory = Board::memory(context, here.ranks.len());
+    let mut words = vec![0u64; n + 2].into_boxed_slice();
+    words[n + 1] = memory.map_or(0, |memory| memory.addr);
+    let (call, of) = (Call::AllReduce { count: n }, Type::U64);
+    let fold = kernel(of, Operator::Min).map_or(Fold::None, Fold::Kernel);
+    let signature = Signature::of(&call, of, Some(Operator::Min));
+    let op = Op::new(&script(me, n), group, of.size(), fold, signature, "the search for memory", None);
+    let op = NonNull::from(Box::leak(Box::new(op)));
+    let (input, output) = (words[n + 1..].as_ptr().cast(), words.as_mut_ptr().cast());
+    let (owner, engine_then) = (team.as_ptr().expose_provenance(), Arc::clone(engine));
+    // SAFETY: endings run under the lock; an operation ends while its team lives, or never.
+    let end = move |context: &Context, ended: Result<()>| unsafe {
+        let team = std::ptr::with_exposed_provenance_mut::<Members>(owner);
+        finish(context, &engine_then, team, ended);
+    };
+    // SAFETY: operation and words live until the end, which gives them back; the lock is held.
+    unsafe {
+        (*op.as_ptr()).ending = Some(Box::new(end));
+        let search = Search { memory, here, words, board: None, op };
+        (*team.as_ptr()).memory.found = Found::Looking(Box::new(search));
+        engine.start(context, team, op, input, output);
+    }
+}
+
+/// All addresses are known: looks for the boards of the host.
+///
+/// # Safety
+/// The lock is held, and the team's search under way.
+pub(crate) unsafe fn look(context: &Context, team: NonNull<Members>) {
+    // SAFETY: the caller's promise; nothing below calls out.
+    unsafe {
+        let group = &(*team.as_ptr()).group;
+        let Found::Looking(search) = &mut (*team.as_ptr()).memory.found else { return };
+        let n = group.len();
+        let ranks = &search.here.ranks;
+        let tasks: Vec<u32> = ranks.iter().filter_map(|rank| group.task(rank as usize)).collect();
+        let address = |member: usize| ranks.task(member).map_or(0, |rank| search.words[rank as usize]);
+        search.board = match (search.memory, Group::from_list(&tasks)) {
+            (Some(memory), Ok(tasks)) => Board::new(context, memory, search.here.me, tasks, address),
+            _ => None,
+        };
+        search.words[n] = match search.board {
+            None => 0,
+            Some(_) if barrier::register() => BARRIERS,
+            Some(_) => BOARDS,
+        };
+    }
+}
+
+/// All have told what they have found.
+///
+/// # Safety
+/// The lock is held; the team lives, and its search has ended.
+unsafe fn finish(context: &Context, engine: &Engine, team: *mut Members, ended: Result<()>) {
+    // SAFETY: the caller's promise; the operation is not used any more.
+    unsafe {
+        let Found::Looking(search) = std::mem::replace(&mut (*team).memory.found, Found::Known) else {
+            return;
+        };
+        let all = search.words[search.words.len() - 2];
+        let (memory, op) = (search.memory, search.op);
+        let mut board = search.board;
+        drop(Box::from_raw(op.as_ptr()));
+        engine.attend();
+        // After a failure some may have agreed: the memory stays until the context ends.
+        if ended.is_err() {
+            return;
+        }
+        if let Some(board) = &mut board
+            && all == BARRIERS
+        {
+            board.spare_fences();
+        }
+        (*team).memory.board = board.filter(|_| all > 0).map(Box::new);
+        if all == 0
+            && let Some(memory) = memory
+        {
+            // It came from this context, and nobody has used it, as not all have reached all.
+            context.free_raw(memory);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::model::{Model, Sending, Values};
+
+    #[test]
+    fn all_learn_where_boards_are_and_what_the_least_lucky_has_found() {
+        let most = if cfg!(miri) { 5 } else { 40 };
+        for n in 1..=most {
+            let found = |me: usize| 1 + (me as u64 * 7) % 5;
+            let member = |me: usize| {
+                let script = script(me, n);
+                let mut words = vec![0; n + 1];
+                words[n] = found(me);
+                let buffers = [vec![1000 + me as u64], words, vec![0; script.scratch]];
+                (script, Values { buffers, fold: |a: &u64, b: &u64| *a.min(b) })
+            };
+            let least = (0..n).map(found).min();
+            let expected: Vec<u64> = (0..n as u64).map(|me| 1000 + me).chain(least).collect();
+            for sending in [Sending::Eager, Sending::Synchronous] {
+                let model = Model::new((0..n).map(member).collect(), sending, false);
+                let ends = model.run(|len| len / 2).unwrap();
+                assert!(ends.iter().all(|end| end.buffers[1] == expected), "{n} members, {sending:?}");
+            }
+        }
+    }
+}

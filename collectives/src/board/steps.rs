@@ -1,0 +1,294 @@
+//! Rounds of operations whose caller does other things meanwhile: taken as far as they go, and
+//! taken up again where they stood.
+
+use super::run::Team;
+use super::{AREAS, Board, Buffers, INLINE, LINES, barrier, wait};
+use crate::engine::Fold;
+use crate::error::{CollectiveError, Result};
+use crate::group::Group;
+use crate::schedule::Script;
+use crate::schedule::memory::{Plan, Round};
+use crate::schedule::tree::Parts;
+use crate::{Call, Signature};
+
+/// How far an operation has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// In its first rounds.
+    Before,
+    /// In its messages.
+    Messages,
+    /// In its last rounds.
+    After,
+    /// All is done.
+    End,
+}
+
+/// Where in a round.
+#[derive(Clone, Copy)]
+enum Stage {
+    /// None is begun.
+    Between,
+    /// Begun; nothing is put yet.
+    Room,
+    /// So many takes are made.
+    Takes(usize),
+}
+
+/// The rounds of an operation: all of it, or what comes before and after its messages. Touched
+/// field by field: what a round shows may wake others by messages, and that may come back.
+pub(crate) struct Rounds {
+    before: Option<Plan<'static>>,
+    after: Option<Plan<'static>>,
+    /// The messages in between go on with what the rounds before have put out.
+    output_goes_on: bool,
+    /// Messages to be sent instead if no memory is found; until that is known.
+    pub(crate) instead: Option<Script>,
+    /// What the plans refer to.
+    _lists: Option<Lists>,
+    // Of the present run:
+    pub(crate) reach: Reach,
+    stage: Stage,
+    next: usize,
+    short: bool,
+    awaited: usize,
+    work: Round,
+}
+
+/// Lists of a call, on the heap: they stay where they are.
+struct Lists {
+    counts: Box<[usize]>,
+    starts: Box<[usize]>,
+    to: Box<Group>,
+}
+
+impl Lists {
+    fn of(call: &Call<'_>) -> Option<Self> {
+        let (mut counts, mut starts, mut group) = (&[][..], &[][..], None);
+        match call {
+            Call::ReduceScatter { counts: all } => counts = *all,
+            Call::AllGatherV { parts } => (counts, starts) = (parts.counts, parts.starts),
+            Call::Multicast { to, .. } => group = Some((*to).clone()),
+            _ => return None,
+        }
+        let to = Box::new(group.unwrap_or_else(Group::empty));
+        Some(Self { counts: counts.into(), starts: starts.into(), to })
+    }
+
+    /// The call with these lists.
+    fn put_into<'a>(&'a self, call: &Call<'a>) -> Call<'a> {
+        match *call {
+            Call::ReduceScatter { .. } => Call::ReduceScatter { counts: &self.counts },
+            Call::AllGatherV { .. } => {
+                Call::AllGatherV { parts: Parts { counts: &self.counts, starts: &self.starts } }
+            }
+            Call::Multicast { root, count, .. } => Call::Multicast { root, to: &self.to, count },
+            other => other,
+        }
+    }
+}
+
+impl Rounds {
+    /// A call that is nothing but rounds.
+    pub(crate) fn all(call: &Call<'_>, me: usize, n: usize, size: usize) -> Option<Self> {
+        let lists = Lists::of(call);
+        let plan = match &lists {
+            Some(lists) => super::run::plan(&lists.put_into(call), me, n, size),
+            None => super::run::plan(call, me, n, size),
+        };
+        // SAFETY: what the plan refers to are the lists, which are kept beside it and stay where
+        // they are; a call without lists refers to nothing.
+        let plan = unsafe { std::mem::transmute::<Option<Plan<'_>>, Option<Plan<'static>>>(plan) };
+        plan.map(|plan| Self::new(Some(plan), None, false, lists))
+    }
+
+    /// The rounds before and after the messages of a call on two levels, for member `me` of the `n`
+    /// of a host, of whom `leader` sends the messages.
+    pub(crate) fn of_levels(
+        call: &Call<'_>,
+        me: usize,
+        n: usize,
+        leader: usize,
+        size: usize,
+    ) -> Option<Self> {
+        let plan = |call: Call<'static>| super::run::plan(&call, me, n, size);
+        let (up, count) = match *call {
+            Call::Barrier => (Some(Call::Gather { root: leader, count: 0 }), 0),
+            Call::Broadcast { count, .. } => (None, count),
+            Call::AllReduce { count } => (Some(Call::Reduce { root: leader, count }), count),
+            _ => return None,
+        };
+        let before = match up {
+            Some(up) => Some(plan(up)?),
+            None => None,
+        };
+        let after = plan(Call::Broadcast { root: leader, count })?;
+        Some(Self::new(before, Some(after), call.folds(), None))
+    }
+
+    fn new(
+        before: Option<Plan<'static>>,
+        after: Option<Plan<'static>>,
+        output_goes_on: bool,
+        lists: Option<Lists>,
+    ) -> Self {
+        Self {
+            before,
+            after,
+            output_goes_on,
+            instead: None,
+            _lists: lists,
+            reach: Reach::Before,
+            stage: Stage::Between,
+            next: 0,
+            short: true,
+            awaited: 0,
+            work: Round::default(),
+        }
+    }
+
+    /// Elements of scratch.
+    pub(crate) fn scratch(&self) -> usize {
+        let of = |plan: &Option<Plan<'_>>| plan.as_ref().map_or(0, Plan::scratch);
+        of(&self.before).max(of(&self.after))
+    }
+
+    /// Goes to another part of the operation. True: its messages read what the rounds have put out.
+    pub(crate) fn enter(&mut self, reach: Reach) -> bool {
+        (self.reach, self.stage, self.next) = (reach, Stage::Between, 0);
+        reach == Reach::Messages && self.output_goes_on
+    }
+
+    /// Who has shown another call in the round that is under way, and which.
+    pub(crate) fn other_call(&self, board: &Board, mine: Signature) -> Option<(usize, u64)> {
+        let under_way = !matches!(self.stage, Stage::Between);
+        under_way.then(|| board.other_call(board.round, mine.0)).flatten()
+    }
+
+    /// The member that is waited for.
+    pub(crate) fn awaited(&self) -> usize {
+        self.awaited
+    }
+
+    /// Whether what is waited for is there. The board is the team's.
+    pub(crate) fn can_go(&self, board: &Board) -> bool {
+        if matches!(self.reach, Reach::Messages | Reach::End) {
+            return false;
+        }
+        match self.stage {
+            Stage::Between => true,
+            Stage::Room => {
+                let enough = (board.round + 1).saturating_sub(self.places() as u64);
+                board.begun(self.awaited).get() >= enough
+            }
+            Stage::Takes(at) => self.work.takes.get(at).is_none_or(|take| {
+                take.member == board.me || board.line(take.member, board.round).shown(board.round).is_some()
+            }),
+        }
+    }
+
+    fn places(&self) -> usize {
+        if self.short { LINES } else { AREAS }
+    }
+
+    fn plan(&self) -> Option<Plan<'static>> {
+        match self.reach {
+            Reach::Before => self.before,
+            Reach::After => self.after,
+            Reach::Messages | Reach::End => None,
+        }
+    }
+
+    /// Takes rounds as far as they go. True: this part of the operation is over.
+    ///
+    /// # Safety
+    /// The lock is held; rounds and board are this operation's and live; the buffers are as long as
+    /// the call says, and nobody else's.
+    pub(crate) unsafe fn go(
+        this: *mut Self,
+        board: *mut Board,
+        team: &Team<'_>,
+        data: &Buffers,
+        fold: &Fold,
+        signature: Signature,
+    ) -> Result<bool> {
+        // SAFETY: the caller's promise; references end before anything is sent.
+        unsafe {
+            loop {
+                let (stage, me) = ((*this).stage, (*board).me);
+                match stage {
+                    Stage::Between => {
+                        let next = (*this).next;
+                        let Some(plan) = (&*this).plan().filter(|plan| next < plan.rounds()) else {
+                            return Ok(true);
+                        };
+                        plan.round(next, &mut (*this).work);
+                        (*board).round += 1;
+                        (*this).short = plan.width() * data.size <= INLINE;
+                        (*this).stage = Stage::Room;
+                    }
+                    Stage::Room => {
+                        if let Some(member) = (&mut *board).lacks_room((&*this).places()) {
+                            (*this).awaited = member;
+                            return Ok(false);
+                        }
+                        let round = (*board).round;
+                        data.put(&(*this).work.puts, (&*board).data(me, round, (*this).short));
+                        (&*board).line(me, round).show(round, signature.0);
+                        (&*board).begun(me).set(round);
+                        (*this).stage = Stage::Takes(0);
+                        barrier::light((*board).fences);
+                        wait::wake_dozing(team.context, team.engine, team.members, board);
+                        data.copy(&(*this).work.copies);
+                    }
+                    Stage::Takes(at) => {
+                        if !Self::take(this, board, at, data, fold, signature)? {
+                            return Ok(false);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes a take, or ends the round after the last one. False: the data is not there.
+    ///
+    /// # Safety
+    /// As for [`go`](Self::go).
+    unsafe fn take(
+        this: *mut Self,
+        board: *mut Board,
+        at: usize,
+        data: &Buffers,
+        fold: &Fold,
+        signature: Signature,
+    ) -> Result<bool> {
+        // SAFETY: the caller's promise; a function of the program's that folds knows neither.
+        unsafe {
+            let (round, me) = ((*board).round, (*board).me);
+            let Some(take) = (&(*this).work.takes).get(at).copied() else {
+                let seen = (&(*this).work.takes).iter().filter(|take| take.member != me).count();
+                if seen + 1 == (*board).tasks.len() {
+                    // Everybody has shown this round, and has begun it therefore.
+                    (*board).least = round;
+                }
+                (*this).next += 1;
+                (*this).stage = Stage::Between;
+                return Ok(true);
+            };
+            if take.member != me {
+                let Some(theirs) = (&*board).line(take.member, round).shown(round) else {
+                    (*this).awaited = take.member;
+                    return Ok(false);
+                };
+                if theirs != signature.0 {
+                    let (from, theirs) = ((&*board).task(take.member), Signature(theirs));
+                    return Err(CollectiveError::Mismatch { from, theirs, mine: signature });
+                }
+            }
+            data.take(&take, (&*board).data(take.member, round, (*this).short), fold);
+            (*this).stage = Stage::Takes(at + 1);
+            Ok(true)
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Teams over several hosts. Those of one machine are told apart here by rank alone: memory is used
+//! within each, and messages between them, as on machines that are really several.
+
+#[path = "../../tests/support/mod.rs"]
+mod support;
+
+use super::{LINE, LINES, PAGE, Places};
+use crate::schedule::levels::Hosts;
+use crate::{Call, Combine, Operator, Team};
+use support::{SHM, job};
+
+/// A team whose members live where `host` says.
+fn team(context: &lapis_core::Context, host: fn(usize) -> usize) -> Team {
+    let team = Team::world(context).unwrap();
+    let hosts = Hosts::of((0..team.len()).map(|rank| host(rank) as u64));
+    assert!(team.0.hosts.set(Some(hosts)).is_ok());
+    team
+}
+
+fn value(rank: usize, i: usize) -> u64 {
+    (rank * 7919 + i * 31) as u64
+}
+
+fn calls(team: &Team, count: usize, round: usize) {
+    let (me, n) = (team.rank(), team.len());
+    team.barrier().unwrap();
+    let mine: Vec<u64> = (0..count).map(|i| value(me, i)).collect();
+    let sums: Vec<u64> = (0..count).map(|i| (0..n).map(|rank| value(rank, i)).sum()).collect();
+    let mut all = mine.clone();
+    if (me + round).is_multiple_of(2) {
+        team.all_reduce(&mut all, Operator::Sum).unwrap();
+    } else {
+        let sum = Combine::from(Operator::Sum);
+        let call = Call::AllReduce { count };
+        all = team.start(&call, sum, mine.clone(), vec![0; count]).unwrap().wait().unwrap().1;
+    }
+    assert_eq!(all, sums, "{count} elements among {n}");
+    let mut first = mine.clone();
+    team.all_reduce(&mut first, Combine::ordered(|a: u64, _| a)).unwrap();
+    assert!((0..count).all(|i| first[i] == value(0, i)));
+    for root in [0, n / 2, n - 1] {
+        let mut data = mine.clone();
+        team.broadcast(&mut data, root).unwrap();
+        assert!((0..count).all(|i| data[i] == value(root, i)), "root {root}");
+    }
+}
+
+fn on_hosts(n: u32, host: fn(usize) -> usize, counts: &'static [usize]) {
+    job(n, SHM, move |context| {
+        let team = team(context, host);
+        for (round, count) in counts.iter().copied().enumerate() {
+            calls(&team, count, round);
+        }
+        // SAFETY: the lock is held; the reference ends here.
+        let board = unsafe {
+            let _held = crate::engine::Held::new(context);
+            (*team.0.members.as_ptr()).memory.board.as_ref().map(|board| board.tasks().len())
+        };
+        let here = (0..n as usize).filter(|rank| host(*rank) == host(team.rank())).count();
+        assert_eq!(board, Some(here), "memory was used by those of one host");
+    });
+}
+
+#[test]
+fn teams_over_several_hosts_use_memory_within_each() {
+    // Blocks of ranks, ranks in turns, and a host of one among others.
+    on_hosts(5, |rank| rank / 2, &[0, 1, 13, 900, 70_000]);
+    on_hosts(6, |rank| rank % 2, &[1, 13, 20_000]);
+    on_hosts(4, |rank| usize::from(rank == 2), &[1, 900, 20_000]);
+    on_hosts(12, |rank| rank / 5, &[1, 5000]);
+}
+
+#[test]
+fn a_team_that_is_dropped_at_once_leaves_nothing_behind() {
+    job(3, SHM, |context| {
+        for round in 0..20 {
+            let team = Team::world(context).unwrap();
+            if round % 2 == 0 {
+                team.start_barrier().unwrap().wait().unwrap();
+            }
+            drop(team);
+        }
+    });
+}
+
+#[test]
+fn nothing_on_a_board_overlaps() {
+    for n in [1, 2, 63, 64, 65, 127, 128, 129, 1000, 5000] {
+        let places = Places::of(n);
+        assert!(LINE + n <= places.dozing, "{n} members: {places:?}");
+        assert!(places.dozing + n.div_ceil(64) * 8 <= places.lines, "{n} members: {places:?}");
+        assert!(places.lines + LINES * LINE <= places.areas, "{n} members: {places:?}");
+        assert!(places.lines.is_multiple_of(LINE) && places.areas.is_multiple_of(PAGE));
+    }
+}

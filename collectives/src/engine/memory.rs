@@ -1,0 +1,328 @@
+//! Operations that go through memory: whose turn it is, taking their rounds, waiting for flags
+//! beside messages, and being woken where nobody calls.
+//!
+//! The operations of a team that use memory stand in a queue and take their rounds one after the
+//! other: the first one is the team's *head*.
+
+use super::op::Op;
+use super::wait::Patience;
+use super::{Engine, Held, Members};
+use crate::board::{self, AWAKE, AWAKE_WHEN_CROWDED, Board, Buffers, DOZE, Found, LOOKS, Reach, Rounds};
+use crate::call::Signature;
+use lapis_core::Context;
+use lapis_core::sync::spin_loop;
+use std::ptr::NonNull;
+use std::time::Instant;
+
+impl Engine {
+    /// Lets an operation follow those of its team that use memory.
+    ///
+    /// # Safety
+    /// The lock is held; the operation has rounds and is about to start.
+    pub(super) unsafe fn line_up(&self, team: NonNull<Members>, op: NonNull<Op>) {
+        // SAFETY: the caller's promise; references end where they stand.
+        unsafe {
+            (&mut (*team.as_ptr()).memory.queue).push_back(op);
+            self.inner().in_memory += 1;
+        }
+    }
+
+    /// Takes an operation that has ended, or goes other ways, out of its team's queue.
+    ///
+    /// # Safety
+    /// The lock is held; the team lives.
+    pub(super) unsafe fn leave_line(&self, team: NonNull<Members>, op: *mut Op) {
+        // SAFETY: the caller's promise; references end where they stand.
+        unsafe {
+            let memory = &mut (*team.as_ptr()).memory;
+            let before = memory.queue.len();
+            memory.queue.retain(|one| one.as_ptr() != op);
+            if memory.queue.len() == before {
+                return;
+            }
+            self.inner().in_memory -= 1;
+            if !memory.queue.is_empty() {
+                self.inner().attention = true;
+            } else if let Some(board) = &mut memory.board {
+                board.disarm();
+            }
+        }
+    }
+
+    /// Numbers a call that blocks and takes its rounds itself. Until its end nobody else takes any.
+    ///
+    /// # Safety
+    /// The lock is held; the team lives.
+    pub(crate) unsafe fn begin_blocking(&self, team: NonNull<Members>) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let members = team.as_ptr();
+            let number = (*members).next;
+            (*members).next = (number + 1) & super::wire::NUMBERS;
+            (*members).memory.busy = true;
+            (*members).memory.blocking = Some(number);
+            number
+        }
+    }
+
+    /// # Safety
+    /// As for [`begin_blocking`](Self::begin_blocking), which came before.
+    pub(crate) unsafe fn end_blocking(&self, context: &Context, team: NonNull<Members>) {
+        // SAFETY: the caller's promise; references end where they stand.
+        unsafe {
+            let members = team.as_ptr();
+            (*members).memory.busy = false;
+            let number = (*members).memory.blocking.take();
+            if !(&(*members).early).is_empty() {
+                (&mut (*members).early).retain(|letter| Some(letter.header.number) != number);
+            }
+            if !(&(*members).memory.queue).is_empty() {
+                self.advance_all(context);
+            }
+        }
+    }
+
+    /// Who has sent a message of another call with an operation's number, and which.
+    ///
+    /// # Safety
+    /// The lock is held; the team lives.
+    pub(crate) unsafe fn other_call(
+        &self,
+        team: NonNull<Members>,
+        number: u32,
+        mine: Signature,
+    ) -> Option<(u32, Signature)> {
+        // SAFETY: the caller's promise; the reference ends here.
+        let early = unsafe { &(*team.as_ptr()).early };
+        let other = early.iter().find(|l| l.header.number == number && l.header.signature != mine.0);
+        other.map(|letter| (letter.source, Signature(letter.header.signature)))
+    }
+
+    /// Takes an operation's rounds as far as they go. True: its messages can be sent.
+    ///
+    /// # Safety
+    /// The lock is held; the operation has rounds and is one of the team's under way.
+    pub(super) unsafe fn through_memory(
+        &self,
+        context: &Context,
+        team: NonNull<Members>,
+        op: *mut Op,
+    ) -> bool {
+        // SAFETY: the caller's promise; fields are used one by one, as rounds send messages, and
+        // these may come back.
+        unsafe {
+            let Some(rounds) = (&mut (*op).rounds).as_deref_mut().map(|rounds| rounds as *mut Rounds) else {
+                return true;
+            };
+            let members = team.as_ptr();
+            if !self.has_turn(team, op) {
+                return false;
+            }
+            let board = (&mut (*members).memory.board).as_deref_mut().map(|board| board as *mut Board);
+            let Some(board) = board else {
+                let script = (*rounds).instead.take().unwrap_or_default();
+                (*op).rounds = None;
+                (&mut *op).load(&script, &(*members).group);
+                self.leave_line(team, op);
+                return true;
+            };
+            let at = board::Team { context, engine: self, members: team };
+            loop {
+                let following = match (*rounds).reach {
+                    Reach::Before => Reach::Messages,
+                    Reach::After => Reach::End,
+                    Reach::Messages if (*op).next < (&(*op).acts).len() => return true,
+                    Reach::Messages => {
+                        (&mut *rounds).enter(Reach::After);
+                        continue;
+                    }
+                    Reach::End => return false,
+                };
+                let data = Buffers { bases: (*op).bases, size: (*op).size };
+                (*members).memory.busy = true;
+                let gone = Rounds::go(rounds, board, &at, &data, &(*op).fold, (*op).signature);
+                (*members).memory.busy = false;
+                match gone {
+                    Ok(true) if (&mut *rounds).enter(following) => (*op).bases[0] = (*op).bases[1],
+                    Ok(true) => {}
+                    Ok(false) => return false,
+                    Err(e) => {
+                        (*op).failure.get_or_insert(e);
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// The lock is held; both live.
+    unsafe fn has_turn(&self, team: NonNull<Members>, op: *mut Op) -> bool {
+        // SAFETY: the caller's promise; the reference ends here.
+        let memory = unsafe { &(*team.as_ptr()).memory };
+        memory.is_known() && !memory.busy && memory.queue.front().is_some_and(|one| one.as_ptr() == op)
+    }
+
+    /// Whether something has come, by message or in memory, that lets an operation go on.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub(crate) unsafe fn can_go_on(&self) -> bool {
+        // SAFETY: the caller's promise; active operations live.
+        unsafe {
+            let inner = self.inner();
+            inner.attention
+                || inner.in_memory > 0 && inner.active.iter().any(|(op, team)| self.head_can_go(*team, *op))
+        }
+    }
+
+    /// Lets operations go on if something has come for them.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub(crate) unsafe fn advance_if_possible(&self, context: &Context) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.can_go_on() {
+                self.advance_all(context);
+            }
+        }
+    }
+
+    /// Whether an operation is its team's head, and what it waits for in memory is there.
+    ///
+    /// # Safety
+    /// The lock is held; both live.
+    unsafe fn head_can_go(&self, team: NonNull<Members>, op: NonNull<Op>) -> bool {
+        // SAFETY: the caller's promise; references end here.
+        unsafe {
+            let Some(rounds) = (&(*op.as_ptr()).rounds).as_deref() else { return false };
+            if (*op.as_ptr()).advancing || !self.has_turn(team, op.as_ptr()) {
+                return false;
+            }
+            (&(*team.as_ptr()).memory.board).as_deref().is_none_or(|board| rounds.can_go(board))
+        }
+    }
+
+    /// Shows every team's head, and the team's board.
+    ///
+    /// # Safety
+    /// The lock is held.
+    unsafe fn each_head(&self, mut each: impl FnMut(NonNull<Members>, NonNull<Op>, &mut Board)) {
+        // SAFETY: the caller's promise; nothing below calls out.
+        unsafe {
+            if self.inner().in_memory == 0 {
+                return;
+            }
+            for (op, team) in &self.inner().active {
+                if self.has_turn(*team, op.as_ptr())
+                    && let Some(board) = &mut (*team.as_ptr()).memory.board
+                {
+                    each(*team, *op, board);
+                }
+            }
+        }
+    }
+
+    /// Operations for which nobody calls are woken when something is shown to them. True: something
+    /// is there already.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub(super) unsafe fn arm_unattended(&self) -> bool {
+        let mut there = false;
+        // SAFETY: the caller's promise; operations in queues live.
+        unsafe {
+            self.each_head(|team, op, board| {
+                let queue = &(*team.as_ptr()).memory.queue;
+                if queue.iter().any(|op| (*op.as_ptr()).is_unattended()) {
+                    board.arm();
+                    let rounds = &(*op.as_ptr()).rounds;
+                    there |= rounds.as_deref().is_some_and(|rounds| rounds.can_go(board));
+                } else {
+                    board.disarm();
+                }
+            });
+        }
+        there
+    }
+
+    /// Whether operations use memory, so that looking for messages is not enough.
+    ///
+    /// # Safety
+    /// The lock is held.
+    pub(super) unsafe fn looks_at_memory(&self) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner().in_memory > 0 }
+    }
+
+    /// Waits a while until `ready`: looks at flags alone, then makes progress, then dozes.
+    ///
+    /// # Errors
+    /// The context can't be used.
+    pub(super) fn look_around(
+        &self,
+        context: &Context,
+        mut ready: impl FnMut() -> bool,
+    ) -> lapis_core::Result<()> {
+        let crowded = context.is_crowded();
+        for _ in 0..if crowded { 1 } else { LOOKS / 4 } {
+            if ready() {
+                return Ok(());
+            }
+            spin_loop();
+        }
+        let (since, awake) = (Instant::now(), if crowded { AWAKE_WHEN_CROWDED } else { AWAKE });
+        while since.elapsed() < awake {
+            if ready() {
+                return Ok(());
+            }
+            context.progress()?;
+        }
+        self.doze(context, true);
+        let waited = context.wait_quietly(ready, Some(Instant::now() + DOZE));
+        self.doze(context, false);
+        waited.map(|_| ())
+    }
+
+    fn doze(&self, context: &Context, on: bool) {
+        let _held = Held::new(context);
+        // SAFETY: the lock is held.
+        unsafe { self.each_head(|_, _, board| board.set_dozing(on)) };
+    }
+
+    /// The member for whom an operation waits in memory, as a task; `None`: it waits for messages.
+    /// What is found to be wrong becomes the operation's failure.
+    ///
+    /// # Safety
+    /// The lock is held; the operation is one of the team's under way.
+    pub(super) unsafe fn awaited_in_memory(
+        &self,
+        team: NonNull<Members>,
+        op: *mut Op,
+        patience: &Patience,
+    ) -> Option<u32> {
+        // SAFETY: the caller's promise; nothing below calls out.
+        unsafe {
+            (&(*op).rounds).as_ref()?;
+            let memory = &(*team.as_ptr()).memory;
+            if let Found::Looking(search) = &memory.found {
+                return (&mut *search.op().as_ptr()).awaited();
+            }
+            let head = memory.queue.front()?.as_ptr();
+            let (Some(rounds), Some(board)) = (&(*head).rounds, &memory.board) else { return None };
+            if rounds.reach == Reach::Messages {
+                return (&mut *head).awaited();
+            }
+            if patience.is_fresh()
+                && let Some((member, theirs)) = rounds.other_call(board, (*head).signature)
+            {
+                let from = board.task(member);
+                let mine = (*head).signature;
+                let found = crate::CollectiveError::Mismatch { from, theirs: Signature(theirs), mine };
+                (*op).failure.get_or_insert(found);
+            }
+            Some(board.task(rounds.awaited()))
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Members may make the same call in different forms: waiting, not waiting, set up before, told by
+//! a counter or a function.
+
+mod support;
+
+use lapis_collectives::{Call, CollectiveError, Combine, Element, Operator, Parts, Persistent, Team};
+use lapis_core::{Context, Counter};
+use std::ptr::NonNull;
+use support::{LOSSY, SHM, job};
+
+/// Numbers that look like any.
+fn noise(n: u64) -> u64 {
+    let mixed = (n ^ n >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (mixed ^ mixed >> 32).wrapping_mul(0x94d0_49bb_1331_11eb) >> 7
+}
+
+fn sum() -> Option<Combine<'static, u64>> {
+    Some(Operator::Sum.into())
+}
+
+/// Makes a call in one of five forms; gives its output.
+fn call_in_form<T: Element + Send>(
+    team: &Team,
+    form: u64,
+    call: &Call<'_>,
+    by: Option<Combine<'static, T>>,
+    input: Vec<T>,
+    output: Vec<T>,
+) -> Vec<T> {
+    let context = team.context();
+    match form % 5 {
+        0 => {
+            let mut kept: Persistent<T> = team.persistent(call, by, input, output).unwrap();
+            kept.start().unwrap();
+            kept.wait().unwrap();
+            kept.output().unwrap().to_vec()
+        }
+        1 => {
+            let mut request = team.start(call, by, input, output).unwrap();
+            while !request.test().unwrap() {}
+            request.wait().unwrap().1
+        }
+        2 => {
+            let (tell, told) = std::sync::mpsc::channel();
+            let request = team.start(call, by, input, output).unwrap();
+            request.then(move |_, ended| tell.send(ended.unwrap().1).unwrap());
+            let mut got = None;
+            let mut look = || {
+                got = got.take().or_else(|| told.try_recv().ok());
+                got.is_some()
+            };
+            context.wait_until(&mut look).unwrap();
+            got.unwrap()
+        }
+        _ => team.start(call, by, input, output).unwrap().wait().unwrap().1,
+    }
+}
+
+/// Calls of many kinds, each member in a form of its own; every third blocks.
+fn calls(team: &Team, round: u64) {
+    let (n, me) = (team.len(), team.rank() as u64);
+    let form = noise(round * 31 + me);
+    let count = [1, 3, 40, 900, 20_000][round as usize % 5];
+    let blocks = form.is_multiple_of(3);
+    let ranks: u64 = (0..n as u64).sum();
+    let mine = vec![me + round; count];
+    let all = if blocks {
+        let mut all = mine;
+        team.all_reduce(&mut all, Operator::Sum).unwrap();
+        all
+    } else {
+        call_in_form(team, form, &Call::AllReduce { count }, sum(), mine, vec![0; count])
+    };
+    assert_eq!(all, vec![ranks + n as u64 * round; count], "round {round}");
+    let root = round as usize % n;
+    let word = if blocks {
+        let mut word = vec![me * 1000 + round; count];
+        team.broadcast(&mut word, root).unwrap();
+        word
+    } else {
+        let word = vec![me * 1000 + round; count];
+        call_in_form(team, form / 5, &Call::Broadcast { root, count }, None, vec![], word)
+    };
+    assert_eq!(word, vec![root as u64 * 1000 + round; count]);
+    let counts: Vec<usize> = (0..n).map(|rank| (rank + count) % 4).collect();
+    let starts: Vec<usize> = (0..n).map(|rank| counts[..rank].iter().sum()).collect();
+    let parts = Parts { counts: &counts, starts: &starts };
+    let (mine, room) = (vec![me; counts[me as usize]], vec![0; counts.iter().sum()]);
+    let got = if blocks {
+        let mut got = room;
+        team.all_gather_v(&mine, &mut got, parts).unwrap();
+        got
+    } else {
+        call_in_form(team, form / 25, &Call::AllGatherV { parts }, None, mine, room)
+    };
+    assert!((0..n).all(|rank| got[starts[rank]..][..counts[rank]].iter().all(|v| *v == rank as u64)));
+    if blocks {
+        team.barrier().unwrap();
+    } else {
+        team.start_barrier().unwrap().wait().unwrap();
+    }
+}
+
+#[test]
+fn members_make_the_same_call_in_different_forms() {
+    job(4, SHM, |context| {
+        let all = Team::world(context).unwrap();
+        let pair = all.split(Some(context.task() / 2), 0).unwrap().unwrap();
+        for round in 0..60 {
+            calls(&all, round);
+            calls(&pair, round);
+        }
+    });
+    job(9, SHM, |context| {
+        let all = Team::world(context).unwrap();
+        (0..10).for_each(|round| calls(&all, round));
+    });
+    job(3, LOSSY, |context| {
+        let all = Team::world(context).unwrap();
+        (0..5).for_each(|round| calls(&all, round));
+    });
+}
+
+#[test]
+fn the_first_call_of_a_team_may_be_one_that_does_not_block() {
+    for first in 0..4 {
+        job(3, SHM, move |context| {
+            let team = Team::world(context).unwrap();
+            let me = context.task();
+            // Several wait for the way to be found, at some members before others have called.
+            if me == first {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            let requests: Vec<_> = (0..5u64)
+                .map(|i| team.start(&Call::AllReduce { count: 2 }, sum(), vec![i; 2], vec![0; 2]).unwrap())
+                .collect();
+            let mut word = [me];
+            team.broadcast(&mut word, 2).unwrap();
+            assert_eq!(word, [2]);
+            for (i, request) in requests.into_iter().enumerate().rev() {
+                assert_eq!(request.wait().unwrap().1, [3 * i as u64; 2]);
+            }
+        });
+    }
+}
+
+#[test]
+fn operations_of_several_teams_end_in_any_order() {
+    job(4, SHM, |context| {
+        let all = Team::world(context).unwrap();
+        let other = Team::world(context).unwrap();
+        let me = u64::from(context.task());
+        for round in 0..40u64 {
+            let count = [2, 30_000][round as usize % 2];
+            let call = Call::AllReduce { count };
+            let one = all.start(&call, sum(), vec![me; count], vec![0; count]).unwrap();
+            let two = other.start(&call, sum(), vec![round; count], vec![0; count]).unwrap();
+            // Whoever waits for one carries on the other, whatever the others wait for.
+            let (one, two) = if noise(round * 7 + me).is_multiple_of(2) {
+                let two = two.wait().unwrap();
+                (one.wait().unwrap(), two)
+            } else {
+                (one.wait().unwrap(), two.wait().unwrap())
+            };
+            assert!(one.1.iter().all(|v| *v == 6) && two.1.iter().all(|v| *v == 4 * round));
+        }
+    });
+}
+
+/// Waits for a counter while nobody calls for the operation, who counts in it.
+fn told_by_a_counter(context: &Context, team: &Team, late: u32, count: usize) {
+    if context.task() == late {
+        // The others are through with looking and sleep.
+        std::thread::sleep(std::time::Duration::from_millis(25));
+        let mut all = vec![1u64; count];
+        team.all_reduce(&mut all, Operator::Sum).unwrap();
+        assert_eq!(all, vec![team.len() as u64; count]);
+        return;
+    }
+    let counter = Counter::default();
+    let call = Call::AllReduce { count };
+    let request = team.start(&call, sum(), vec![1; count], vec![0; count]).unwrap();
+    // SAFETY: the counter is waited for.
+    unsafe { request.count_in(NonNull::from(&counter)) };
+    context.wait_counter(&counter, 1).unwrap();
+}
+
+#[test]
+fn who_sleeps_for_a_counter_is_woken_by_what_is_shown_in_memory() {
+    job(3, SHM, |context| {
+        let team = Team::world(context).unwrap();
+        team.barrier().unwrap();
+        for round in 0..6 {
+            told_by_a_counter(context, &team, round % 3, [1, 50_000][round as usize % 2]);
+        }
+    });
+}
+
+#[test]
+fn calls_that_differ_in_way_and_form_are_told() {
+    type Act = fn(&Team) -> Result<(), CollectiveError>;
+    fn started(team: &Team, call: &Call<'_>, count: usize) -> Result<(), CollectiveError> {
+        team.start(call, sum(), vec![1u64; count], vec![0; count])?.wait().map(|_| ())
+    }
+    fn vectors(team: &Team) -> Result<(), CollectiveError> {
+        let (counts, starts) = ([1, 1, 1], [0, 1, 2]);
+        let parts = Parts { counts: &counts, starts: &starts };
+        team.all_to_all_v(&[1u8; 3], parts, &mut [0; 3], parts)
+    }
+    // By messages, in memory, and both; waiting and not.
+    let acts: [(Act, Act); 5] = [
+        (|team| team.barrier(), vectors),
+        (|team| started(team, &Call::AllReduce { count: 1 }, 1), vectors),
+        (|team| team.barrier(), |team| started(team, &Call::AllReduce { count: 1 }, 1)),
+        (
+            |team| started(team, &Call::AllReduce { count: 9 }, 9),
+            |team| team.all_reduce(&mut [1u64; 8], Operator::Sum),
+        ),
+        (|team| started(team, &Call::Scan { count: 1 }, 1), |team| team.start_barrier()?.wait()),
+    ];
+    for (at, (first, second)) in acts.into_iter().enumerate() {
+        // The first one of a scan waits for nobody and finds out with the next call.
+        let may_go = at > 3;
+        for known in [false, true] {
+            job(3, SHM, move |context| {
+                let team = Team::world(context).unwrap();
+                if known {
+                    team.barrier().unwrap();
+                }
+                let ended = if context.task() == 1 { second(&team) } else { first(&team) };
+                assert!(
+                    may_go && ended.is_ok()
+                        || matches!(
+                            ended,
+                            Err(CollectiveError::Mismatch { .. }
+                                | CollectiveError::Broken { .. }
+                                | CollectiveError::Length { .. })
+                        ),
+                    "{ended:?}"
+                );
+                assert!(team.barrier().is_err());
+                // Another one goes on.
+                Team::world(context).unwrap().barrier().unwrap();
+            });
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Every operator on every type that it means something on, against a loop over everybody's data.
+
+mod support;
+
+use lapis_collectives::{Complex, Element, Located, Logical, Operator, Team};
+use std::fmt::Debug;
+use support::{SHM, UDP, job};
+
+/// Numbers of members whose order of operands differs most.
+const MEMBERS: [u32; 6] = [1, 2, 3, 5, 8, 13];
+
+/// Elements: fewer than a register of the processor holds, and more, with a rest.
+const COUNTS: [usize; 2] = [1, 37];
+
+/// Holds every reduction by an operator against folding in the order of ranks; operands are small
+/// whole numbers, so that sums and products are exact.
+fn check<T: Element + PartialEq + Debug>(
+    team: &Team,
+    by: Operator,
+    value: impl Fn(usize, usize) -> T,
+    fold: impl Fn(T, T) -> T,
+) {
+    let (me, n) = (team.rank(), team.len());
+    for count in COUNTS {
+        let folded = |who: std::ops::Range<usize>, from: usize| -> Vec<T> {
+            let one = |i: usize| who.clone().map(|rank| value(rank, from + i)).reduce(&fold).unwrap();
+            (0..count).map(one).collect()
+        };
+        let mine: Vec<T> = (0..count).map(|i| value(me, i)).collect();
+        let mut all = mine.clone();
+        team.all_reduce(&mut all, by).unwrap();
+        assert_eq!(all, folded(0..n, 0), "{by:?} of {count} {:?} among {n}", T::TYPE);
+        let mut apart = mine.clone();
+        team.all_reduce_into(&mine, &mut apart, by).unwrap();
+        assert_eq!(apart, all);
+        let mut scan = mine.clone();
+        team.scan(&mut scan, by).unwrap();
+        assert_eq!(scan, folded(0..me + 1, 0));
+        let mut before = mine.clone();
+        team.exscan(&mut before, by).unwrap();
+        assert_eq!(before, if me == 0 { mine.clone() } else { folded(0..me, 0) });
+        let root = count % n;
+        let mut there = mine.clone();
+        team.reduce(&mine, &mut there, by, root).unwrap();
+        assert_eq!(there, if me == root { all } else { mine });
+        let parts: Vec<T> = (0..n * count).map(|i| value(me, i)).collect();
+        let mut part = vec![value(0, 0); count];
+        team.reduce_scatter(&parts, &mut part, &vec![count; n], by).unwrap();
+        assert_eq!(part, folded(0..n, me * count));
+    }
+}
+
+/// A small number, different enough.
+fn small(rank: usize, i: usize) -> u8 {
+    1 + ((rank * 7 + i * 13) % 3) as u8
+}
+
+macro_rules! integers {
+    ($team:expr, $($of:ty),*) => {$(
+        let value = |rank, i| <$of>::try_from(small(rank, i)).unwrap();
+        check($team, Operator::Sum, value, <$of>::wrapping_add);
+        check($team, Operator::Product, value, <$of>::wrapping_mul);
+        check($team, Operator::Min, value, Ord::min);
+        check($team, Operator::Max, value, Ord::max);
+        check($team, Operator::BitAnd, value, |a: $of, b| a & b);
+        check($team, Operator::BitOr, value, |a: $of, b| a | b);
+        check($team, Operator::BitXor, value, |a: $of, b| a ^ b);
+    )*};
+}
+
+macro_rules! reals {
+    ($team:expr, $($of:ty),*) => {$(
+        let value = |rank, i| <$of>::from(small(rank, i)) - 2.0;
+        check($team, Operator::Sum, value, |a: $of, b| a + b);
+        check($team, Operator::Product, value, |a: $of, b| a * b);
+        check($team, Operator::Min, value, <$of>::min);
+        check($team, Operator::Max, value, <$of>::max);
+    )*};
+}
+
+fn everything(team: &Team) {
+    integers!(team, i8, i16, i32, i64, u8, u16, u32, u64);
+    reals!(team, f32, f64);
+    complex(team);
+    truths(team);
+    places(team);
+}
+
+fn complex(team: &Team) {
+    let part = |rank, i| f64::from(small(rank, i)) - 2.0;
+    let value = |rank, i| Complex { re: part(rank, i), im: part(rank + 1, i) };
+    check(team, Operator::Sum, value, |a, b| Complex { re: a.re + b.re, im: a.im + b.im });
+    check(team, Operator::Product, value, |a, b| Complex {
+        re: a.re * b.re - a.im * b.im,
+        im: a.re * b.im + a.im * b.re,
+    });
+}
+
+fn truths(team: &Team) {
+    let value = |rank, i| Logical(small(rank, i) % 2);
+    check(team, Operator::And, value, |a, b| Logical(a.0 & b.0));
+    check(team, Operator::Or, value, |a, b| Logical(a.0 | b.0));
+    check(team, Operator::Xor, value, |a, b| Logical(a.0 ^ b.0));
+}
+
+fn places(team: &Team) {
+    let value = |rank, i| Located { value: i32::from(small(rank, i)), at: rank as i32 };
+    check(team, Operator::MinAt, value, |a, b| if (b.value, b.at) < (a.value, a.at) { b } else { a });
+    check(team, Operator::MaxAt, value, |a, b| if (b.value, -b.at) > (a.value, -a.at) { b } else { a });
+    let value = |rank, i| Located { value: f64::from(small(rank, i)), at: rank as i64 };
+    check(team, Operator::MinAt, value, |a, b| if (b.value, b.at) < (a.value, a.at) { b } else { a });
+    check(team, Operator::MaxAt, value, |a, b| if (b.value, -b.at) > (a.value, -a.at) { b } else { a });
+}
+
+#[test]
+fn operators_agree_with_loops_on_every_type_of_numbers() {
+    for n in MEMBERS {
+        job(n, SHM, |context| everything(&Team::world(context).unwrap()));
+    }
+    job(3, UDP, |context| everything(&Team::world(context).unwrap()));
+}

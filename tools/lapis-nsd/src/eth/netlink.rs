@@ -1,0 +1,262 @@
+//! Interfaces, addresses, routes and neighbours, as the kernel tells of them.
+
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
+};
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+const GET_LINK: u16 = 18;
+const GET_ADDRESS: u16 = 22;
+const GET_ROUTE: u16 = 26;
+const NEW_NEIGHBOUR: u16 = 28;
+const GET_NEIGHBOUR: u16 = 30;
+
+const REQUEST: u16 = 1;
+const ACKNOWLEDGE: u16 = 4;
+const REPLACE: u16 = 0x100;
+const CREATE: u16 = 0x400;
+const ALL: u16 = 0x300;
+
+/// Groups of news: links, neighbours, addresses of IPv4.
+const GROUPS: u32 = 1 | 4 | 0x10;
+
+const UP: u32 = 1;
+const CARRIES: u32 = 0x1_0000;
+const LOOPBACK: u32 = 8;
+const IPV4: u8 = 2;
+/// States of a neighbour in which its address is known.
+const KNOWN: u16 = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80;
+const USE: u8 = 1;
+
+/// An interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) index: u32,
+    pub(crate) name: String,
+    pub(crate) mac: [u8; 6],
+    pub(crate) mtu: u32,
+    /// It is up and has a carrier.
+    pub(crate) carries: bool,
+    pub(crate) loopback: bool,
+}
+
+/// A conversation with the kernel.
+#[derive(Debug)]
+pub(crate) struct Netlink(OwnedFd);
+
+fn open(groups: u32) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | if groups == 0 { SocketFlags::empty() } else { SocketFlags::NONBLOCK };
+    let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+    bind(&fd, &SocketAddrNetlink::new(0, groups))?;
+    Ok(fd)
+}
+
+/// A socket that becomes readable when a link, a neighbour or an address has changed.
+#[derive(Debug)]
+pub(crate) struct News(OwnedFd);
+
+impl News {
+    pub(crate) fn open() -> io::Result<Self> {
+        open(GROUPS).map(Self)
+    }
+
+    /// Forgets what was said: it is a reason to look, and no more.
+    pub(crate) fn take(&self) {
+        // Too many at once are news, too, and end with the first error that isn't that.
+        while matches!(
+            recv(&self.0, &mut [0u8; 4096][..], RecvFlags::DONTWAIT | RecvFlags::TRUNC),
+            Ok(_) | Err(rustix::io::Errno::NOBUFS)
+        ) {}
+    }
+}
+
+impl AsFd for News {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut bytes = ((value.len() + 4) as u16).to_ne_bytes().to_vec();
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// The value of an attribute among those at the end of a message.
+fn find(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    while let [a, b, c, d, ..] = *bytes {
+        let len = usize::from(u16::from_ne_bytes([a, b]));
+        let value = bytes.get(4..len)?;
+        if u16::from_ne_bytes([c, d]) == wanted {
+            return Some(value);
+        }
+        bytes = bytes.get(len.next_multiple_of(4)..)?;
+    }
+    None
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
+}
+
+fn address_of(bytes: &[u8]) -> Option<Ipv4Addr> {
+    <[u8; 4]>::try_from(bytes).ok().map(Ipv4Addr::from)
+}
+
+impl Netlink {
+    pub(crate) fn open() -> io::Result<Self> {
+        open(0).map(Self)
+    }
+
+    /// Asks, and gives the bodies of all answers.
+    fn ask(&self, kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        let mut message = ((body.len() + 16) as u32).to_ne_bytes().to_vec();
+        message.extend(kind.to_ne_bytes());
+        message.extend((REQUEST | flags).to_ne_bytes());
+        message.extend([0; 8]);
+        message.extend(body);
+        send(&self.0, &message, SendFlags::empty())?;
+        let mut answers = Vec::new();
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let (len, _) = recv(&self.0, &mut buffer[..], RecvFlags::empty())?;
+            let mut rest = &buffer[..len];
+            while let Some(len) = number(rest, 0).filter(|len| (16..=rest.len()).contains(&(*len as usize))) {
+                let (head, body) = rest[..len as usize].split_at(16);
+                match u16::from_ne_bytes([head[4], head[5]]) {
+                    DONE => return Ok(answers),
+                    ERROR => match number(body, 0).unwrap_or(0).cast_signed() {
+                        0 => return Ok(answers),
+                        code => return Err(io::Error::from_raw_os_error(-code)),
+                    },
+                    _ => answers.push(body.to_vec()),
+                }
+                rest = rest.get((len as usize).next_multiple_of(4)..).unwrap_or(&[]);
+            }
+            if flags & (ALL | ACKNOWLEDGE) == 0 {
+                return Ok(answers);
+            }
+        }
+    }
+
+    fn link(&self, index: u32, name: Option<&str>) -> io::Result<Link> {
+        let mut body = vec![0; 4];
+        body.extend(index.to_ne_bytes());
+        body.extend([0; 8]);
+        if let Some(name) = name {
+            body.extend(attribute(libc::IFLA_IFNAME, &[name.as_bytes(), &[0]].concat()));
+        }
+        let answers = self.ask(GET_LINK, 0, &body)?;
+        let parse = |body: &Vec<u8>| {
+            let flags = number(body, 8)?;
+            let more = body.get(16..)?;
+            let name = find(more, libc::IFLA_IFNAME)?.strip_suffix(&[0])?;
+            Some(Link {
+                index: number(body, 4)?,
+                name: String::from_utf8_lossy(name).into_owned(),
+                mac: find(more, libc::IFLA_ADDRESS).and_then(|m| m.try_into().ok()).unwrap_or_default(),
+                mtu: number(find(more, libc::IFLA_MTU)?, 0)?,
+                carries: flags & (UP | CARRIES) == UP | CARRIES,
+                loopback: flags & LOOPBACK != 0,
+            })
+        };
+        answers.first().and_then(parse).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// The interface of this name.
+    pub(crate) fn named(&self, name: &str) -> io::Result<Link> {
+        self.link(0, Some(name))
+    }
+
+    /// The interface of this number.
+    pub(crate) fn numbered(&self, index: u32) -> io::Result<Link> {
+        self.link(index, None)
+    }
+
+    /// An interface's first address, and how many bits of it are its network's.
+    pub(crate) fn address(&self, index: u32) -> io::Result<Option<(Ipv4Addr, u8)>> {
+        let answers = self.ask(GET_ADDRESS, ALL, &[IPV4, 0, 0, 0, 0, 0, 0, 0])?;
+        let parse = |body: &Vec<u8>| {
+            let is_it = body.first() == Some(&IPV4) && number(body, 4) == Some(index);
+            let more = body.get(8..).filter(|_| is_it)?;
+            // The interface's own address; the other one is a peer's, if there is one.
+            let own = find(more, 2).or_else(|| find(more, 1))?;
+            Some((address_of(own)?, *body.get(1)?))
+        };
+        Ok(answers.iter().find_map(parse))
+    }
+
+    /// The next hop to an address over an interface.
+    pub(crate) fn next_hop(&self, index: u32, to: Ipv4Addr) -> io::Result<Ipv4Addr> {
+        let mut body = vec![IPV4, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        body.extend(attribute(1, &to.octets()));
+        body.extend(attribute(4, &index.to_ne_bytes()));
+        let answers = self.ask(GET_ROUTE, 0, &body)?;
+        let gateway = answers.first().and_then(|body| find(body.get(12..)?, 5)).and_then(address_of);
+        Ok(gateway.unwrap_or(to))
+    }
+
+    /// The hardware's address of a neighbour, if the kernel knows it.
+    pub(crate) fn neighbour(&self, index: u32, of: Ipv4Addr) -> io::Result<Option<[u8; 6]>> {
+        let answers = match self.ask(GET_NEIGHBOUR, 0, &neighbour(index, of, 0)) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            answers => answers?,
+        };
+        let parse = |body: &Vec<u8>| {
+            let state = u16::from_ne_bytes([*body.get(8)?, *body.get(9)?]);
+            let mac = find(body.get(12..)?, 2)?.try_into().ok()?;
+            (state & KNOWN != 0).then_some(mac)
+        };
+        Ok(answers.first().and_then(parse))
+    }
+
+    /// Has the kernel find a neighbour out.
+    pub(crate) fn look_for(&self, index: u32, of: Ipv4Addr) -> io::Result<()> {
+        self.ask(NEW_NEIGHBOUR, ACKNOWLEDGE | CREATE | REPLACE, &neighbour(index, of, USE)).map(drop)
+    }
+}
+
+fn neighbour(index: u32, of: Ipv4Addr, flags: u8) -> Vec<u8> {
+    let mut body = vec![IPV4, 0, 0, 0];
+    body.extend(index.to_ne_bytes());
+    body.extend([0, 0, flags, 0]);
+    body.extend(attribute(1, &of.octets()));
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_tells_of_the_loopback_interface() {
+        let netlink = Netlink::open().expect("everybody may ask");
+        let lo = netlink.named("lo").expect("is everywhere");
+        assert!(lo.loopback && lo.name == "lo", "{lo:?}");
+        assert_eq!(netlink.numbered(lo.index).expect("the same"), lo);
+        assert_eq!(netlink.named("lapis-none").expect_err("is nowhere").raw_os_error(), Some(libc::ENODEV));
+        if lo.carries {
+            let here = Ipv4Addr::LOCALHOST;
+            assert_eq!(netlink.address(lo.index).expect("asks"), Some((here, 8)));
+        }
+    }
+
+    #[test]
+    fn torn_answers_are_refused() {
+        let whole = [attribute(1, &[1, 2, 3]), attribute(7, &[9; 4])].concat();
+        assert_eq!(find(&whole, 7), Some(&[9; 4][..]));
+        assert_eq!(find(&whole, 1), Some(&[1, 2, 3][..]));
+        for cut in 0..whole.len() {
+            assert_eq!(find(&whole[..cut], 7), None);
+        }
+        // Lengths of nothing at all end the search.
+        assert_eq!(find(&[0; 64], 7), None);
+    }
+}

@@ -1,0 +1,403 @@
+//! Interfaces as adapters, in network namespaces: windows whose datagrams cross a wire, other
+//! traffic beside them, and what is left when somebody is killed.
+
+use lapis_adapters::channel::Address;
+use lapis_adapters::client::{Daemon, DaemonError};
+use lapis_adapters::eth::frame::{End, Template};
+use lapis_adapters::eth::port::Port;
+use lapis_adapters::key::Key;
+use lapis_adapters::protocol::{Place, Why};
+use lapis_testing::{Patience, Running, Space, clean, joined, run};
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const NOBODY: u32 = 65_534;
+
+/// Two hosts with daemons, joined by rails.
+struct Hosts {
+    spaces: [Space; 2],
+    addresses: [Address; 2],
+}
+
+/// `None`, said aloud, where this machine has no namespaces or no AF_XDP.
+fn hosts(test: &str, rails: u32) -> Option<Hosts> {
+    let made = Space::new().zip(Space::new()).filter(|(a, b)| a.join(b, rails));
+    let Some((a, b)) = made else {
+        eprintln!("SKIP {test}: this process may not make network namespaces");
+        return None;
+    };
+    let address = |host| {
+        let name = format!("nsd-{test}-{host}-{}", std::process::id());
+        Address::new(&PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name).to_string_lossy())
+    };
+    Some(Hosts { spaces: [a, b], addresses: [address(0), address(1)] })
+}
+
+impl Hosts {
+    /// A daemon on one of them. `None` if AF_XDP isn't to be had.
+    fn daemon(&self, host: usize, more: &[&str]) -> Option<Running> {
+        let mut command = clean(env!("CARGO_BIN_EXE_lapis-nsd"));
+        command.args(["--socket", self.addresses[host].as_str(), "--eth", "r0"]).args(more);
+        let _ = std::fs::remove_file(self.addresses[host].as_str());
+        let mut running = self.spaces[host].inside(|| Running::start(joined(&command)));
+        loop {
+            let line = running.read_lines(1).remove(0);
+            if line.contains("listening") {
+                return Some(running);
+            }
+            if line.contains("no AF_XDP") || line.contains("CAP_BPF") {
+                eprintln!("SKIP: {line}");
+                return None;
+            }
+            assert!(line.contains("a daemon that has ended"), "{line}");
+        }
+    }
+
+    fn client(&self, host: usize) -> Daemon {
+        Daemon::connect(&self.addresses[host]).expect("a daemon")
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for address in &self.addresses {
+            let _ = std::fs::remove_file(address.as_str());
+        }
+    }
+}
+
+fn kill(running: Running) {
+    let pid = rustix::process::Pid::from_raw(running.id().cast_signed()).expect("a process");
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("ours");
+    running.wait();
+}
+
+fn open(daemon: &Daemon, key: Key) -> (Place, Port) {
+    let opened = daemon.open_window("sn0", None, key).expect("a window");
+    let window = opened.place.window;
+    let port = Port::open(opened.wire.expect("of an Ethernet"), window, key.tag()).expect("its socket");
+    (opened.place, port)
+}
+
+fn patience() -> Patience {
+    Patience::with_myself(Duration::from_secs(20))
+}
+
+fn hop(daemon: &Daemon, address: Ipv4Addr) -> [u8; 6] {
+    let mut patience = patience();
+    loop {
+        if let Some(mac) = daemon.hop("sn0", address).expect("there is a way") {
+            return mac;
+        }
+        assert!(!patience.is_over(), "{address} is not found");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn way(daemon: &Daemon, from: &Port, to: &Port) -> Template {
+    let wire = to.wire();
+    from.template(End { mac: hop(daemon, wire.address), address: wire.address, port: wire.port })
+}
+
+fn receive(port: &mut Port) -> Vec<u8> {
+    let (mut bytes, mut patience) = (vec![0; 4096], patience());
+    loop {
+        if let Some(len) = port.receive(&mut bytes) {
+            bytes.truncate(len);
+            return bytes;
+        }
+        assert!(!patience.is_over(), "nothing arrives: {:?} {:?}", port.counts(), port.statistics());
+        std::thread::yield_now();
+    }
+}
+
+fn send(port: &mut Port, way: &Template, bytes: &[u8]) {
+    let mut patience = patience();
+    // SAFETY: so many bytes were asked for.
+    let write = |to: *mut u8| unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    while !port.send(way, bytes.len(), write) {
+        assert!(!patience.is_over(), "no room: {:?}", port.statistics());
+    }
+    port.flush();
+}
+
+#[test]
+fn datagrams_of_every_length_cross_the_wire_between_windows_of_one_job() {
+    let Some(hosts) = hosts("cross", 1) else { return };
+    let (Some(_a), Some(_b)) = (hosts.daemon(0, &[]), hosts.daemon(1, &[])) else { return };
+    let (near, far) = (hosts.client(0), hosts.client(1));
+    let key = Key::of_text("job");
+    // Two windows at each end: they share the interface's frames.
+    let mut here = [open(&near, key).1, open(&near, key).1];
+    let mut there = [open(&far, key).1, open(&far, key).1];
+    let networks = [&near, &far].map(|daemon| daemon.adapters().expect("adapters")[0].network);
+    assert_eq!(networks[0], networks[1]);
+    let room = here[0].wire().room as usize;
+    assert_eq!(room, 1500 - 40);
+    for one in &mut here {
+        for other in &mut there {
+            let (go, back) = (way(&near, one, other), way(&far, other, one));
+            for len in [0, 1, 8, 500, room] {
+                let bytes: Vec<u8> = (0..len).map(|at| (at * 7 + len) as u8).collect();
+                send(one, &go, &bytes);
+                assert_eq!(receive(other), bytes);
+                send(other, &back, &bytes);
+                assert_eq!(receive(one), bytes);
+            }
+        }
+    }
+    // Far more than there are frames: each comes back.
+    let go = way(&near, &here[0], &there[1]);
+    for round in 0..20_000u32 {
+        send(&mut here[0], &go, &round.to_le_bytes());
+        if round % 64 == 63 {
+            for expected in round - 63..=round {
+                assert_eq!(receive(&mut there[1]), expected.to_le_bytes());
+            }
+        }
+    }
+    let mode = near.adapters().expect("adapters")[0].mode.clone();
+    assert!(matches!(mode.as_deref(), Some("native" | "generic" | "zero-copy")), "{mode:?}");
+}
+
+#[test]
+fn another_job_is_not_heard_another_user_gets_nothing_and_other_traffic_passes() {
+    let Some(hosts) = hosts("others", 1) else { return };
+    let (Some(_a), Some(_b)) = (hosts.daemon(0, &[]), hosts.daemon(1, &[])) else { return };
+    let (near, far) = (hosts.client(0), hosts.client(1));
+    let (_, mut ours) = open(&near, Key::of_text("job"));
+    let (_, mut theirs) = open(&near, Key::of_text("another"));
+    let (_, mut window) = open(&far, Key::of_text("job"));
+    let (right, wrong) = (way(&near, &ours, &window), way(&near, &theirs, &window));
+
+    // A stream of TCP and a datagram to the window's own port, while datagrams go to windows.
+    let listener = hosts.spaces[1].inside(|| TcpListener::bind("10.217.0.2:0")).expect("an address");
+    let to = listener.local_addr().expect("bound");
+    let port = window.wire().port;
+    let plain = hosts.spaces[1].inside(|| std::net::UdpSocket::bind(("10.217.0.2", port))).expect("free");
+    let stream = hosts.spaces[0].inside(|| TcpStream::connect(to));
+    let mut stream = stream.expect("TCP passes");
+    let mut accepted = listener.accept().expect("a connection").0;
+    let sender = std::thread::spawn(move || {
+        for block in 0..200u32 {
+            stream.write_all(&[block as u8; 10_000]).expect("the stream goes on");
+        }
+    });
+    for round in 0..500u32 {
+        send(&mut theirs, &wrong, b"from another job");
+        send(&mut ours, &right, &round.to_le_bytes());
+        assert_eq!(receive(&mut window), round.to_le_bytes());
+    }
+    assert_eq!(window.counts().refused, 500);
+    let mut all = Vec::new();
+    accepted.read_to_end(&mut all).expect("arrives");
+    sender.join().expect("sent");
+    assert_eq!(all.len(), 2_000_000);
+    assert!(all.chunks(10_000).enumerate().all(|(at, block)| block.iter().all(|byte| *byte == at as u8)));
+    let other = hosts.spaces[0].inside(|| {
+        std::net::UdpSocket::bind("10.217.0.1:0")
+            .and_then(|socket| socket.send_to(b"not ours", ("10.217.0.2", port)))
+    });
+    other.expect("sends");
+    plain.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit");
+    assert_eq!(plain.recv(&mut [0; 64]).expect("the port's own program hears it"), 8);
+}
+
+#[test]
+fn users_that_nobody_named_may_not_send_frames() {
+    let Some(hosts) = hosts("users", 1) else { return };
+    let Some(_daemon) = hosts.daemon(0, &[]) else { return };
+    let _ = std::process::Command::new("chmod").args(["0777", hosts.addresses[0].as_str()]).status();
+    let mut command = clean(std::env::current_exe().expect("the test has a file"));
+    command.args(["stranger", "--exact", "--nocapture", "--test-threads=1"]).uid(NOBODY);
+    command.env("LAPIS_TEST_STRANGER", hosts.addresses[0].as_str());
+    if clean("true").uid(NOBODY).current_dir("/").status().is_err() {
+        eprintln!("SKIP users_that_nobody_named_may_not_send_frames: only root can be two users");
+        return;
+    }
+    let done = run(command).expect(0);
+    assert!(done.out.contains("refused as it should be"), "{done:?}");
+}
+
+#[test]
+fn stranger() {
+    let Ok(address) = std::env::var("LAPIS_TEST_STRANGER") else { return };
+    let daemon = Daemon::connect(&Address::new(&address)).expect("the daemon is root's");
+    let why = daemon.open("sn0", None, Key::of_text("a")).expect_err("not named");
+    assert!(
+        matches!(&why, DaemonError::Refused { why: Why::NotAllowed, text } if text.contains("--eth-user"))
+    );
+    println!("refused as it should be");
+}
+
+#[test]
+fn the_matrix_follows_the_interface_down_renamed_resized_and_removed() {
+    let Some(hosts) = hosts("matrix", 1) else { return };
+    let Some(_daemon) = hosts.daemon(0, &[]) else { return };
+    let daemon = hosts.client(0);
+    let (_, _port) = open(&daemon, Key::of_text("job"));
+    let until = |what: &str, is: &dyn Fn() -> bool| {
+        let mut patience = patience();
+        while !is() {
+            assert!(!patience.is_over(), "{what}: {:?}", daemon.adapters());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    until("up", &|| daemon.matrix().is_up(0));
+    assert!(hosts.spaces[1].ip("link set r0 down"));
+    until("no carrier", &|| !daemon.matrix().is_up(0));
+    assert!(hosts.spaces[1].ip("link set r0 up"));
+    until("a carrier again", &|| daemon.matrix().is_up(0));
+    assert!(hosts.spaces[0].ip("link set r0 mtu 1300"));
+    until("resized", &|| daemon.matrix().room(0) == 1300 - 40);
+    assert!(hosts.spaces[0].ip("link set r0 name other0"));
+    let interface = || daemon.adapters().expect("adapters")[0].interface.clone();
+    until("renamed", &|| interface().as_deref() == Some("other0"));
+    assert!(daemon.matrix().is_up(0));
+    assert!(hosts.spaces[0].ip("link del other0"));
+    until("removed", &|| !daemon.matrix().is_up(0));
+    let why = daemon.open("sn0", None, Key::of_text("job")).expect_err("nothing is left").to_string();
+    assert!(why.contains("down"), "{why}");
+}
+
+/// What stands of a program at the interface, as `ip` shows it.
+fn program(space: &Space) -> bool {
+    let shown = space.inside(|| clean("ip").args(["-d", "link", "show", "r0"]).output());
+    String::from_utf8_lossy(&shown.expect("ip").stdout).contains("prog/xdp")
+}
+
+#[test]
+fn windows_outlive_the_daemon_and_nothing_is_left_when_all_have_gone() {
+    let Some(hosts) = hosts("killed", 1) else { return };
+    let (Some(a), Some(_b)) = (hosts.daemon(0, &[]), hosts.daemon(1, &[])) else { return };
+    let (near, far) = (hosts.client(0), hosts.client(1));
+    let key = Key::of_text("job");
+    let (_, mut here) = open(&near, key);
+    let (_, mut there) = open(&far, key);
+    let (go, back) = (way(&near, &here, &there), way(&far, &there, &here));
+    let mut both_ways = |here: &mut Port| {
+        for round in 0..5000u32 {
+            send(here, &go, &round.to_le_bytes());
+            assert_eq!(receive(&mut there), round.to_le_bytes());
+            send(&mut there, &back, &round.to_le_bytes());
+            assert_eq!(receive(here), round.to_le_bytes());
+        }
+    };
+    both_ways(&mut here);
+    kill(a);
+    both_ways(&mut here);
+    assert!(program(&hosts.spaces[0]), "the task's window needs it");
+    // The next daemon says that the interface is not its yet, and takes it when it is free.
+    let next = hosts.daemon(0, &[]).expect("has started before");
+    let near = hosts.client(0);
+    let refused = near.open("sn0", None, key).expect_err("taken").to_string();
+    assert!(refused.contains("a daemon that has ended"), "{refused}");
+    both_ways(&mut here);
+    drop(here);
+    let (_, _port) = open(&near, key);
+    kill(next);
+    drop(_port);
+    assert!(!program(&hosts.spaces[0]), "nothing is left at the interface");
+}
+
+/// Sends whatever it can until it is killed: this test's own program, started again.
+#[test]
+fn flooder() {
+    let (Ok(address), Ok(to)) = (std::env::var("LAPIS_TEST_FLOOD"), std::env::var("LAPIS_TEST_TO")) else {
+        return;
+    };
+    let daemon = Daemon::connect(&Address::new(&address)).expect("a daemon");
+    let (_, mut port) = open(&daemon, Key::of_text("job"));
+    let to: u16 = to.parse().expect("a port");
+    let address = Ipv4Addr::new(10, 217, 0, 2);
+    let way = port.template(End { mac: hop(&daemon, address), address, port: to });
+    println!("\nfloods");
+    loop {
+        for _ in 0..16 {
+            port.send(&way, 8, |_| {});
+        }
+        port.flush();
+        while port.receive(&mut [0; 2048]).is_some() {}
+    }
+}
+
+/// Tasks are killed while they send and receive, at whatever they are about. Other windows of the
+/// interface, whose frames and rings they share, go on, and theirs can be opened again.
+#[test]
+fn tasks_killed_at_any_moment_leave_the_other_windows_working() {
+    let Some(hosts) = hosts("flood", 1) else { return };
+    let (Some(_a), Some(_b)) = (hosts.daemon(0, &[]), hosts.daemon(1, &[])) else { return };
+    let (near, far) = (hosts.client(0), hosts.client(1));
+    let key = Key::of_text("job");
+    let (mut here, mut there) = (open(&near, key).1, open(&far, key).1);
+    let (go, back) = (way(&near, &here, &there), way(&far, &there, &here));
+    // Frames may get lost for want of room: they are sent again, as the packet engine would.
+    let mut exchange = |number: u32| {
+        let (wanted, mut patience) = (number.to_le_bytes(), patience());
+        let mut bytes = [0; 2048];
+        loop {
+            send(&mut here, &go, &wanted);
+            for _ in 0..1000 {
+                while there.receive(&mut bytes) == Some(4) {
+                    let got: [u8; 4] = std::array::from_fn(|at| bytes[at]);
+                    send(&mut there, &back, &got);
+                }
+                if here.receive(&mut bytes) == Some(4) && bytes[..4] == wanted {
+                    return;
+                }
+            }
+            assert!(!patience.is_over(), "{:?} {:?}", here.statistics(), there.statistics());
+        }
+    };
+    for round in 0..8 {
+        let mut command = clean(std::env::current_exe().expect("the test has a file"));
+        command.args(["flooder", "--exact", "--nocapture", "--test-threads=1"]);
+        // At a window's port where nobody listens: what comes is dropped there.
+        command.env("LAPIS_TEST_FLOOD", hosts.addresses[0].as_str()).env("LAPIS_TEST_TO", "28680");
+        let mut flooder = Running::start(command);
+        flooder.read_line("floods");
+        (0..200).for_each(|n| exchange(1000 * round + n));
+        kill(flooder);
+        (0..200).for_each(|n| exchange(1000 * round + 500 + n));
+    }
+    // All of their windows are free.
+    let mut patience = patience();
+    while near.windows("sn0").expect("windows").len() > 1 {
+        assert!(!patience.is_over(), "windows of those who were killed are not free");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let others: Vec<_> = (0..15).map(|_| open(&near, key)).collect();
+    let full = near.open("sn0", None, key).expect_err("there are sixteen").to_string();
+    assert!(full.contains("all 16 windows of sn0 are taken"), "{full}");
+    drop(others);
+}
+
+#[test]
+fn what_is_no_such_interface_is_said_in_one_line() {
+    let Some(space) = Space::new() else { return };
+    assert!(space.ip("link add d0 type veth peer name d1"));
+    for (interface, why) in [("lo", "no Ethernet"), ("none0", "no interface"), ("d0", "no IPv4 address")] {
+        let mut command = clean(env!("CARGO_BIN_EXE_lapis-nsd"));
+        command.args(["--socket", "lapis-test-eth-bad", "--eth", interface]);
+        let err = space.inside(|| run(command)).expect(1).err;
+        assert!(err.contains(why) && err.lines().count() == 1, "{err}");
+    }
+    // Without rights.
+    assert!(space.ip("addr add 10.217.9.1/24 dev d0"));
+    let mut command = clean(env!("CARGO_BIN_EXE_lapis-nsd"));
+    command.args(["--socket", "lapis-test-eth-bad", "--eth", "d0"]).uid(NOBODY);
+    let err = space.inside(|| run(command)).expect(1).err;
+    assert!(err.contains("CAP_NET_ADMIN") && err.lines().count() == 1, "{err}");
+    // Several queues.
+    assert!(space.ip("link add q0 numrxqueues 2 numtxqueues 2 type veth peer name q1"));
+    assert!(space.ip("addr add 10.217.8.1/24 dev q0"));
+    if space.inside(|| clean("ethtool").args(["-L", "q0", "rx", "2"]).status()).is_ok_and(|s| s.success()) {
+        let mut command = clean(env!("CARGO_BIN_EXE_lapis-nsd"));
+        command.args(["--socket", "lapis-test-eth-bad", "--eth", "q0"]);
+        let err = space.inside(|| run(command)).expect(1).err;
+        assert!(err.contains("ethtool -L q0") && err.lines().count() == 1, "{err}");
+    }
+}

@@ -1,0 +1,55 @@
+//! Windows of an Ethernet interface, by the kernel's AF_XDP sockets.
+//!
+//! The daemon takes the interface, and makes a socket for each window. A task gets its window's
+//! socket by descriptor and needs no rights of its own. All windows of an interface share one pool
+//! of frames, because the kernel gives each receive queue one: so an interface belongs to one user
+//! at a time, whose tasks could read each other's memory anyway.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `frame.rs` | what goes over the wire |
+//! | `ring.rs` | the kernel's rings |
+//! | `pool.rs` | the frames that an interface's windows share |
+//! | `port.rs` | one window's socket: sending and receiving |
+
+pub mod frame;
+pub mod pool;
+pub mod port;
+pub mod ring;
+
+use pool::Layout;
+use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+
+/// What a window of an Ethernet interface is, beside its memory and bell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wire {
+    /// The interface's own address.
+    pub mac: [u8; 6],
+    /// The interface's address of the Internet protocol.
+    pub address: Ipv4Addr,
+    /// The window's UDP port.
+    pub port: u16,
+    /// The longest datagram, in bytes.
+    pub room: u32,
+    /// How the frames' memory is divided.
+    pub layout: Layout,
+    /// The driver moves frames without copying them, and says itself when it must be woken.
+    pub zero_copy: bool,
+}
+
+/// A [`Wire`] with its descriptors.
+#[derive(Debug)]
+pub struct WireParts {
+    /// What they are of.
+    pub wire: Wire,
+    /// The window's AF_XDP socket, bound.
+    pub socket: OwnedFd,
+    /// The memory of the frames.
+    pub memory: OwnedFd,
+    /// What holds the steering program at the interface: kept, so that a daemon that dies doesn't
+    /// take it along.
+    pub link: OwnedFd,
+}

@@ -1,0 +1,266 @@
+//! The frames that all windows of an interface share, and the two rings that give them to the
+//! kernel and bring them back.
+//!
+//! ```text
+//!   │ lock of the fill ring │ lock of the completion ring │ … │ window 0: a bit for each of its
+//!   │ frames that has come back │ window 1 │ … │ up to a page's end
+//!   │ frames to receive into │ frames of window 0 to send │ frames of window 1 │ …
+//! ```
+//!
+//! The kernel has one fill ring and one completion ring for each receive queue, and so for all
+//! windows of an interface. Whoever has something to do there tries the lock; who doesn't get it
+//! does it at the next poll, so that nobody waits for a task that was put aside. A task that was
+//! killed in between loses the lock to the next one who wants it. What it was doing is then done
+//! again or not at all: a frame may be used twice at the same time, which costs a datagram that the
+//! authenticator refuses, or be lost to the pool until it is made anew.
+
+use crate::eth::ring::Ring;
+use crate::memory::Memory;
+use lapis_core::sync::{AtomicU32, AtomicU64, Ordering};
+use rustix::io::Errno;
+use rustix::net::xdp::{XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING};
+use rustix::net::{RecvFlags, sockopt};
+use rustix::process::{Pid, test_kill_process};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::os::fd::AsFd;
+
+/// Where the bits begin: the locks have cache lines of their own.
+const BITS_AT: usize = 128;
+const DONE_LOCK_AT: usize = 64;
+const PAGE: usize = 4096;
+/// So many times a lock is missed before its holder is looked for.
+const MISSES: u32 = 1024;
+
+/// How the pool's memory is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Layout {
+    /// Bytes of a frame: 2048 or 4096, as the kernel wants it.
+    pub chunk: u32,
+    /// Frames to receive into, a power of two; the fill ring's length.
+    pub receive: u32,
+    /// Windows that the pool has room for.
+    pub windows: u32,
+    /// Frames of each window to send from, a power of two of at least 64; the sending ring's
+    /// length.
+    pub send: u32,
+    /// Entries of each window's receiving ring, a power of two.
+    pub arrivals: u32,
+}
+
+impl Layout {
+    /// Whether memory can be divided like this.
+    pub fn is_sound(&self) -> bool {
+        let powers = [self.chunk, self.receive, self.send, self.arrivals];
+        powers.iter().all(|n| n.is_power_of_two())
+            && (2048..=4096).contains(&self.chunk)
+            && (64..=1 << 16).contains(&self.receive)
+            && (64..=1 << 12).contains(&self.send)
+            && self.arrivals <= 1 << 16
+            && (1..=1024).contains(&self.windows)
+    }
+
+    /// Bytes before the frames.
+    pub fn control(&self) -> usize {
+        (BITS_AT + self.windows as usize * self.send as usize / 8).next_multiple_of(PAGE)
+    }
+
+    /// Bytes of the frames.
+    pub fn frames(&self) -> usize {
+        (self.receive as usize + self.windows as usize * self.send as usize) * self.chunk as usize
+    }
+
+    /// Bytes of all.
+    pub fn bytes(&self) -> usize {
+        self.control() + self.frames()
+    }
+
+    /// Entries of the completion ring: so many as can be under way.
+    pub fn completions(&self) -> u32 {
+        (self.windows * self.send).next_power_of_two()
+    }
+
+    /// The frame of a window that is so many-th, as the kernel counts: in bytes from the first one.
+    #[inline]
+    pub fn send_frame(&self, window: u32, number: u32) -> u64 {
+        u64::from(self.receive + window * self.send + number) * u64::from(self.chunk)
+    }
+}
+
+/// The shared frames, as a task or the daemon sees them.
+#[derive(Debug)]
+pub struct Pool {
+    memory: Memory,
+    layout: Layout,
+    fill: Ring<u64>,
+    done: Ring<u64>,
+    /// This process, as the locks say it.
+    me: u32,
+    misses: u32,
+}
+
+impl Pool {
+    /// Maps the pool behind a socket that is bound to it.
+    ///
+    /// # Errors
+    /// The memory isn't such a pool's, or the kernel refuses.
+    pub fn map(memory: impl AsFd, socket: impl AsFd, layout: Layout) -> io::Result<Self> {
+        if !layout.is_sound() {
+            let why = format!("frames can't be divided into {layout:?}");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        let memory = Memory::map(memory, layout.bytes())?;
+        let at = sockopt::xdp_mmap_offsets(&socket)?;
+        let fill = Ring::map(&socket, XDP_UMEM_PGOFF_FILL_RING, at.fr, layout.receive)?;
+        let done = Ring::map(&socket, XDP_UMEM_PGOFF_COMPLETION_RING, at.cr, layout.completions())?;
+        let me = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned();
+        Ok(Self { memory, layout, fill, done, me, misses: 0 })
+    }
+
+    /// How it is divided.
+    #[inline]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The bytes of a frame from an address of the kernel's on, if there are so many.
+    #[inline]
+    pub fn bytes(&self, address: u64, len: usize) -> Option<*mut u8> {
+        let end = usize::try_from(address).ok()?.checked_add(len)?;
+        // SAFETY: the range lies within the mapping.
+        (end <= self.layout.frames())
+            .then(|| unsafe { self.memory.base().add(self.layout.control() + address as usize) })
+    }
+
+    fn lock_word(&self, at: usize) -> &AtomicU32 {
+        // SAFETY: the control pages are longer, and aligned; all processes use the word as an
+        // atomic.
+        unsafe { &*self.memory.base().add(at).cast() }
+    }
+
+    fn bits(&self, window: u32, word: u32) -> &AtomicU64 {
+        let at = BITS_AT + (window * self.layout.send / 8 + word * 8) as usize;
+        // SAFETY: windows and words are those of the layout, for which the control pages have room;
+        // all processes use the words as atomics.
+        unsafe { &*self.memory.base().add(at).cast() }
+    }
+
+    fn try_lock(&mut self, at: usize) -> bool {
+        let (word, me) = (self.lock_word(at), self.me);
+        // SYNC: pairs with `unlock` of the holder before.
+        let Err(holder) = word.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed) else {
+            return true;
+        };
+        self.misses += 1;
+        if self.misses < MISSES {
+            return false;
+        }
+        self.misses = 0;
+        let pid = Pid::from_raw(holder.cast_signed());
+        let has_ended = pid.is_none_or(|pid| test_kill_process(pid) == Err(Errno::SRCH));
+        let word = self.lock_word(at);
+        // SYNC: what the holder left is read from the rings' positions, which are atomics.
+        has_ended && word.compare_exchange(holder, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    fn unlock(&self, at: usize) {
+        // SYNC: pairs with the Acquire of the next holder.
+        self.lock_word(at).store(0, Ordering::Release);
+    }
+
+    /// Gives frames back to receive into: as many as the ring takes, or none if somebody else is
+    /// about it.
+    pub fn give_back(&mut self, frames: &mut Vec<u64>, socket: impl AsFd) {
+        if frames.is_empty() || !self.try_lock(0) {
+            return;
+        }
+        let mut position = self.fill.producer();
+        let room =
+            self.fill.capacity() - position.wrapping_sub(self.fill.consumer()).min(self.fill.capacity());
+        for frame in frames.drain(frames.len() - frames.len().min(room as usize)..) {
+            self.fill.write(position, frame);
+            position = position.wrapping_add(1);
+        }
+        self.fill.publish(position);
+        self.unlock(0);
+        if self.fill.must_wake() {
+            // A driver that moves frames itself looks at the ring when it is called.
+            let _ = rustix::net::recv(socket, &mut [0u8; 0], RecvFlags::DONTWAIT);
+        }
+    }
+
+    /// Takes frames that have been sent out of the kernel's hands, whoever sent them.
+    pub fn collect(&mut self) {
+        if self.done.is_empty() || !self.try_lock(DONE_LOCK_AT) {
+            return;
+        }
+        let (from, count) = (self.done.consumer(), self.done.len());
+        for at in 0..count {
+            let frame = self.done.read(from.wrapping_add(at)) / u64::from(self.layout.chunk);
+            let number = (frame as u32).wrapping_sub(self.layout.receive);
+            let (window, number) = (number / self.layout.send, number % self.layout.send);
+            if window < self.layout.windows {
+                // SYNC: pairs with the swap in `sent`: the kernel has read the frame's bytes.
+                self.bits(window, number / 64).fetch_or(1 << (number % 64), Ordering::Release);
+            }
+        }
+        self.done.release(from.wrapping_add(count));
+        self.unlock(DONE_LOCK_AT);
+    }
+
+    /// Adds the frames of a window that have come back to those that it may use.
+    pub fn sent(&self, window: u32, free: &mut Vec<u32>) {
+        for word in 0..self.layout.send / 64 {
+            if self.bits(window, word).load(Ordering::Relaxed) == 0 {
+                continue;
+            }
+            // SYNC: pairs with the bits set in `collect`.
+            let mut bits = self.bits(window, word).swap(0, Ordering::Acquire);
+            while bits != 0 {
+                free.push(word * 64 + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+        // A frame that came back twice, after somebody was killed, is one frame.
+        if free.len() > self.layout.send as usize {
+            free.sort_unstable();
+            free.dedup();
+        }
+    }
+
+    /// Makes all frames of a window its own: for the daemon, before it gives the window away.
+    pub fn reset(&self, window: u32) {
+        for word in 0..self.layout.send / 64 {
+            // SYNC: pairs with the swap in `sent`.
+            self.bits(window, word).store(u64::MAX, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_frame_has_its_place_and_unsound_divisions_are_refused() {
+        let layout = Layout { chunk: 2048, receive: 256, windows: 5, send: 128, arrivals: 256 };
+        assert!(layout.is_sound());
+        assert_eq!(layout.control() % PAGE, 0);
+        assert!(layout.control() >= BITS_AT + 5 * 128 / 8);
+        assert_eq!(layout.send_frame(0, 0), 256 * 2048);
+        assert_eq!(layout.send_frame(4, 127) as usize + 2048, layout.frames());
+        assert_eq!(layout.completions(), 1024);
+        for wrong in [
+            Layout { chunk: 1024, ..layout },
+            Layout { chunk: 8192, ..layout },
+            Layout { receive: 100, ..layout },
+            Layout { send: 32, ..layout },
+            Layout { windows: 0, ..layout },
+            Layout { windows: 1 << 20, ..layout },
+            Layout { arrivals: 3, ..layout },
+        ] {
+            assert!(!wrong.is_sound(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! One window's socket: what is sent goes into frames of its own, what arrives is copied out of the
+//! shared ones.
+
+use crate::eth::frame::{self, End, OVERHEAD, Template};
+use crate::eth::pool::Pool;
+use crate::eth::ring::{Descriptor, Ring};
+use crate::eth::{Wire, WireParts};
+use rustix::io::Errno;
+use rustix::net::xdp::{XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING, XdpDescOptions, XdpStatistics};
+use rustix::net::{SendFlags, sockopt};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Frames that are given back at once while many arrive.
+const BATCH: usize = 32;
+/// Most calls in a row that make the kernel send: it takes some 32 frames at each.
+const CALLS: u32 = 64;
+
+/// What a port has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams that arrived.
+    pub arrived: u64,
+    /// Frames that were not for this window's job, or torn.
+    pub refused: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Port {
+    socket: OwnedFd,
+    /// Keeps the steering program at the interface.
+    _link: OwnedFd,
+    wire: Wire,
+    window: u32,
+    tag: [u8; 8],
+    arrivals: Ring<Descriptor>,
+    departures: Ring<Descriptor>,
+    pool: Pool,
+    /// This window's frames that may be written.
+    free: Vec<u32>,
+    /// Frames that have been read.
+    back: Vec<u64>,
+    /// Frames lie in the ring that the kernel may not know of.
+    waiting: bool,
+    counts: Counts,
+}
+
+impl Port {
+    /// Opens the socket of the window of this number, for the job of this tag.
+    ///
+    /// # Errors
+    /// The parts aren't a window's.
+    pub fn open(parts: WireParts, window: u32, tag: [u8; 8]) -> io::Result<Self> {
+        let WireParts { wire, socket, memory, link } = parts;
+        let pool = Pool::map(&memory, &socket, wire.layout)?;
+        let at = sockopt::xdp_mmap_offsets(&socket)?;
+        let arrivals = Ring::map(&socket, XDP_PGOFF_RX_RING, at.rx, wire.layout.arrivals)?;
+        let departures = Ring::map(&socket, XDP_PGOFF_TX_RING, at.tx, wire.layout.send)?;
+        if window >= wire.layout.windows {
+            let why = format!("window {window} of an interface with {}", wire.layout.windows);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        Ok(Self {
+            socket,
+            _link: link,
+            window,
+            tag,
+            arrivals,
+            departures,
+            pool,
+            free: Vec::with_capacity(2 * wire.layout.send as usize),
+            back: Vec::with_capacity(wire.layout.arrivals as usize),
+            wire,
+            waiting: false,
+            counts: Counts::default(),
+        })
+    }
+
+    /// What it is of.
+    pub fn wire(&self) -> &Wire {
+        &self.wire
+    }
+
+    /// What it has done so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// What the kernel counts: frames for which there was no room, among others.
+    ///
+    /// # Errors
+    /// The socket is of no use.
+    pub fn statistics(&self) -> io::Result<XdpStatistics> {
+        Ok(sockopt::xdp_statistics(&self.socket)?)
+    }
+
+    /// The bytes before datagrams to a window, whose next hop has this address.
+    pub fn template(&self, to: End) -> Template {
+        let from = End { mac: self.wire.mac, address: self.wire.address, port: self.wire.port };
+        Template::new(from, to, self.tag)
+    }
+
+    /// Whether something has arrived.
+    #[inline]
+    pub fn has_arrivals(&self) -> bool {
+        !self.arrivals.is_empty()
+    }
+
+    /// Copies the next datagram to the beginning of `into`. One that is longer is lost.
+    #[inline]
+    pub fn receive(&mut self, into: &mut [u8]) -> Option<usize> {
+        // A flood of others' frames keeps nobody here for long.
+        for _ in 0..BATCH {
+            let position = self.arrivals.consumer();
+            if position == self.arrivals.producer() {
+                self.give_back();
+                return None;
+            }
+            let frame = self.arrivals.read(position);
+            let len = self.take(&frame, into);
+            self.arrivals.release(position.wrapping_add(1));
+            let chunk = u64::from(self.wire.layout.chunk);
+            self.back.push(frame.addr & !(chunk - 1));
+            if self.back.len() >= BATCH {
+                self.give_back();
+            }
+            match len {
+                Some(len) => {
+                    self.counts.arrived += 1;
+                    return Some(len);
+                }
+                None => self.counts.refused += 1,
+            }
+        }
+        None
+    }
+
+    /// Other tasks of the user can write to the frame at any time: it is copied, and then looked
+    /// at.
+    #[inline]
+    fn take(&self, frame: &Descriptor, into: &mut [u8]) -> Option<usize> {
+        let len = (frame.len as usize).min(self.wire.layout.chunk as usize);
+        let bytes = self.pool.bytes(frame.addr, len)?;
+        if len < OVERHEAD {
+            return None;
+        }
+        let mut head = [0; OVERHEAD];
+        // SAFETY: the frame has at least so many bytes.
+        unsafe { bytes.copy_to_nonoverlapping(head.as_mut_ptr(), OVERHEAD) };
+        let datagram = frame::parse(&head, len, self.wire.port, self.tag)?;
+        let into = into.get_mut(..datagram)?;
+        // SAFETY: the datagram lies within the frame, as `parse` has checked, and within `into`.
+        unsafe { bytes.add(OVERHEAD).copy_to_nonoverlapping(into.as_mut_ptr(), datagram) };
+        Some(datagram)
+    }
+
+    fn give_back(&mut self) {
+        self.pool.give_back(&mut self.back, &self.socket);
+    }
+
+    /// Datagrams that the kernel has taken so far; wraps.
+    pub fn progress(&self) -> u32 {
+        self.departures.consumer()
+    }
+
+    /// Sends a datagram of `len` bytes, which `write` writes to where it is told, with the next
+    /// [`flush`](Self::flush). False: there is no room at present.
+    #[inline]
+    pub fn send(&mut self, template: &Template, len: usize, write: impl FnOnce(*mut u8)) -> bool {
+        if self.free.is_empty() && !self.find_frames() {
+            return false;
+        }
+        let position = self.departures.producer();
+        if position.wrapping_sub(self.departures.consumer()) >= self.departures.capacity() {
+            self.flush();
+            return false;
+        }
+        let Some(number) = self.free.pop() else { return false };
+        let address = self.wire.layout.send_frame(self.window, number);
+        let total = OVERHEAD + len;
+        let Some(bytes) = self.pool.bytes(address, total).filter(|_| len <= self.wire.room as usize) else {
+            self.free.push(number);
+            return false;
+        };
+        let head = template.head(len);
+        // SAFETY: the frame is this window's, and long enough for head and datagram.
+        unsafe {
+            bytes.copy_from_nonoverlapping(head.as_ptr(), OVERHEAD);
+            write(bytes.add(OVERHEAD));
+        }
+        let frame = Descriptor { addr: address, len: total as u32, options: XdpDescOptions::empty() };
+        self.departures.write(position, frame);
+        self.departures.publish(position.wrapping_add(1));
+        self.waiting = true;
+        self.counts.sent += 1;
+        true
+    }
+
+    #[cold]
+    fn find_frames(&mut self) -> bool {
+        self.flush();
+        self.pool.collect();
+        self.pool.sent(self.window, &mut self.free);
+        !self.free.is_empty()
+    }
+
+    /// Makes the kernel send what lies in the ring.
+    #[inline]
+    pub fn flush(&mut self) {
+        if std::mem::take(&mut self.waiting) {
+            self.kick();
+        }
+    }
+
+    /// Without a driver that looks by itself each call sends some frames.
+    fn kick(&mut self) {
+        if self.wire.zero_copy && !self.departures.must_wake() {
+            return;
+        }
+        for _ in 0..CALLS {
+            match rustix::net::send(&self.socket, &[], SendFlags::DONTWAIT) {
+                Err(Errno::AGAIN | Errno::BUSY | Errno::INTR) if !self.departures.is_empty() => {
+                    // The kernel's room for what is under way may be used up by what has arrived.
+                    self.pool.collect();
+                }
+                // An interface that is down or gone loses what comes, and the matrix tells of it.
+                _ => break,
+            }
+        }
+        // What the kernel has left there is sent with the next call.
+        self.waiting = !self.departures.is_empty() && !self.wire.zero_copy;
+    }
+}
+
+impl AsFd for Port {
+    /// Becomes readable when something arrives.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
