@@ -49,6 +49,7 @@ pub use error::BootstrapError;
 pub use listed::{Told, listed};
 pub use protocol::{MAX_KEY, MAX_TASKS, MAX_VALUE, ProtocolError};
 pub use server::{Server, ServerConfig, ServerEvent};
+pub use user_secret::of_user as user_secret;
 
 /// A job of this one task, whatever the environment says.
 ///

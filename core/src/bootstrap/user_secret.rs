@@ -11,8 +11,12 @@ use std::path::{Path, PathBuf};
 use super::address::own_uid;
 use super::auth::random_secret;
 
-/// The user's secret, made if it is not there yet.
-pub(super) fn of_user() -> io::Result<[u8; 32]> {
+/// The user's secret, made if it is not there yet: for processes of one user that meet without a
+/// launcher.
+///
+/// # Errors
+/// The file can't be made or read, or others could read it.
+pub fn of_user() -> io::Result<[u8; 32]> {
     let user = own_uid();
     secret_in(&folder(user), user)
 }

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `adapters.rs` | which adapters there are to be |
 //! | `tables.rs` | who has which window: no sockets, no clocks |
+//! | `ports.rs` | nodes and their ports, as GM has them |
 //! | `eth.rs`, `eth/` | interfaces of an Ethernet, taken by AF_XDP |
 //! | `conversation.rs` | what one client says, and what it is answered |
 //! | `server.rs` | the socket, the clients, and the ends of their processes |
@@ -16,6 +17,7 @@
 mod adapters;
 mod conversation;
 mod eth;
+mod ports;
 mod server;
 mod tables;
 

@@ -43,6 +43,10 @@ struct Cli {
     /// How many windows each adapter has
     #[arg(long, value_name = "N", default_value_t = 1024)]
     windows: u32,
+    /// A host whose nodes are known before their programs open ports; may be given several times
+    /// [default: this host]
+    #[arg(long = "node", value_name = "NAME")]
+    nodes: Vec<String>,
     /// The most windows of an adapter that one user may have [default: half of them]
     #[arg(long, value_name = "N")]
     share: Option<u32>,
@@ -61,13 +65,18 @@ fn main() -> ExitCode {
     let share = cli.share.unwrap_or(cli.windows.div_ceil(2));
     let address = Address::new(&cli.socket);
     let users = Users(cli.eth_user);
-    let server = match Server::open(Options { address: address.clone(), adapters, share, users }) {
+    let mut server = match Server::open(Options { address: address.clone(), adapters, share, users }) {
         Ok(server) => server,
         Err(e) => {
             eprintln!("lapis-nsd: can't serve at `{address}`: {e}{}", hint(&e));
             return ExitCode::FAILURE;
         }
     };
+    let nodes = if cli.nodes.is_empty() { vec![host_name()] } else { cli.nodes };
+    if let Err(e) = server.add_nodes(&nodes) {
+        eprintln!("lapis-nsd: --node: {e}");
+        return ExitCode::from(2);
+    }
     for trouble in server.troubles() {
         eprintln!("lapis-nsd: {trouble}");
     }
@@ -79,6 +88,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 fn adapters(cli: &Cli) -> Result<Vec<AdapterSpec>, String> {

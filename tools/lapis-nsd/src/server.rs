@@ -96,6 +96,14 @@ impl Server {
         Ok(Self { options, listener, watch, stop, tables, news, clients, next: 1, number, user })
     }
 
+    /// Makes host names known to whoever looks for nodes, before a program of theirs opens a port.
+    ///
+    /// # Errors
+    /// A name can't be one, or there are too many.
+    pub fn add_nodes(&mut self, names: &[String]) -> Result<(), String> {
+        self.tables.add_nodes(names)
+    }
+
     /// What ends [`run`](Self::run) when it is rung.
     pub fn stop(&self) -> Arc<Bell> {
         Arc::clone(&self.stop)

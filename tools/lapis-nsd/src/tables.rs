@@ -12,6 +12,7 @@
 
 use crate::adapters::{AdapterSpec, FROM_ADDRESS};
 use crate::eth::interface::{Interface, State};
+use crate::ports::{NewPort, Ports};
 use lapis_adapters::fifo::Geometry;
 use lapis_adapters::key::Key;
 use lapis_adapters::matrix::{ADAPTERS, Writer};
@@ -79,6 +80,7 @@ pub struct Tables {
     share: u32,
     matrix: Writer,
     changed: bool,
+    ports: Ports,
     /// Who may open windows of interfaces.
     users: Users,
 }
@@ -96,7 +98,7 @@ impl Tables {
         for (index, card) in cards.iter().enumerate() {
             matrix.set(index, card.is_up());
         }
-        Ok(Self { cards, share, matrix, changed: false, users: Users::default() })
+        Ok(Self { cards, share, matrix, changed: false, users: Users::default(), ports: Ports::default() })
     }
 
     /// Lets these users open windows of interfaces, too.
@@ -154,14 +156,16 @@ impl Tables {
         for card in &mut self.cards {
             let interface = &mut card.interface;
             card.windows.retain(|number, entry| {
-                if entry.open.take_if(|open| open.client == client).is_some()
-                    && let Some((interface, _)) = interface
-                {
-                    interface.close(*number);
+                if let Some(open) = entry.open.take_if(|open| open.client == client) {
+                    open.parts.mark_closed();
+                    if let Some((interface, _)) = interface {
+                        interface.close(*number);
+                    }
                 }
                 entry.reserved || entry.open.is_some()
             });
         }
+        self.ports.gone(client);
     }
 
     /// Does what is asked, or says why not. Nothing changes if it is refused.
@@ -179,6 +183,17 @@ impl Tables {
             Request::Release { place } => self.release(caller, &place),
             Request::Load { place, key } => self.load(caller, &place, Some(key)),
             Request::Unload { place } => self.load(caller, &place, None),
+            Request::OpenPort { node, board, port, name, key } => {
+                self.open_port(caller, NewPort { node, board, port, name }, key)
+            }
+            Request::AdoptPort { node, host, board, port, name, life, place, key, geometry } => {
+                let wish = NewPort { node: host, board, port, name };
+                self.adopt_port(caller, (node, life, wish), &place, (key, geometry), fds)
+            }
+            Request::AttachPort { from, node, port, key } => {
+                self.attach_port(caller, (from, node, port), key)
+            }
+            Request::Nodes { from } => Ok((self.nodes(from), Vec::new())),
             Request::Set { adapter, up } => self.set(caller, &adapter, up),
         };
         answer.unwrap_or_else(|(why, text)| (Reply::Refused { why, text }, Vec::new()))
@@ -328,14 +343,83 @@ impl Tables {
         let Some(entry) = card.windows.get_mut(&place.window).filter(mine) else {
             return Err((Why::NoWindow, format!("{place} is not open over this connection")));
         };
-        entry.open = None;
+        if let Some(open) = entry.open.take() {
+            open.parts.mark_closed();
+        }
         if !entry.reserved {
             card.windows.remove(&place.window);
         }
         if let Some((interface, _)) = &mut card.interface {
             interface.close(place.window);
         }
+        self.ports.closed(place);
         Ok((Reply::Done, Vec::new()))
+    }
+
+    /// Makes nodes known before any of their ports is open: one for each adapter and host name.
+    pub fn add_nodes(&mut self, names: &[String]) -> Result<(), String> {
+        for name in names {
+            for board in 0..self.cards.len() as u32 {
+                self.ports.identify(name, board, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn open_port(&mut self, caller: Caller, wish: NewPort, key: Key) -> Answer {
+        let Some(card) = self.cards.get(wish.board as usize) else {
+            let (board, last) = (wish.board, self.cards.len() - 1);
+            return Err((Why::NoAdapter, format!("there is no board {board}: boards are 0 to {last}")));
+        };
+        if card.interface.is_some() {
+            let text = format!("board {} is of an Ethernet, on which there are no ports", wish.board);
+            return Err((Why::NoAdapter, text));
+        }
+        let adapter = card.spec.name.clone();
+        let node = self.ports.may_open(&wish, caller)?;
+        let (Reply::Opened { window, geometry, .. }, fds) = self.open(caller, &adapter, None, key)? else {
+            return Err((Why::Exhausted, "no window was opened".to_owned()));
+        };
+        let place = Place { adapter, window };
+        let life = self.ports.put(node, wish, place.clone(), caller);
+        Ok((Reply::PortOpened { node, place, life, geometry }, fds))
+    }
+
+    fn adopt_port(
+        &mut self,
+        caller: Caller,
+        (node, life, wish): (u32, u32, NewPort),
+        place: &Place,
+        (key, geometry): (Key, Geometry),
+        fds: Vec<OwnedFd>,
+    ) -> Answer {
+        let adapter = self.cards.get(wish.board as usize).map(|card| card.spec.name.as_str());
+        if adapter != Some(place.adapter.as_str()) {
+            return Err((Why::NoAdapter, format!("board {} is not {:.32}", wish.board, place.adapter)));
+        }
+        self.ports.may_adopt(node, &wish, caller)?;
+        let answer = self.adopt(caller, place, key, geometry, fds)?;
+        self.ports.put_back(node, life, wish, place.clone(), caller);
+        Ok(answer)
+    }
+
+    fn attach_port(&mut self, caller: Caller, (from, node, port): (u32, u32, u32), key: Key) -> Answer {
+        let boards = (self.ports.board(from)?, self.ports.board(node)?);
+        let network = |board: u32| self.cards.get(board as usize).map(|card| card.spec.network);
+        if network(boards.0) != network(boards.1) {
+            let text = format!("node {node} is on another network than node {from}");
+            return Err((Why::Unreachable, text));
+        }
+        let (place, life) = self.ports.find(node, port)?;
+        let (Reply::Attached { geometry }, fds) = self.attach(caller, &place, key)? else {
+            return Err((Why::Exhausted, "no window was attached".to_owned()));
+        };
+        Ok((Reply::PortAttached { life, board: boards.1, geometry }, fds))
+    }
+
+    fn nodes(&self, from: u32) -> Reply {
+        let network = |board: u32| self.cards.get(board as usize).map_or(0, |card| card.spec.network);
+        self.ports.tell(from, network)
     }
 
     fn reserve(&mut self, caller: Caller, adapter: &str, window: Option<u32>) -> Answer {

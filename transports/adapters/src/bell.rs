@@ -27,9 +27,9 @@ impl Bell {
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// Makes it unreadable until it is rung again.
-    pub fn quiet(&self) {
-        let _ = rustix::io::read(&self.0, &mut [0u8; 8]);
+    /// Makes it unreadable until it is rung again. Answers whether it was readable.
+    pub fn quiet(&self) -> bool {
+        rustix::io::read(&self.0, &mut [0u8; 8]).is_ok()
     }
 
     /// The descriptor as it is passed on.

@@ -5,7 +5,7 @@ use crate::eth::WireParts;
 use crate::fifo::Geometry;
 use crate::key::Key;
 use crate::matrix::Reader;
-use crate::protocol::{Adapter, MAX_REPLY, Place, Reply, Request, VERSION, Why, Window};
+use crate::protocol::{Adapter, MAX_REPLY, Node, Place, Reply, Request, VERSION, Why, Window};
 use crate::soft::Parts;
 use sha2::{Digest, Sha256};
 use std::io;
@@ -44,6 +44,32 @@ pub enum DaemonError {
         /// Why, and what to do, for people.
         text: String,
     },
+}
+
+/// A port that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct PortWish<'a> {
+    /// The host name of the node.
+    pub node: &'a str,
+    /// The node's adapter, by its place in the availability matrix.
+    pub board: u32,
+    /// The port's number.
+    pub port: u32,
+    /// What the program calls it.
+    pub name: &'a str,
+}
+
+/// A port that the daemon has opened.
+#[derive(Debug)]
+pub struct OpenPort {
+    /// The identity of its node.
+    pub node: u32,
+    /// The window behind it.
+    pub place: Place,
+    /// This life of the port.
+    pub life: u32,
+    /// What the window is made of.
+    pub parts: Parts,
 }
 
 /// A window that was opened.
@@ -230,6 +256,86 @@ impl Daemon {
         match self.ask(&Request::Attach { place: place.clone(), key }, &[])? {
             (Reply::Attached { geometry }, fds) => self.parts(geometry, fds),
             (other, _) => Err(self.confused(&other)),
+        }
+    }
+
+    /// Opens a port of a node on an adapter.
+    ///
+    /// # Errors
+    /// It is open already, or there is no such adapter or number; the text says what to do.
+    pub fn open_port(&self, wish: &PortWish<'_>, key: Key) -> Result<OpenPort, DaemonError> {
+        let request = Request::OpenPort {
+            node: wish.node.to_owned(),
+            board: wish.board,
+            port: wish.port,
+            name: wish.name.to_owned(),
+            key,
+        };
+        match self.ask(&request, &[])? {
+            (Reply::PortOpened { node, place, life, geometry }, fds) => {
+                Ok(OpenPort { node, place, life, parts: self.parts(geometry, fds)? })
+            }
+            (other, _) => Err(self.confused(&other)),
+        }
+    }
+
+    /// Shows the daemon a port that one before it opened.
+    ///
+    /// # Errors
+    /// Somebody else has it, or its node's identity, by now.
+    pub fn adopt_port(&self, wish: &PortWish<'_>, port: &OpenPort, key: Key) -> Result<(), DaemonError> {
+        let request = Request::AdoptPort {
+            node: port.node,
+            host: wish.node.to_owned(),
+            board: wish.board,
+            port: wish.port,
+            name: wish.name.to_owned(),
+            life: port.life,
+            place: port.place.clone(),
+            key,
+            geometry: port.parts.geometry,
+        };
+        self.done(&request, &[port.parts.memory.as_fd(), port.parts.bell.as_fd()])
+    }
+
+    /// What it takes to send to a port, for a port of the node `from`: the port's life, its
+    /// adapter's place in the matrix, and the parts of its window.
+    ///
+    /// # Errors
+    /// It isn't open, or there is no such node, or no way to it.
+    pub fn attach_port(
+        &self,
+        from: u32,
+        node: u32,
+        port: u32,
+        key: Key,
+    ) -> Result<(u32, u32, Parts), DaemonError> {
+        match self.ask(&Request::AttachPort { from, node, port, key }, &[])? {
+            (Reply::PortAttached { life, board, geometry }, fds) => {
+                Ok((life, board, self.parts(geometry, fds)?))
+            }
+            (other, _) => Err(self.confused(&other)),
+        }
+    }
+
+    /// All nodes with their open ports.
+    ///
+    /// # Errors
+    /// The daemon has gone.
+    pub fn nodes(&self) -> Result<Vec<Node>, DaemonError> {
+        let mut all = Vec::new();
+        let mut from = 0;
+        loop {
+            match self.ask(&Request::Nodes { from }, &[])?.0 {
+                Reply::Nodes { nodes, next } => {
+                    all.extend(nodes);
+                    match next {
+                        Some(next) if next > from => from = next,
+                        _ => return Ok(all),
+                    }
+                }
+                other => return Err(self.confused(&other)),
+            }
         }
     }
 

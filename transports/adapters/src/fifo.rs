@@ -124,7 +124,12 @@ pub struct Control {
     pub(crate) attention: Line<AtomicU32>,
     /// Datagrams that senders gave up for want of room.
     pub(crate) refused: Line<AtomicU64>,
+    /// Not 0: nobody owns the FIFO any more. See [`CLOSED_AT`].
+    pub(crate) closed: Line<AtomicU32>,
 }
+
+/// Where in a FIFO's memory the word lies that the daemon sets when the window is closed.
+pub const CLOSED_AT: usize = std::mem::offset_of!(Control, closed);
 
 /// A slot.
 #[repr(C, align(64))]

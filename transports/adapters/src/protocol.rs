@@ -19,6 +19,10 @@ pub const MAX_REQUEST: usize = 4096;
 pub const MAX_REPLY: usize = 64 << 10;
 /// The most windows in one reply.
 pub const WINDOWS_AT_ONCE: usize = 128;
+/// The most nodes in one reply.
+pub const NODES_AT_ONCE: usize = 32;
+/// Ports of a node: GM's numbers 0 to 15.
+pub const PORTS: u32 = 16;
 
 /// A window: its number on an adapter.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -117,6 +121,58 @@ pub enum Request {
         /// Which window.
         place: Place,
     },
+    /// Opens a port of a node, with a window of the node's adapter behind it, until the window is
+    /// closed. [`Reply::PortOpened`].
+    OpenPort {
+        /// The node's host name; the daemon gives it an identity when it hears it first.
+        node: String,
+        /// The node's adapter, by its place in the availability matrix.
+        board: u32,
+        /// The port's number, below [`PORTS`].
+        port: u32,
+        /// What the program calls it.
+        name: String,
+        /// The key of those who may send to it.
+        key: Key,
+    },
+    /// Shows the daemon a port that one before it opened; its window's memory and bell come with
+    /// it. [`Reply::Done`].
+    AdoptPort {
+        /// The identity of its node.
+        node: u32,
+        /// The node's host name.
+        host: String,
+        /// The node's adapter, by its place in the availability matrix.
+        board: u32,
+        /// The port's number.
+        port: u32,
+        /// What its program calls it.
+        name: String,
+        /// Its life.
+        life: u32,
+        /// The window behind it.
+        place: Place,
+        /// The key of those who may send to it.
+        key: Key,
+        /// How the window's memory is divided.
+        geometry: Geometry,
+    },
+    /// Asks for the memory and bell of a port's window, to send to it. [`Reply::PortAttached`].
+    AttachPort {
+        /// The node whose port is to send.
+        from: u32,
+        /// The node whose port is to receive.
+        node: u32,
+        /// That port's number.
+        port: u32,
+        /// The key that it was opened with.
+        key: Key,
+    },
+    /// Which nodes there are, and their open ports. [`Reply::Nodes`].
+    Nodes {
+        /// Those from this identity on.
+        from: u32,
+    },
     /// Takes an adapter down or up: for root and for the daemon's user. [`Reply::Done`].
     Set {
         /// The adapter's name.
@@ -169,6 +225,33 @@ pub enum Reply {
         /// How its memory is divided.
         geometry: Geometry,
     },
+    /// To `open_port`. Memory and bell come with it.
+    PortOpened {
+        /// The node's identity, from 1.
+        node: u32,
+        /// The window behind the port.
+        place: Place,
+        /// This life of the port: later ones are greater, modulo 2^32.
+        life: u32,
+        /// How the window's memory is divided.
+        geometry: Geometry,
+    },
+    /// To `attach_port`. Memory and bell come with it.
+    PortAttached {
+        /// The port's life.
+        life: u32,
+        /// Its adapter's place in the availability matrix.
+        board: u32,
+        /// How the window's memory is divided.
+        geometry: Geometry,
+    },
+    /// To `nodes`.
+    Nodes {
+        /// At most [`NODES_AT_ONCE`].
+        nodes: Vec<Node>,
+        /// Where to go on, if there are more.
+        next: Option<u32>,
+    },
     /// To `reserve`.
     Reserved {
         /// The window's number.
@@ -207,6 +290,12 @@ pub enum Why {
     WrongKey,
     /// The caller may not do that.
     NotAllowed,
+    /// There is no such node.
+    NoNode,
+    /// The port is not open.
+    NoPort,
+    /// The two nodes are on different networks.
+    Unreachable,
     /// The adapter is down.
     Down,
     /// The system is short of something.
@@ -269,4 +358,36 @@ pub struct Counts {
     pub refused: u64,
     /// Frames of an Ethernet for which there was no room.
     pub lost: u64,
+}
+
+/// A node: one adapter of a host, as GM counts them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Its identity, from 1.
+    pub node: u32,
+    /// The host's name; a colon and the board's number follow for all boards but the first.
+    pub name: String,
+    /// Its adapter's place in the availability matrix.
+    pub board: u32,
+    /// The network that it is on.
+    pub network: u32,
+    /// Six bytes that no other node has, as 12 hexadecimal digits.
+    pub unique: String,
+    /// Its open ports.
+    pub ports: Vec<Port>,
+}
+
+/// An open port, as the daemon tells of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Port {
+    /// Its number.
+    pub port: u32,
+    /// What its program calls it.
+    pub name: String,
+    /// Whose it is.
+    pub user: u32,
+    /// The process that has opened it.
+    pub process: u32,
 }

@@ -35,6 +35,12 @@ impl Parts {
         Ok(Self { memory: self.memory.try_clone()?, bell: self.bell.try_clone()?, geometry: self.geometry })
     }
 
+    /// Tells all who have a sending end that the window is closed. Nothing is told if the memory
+    /// can't be written; senders then hear nothing from the window, and ask.
+    pub fn mark_closed(&self) {
+        let _ = rustix::io::pwrite(&self.memory, &1u32.to_ne_bytes(), fifo::CLOSED_AT as u64);
+    }
+
     /// Whether these are a window's parts, as far as can be seen from outside.
     ///
     /// # Errors

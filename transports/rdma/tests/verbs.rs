@@ -6,7 +6,7 @@
 //! the command's exit code. `LAPIS_TEST_RDMA_CASES=all` runs every case there, with tasks as
 //! processes and as threads; without it a few run, which takes a minute in an emulated machine.
 
-use lapis_conformance::{Mode, Source, case_names, run_configured};
+use lapis_conformance::{Mode, NO_OPTIONS, Source, case_names, run_configured};
 use std::io::Write as _;
 use std::process::Command;
 
@@ -30,7 +30,7 @@ const FEW: &[&str] = &[
 /// Runs one case, on the machine with devices; the others' list of tests has it, too.
 fn one_case(mode: Mode, test: &str) {
     match std::env::var(CASE) {
-        Ok(case) => run_configured(&case, mode, Source::Linked(lapis_rdma::table), &[], test),
+        Ok(case) => run_configured(&case, mode, Source::Linked(lapis_rdma::table), NO_OPTIONS, test),
         Err(_) => skip(test, &format!("{CASE} names no case: the test below does")),
     }
 }

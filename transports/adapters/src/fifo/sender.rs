@@ -143,6 +143,14 @@ impl Sender {
         unsafe { (*self.at.control).refused.0.fetch_add(1, Ordering::Relaxed) };
     }
 
+    /// Whether the window has been closed, by its owner or because that has ended. Anybody who may
+    /// send can have written it: it says no more than a look at the daemon's tables would be worth.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        // SAFETY: the FIFO is alive by the promise of `attach`.
+        unsafe { (*self.at.control).closed.0.load(Ordering::Relaxed) != 0 }
+    }
+
     /// How far the owner has come: grows while it reads.
     pub fn tail(&self) -> u64 {
         // SAFETY: the FIFO is alive by the promise of `attach`.

@@ -1,0 +1,108 @@
+//! Alarms: functions of the program's that run inside gm_unknown after some time.
+
+use crate::events::Pending;
+use crate::port::Port;
+use lapis_core::reliable::Nanos;
+use std::ffi::c_void;
+use std::time::Duration;
+
+/// An alarm as the program has memory for it. Nothing in it but the state is the program's to read.
+///
+/// GM's `gm_alarm_t`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct GmAlarm {
+    next: *mut c_void,
+    state: i32,
+    pub(crate) port: *mut c_void,
+    callback: *mut c_void,
+    context: *mut c_void,
+    deadline: u64,
+}
+
+/// An alarm that is set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Alarm {
+    pub(crate) memory: *mut GmAlarm,
+    pub(crate) deadline: Nanos,
+    pub(crate) callback: Option<unsafe extern "C" fn(*mut c_void)>,
+    pub(crate) context: *mut c_void,
+}
+
+const FREE: i32 = 0;
+const SET: i32 = 1;
+
+impl GmAlarm {
+    /// # Safety
+    /// `alarm` can be written.
+    pub(crate) unsafe fn initialize(alarm: *mut Self) {
+        let null = std::ptr::null_mut();
+        let fresh = Self { next: null, state: FREE, port: null, callback: null, context: null, deadline: 0 };
+        // SAFETY: the caller's promise.
+        unsafe { alarm.write(fresh) };
+    }
+}
+
+impl Alarm {
+    /// # Safety
+    /// As the program promised with its function.
+    pub(crate) unsafe fn run(self) {
+        if let Some(callback) = self.callback {
+            // SAFETY: the caller's promise.
+            unsafe { callback(self.context) };
+        }
+    }
+}
+
+impl Port {
+    /// Sets an alarm, or sets it anew.
+    ///
+    /// # Safety
+    /// The alarm's memory is initialized, and stays until the alarm has run or is cancelled.
+    pub(crate) unsafe fn set_alarm(&mut self, alarm: Alarm, handle: *mut c_void, after: Duration) {
+        let nanos = Nanos::try_from(after.as_nanos()).unwrap_or(Nanos::MAX);
+        let deadline = self.net.now().saturating_add(nanos);
+        self.alarms.retain(|other| other.memory != alarm.memory);
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*alarm.memory).state = SET;
+            (*alarm.memory).port = handle;
+        }
+        self.alarms.push(Alarm { deadline, ..alarm });
+    }
+
+    /// Takes an alarm back.
+    ///
+    /// # Safety
+    /// As for [`set_alarm`](Self::set_alarm).
+    pub(crate) unsafe fn cancel_alarm(&mut self, alarm: *mut GmAlarm) {
+        self.alarms.retain(|other| other.memory != alarm);
+        // SAFETY: the caller's promise.
+        unsafe { (*alarm).state = FREE };
+    }
+
+    /// Says that alarms are due, once.
+    pub(crate) fn ring_alarms(&mut self, now: Nanos) {
+        let due = self.alarms.iter().any(|alarm| alarm.deadline <= now);
+        if due && !self.events.iter().any(|event| matches!(event, Pending::Alarm)) {
+            self.events.push_back(Pending::Alarm);
+        }
+    }
+
+    /// Takes the alarms that are due, the earliest first.
+    pub(crate) fn due_alarms(&mut self) -> Vec<Alarm> {
+        let now = self.net.now();
+        let mut due: Vec<Alarm> = self.alarms.extract_if(.., |alarm| alarm.deadline <= now).collect();
+        due.sort_by_key(|alarm| alarm.deadline);
+        for alarm in &due {
+            // SAFETY: the program keeps the memory until the alarm has run.
+            unsafe { (*alarm.memory).state = FREE };
+        }
+        due
+    }
+
+    /// When the next alarm is due.
+    pub(crate) fn next_alarm(&self) -> Option<Nanos> {
+        self.alarms.iter().map(|alarm| alarm.deadline).min()
+    }
+}

@@ -1,0 +1,157 @@
+//! What the program is told, in the order in which it happened.
+
+use crate::abi::{Event, FAST_MAX, Status, at, kind};
+use crate::port::{Due, Port};
+use crate::stream::Teller;
+
+/// Something that the program has not been told of.
+pub(crate) enum Pending {
+    /// A message.
+    Received(Received),
+    /// Sends have ended: callbacks are due.
+    Callbacks,
+    /// Alarms are due.
+    Alarm,
+    /// Messages of the calls without callbacks have been sent.
+    Sent,
+    /// One of them was not.
+    NotSent { kind: u8, message: u64, node: u32, port: u32 },
+    /// More tokens were used than there are.
+    Violation(u8),
+}
+
+/// A message that was received.
+pub(crate) struct Received {
+    pub(crate) node: u32,
+    pub(crate) port: u32,
+    pub(crate) buffer: u64,
+    pub(crate) len: u32,
+    pub(crate) size: u8,
+    pub(crate) priority: u8,
+    pub(crate) tag: u8,
+    /// The message itself if it is short and not in its buffer.
+    pub(crate) fast: Option<[u8; FAST_MAX]>,
+}
+
+/// The event that the program has, and what it points to. Both hold until the next one is taken.
+/// Programs have the address of all of it as that of the event.
+#[repr(C)]
+pub(crate) struct Shown {
+    pub(crate) event: Event,
+    fast: [u8; FAST_MAX],
+    list: Vec<u64>,
+}
+
+impl Shown {
+    pub(crate) fn new() -> Self {
+        Self { event: Event::none(), fast: [0; FAST_MAX], list: Vec::new() }
+    }
+
+    fn begin(&mut self, kind: u8) {
+        self.event = Event::none();
+        self.event.0[at::TYPE] = kind;
+    }
+
+    fn received(&mut self, message: &Received, own_port: u32) {
+        let variant = message.priority + if message.port == own_port { 2 } else { 0 };
+        self.begin(if message.fast.is_some() { kind::FAST_RECV } else { kind::RECV } + variant);
+        let place = match &message.fast {
+            Some(bytes) => {
+                self.fast = *bytes;
+                self.fast.as_ptr().expose_provenance() as u64
+            }
+            None => message.buffer,
+        };
+        let event = &mut self.event;
+        event.put(at::MESSAGE, place.to_be_bytes());
+        event.put(at::BUFFER, message.buffer.to_be_bytes());
+        event.put(at::LENGTH, message.len.to_be_bytes());
+        event.put(at::SENDER_NODE, (message.node as u16).to_be_bytes());
+        event.0[at::TAG] = message.tag;
+        event.0[at::SIZE] = message.size;
+        event.0[at::SENDER_PORT] = message.port as u8;
+    }
+}
+
+impl Port {
+    /// The next event, written to where the program sees it. False: there is none.
+    pub(crate) fn take_event(&mut self, shown: &mut Shown) -> bool {
+        let Some(pending) = self.events.pop_front() else {
+            shown.begin(kind::NONE);
+            return false;
+        };
+        match pending {
+            Pending::Received(message) => shown.received(&message, self.number),
+            Pending::Callbacks => {
+                self.announced.append(&mut self.due);
+                shown.begin(kind::SENT_TOKENS);
+            }
+            Pending::Alarm => shown.begin(kind::ALARM),
+            Pending::Sent => {
+                shown.begin(kind::SENT);
+                // Network byte order, with a null pointer at the end.
+                shown.list = self.sent.drain(..).map(u64::to_be).chain([0]).collect();
+                let list = shown.list.as_ptr().expose_provenance() as u64;
+                shown.event.put(at::LIST, list.to_be_bytes());
+            }
+            Pending::NotSent { kind, message, node, port } => {
+                shown.begin(kind);
+                shown.event.put(at::LIST, message.to_be_bytes());
+                shown.event.put(at::TARGET_NODE, (node as u16).to_be_bytes());
+                shown.event.0[at::TARGET_PORT] = port as u8;
+            }
+            Pending::Violation(kind) => shown.begin(kind),
+        }
+        true
+    }
+
+    /// What kind of event comes next, and from which node if it is a message.
+    pub(crate) fn next_kind(&self) -> (u8, u32) {
+        match self.events.front() {
+            None => (kind::NONE, 0),
+            Some(Pending::Received(message)) => {
+                let base = if message.fast.is_some() { kind::FAST_RECV } else { kind::RECV };
+                (base + message.priority + if message.port == self.number { 2 } else { 0 }, message.node)
+            }
+            Some(Pending::Callbacks) => (kind::SENT_TOKENS, 0),
+            Some(Pending::Alarm) => (kind::ALARM, 0),
+            Some(Pending::Sent) => (kind::SENT, 0),
+            Some(Pending::NotSent { kind, .. } | Pending::Violation(kind)) => (*kind, 0),
+        }
+    }
+
+    /// A send has ended, and its token is the program's again.
+    pub(crate) fn complete(&mut self, teller: Teller, status: Status, message: u64, to: (u32, u32)) {
+        self.tokens_out = self.tokens_out.saturating_sub(1);
+        if !matches!(status, Status::Success | Status::SendDropped) {
+            self.counters.failed += 1;
+        }
+        self.tell(teller, status, message, to);
+    }
+
+    /// Tells the program of an end.
+    pub(crate) fn tell(&mut self, teller: Teller, status: Status, message: u64, (node, port): (u32, u32)) {
+        match teller {
+            Teller::Call { .. } => {
+                if self.due.is_empty() {
+                    self.events.push_back(Pending::Callbacks);
+                }
+                self.due.push_back(Due { teller, status });
+            }
+            Teller::Event if status == Status::Success => {
+                if self.sent.is_empty() {
+                    self.events.push_back(Pending::Sent);
+                }
+                self.sent.push(message);
+            }
+            Teller::Event => {
+                let kind = match status {
+                    Status::SendRejected => kind::REJECTED_SEND,
+                    Status::SendDropped => kind::DROPPED_SEND,
+                    _ => kind::ORPHANED_SEND,
+                };
+                self.events.push_back(Pending::NotSent { kind, message, node, port });
+            }
+        }
+    }
+}

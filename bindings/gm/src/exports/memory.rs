@@ -1,0 +1,208 @@
+//! Memory: registered, for transfers, by the page, and plain.
+
+use super::{answer, with};
+use crate::abi::Status;
+use crate::handle::{Handle, Inner};
+use std::ffi::{c_int, c_ulong, c_void};
+use std::ptr::null_mut;
+
+/// Bytes of a page.
+pub(crate) const PAGE: usize = 4096;
+
+/// The same for C.
+#[unsafe(no_mangle)]
+pub static GM_PAGE_LEN: c_ulong = PAGE as c_ulong;
+
+/// Registers memory: others may reach it if they are allowed to at all. Nothing is asked of memory
+/// that is only sent from or received into.
+///
+/// # Safety
+/// `p` is NULL or a port that is open; the memory stays until it is deregistered.
+//= GM, gm_register_memory
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_register_memory(p: *mut Handle, ptr: *mut c_void, length: c_ulong) -> c_int {
+    let at = ptr.expose_provenance() as u64;
+    let add = |inner: &mut Inner| match !ptr.is_null() && inner.port.regions.add(at, length) {
+        true => Ok(()),
+        false => Err(Status::InvalidParameter),
+    };
+    // SAFETY: the caller's promise.
+    answer(unsafe { with(p, Err(Status::InvalidParameter), add) })
+}
+
+/// Takes a registration back: the same range as it was registered.
+///
+/// # Safety
+/// `p` is NULL or a port that is open.
+//= GM, gm_deregister_memory
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_deregister_memory(p: *mut Handle, ptr: *mut c_void, length: c_ulong) -> c_int {
+    let remove = |inner: &mut Inner| match inner.port.regions.remove(ptr.addr() as u64, length) {
+        true => Ok(()),
+        false => Err(Status::InvalidParameter),
+    };
+    // SAFETY: the caller's promise.
+    answer(unsafe { with(p, Err(Status::InvalidParameter), remove) })
+}
+
+/// Lets every port of this user write to and read registered memory of this one.
+///
+/// # Safety
+/// `p` is NULL or a port that is open.
+//= GM, gm_allow_remote_memory_access
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_allow_remote_memory_access(p: *mut Handle) -> c_int {
+    let allow = |inner: &mut Inner| {
+        inner.port.is_open_to_writes = true;
+        Ok(())
+    };
+    // SAFETY: the caller's promise.
+    answer(unsafe { with(p, Err(Status::InvalidParameter), allow) })
+}
+
+/// Memory with its length in front, in a page of its own.
+fn allocate(length: usize) -> *mut c_void {
+    let Some(whole) = length.max(1).checked_next_multiple_of(PAGE).and_then(|len| len.checked_add(PAGE))
+    else {
+        return null_mut();
+    };
+    let mut base = null_mut();
+    // SAFETY: the alignment is a power of two.
+    if unsafe { libc::posix_memalign(&raw mut base, PAGE, whole) } != 0 {
+        return null_mut();
+    }
+    // SAFETY: the first page is there, and what is behind it is the program's.
+    unsafe {
+        base.cast::<usize>().write(length);
+        base.byte_add(PAGE)
+    }
+}
+
+/// # Safety
+/// `ptr` came from [`allocate`].
+unsafe fn base_of(ptr: *mut c_void) -> (*mut c_void, usize) {
+    // SAFETY: the caller's promise: a page with the length lies in front.
+    unsafe {
+        let base = ptr.byte_sub(PAGE);
+        (base, base.cast::<usize>().read())
+    }
+}
+
+/// Registered memory of so many bytes, at the beginning of a page. NULL: memory is short.
+///
+/// # Safety
+/// `p` is NULL or a port that is open.
+//= GM, gm_dma_malloc
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_dma_malloc(p: *mut Handle, length: c_ulong) -> *mut c_void {
+    let ptr = allocate(length as usize);
+    if !ptr.is_null() {
+        let at = ptr.expose_provenance() as u64;
+        // SAFETY: the caller's promise.
+        unsafe { with(p, false, |inner| inner.port.regions.add(at, length)) };
+    }
+    ptr
+}
+
+/// The same for `count` things of `length` bytes, all zero.
+///
+/// # Safety
+/// `p` is NULL or a port that is open.
+//= GM, gm_dma_calloc
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_dma_calloc(p: *mut Handle, count: c_ulong, length: c_ulong) -> *mut c_void {
+    let Some(all) = count.checked_mul(length) else { return null_mut() };
+    // SAFETY: the caller's promise.
+    let ptr = unsafe { gm_dma_malloc(p, all) };
+    if !ptr.is_null() {
+        // SAFETY: so many bytes were just allocated.
+        unsafe { ptr.cast::<u8>().write_bytes(0, all as usize) };
+    }
+    ptr
+}
+
+/// Gives it back.
+///
+/// # Safety
+/// `p` is NULL or a port that is open; `addr` is NULL or came from gm_dma_malloc or gm_dma_calloc.
+//= GM, gm_dma_free
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_dma_free(p: *mut Handle, addr: *mut c_void) {
+    if addr.is_null() {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (base, length) = base_of(addr);
+        with(p, false, |inner| inner.port.regions.remove(addr.addr() as u64, length as u64));
+        libc::free(base);
+    }
+}
+
+/// A page.
+//= GM, gm_page_alloc
+#[unsafe(no_mangle)]
+pub extern "C" fn gm_page_alloc() -> *mut c_void {
+    gm_alloc_pages(PAGE as c_ulong)
+}
+
+/// Gives a page back.
+///
+/// # Safety
+/// `addr` is NULL or came from gm_page_alloc.
+//= GM, gm_page_free
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_page_free(addr: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { libc::free(addr) }
+}
+
+/// So many bytes that begin a page. NULL: memory is short.
+//= GM, gm_alloc_pages
+#[unsafe(no_mangle)]
+pub extern "C" fn gm_alloc_pages(len: c_ulong) -> *mut c_void {
+    let mut base = null_mut();
+    // SAFETY: the alignment is a power of two.
+    match unsafe { libc::posix_memalign(&raw mut base, PAGE, (len as usize).max(1)) } {
+        0 => base,
+        _ => null_mut(),
+    }
+}
+
+/// Gives them back.
+///
+/// # Safety
+/// `addr` is NULL or came from gm_alloc_pages.
+//= GM, gm_free_pages
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_free_pages(addr: *mut c_void, _len: c_ulong) {
+    // SAFETY: the caller's promise.
+    unsafe { libc::free(addr) }
+}
+
+/// The C library's malloc.
+//= GM, gm_malloc
+#[unsafe(no_mangle)]
+pub extern "C" fn gm_malloc(len: c_ulong) -> *mut c_void {
+    // SAFETY: any length may be asked for.
+    unsafe { libc::malloc(len as usize) }
+}
+
+/// The C library's calloc.
+//= GM, gm_calloc
+#[unsafe(no_mangle)]
+pub extern "C" fn gm_calloc(len: c_ulong, cnt: c_ulong) -> *mut c_void {
+    // SAFETY: any length may be asked for.
+    unsafe { libc::calloc(len as usize, cnt as usize) }
+}
+
+/// The C library's free.
+///
+/// # Safety
+/// `ptr` is NULL or came from gm_malloc, gm_calloc or gm_strdup.
+//= GM, gm_free
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_free(ptr: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { libc::free(ptr) }
+}

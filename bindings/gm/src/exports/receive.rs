@@ -1,0 +1,287 @@
+//! Buffers, events, alarms, sleep.
+
+use super::with;
+use crate::abi::{Event, MAX_SIZE, kind};
+use crate::alarm::{Alarm, GmAlarm};
+use crate::handle::{Handle, Inner, Work};
+use crate::progress;
+use std::ffi::{c_int, c_uint, c_void};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::ptr::null_mut;
+use std::time::{Duration, Instant};
+
+/// For so long gm_blocking_receive looks before it sleeps.
+const SPIN: Duration = Duration::from_millis(1);
+
+/// What a call without a port answers: nothing has happened.
+static NOTHING: Event = Event::none();
+
+fn nothing() -> *mut Event {
+    (&raw const NOTHING).cast_mut()
+}
+
+/// The event that the program was just shown.
+fn shown(inner: &Inner) -> *mut Event {
+    // The event is the first thing of what is shown.
+    inner.shown.cast()
+}
+
+/// Provides a buffer for one message of this size class and priority.
+///
+/// # Safety
+/// `p` is NULL or a port that is open; the buffer has room for the longest message of its size
+/// class, and is left alone until it comes back in an event.
+//= GM, gm_provide_receive_buffer
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_provide_receive_buffer(
+    p: *mut Handle,
+    buffer: *mut c_void,
+    size: c_uint,
+    priority: c_uint,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { gm_provide_receive_buffer_with_tag(p, buffer, size, priority, 0) }
+}
+
+/// The same with a number of 0 to 255 that the event repeats.
+///
+/// # Safety
+/// As for gm_provide_receive_buffer.
+//= GM, gm_provide_receive_buffer_with_tag
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_provide_receive_buffer_with_tag(
+    p: *mut Handle,
+    buffer: *mut c_void,
+    size: c_uint,
+    priority: c_uint,
+    tag: c_uint,
+) {
+    if size > MAX_SIZE || priority > 1 || buffer.is_null() {
+        tracing::error!(
+            target: "lapis::gm",
+            "gm_provide_receive_buffer: no buffer can be of size {size} and priority {priority}, or it is NULL"
+        );
+        return;
+    }
+    let at = buffer.expose_provenance() as u64;
+    // SAFETY: the caller's promise.
+    unsafe { with(p, (), |inner| inner.port.provide(at, size, priority, tag as u8)) }
+}
+
+/// The next event; GM_NO_RECV_EVENT if there is none. It stays until the next call of this kind.
+///
+/// # Safety
+/// `p` is NULL or a port that is open.
+//= GM, gm_receive
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_receive(p: *mut Handle) -> *mut Event {
+    let receive = |inner: &mut Inner| {
+        // Whoever has events waiting is busy with them; peers must not starve meanwhile.
+        inner.port.poll();
+        inner.show();
+        shown(inner)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with(p, nothing(), receive) }
+}
+
+/// Whether gm_receive would have an event.
+///
+/// # Safety
+/// `p` is NULL or a port that is open.
+//= GM, gm_receive_pending
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_receive_pending(p: *mut Handle) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { gm_next_event_peek(p, null_mut()) }.min(1)
+}
+
+/// What kind of event comes next, 0 if there is none; the node of a message is stored at `sender`.
+///
+/// # Safety
+/// `p` is NULL or a port that is open; `sender` is NULL or can be written.
+//= GM, gm_next_event_peek
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_next_event_peek(p: *mut Handle, sender: *mut u16) -> c_int {
+    let peek = |inner: &mut Inner| {
+        if inner.port.events.is_empty() {
+            inner.port.poll();
+        }
+        let (kind, node) = inner.port.next_kind();
+        if !sender.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { sender.write(node as u16) };
+        }
+        kind.into()
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with(p, 0, peek) }
+}
+
+/// Waits for an event: looks for a millisecond, then sleeps.
+///
+/// # Safety
+/// `p` is NULL or a port that is open.
+//= GM, gm_blocking_receive
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_blocking_receive(p: *mut Handle) -> *mut Event {
+    // SAFETY: the caller's promise.
+    unsafe { blocking(p, SPIN) }
+}
+
+/// Waits for an event and sleeps at once.
+///
+/// # Safety
+/// `p` is NULL or a port that is open.
+//= GM, gm_blocking_receive_no_spin
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_blocking_receive_no_spin(p: *mut Handle) -> *mut Event {
+    // SAFETY: the caller's promise.
+    unsafe { blocking(p, Duration::ZERO) }
+}
+
+/// # Safety
+/// `p` is NULL or a port that is open.
+unsafe fn blocking(p: *mut Handle, spin: Duration) -> *mut Event {
+    // SAFETY: the caller's promise.
+    let Some(handle) = (unsafe { p.as_ref() }) else { return nothing() };
+    let mut since = None;
+    loop {
+        let Some(mut inner) = handle.enter() else { return nothing() };
+        inner.port.poll();
+        if inner.show() {
+            return shown(&inner);
+        }
+        if !spin.is_zero() && since.get_or_insert_with(Instant::now).elapsed() < spin {
+            drop(inner);
+            std::hint::spin_loop();
+            continue;
+        }
+        let Some(longest) = inner.port.before_sleep() else { continue };
+        // SAFETY: the port stays open, with these descriptors, while its program waits for it: the
+        // daemon is another one only after this thread has looked.
+        let lent = |fd: BorrowedFd<'_>| unsafe { BorrowedFd::borrow_raw(fd.as_raw_fd()) };
+        let bell = lent(inner.port.net.window.bell().as_fd());
+        let daemon = (!inner.port.is_alone).then(|| lent(inner.port.daemon.as_fd()));
+        // Others may send meanwhile.
+        drop(inner);
+        progress::sleep((bell, &*handle.wake), daemon, longest);
+        let Some(mut inner) = handle.enter() else { return nothing() };
+        inner.port.after_sleep();
+        if handle.wake.quiet() {
+            inner.port.poll();
+            inner.show();
+            return shown(&inner);
+        }
+    }
+}
+
+/// Lets a thread that waits in gm_blocking_receive return, with GM_NO_RECV_EVENT if nothing has
+/// happened. Any thread may call it.
+///
+/// # Safety
+/// `p` is NULL or a port that is open.
+//= GM, gm_wake
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_wake(p: *mut Handle) {
+    // SAFETY: the caller's promise.
+    if let Some(handle) = unsafe { p.as_ref() } {
+        handle.wake.ring();
+    }
+}
+
+/// Does what an event that the program does not know asks for: callbacks and alarms run here, and
+/// nowhere else. The buffer of a message is provided again.
+///
+/// # Safety
+/// `p` is NULL or a port that is open; `e` is NULL or an event.
+//= GM, gm_unknown
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_unknown(p: *mut Handle, e: *mut Event) {
+    // SAFETY: the caller's promise.
+    let Some(event) = (unsafe { e.as_ref() }) else { return };
+    let kind = event.kind();
+    if let Some((buffer, size, priority, tag)) = event.received() {
+        // SAFETY: the caller's promise.
+        return unsafe { with(p, (), |inner| inner.port.provide(buffer, size, priority, tag)) };
+    }
+    let take = |inner: &mut Inner| match kind {
+        kind::SENT_TOKENS => inner.port.announced.drain(..).map(Work::Ended).collect(),
+        kind::ALARM => inner.port.due_alarms().into_iter().map(Work::Alarm).collect(),
+        _ => Vec::new(),
+    };
+    // SAFETY: the caller's promise.
+    let all = unsafe { with(p, Vec::new(), take) };
+    for work in all {
+        // SAFETY: no lock is held; the program vouches for its functions.
+        unsafe { work.run(p) };
+    }
+}
+
+/// What gm_unknown does with GM_SENT_TOKENS_EVENT.
+///
+/// # Safety
+/// As for gm_unknown.
+//= GM, gm_handle_sent_tokens
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_handle_sent_tokens(p: *mut Handle, e: *mut Event) {
+    // SAFETY: the caller's promise.
+    unsafe { gm_unknown(p, e) }
+}
+
+/// Prepares memory for an alarm.
+///
+/// # Safety
+/// `alarm` is NULL or can be written.
+//= GM, gm_initialize_alarm
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_initialize_alarm(alarm: *mut GmAlarm) {
+    if !alarm.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { GmAlarm::initialize(alarm) };
+    }
+}
+
+/// Has `callback` run inside gm_unknown after so many microseconds, once. An alarm that is set
+/// already is set anew.
+///
+/// # Safety
+/// `p` is NULL or a port that is open; `alarm` is NULL or initialized, and stays until it has run
+/// or is cancelled.
+//= GM, gm_set_alarm
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_set_alarm(
+    p: *mut Handle,
+    alarm: *mut GmAlarm,
+    usecs: u64,
+    callback: Option<unsafe extern "C" fn(*mut c_void)>,
+    context: *mut c_void,
+) {
+    if alarm.is_null() {
+        return;
+    }
+    let set = |inner: &mut Inner| {
+        let new = Alarm { memory: alarm, deadline: 0, callback, context };
+        // SAFETY: the caller's promise.
+        unsafe { inner.port.set_alarm(new, p.cast(), Duration::from_micros(usecs)) };
+    };
+    // SAFETY: the caller's promise.
+    unsafe { with(p, (), set) }
+}
+
+/// Takes an alarm back. One that is not set stays so.
+///
+/// # Safety
+/// `alarm` is NULL or initialized; the port that it was set on is open.
+//= GM, gm_cancel_alarm
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_cancel_alarm(alarm: *mut GmAlarm) {
+    if alarm.is_null() {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let port: *mut Handle = (*alarm).port.cast();
+        with(port, (), |inner| inner.port.cancel_alarm(alarm));
+    }
+}

@@ -1,0 +1,151 @@
+//! What a C program has of a port: an address, a lock, and the event that it was shown.
+
+use crate::abi::Status;
+use crate::alarm::Alarm;
+use crate::events::Shown;
+use crate::port::Port;
+use crate::settings::Settings;
+use lapis_adapters::bell::Bell;
+use lapis_core::sync::{Arc, AtomicU32, Ordering};
+use std::ffi::c_void;
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
+
+/// How often this process's line has forked: a port is its opener's.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// Ports that are open, by the address of their handle: at the program's end they go on with what
+/// is under way.
+static OPEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+extern "C" fn forked() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+extern "C" fn ends() {
+    for at in OPEN.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        let handle: *mut Handle = std::ptr::with_exposed_provenance_mut(at);
+        // SAFETY: a handle is in the list from its opening to its closing.
+        let handle = unsafe { &*handle };
+        if !handle.is_ours() {
+            continue;
+        }
+        match handle.inner.try_lock() {
+            Ok(mut inner) => inner.port.finish(),
+            Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => {}
+        }
+    }
+}
+
+/// What the lock guards.
+pub(crate) struct Inner {
+    pub(crate) port: Port,
+    /// What the program was shown last; it reads it until it asks for the next.
+    pub(crate) shown: *mut Shown,
+}
+
+// SAFETY: the event is written under the lock only; who reads it is the program's business.
+unsafe impl Send for Inner {}
+
+/// `struct gm_port`.
+pub struct Handle {
+    inner: Mutex<Inner>,
+    pub(crate) wake: Arc<Bell>,
+    forks: u32,
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handle").finish_non_exhaustive()
+    }
+}
+
+impl Handle {
+    pub(crate) fn open(board: u32, number: u32, name: &str) -> Result<*mut Self, Status> {
+        static HOOKS: Once = Once::new();
+        HOOKS.call_once(|| {
+            // SAFETY: both functions live as long as the library, which is never unloaded while the
+            // program has ports.
+            unsafe {
+                libc::pthread_atfork(None, None, Some(forked));
+                libc::atexit(ends);
+            }
+        });
+        let port = Port::open(Settings::of_process(), board, number, name)?;
+        let wake = Arc::clone(&port.wake);
+        let inner = Mutex::new(Inner { port, shown: Box::into_raw(Box::new(Shown::new())) });
+        let handle = Box::into_raw(Box::new(Self { inner, wake, forks: FORKS.load(Ordering::Relaxed) }));
+        OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(handle.expose_provenance());
+        Ok(handle)
+    }
+
+    /// Ends a port.
+    ///
+    /// # Safety
+    /// The handle came from [`open`](Self::open), and nobody uses it any more.
+    pub(crate) unsafe fn close(handle: *mut Self) {
+        OPEN.lock().unwrap_or_else(PoisonError::into_inner).retain(|at| *at != handle.addr());
+        // SAFETY: the caller's promise.
+        let handle = unsafe { Box::from_raw(handle) };
+        if !handle.is_ours() {
+            // The port is the parent's: it goes on there.
+            std::mem::forget(handle);
+            return;
+        }
+        let inner = handle.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
+        inner.port.close();
+        // SAFETY: it came from a box, and the program's time with it is over.
+        drop(unsafe { Box::from_raw(inner.shown) });
+    }
+
+    fn is_ours(&self) -> bool {
+        self.forks == FORKS.load(Ordering::Relaxed)
+    }
+
+    /// The port, for this thread alone. `None`: it is the parent's of this process.
+    #[inline]
+    pub(crate) fn enter(&self) -> Option<MutexGuard<'_, Inner>> {
+        if !self.is_ours() {
+            tracing::error!(
+                target: "lapis::gm",
+                "this port was opened before a fork: it is the parent's, and this process may open one of its own"
+            );
+            return None;
+        }
+        Some(self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Inner {
+    /// Shows the program the next event, or that there is none. Answers whether there was one.
+    pub(crate) fn show(&mut self) -> bool {
+        // SAFETY: it came from a box, and is written under the lock only.
+        self.port.take_event(unsafe { &mut *self.shown })
+    }
+}
+
+/// Alarms and callbacks that are to run now, without the lock.
+pub(crate) enum Work {
+    /// A send has ended.
+    Ended(crate::port::Due),
+    /// An alarm is due.
+    Alarm(Alarm),
+}
+
+impl Work {
+    /// Runs the program's function.
+    ///
+    /// # Safety
+    /// No lock is held; what the program gave with its function is as it promised.
+    pub(crate) unsafe fn run(self, handle: *mut Handle) {
+        match self {
+            Self::Ended(due) => {
+                if let crate::stream::Teller::Call { callback: Some(callback), context } = due.teller {
+                    // SAFETY: the caller's promise.
+                    unsafe { callback(handle.cast::<c_void>(), context, due.status as i32) };
+                }
+            }
+            // SAFETY: the caller's promise.
+            Self::Alarm(alarm) => unsafe { alarm.run() },
+        }
+    }
+}

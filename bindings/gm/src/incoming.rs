@@ -1,0 +1,357 @@
+//! Messages on their way in: order, buffers, other ports' puts and gets.
+
+use crate::abi::{FAST_MAX, Status, max_length};
+use crate::events::{Pending, Received};
+use crate::net::Bytes;
+use crate::outgoing::{memory, place};
+use crate::port::Port;
+use crate::stream::{Buffer, Current, Held, InStream, Target};
+use crate::wire::{Head, Kind};
+use lapis_core::reliable::Channel;
+
+/// What became of a message whose turn it was.
+enum Outcome {
+    /// It is delivered.
+    Delivered,
+    /// Its bytes are still to come, or to go.
+    Begun(Current),
+    /// It waits for a buffer.
+    Waits,
+    /// It can't be delivered.
+    Refused(Status),
+}
+
+impl Port {
+    /// Takes a unit from a peer, whatever it is.
+    pub(crate) fn unit(&mut self, peer: usize, unit: &[u8]) {
+        let Some((head, bytes)) = Head::parse(unit) else {
+            tracing::debug!(target: "lapis::gm", "a unit of {} bytes that can't be read", unit.len());
+            return;
+        };
+        match head.kind {
+            Kind::Message | Kind::LongMessage | Kind::Put | Kind::LongPut | Kind::Get => {
+                self.in_stream(peer, head, bytes);
+            }
+            Kind::Part => self.part(peer, &head, bytes),
+            Kind::Datagram => self.datagram(peer, &head, bytes),
+            Kind::Go => self.wanted(peer, &head),
+            Kind::Got => self.got(peer, &head, bytes),
+            Kind::Done => {
+                let priority = usize::from(head.priority);
+                // Numbers of a former generation can't lie ahead: this one began behind them.
+                if self.peers[peer].out[priority].generation >= head.generation {
+                    self.delivered(peer, priority, head.sequence);
+                }
+            }
+            Kind::Failed => self.failed(peer, &head),
+        }
+    }
+
+    fn in_stream(&mut self, peer: usize, head: Head, bytes: &[u8]) {
+        let priority = usize::from(head.priority);
+        let stream = &self.peers[peer].ins[priority];
+        if head.generation != stream.generation || head.sequence < stream.next {
+            return;
+        }
+        let in_turn = head.sequence == stream.next && stream.current.is_none() && stream.held.is_empty();
+        if in_turn {
+            // What can be delivered at once is not copied in between.
+            match self.begin(peer, &head, bytes) {
+                Outcome::Waits => {}
+                outcome => return self.ended(peer, priority, outcome),
+            }
+        }
+        let held = Held { head, bytes: bytes.into() };
+        self.peers[peer].ins[priority].held.insert(head.sequence, held);
+        self.advance(peer, priority);
+    }
+
+    /// Delivers what is due in a stream.
+    pub(crate) fn advance(&mut self, peer: usize, priority: usize) {
+        loop {
+            let stream = &mut self.peers[peer].ins[priority];
+            if stream.current.is_some() {
+                return;
+            }
+            let next = stream.next;
+            let Some(held) = stream.held.remove(&next) else { return };
+            match self.begin(peer, &held.head, &held.bytes) {
+                Outcome::Waits => {
+                    let now = self.net.now();
+                    let stream = &mut self.peers[peer].ins[priority];
+                    stream.held.insert(next, held);
+                    if stream.waiting.is_none() {
+                        stream.waiting = Some(now);
+                        self.counters.waited += 1;
+                        self.waiting.push_back((peer, priority));
+                    }
+                    return;
+                }
+                outcome => self.step(peer, priority, outcome),
+            }
+        }
+    }
+
+    fn ended(&mut self, peer: usize, priority: usize, outcome: Outcome) {
+        self.step(peer, priority, outcome);
+        self.advance(peer, priority);
+    }
+
+    fn step(&mut self, peer: usize, priority: usize, outcome: Outcome) {
+        let stream = &mut self.peers[peer].ins[priority];
+        if stream.waiting.take().is_some() {
+            self.waiting.retain(|at| *at != (peer, priority));
+        }
+        match outcome {
+            Outcome::Delivered => {
+                stream.next += 1;
+                stream.owes_done = true;
+            }
+            Outcome::Begun(current) => {
+                stream.current = Some(current);
+                stream.owes_go = !matches!(current.target, Target::Source { .. });
+            }
+            Outcome::Refused(status) => stream.fail(priority, status),
+            Outcome::Waits => {}
+        }
+    }
+
+    /// Begins with a message whose turn it is.
+    fn begin(&mut self, peer: usize, head: &Head, bytes: &[u8]) -> Outcome {
+        match head.kind {
+            Kind::Message => self.begin_message(peer, head, bytes.len() as u64, Some(bytes)),
+            Kind::LongMessage => self.begin_message(peer, head, head.a, None),
+            Kind::Put => match self.remote_access(head.a, bytes.len() as u64) {
+                Ok(()) => {
+                    // SAFETY: the program has registered this memory and opened it to others.
+                    unsafe { place(head.a).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+                    Outcome::Delivered
+                }
+                Err(status) => Outcome::Refused(status),
+            },
+            Kind::LongPut => self.begin_remote(Target::Memory { address: head.b }, head.b, head.a),
+            _ => self.begin_remote(Target::Source { address: head.b }, head.b, head.a),
+        }
+    }
+
+    fn begin_remote(&mut self, target: Target, address: u64, len: u64) -> Outcome {
+        match self.remote_access(address, len) {
+            Ok(()) if len == 0 => Outcome::Delivered,
+            Ok(()) => Outcome::Begun(Current { target, len, moved: 0 }),
+            Err(status) => Outcome::Refused(status),
+        }
+    }
+
+    /// Whether others may reach this memory.
+    fn remote_access(&self, address: u64, len: u64) -> Result<(), Status> {
+        if !self.is_open_to_writes {
+            return Err(Status::PermissionDenied);
+        }
+        if self.regions.contains(address, len) { Ok(()) } else { Err(Status::MemoryFault) }
+    }
+
+    fn begin_message(&mut self, peer: usize, head: &Head, len: u64, bytes: Option<&[u8]>) -> Outcome {
+        let (size, priority) = (head.size, usize::from(head.priority));
+        let taken = self.buffers.acceptable[priority] >> size & 1 == 1;
+        if !taken || len > max_length(size.into()) {
+            return Outcome::Refused(Status::SendRejected);
+        }
+        let Some(buffer) = self.buffers.free[priority][usize::from(size)].pop_front() else {
+            return Outcome::Waits;
+        };
+        match bytes {
+            Some(bytes) => {
+                self.receive_message(peer, head, buffer, bytes);
+                Outcome::Delivered
+            }
+            None => Outcome::Begun(Current { target: Target::Buffer { buffer, size }, len, moved: 0 }),
+        }
+    }
+
+    fn receive_message(&mut self, peer: usize, head: &Head, buffer: Buffer, bytes: &[u8]) {
+        let fast = if bytes.len() <= FAST_MAX {
+            let mut fast = [0; FAST_MAX];
+            fast[..bytes.len()].copy_from_slice(bytes);
+            Some(fast)
+        } else {
+            // SAFETY: the program has provided a buffer of this size class, which is longer.
+            unsafe { place(buffer.at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+            None
+        };
+        self.received(peer, (head.priority, head.size), buffer, bytes.len() as u64, fast);
+    }
+
+    fn received(
+        &mut self,
+        peer: usize,
+        (priority, size): (u8, u8),
+        buffer: Buffer,
+        len: u64,
+        fast: Option<[u8; FAST_MAX]>,
+    ) {
+        let (node, port) = (self.peers[peer].node, self.peers[peer].port);
+        self.buffers.provided = self.buffers.provided.saturating_sub(1);
+        self.counters.received += 1;
+        let message = Received {
+            node,
+            port,
+            buffer: buffer.at,
+            len: len as u32,
+            size,
+            priority,
+            tag: buffer.tag,
+            fast,
+        };
+        self.events.push_back(Pending::Received(message));
+    }
+
+    fn datagram(&mut self, peer: usize, head: &Head, bytes: &[u8]) {
+        let (size, priority) = (head.size, usize::from(head.priority));
+        let fits = self.buffers.acceptable[priority] >> size & 1 == 1
+            && bytes.len() as u64 <= max_length(size.into());
+        if fits && let Some(buffer) = self.buffers.free[priority][usize::from(size)].pop_front() {
+            self.receive_message(peer, head, buffer, bytes);
+        }
+    }
+
+    /// Bytes of a long message.
+    fn part(&mut self, peer: usize, head: &Head, bytes: &[u8]) {
+        let priority = usize::from(head.priority);
+        let stream = &mut self.peers[peer].ins[priority];
+        let is_current = head.generation == stream.generation && head.sequence == stream.next;
+        let Some(current) = stream.current.as_mut().filter(|_| is_current) else { return };
+        let fits = head.a.checked_add(bytes.len() as u64).is_some_and(|end| end <= current.len);
+        let to = match current.target {
+            Target::Buffer { buffer, .. } => buffer.at,
+            Target::Memory { address } => address,
+            Target::Source { .. } => return,
+        };
+        if !fits {
+            return;
+        }
+        let still =
+            !matches!(current.target, Target::Memory { .. }) || self.regions.contains(to, current.len);
+        let current = *current;
+        if !still {
+            // The program has taken the memory back meanwhile.
+            self.peers[peer].ins[priority].current = None;
+            return self.ended(peer, priority, Outcome::Refused(Status::MemoryFault));
+        }
+        // SAFETY: within the buffer that the program has provided, or within registered memory.
+        unsafe { place(to + head.a).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        let moved = current.moved + bytes.len() as u64;
+        let stream = &mut self.peers[peer].ins[priority];
+        if moved < current.len {
+            stream.current = Some(Current { moved, ..current });
+            return;
+        }
+        stream.current = None;
+        if let Target::Buffer { buffer, size } = current.target {
+            self.received(peer, (head.priority, size), buffer, current.len, None);
+        }
+        self.ended(peer, priority, Outcome::Delivered);
+    }
+
+    /// Goes on with streams that wait for a buffer like the one that has come, the longest waiting
+    /// first.
+    pub(crate) fn serve_waiting(&mut self, priority: usize, size: usize) {
+        let wants = |port: &Self, (peer, of): (usize, usize)| {
+            let stream = &port.peers[peer].ins[of];
+            let head = stream.held.get(&stream.next).map(|held| usize::from(held.head.size));
+            of == priority && head == Some(size)
+        };
+        let ready: Vec<(usize, usize)> = self.waiting.iter().copied().filter(|at| wants(self, *at)).collect();
+        for (peer, of) in ready {
+            if self.buffers.free[priority][size].is_empty() {
+                return;
+            }
+            self.advance(peer, of);
+            self.pay(peer);
+        }
+    }
+
+    /// Tells a peer what it is owed.
+    pub(crate) fn pay(&mut self, peer: usize) {
+        for priority in [1, 0] {
+            self.serve_get(peer, priority);
+            let task = self.peers[peer].task();
+            let stream = &mut self.peers[peer].ins[priority];
+            if let Some(head) = stream.owes_failed {
+                if !self.net.submit(task, Channel::Reply, &head, Bytes::Copy(&[])) {
+                    return;
+                }
+                stream.owes_failed = None;
+            }
+            let head = |kind| Head::new(kind, priority, stream.generation, stream.next);
+            // Go says what Done does.
+            if stream.owes_go {
+                stream.owes_go = !self.net.submit(task, Channel::Reply, &head(Kind::Go), Bytes::Copy(&[]));
+                stream.owes_done &= stream.owes_go;
+            }
+            if stream.owes_done {
+                stream.owes_done =
+                    !self.net.submit(task, Channel::Reply, &head(Kind::Done), Bytes::Copy(&[]));
+            }
+        }
+    }
+
+    /// Sends what a get wants, as far as there is room.
+    fn serve_get(&mut self, peer: usize, priority: usize) {
+        let task = self.peers[peer].task();
+        let room = (self.net.room(task) - Kind::Got.head()) as u64;
+        loop {
+            let stream = &self.peers[peer].ins[priority];
+            let Some(current @ Current { target: Target::Source { address }, len, moved }) = stream.current
+            else {
+                return;
+            };
+            if !self.regions.contains(address, len) {
+                self.peers[peer].ins[priority].current = None;
+                return self.ended(peer, priority, Outcome::Refused(Status::MemoryFault));
+            }
+            let head = Head { a: moved, ..Head::new(Kind::Got, priority, stream.generation, stream.next) };
+            let step = room.min(len - moved);
+            // SAFETY: within memory that the program has registered and opened to others.
+            let bytes = unsafe { memory(address + moved, step as usize) };
+            if !self.net.submit(task, Channel::Reply, &head, Bytes::Copy(bytes)) {
+                return;
+            }
+            let stream = &mut self.peers[peer].ins[priority];
+            if moved + step < len {
+                stream.current = Some(Current { moved: moved + step, ..current });
+            } else {
+                stream.current = None;
+                self.ended(peer, priority, Outcome::Delivered);
+            }
+        }
+    }
+
+    /// Forgets what was under way from a peer: who comes next knows nothing of it.
+    pub(crate) fn forget_incoming(&mut self, peer: usize) {
+        self.waiting.retain(|at| at.0 != peer);
+        for priority in 0..2 {
+            let stream = std::mem::take(&mut self.peers[peer].ins[priority]);
+            if let Some(Current { target: Target::Buffer { buffer, size }, .. }) = stream.current {
+                // It is as good as before, and it was the first.
+                self.buffers.free[priority][usize::from(size)].push_front(buffer);
+                self.serve_waiting(priority, usize::from(size));
+            }
+        }
+    }
+}
+
+impl InStream {
+    /// The message whose turn it is can't be delivered: what is behind it is void, too.
+    pub(crate) fn fail(&mut self, priority: usize, status: Status) {
+        let mut head = Head::new(Kind::Failed, priority, self.generation, self.next);
+        head.status = status as u8;
+        self.owes_failed = Some(head);
+        self.owes_done = false;
+        self.owes_go = false;
+        self.generation = self.generation.wrapping_add(1);
+        self.next += 1;
+        self.held.clear();
+        self.current = None;
+        self.waiting = None;
+    }
+}

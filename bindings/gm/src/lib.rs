@@ -1,0 +1,32 @@
+//! GM, Myricom's message layer, on Lapis: `libgm.so` for C programs (`gm.h`), and [`Port`] for Rust
+//! programs.
+//!
+//! `docs/gm.md` says how it works, what was chosen where GM's manual is silent, and what is not
+//! there.
+
+pub mod abi;
+#[doc(hidden)]
+pub mod alarm;
+mod api;
+mod diagnostics;
+mod events;
+#[doc(hidden)]
+pub mod exports;
+#[doc(hidden)]
+pub mod handle;
+mod incoming;
+mod memory;
+mod net;
+mod outgoing;
+mod port;
+mod progress;
+mod settings;
+#[doc(hidden)]
+pub mod stream;
+mod texts;
+mod wire;
+
+#[cfg(test)]
+mod rubbish_tests;
+
+pub use api::{Event, Port, SendId, Target};

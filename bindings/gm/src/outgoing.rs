@@ -1,0 +1,421 @@
+//! Messages on their way out: from the call to their end.
+
+use crate::abi::{FAST_MAX, MAX_SIZE, MIN_SIZE, MTU, SEND_TOKENS, Status, kind, max_length};
+use crate::events::Pending;
+use crate::net::Bytes;
+use crate::port::{Port, refused};
+use crate::stream::{Link, Op, OutStream, Outgoing, Teller};
+use crate::wire::{Head, Kind, SHORT};
+use lapis_adapters::client::DaemonError;
+use lapis_adapters::protocol::Why;
+use lapis_adapters::soft::Sender;
+use lapis_core::reliable::{Channel, Nanos};
+
+/// Longer messages are sent from where they lie.
+const COPIED: usize = 2 << 10;
+
+/// Between two looks whether a port has been opened.
+const LOOK_AGAIN: Nanos = 2_000_000;
+
+/// A message that the program sends.
+pub(crate) struct Wish {
+    pub(crate) op: Op,
+    pub(crate) local: u64,
+    pub(crate) len: u64,
+    pub(crate) priority: u32,
+    pub(crate) node: u32,
+    pub(crate) port: u32,
+    pub(crate) teller: Teller,
+}
+
+impl Port {
+    /// Takes a send token for a call. False: there is none, and the program has been told.
+    fn take_token(&mut self, teller: Teller, message: u64, to: (u32, u32)) -> bool {
+        if self.tokens_out < SEND_TOKENS {
+            self.tokens_out += 1;
+            return true;
+        }
+        tracing::error!(
+            target: "lapis::gm",
+            "port {}: a send without a send token: all {SEND_TOKENS} are in use",
+            self.number
+        );
+        self.events.push_back(Pending::Violation(kind::SEND_TOKEN_VIOLATION));
+        self.tell(teller, Status::Failure, message, to);
+        false
+    }
+
+    /// Takes a message.
+    pub(crate) fn send(&mut self, wish: Wish) {
+        let Wish { op, local, len, priority, node, port, teller } = wish;
+        if !self.take_token(teller, local, (node, port)) {
+            return;
+        }
+        if let Some(status) = unsound(&wish) {
+            return self.complete(teller, status, local, (node, port));
+        }
+        let peer = self.peer(node, port);
+        let token = self.net.token();
+        let stream = &mut self.peers[peer].out[priority as usize];
+        let sequence = stream.next;
+        stream.next += 1;
+        stream.messages.push_back(Outgoing {
+            sequence,
+            op,
+            local,
+            len,
+            teller,
+            token,
+            wanted: false,
+            moved: 0,
+        });
+        self.counters.sent += 1;
+        if stream.paused {
+            return;
+        }
+        if self.net.is_closed(self.peers[peer].task()) {
+            // What its program had sent is read first: it may have delivered something.
+            self.poll();
+            self.peer_closed(peer);
+        }
+        self.approach(peer);
+        self.pump(peer);
+        self.net.flush();
+    }
+
+    /// Sends a datagram: it arrives, or it does not.
+    pub(crate) fn send_datagram(&mut self, wish: &Wish) {
+        let Wish { op, local, len, priority, node, port, teller } = *wish;
+        if !self.take_token(teller, local, (node, port)) {
+            return;
+        }
+        let unsound = unsound(wish).or((len > u64::from(MTU)).then_some(Status::InvalidParameter));
+        if let Some(status) = unsound {
+            return self.complete(teller, status, local, (node, port));
+        }
+        let peer = self.peer(node, port);
+        if self.peers[peer].link == Link::Down {
+            self.seek(peer, false);
+        }
+        let task = self.peers[peer].task();
+        if self.peers[peer].link == Link::Up && !self.net.is_closed(task) {
+            let mut head = Head::new(Kind::Datagram, priority as usize, 0, 0);
+            if let Op::Message { size } = op {
+                head.size = size;
+            }
+            // SAFETY: the program's message is readable until its send has completed.
+            let bytes = unsafe { memory(local, len as usize) };
+            self.net.submit(task, Channel::Request, &head, Bytes::Copy(bytes));
+            self.net.flush();
+        }
+        self.counters.sent += 1;
+        self.complete(teller, Status::Success, local, (node, port));
+    }
+
+    /// Makes a way to a peer for what is to be sent, or says that there is none.
+    pub(crate) fn approach(&mut self, peer: usize) {
+        if self.peers[peer].link == Link::Down {
+            self.seek(peer, true);
+        }
+    }
+
+    /// Asks the daemon for the way to a peer. `patient`: a port that is not open is waited for.
+    pub(crate) fn seek(&mut self, peer: usize, patient: bool) {
+        let now = self.net.now();
+        let (node, number, task) = (self.peers[peer].node, self.peers[peer].port, self.peers[peer].task());
+        let opened = match self.daemon.attach_port(self.node, node, number, self.key) {
+            Ok((_, board, parts)) => Sender::open(parts).map(|outlet| (board, outlet)).map_err(|e| {
+                tracing::error!(target: "lapis::gm", "port {number} of node {node}: {e}");
+                Status::OutOfMemory
+            }),
+            // Nobody asked for it: what is under way to it is another matter.
+            Err(_) if !patient => return,
+            Err(error) => {
+                let closed = matches!(error, DaemonError::Refused { why: Why::NoPort, .. });
+                let met = self.peers[peer].met || self.nack_down;
+                // A daemon that has gone may be back soon.
+                let gone = matches!(error, DaemonError::Silent(..));
+                let wait = self.settings.open_wait.as_nanos() as Nanos;
+                let since = match self.peers[peer].link {
+                    Link::Seeking { since, .. } => since,
+                    _ => now,
+                };
+                if (gone || closed && !met) && now - since < wait {
+                    let again = now + LOOK_AGAIN.max((now - since) / 8).min(50 * LOOK_AGAIN);
+                    self.peers[peer].link = Link::Seeking { since, again };
+                    return;
+                }
+                if closed {
+                    tracing::info!(target: "lapis::gm", "{error}: nothing can be sent there");
+                    Err(Status::SendTargetPortClosed)
+                } else {
+                    refused("gm_send", &error);
+                    Err(Status::SendTargetNodeUnreachable)
+                }
+            }
+        };
+        let connected = opened.and_then(|(board, outlet)| {
+            self.peers[peer].board = board;
+            self.net.connect(task, outlet, self.life).map_err(|e| {
+                tracing::error!(target: "lapis::gm", "port {number} of node {node}: {e}");
+                Status::InternalError
+            })
+        });
+        match connected {
+            Ok(()) => {
+                let peer = &mut self.peers[peer];
+                (peer.link, peer.met, peer.closing) = (Link::Up, true, false);
+            }
+            Err(status) => {
+                self.peers[peer].link = Link::Down;
+                self.fail_front(peer, status);
+            }
+        }
+    }
+
+    /// The first message of each stream to a peer has failed, and the others wait for the program's
+    /// word. Whoever is there next knows nothing of any of them.
+    pub(crate) fn fail_front(&mut self, peer: usize, status: Status) {
+        let (node, port, task) = (self.peers[peer].node, self.peers[peer].port, self.peers[peer].task());
+        for priority in 0..2 {
+            let stream = &mut self.peers[peer].out[priority];
+            let failed = if stream.paused { None } else { stream.messages.pop_front() };
+            if failed.is_some() {
+                stream.paused = true;
+            }
+            stream.restart(0, 0);
+            if let Some(message) = failed {
+                self.net.settle(task, message.token);
+                self.complete(message.teller, status, message.local, (node, port));
+            }
+        }
+    }
+
+    /// Hands to the engine what it has room for.
+    pub(crate) fn pump(&mut self, peer: usize) {
+        if self.peers[peer].link != Link::Up {
+            return;
+        }
+        // High priority first.
+        for priority in [1, 0] {
+            while self.peers[peer].out[priority].has_work() {
+                if !self.pump_one(peer, priority) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Hands one unit to the engine. False: it has no room.
+    fn pump_one(&mut self, peer: usize, priority: usize) -> bool {
+        let task = self.peers[peer].task();
+        let room = self.net.room(task);
+        let stream = &mut self.peers[peer].out[priority];
+        let generation = stream.generation;
+        if let Some(front) = stream.messages.front_mut()
+            && front.wanted
+            && front.moved < front.len
+        {
+            let head = Head { a: front.moved, ..Head::new(Kind::Part, priority, generation, front.sequence) };
+            let len = (front.len - front.moved).min((room - Kind::Part.head()) as u64);
+            let bytes = Bytes::Lent { at: front.local + front.moved, len: len as usize, token: front.token };
+            let taken = self.net.submit(task, Channel::Request, &head, bytes);
+            if taken {
+                front.moved += len;
+            }
+            return taken;
+        }
+        let at = stream.announced;
+        let Some(message) = stream.messages.get(at) else { return false };
+        let taken = announce(&mut self.net, task, room, (priority, generation), message);
+        if taken {
+            stream.announced += 1;
+        }
+        taken
+    }
+
+    /// The target has a place for a message.
+    pub(crate) fn wanted(&mut self, peer: usize, head: &Head) {
+        let priority = usize::from(head.priority);
+        if self.peers[peer].out[priority].generation != head.generation {
+            return;
+        }
+        self.delivered(peer, priority, head.sequence);
+        if let Some(front) = self.peers[peer].out[priority].messages.front_mut()
+            && front.sequence == head.sequence
+        {
+            front.wanted = true;
+        }
+        self.pump(peer);
+    }
+
+    /// All messages before this number have been delivered.
+    pub(crate) fn delivered(&mut self, peer: usize, priority: usize, before: u64) {
+        let (node, port, task) = (self.peers[peer].node, self.peers[peer].port, self.peers[peer].task());
+        let stream = &mut self.peers[peer].out[priority];
+        stream.done = stream.done.max(before.min(stream.next));
+        loop {
+            let stream = &mut self.peers[peer].out[priority];
+            let done = stream.done;
+            let ended = |front: &Outgoing| {
+                front.sequence < done && (!matches!(front.op, Op::Get { .. }) || front.moved == front.len)
+            };
+            let Some(message) = pop_if(stream, ended) else { return };
+            stream.announced = stream.announced.saturating_sub(1);
+            if message.len as usize > COPIED {
+                self.net.settle(task, message.token);
+            }
+            self.complete(message.teller, Status::Success, message.local, (node, port));
+        }
+    }
+
+    /// A message was not delivered; all before it were.
+    pub(crate) fn failed(&mut self, peer: usize, head: &Head) {
+        let priority = usize::from(head.priority);
+        if self.peers[peer].out[priority].generation != head.generation {
+            return;
+        }
+        self.delivered(peer, priority, head.sequence);
+        let (node, port, task) = (self.peers[peer].node, self.peers[peer].port, self.peers[peer].task());
+        let stream = &mut self.peers[peer].out[priority];
+        let Some(message) = pop_if(stream, |front| front.sequence == head.sequence) else { return };
+        stream.paused = true;
+        stream.restart(head.generation.wrapping_add(1), head.sequence + 1);
+        let status = match head.status {
+            6 => Status::MemoryFault,
+            11 => Status::PermissionDenied,
+            15 => Status::SendTimedOut,
+            16 => Status::SendRejected,
+            _ => Status::Failure,
+        };
+        let rest: Vec<u64> = stream.messages.iter().map(|message| message.token).collect();
+        for token in rest.into_iter().chain([message.token]) {
+            self.net.settle(task, token);
+        }
+        self.complete(message.teller, status, message.local, (node, port));
+    }
+
+    /// Bytes that a get wanted.
+    pub(crate) fn got(&mut self, peer: usize, head: &Head, bytes: &[u8]) {
+        let priority = usize::from(head.priority);
+        let stream = &mut self.peers[peer].out[priority];
+        if stream.generation != head.generation {
+            return;
+        }
+        let wants = |m: &&mut Outgoing| m.sequence == head.sequence && matches!(m.op, Op::Get { .. });
+        let Some(message) = stream.messages.iter_mut().find(wants) else { return };
+        let fits = head.a.checked_add(bytes.len() as u64).is_some_and(|end| end <= message.len);
+        if !fits {
+            return;
+        }
+        // SAFETY: the program has lent this memory until its get has completed, and the bytes lie
+        // within it.
+        unsafe { place(message.local + head.a).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        message.moved += bytes.len() as u64;
+        let done = stream.done;
+        self.delivered(peer, priority, done);
+    }
+
+    /// The program's word after a failure. `go_on`: what was behind it is sent; otherwise it is
+    /// dropped.
+    pub(crate) fn settle_failure(&mut self, wish: &Wish, go_on: bool) {
+        let Wish { priority, node, port, teller, .. } = *wish;
+        if !self.take_token(teller, 0, (node, port)) {
+            return;
+        }
+        let peer = self.peer(node, port);
+        let stream = &mut self.peers[peer].out[priority as usize & 1];
+        if stream.paused {
+            stream.paused = false;
+            if !go_on {
+                let dropped: Vec<Outgoing> = stream.messages.drain(..).collect();
+                let first = dropped.first().map_or(stream.next, |message| message.sequence);
+                let generation = stream.generation;
+                stream.restart(generation, first);
+                for message in dropped {
+                    self.complete(message.teller, Status::SendDropped, message.local, (node, port));
+                }
+            }
+        }
+        self.complete(teller, Status::Success, 0, (node, port));
+        if self.peers[peer].is_owed() {
+            self.approach(peer);
+            self.pump(peer);
+            self.net.flush();
+        }
+    }
+}
+
+/// Takes the first message if it is so.
+fn pop_if(stream: &mut OutStream, is_so: impl Fn(&Outgoing) -> bool) -> Option<Outgoing> {
+    if stream.messages.front().is_some_and(is_so) { stream.messages.pop_front() } else { None }
+}
+
+/// What is wrong with a message before it is sent anywhere.
+fn unsound(wish: &Wish) -> Option<Status> {
+    let Wish { op, local, len, priority, port, .. } = *wish;
+    let fits = match op {
+        Op::Message { size } => {
+            (MIN_SIZE..=MAX_SIZE).contains(&size.into()) && len <= max_length(size.into())
+        }
+        Op::Put { .. } | Op::Get { .. } => len <= max_length(MAX_SIZE),
+    };
+    let sound = fits && priority < 2 && port < lapis_adapters::protocol::PORTS && (local != 0 || len == 0);
+    if !sound {
+        tracing::info!(
+            target: "lapis::gm",
+            "a send of {len} bytes ({op:?}, priority {priority}, port {port}) can't be: too long for its size, or no \
+             such priority or port"
+        );
+    }
+    (!sound).then_some(Status::InvalidParameter)
+}
+
+/// Hands a message's first unit to the engine.
+fn announce(
+    net: &mut crate::net::Net,
+    task: u32,
+    room: usize,
+    (priority, generation): (usize, u32),
+    message: &Outgoing,
+) -> bool {
+    let &Outgoing { sequence, op, local, len, token, .. } = message;
+    let head = |kind| Head::new(kind, priority, generation, sequence);
+    let (head, carries) = match op {
+        Op::Message { size } if len as usize + SHORT <= room => (Head { size, ..head(Kind::Message) }, true),
+        Op::Message { size } => (Head { size, a: len, ..head(Kind::LongMessage) }, false),
+        Op::Put { address } if len as usize + Kind::Put.head() <= room => {
+            (Head { a: address, ..head(Kind::Put) }, true)
+        }
+        Op::Put { address } => (Head { a: len, b: address, ..head(Kind::LongPut) }, false),
+        Op::Get { address } => (Head { a: len, b: address, ..head(Kind::Get) }, false),
+    };
+    let bytes = if !carries {
+        Bytes::Copy(&[])
+    } else if len as usize <= COPIED {
+        // SAFETY: the program's message is readable until its send has completed.
+        Bytes::Copy(unsafe { memory(local, len as usize) })
+    } else {
+        Bytes::Lent { at: local, len: len as usize, token }
+    };
+    net.submit(task, Channel::Request, &head, bytes)
+}
+
+const _: () = assert!(FAST_MAX < COPIED);
+
+/// Memory of the program.
+///
+/// # Safety
+/// So many bytes can be read there for the time of the result, or none.
+pub(crate) unsafe fn memory<'a>(at: u64, len: usize) -> &'a [u8] {
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(place(at), len) }
+}
+
+/// Where the program's memory begins.
+pub(crate) fn place(at: u64) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(at as usize)
+}

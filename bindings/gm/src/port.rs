@@ -1,0 +1,316 @@
+//! A port: what it has, how it is opened and closed.
+
+use crate::abi::{RECEIVE_TOKENS, Status};
+use crate::alarm::Alarm;
+use crate::events::Pending;
+use crate::memory::Regions;
+use crate::net::{DATAGRAM, Net};
+use crate::settings::Settings;
+use crate::stream::{Buffer, Peer, Teller, task};
+use lapis_adapters::bell::Bell;
+use lapis_adapters::client::{Daemon, DaemonError, OpenPort, PortWish};
+use lapis_adapters::key::Key;
+use lapis_adapters::protocol::{Node, PORTS, Why};
+use lapis_adapters::soft::Window;
+use lapis_core::sync::Arc;
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// What keys and secrets are made from, beside the user's secret.
+const LABEL: &str = "gm ports of a user";
+
+/// For so long a port that is closed goes on with what is under way, as long as its peers answer.
+const LINGER: Duration = Duration::from_millis(500);
+
+/// For so long a new daemon may take to answer: the program waits meanwhile.
+const QUICK: Duration = Duration::from_millis(500);
+
+/// Ports that GM keeps to itself.
+const RESERVED: [u32; 3] = [0, 1, 3];
+
+/// Buffers that were provided, and what may come.
+pub(crate) struct Buffers {
+    pub(crate) free: [[VecDeque<Buffer>; 32]; 2],
+    /// Of each priority, which size classes are taken.
+    pub(crate) acceptable: [u64; 2],
+    /// Receive tokens that the program does not have.
+    pub(crate) provided: u32,
+}
+
+impl Buffers {
+    fn new() -> Self {
+        Self {
+            free: std::array::from_fn(|_| std::array::from_fn(|_| VecDeque::new())),
+            acceptable: [u64::MAX; 2],
+            provided: 0,
+        }
+    }
+}
+
+/// The end of a send that the program has not been told of.
+pub(crate) struct Due {
+    pub(crate) teller: Teller,
+    pub(crate) status: Status,
+}
+
+/// Counts for those who look for the reason of something.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    /// Messages sent, of all kinds.
+    pub(crate) sent: u64,
+    /// Messages received.
+    pub(crate) received: u64,
+    /// Sends that ended otherwise than well.
+    pub(crate) failed: u64,
+    /// Messages that had to wait for a buffer.
+    pub(crate) waited: u64,
+}
+
+/// See the module.
+pub(crate) struct Port {
+    pub(crate) node: u32,
+    pub(crate) number: u32,
+    pub(crate) board: u32,
+    pub(crate) name: String,
+    pub(crate) life: u32,
+    pub(crate) key: Key,
+    /// For a daemon that comes after the one that opened it.
+    pub(crate) opened: OpenPort,
+    /// The daemon has gone; when it was looked for last.
+    pub(crate) is_alone: bool,
+    pub(crate) asked: u64,
+    pub(crate) daemon: Daemon,
+    pub(crate) settings: Settings,
+    pub(crate) net: Net,
+    pub(crate) scratch: Box<[u8]>,
+    pub(crate) peers: Vec<Peer>,
+    by_task: HashMap<u32, usize>,
+    pub(crate) buffers: Buffers,
+    /// Streams, as peer and priority, whose turn waits for a buffer, in the order of their waiting.
+    pub(crate) waiting: VecDeque<(usize, usize)>,
+    pub(crate) events: VecDeque<Pending>,
+    /// Ends whose event is in the queue, and those whose event the program has.
+    pub(crate) due: VecDeque<Due>,
+    pub(crate) announced: VecDeque<Due>,
+    /// Messages of the calls without callbacks that have been sent.
+    pub(crate) sent: Vec<u64>,
+    /// Send tokens that the program does not have.
+    pub(crate) tokens_out: u32,
+    /// Send tokens that the program has left with the library, by priority.
+    pub(crate) pool: [u32; 2],
+    pub(crate) regions: Regions,
+    pub(crate) alarms: Vec<Alarm>,
+    /// Others may write to registered memory.
+    pub(crate) is_open_to_writes: bool,
+    /// A port that is not open is no reason to wait.
+    pub(crate) nack_down: bool,
+    pub(crate) looked: u64,
+    pub(crate) idle: u32,
+    pub(crate) wake: Arc<Bell>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) counters: Counters,
+}
+
+// SAFETY: the addresses in it are the program's, which says when they may be used; the lock of the
+// handle lets one thread at a time do so.
+unsafe impl Send for Port {}
+
+impl Port {
+    /// Opens a port of a board.
+    pub(crate) fn open(settings: Settings, board: u32, number: u32, name: &str) -> Result<Self, Status> {
+        check_number(number)?;
+        let secret = lapis_core::bootstrap::user_secret().map_err(|e| {
+            tracing::error!(target: "lapis::gm", "gm_open: the secret that your programs share: {e}");
+            Status::InternalError
+        })?;
+        let key = Key::of_job(&secret, LABEL);
+        let daemon = Daemon::connect(&settings.daemon).map_err(|e| refused("gm_open", &e))?;
+        let wish = PortWish { node: &settings.node, board, port: number, name };
+        let opened = daemon.open_port(&wish, key).map_err(|e| refused("gm_open", &e))?;
+        let short = |e: std::io::Error| {
+            tracing::error!(target: "lapis::gm", "gm_open: port {number} of board {board}: {e}");
+            Status::OutOfMemory
+        };
+        let window = Window::open(opened.parts.try_clone().map_err(short)?).map_err(short)?;
+        let own = task(opened.node, number);
+        let net = Net::new(own, window, &secret, settings.loss).map_err(|_| Status::InternalError)?;
+        let mut port = Self {
+            node: opened.node,
+            number,
+            board,
+            name: name.to_owned(),
+            life: opened.life,
+            key,
+            opened,
+            is_alone: false,
+            asked: 0,
+            daemon,
+            settings,
+            net,
+            scratch: vec![0; DATAGRAM].into(),
+            peers: Vec::new(),
+            by_task: HashMap::new(),
+            buffers: Buffers::new(),
+            waiting: VecDeque::new(),
+            events: VecDeque::new(),
+            due: VecDeque::new(),
+            announced: VecDeque::new(),
+            sent: Vec::new(),
+            tokens_out: 0,
+            pool: [0; 2],
+            regions: Regions::default(),
+            alarms: Vec::new(),
+            is_open_to_writes: false,
+            nack_down: false,
+            looked: 0,
+            idle: 0,
+            wake: Arc::new(Bell::new().map_err(short)?),
+            nodes: Vec::new(),
+            counters: Counters::default(),
+        };
+        // The port reaches itself from the beginning.
+        let own = port.peer(port.node, number);
+        port.peers[own].link = crate::stream::Link::Up;
+        Ok(port)
+    }
+
+    /// The peer that is this port of that node.
+    pub(crate) fn peer(&mut self, node: u32, port: u32) -> usize {
+        *self.by_task.entry(task(node, port)).or_insert_with(|| {
+            self.peers.push(Peer::new(node, port));
+            self.peers.len() - 1
+        })
+    }
+
+    /// The peer of the packet engine's number.
+    pub(crate) fn peer_of(&mut self, task: u32) -> usize {
+        self.peer(task >> 8, task & 0xff)
+    }
+
+    /// Goes on with what is under way as long as that leads somewhere, and gives the window back.
+    pub(crate) fn close(mut self) {
+        self.finish();
+        if let Err(e) = self.daemon.close(&self.opened.place) {
+            tracing::debug!(target: "lapis::gm", "gm_close: {e}");
+        }
+    }
+
+    /// Goes on with what is under way as long as that leads somewhere.
+    pub(crate) fn finish(&mut self) {
+        let until = Instant::now() + LINGER;
+        while self.is_under_way() && Instant::now() < until {
+            self.poll();
+            std::thread::yield_now();
+        }
+    }
+
+    fn is_under_way(&self) -> bool {
+        let engine = &self.net.engine;
+        let owes = |peer: &Peer| {
+            let up = peer.link == crate::stream::Link::Up && !self.net.is_closed(peer.task());
+            let heard = engine.outstanding(peer.task()).is_some_and(|n| n > 0);
+            up && (heard || peer.is_owed() || peer.ins.iter().any(crate::stream::InStream::owes))
+        };
+        self.peers.iter().any(owes) || engine.owes_acks() || self.net.holds_back()
+    }
+
+    /// The nodes that the daemon knows, asked for anew if `wants` finds none.
+    pub(crate) fn find_node(&mut self, wants: impl Fn(&Node) -> bool) -> Result<Option<&Node>, Status> {
+        if !self.nodes.iter().any(&wants) {
+            self.nodes = self.daemon.nodes().map_err(|e| refused("the list of nodes", &e))?;
+        }
+        Ok(self.nodes.iter().find(|node| wants(node)))
+    }
+
+    /// All nodes, asked for anew.
+    pub(crate) fn all_nodes(&mut self) -> Result<&[Node], Status> {
+        self.nodes = self.daemon.nodes().map_err(|e| refused("the list of nodes", &e))?;
+        Ok(&self.nodes)
+    }
+
+    /// Looks whether the daemon is there, and shows a new one this port.
+    pub(crate) fn look_at_daemon(&mut self) {
+        if !self.is_alone {
+            self.is_alone = self.daemon.has_gone();
+            if self.is_alone {
+                tracing::info!(
+                    target: "lapis::gm",
+                    "port {}: the services daemon has gone: peers stay, and new ones are not found meanwhile",
+                    self.number
+                );
+            }
+            return;
+        }
+        let Ok(daemon) = Daemon::connect_within(&self.settings.daemon, QUICK) else { return };
+        let wish =
+            PortWish { node: &self.settings.node, board: self.board, port: self.number, name: &self.name };
+        match daemon.adopt_port(&wish, &self.opened, self.key) {
+            Ok(()) => tracing::info!(target: "lapis::gm", "port {}: a services daemon is back", self.number),
+            Err(e) => tracing::warn!(
+                target: "lapis::gm",
+                "port {}: the new services daemon does not take it over: {e}",
+                self.number
+            ),
+        }
+        self.daemon = daemon;
+        self.is_alone = false;
+    }
+
+    /// Takes a buffer for a message.
+    pub(crate) fn provide(&mut self, at: u64, size: u32, priority: u32, tag: u8) {
+        let (size, priority) = (size as usize & 31, priority as usize & 1);
+        if self.buffers.provided >= RECEIVE_TOKENS {
+            tracing::error!(
+                target: "lapis::gm",
+                "port {}: a buffer was provided without a receive token: all {RECEIVE_TOKENS} are in use",
+                self.number
+            );
+            self.events.push_back(Pending::Violation(crate::abi::kind::RECV_TOKEN_VIOLATION));
+            return;
+        }
+        self.buffers.provided += 1;
+        self.buffers.free[priority][size].push_back(Buffer { at, tag });
+        if !self.waiting.is_empty() {
+            self.serve_waiting(priority, size);
+            self.net.flush();
+        }
+    }
+}
+
+/// Whether programs may have a port of this number.
+fn check_number(number: u32) -> Result<(), Status> {
+    if number < PORTS && !RESERVED.contains(&number) {
+        return Ok(());
+    }
+    tracing::info!(
+        target: "lapis::gm",
+        "gm_open: port {number}: programs have ports 2 and 4 to {}; 0, 1 and 3 are GM's own",
+        PORTS - 1
+    );
+    Err(Status::InvalidPortNumber)
+}
+
+/// The status for what the daemon says, and one line that says why.
+pub(crate) fn refused(what: &str, error: &DaemonError) -> Status {
+    let (status, loud) = match error {
+        DaemonError::Absent(..) | DaemonError::Stranger(..) => (Status::NoSuchDevice, true),
+        DaemonError::Silent(..) => (Status::NoSuchDevice, true),
+        DaemonError::Confused(..) => (Status::InternalError, true),
+        DaemonError::Refused { why, .. } => match why {
+            Why::Taken => (Status::Busy, false),
+            Why::NoAdapter => (Status::NoSuchDevice, false),
+            Why::NoPort => (Status::InvalidPortNumber, false),
+            Why::NoNode => (Status::InvalidParameter, true),
+            Why::Down => (Status::TryAgain, true),
+            Why::Full | Why::Exhausted => (Status::OutOfMemory, true),
+            Why::Version => (Status::IncompatibleLibAndDriver, true),
+            _ => (Status::InternalError, true),
+        },
+    };
+    if loud {
+        tracing::error!(target: "lapis::gm", "{what}: {error}");
+    } else {
+        tracing::info!(target: "lapis::gm", "{what}: {error}");
+    }
+    status
+}

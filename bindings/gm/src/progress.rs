@@ -1,0 +1,220 @@
+//! What a port does whenever its program calls: it reads its window, runs what is due, and looks
+//! after peers that have gone.
+
+use crate::abi::Status;
+use crate::net::{Unit, Units};
+use crate::port::Port;
+use crate::stream::{InStream, Link};
+use lapis_adapters::soft::Sender;
+use lapis_core::reliable::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// Datagrams that are read at once.
+const AT_ONCE: usize = 64;
+
+/// Polls that find nothing between two looks at the clock.
+const LOOKS: u32 = 8;
+
+/// Between two looks at peers and waiting messages.
+const HOUSEKEEPING: Nanos = 1_000_000;
+
+/// Between two looks at the daemon; each costs a system call.
+const ASK: Nanos = 50_000_000;
+
+/// A sleeper who is owed something looks so often whether those who owe it are still there.
+const DOZE: Duration = Duration::from_millis(50);
+
+impl Port {
+    /// Reads what has arrived, and does what is due.
+    pub(crate) fn poll(&mut self) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut found = 0;
+        let mut units = Vec::new();
+        while found < AT_ONCE
+            && let Some(len) = self.net.receive(&mut scratch)
+        {
+            found += 1;
+            self.datagram_arrived(&scratch[..len], &mut units);
+        }
+        self.scratch = scratch;
+        while let Some(unit) = self.net.own_unit() {
+            found += 1;
+            let own = self.peer(self.node, self.number);
+            self.unit(own, &unit);
+            self.pay(own);
+            self.pump(own);
+        }
+        self.idle = if found > 0 { 0 } else { self.idle.wrapping_add(1) };
+        if found > 0 || self.idle % LOOKS == 1 {
+            let now = self.net.now();
+            self.net.run_timers(now);
+            self.ring_alarms(now);
+            if now - self.looked >= HOUSEKEEPING {
+                self.looked = now;
+                self.keep_house(now);
+            }
+            for peer in 0..self.peers.len() {
+                if self.peers[peer].link == Link::Up {
+                    self.pay(peer);
+                    self.pump(peer);
+                }
+            }
+        }
+        self.net.flush();
+    }
+
+    fn datagram_arrived(&mut self, datagram: &[u8], units: &mut Units) {
+        if let Some(task) = self.net.stranger(datagram) {
+            // Somebody whom this port has not sent to. Its window is needed to answer.
+            let peer = self.peer_of(task);
+            self.seek(peer, false);
+        }
+        units.clear();
+        self.net.arrived(datagram, units);
+        while let Some((task, lost)) = self.net.restarted() {
+            self.peer_restarted(task, lost);
+        }
+        for (task, unit) in units.drain(..) {
+            let peer = self.peer_of(task);
+            match unit {
+                Unit::Within(range) => self.unit(peer, &datagram[range]),
+                Unit::Apart(bytes) => self.unit(peer, &bytes),
+            }
+        }
+    }
+
+    /// Looks after peers whose ports have been closed or opened, and messages that wait too long.
+    fn keep_house(&mut self, now: Nanos) {
+        if now - self.asked >= ASK {
+            self.asked = now;
+            self.look_at_daemon();
+        }
+        for peer in 0..self.peers.len() {
+            match self.peers[peer].link {
+                Link::Up if self.net.is_closed(self.peers[peer].task()) => {
+                    if std::mem::replace(&mut self.peers[peer].closing, true) {
+                        self.peer_closed(peer);
+                    }
+                }
+                Link::Up => self.look_at_adapters(peer, now),
+                Link::Seeking { again, .. } if again <= now => self.seek(peer, true),
+                Link::Seeking { .. } | Link::Down => {}
+            }
+        }
+        let timeout = self.settings.timeout.as_nanos() as Nanos;
+        let is_late = |stream: &InStream| stream.waiting.is_some_and(|since| now - since >= timeout);
+        let late: Vec<(usize, usize)> = self
+            .waiting
+            .iter()
+            .copied()
+            .filter(|&(peer, priority)| is_late(&self.peers[peer].ins[priority]))
+            .collect();
+        for (peer, priority) in late {
+            let (node, port) = (self.peers[peer].node, self.peers[peer].port);
+            tracing::info!(
+                target: "lapis::gm",
+                "port {}: a message from port {port} of node {node} has waited {:?} for a buffer and is given up",
+                self.number,
+                self.settings.timeout
+            );
+            self.waiting.retain(|at| *at != (peer, priority));
+            self.peers[peer].ins[priority].fail(priority, Status::SendTimedOut);
+        }
+    }
+
+    /// A peer that is cut off for too long can't be reached.
+    fn look_at_adapters(&mut self, peer: usize, now: Nanos) {
+        let matrix = self.daemon.matrix();
+        let up = matrix.is_up(self.board as usize) && matrix.is_up(self.peers[peer].board as usize);
+        let own = self.peers[peer].node == self.node && self.peers[peer].port == self.number;
+        self.net.set_up(self.peers[peer].task(), up);
+        if up || own || !self.peers[peer].is_owed() {
+            self.peers[peer].cut_off = None;
+            return;
+        }
+        let since = *self.peers[peer].cut_off.get_or_insert(now);
+        if now - since >= self.settings.timeout.as_nanos() as Nanos {
+            self.peers[peer].cut_off = None;
+            self.net.disconnect(self.peers[peer].task());
+            self.peers[peer].link = Link::Down;
+            self.forget_incoming(peer);
+            self.fail_front(peer, Status::SendTargetNodeUnreachable);
+        }
+    }
+
+    /// A peer's port is closed, and all that it had sent has been read.
+    pub(crate) fn peer_closed(&mut self, peer: usize) {
+        self.net.disconnect(self.peers[peer].task());
+        self.peers[peer].link = Link::Down;
+        self.peers[peer].closing = false;
+        self.forget_incoming(peer);
+        self.fail_front(peer, Status::SendTargetPortClosed);
+    }
+
+    /// A peer's port has been opened anew, and the engine has heard of it first.
+    fn peer_restarted(&mut self, task: u32, lost: bool) {
+        let peer = self.peer_of(task);
+        if lost {
+            self.forget_incoming(peer);
+            self.fail_front(peer, Status::SendTargetPortClosed);
+        }
+        if !self.net.is_closed(task) {
+            return;
+        }
+        let (node, number) = (self.peers[peer].node, self.peers[peer].port);
+        let opened = self.daemon.attach_port(self.node, node, number, self.key);
+        match opened.ok().and_then(|(_, _, parts)| Sender::open(parts).ok()) {
+            Some(outlet) => {
+                self.net.replace(task, outlet);
+                self.peers[peer].closing = false;
+            }
+            None => self.peer_closed(peer),
+        }
+    }
+
+    /// Until when a sleep may last if nothing arrives.
+    fn longest_sleep(&mut self) -> Option<Duration> {
+        let now = self.net.now();
+        let timer = self.net.engine.next_timeout().map(|at| Duration::from_nanos(at.saturating_sub(now)));
+        let owed = self.peers.iter().any(|peer| peer.is_owed() || matches!(peer.link, Link::Seeking { .. }));
+        let doze = (owed || self.is_alone || !self.waiting.is_empty()).then_some(DOZE);
+        let alarm = self.next_alarm().map(|at| Duration::from_nanos(at.saturating_sub(now)));
+        [timer, doze, alarm].into_iter().flatten().min()
+    }
+
+    /// What a sleep needs: whether there may be one, and how long it may be.
+    pub(crate) fn before_sleep(&mut self) -> Option<Option<Duration>> {
+        self.net.flush();
+        if self.net.holds_back() || !self.net.window.fifo().arm() {
+            return None;
+        }
+        Some(self.longest_sleep())
+    }
+
+    /// Takes the announcement of sleep back.
+    pub(crate) fn after_sleep(&mut self) {
+        self.net.window.fifo().disarm();
+        self.net.window.bell().quiet();
+        // The clock is to be looked at, and the daemon, whose end ends a sleep.
+        self.idle = 0;
+        (self.looked, self.asked) = (0, 0);
+    }
+}
+
+/// Sleeps until one of two bells is rung, the daemon says something or goes, or the time is over.
+pub(crate) fn sleep(
+    (window, wake): (impl AsFd, impl AsFd),
+    daemon: Option<impl AsFd>,
+    longest: Option<Duration>,
+) {
+    let mut fds = vec![PollFd::new(&window, PollFlags::IN), PollFd::new(&wake, PollFlags::IN)];
+    fds.extend(daemon.as_ref().map(|daemon| PollFd::new(daemon, PollFlags::IN)));
+    let timeout = longest.map(|time| Timespec {
+        tv_sec: time.as_secs().min(i64::MAX as u64).cast_signed(),
+        tv_nsec: time.subsec_nanos().into(),
+    });
+    // Whatever ended it, the caller looks again.
+    let _ = poll(&mut fds, timeout.as_ref());
+}

@@ -1,0 +1,204 @@
+//! What a port keeps for another port: two streams out, two in.
+
+use crate::wire::Head;
+use lapis_core::reliable::Nanos;
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::{c_int, c_void};
+
+/// The program's function that runs when a send has completed.
+///
+/// GM's `gm_send_completion_callback_t`.
+pub type Callback = Option<unsafe extern "C" fn(*mut c_void, *mut c_void, c_int)>;
+
+/// Whom to tell of a send's end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Teller {
+    /// A function of the program's.
+    Call { callback: Callback, context: *mut c_void },
+    /// The sent event, as the calls without callbacks have it.
+    Event,
+}
+
+/// What a message does at its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// It goes into a buffer of this size class.
+    Message { size: u8 },
+    /// It goes into the memory at this address.
+    Put { address: u64 },
+    /// It brings the memory at this address.
+    Get { address: u64 },
+}
+
+/// A message on its way.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) sequence: u64,
+    pub(crate) op: Op,
+    /// The message here: read, or for a get written.
+    pub(crate) local: u64,
+    pub(crate) len: u64,
+    pub(crate) teller: Teller,
+    /// The name of its memory for the packet engine.
+    pub(crate) token: u64,
+    /// The target has asked for its bytes.
+    pub(crate) wanted: bool,
+    /// Bytes that were handed to the engine, or for a get have arrived.
+    pub(crate) moved: u64,
+}
+
+/// Messages of one priority to one port, in order.
+#[derive(Debug, Default)]
+pub(crate) struct OutStream {
+    pub(crate) generation: u32,
+    /// The number of the next message.
+    pub(crate) next: u64,
+    /// Messages before this number have been delivered.
+    pub(crate) done: u64,
+    pub(crate) messages: VecDeque<Outgoing>,
+    /// So many of them the target has been told of.
+    pub(crate) announced: usize,
+    /// One has failed, and the program has not said what is to become of the others.
+    pub(crate) paused: bool,
+}
+
+impl OutStream {
+    /// The messages that are left are to be sent anew, to who knows nothing of them: with these
+    /// numbers.
+    pub(crate) fn restart(&mut self, generation: u32, first: u64) {
+        self.generation = generation;
+        self.announced = 0;
+        self.done = first;
+        self.next = first;
+        for message in &mut self.messages {
+            message.sequence = self.next;
+            message.wanted = false;
+            message.moved = 0;
+            self.next += 1;
+        }
+    }
+
+    /// Whether there is something to hand to the engine.
+    pub(crate) fn has_work(&self) -> bool {
+        let moving = |front: &Outgoing| front.wanted && front.moved < front.len;
+        !self.paused && (self.announced < self.messages.len() || self.messages.front().is_some_and(moving))
+    }
+}
+
+/// A buffer that the program has provided.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Buffer {
+    pub(crate) at: u64,
+    pub(crate) tag: u8,
+}
+
+/// What is under way in a stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target {
+    /// A message into a buffer.
+    Buffer { buffer: Buffer, size: u8 },
+    /// A put into memory.
+    Memory { address: u64 },
+    /// A get out of memory.
+    Source { address: u64 },
+}
+
+/// A message that takes several units.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Current {
+    pub(crate) target: Target,
+    pub(crate) len: u64,
+    /// Bytes that have arrived, or for a get have been sent.
+    pub(crate) moved: u64,
+}
+
+/// A message whose turn has not come, or which waits for a buffer.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) head: Head,
+    pub(crate) bytes: Box<[u8]>,
+}
+
+/// Messages of one priority from one port.
+#[derive(Debug, Default)]
+pub(crate) struct InStream {
+    pub(crate) generation: u32,
+    /// The number of the message whose turn it is.
+    pub(crate) next: u64,
+    pub(crate) held: BTreeMap<u64, Held>,
+    pub(crate) current: Option<Current>,
+    /// Since when the message whose turn it is waits for a buffer.
+    pub(crate) waiting: Option<Nanos>,
+    /// What the sender is still to be told.
+    pub(crate) owes_go: bool,
+    pub(crate) owes_done: bool,
+    pub(crate) owes_failed: Option<Head>,
+}
+
+impl InStream {
+    pub(crate) fn owes(&self) -> bool {
+        let serves = matches!(self.current, Some(Current { target: Target::Source { .. }, .. }));
+        self.owes_go || self.owes_done || self.owes_failed.is_some() || serves
+    }
+}
+
+/// How far the way to a peer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// There is none, and nobody looks for one.
+    Down,
+    /// The port is not open yet; it is looked for since then, and at that time again.
+    Seeking { since: Nanos, again: Nanos },
+    /// It can be sent to.
+    Up,
+}
+
+/// Another port, as this one knows it; or this one.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    /// Its node and number.
+    pub(crate) node: u32,
+    pub(crate) port: u32,
+    pub(crate) link: Link,
+    /// Its port has been open.
+    pub(crate) met: bool,
+    /// Its port was closed when it was looked at last: its end is dealt with at the next look, when
+    /// what it had sent has been read.
+    pub(crate) closing: bool,
+    /// Its adapter's place in the availability matrix, and since when it has been down.
+    pub(crate) board: u32,
+    pub(crate) cut_off: Option<Nanos>,
+    pub(crate) out: [OutStream; 2],
+    pub(crate) ins: [InStream; 2],
+}
+
+impl Peer {
+    pub(crate) fn new(node: u32, port: u32) -> Self {
+        Self {
+            node,
+            port,
+            link: Link::Down,
+            met: false,
+            closing: false,
+            board: 0,
+            cut_off: None,
+            out: Default::default(),
+            ins: Default::default(),
+        }
+    }
+
+    /// Its number for the packet engine.
+    pub(crate) fn task(&self) -> u32 {
+        task(self.node, self.port)
+    }
+
+    /// Whether some message to it has not ended.
+    pub(crate) fn is_owed(&self) -> bool {
+        self.out.iter().any(|stream| !stream.messages.is_empty() && !stream.paused)
+    }
+}
+
+/// The packet engine's number of a port.
+pub(crate) fn task(node: u32, port: u32) -> u32 {
+    node << 8 | port
+}
