@@ -89,16 +89,15 @@ impl Port {
         }
     }
 
-    /// Takes the alarms that are due, the earliest first.
-    pub(crate) fn due_alarms(&mut self) -> Vec<Alarm> {
-        let now = self.net.now();
-        let mut due: Vec<Alarm> = self.alarms.extract_if(.., |alarm| alarm.deadline <= now).collect();
-        due.sort_by_key(|alarm| alarm.deadline);
-        for alarm in &due {
-            // SAFETY: the program keeps the memory until the alarm has run.
-            unsafe { (*alarm.memory).state = FREE };
-        }
-        due
+    /// Takes the earliest alarm that is due at `now`. One at a time: what an alarm runs may cancel
+    /// another one.
+    pub(crate) fn due_alarm(&mut self, now: Nanos) -> Option<Alarm> {
+        let due = self.alarms.iter().enumerate().filter(|(_, alarm)| alarm.deadline <= now);
+        let (at, _) = due.min_by_key(|(_, alarm)| alarm.deadline)?;
+        let alarm = self.alarms.remove(at);
+        // SAFETY: the program keeps the memory until the alarm has run.
+        unsafe { (*alarm.memory).state = FREE };
+        Some(alarm)
     }
 
     /// When the next alarm is due.

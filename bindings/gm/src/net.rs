@@ -207,11 +207,12 @@ impl Net {
         self.own_units.pop_front()
     }
 
-    /// Memory lent under a token is left alone from here on.
+    /// Memory lent under a token is left alone from here on. Units of it that were not sent yet are
+    /// those of a message that the target drops.
     pub(crate) fn settle(&mut self, task: u32, token: u64) {
         if task != self.own {
             self.forget_unsent(task);
-            self.engine.settle(task, token);
+            self.engine.withdraw(task, token);
         }
     }
 
@@ -374,6 +375,10 @@ struct Bodies;
 
 impl Memory for Bodies {
     fn read(&mut self, buffer: u64, offset: u64, len: u32, read: &mut dyn FnMut(&[u8])) {
+        if buffer == 0 {
+            // Withdrawn: the target drops them.
+            return read(&[0; DATAGRAM][..len as usize]);
+        }
         let at = std::ptr::with_exposed_provenance::<u8>((buffer + offset) as usize);
         // SAFETY: the program leaves a message alone until its send has completed, and before that
         // its token is settled or its peer given up.

@@ -241,10 +241,10 @@ impl Port {
             return;
         }
         self.delivered(peer, priority, head.sequence);
-        if let Some(front) = self.peers[peer].out[priority].messages.front_mut()
-            && front.sequence == head.sequence
-        {
-            front.wanted = true;
+        // Bytes of a get in front of it may still be on their way.
+        let messages = &mut self.peers[peer].out[priority].messages;
+        if let Some(message) = messages.iter_mut().find(|message| message.sequence == head.sequence) {
+            message.wanted = true;
         }
         self.pump(peer);
     }
@@ -262,7 +262,8 @@ impl Port {
             };
             let Some(message) = pop_if(stream, ended) else { return };
             stream.announced = stream.announced.saturating_sub(1);
-            if message.len as usize > COPIED {
+            // What was wanted was lent, however short.
+            if message.len as usize > COPIED || message.wanted {
                 self.net.settle(task, message.token);
             }
             self.complete(message.teller, Status::Success, message.local, (node, port));
@@ -278,7 +279,13 @@ impl Port {
         self.delivered(peer, priority, head.sequence);
         let (node, port, task) = (self.peers[peer].node, self.peers[peer].port, self.peers[peer].task());
         let stream = &mut self.peers[peer].out[priority];
-        let Some(message) = pop_if(stream, |front| front.sequence == head.sequence) else { return };
+        let Some(message) = pop_if(stream, |front| front.sequence == head.sequence) else {
+            // Bytes of a get in front of it are still on their way.
+            if stream.messages.iter().any(|message| message.sequence == head.sequence) {
+                stream.failed_early = Some(*head);
+            }
+            return;
+        };
         stream.paused = true;
         stream.restart(head.generation.wrapping_add(1), head.sequence + 1);
         let status = match head.status {
@@ -314,6 +321,10 @@ impl Port {
         message.moved += bytes.len() as u64;
         let done = stream.done;
         self.delivered(peer, priority, done);
+        if let Some(head) = self.peers[peer].out[priority].failed_early.take() {
+            self.failed(peer, &head);
+        }
+        self.pump(peer);
     }
 
     /// The program's word after a failure. `go_on`: what was behind it is sent; otherwise it is

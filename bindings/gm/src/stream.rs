@@ -60,6 +60,8 @@ pub(crate) struct OutStream {
     pub(crate) announced: usize,
     /// One has failed, and the program has not said what is to become of the others.
     pub(crate) paused: bool,
+    /// What failed before the bytes of a get in front of it had come.
+    pub(crate) failed_early: Option<Head>,
 }
 
 impl OutStream {
@@ -67,6 +69,7 @@ impl OutStream {
     /// numbers.
     pub(crate) fn restart(&mut self, generation: u32, first: u64) {
         self.generation = generation;
+        self.failed_early = None;
         self.announced = 0;
         self.done = first;
         self.next = first;

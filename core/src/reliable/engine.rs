@@ -183,6 +183,17 @@ impl<A: Authenticator> Engine<A> {
         }
     }
 
+    /// As [`settle`](Self::settle), where nobody wants these units any more and some of them may
+    /// not have been sent yet: what is still sent of these names buffer 0, for which the upper
+    /// layer gives any bytes. The receiver must know that it is to drop them.
+    pub fn withdraw(&mut self, peer: u32, token: u64) {
+        self.settle(peer, token);
+        let Some(index) = self.index.get(peer) else { return };
+        for queue in &mut self.peers[index as usize].queues {
+            queue.void_unsent(token);
+        }
+    }
+
     /// Whether [`poll_transmit`](Self::poll_transmit) is worth a call.
     #[must_use]
     #[inline]

@@ -343,6 +343,17 @@ impl SendQueue {
         (self.base..self.fresh).filter(open).map(|id| id as u32).collect()
     }
 
+    /// Units with this token that were not sent yet name no memory of the caller's any more.
+    pub(super) fn void_unsent(&mut self, token: u64) {
+        for id in self.fresh..self.next {
+            let at = self.at(id);
+            let unit = &mut self.units[at];
+            if unit.token == token {
+                (unit.external.buffer, unit.external.offset) = (0, 0);
+            }
+        }
+    }
+
     /// The datagram `number` of `path` was lost: what it carried and nothing else carries is sent
     /// again. Returns the number of units that are to be sent again.
     pub(super) fn lost(&mut self, span: Span, path: u8, number: u64) -> u32 {

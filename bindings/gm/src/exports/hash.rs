@@ -161,9 +161,10 @@ pub unsafe extern "C" fn gm_hash_insert(h: *mut GmHash, key: *mut c_void, datum:
     // SAFETY: the caller's promise.
     unsafe {
         let Some(table) = h.as_mut() else { return Status::InvalidParameter as c_int };
-        table.take(key);
-        let hash = table.hash_of(key);
+        // Before the former entry goes: the datum may be that of the table itself.
         let entry = Entry { key: Value::new(key, table.key_len), datum: Value::new(datum, table.data_len) };
+        let hash = table.hash_of(key);
+        table.take(key);
         table.entries.entry(hash).or_default().push(entry);
     }
     Status::Success as c_int

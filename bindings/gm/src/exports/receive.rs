@@ -205,9 +205,12 @@ pub unsafe extern "C" fn gm_unknown(p: *mut Handle, e: *mut Event) {
         // SAFETY: the caller's promise.
         return unsafe { with(p, (), |inner| inner.port.provide(buffer, size, priority, tag)) };
     }
+    if kind == kind::ALARM {
+        // SAFETY: the caller's promise.
+        return unsafe { run_alarms(p) };
+    }
     let take = |inner: &mut Inner| match kind {
         kind::SENT_TOKENS => inner.port.announced.drain(..).map(Work::Ended).collect(),
-        kind::ALARM => inner.port.due_alarms().into_iter().map(Work::Alarm).collect(),
         _ => Vec::new(),
     };
     // SAFETY: the caller's promise.
@@ -215,6 +218,20 @@ pub unsafe extern "C" fn gm_unknown(p: *mut Handle, e: *mut Event) {
     for work in all {
         // SAFETY: no lock is held; the program vouches for its functions.
         unsafe { work.run(p) };
+    }
+}
+
+/// Runs the alarms that are due by now.
+///
+/// # Safety
+/// As for gm_unknown.
+unsafe fn run_alarms(p: *mut Handle) {
+    // SAFETY: the caller's promise.
+    let now = unsafe { with(p, 0, |inner| inner.port.net.now()) };
+    // SAFETY: the caller's promise.
+    while let Some(alarm) = unsafe { with(p, None, |inner| inner.port.due_alarm(now)) } {
+        // SAFETY: no lock is held; the program vouches for its functions.
+        unsafe { Work::Alarm(alarm).run(p) };
     }
 }
 

@@ -1,7 +1,7 @@
 /* What goes wrong: ports that are closed, sizes that are not taken, buffers that do not come,
  * programs that are killed; and what the program may do then. Puts and gets, allowed and not.
  *
- * Run with LAPIS_GM_TIMEOUT and LAPIS_GM_OPEN_WAIT of a fraction of a second. */
+ * Run with LAPIS_GM_TIMEOUT and LAPIS_GM_OPEN_WAIT of few seconds. */
 #include "gmcheck.h"
 #include <signal.h>
 #include <sys/mman.h>

@@ -351,3 +351,17 @@ fn what_is_known_to_have_arrived_is_left_alone() {
     assert_eq!(pair.engines[0].outstanding(1), Some(0));
     assert_eq!(pair.events(0).iter().filter(|event| settled(event)).count(), 0);
 }
+
+#[test]
+fn what_is_withdrawn_before_it_was_sent_names_no_memory() {
+    let mut pair = Pair::new();
+    for n in 0..3 {
+        let body = Body::External { buffer: 9, offset: n * 1000, len: 1000 };
+        pair.engines[0].submit(0, 1, Channel::Request, b"h:", body, 7).expect("room");
+    }
+    pair.engines[0].withdraw(1, 7);
+    pair.memory.0.clear();
+    pair.run(50 * MS);
+    assert_eq!(pair.got[1].len(), 3);
+    assert!(pair.got[1].iter().all(|unit| unit[2..].iter().all(|&byte| byte == 0)));
+}
