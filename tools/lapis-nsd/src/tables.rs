@@ -179,7 +179,7 @@ impl Tables {
             Request::Open { adapter, window, key } => self.open(caller, &adapter, window, key),
             Request::Adopt { place, key, geometry } => self.adopt(caller, &place, key, geometry, fds),
             Request::Attach { place, key } => self.attach(caller, &place, key),
-            Request::Hop { adapter, address } => self.hop(&adapter, address),
+            Request::Hop { adapter, address } => self.hop(caller, &adapter, address),
             Request::Close { place } => self.close(caller, &place),
             Request::Reserve { adapter, window } => self.reserve(caller, &adapter, window),
             Request::Release { place } => self.release(caller, &place),
@@ -325,8 +325,8 @@ impl Tables {
         Ok((Reply::Attached { geometry: parts.geometry }, vec![parts.memory, parts.bell]))
     }
 
-    fn hop(&mut self, adapter: &str, address: Ipv4Addr) -> Answer {
-        let Some((interface, _)) = &mut self.card(adapter)?.interface else {
+    fn hop(&mut self, caller: Caller, adapter: &str, address: Ipv4Addr) -> Answer {
+        let Some((interface, _)) = &mut self.card_for(caller, adapter)?.interface else {
             return Err((Why::NoAdapter, format!("{adapter} is no adapter of an Ethernet")));
         };
         match interface.hop(address) {

@@ -7,6 +7,7 @@ use crate::key::Key;
 use crate::matrix::Reader;
 use crate::protocol::{Adapter, MAX_REPLY, Node, Place, Reply, Request, VERSION, Why, Window};
 use crate::soft::Parts;
+use lapis_core::sync::{AtomicU32, Ordering};
 use sha2::{Digest, Sha256};
 use std::io;
 use std::net::Ipv4Addr;
@@ -90,6 +91,8 @@ pub struct Daemon {
     channel: Channel,
     number: u64,
     matrix: Reader,
+    /// Answers that came too late for their requests, or have not come yet: the next ones.
+    late: AtomicU32,
 }
 
 impl Daemon {
@@ -112,13 +115,14 @@ impl Daemon {
         if user != 0 && user != rustix::process::geteuid().as_raw() {
             return Err(DaemonError::Stranger(address.clone(), user));
         }
-        let (reply, fds) = ask(address, &channel, &Request::Hello { version: VERSION }, &[])?;
+        let late = AtomicU32::new(0);
+        let (reply, fds) = ask(address, &channel, &Request::Hello { version: VERSION }, &[], &late)?;
         let confused = |what: &str| DaemonError::Confused(address.clone(), what.to_owned());
         let (Reply::Welcome { daemon, .. }, [matrix]) = (reply, &fds[..]) else {
             return Err(confused("no welcome"));
         };
         let matrix = Reader::map(matrix).map_err(|e| confused(&format!("the availability matrix: {e}")))?;
-        Ok(Self { address: address.clone(), channel, number: daemon, matrix })
+        Ok(Self { address: address.clone(), channel, number: daemon, matrix, late })
     }
 
     /// This daemon's number: another one after each restart.
@@ -137,14 +141,18 @@ impl Daemon {
         loop {
             match self.channel.receive(&mut buffer, &mut fds, false) {
                 Ok(0) => return true,
-                Ok(_) => {}
+                Ok(len) if is_news(&buffer[..len]) => {}
+                Ok(_) => {
+                    let late = self.late.load(Ordering::Relaxed);
+                    self.late.store(late.saturating_sub(1), Ordering::Relaxed);
+                }
                 Err(e) => return e.kind() != io::ErrorKind::WouldBlock,
             }
         }
     }
 
     fn ask(&self, request: &Request, fds: &[BorrowedFd<'_>]) -> Result<(Reply, Vec<OwnedFd>), DaemonError> {
-        ask(&self.address, &self.channel, request, fds)
+        ask(&self.address, &self.channel, request, fds, &self.late)
     }
 
     fn confused(&self, reply: &Reply) -> DaemonError {
@@ -404,6 +412,7 @@ fn ask(
     channel: &Channel,
     request: &Request,
     fds: &[BorrowedFd<'_>],
+    late: &AtomicU32,
 ) -> Result<(Reply, Vec<OwnedFd>), DaemonError> {
     let silent = |e| DaemonError::Silent(address.clone(), e);
     let bytes = serde_json::to_vec(request).map_err(|e| silent(e.into()))?;
@@ -411,9 +420,19 @@ fn ask(
     let mut buffer = vec![0; MAX_REPLY];
     let mut got = Vec::new();
     loop {
-        let len = channel.receive(&mut buffer, &mut got, true).map_err(silent)?;
+        let len = channel.receive(&mut buffer, &mut got, true).map_err(|e| {
+            late.store(late.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            silent(e)
+        })?;
         if len == 0 {
             return Err(silent(io::ErrorKind::ConnectionReset.into()));
+        }
+        let before = late.load(Ordering::Relaxed);
+        if before > 0 && !is_news(&buffer[..len]) {
+            // To a former request: answers come in the order of requests.
+            late.store(before - 1, Ordering::Relaxed);
+            got.clear();
+            continue;
         }
         return match serde_json::from_slice(&buffer[..len]) {
             Ok(Reply::Changed) => continue,
@@ -437,4 +456,33 @@ pub fn identity(address: &Address) -> u64 {
     }
     let hash = hash.finalize();
     u64::from_le_bytes([hash[0], hash[1], hash[2], hash[3], hash[4], hash[5], hash[6], hash[7]])
+}
+
+/// Whether a message is none that answers a request.
+fn is_news(bytes: &[u8]) -> bool {
+    matches!(serde_json::from_slice(bytes), Ok(Reply::Changed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    #[test]
+    fn an_answer_that_comes_too_late_is_none_to_the_next_request() {
+        let flags = SocketFlags::CLOEXEC;
+        let (near, far) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).expect("sockets");
+        let soon = Some(Duration::from_millis(1));
+        rustix::net::sockopt::set_socket_timeout(&near, rustix::net::sockopt::Timeout::Recv, soon).expect("set");
+        let (near, far) = (Channel::of(near), Channel::of(far));
+        let (address, late) = (Address::new("nobody"), AtomicU32::new(0));
+        let ask = || ask(&address, &near, &Request::Adapters, &[], &late);
+        assert!(matches!(ask(), Err(DaemonError::Silent(..))));
+        let nodes = Reply::Nodes { nodes: Vec::new(), next: None };
+        for reply in [&Reply::Done, &Reply::Changed, &nodes] {
+            far.send(&serde_json::to_vec(reply).expect("plain"), &[], true).expect("room");
+        }
+        assert!(matches!(ask(), Ok((Reply::Nodes { .. }, _))), "the first one was the former request's");
+        assert_eq!(late.load(Ordering::Relaxed), 0);
+    }
 }

@@ -185,11 +185,12 @@ impl Interface {
         let has_address = address.is_some_and(|(address, _)| address == self.steering.address);
         let mut hops_changed = false;
         for (to, mac) in &mut self.hops {
-            let hop = self.netlink.next_hop(self.link.index, *to);
-            if let Ok(Some(now)) = hop.and_then(|hop| self.netlink.neighbour(self.link.index, hop))
-                && now != *mac
-            {
-                (*mac, hops_changed) = (now, true);
+            let Ok(hop) = self.netlink.next_hop(self.link.index, *to) else { continue };
+            match self.netlink.neighbour(self.link.index, hop) {
+                Ok(Some(now)) if now != *mac => (*mac, hops_changed) = (now, true),
+                // The way leads over somebody whom nobody has looked for yet.
+                Ok(None) => drop(self.netlink.look_for(self.link.index, hop)),
+                _ => {}
             }
         }
         let up = !self.gone && has_address && self.link.carries;

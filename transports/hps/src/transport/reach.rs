@@ -59,8 +59,9 @@ impl Hps {
         there: usize,
     ) -> Result<Link, TransportError> {
         let (rail, entry) = (&self.rails[here], &theirs.entries[there]);
-        let one_adapter = theirs.host == self.card.host && rail.entry.index == entry.index;
-        if let (Some(port), Some(contact), false) = (&rail.port, entry.wire, one_adapter) {
+        // A host does not answer itself on an Ethernet.
+        let one_host = theirs.host == self.card.host;
+        if let (Some(port), Some(contact), false) = (&rail.port, entry.wire, one_host) {
             let Contact { address, port: number, room } = contact;
             let mac = self.services.hop(&rail.entry.place.adapter, address);
             let mac = mac.map_err(|why| {
