@@ -33,7 +33,8 @@ const fn udp(bench: &'static str, sizes: &'static [u64]) -> Figures {
 
 const LANES: &str = "core/src/message/lanes.rs";
 const INBOUND: &str = "core/src/state/inbound.rs";
-const LANE: &str = "core/src/transport/lane.rs";
+const SEND: &str = "core/src/transport/lane/send.rs";
+const RECEIVE: &str = "core/src/transport/lane/receive.rs";
 const LOCK: &str = "core/src/lock.rs";
 const HANDLER_THREADS: &str = "core/src/context/handler_threads.rs";
 const LOCKED: &str = "core/src/context/locked.rs";
@@ -48,8 +49,8 @@ pub(super) const TRIALS: &[Trial] = {
             code: &[
                 ("core/src/transport/lane/mailbox_line.rs", ""),
                 ("transports/shm/src/mailbox_lines.rs", ""),
-                (LANE, "unsafe fn has_mailbox"),
-                (LANE, "unsafe fn take_mailbox"),
+                (SEND, "unsafe fn has_mailbox"),
+                (RECEIVE, "unsafe fn take_mailbox"),
             ],
         },
         Trial {
@@ -70,7 +71,7 @@ pub(super) const TRIALS: &[Trial] = {
         Trial {
             which: SlotPrefetch,
             figures: &[shm("am_rate", &[8]), shm("am_lat", &[64])],
-            code: &[(LANE, "fn look_ahead"), (LANE, "pub fn prefetch")],
+            code: &[(RECEIVE, "fn look_ahead"), (RECEIVE, "pub fn prefetch")],
         },
         Trial {
             which: AnswerPauses,
