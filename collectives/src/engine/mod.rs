@@ -32,7 +32,7 @@ use crate::board::{Board, Found, Memory};
 use crate::error::{Cause, Result};
 use crate::group::Group;
 use lapis_core::context::SERVICE;
-use lapis_core::{CompletionHandler, Context, Delivery, Run};
+use lapis_core::{CompletionHandler, Context, Delivery, Error, Run};
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -215,7 +215,7 @@ impl Engine {
     }
 
     /// Keeps the board of a team that is no more until all members have left it, and gives back
-    /// those that all have left.
+    /// those that all have left. A member that is purged may still write to it.
     ///
     /// # Safety
     /// The lock is held, and the context can be used.
@@ -224,7 +224,9 @@ impl Engine {
         let left = &mut unsafe { self.inner() }.left;
         left.push(board);
         left.retain(|board| {
-            let over = board.is_left(|member| context.reachable(board.task(member)).is_ok());
+            let over = board.is_left(|member| {
+                !matches!(context.reachable(board.task(member)), Err(Error::TargetDown { .. }))
+            });
             if over {
                 // SAFETY: it came from this context, and nobody reads it any more.
                 unsafe { context.free_raw(board.region()) };
