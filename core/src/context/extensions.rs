@@ -1,12 +1,22 @@
 //! What layers between core and the program keep with a context.
 
+use super::Context;
 use crate::sync::blocking::Mutex;
+use crate::transport::PeerId;
 use std::any::Any;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
-/// States of layers, by type.
+/// See [`Context::watch_peers`].
+pub(super) type Watch = dyn Fn(&Context, PeerId) + Send + Sync;
+
+/// What layers keep.
 #[derive(Default)]
-pub(crate) struct Extensions(Mutex<Vec<Arc<dyn Any + Send + Sync>>>);
+pub(crate) struct Extensions {
+    /// States of layers, by type.
+    states: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
+    /// Told of the loss of peers.
+    pub(super) watch: OnceLock<Box<Watch>>,
+}
 
 impl Extensions {
     /// The value of this type; made by `make` when it is first asked for.
@@ -14,7 +24,7 @@ impl Extensions {
         &self,
         make: impl FnOnce() -> Result<Arc<T>, E>,
     ) -> Result<Arc<T>, E> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = all.iter().find_map(|one| Arc::clone(one).downcast::<T>().ok()) {
             return Ok(found);
         }

@@ -2,7 +2,7 @@
 //! that takes no number away from the program, state that lives as long as the context, and facts
 //! about other tasks.
 
-use super::{Context, HandlerId};
+use super::{Context, HandlerId, Locked};
 use super::{Delivery, Handler};
 use crate::error::Result;
 use crate::handlers::{HANDLER_TABLE_SIZE, Incoming};
@@ -39,6 +39,15 @@ impl Context {
         make: impl FnOnce() -> Result<Arc<T>, E>,
     ) -> Result<Arc<T>, E> {
         self.shared.extensions.get_or_make(make)
+    }
+
+    /// Lets `watch` be told of each task that can't be reached any more, or with which everything
+    /// begins anew: it died, has terminated its context, was purged, has purged this task or was
+    /// started anew. It is called under the lock, from within whatever noticed, and should leave
+    /// what sends or waits to [a handler thread](Self::run_on_handler_thread). It goes with the
+    /// context, so it must not keep the context. There is one; the first counts.
+    pub fn watch_peers(&self, watch: impl Fn(&Self, PeerId) + Send + Sync + 'static) {
+        let _ = self.shared.extensions.watch.set(Box::new(watch));
     }
 
     /// Whether messages can be sent to a task, as far as is known.
@@ -83,5 +92,15 @@ impl Context {
     /// task.
     pub fn host_of(&self, task: PeerId) -> u32 {
         self.shared.hosts.get(task as usize).copied().unwrap_or(task)
+    }
+}
+
+impl Locked<'_> {
+    /// A peer can't be reached any more, or everything begins anew with it.
+    #[cold]
+    pub(crate) fn tell_watch(&mut self, peer: PeerId) {
+        if let Some(watch) = self.shared().extensions.watch.get() {
+            self.out(|context| watch(context, peer));
+        }
     }
 }

@@ -42,6 +42,7 @@ impl Context {
         p.confirmed = p.next_message;
         p.answered.restart(p.next_operation);
         locked.collectives_disturbed(target);
+        locked.tell_watch(target);
         self.shared.wake_sleepers();
         Ok(())
     }
@@ -114,6 +115,7 @@ impl Locked<'_> {
         state.unsettle(peer);
         let interrupted = state.receiving.reassemblies.forget_peer(peer);
         let pending = self.give_up(peer);
+        self.tell_watch(peer);
         if ended && pending == 0 && interrupted == 0 {
             return;
         }
@@ -167,6 +169,7 @@ impl Locked<'_> {
             let reason = "its process has ended and was started anew; what was under way is lost".into();
             self.report(Error::TargetDown { task: peer, reason }, peer);
         }
+        self.tell_watch(peer);
         self.shared().wake_sleepers();
     }
 
@@ -199,6 +202,7 @@ impl Locked<'_> {
         p.farewell = true;
         if p.state == PeerState::Up {
             (p.state, p.lane) = (PeerState::Ended, None);
+            self.tell_watch(peer);
         }
         self.shared().wake_sleepers();
     }
