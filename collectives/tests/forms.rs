@@ -6,7 +6,7 @@ mod support;
 use lapis_collectives::{Call, CollectiveError, Combine, Element, Operator, Parts, Persistent, Team};
 use lapis_core::{Context, Counter};
 use std::ptr::NonNull;
-use support::{LOSSY, SHM, job};
+use support::{LOSSY, SHM, UDP, interrupted_job, job, sleep_on};
 
 /// Numbers that look like any.
 fn noise(n: u64) -> u64 {
@@ -193,6 +193,45 @@ fn who_sleeps_for_a_counter_is_woken_by_what_is_shown_in_memory() {
         for round in 0..6 {
             told_by_a_counter(context, &team, round % 3, [1, 50_000][round as usize % 2]);
         }
+    });
+}
+
+#[test]
+fn who_awaits_an_operation_is_woken_whatever_it_waits_for() {
+    for settings in [UDP, SHM] {
+        interrupted_job(3, settings, |context| {
+            let team = Team::world(context).unwrap();
+            let me = u64::from(context.task());
+            for round in 0..6 {
+                // Long data is sent when its receiver is ready, which may be long after.
+                let (root, count) = (round % 3, [131_072, 1][round / 3]);
+                if me == (round as u64 + 1 + round as u64 / 3) % 3 {
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                }
+                let call = Call::Broadcast { root, count };
+                let none = None::<Combine<'static, u64>>;
+                let request = team.start(&call, none, vec![], vec![me; count]).unwrap();
+                let (_, got) = sleep_on(request).unwrap();
+                assert_eq!(got, vec![root as u64; count]);
+            }
+        });
+    }
+}
+
+#[test]
+fn who_awaits_an_operation_is_woken_when_calls_do_not_match() {
+    interrupted_job(3, UDP, |context| {
+        let team = Team::world(context).unwrap();
+        if context.task() == 2 {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let count = if context.task() == 2 { 8 } else { 9 };
+        let call = Call::AllReduce { count };
+        let ended = sleep_on(team.start(&call, sum(), vec![1u64; count], vec![0; count]).unwrap());
+        assert!(
+            matches!(ended, Err(CollectiveError::Mismatch { .. } | CollectiveError::Broken { .. })),
+            "{ended:?}"
+        );
     });
 }
 

@@ -4,10 +4,12 @@
 mod support;
 
 use lapis_collectives::{Call, CollectiveError, Combine, Group, Operator, Request, Team};
-use lapis_core::Context;
+use lapis_core::{Context, Counter, Error, LapiCode};
 use lapis_testing::Job;
+use std::ptr::NonNull;
+use std::sync::Mutex;
 use std::time::Duration;
-use support::{SHM, job};
+use support::{SHM, job, sleep_on};
 
 fn sent(context: &Context) -> u64 {
     context.statistics().total().packets_sent
@@ -148,7 +150,7 @@ fn who_does_not_call_in_time_is_named() {
 }
 
 /// The operations of [`the_death_of_a_member_ends_calls_of_the_others`].
-const DEADLY: [&str; 10] = [
+const DEADLY: [&str; 13] = [
     "barrier",
     "broadcast",
     "reduce",
@@ -159,7 +161,13 @@ const DEADLY: [&str; 10] = [
     "scatter",
     "long",
     "started",
+    "then",
+    "counted",
+    "awaited",
 ];
+
+/// What was raised because nobody waited for a collective, and the member that it concerns.
+static RAISED: Mutex<Option<(LapiCode, u32)>> = Mutex::new(None);
 
 fn start(team: &Team, count: usize) -> Request<(Vec<u64>, Vec<u64>)> {
     let sum = Combine::from(Operator::Sum);
@@ -180,9 +188,50 @@ fn call(team: &Team, name: &str) -> Result<(), CollectiveError> {
             let requests: Vec<_> = (0..3).map(|_| start(team, 30_000)).collect();
             requests.into_iter().try_for_each(|request| request.wait().map(|_| ()))
         }
+        "then" => {
+            let (tell, told) = std::sync::mpsc::channel();
+            start(team, 30_000).then(move |_, ended| tell.send(ended.map(|_| ())).unwrap());
+            let mut ended = None;
+            let look = || {
+                ended = ended.take().or_else(|| told.try_recv().ok());
+                ended.is_some()
+            };
+            team.context().wait_quietly(look, None).unwrap();
+            ended.unwrap()
+        }
+        "counted" => counted(team),
+        "awaited" => sleep_on(start(team, 30_000)).map(|_| ()),
         "scatter" => team.scatter(&vec![1u64; n], &mut [0], 1),
         _ => team.all_reduce(&mut vec![1u64; 300_000], Operator::Sum),
     }
+}
+
+/// Waits until a counter counts an operation's end, or its failure is raised.
+fn counted(team: &Team) -> Result<(), CollectiveError> {
+    let counter = Counter::default();
+    // SAFETY: the counter is waited for; what has failed does not count.
+    unsafe { start(team, 30_000).count_in(NonNull::from(&counter)) };
+    let mut raised = None;
+    let look = || {
+        raised = RAISED.lock().unwrap().take();
+        raised.is_some() || counter.value() > 0
+    };
+    team.context().wait_quietly(look, None).unwrap();
+    match raised {
+        None => Ok(()),
+        Some((code, task)) => {
+            assert_eq!(code, LapiCode::OWN_TEAM_OVER);
+            Err(CollectiveError::Gone { task })
+        }
+    }
+}
+
+fn raised(error: &Error, peer: u32) -> bool {
+    if let Error::Invalid { code, .. } = error {
+        *RAISED.lock().unwrap() = Some((*code, peer));
+    }
+    // Waits fail as without a handler.
+    false
 }
 
 /// What the processes do that the next test starts.
@@ -192,7 +241,8 @@ fn child() {
     let context = Context::builder()
         .transport(lapis_loopback::table())
         .transport(lapis_shm::table())
-        .interrupts(false)
+        .interrupts(name == "awaited")
+        .on_error(|_, error, peer| raised(error, peer))
         .init()
         .unwrap();
     let team = Team::world(&context).unwrap();

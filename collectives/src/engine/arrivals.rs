@@ -202,7 +202,8 @@ impl Engine {
         unsafe {
             (&mut (*op).receives)[slot].state = State::Done;
             (*op).open_receives -= 1;
-            if (*op).open_receives == 0 {
+            // What has failed ends when nothing comes into its memory any more.
+            if (*op).open_receives == 0 || (*op).failure.is_some() {
                 self.inner().attention = true;
                 if let Some(waker) = (*op).waker.take() {
                     waker.wake();

@@ -193,7 +193,7 @@ impl Engine {
     ///
     /// # Safety
     /// The lock is held; both live.
-    unsafe fn head_can_go(&self, team: NonNull<Members>, op: NonNull<Op>) -> bool {
+    pub(super) unsafe fn head_can_go(&self, team: NonNull<Members>, op: NonNull<Op>) -> bool {
         // SAFETY: the caller's promise; references end here.
         unsafe {
             let Some(rounds) = (&(*op.as_ptr()).rounds).as_deref() else { return false };

@@ -136,6 +136,13 @@ impl Engine {
                 Some(engine) => unsafe { engine.arrived(message) },
                 None => Delivery::bury(),
             })?;
+            let losses = Arc::downgrade(&engine);
+            context.watch_peers(move |context, _| {
+                // SAFETY: it is called under the context's lock.
+                if losses.upgrade().is_some_and(|engine| unsafe { engine.any_unattended() }) {
+                    go_on_soon(context);
+                }
+            });
             Ok(engine)
         })
     }
@@ -244,16 +251,22 @@ impl Engine {
         unsafe { self.inner() }.attention = true;
     }
 
-    /// Whether an operation is under way for which nobody calls.
+    /// Whether something has come, and an operation is under way for which nobody calls.
     ///
     /// # Safety
     /// The lock is held.
     unsafe fn unattended(&self) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner().attention && self.any_unattended() }
+    }
+
+    /// Whether an operation is under way for which nobody calls.
+    ///
+    /// # Safety
+    /// The lock is held.
+    unsafe fn any_unattended(&self) -> bool {
         // SAFETY: the caller's promise; active operations live.
-        unsafe {
-            let inner = self.inner();
-            inner.attention && inner.active.iter().any(|(op, _)| (*op.as_ptr()).is_unattended())
-        }
+        unsafe { self.inner().active.iter().any(|(op, _)| (*op.as_ptr()).is_unattended()) }
     }
 
     /// What a message that has been taken comes to: operations for which nobody calls go on when
@@ -271,6 +284,19 @@ impl Engine {
         let go_on = Box::new(move |context: &Context| unsafe { engine.advance_all(context) });
         Delivery { completion: Some(CompletionHandler::Closure(go_on)), run: Run::Inline, ..Delivery::bury() }
     }
+}
+
+/// Lets operations for which nobody calls go on where they may send: on a handler thread.
+fn go_on_soon(context: &Context) {
+    context.run_on_handler_thread(CompletionHandler::Closure(Box::new(|context| {
+        let Ok(engine) = Engine::of(context) else { return };
+        let _held = Held::new(context);
+        // SAFETY: the lock is held.
+        unsafe {
+            engine.note_beginnings(context);
+            engine.advance_all(context);
+        }
+    })));
 }
 
 impl Inner {

@@ -215,7 +215,7 @@ impl Op {
 
     /// Whether somebody is told of its end who does not look for it.
     pub(crate) fn is_unattended(&self) -> bool {
-        self.ending.is_some() || self.rounds.is_some() && self.waker.is_some()
+        self.ending.is_some() || self.waker.is_some()
     }
 
     /// Whether all has been done.
@@ -253,6 +253,15 @@ impl Op {
             }
             Fold::None => {}
         }
+    }
+
+    /// The first task that must send something, be it that it is ready. The end of what is on its
+    /// way to a task is told in any case.
+    pub(crate) fn lacks(&self) -> Option<u32> {
+        let data = |slot: &&Slot| matches!(slot.state, State::Posted | State::Moving);
+        let ready = |slot: &&Slot| slot.state == State::Posted;
+        let (data, ready) = (self.receives.iter().find(data), self.sends.iter().find(ready));
+        data.or(ready).map(|slot| slot.task)
     }
 
     /// The task that is waited for first, if one is.

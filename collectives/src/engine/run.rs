@@ -6,7 +6,7 @@ use super::wire::{HEADER, Header, Kind};
 use super::{EAGER, Engine, HANDLER, Letter, Members, Op, PACKED};
 use crate::error::{Cause, CollectiveError};
 use lapis_core::message::{AmSend, Short};
-use lapis_core::{CompletionHandler, Context, Error, Notify, Source};
+use lapis_core::{Context, Error, Notify, Source};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
@@ -102,6 +102,9 @@ impl Engine {
                 (*op).next += 1;
             }
             (*op).advancing = false;
+            if (*op).is_unattended() {
+                self.find_lost(context, team, op);
+            }
             if (*op).failure.is_none()
                 && let Some(cause) = (*team.as_ptr()).over
                 && !(*op).is_done()
@@ -429,15 +432,10 @@ unsafe fn told(context: &Context, peer: u32, op: usize, slot: *mut c_void, ok: b
         if let Some(waker) = (*op).waker.take() {
             waker.wake();
         }
-        if (*op).ending.is_some() && (*op).open_sends == 0 && !(*op).advancing {
+        let ready = (*op).open_sends == 0 || (*op).failure.is_some();
+        if (*op).ending.is_some() && ready && !(*op).advancing {
             // Nobody calls for it: it goes on where it may send.
-            context.run_on_handler_thread(CompletionHandler::Closure(Box::new(|context| {
-                if let Ok(engine) = Engine::of(context) {
-                    let _held = super::Held::new(context);
-                    // SAFETY: the lock is held.
-                    engine.advance_all(context);
-                }
-            })));
+            super::go_on_soon(context);
         }
     }
 }

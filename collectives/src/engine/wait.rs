@@ -4,6 +4,7 @@ use super::op::Act;
 use super::run::post;
 use super::wire::{Header, Kind};
 use super::{Engine, Held, Members, Op};
+use crate::board::Reach;
 use crate::error::{Cause, CollectiveError, Result};
 use lapis_core::{Context, Error};
 use std::ptr::NonNull;
@@ -136,6 +137,32 @@ impl Engine {
                 return true;
             }
             false
+        }
+    }
+
+    /// An operation for which nobody calls has gone as far as it can. It fails if whom it waits for
+    /// is gone, or calls something else.
+    ///
+    /// # Safety
+    /// The lock is held; the operation is one of the team's under way, and nobody takes its steps.
+    pub(super) unsafe fn find_lost(&self, context: &Context, team: NonNull<Members>, op: *mut Op) {
+        // SAFETY: the caller's promise; references end where they stand.
+        unsafe {
+            if (*op).failure.is_some() || (*team.as_ptr()).over.is_some() || (*op).is_done() {
+                return;
+            }
+            let by_messages = (&(*op).rounds).as_ref().is_none_or(|rounds| rounds.reach == Reach::Messages);
+            let awaited = match by_messages {
+                true => (*op).lacks(),
+                false => self.awaited_in_memory(team, op, &Patience::new()),
+            };
+            let Some(task) = awaited else { return };
+            let Err(e) = context.reachable(task) else { return };
+            // What it showed last may have been seen since.
+            let head = (&(*team.as_ptr()).memory.queue).front().copied();
+            if by_messages || !head.is_some_and(|head| self.head_can_go(team, head)) {
+                self.failed(op, task, e);
+            }
         }
     }
 

@@ -3,7 +3,8 @@
 use lapis_core::Context;
 use lapis_core::bootstrap::{self, Address, Environment, Listener, Options, Server, ServerConfig};
 use lapis_patience::Patience;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
+use std::task::{Poll, Wake};
 use std::time::Duration;
 
 /// Transports, by the settings that choose them.
@@ -22,7 +23,50 @@ pub(crate) const LOSSY: Settings =
     &[("LAPI_USE_SHM", "no"), ("LAPIS_CHAOS", "seed=11,drop=2%,dup=1%,reorder=2%,mtu=1400")];
 
 /// Runs `body` in a job of so many tasks; fails if it does not end.
+#[allow(dead_code, reason = "not every test file uses it")]
 pub(crate) fn job(tasks: u32, settings: Settings, body: impl Fn(&Context) + Clone + Send + 'static) {
+    job_of(tasks, settings, false, body);
+}
+
+/// The same in interrupt mode: messages are served while the program does something else.
+#[allow(dead_code, reason = "not every test file uses it")]
+pub(crate) fn interrupted_job(
+    tasks: u32,
+    settings: Settings,
+    body: impl Fn(&Context) + Clone + Send + 'static,
+) {
+    job_of(tasks, settings, true, body);
+}
+
+/// Wakes a thread.
+struct Thread(std::thread::Thread);
+
+impl Wake for Thread {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Awaits something; the thread sleeps until it is woken.
+#[allow(dead_code, reason = "not every test file uses it")]
+pub(crate) fn sleep_on<F: Future>(future: F) -> F::Output {
+    let waker = Arc::new(Thread(std::thread::current())).into();
+    let mut polled = std::task::Context::from_waker(&waker);
+    let mut future = std::pin::pin!(future);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut polled) {
+            return value;
+        }
+        std::thread::park();
+    }
+}
+
+fn job_of(
+    tasks: u32,
+    settings: Settings,
+    interrupts: bool,
+    body: impl Fn(&Context) + Clone + Send + 'static,
+) {
     let secret = bootstrap::random_secret().unwrap();
     let name = format!("unix:@lapis-team-{}-{:02x?}", std::process::id(), &secret[..4]);
     let address: Address = name.replace([' ', '[', ']', ','], "").parse().unwrap();
@@ -47,7 +91,7 @@ pub(crate) fn job(tasks: u32, settings: Settings, body: impl Fn(&Context) + Clon
                 .bootstrap(job)
                 .transport(lapis_loopback::table())
                 .transport(lapis_shm::table())
-                .interrupts(false);
+                .interrupts(interrupts);
             if settings != SHM {
                 builder = builder.transport(lapis_udp::table());
             }
