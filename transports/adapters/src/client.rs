@@ -471,9 +471,11 @@ mod tests {
     #[test]
     fn an_answer_that_comes_too_late_is_none_to_the_next_request() {
         let flags = SocketFlags::CLOEXEC;
-        let (near, far) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).expect("sockets");
+        let (near, far) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).expect("sockets");
         let soon = Some(Duration::from_millis(1));
-        rustix::net::sockopt::set_socket_timeout(&near, rustix::net::sockopt::Timeout::Recv, soon).expect("set");
+        rustix::net::sockopt::set_socket_timeout(&near, rustix::net::sockopt::Timeout::Recv, soon)
+            .expect("set");
         let (near, far) = (Channel::of(near), Channel::of(far));
         let (address, late) = (Address::new("nobody"), AtomicU32::new(0));
         let ask = || ask(&address, &near, &Request::Adapters, &[], &late);
