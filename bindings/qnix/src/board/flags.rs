@@ -2,8 +2,9 @@
 
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The flag of a record that is being written.
-const CHANGING: u64 = u64::MAX;
+/// Beside the number in a flag: the next record is being written here. The number stays, or whoever
+/// looks meanwhile would not know that this one was for others, and that later ones may be there.
+const CHANGING: u64 = 1 << 63;
 
 /// What stands before a record: which one it is, and whom it is for. Its writer alone changes it.
 ///
@@ -11,7 +12,7 @@ const CHANGING: u64 = u64::MAX;
 /// alone, which may change under their eyes.
 #[repr(C)]
 pub(super) struct Head {
-    /// One more than the record's number; 0: there has been none.
+    /// One more than the record's number; 0: there has been none. [`CHANGING`] may be beside it.
     flag: AtomicU64,
     /// A bit for each task of the host.
     readers: AtomicU64,
@@ -33,7 +34,7 @@ pub(super) enum Found {
 impl Head {
     /// The record that stands here is written over.
     pub(super) fn begin(&self) {
-        self.flag.store(CHANGING, Ordering::Relaxed);
+        self.flag.store(self.flag.load(Ordering::Relaxed) | CHANGING, Ordering::Relaxed);
         // SYNC: pairs with the Acquire fence in `find`: whoever reads the new readers sees that the
         // flag has changed.
         fence(Ordering::Release);
@@ -49,25 +50,29 @@ impl Head {
     /// Whether there is something new for who waits for a record of this number.
     #[inline(always)]
     pub(super) fn has_news(&self, record: u64) -> bool {
-        let flag = self.flag.load(Ordering::Relaxed);
-        flag > record && flag != CHANGING
+        self.flag.load(Ordering::Relaxed) & !CHANGING > record
     }
 
     /// Looks for a record, for the task at a place of the host.
     pub(super) fn find(&self, record: u64, place: usize) -> Found {
         // SYNC: pairs with the Release store in `show`: the record is read afterwards.
         let flag = self.flag.load(Ordering::Acquire);
-        if flag <= record || flag == CHANGING {
+        let shown = flag & !CHANGING;
+        if shown <= record {
             return Found::Nothing;
         }
-        if flag > record + 1 {
-            return Found::Later(flag - 1);
+        if shown > record + 1 {
+            return Found::Later(shown - 1);
+        }
+        if flag != shown {
+            // It was for others, or it would not be written over.
+            return Found::Others;
         }
         let mine = self.readers.load(Ordering::Relaxed) >> place & 1 == 1;
         // SYNC: pairs with the Release fence in `begin`.
         fence(Ordering::Acquire);
         if self.flag.load(Ordering::Relaxed) != flag {
-            // It was for others, or it would not be written over.
+            // As above.
             return Found::Others;
         }
         if mine { Found::Mine } else { Found::Others }
@@ -184,10 +189,10 @@ mod loom_tests {
                         check(&shared, next);
                         got.push(next);
                         next += 1;
-                        // SYNC: as the real reader says that it has read.
-                        shared.read.store(next, Ordering::Release);
                     }
                 }
+                // SYNC: as the real reader says how far it is, by whichever way it got there.
+                shared.read.store(next, Ordering::Release);
             }
             assert_eq!(got, [0, 3]);
             thread.join().unwrap();
@@ -209,6 +214,37 @@ mod loom_tests {
             let seen = shared.slots[0].0.find(0, 1) == Found::Mine;
             let asked = thread.join().unwrap();
             assert!(seen || asked);
+        });
+    }
+
+    /// Record 1 is for the reader, which is asked to look, once. Record 0 was for others and is
+    /// written over just then, for others again: nobody asks a second time.
+    #[test]
+    fn loom_one_look_finds_a_record_behind_one_that_is_written_over() {
+        loom::model(|| {
+            let shared = Arc::new(ring());
+            write(&shared, 0, 1);
+            write(&shared, 1, 2);
+            settle();
+            assert!(shared.watch.must_ask());
+            let writer = Arc::clone(&shared);
+            let thread = thread::spawn(move || write(&writer, 2, 1));
+            shared.watch.answer();
+            let (mut next, mut got) = (0, Vec::new());
+            while shared.slots[(next % 2) as usize].0.has_news(next) {
+                match shared.slots[(next % 2) as usize].0.find(next, 1) {
+                    Found::Nothing => break,
+                    Found::Later(record) => next = record - 1,
+                    Found::Others => next += 1,
+                    Found::Mine => {
+                        check(&shared, next);
+                        got.push(next);
+                        next += 1;
+                    }
+                }
+            }
+            assert_eq!(got, [1]);
+            thread.join().unwrap();
         });
     }
 

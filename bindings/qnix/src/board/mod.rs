@@ -261,12 +261,15 @@ impl Boards {
         loop {
             let next = cursor.load(Ordering::Relaxed);
             // What is passed by was for others, who keep its writer from writing over it.
-            match self.head(from, next).find(next, self.me) {
+            let behind = match self.head(from, next).find(next, self.me) {
                 Found::Nothing => return None,
-                Found::Others => cursor.store(next + 1, Ordering::Relaxed),
-                Found::Later(record) => cursor.store(record + 1 - SLOTS, Ordering::Relaxed),
+                Found::Others => next + 1,
+                Found::Later(record) => record + 1 - SLOTS,
                 Found::Mine => return Some(self.record(from, next)),
-            }
+            };
+            // SYNC: as in `done`: the writer may see this number instead of the one before, which
+            // said that a record of this process's had been read.
+            cursor.store(behind, Ordering::Release);
         }
     }
 

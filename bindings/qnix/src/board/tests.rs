@@ -97,6 +97,25 @@ fn one_who_is_never_meant_finds_its_first_record_after_many_rounds_of_the_ring()
 }
 
 #[test]
+fn a_record_that_is_being_written_over_hides_none_behind_it() {
+    let mut host = host(3);
+    for tag in 0..SLOTS as i32 {
+        let reader = if tag == 1 { 2 } else { 1 };
+        assert!(show(&mut host[0].1, tag, &[reader], b"x").is_some());
+    }
+    assert_eq!(take(&host[1].0).map(|found| found.0), Some(0));
+    // The first round's first record, and then one of a later round.
+    host[0].0.head(0, SLOTS).begin();
+    assert!(host[2].0.has_news());
+    assert_eq!(take(&host[2].0).map(|found| found.0), Some(1));
+    host[0].0.head(0, SLOTS).show(3 * SLOTS, 1 << 1);
+    host[0].0.head(0, SLOTS).begin();
+    assert_eq!(host[0].0.head(0, 0).find(0, 2), Found::Later(3 * SLOTS));
+    assert_eq!(host[0].0.head(0, 0).find(4 * SLOTS, 2), Found::Nothing);
+    assert!(!host[0].0.head(0, 0).has_news(4 * SLOTS));
+}
+
+#[test]
 fn long_data_goes_round_the_ring_in_one_piece_each() {
     let mut host = host(2);
     let lens = [700_001, 2 << 20, 1, 1_500_000, 900_000, 300, 65, 2 << 20, 2 << 20, 1_000_000];

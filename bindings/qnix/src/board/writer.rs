@@ -153,7 +153,7 @@ impl Writer {
         while let Some(oldest) = self.shown.front() {
             let record = self.next - self.shown.len() as u64;
             let reads = |place: usize| {
-                // SYNC: pairs with the Release store in `Boards::done`.
+                // SYNC: pairs with the Release stores in `Boards::done` and `Boards::take_from`.
                 self.boards.next(place, self.boards.me).load(Ordering::Acquire) <= record
             };
             if places(oldest.readers & !self.gone).any(reads) {
