@@ -222,23 +222,31 @@ impl Shared {
     /// Takes what the boards of this host have for this process.
     pub(crate) fn look(&self, context: &Context) {
         let mut out = Outbox::new();
-        self.lock().look(&mut out);
+        let taken = self.lock().look(&mut out);
         outbox::send(context, &out);
+        if taken {
+            // It may be for other threads of this process, which sleep.
+            context.wake();
+        }
     }
 }
 
 impl State {
-    /// Takes what the boards of this host have for this process.
-    pub(crate) fn look(&mut self, out: &mut Outbox) {
-        let Some(boards) = self.board.as_ref().map(|writer| Arc::clone(writer.boards())) else { return };
+    /// Takes what the boards of this host have for this process. Says whether there was anything.
+    pub(crate) fn look(&mut self, out: &mut Outbox) -> bool {
+        let boards = self.board.as_ref().map(|writer| Arc::clone(writer.boards()));
+        let Some(boards) = boards else { return false };
         boards.answer();
+        let mut taken = false;
         while let Some(record) = boards.take() {
             match record.content {
                 Content::Message { root, tag } => self.on_board(root, record.number, tag, record.data, out),
                 Content::Entered { task, group } => self.entered(group, task, out),
             }
             boards.done(record.from());
+            taken = true;
         }
+        taken
     }
 
     /// A message of a task stands on a board.
