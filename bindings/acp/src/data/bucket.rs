@@ -271,7 +271,9 @@ impl Process {
 
     pub(super) fn bucket(&self, table: Table, slot: u64) -> Result<(Bucket<'_>, u64)> {
         let at = table.bucket(slot)?;
-        let [lock, version, first, elements] = self.near_words(at)?;
+        // The version precedes what it stands for: one copy might read it last.
+        let [lock, version] = self.near_words(at)?;
+        let [first, elements] = self.near_words(at + FIRST)?;
         Ok((Bucket { process: self, table, at, version, first, elements }, lock))
     }
 
