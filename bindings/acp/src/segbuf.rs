@@ -88,6 +88,27 @@ impl Segbufs {
 }
 
 impl State {
+    /// The number of the next buffer to or from a task.
+    fn count(&mut self, source: bool, task: u32) -> u64 {
+        let count = self.counts.entry((source, task)).or_default();
+        *count += 1;
+        *count - 1
+    }
+
+    /// The other end has not been told of a buffer: the next one has its number, unless another
+    /// thread's has come in between.
+    fn uncount(&mut self, source: bool, task: u32, nth: u64) {
+        if let Some(count) = self.counts.get_mut(&(source, task)).filter(|count| **count == nth + 1) {
+            *count = nth;
+        }
+    }
+
+    fn add(&mut self, end: End) -> u64 {
+        self.last += 1;
+        self.ends.insert(self.last, end);
+        self.last
+    }
+
     /// An end, with what the other one has told meanwhile.
     fn end(&mut self, number: u64) -> Result<&mut End> {
         let end = self.ends.get_mut(&number).ok_or(Error::Segbuf)?;
@@ -143,31 +164,33 @@ impl Process {
             let _ = self.free(counters);
         })?;
         let mine = Hello { buffer: world.space.address(world.rank, key), counters, size, segments };
-        let (number, nth) = {
-            let mut state = self.segbufs.lock();
-            let count = state.counts.entry((source, task)).or_default();
-            let nth = *count;
-            *count += 1;
-            state.last += 1;
-            let (wire, number) = ((source, task, nth), state.last);
-            let end = End {
-                wire,
-                key,
-                mine,
-                peer: None,
-                disconnected: false,
-                tail: 0,
-                sent: 0,
-                under_way: VecDeque::new(),
-                head: 0,
-                last: NULL,
-            };
-            state.ends.insert(number, end);
-            (number, nth)
-        };
-        let Hello { buffer, counters, size, segments } = mine;
-        let words = [u64::from(source), nth, buffer, counters, size, segments];
-        send_words(self, task, HELLO, words).map(|()| number)
+        let nth = self.segbufs.lock().count(source, task);
+        let words = [u64::from(source), nth, mine.buffer, counters, size, segments];
+        send_words(self, task, HELLO, words).inspect_err(|_| {
+            self.segbufs.lock().uncount(source, task, nth);
+            let _ = self.give_back(key, counters);
+        })?;
+        Ok(self.segbufs.lock().add(End {
+            wire: (source, task, nth),
+            key,
+            mine,
+            peer: None,
+            disconnected: false,
+            tail: 0,
+            sent: 0,
+            under_way: VecDeque::new(),
+            head: 0,
+            last: NULL,
+        }))
+    }
+
+    /// Gives back what an end had: the buffer is the program's again.
+    fn give_back(&self, key: u64, counters: u64) -> Result {
+        let region = self.regions().unregister(key)?;
+        if Arc::strong_count(&region) > 1 {
+            self.wait(|| Arc::strong_count(&region) == 1)?;
+        }
+        self.free(counters)
     }
 
     /// Waits until the other end is there, too.
@@ -296,13 +319,17 @@ impl Process {
         Ok((end.sent, end.mine.segments))
     }
 
-    /// Ends the use of this end; the other one is told after all data.
+    /// Ends the use of this end; the other one is told after all data, if there has been one.
     pub(crate) fn disconnect_segbuf(&self, number: u64) -> Result {
         let (mine, peer, last) = {
             let mut state = self.segbufs.lock();
             let end = state.end(number)?;
-            let peer = end.peer.filter(|_| !end.disconnected).ok_or(Error::Unconnected)?;
+            // A process that ended before it made its end never will: nobody is to be told.
+            if end.disconnected || (end.peer.is_none() && !self.is_gone(end.wire.1)) {
+                return Err(Error::Unconnected);
+            }
             end.disconnected = true;
+            let Some(peer) = end.peer else { return Ok(()) };
             (end.mine, peer, end.last)
         };
         let last = self.raise(mine, peer, CLOSED, last)?;
@@ -329,10 +356,6 @@ impl Process {
             }
         })?;
         self.segbufs.lock().ends.remove(&number).ok_or(Error::Segbuf)?;
-        let region = self.regions().unregister(key)?;
-        if Arc::strong_count(&region) > 1 {
-            self.wait(|| Arc::strong_count(&region) == 1)?;
-        }
-        self.free(mine.counters).and(failed)
+        self.give_back(key, mine.counters).and(failed)
     }
 }

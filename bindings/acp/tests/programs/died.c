@@ -37,6 +37,12 @@ int main(int argc, char **argv)
         segbuf = acp_create_src_segbuf(0, segments, 16, 4);
     if (segbuf != ACP_SEGBUF_NULL)
         OK(acp_connect_segbuf(segbuf));
+    /* And one that it never makes its end of. */
+    if (me == 1) {
+        segbuf = acp_create_dst_segbuf(3, segments, 16, 4);
+        CHECK(segbuf != ACP_SEGBUF_NULL);
+        FAILS(1, ENOTCONN, acp_disconnect_segbuf(segbuf));
+    }
     OK(acp_sync());
     if (me == 3)
         kill(getpid(), SIGKILL);
@@ -74,6 +80,18 @@ int main(int argc, char **argv)
         *acp_errno_location() = 0;
         acp_complete(ACP_HANDLE_ALL);
         OK(acp_free_segbuf(segbuf));
+    }
+    if (me == 1) {
+        FAILS(1, EHOSTDOWN, acp_connect_segbuf(segbuf));
+        OK(acp_disconnect_segbuf(segbuf));
+        FAILS(1, ENOTCONN, acp_disconnect_segbuf(segbuf));
+        OK(acp_free_segbuf(segbuf));
+        /* What can't be told of leaves nothing: the same memory is free as before. */
+        acp_ga_t before = acp_malloc(32, 1);
+        acp_free(before);
+        FAILS(0, EHOSTDOWN, (intptr_t)acp_create_src_segbuf(3, segments, 16, 4));
+        GIVES(before, acp_malloc(32, 1));
+        acp_free(before);
     }
 
     /* The three that are left. */
