@@ -79,6 +79,11 @@ impl World {
         self.block(rank).map(|block| block.starter)
     }
 
+    /// Bytes of all heaps together.
+    pub(crate) fn heaps_len(&self) -> u64 {
+        self.blocks.iter().map(|block| block.len.saturating_sub(block.starter)).sum()
+    }
+
     /// The global address of a byte of a block's heap.
     pub(crate) fn heap_address(&self, rank: u32, offset: u64) -> Result<u64> {
         Ok(self.space.address(rank, self.block(rank)?.starter + offset))

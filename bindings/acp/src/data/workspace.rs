@@ -74,6 +74,55 @@ pub struct Workspace {
     pub data: *mut c_void,
 }
 
+/// How a workspace is cut.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    size: u64,
+    start: u64,
+    piece: u64,
+    procs: u64,
+}
+
+impl Plan {
+    fn count(self) -> u64 {
+        self.size.div_ceil(self.piece)
+    }
+
+    fn len(self, at: u64) -> u64 {
+        self.piece.min(self.size - at * self.piece)
+    }
+
+    fn rank_of(self, at: u64) -> u64 {
+        (self.start + at) % self.procs
+    }
+
+    /// A rank's pieces.
+    fn of(self, rank: u64) -> impl Iterator<Item = u64> {
+        let first = (rank + self.procs - self.start) % self.procs;
+        (first..self.count()).step_by(self.procs as usize)
+    }
+}
+
+/// What a workspace tells of each piece.
+struct Lists {
+    keys: Vec<u64>,
+    gas: Vec<u64>,
+    procs: Vec<c_int>,
+    sizes: Vec<c_int>,
+}
+
+impl Lists {
+    fn with_room(count: u64) -> Result<Self> {
+        fn room<T>(count: u64) -> Result<Vec<T>> {
+            let mut list = Vec::new();
+            let count = usize::try_from(count).map_err(|_| Error::Size)?;
+            list.try_reserve_exact(count).map_err(|_| Error::Memory)?;
+            Ok(list)
+        }
+        Ok(Self { keys: room(count)?, gas: room(count)?, procs: room(count)?, sizes: room(count)? })
+    }
+}
+
 fn leak<T>(elements: Vec<T>) -> *mut T {
     Box::into_raw(elements.into_boxed_slice()).cast()
 }
@@ -103,69 +152,95 @@ impl Process {
     /// Makes a workspace with all other processes.
     pub(crate) fn create_workspace(&self, size: u64) -> Result<*mut Workspace> {
         let Parameters { start, piece } = self.data.workspaces.with(|parameters, _| *parameters);
-        let (procs, mine) = (u64::from(self.context.tasks()), u64::from(self.world().rank));
-        let count = size.div_ceil(piece);
-        let rank_of = |at: u64| (start + at) % procs;
-        let mut gas = vec![0; usize::try_from(count).map_err(|_| Error::Size)?];
-        let sizes: Vec<u64> = (0..count).map(|at| piece.min(size - at * piece)).collect();
+        let plan = Plan { size, start, piece, procs: self.context.tasks().into() };
+        self.agree(plan)?;
         // Every process makes its own pieces, and all learn of all, of failures, too.
         let mut own = Vec::new();
-        let made = (0..count).filter(|at| rank_of(*at) == mine).try_for_each(|at| {
-            let len = sizes.get(at as usize).copied().unwrap_or(0);
-            let ga = self.allocate(len, self.world().rank)?;
-            own.push(ga);
-            self.write_zeros(ga, len)
-        });
-        let failed = u64::from(size == 0 || made.is_err());
-        let per_process = count.div_ceil(procs);
-        let mut card = vec![failed, self.world().rank.into(), size, start, piece];
-        card.extend((0..per_process).map(|at| own.get(at as usize).copied().unwrap_or(0)));
-        let bytes: Vec<u8> = card.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let cards = self.context.all_gather(&bytes).map_err(of_core)?;
-        let agreed = cards.chunks_exact(bytes.len()).all(|other| {
-            let word = |at: usize| {
-                other.get(at * 8..at * 8 + 8).and_then(|w| w.try_into().ok()).map(u64::from_le_bytes)
-            };
-            if (2..5).any(|at| word(at) != card.get(at).copied()) || word(0) != Some(0) {
-                return false;
-            }
-            let theirs = (0..count).filter(|at| Some(rank_of(*at)) == word(1));
-            theirs.zip(5..).for_each(|(at, place)| gas[at as usize] = word(place).unwrap_or(0));
-            true
-        });
-        if !agreed {
-            own.iter().try_for_each(|ga| self.free(*ga))?;
-            return made.and(Err(if size == 0 { Error::Size } else { Error::Memory }));
-        }
-        let at = self.describe(size, piece, (gas, sizes), &own, rank_of);
+        let made = self.make_pieces(plan, &mut own);
+        let lists = self.all_made(made).and_then(|lists| self.learn_pieces(plan, &own, lists));
+        let lists = lists.inspect_err(|_| {
+            own.iter().for_each(|ga| {
+                let _ = self.free(*ga);
+            });
+        })?;
+        let at = self.describe(plan, lists, &own);
         self.data.workspaces.with(|parameters, given| {
-            parameters.start = rank_of(count);
+            parameters.start = plan.rank_of(plan.count());
             given.push(at.expose_provenance());
         });
         Ok(at)
     }
 
-    fn describe(
-        &self,
-        size: u64,
-        piece: u64,
-        (gas, sizes): (Vec<u64>, Vec<u64>),
-        own: &[u64],
-        rank_of: impl Fn(u64) -> u64,
-    ) -> *mut Workspace {
+    /// Whether all processes want the same, and whether it could be.
+    fn agree(&self, plan: Plan) -> Result {
+        let card = [plan.size, plan.start, plan.piece].map(u64::to_le_bytes);
+        let cards = self.context.all_gather(card.as_flattened()).map_err(of_core)?;
+        if cards.chunks_exact(size_of_val(&card)).any(|other| other != card.as_flattened()) {
+            tracing::error!(target: "lapis::acp", "acp_create_ws: processes differ in the size, or in \
+                what they gave acp_setparams_ws");
+            return Err(Error::Size);
+        }
+        match plan.size {
+            0 => Err(Error::Size),
+            size if size > self.world().heaps_len() => Err(Error::Memory),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes this process's pieces, and room to tell of all.
+    fn make_pieces(&self, plan: Plan, own: &mut Vec<u64>) -> Result<Lists> {
+        let rank = self.world().rank;
+        for at in plan.of(rank.into()) {
+            let len = plan.len(at);
+            let ga = self.allocate(len, rank)?;
+            own.push(ga);
+            self.write_zeros(ga, len)?;
+        }
+        Lists::with_room(plan.count())
+    }
+
+    /// Fails if that has failed anywhere.
+    fn all_made(&self, made: Result<Lists>) -> Result<Lists> {
+        let failed = self.context.all_gather(&[u8::from(made.is_err())]).map_err(of_core)?;
+        made.and_then(|lists| if failed.contains(&1) { Err(Error::Memory) } else { Ok(lists) })
+    }
+
+    /// Learns where everybody's pieces are.
+    fn learn_pieces(&self, plan: Plan, own: &[u64], mut lists: Lists) -> Result<Lists> {
+        let per_process = plan.count().div_ceil(plan.procs) as usize;
+        let mut card = vec![u64::from(self.world().rank).to_le_bytes()];
+        card.extend(own.iter().map(|ga| ga.to_le_bytes()));
+        card.resize(1 + per_process, [0; 8]);
+        let cards = self.context.all_gather(card.as_flattened()).map_err(of_core)?;
+        let count = plan.count();
+        lists.gas.resize(count as usize, 0);
+        for other in cards.chunks_exact(8 * card.len()) {
+            let mut words = other.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+            let rank = words.next().ok_or(Error::Internal)?;
+            for (at, ga) in plan.of(rank).zip(words) {
+                lists.gas[at as usize] = ga;
+            }
+        }
+        lists.keys.resize(count as usize, 0);
+        lists.procs.extend((0..count).map(|at| plan.rank_of(at) as c_int));
+        lists.sizes.extend((0..count).map(|at| plan.len(at) as c_int));
+        Ok(lists)
+    }
+
+    fn describe(&self, plan: Plan, lists: Lists, own: &[u64]) -> *mut Workspace {
         let first = own.first().copied().unwrap_or(0);
         let data = self.world().mapped(first, 1).filter(|_| first != 0).unwrap_or(null_mut());
         Box::into_raw(Box::new(Workspace {
-            size_ws: size as usize,
-            size_default: piece as usize,
-            size_remainder: (size % piece) as usize,
-            ngas: gas.len(),
+            size_ws: plan.size as usize,
+            size_default: plan.piece as usize,
+            size_remainder: (plan.size % plan.piece) as usize,
+            ngas: lists.gas.len(),
             key_data: 0,
             ga_data: first,
-            keys: leak(vec![0; gas.len()]),
-            procs: leak((0..gas.len() as u64).map(|at| rank_of(at) as c_int).collect()),
-            sizes: leak(sizes.iter().map(|size| *size as c_int).collect()),
-            gas: leak(gas),
+            keys: leak(lists.keys),
+            gas: leak(lists.gas),
+            procs: leak(lists.procs),
+            sizes: leak(lists.sizes),
             data: data.cast(),
         }))
     }
@@ -226,5 +301,22 @@ impl Process {
             unleak(workspace.sizes, workspace.ngas);
         }
         freed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_dealt_round_and_make_up_the_whole() {
+        for (size, start, piece, procs) in [(1, 0, 5, 1), (7300, 2, 1000, 3), (10, 1, 1, 4), (64, 3, 8, 5)] {
+            let plan = Plan { size, start, piece, procs };
+            assert_eq!((0..plan.count()).map(|at| plan.len(at)).sum::<u64>(), size);
+            for rank in 0..procs {
+                let own = (0..plan.count()).filter(|at| plan.rank_of(*at) == rank);
+                assert!(plan.of(rank).eq(own), "{plan:?} {rank}");
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 /*
  * Workspaces: random parts that each process writes and reads of its own share, and one that all
- * write together.
+ * write together. What can't be, or is not wanted by all alike, fails for all and leaves nothing.
  * tasks: 3
  */
 #include "acheck.h"
@@ -16,9 +16,40 @@ static size_t number(size_t below)
     return (random_state >> 8) % below;
 }
 
+static void fails_for_all(void)
+{
+    const intptr_t none = (intptr_t)ACP_WSD_NULL;
+    FAILS(none, ENOMEM, (intptr_t)acp_create_ws((size_t)-1));
+    FAILS(none, ENOMEM, (intptr_t)acp_create_ws((size_t)1 << 50));
+    if (procs > 1) {
+        FAILS(none, EINVAL, (intptr_t)acp_create_ws(100 + me));
+        FAILS(none, EINVAL, (intptr_t)acp_create_ws(me == 1 ? (size_t)1 << 60 : 100));
+        FAILS(none, EINVAL, (intptr_t)acp_create_ws(me == 0 ? 0 : 100));
+        OK(acp_setparams_ws(0, PIECE - me));
+        FAILS(none, EINVAL, (intptr_t)acp_create_ws(100));
+    }
+    /* The first one has no memory left; the others have theirs again. */
+    acp_ga_t held[64];
+    int count = 0;
+    for (size_t size = (size_t)1 << 30; me == 0 && size >= (size_t)1 << 20; size /= 2)
+        while (count < 64 && (held[count] = acp_malloc(size, 0)) != ACP_GA_NULL)
+            count++;
+    acp_ga_t before = acp_malloc(64, me);
+    if (before != ACP_GA_NULL)
+        acp_free(before);
+    OK(acp_setparams_ws(0, 2 << 20));
+    FAILS(none, ENOMEM, (intptr_t)acp_create_ws((size_t)procs * (2 << 20)));
+    GIVES(before, acp_malloc(64, me));
+    if (before != ACP_GA_NULL)
+        acp_free(before);
+    while (count > 0)
+        acp_free(held[--count]);
+}
+
 int main(int argc, char **argv)
 {
     join(&argc, &argv);
+    fails_for_all();
     FAILS((intptr_t)ACP_WSD_NULL, EINVAL, (intptr_t)acp_create_ws(0));
     FAILS(1, EINVAL, acp_setparams_ws(procs, PIECE));
     FAILS(1, EINVAL, acp_setparams_ws(0, 0));
