@@ -74,6 +74,28 @@ fn accesses(job: &acp::Job) -> acp::Result<()> {
     job.free(heap)
 }
 
+/// Each looks through its own entries while others take theirs out and put them back.
+fn own_entries_stay_apart(job: &acp::Job) -> acp::Result<()> {
+    let made = if job.rank() == 0 { Some(job.create_map::<u32, u32>(4)?) } else { None };
+    let map = job.share(0, made)?;
+    for key in 0..12 {
+        job.insert(map, key, key)?;
+    }
+    job.sync()?;
+    let own = job.own_entries(map)?;
+    job.sync()?;
+    for _ in 0..100 {
+        if job.rank() == 0 {
+            assert_eq!(job.own_entries(map)?, own);
+        } else {
+            for &(key, value) in own.iter().rev() {
+                assert!(job.remove(map, key)? && job.insert(map, key, value)?);
+            }
+        }
+    }
+    job.sync()
+}
+
 /// One counter that everybody raises, and a map that everybody fills.
 fn together(job: &acp::Job) -> acp::Result<()> {
     let counter = job.starter(0)?.cast::<u64>()?.at(0)?;
@@ -111,6 +133,7 @@ fn a_task() {
     let job = acp::init().expect("a job");
     accesses(&job).expect("accesses");
     together(&job).expect("what all do together");
+    own_entries_stay_apart(&job).expect("own entries");
     job.finalize().expect("the end");
 }
 

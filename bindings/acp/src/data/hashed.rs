@@ -283,6 +283,11 @@ impl Process {
         }
     }
 
+    /// The last of this process's own tables, which follow each other.
+    pub(crate) fn last_own_table(&self, kind: Kind, of: Hashed) -> Result<Option<i32>> {
+        Ok(self.tables(kind, of, true)?.last().map(|&(index, _)| index as i32))
+    }
+
     /// What is behind the last element, or behind the last one of this process's own.
     pub(crate) fn end_hashed(&self, kind: Kind, of: Hashed, local: bool) -> Result<HashedIt> {
         match self.tables(kind, of, local)?.last() {
@@ -392,12 +397,7 @@ impl Process {
                 return Ok(());
             }
             f(&found).inspect_err(|_| {
-                let _ = self.insert_bytes(
-                    kind,
-                    of,
-                    (&found.data[..found.key as usize], &found.data[found.key as usize..]),
-                    found.extra,
-                );
+                let _ = apart(&found).and_then(|bytes| self.insert_bytes(kind, of, bytes, found.extra));
             })?;
             order.slot = found.slot;
         }

@@ -107,9 +107,10 @@ impl Job {
     #[doc(alias = "acp_begin_local_map")]
     pub fn own_entries<K: Plain, V: Plain>(&self, map: GlobalMap<K, V>) -> Result<Vec<(K, V)>> {
         let mut it: HashedIt = self.process.begin_hashed(Kind::Map, map.of, true)?;
-        let end = self.process.end_hashed(Kind::Map, map.of, true)?;
+        // No element marks the end: others' come and go.
+        let last = self.process.last_own_table(Kind::Map, map.of)?;
         let mut entries = Vec::new();
-        while it.elem != end.elem {
+        while it.elem != 0 && last.is_some_and(|last| it.rank <= last) {
             let pair = self.process.dereference_hashed(Kind::Map, it)?;
             let bytes = |of: crate::data::Element| self.process.read_bytes(of.ga, of.size as u64);
             entries
