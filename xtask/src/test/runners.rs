@@ -89,7 +89,7 @@ fn has_models(package: &workspace::Package) -> bool {
 }
 
 fn nextest(mut command: Command) -> Result<Outcome> {
-    command.args(["--cargo-quiet", "--status-level", "fail", "--final-status-level", "fail"]);
+    command.args(["--cargo-quiet", "--status-level", "fail", "--final-status-level", "flaky"]);
     let (status, text) = sh::tee(&mut command)?;
     let count = parse_nextest(&text);
     let trouble = (!status.success() && count.failed == 0).then(|| format!("nextest ended with {status}"));
