@@ -19,7 +19,7 @@ use crate::output::Outlets;
 use crate::remote::Remote;
 use crate::running::{Born, Ears, Running};
 use crate::signals::Signals;
-use crate::spawn::{Program, Spawner};
+use crate::spawn::{Program, Spawner, with_limits};
 use crate::tree;
 use crate::windows;
 use crate::wire::{Machine, Order};
@@ -78,7 +78,7 @@ fn check_input(spec: &JobSpec) -> Result<(), Fault> {
 
 /// Takes the signals and starts guard, server and writers: everything but the tasks.
 fn serve<'s>(spec: &'s JobSpec, job: &JobName, secret: [u8; 32]) -> Result<(Running<'s>, Address), Fault> {
-    let system = |what| move |source| Fault::System { what, source };
+    let system = |what| move |source| Fault::System { what, source: with_limits(source) };
     // The guard is forked while there is one thread, and after the signals are taken, so that it
     // has them blocked.
     let signals = Signals::take().map_err(system("taking over the signals"))?;

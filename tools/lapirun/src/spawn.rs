@@ -176,16 +176,21 @@ impl Spawner<'_> {
                 path,
                 reason: "the interpreter or loader that it names does not exist".into(),
             },
-            Some(libc::EAGAIN) => {
-                let what = format!(
-                    "{source}: the user has as many processes and threads as RLIMIT_NPROC (`ulimit -u`) or the \
-                     control group (pids.max) allows"
-                );
-                Fault::Spawn { task, source: io::Error::new(source.kind(), what) }
-            }
-            _ => Fault::Spawn { task, source },
+            _ => Fault::Spawn { task, source: with_limits(source) },
         }
     }
+}
+
+/// What stands behind the system's bare word for "no more processes and threads".
+pub(crate) fn with_limits(source: io::Error) -> io::Error {
+    if source.raw_os_error() != Some(libc::EAGAIN) {
+        return source;
+    }
+    let what = format!(
+        "{source}: the user has as many processes and threads as RLIMIT_NPROC (`ulimit -u`) or the control group \
+         (pids.max) allows"
+    );
+    io::Error::new(source.kind(), what)
 }
 
 /// The guide's list of the other tasks on the node. Left out where it would be too long for an

@@ -2,6 +2,9 @@
 
 mod common;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use common::*;
@@ -155,8 +158,7 @@ fn nonsense_is_refused_in_one_line_with_the_shells_codes() {
         let done = job(tasks, &[], &[program]).expect(code);
         assert!(done.err.contains(part) && done.err.lines().count() == 1, "{done:?}");
     }
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
     let done = job(2, &[], &[script_name]).expect(126);
     assert!(done.err.contains("interpreter") && done.err.lines().count() == 1, "{done:?}");
     std::fs::remove_file(&script).unwrap();
@@ -208,6 +210,32 @@ fn a_descriptor_limit_of_64_is_enough_for_small_jobs_and_named_for_large_ones() 
     assert_eq!(limited("8", &[TASK, "flood", "20"]).expect(0).sorted().len(), 8);
     let done = limited("64", &["true"]).expect(1);
     assert!(done.err.contains("limit is 64") && done.err.lines().count() == 1, "{done:?}");
+}
+
+#[test]
+fn a_limit_of_processes_is_named_whether_a_thread_or_a_task_meets_it() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root can become a user who has no processes yet");
+        return;
+    }
+    // The folder of the build may be closed to others.
+    let folder = std::env::temp_dir().join(format!("lapirun-processes-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("lapirun");
+    std::fs::copy(env!("CARGO_BIN_EXE_lapirun"), &program).unwrap();
+    for path in [&folder, &program] {
+        std::fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    }
+    // The limit counts all processes of a user: each attempt has one of its own.
+    let user = 1_000_000 + 2 * std::process::id();
+    for (user, limit, what) in [(user, "3", "starting the threads"), (user + 1, "12", "cannot start task")] {
+        let mut command = clean("bash");
+        command.args(["-c", "ulimit -u $0; exec \"$@\"", limit]).arg(&program);
+        command.args(["-n", "20", "sleep", "60"]).current_dir("/").uid(user).gid(user);
+        let done = run(command).expect(1);
+        assert!(done.err.contains("`ulimit -u`") && done.err.contains(what), "{done:?}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
