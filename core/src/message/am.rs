@@ -285,7 +285,7 @@ impl Locked<'_> {
     /// The rest of it.
     #[inline(never)]
     fn am_short_slow(&mut self, message: &Aside<'_>, sent: Option<u32>) -> Attempt {
-        match sent.or_else(|| self.send_in_lane_or_data(message)) {
+        match sent.or_else(|| self.send_in_lane_again(message)) {
             Some(0) => Attempt::Sent,
             Some(news) => self.attend(message.short().target, news),
             None => self.am_short_by_table(&message.short()),

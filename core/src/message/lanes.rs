@@ -56,50 +56,63 @@ impl State {
             copy_short(data.as_ptr(), place.add(words + user_header.len()), data.len());
             (*lane).commit(reserved)
         };
-        self.sent_in_lane(target, data.len());
+        peer.next_message = peer.next_message.wrapping_add(1);
+        self.sent_in_lane(data.len());
         Some(news)
     }
 
-    /// As [`send_in_lane`](Self::send_in_lane), where that found no room or the message is too long
-    /// for a slot: looks how far the receiver has got, and uses the lane's data ring.
+    /// As [`send_in_lane`](Self::send_in_lane), where that found no room: looks how far the receiver
+    /// has got.
     #[inline(never)]
-    pub(super) fn send_in_lane_or_data(&mut self, message: &Aside<'_>) -> Option<u32> {
-        let Short { target, handler, user_header, data, target_counter } = message.short();
-        let peer = self.peers.get(target)?;
-        let lane = peer.lane?.as_ptr();
-        let words = if target_counter == 0 { 2 } else { 3 };
-        let short = 8 * words + user_header.len() + data.len() <= INLINE;
-        if data.len() as u64 > Short::LONGEST {
-            return None;
-        }
+    pub(super) fn send_in_lane_again(&mut self, message: &Aside<'_>) -> Option<u32> {
+        let message = message.short();
+        let lane = self.peers.get(message.target)?.lane?.as_ptr();
         // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
         // us their only user.
         if unsafe { !(*lane).has_room() && !(*lane).refresh() } {
             return None;
         }
-        if short {
-            return self.send_in_lane(&message.short());
-        }
-        if user_header.len() > USER_HEADER_OF_LONG || !user_header.len().is_multiple_of(4) {
+        // A long user header makes a message of little data too long for a slot.
+        self.send_in_lane(&message).or_else(|| self.send_in_data_ring(&message))
+    }
+
+    /// Sends a message that is too long for a slot by the data ring of the lane to its target; the
+    /// rest is as with [`send_in_lane`](Self::send_in_lane).
+    #[inline(always)]
+    fn send_in_data_ring(&mut self, message: &Short<'_>) -> Option<u32> {
+        let &Short { target, handler, user_header, data, target_counter } = message;
+        let peer = self.peers.get_mut(target)?;
+        let lane = peer.lane?.as_ptr();
+        let words = if target_counter == 0 { 2 } else { 3 };
+        let before = 8 * words + user_header.len();
+        if data.len() as u64 > Short::LONGEST
+            || before + data.len() <= INLINE
+            || user_header.len() > USER_HEADER_OF_LONG
+            || !user_header.len().is_multiple_of(4)
+        {
             return None;
         }
         let head = short_head(peer.next_message, user_header.len(), target_counter != 0);
         let mut line = [head.to_le(), handler.to_le(), target_counter.to_le(), 0, 0, 0, 0, 0];
-        let head = 8 * words + user_header.len();
         if !user_header.is_empty() {
-            line.as_mut_bytes()[8 * words..head].copy_from_slice(user_header);
+            line.as_mut_bytes()[8 * words..before].copy_from_slice(user_header);
         }
-        // SAFETY: the lane is alive and ours, as said above, and has room for a slot.
-        let news = unsafe { (*lane).send_data(Head::Line(&line, head), data) }?;
-        self.sent_in_lane(target, data.len());
+        // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
+        // us their only user. There is room for a slot.
+        let news = unsafe {
+            if !(*lane).has_room() && !(*lane).refresh() {
+                return None;
+            }
+            (*lane).send_data(Head::Line(&line, before), data)?
+        };
+        peer.next_message = peer.next_message.wrapping_add(1);
+        self.sent_in_lane(data.len());
         Some(news)
     }
 
     /// A message of so many bytes of data has gone into its target's lane.
     #[inline(always)]
-    fn sent_in_lane(&mut self, target: PeerId, data: usize) {
-        let peer = &mut self.peers[target];
-        peer.next_message = peer.next_message.wrapping_add(1);
+    fn sent_in_lane(&mut self, data: usize) {
         self.sending.ended += 1;
         self.links.inbound.expect_answer();
         let counts = self.statistics.path_mut(Path::SharedMemory);
@@ -140,6 +153,9 @@ impl Context {
     /// The whole way of a short message, if nothing stands in it.
     #[inline(always)]
     pub(crate) fn send_at_once(&self, message: &Short<'_>) -> Attempt {
+        if message.data.len() > INLINE {
+            return self.send_long_at_once(&message.aside());
+        }
         if !self.shared.alive.here() {
             return Attempt::Unfit;
         }
@@ -147,6 +163,19 @@ impl Context {
         match section.send_in_lane(message) {
             Some(0) => Attempt::Sent,
             sent => self.send_at_once_slow(section, &message.aside(), sent),
+        }
+    }
+
+    /// The same for one that no slot has room for.
+    #[inline(never)]
+    fn send_long_at_once(&self, message: &Aside<'_>) -> Attempt {
+        if !self.shared.alive.here() {
+            return Attempt::Unfit;
+        }
+        let Some(mut section) = self.short_section() else { return Attempt::None };
+        match section.send_in_data_ring(&message.short()) {
+            Some(0) => Attempt::Sent,
+            sent => self.attend_or_go_by_table(section, message, sent),
         }
     }
 
@@ -159,10 +188,22 @@ impl Context {
         message: &Aside<'_>,
         sent: Option<u32>,
     ) -> Attempt {
-        let sent = sent.or_else(|| section.send_in_lane_or_data(message));
-        if sent == Some(0) {
-            return Attempt::Sent;
+        match sent.or_else(|| section.send_in_lane_again(message)) {
+            Some(0) => Attempt::Sent,
+            sent => self.attend_or_go_by_table(section, message, sent),
         }
+    }
+
+    /// What calls the transport: for a message that is in its lane and whose reader wants
+    /// something, or for one that no lane takes.
+    #[cold]
+    #[inline(never)]
+    fn attend_or_go_by_table(
+        &self,
+        section: ShortSection<'_>,
+        message: &Aside<'_>,
+        sent: Option<u32>,
+    ) -> Attempt {
         let message = &message.short();
         let mut locked = section.keep();
         match sent {
@@ -269,15 +310,15 @@ impl Locked<'_> {
         lane: *mut ReceiveLane,
         (mut data, mut len): (*const u8, usize),
         mailbox: *mut Mailbox,
-        mut most: u32,
+        most: u32,
     ) -> bool {
         // SAFETY: the lane is alive; nothing but its transport's own calls changes the sender.
         let peer = unsafe { (*lane).peer };
-        let worked = loop {
-            let inbound = &mut self.links.inbound;
-            inbound.since += 1;
-            inbound.answer_due = 0;
-            self.dispatching = 1;
+        let turn = self.links.inbound.begin_turn();
+        let most = if mailbox.is_null() { most.min(turn) } else { 1 };
+        let mut left = most;
+        self.dispatching = 1;
+        loop {
             // SAFETY: message and lane are alive and this task's, by the contract above. A lane
             // that a handler has taken out of use lives until its transport's next poll.
             unsafe {
@@ -286,32 +327,27 @@ impl Locked<'_> {
                 }
                 self.packet_arrived(Path::SharedMemory, peer, std::slice::from_raw_parts(data, len));
             }
-            self.dispatching = 0;
-            most -= 1;
-            if self.has_work() {
-                self.advance();
-                break true;
-            }
-            if most == 0 || !mailbox.is_null() || self.is_to_look_elsewhere() {
-                break false;
+            left -= 1;
+            if left == 0 || self.has_work() || self.shared().lock_is_wanted() {
+                break;
             }
             // SAFETY: lane and message as above; what was taken last is done with.
             match unsafe { (*lane).take_next() } {
                 Some(next) => (data, len) = next,
-                None => break false,
+                None => break,
             }
-        };
+        }
+        self.dispatching = 0;
+        self.links.inbound.end_turn(most - left);
+        let worked = self.has_work();
+        if worked {
+            self.advance();
+        }
         if !mailbox.is_null() {
             // SAFETY: the mailbox is alive, and what it brought has been handled.
             unsafe { (*mailbox).done() };
         }
         self.shared().wake_sleepers();
         worked
-    }
-
-    /// Whether others want the lock, or everything is to be looked at.
-    #[inline(always)]
-    fn is_to_look_elsewhere(&self) -> bool {
-        self.links.inbound.has_had_its_turn() || self.shared().lock_is_wanted()
     }
 }

@@ -40,6 +40,20 @@ impl Inbound {
         self.since >= MESSAGES
     }
 
+    /// Messages are about to be handled; gives how many may be before everything is looked at. What
+    /// was sent before them has been answered.
+    #[inline(always)]
+    pub(crate) fn begin_turn(&mut self) -> u32 {
+        self.answer_due = 0;
+        MESSAGES.saturating_sub(self.since).max(1)
+    }
+
+    /// So many have been handled.
+    #[inline(always)]
+    pub(crate) fn end_turn(&mut self, handled: u32) {
+        self.since += handled;
+    }
+
     /// How many times a call that polls once looks at the lanes.
     #[inline(always)]
     pub(crate) fn looks_of_a_call(&mut self) -> u32 {

@@ -98,7 +98,8 @@ impl<C> State<C> {
     /// Whether something advances only when progress is made, arrivals or not.
     #[inline(always)]
     pub(crate) fn has_work(&self) -> bool {
-        !(self.sending.is_idle() && self.receiving.is_idle())
+        // One question, not five: it is asked after each message.
+        self.sending.waiting() | self.receiving.waiting() != 0
     }
 
     /// Prepares every link to wake whoever sleeps. False when there is something to do already.

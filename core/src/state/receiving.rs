@@ -68,10 +68,10 @@ impl<C> Receiving<C> {
         }
     }
 
-    /// Whether nothing advances with progress.
+    /// Not 0 if something advances with progress.
     #[inline(always)]
-    pub(super) fn is_idle(&self) -> bool {
-        self.pulls.is_empty() && self.dropped.is_empty()
+    pub(super) fn waiting(&self) -> usize {
+        self.pulls.len() | self.dropped.len()
     }
 
     /// Drops what has come of a peer's, but for messages that are being put together, and for what

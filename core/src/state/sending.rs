@@ -85,10 +85,10 @@ impl<C> Sending<C> {
         self.deferred.is_empty() && self.heads == 0
     }
 
-    /// Whether nothing advances with progress.
+    /// Not 0 if something advances with progress.
     #[inline(always)]
-    pub(super) fn is_idle(&self) -> bool {
-        self.outgoing.is_empty() && self.deferred.is_empty() && self.transfers.is_empty()
+    pub(super) fn waiting(&self) -> usize {
+        self.outgoing.len() | self.deferred.len() | self.transfers.len()
     }
 
     /// Whether something for a peer has not left.
