@@ -32,8 +32,6 @@ macro_rules! optimizations {
 optimizations! {
     /// The cache line that a pair of tasks writes in turns.
     MailboxLine = "mailbox_line",
-    /// Asking for the mailbox line as one to write while its message is handled.
-    MailboxPrefetch = "mailbox_prefetch",
     /// Lanes that core writes and reads itself, without a call through the transport's table.
     CoreLanes = "core_lanes",
     /// Slots in the order of the positions' Gray code.
@@ -52,8 +50,6 @@ optimizations! {
     ShortSection = "short_section",
     /// Stores of long messages past the caches, where tasks share none.
     StorePolicy = "store_policy",
-    /// Asking for the first lines of a long message while those before it are handled.
-    LongPrefetch = "long_prefetch",
     /// Short messages' part of the data ring.
     RingParts = "ring_parts",
     /// Copies of long messages by wide loads and stores of our own.
@@ -72,8 +68,6 @@ optimizations! {
     DeferredAcks = "deferred_acks",
     /// POLYVAL by wide instructions.
     WidePolyval = "wide_polyval",
-    /// Asking for the next rows of a layout.
-    DgspPrefetch = "dgsp_prefetch",
     /// Stores between blocks that compete for one set of the cache.
     DgspThrottle = "dgsp_throttle",
     /// Structures moved by one permutation of 64 bytes.

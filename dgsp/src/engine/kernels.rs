@@ -6,7 +6,6 @@
 
 use crate::engine::lengths::{Aligned, Any, Chunks, Fixed, Length, Long, MEMCPY, Row, Twice, WIDE, Wide};
 use crate::engine::permute::Permutation;
-use crate::engine::prefetch;
 use crate::engine::throttle::{self, Throttle};
 use lapis_ablation::{Optimization, without};
 use std::marker::PhantomData;
@@ -125,16 +124,11 @@ impl<D: Direction, L: Length> Loops<D, L> {
             }
             count = count.min(exact);
         }
-        if L::PREFETCH {
+        if L::LONG {
             // SAFETY: the caller's promise.
             return unsafe { Self::rows(m, [1, count], [0, ms], b, bs, len) };
         }
-        let prefetches =
-            !D::GATHERS && L::of(len) <= LINE && ms.unsigned_abs() > LINE && count >= prefetch::COLUMN;
         for _ in 0..count / 4 {
-            if prefetches {
-                (0..4).for_each(|i| prefetch::short_block(m.wrapping_offset((prefetch::SCATTERED + i) * ms)));
-            }
             // SAFETY: four of the blocks that the caller promises. Pointers in between are only
             // computed.
             unsafe {
@@ -152,9 +146,7 @@ impl<D: Direction, L: Length> Loops<D, L> {
         }
     }
 
-    /// A matrix of long blocks, each of which is asked for some blocks before its turn. Where the
-    /// blocks of `mem` all but touch, and those of `buf` do, their lines follow each other, and the
-    /// processor's own prefetchers do better alone.
+    /// A matrix of long blocks.
     ///
     /// One loop without branches that a row's end would turn: rows are short, and a turn foreseen
     /// wrongly costs as much as copying a hundred bytes.
@@ -170,26 +162,14 @@ impl<D: Direction, L: Length> Loops<D, L> {
         bs: isize,
         len: usize,
     ) {
-        let prefetches = strides[1].unsigned_abs() >= L::of(len) + LINE || bs != L::of(len) as isize;
         let mut here = Place::new(mem, counts, strides);
-        let mut there = here;
-        (0..prefetch::BLOCKS).for_each(|_| there.step());
         let mut b = buf;
-        for left in (0..counts[0] * counts[1]).rev() {
-            if prefetches {
-                Self::prefetch(if left >= prefetch::BLOCKS { there.at } else { here.at });
-                there.step();
-            }
+        for _ in 0..counts[0] * counts[1] {
             // SAFETY: one of the blocks that the caller promises.
             unsafe { D::copy::<L>(here.at, b, len) };
             here.step();
             b = b.wrapping_offset(bs);
         }
-    }
-
-    #[inline(always)]
-    fn prefetch(at: *const u8) {
-        if D::GATHERS { prefetch::block::<false>(at) } else { prefetch::block::<true>(at) }
     }
 
     /// `strided`, with stores of our own between the blocks.
@@ -245,7 +225,7 @@ impl<D: Direction, L: Length> Loops<D, L> {
     #[inline(always)]
     unsafe fn grid(mem: *mut u8, counts: [usize; 2], strides: [isize; 2], buf: *mut u8, len: usize) {
         let n = L::of(len);
-        if L::PREFETCH {
+        if L::LONG {
             // SAFETY: the caller's promise.
             return unsafe { Self::rows(mem, counts, strides, buf, n as isize, len) };
         }

@@ -18,8 +18,8 @@ pub(crate) trait Length {
     fn of(len: usize) -> usize;
     /// Bytes that `copy_spilling` writes; 0 if there is no such copy.
     const SPILL: usize = 0;
-    /// Whether a later block's first lines are worth asking for while one is copied.
-    const PREFETCH: bool = false;
+    /// Whether blocks are of two cache lines or more.
+    const LONG: bool = false;
     /// Copies with one store, which writes undefined bytes behind the block.
     ///
     /// # Safety
@@ -136,7 +136,7 @@ impl<M: Copy> Length for Aligned<M> {
     fn of(len: usize) -> usize {
         len
     }
-    const PREFETCH: bool = true;
+    const LONG: bool = true;
     #[inline(always)]
     unsafe fn copy(src: *const u8, dst: *mut u8, len: usize) {
         let chunk = size_of::<M>();
@@ -183,7 +183,7 @@ impl<const N: usize, M: Copy> Length for Row<N, M> {
     fn of(_: usize) -> usize {
         N
     }
-    const PREFETCH: bool = true;
+    const LONG: bool = true;
     #[inline(always)]
     unsafe fn copy(src: *const u8, dst: *mut u8, _: usize) {
         let chunk = size_of::<M>();

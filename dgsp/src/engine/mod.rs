@@ -9,7 +9,6 @@ pub(crate) mod lengths;
 pub(crate) mod lockstep;
 pub(crate) mod permute;
 pub(crate) mod plan;
-pub(crate) mod prefetch;
 pub(crate) mod run;
 pub(crate) mod throttle;
 pub(crate) mod walk;

@@ -11,7 +11,6 @@ use crate::transport::Shm;
 use crate::waiter::Notifier;
 use crate::wake::SLEEP;
 #[cfg_attr(any(not(target_arch = "x86_64"), loom), allow(unused_imports, reason = "prefetching"))]
-use lapis_ablation::{Optimization, without};
 use lapis_core::sync::{Arc, Ordering};
 use lapis_core::transport::lane::{Mailbox, ReceiveLanes};
 use lapis_core::transport::{Event, PeerId, Status};
@@ -25,10 +24,6 @@ const POLLS_PER_LOOK: u32 = 256;
 const CHECK_EVERY: Duration = Duration::from_millis(1);
 /// How far ahead of the slot being read the cache is asked for slots.
 const AHEAD: u64 = 4;
-/// Messages from this length on have the cache asked for their first lines.
-const LONG: usize = 1 << 10;
-/// How many.
-const LINES: usize = 4;
 
 /// One sender's lane.
 struct InLane {
@@ -62,7 +57,6 @@ impl InLane {
                 None => break,
                 Some(Ok((data, len))) => {
                     self.rx.prefetch(AHEAD);
-                    prefetch_beginning(data, len);
                     events[n] = Event::message(self.peer, data, len as u32);
                     n += 1;
                 }
@@ -348,25 +342,6 @@ impl Inbox {
         let next = if self.many_used { self.many.position() } else { u64::MAX };
         self.notifier.progress.shared.store(next, Ordering::Relaxed);
     }
-}
-
-/// Asks the cache for the beginning of a long message: its header is read only when those before it
-/// have been handled, and the rest the hardware fetches along.
-#[inline(always)]
-fn prefetch_beginning(data: *const u8, len: usize) {
-    #[cfg(all(target_arch = "x86_64", not(loom)))]
-    if len > LONG && !without(Optimization::LongPrefetch) {
-        for line in 0..LINES {
-            // SAFETY: a prefetch has no effect on memory; the lines lie within the message.
-            unsafe {
-                std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
-                    data.add(line * 64).cast(),
-                );
-            }
-        }
-    }
-    #[cfg(any(not(target_arch = "x86_64"), loom))]
-    let _ = (data, len);
 }
 
 fn is_dead(members: &[u32], peers: &[crate::connect::Peer], member: u16) -> bool {

@@ -20,7 +20,6 @@
 
 use super::slot::{IN_MAILBOX, MailboxLine};
 use crate::sync::{AtomicU64, Ordering};
-use lapis_ablation::{Optimization, without};
 
 /// Where the head has the message's length.
 const LENGTH: u64 = 0xff << 32;
@@ -100,22 +99,6 @@ impl Mailbox {
     #[inline(always)]
     pub fn taken(&self) {
         self.number.store(self.number.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-    }
-
-    /// Asks the cache for the line as one to write, which takes as long as the line's journey,
-    /// while the message is being handled: who has the mailbox answers as a rule, and nobody else
-    /// may write the line before.
-    #[inline(always)]
-    pub(crate) fn make_ready(&self) {
-        if without(Optimization::MailboxPrefetch) {
-            return;
-        }
-        #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
-        // SAFETY: a hint, which has no effect but on caches. Processors that don't know it pass
-        // over it.
-        unsafe {
-            std::arch::asm!("prefetchw [{}]", in(reg) self.line, options(nostack, preserves_flags, readonly));
-        }
     }
 
     /// The bytes of the message that was taken are no longer needed: the line may be written.

@@ -54,7 +54,6 @@ impl ReceiveLane {
                 (_, Found::Nothing) => Taken::Nothing,
                 (_, Found::InMailbox(len)) if len <= IN_MAILBOX => {
                     let data = self.take_mailbox();
-                    (*self.mailbox).make_ready();
                     Taken::Message { data, len, mailbox: self.mailbox }
                 }
                 (_, Found::InMailbox(_)) => Taken::Left,

@@ -38,7 +38,6 @@ const RECEIVE: &str = "core/src/transport/lane/receive.rs";
 const LOCK: &str = "core/src/lock.rs";
 const HANDLER_THREADS: &str = "core/src/context/handler_threads.rs";
 const LOCKED: &str = "core/src/context/locked.rs";
-const PREFETCH: &str = "dgsp/src/engine/prefetch.rs";
 
 pub(super) const TRIALS: &[Trial] = {
     use Optimization::*;
@@ -52,11 +51,6 @@ pub(super) const TRIALS: &[Trial] = {
                 (SEND, "unsafe fn has_mailbox"),
                 (RECEIVE, "unsafe fn take_mailbox"),
             ],
-        },
-        Trial {
-            which: MailboxPrefetch,
-            figures: &[shm("am_lat", &[8])],
-            code: &[("core/src/transport/lane/mailbox_line.rs", "fn make_ready")],
         },
         Trial {
             which: CoreLanes,
@@ -129,11 +123,6 @@ pub(super) const TRIALS: &[Trial] = {
             code: &[("transports/shm/src/store_policy.rs", "")],
         },
         Trial {
-            which: LongPrefetch,
-            figures: &[shm("am_bw", &[4 * K, 64 * K])],
-            code: &[("transports/shm/src/receive.rs", "fn prefetch_beginning")],
-        },
-        Trial {
             which: RingParts,
             figures: &[shm("am_lat", &[K, 4 * K]), shm("am_bw", &[K, 4 * K])],
             code: &[("core/src/transport/lane/ring_layout.rs", "pub struct Class")],
@@ -188,11 +177,6 @@ pub(super) const TRIALS: &[Trial] = {
             which: WidePolyval,
             figures: &[udp("am_lat", &[8, K]), udp("am_bw", &[64 * K])],
             code: &[("core/src/universal_hash.rs", "mod wide")],
-        },
-        Trial {
-            which: DgspPrefetch,
-            figures: &[Figures::Layout { shape: "nas_mg_y" }, Figures::Layout { shape: "nas_mg_x" }],
-            code: &[(PREFETCH, "")],
         },
         Trial {
             which: DgspThrottle,
