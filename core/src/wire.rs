@@ -337,11 +337,23 @@ impl Header {
     }
 }
 
-/// The head of a whole active message of which the origin wants to hear no more.
+/// What a message in one packet is of which the origin wants to hear no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub(crate) enum ShortKind {
+    /// An active message.
+    Am = Kind::Am as u16,
+    /// A put.
+    Put = Kind::Put as u16,
+    /// A put of the safe interface.
+    CheckedPut = Kind::Put as u16 | (CHECKED as u16) << 8,
+}
+
+/// The head of such a message. A word follows that says whereto, and the counter's if there is one.
 #[inline(always)]
-pub(crate) fn short_head(message: u32, user_header: usize, counted: bool) -> u64 {
+pub(crate) fn short_head(kind: ShortKind, message: u32, user_header: usize, counted: bool) -> u64 {
     let flags = if counted { u64::from(TARGET_COUNTER) << 8 } else { 0 };
-    Kind::Am as u64 | flags | (user_header as u64) << 16 | u64::from(message) << 32
+    kind as u64 | flags | (user_header as u64) << 16 | u64::from(message) << 32
 }
 
 /// A packet with such a head, taken apart.
@@ -361,7 +373,7 @@ impl<'a> ShortMessage<'a> {
         let (fixed, mut rest) = packet.split_first_chunk::<16>()?;
         let head = u64::from_le_bytes(*fixed.first_chunk()?);
         let handler = u64::from_le_bytes(*fixed.last_chunk()?);
-        if head as u16 != short_head(0, 0, COUNTED) as u16 {
+        if head as u16 != short_head(ShortKind::Am, 0, 0, COUNTED) as u16 {
             return None;
         }
         let mut target_counter = 0;
@@ -421,7 +433,7 @@ mod tests {
                     prop_assert_eq!((h.kind, h.flags & !TARGET_COUNTER, h.message), (Kind::Am, 0, m.number));
                     prop_assert_eq!((h.subject, h.target_counter), (m.handler, m.target_counter));
                     prop_assert_eq!((m.user_header, m.data), data.split_at(user));
-                    let head = short_head(m.number, user, h.flags != 0);
+                    let head = short_head(ShortKind::Am, m.number, user, h.flags != 0);
                     prop_assert_eq!(&head.to_le_bytes()[..], &packet[..8]);
                 }
             }

@@ -165,6 +165,16 @@ impl Context {
         outcome
     }
 
+    /// As [`lending`](Self::lending), for what the library calls with the lock held only: header
+    /// handlers.
+    #[inline(always)]
+    pub fn lending_held<T>(&self, run: impl FnOnce() -> T) -> T {
+        self.shared.lock.lend_held();
+        let outcome = run();
+        self.shared.lock.unlend_held();
+        outcome
+    }
+
     /// The lock that the thread has taken is the program's: its calls nest until it gives the lock
     /// back.
     pub fn lend(&self) {

@@ -43,19 +43,23 @@ impl Context {
 
     /// Looks for arrivals until the sending or the receiving of a message has ended, at most
     /// `looks` times; the last look is one at everything. Says whether a sending and whether a
-    /// receiving has ended.
+    /// receiving has ended; `None`: another thread holds the lock, and nothing has happened but that
+    /// it may have the core.
     ///
     /// Others have lock and core as in [`progress`](Self::progress). *LAPI Guide, LAPI_Msgpoll.*
     ///
     /// # Errors
     /// The context can't be used.
     #[doc(alias = "LAPI_Msgpoll")]
-    pub fn poll_for_messages(&self, looks: u32) -> Result<(bool, bool)> {
+    pub fn poll_for_messages(&self, looks: u32) -> Result<Option<(bool, bool)>> {
         self.usable()?;
-        let mut locked = self.locked();
+        let Some(mut locked) = self.try_locked() else {
+            self.give_core_away();
+            return Ok(None);
+        };
         let ended = locked.poll(looks);
         locked.rest_between_polls(ended != (false, false));
-        Ok(ended)
+        Ok(Some(ended))
     }
 }
 

@@ -44,6 +44,21 @@ impl ContextLock {
         }
     }
 
+    /// As [`lend`](Self::lend), by a thread that knows that it holds the lock: the dispatcher, whose
+    /// every message would ask.
+    #[inline(always)]
+    pub(crate) fn lend_held(&self) {
+        debug_assert!(self.held_by_me());
+        self.words.lent.store(true, Ordering::Relaxed);
+    }
+
+    /// The opposite of [`lend_held`](Self::lend_held).
+    #[inline(always)]
+    pub(crate) fn unlend_held(&self) {
+        debug_assert!(self.held_by_me());
+        self.words.lent.store(false, Ordering::Relaxed);
+    }
+
     /// The opposite of [`lend`](Self::lend).
     #[inline(always)]
     pub(crate) fn unlend(&self) {

@@ -14,7 +14,7 @@ use crate::context::{HandlerId, State};
 use crate::error::{Error, Result};
 use crate::state::{PeerState, Registration, Route};
 use crate::transport::{Caps, PeerId, Status};
-use crate::wire::{Header, Kind, MAX_HEADER, short_head};
+use crate::wire::{Header, Kind, MAX_HEADER, ShortKind, short_head};
 use zerocopy::IntoBytes;
 
 /// Longest message that is sent without asking the target, where neither the user nor the transport
@@ -60,8 +60,8 @@ impl<'a> AmSend<'a> {
     }
 }
 
-/// An active message whose bytes are copied at once and of which nobody at the origin wants to hear
-/// again.
+/// An active message, or a put, whose bytes are copied at once and of which nobody at the origin
+/// wants to hear again.
 ///
 /// On the usual way it stays in registers: only what is out of line names it by an address, and
 /// gets one of its own (`Aside`). Each store beside those to the lane takes room in the
@@ -71,8 +71,9 @@ impl<'a> AmSend<'a> {
 ///
 /// Whoever makes one vouches for what it names at the target, so that sending it is safe.
 pub struct Short<'a> {
+    pub(super) kind: ShortKind,
     pub(super) target: PeerId,
-    /// As in [`AmSend`].
+    /// As in [`AmSend`]; a put has the address of its first byte here.
     pub(super) handler: u64,
     pub(super) user_header: &'a [u8],
     pub(super) data: &'a [u8],
@@ -83,6 +84,7 @@ pub struct Short<'a> {
 /// A [`Short`] message with an address. A type of its own: the compiler would find that two of one
 /// type are the same, and give the first one an address, too.
 pub(crate) struct Aside<'a> {
+    kind: ShortKind,
     target: PeerId,
     handler: u64,
     user_header: &'a [u8],
@@ -94,8 +96,8 @@ impl<'a> Aside<'a> {
     /// The message.
     #[inline(always)]
     pub(crate) fn short(&self) -> Short<'a> {
-        let &Self { target, handler, user_header, data, target_counter } = self;
-        Short { target, handler, user_header, data, target_counter }
+        let &Self { kind, target, handler, user_header, data, target_counter } = self;
+        Short { kind, target, handler, user_header, data, target_counter }
     }
 
     /// Target, user header and data.
@@ -119,8 +121,8 @@ impl<'a> Short<'a> {
     /// The same for what is out of line.
     #[inline(always)]
     pub(crate) fn aside(&self) -> Aside<'a> {
-        let &Self { target, handler, user_header, data, target_counter } = self;
-        Aside { target, handler, user_header, data, target_counter }
+        let &Self { kind, target, handler, user_header, data, target_counter } = self;
+        Aside { kind, target, handler, user_header, data, target_counter }
     }
 
     /// Data beyond this length, in bytes, don't count as short.
@@ -129,7 +131,8 @@ impl<'a> Short<'a> {
     /// One to a handler of the target's table, which knows what it may call.
     #[inline(always)]
     pub fn to_table(target: PeerId, handler: HandlerId, user_header: &'a [u8], data: &'a [u8]) -> Self {
-        Self { target, handler: handler.0.into(), user_header, data, target_counter: 0 }
+        let kind = ShortKind::Am;
+        Self { kind, target, handler: handler.0.into(), user_header, data, target_counter: 0 }
     }
 
     /// One with data alone, to a handler as [`AmSend`] has it.
@@ -154,7 +157,23 @@ impl<'a> Short<'a> {
         data: &'a [u8],
         target_counter: u64,
     ) -> Self {
-        Self { target, handler, user_header, data, target_counter }
+        Self { kind: ShortKind::Am, target, handler, user_header, data, target_counter }
+    }
+
+    /// A put to `remote`; the target looks whether it has given that out if `checked`.
+    ///
+    /// # Safety
+    /// `remote` and `target_counter` are what the target gave out.
+    #[inline(always)]
+    pub(super) unsafe fn put(
+        target: PeerId,
+        remote: u64,
+        data: &'a [u8],
+        target_counter: u64,
+        checked: bool,
+    ) -> Self {
+        let kind = if checked { ShortKind::CheckedPut } else { ShortKind::Put };
+        Self { kind, target, handler: remote, user_header: &[], data, target_counter }
     }
 }
 
@@ -295,13 +314,13 @@ impl Locked<'_> {
     /// As [`am_short`](Self::am_short), where no lane takes the message.
     #[inline(never)]
     pub(super) fn am_short_by_table(&mut self, message: &Short<'_>) -> Attempt {
-        let &Short { target, handler, user_header, data, target_counter } = message;
+        let &Short { kind, target, handler, user_header, data, target_counter } = message;
         let Some(peer) = self.peers.get(target) else { return Attempt::Unfit };
         // With a user header there is more to look at.
         if peer.state != PeerState::Up || !user_header.is_empty() || data.len() as u64 > Short::LONGEST {
             return Attempt::Unfit;
         }
-        let head = [short_head(peer.next_message, 0, target_counter != 0), handler, target_counter];
+        let head = [short_head(kind, peer.next_message, 0, target_counter != 0), handler, target_counter];
         let words = if target_counter == 0 { 2 } else { 3 };
         let head = head.map(u64::to_le);
         let head = head[..words].as_bytes();

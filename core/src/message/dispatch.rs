@@ -1,5 +1,6 @@
 //! What an arriving packet does.
 
+use super::packet::Submitted;
 use super::{Destination, Outgoing, Pull, Source, TrustedDestination, TrustedSource, Waiting};
 use crate::context::Locked;
 use crate::context::Notify;
@@ -10,7 +11,7 @@ use crate::handlers::{Incoming, Run, TABLE_END};
 use crate::stats::Path;
 use crate::transport::copy::copy_watched;
 use crate::transport::{Event, EventKind, PeerId, Status};
-use crate::wire::{CHECKED, COMPLETION, Header, Kind, ShortMessage};
+use crate::wire::{CHECKED, COMPLETION, Header, Kind, MAX_HEADER, ShortMessage};
 use std::ptr::NonNull;
 
 impl Locked<'_> {
@@ -300,7 +301,11 @@ impl Locked<'_> {
         };
         let wanted = Source::Contiguous(header.subject as usize as *const u8, header.total);
         // SAFETY: the origin names memory that this task gave out (checked for the safe interface).
-        let wanted = unsafe { TrustedSource::new(wanted) };
+        let mut wanted = unsafe { TrustedSource::new(wanted) };
+        if self.answer_at_once(source, header, &mut wanted) {
+            origin.notify(self, source, Ok(()));
+            return self.get_answered(source, header.message);
+        }
         self.sending.outgoing.push_back(Outgoing {
             peer: source,
             source: wanted,
@@ -316,9 +321,27 @@ impl Locked<'_> {
             self.reply_packet(source, &Header::new(Kind::GetData, 0, operation), &[]);
         }
         self.advance();
-        // The request is done as a message once it is answered; fences wait for the answer at its
-        // origin.
-        self.peers[source].arrived.done(header.message);
+        self.get_answered(source, header.message);
+    }
+
+    /// Answers a get in one packet, unless the bytes are too many or something waits that was to be
+    /// sent before.
+    fn answer_at_once(&mut self, source: PeerId, header: &Header, wanted: &mut TrustedSource) -> bool {
+        let len = wanted.len();
+        let room = self.room_to(source).saturating_sub(MAX_HEADER) as u64;
+        if len > room || !self.sending.outgoing.is_empty() || !self.sending.deferred.is_empty() {
+            return false;
+        }
+        let answer = Header::new(Kind::GetData, header.message, header.extra[0]);
+        let sent = self.try_packet_of(source, (&answer, &[]), wanted, 0, len) == Submitted::Sent;
+        self.sending.ended += u64::from(sent);
+        sent
+    }
+
+    /// The request is done as a message once it is answered; fences wait for the answer at its
+    /// origin.
+    fn get_answered(&mut self, source: PeerId, message: u32) {
+        self.peers[source].arrived.done(message);
         self.answer_fences(source);
     }
 

@@ -25,12 +25,15 @@ const PAUSED_LOOK: u32 = 4;
 /// stand before it, it fits one cache line.
 const USER_HEADER_OF_LONG: usize = 64 - 24;
 
+/// Puts of up to so many bytes go in the lane without asking which way is the quicker one.
+pub(super) const LONGEST_PUT: u64 = 1 << 10;
+
 impl State {
     /// Sends a message that fits a slot in the lane to its target; gives what the target's
     /// attention word says. `None`: it can't go this way, nothing has happened.
     #[inline(always)]
     pub(super) fn send_in_lane(&mut self, message: &Short<'_>) -> Option<u32> {
-        let &Short { target, handler, user_header, data, target_counter } = message;
+        let &Short { kind, target, handler, user_header, data, target_counter } = message;
         let peer = self.peers.get_mut(target)?;
         let lane = peer.lane?.as_ptr();
         let words = if target_counter == 0 { 16 } else { 24 };
@@ -38,7 +41,7 @@ impl State {
         if len > INLINE || !user_header.len().is_multiple_of(4) {
             return None;
         }
-        let head = short_head(peer.next_message, user_header.len(), target_counter != 0);
+        let head = short_head(kind, peer.next_message, user_header.len(), target_counter != 0);
         // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
         // us their only user. As much is written as was counted.
         let news = unsafe {
@@ -80,7 +83,7 @@ impl State {
     /// rest is as with [`send_in_lane`](Self::send_in_lane).
     #[inline(always)]
     fn send_in_data_ring(&mut self, message: &Short<'_>) -> Option<u32> {
-        let &Short { target, handler, user_header, data, target_counter } = message;
+        let &Short { kind, target, handler, user_header, data, target_counter } = message;
         let peer = self.peers.get_mut(target)?;
         let lane = peer.lane?.as_ptr();
         let words = if target_counter == 0 { 2 } else { 3 };
@@ -92,7 +95,7 @@ impl State {
         {
             return None;
         }
-        let head = short_head(peer.next_message, user_header.len(), target_counter != 0);
+        let head = short_head(kind, peer.next_message, user_header.len(), target_counter != 0);
         let mut line = [head.to_le(), handler.to_le(), target_counter.to_le(), 0, 0, 0, 0, 0];
         if !user_header.is_empty() {
             line.as_mut_bytes()[8 * words..before].copy_from_slice(user_header);
@@ -176,6 +179,21 @@ impl Context {
         match section.send_in_data_ring(&message.short()) {
             Some(0) => Attempt::Sent,
             sent => self.attend_or_go_by_table(section, message, sent),
+        }
+    }
+
+    /// Sends a short put, of [`LONGEST_PUT`] bytes at most, in the lane to its target. False: it
+    /// can't go this way, nothing has happened.
+    #[inline(always)]
+    pub(super) fn put_at_once(&self, put: &Short<'_>) -> bool {
+        if !self.shared.alive.here() {
+            return false;
+        }
+        let Some(mut section) = self.short_section() else { return false };
+        match section.send_in_lane(put).or_else(|| section.send_in_data_ring(put)) {
+            None => false,
+            Some(0) => true,
+            Some(news) => section.keep().attend(put.target, news) == Attempt::Sent,
         }
     }
 

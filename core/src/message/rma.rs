@@ -5,8 +5,10 @@
 //! RDMA) or go in several packets: `bulk` says which of the two where the transport, the length or
 //! the program decides it; `copy_choice` where both are quick, by the times of former transfers.
 
+use super::am::{Short, bytes};
 use super::bulk::{Bulk, Way, way_of};
 use super::keyed::{Parties, by_key};
+use super::lanes::LONGEST_PUT;
 use super::send::Departure;
 use super::{
     Destination, Direction, MAX_MESSAGE, Operation, Source, TrustedDestination, TrustedSource, Waiting,
@@ -166,6 +168,19 @@ impl Context {
         self.usable()?;
         self.check_target(args.target)?;
         let PutArgs { target, remote, source, target_counter, origin, completion, checked } = args;
+        if let Source::Contiguous(from, len) = source
+            && len <= LONGEST_PUT
+            && completion.is_none()
+            && bulk == Bulk::AsConfigured
+        {
+            // SAFETY: `put`'s caller vouches for the source (a null one has length 0), and has
+            // address and counter from the target.
+            let short = unsafe { Short::put(target, remote, bytes(from, len), target_counter, checked) };
+            if self.put_at_once(&short) {
+                origin.notify_unlocked(self, target, Ok(()));
+                return Ok(());
+            }
+        }
         // SAFETY: `put`'s caller vouches for the source until `origin` is told.
         let source = unsafe { TrustedSource::new(source) };
         let args = PutArgs { target, remote, source, target_counter, origin, completion, checked };

@@ -82,19 +82,13 @@ pub(crate) unsafe extern "C" fn msgpoll(
 }
 
 fn poll(instance: &Instance, cnt: c_uint) -> Outcome<lapi_msg_state_t> {
-    let context = &instance.context;
-    //= LAPI Guide, LAPI_Msgpoll, LAPI_POLLING_NET
-    if !context.try_lock() {
-        context.give_core_away();
-        return Ok(LAPI_POLLING_NET);
-    }
-    let ended = context.poll_for_messages(cnt);
-    context.unlock();
-    Ok(match ended.map_err(failure::of)? {
-        (false, false) => LAPI_DISP_CNTR,
-        (true, false) => LAPI_SEND_COMPLETE,
-        (false, true) => LAPI_RECV_COMPLETE,
-        (true, true) => LAPI_SEND_COMPLETE | LAPI_RECV_COMPLETE | LAPI_BOTH_COMPLETE,
+    Ok(match instance.context.poll_for_messages(cnt).map_err(failure::of)? {
+        //= LAPI Guide, LAPI_Msgpoll, LAPI_POLLING_NET
+        None => LAPI_POLLING_NET,
+        Some((false, false)) => LAPI_DISP_CNTR,
+        Some((true, false)) => LAPI_SEND_COMPLETE,
+        Some((false, true)) => LAPI_RECV_COMPLETE,
+        Some((true, true)) => LAPI_SEND_COMPLETE | LAPI_RECV_COMPLETE | LAPI_BOTH_COMPLETE,
     })
 }
 

@@ -32,7 +32,7 @@ pub(crate) unsafe fn call(context: &Context, handler: u64, incoming: &Incoming<'
     let handle = handles::for_handlers(context);
     // SAFETY: all pointers are valid during the call; msg_len is the first field of the structure
     // that newer handlers take it for.
-    let buffer = context.lending(|| unsafe {
+    let buffer = context.lending_held(|| unsafe {
         call(handle, user, &mut user_len, (&raw mut info).cast(), &mut completion, &mut argument)
     });
     delivery(context, incoming, &info, buffer, completion, argument, atom)
