@@ -6,10 +6,15 @@ use support::{Job, compile, setting, source};
 
 /// Runs a program with as many tasks as its comment says, and alone if it says that it can be.
 fn program(name: &str) {
+    program_with(name, &[]);
+}
+
+/// The same with these variables.
+fn program_with(name: &str, environment: &[(&str, &str)]) {
     let source = source(&format!("programs/{name}.c"));
     let binary = compile(std::slice::from_ref(&source), &[]);
     let tasks = setting(&source, "tasks:").map_or(2, |n| n.parse().expect("a number of tasks"));
-    let mut job = Job::of(tasks);
+    let mut job = environment.iter().fold(Job::of(tasks), |job, (name, value)| job.env(name, value));
     for pair in setting(&source, "env:").iter().flat_map(|pairs| pairs.split(' ')) {
         let (name, value) = pair.split_once('=').expect("NAME=value");
         job = job.env(name, value);
@@ -34,6 +39,14 @@ programs! {
     atomics, attributes, collectives, copies, crowd, errors, exhausted, flags, flood, handlers, huge, incomplete, init_info, interrupts, itself,
     late, leave, lifecycle, lock, long_puts, memory, msgpoll, polling, purged, recovery, replies, runtime, signal_calls, signals, team_errors, threads, transfers, vector_replies,
     vectors, xfer,
+}
+
+/// As in jobs of many tasks: the first message, put or atomic makes the contact.
+#[test]
+fn tasks_that_meet_when_they_need_each_other_do_the_same() {
+    for name in ["atomics", "leave", "lifecycle", "purged", "transfers", "vectors"] {
+        program_with(name, &[("LAPIS_SHM_CONTACT", "need")]);
+    }
 }
 
 /// Nobody can forget to list a program.

@@ -106,14 +106,26 @@ struct Source {
     join: fn(&Environment, &Options) -> Joined,
 }
 
-/// Number of this task and of all tasks, as far as the variables say.
-type Seen = (Option<u32>, Option<u32>);
+/// What the variables say.
+#[derive(Default)]
+struct Seen {
+    task: Option<u32>,
+    tasks: Option<u32>,
+    /// Which of the source's protocols is spoken, if it has several.
+    protocol: Option<&'static str>,
+}
+
+impl Seen {
+    fn of((task, tasks): (u32, u32)) -> Self {
+        Self { task: Some(task), tasks: Some(tasks), protocol: None }
+    }
+}
 
 /// What the environment says about the job of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Announcement {
-    /// Who started the tasks, or how they are joined.
+    /// Who started the tasks, or how they are joined; of PMI, which version is spoken.
     pub source: &'static str,
     /// Number of this task, if a variable says it.
     pub task: Option<u32>,
@@ -133,8 +145,8 @@ pub fn sources() -> impl Iterator<Item = &'static str> {
 /// Variables that contradict each other, or that announce several tasks which can't be joined.
 pub fn announcement(environment: &Environment) -> Result<Option<Announcement>, BootstrapError> {
     for source in SOURCES {
-        if let Some((task, tasks)) = (source.look)(environment)? {
-            return Ok(Some(Announcement { source: source.name, task, tasks }));
+        if let Some(Seen { task, tasks, protocol }) = (source.look)(environment)? {
+            return Ok(Some(Announcement { source: protocol.unwrap_or(source.name), task, tasks }));
         }
     }
     Ok(None)
@@ -156,7 +168,8 @@ const SOURCES: &[Source] = &[
 fn see(
     announced: Result<Option<foreign::Announced>, BootstrapError>,
 ) -> Result<Option<Seen>, BootstrapError> {
-    Ok(announced?.filter(|found| found.tasks != Some(1)).map(|found| (found.task, found.tasks)))
+    let several = announced?.filter(|found| found.tasks != Some(1));
+    Ok(several.map(|found| Seen { task: found.task, tasks: found.tasks, protocol: Some(found.protocol) }))
 }
 
 fn see_launcher(environment: &Environment) -> Result<Option<Seen>, BootstrapError> {
@@ -164,7 +177,7 @@ fn see_launcher(environment: &Environment) -> Result<Option<Seen>, BootstrapErro
         return Ok(None);
     }
     let found = environment.task_of(variables::TASK, variables::TASKS)?;
-    Ok(Some(found.map_or((None, None), |(task, tasks)| (Some(task), Some(tasks)))))
+    Ok(Some(found.map_or_else(Seen::default, Seen::of)))
 }
 
 fn see_standalone(environment: &Environment) -> Result<Option<Seen>, BootstrapError> {
@@ -176,7 +189,7 @@ fn see_standalone(environment: &Environment) -> Result<Option<Seen>, BootstrapEr
         return Ok(None);
     }
     let found = environment.task_of(variables::MP_CHILD, variables::MP_PROCS)?;
-    Ok(found.filter(|(_, tasks)| *tasks > 1).map(|(task, tasks)| (Some(task), Some(tasks))))
+    Ok(found.filter(|(_, tasks)| *tasks > 1).map(Seen::of))
 }
 
 fn from_launcher(environment: &Environment, options: &Options) -> Joined {
@@ -216,7 +229,7 @@ fn from_launcher(environment: &Environment, options: &Options) -> Joined {
 }
 
 fn from_standalone(environment: &Environment, options: &Options) -> Joined {
-    let Some((Some(task), Some(tasks))) = see_standalone(environment)? else {
+    let Some(Seen { task: Some(task), tasks: Some(tasks), .. }) = see_standalone(environment)? else {
         return Ok(None);
     };
     let partition =

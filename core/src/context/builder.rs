@@ -5,7 +5,7 @@ use super::connect::{Connected, connect, listed};
 use super::fork_guard::ForkGuard;
 use super::init_errors::{boot_error, not_there};
 use super::shared::Attributes;
-use super::sleepers::Sleepers;
+use super::sleepers::{LinkSleepers, Sleepers};
 #[cfg(all(test, not(loom)))]
 use super::tally::Tallies;
 use super::window::PeerWindow;
@@ -23,7 +23,7 @@ use crate::status::StatusPage;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use crate::trace::{Subject, Trace};
 use crate::transport::abi::TransportOps;
-use crate::transport::{Candidate, Caps, Known, Link, PeerId, Registry, Request, Sleeper, search_dirs};
+use crate::transport::{Candidate, Known, PeerId, Registry, Request, search_dirs};
 use std::cell::UnsafeCell;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -215,10 +215,10 @@ impl ContextBuilder {
             barriers_at_root,
             hosts,
             lock: ContextLock::new(Arc::clone(&crowding)),
-            link_sleepers: sleepers(&links),
+            link_sleepers: LinkSleepers::new(&links, &peers),
             references: super::one_reference::Ledger::default(),
             state: UnsafeCell::new(State::new(links, datagrams, peers, told)),
-            windows: windows.iter().map(PeerWindow::new).collect(),
+            windows: windows.iter().map(|window| PeerWindow::new(window.as_ref())).collect(),
             listed: Mutex::new(self.addresses),
             handlers: HandlerTable::new(),
             extensions: super::extensions::Extensions::default(),
@@ -314,13 +314,4 @@ impl ContextBuilder {
         }
         Ok((registry, request))
     }
-}
-
-/// What a thread sleeps in. To a link that leads to this task alone nothing comes while all its
-/// threads sleep: it counts only if there is no other.
-fn sleepers(links: &[Link]) -> Box<[Sleeper]> {
-    let waits = || links.iter().filter(|link| link.caps().contains(Caps::WAIT));
-    let others: Vec<_> =
-        waits().filter(|link| !link.caps().contains(Caps::SELF_ONLY)).map(Link::sleeper).collect();
-    if others.is_empty() { waits().map(Link::sleeper).collect() } else { others.into() }
 }

@@ -21,7 +21,8 @@ pub(super) struct Connected {
     pub(super) links: Vec<Link>,
     pub(super) datagrams: Vec<Option<Box<Datagrams>>>,
     pub(super) peers: Vec<Peer>,
-    pub(super) windows: Vec<Window>,
+    /// By task; none of those that are not met yet.
+    pub(super) windows: Vec<Option<Window>>,
     pub(super) tallies: Tallies,
     /// More tasks on this machine than cores for them.
     pub(super) crowded: bool,
@@ -62,8 +63,9 @@ pub(super) fn connect(
         job.fence(patience).map_err(boot_error)?;
     }
     let mut windows = Vec::with_capacity(peers.len());
-    for (task, peer) in peers.iter().enumerate() {
-        windows.push(window(&mut links, task as PeerId, job.task(), peer));
+    for (task, peer) in (0..).zip(&mut peers) {
+        peer.met = task == job.task() || is_met(&mut links, task, peer);
+        windows.push(peer.met.then(|| window(&mut links, task, job.task(), peer)));
     }
     let tallies = Tallies::new(job.task(), places, &cards, &windows);
     Ok(Connected {
@@ -386,6 +388,12 @@ fn finish_connections(links: &mut [Link], patience: Duration) -> Result<()> {
         tracing::info!(transport = link.name(), caps = ?link.caps(), note = link.note(), "connected");
     }
     Ok(())
+}
+
+/// Whether what leads to a peer can be asked for without getting to know it.
+fn is_met(links: &mut [Link], task: PeerId, peer: &Peer) -> bool {
+    let link = links.get_mut(peer.route.index()).filter(|link| link.caps().contains(Caps::LATE_CONTACT));
+    link.is_none_or(|link| link.send_lane(task).is_some())
 }
 
 fn window(links: &mut [Link], task: PeerId, me: PeerId, peer: &Peer) -> Window {

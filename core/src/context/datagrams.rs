@@ -235,9 +235,7 @@ impl Locked<'_> {
             (self.shared().clock.elapsed(), self.shared().sleeping_until.load(Ordering::Relaxed));
         if (now + due).as_nanos() < u128::from(until) {
             self.shared().sleeping_until.store(0, Ordering::Relaxed);
-            for s in &self.shared().link_sleepers {
-                s.wake();
-            }
+            self.shared().link_sleepers.wake();
         }
     }
 }

@@ -98,12 +98,16 @@ impl Context {
 impl Locked<'_> {
     /// Tells everybody that this task's silence will be no failure.
     pub(super) fn say_goodbye(&mut self) {
+        // Whoever has got to know this task is known from here on.
+        self.progress();
         for peer in 0..self.shared().tasks {
             let up = self.peers[peer].state == PeerState::Up;
-            if up && peer != self.shared().task {
+            // Whoever never had to do with this task won't miss it.
+            if up && peer != self.shared().task && self.has_contact(peer) {
                 self.reply_packet(peer, &Header::new(Kind::Goodbye, 0, 0), &[]);
             }
         }
+        self.peers.parted = true;
         self.flush_deferred();
     }
 }

@@ -17,6 +17,7 @@ mod attributes;
 mod builder;
 mod card;
 mod connect;
+mod contact;
 mod datagrams;
 mod extensions;
 mod fork_guard;

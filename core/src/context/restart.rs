@@ -203,6 +203,7 @@ impl Locked<'_> {
             state.forget_epochs(peer);
             let p = &mut state.peers[peer];
             (p.route, p.lane) = (Route::over(index), None);
+            shared.link_sleepers.begin_to_use(index);
             return Ok(());
         }
         Err(Error::NoConnectivity { task: peer, reasons })

@@ -6,7 +6,7 @@ use super::adaptive_spin::AdaptiveSpin;
 use super::extensions::Extensions;
 use super::fork_guard::ForkGuard;
 use super::one_reference::Ledger;
-use super::sleepers::Sleepers;
+use super::sleepers::{LinkSleepers, Sleepers};
 use super::tally::Tallies;
 use super::window::PeerWindow;
 use crate::bootstrap::Bootstrap;
@@ -19,7 +19,7 @@ use crate::lock::ContextLock;
 use crate::status::StatusPage;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::trace::Trace;
-use crate::transport::{Candidate, FailoverTrouble, PeerId, Sleeper};
+use crate::transport::{Candidate, FailoverTrouble, PeerId};
 use crate::{completion, handlers, state};
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -57,8 +57,7 @@ pub(crate) struct Shared {
     pub(super) lock: ContextLock,
     pub(super) state: UnsafeCell<State>,
     pub(super) references: Ledger,
-    /// How threads sleep on each link, in the order of the links.
-    pub(crate) link_sleepers: Box<[Sleeper]>,
+    pub(crate) link_sleepers: LinkSleepers,
     /// Peers' memory that is mapped here, by task; read without the lock.
     pub(crate) windows: Box<[PeerWindow]>,
     /// Where tasks receive datagrams, by task and path, if the program told.

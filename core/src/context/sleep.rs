@@ -55,9 +55,7 @@ impl Shared {
     #[cold]
     fn wake_sleepers_slow(&self) {
         self.sleepers.changed();
-        for s in &self.link_sleepers {
-            s.wake();
-        }
+        self.link_sleepers.wake();
     }
 
     fn sleep_unlocked(&self, limit: Duration) {
@@ -65,12 +63,14 @@ impl Shared {
     }
 
     pub(super) fn sleep_in_transport(&self, limit: Duration) {
-        match &*self.link_sleepers {
-            [] => std::thread::sleep(limit.min(Duration::from_millis(1))),
-            [only] => only.wait(limit.as_nanos() as u64),
-            several => {
+        let mut used = self.link_sleepers.used();
+        match (used.next(), used.next()) {
+            (None, _) => std::thread::sleep(limit.min(Duration::from_millis(1))),
+            (Some(only), None) => only.wait(limit.as_nanos() as u64),
+            (Some(_), Some(_)) => {
+                let several = self.link_sleepers.used();
                 let mut fds: Vec<libc::pollfd> = several
-                    .iter()
+                    .clone()
                     .map(|s| libc::pollfd { fd: s.fd(), events: libc::POLLIN, revents: 0 })
                     .collect();
                 // Nothing tells what arrives over a link without a descriptor.
@@ -90,7 +90,7 @@ impl Shared {
                     );
                 }
                 // Wakes are taken notice of by whoever waits.
-                for (s, _) in several.iter().zip(&fds).filter(|(_, fd)| fd.revents != 0) {
+                for (s, _) in several.zip(&fds).filter(|(_, fd)| fd.revents != 0) {
                     s.wait(0);
                 }
             }

@@ -10,7 +10,7 @@ use super::State;
 use super::card::{address_in, epoch_of};
 use crate::buffers::Direction;
 use crate::stats::{Path, Statistics};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status, Window};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -42,22 +42,23 @@ impl Line {
 
 /// A line in memory that outlives the context's calls: a peer's or this task's, mapped as long as
 /// the links are open, or one of [`Tallies::own`].
-struct LineRef(NonNull<Line>);
+struct LineRef(AtomicPtr<Line>);
+
+impl From<NonNull<Line>> for LineRef {
+    fn from(line: NonNull<Line>) -> Self {
+        Self(AtomicPtr::new(line.as_ptr()))
+    }
+}
 
 impl std::ops::Deref for LineRef {
     type Target = Line;
 
     #[inline(always)]
     fn deref(&self) -> &Line {
-        // SAFETY: it lives as long as the links or `own`, and is written as atomics only.
-        unsafe { self.0.as_ref() }
+        // SAFETY: not null; it lives as long as the links or `own`, and is written as atomics only.
+        unsafe { &*self.0.load(Ordering::Relaxed) }
     }
 }
-
-// SAFETY: lines are atomics, which any thread may reach.
-unsafe impl Send for LineRef {}
-// SAFETY: shared, a line is changed and read as atomics only.
-unsafe impl Sync for LineRef {}
 
 /// Where this task lets its copies be counted, as its card says.
 pub(super) struct Places {
@@ -97,6 +98,8 @@ fn mapped(links: &mut [Link], tasks: u32) -> Option<u64> {
 pub(crate) struct Tallies {
     /// By task: in its memory, or in `own`.
     lines: Box<[LineRef]>,
+    /// By task: the address of the line in its memory; 0 if there is none.
+    places: Box<[u64]>,
     /// See [`Places::own`].
     own: Arc<[Line]>,
     /// What the others have counted, by task: in this task's memory; none where peers can't reach
@@ -104,6 +107,14 @@ pub(crate) struct Tallies {
     told: Box<[LineRef]>,
     /// By task: what it counts for this one in memory of its own.
     fetched: Box<[Fetched]>,
+}
+
+/// A line of a peer's memory, if that is mapped here.
+fn mapped_line(address: u64, window: &Window) -> Option<NonNull<Line>> {
+    let offset = address.checked_sub(window.remote_base).filter(|_| address != 0)?;
+    let fits = offset.checked_add(64)? <= window.len;
+    let line = window.local_base.wrapping_add(offset as usize).cast::<Line>();
+    NonNull::new(line).filter(|line| fits && line.is_aligned())
 }
 
 /// What a peer counts in memory of its own, which is fetched.
@@ -117,29 +128,23 @@ struct Fetched {
 }
 
 impl Tallies {
-    /// The cards say where the others' places are.
-    pub(super) fn new(me: PeerId, places: Places, cards: &[Vec<u8>], windows: &[Window]) -> Self {
+    /// The cards say where the others' places are. A peer without a window has not been met yet.
+    pub(super) fn new(me: PeerId, places: Places, cards: &[Vec<u8>], windows: &[Option<Window>]) -> Self {
         let Places { mapped, own } = places;
         let line_of = |task: usize, field| -> Option<u64> {
             let card = address_in(&cards[task], field)?;
             let first = u64::from_le_bytes(card.try_into().ok()?);
             first.checked_add(u64::from(me) * 64).filter(|_| first != 0 && task != me as usize)
         };
-        let at = |task: usize| -> Option<LineRef> {
-            let line = line_of(task, "tally")?;
-            let window = &windows[task];
-            let offset = line.checked_sub(window.remote_base)?;
-            let fits = offset.checked_add(64)? <= window.len;
-            let line = window.local_base.wrapping_add(offset as usize).cast::<Line>();
-            NonNull::new(line).filter(|line| fits && line.is_aligned()).map(LineRef)
-        };
+        let places: Box<[u64]> = (0..cards.len()).map(|task| line_of(task, "tally").unwrap_or(0)).collect();
+        let at = |task: usize| mapped_line(places[task], windows[task].as_ref()?);
         let lines =
-            (0..cards.len()).map(|task| at(task).unwrap_or(LineRef(NonNull::from(&own[task])))).collect();
+            (0..cards.len()).map(|task| at(task).unwrap_or(NonNull::from(&own[task])).into()).collect();
         let told = NonNull::new(std::ptr::with_exposed_provenance_mut::<Line>(mapped as usize));
         let told_by = |first: NonNull<Line>| {
             // `Places::new` took a line for each task.
             let line = |task| first.as_ptr().wrapping_add(task);
-            (0..cards.len()).filter_map(|task| NonNull::new(line(task)).map(LineRef)).collect()
+            (0..cards.len()).filter_map(|task| NonNull::new(line(task)).map(LineRef::from)).collect()
         };
         let told = told.map_or_else(Default::default, told_by);
         // Whose memory is mapped here has this task's mapped as well, and counts there.
@@ -149,14 +154,23 @@ impl Tallies {
             last: Line::default(),
         };
         let fetched = (0..cards.len()).map(fetch).collect();
-        Self { lines, own, told, fetched }
+        Self { lines, places, own, told, fetched }
+    }
+
+    /// A peer's memory is known from now on. What was counted before stays where the peer fetches
+    /// it.
+    pub(super) fn met(&self, task: PeerId, window: &Window) {
+        let task = task as usize;
+        if let Some(line) = mapped_line(self.places[task], window) {
+            self.lines[task].0.store(line.as_ptr(), Ordering::Relaxed);
+        }
     }
 
     /// Those of a context that reaches nobody.
     #[cfg(all(test, not(loom)))]
     pub(super) fn alone() -> Self {
         let places = Places { mapped: 0, own: Arc::new([Line::default()]) };
-        Self::new(0, places, &[Vec::new()], &[])
+        Self::new(0, places, &[Vec::new()], &[None])
     }
 
     /// Where copies to and from a task are counted.
@@ -202,7 +216,7 @@ impl Fetched {
     /// What is there now; none if nothing is to be fetched, or it can't be.
     fn now(&self, peer: PeerId, state: &mut State) -> Option<[u64; 2]> {
         let same = state.peers[peer].process.is_none_or(|process| Some(process) == self.process);
-        if self.at == 0 || !same {
+        if self.at == 0 || !same || !state.has_contact(peer) {
             return None;
         }
         let link =

@@ -64,9 +64,7 @@ impl Context {
 
     fn end_threads(&self) {
         self.shared.completions.close();
-        for s in &self.shared.link_sleepers {
-            s.wake();
-        }
+        self.shared.link_sleepers.wake();
         let threads = std::mem::take(
             &mut *self.shared.threads.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
         );

@@ -219,9 +219,7 @@ impl Locked<'_> {
         while !self.arm() {
             if self.progress() == 0 {
                 // Work that needs no arrival: the progress thread's business.
-                for s in &self.shared().link_sleepers {
-                    s.wake();
-                }
+                self.shared().link_sleepers.wake();
                 return;
             }
         }

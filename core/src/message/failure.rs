@@ -102,7 +102,8 @@ impl Locked<'_> {
             PeerState::Down => return,
             PeerState::Ended => true,
             PeerState::Purged => return state.note_death(peer),
-            PeerState::Up => false,
+            // Whoever has heard this task's farewell owes none.
+            PeerState::Up => state.peers.parted,
         };
         if !ended {
             let p = &mut state.peers[peer];
@@ -116,7 +117,7 @@ impl Locked<'_> {
         let interrupted = state.receiving.reassemblies.forget_peer(peer);
         let pending = self.give_up(peer);
         self.tell_watch(peer);
-        if ended && pending == 0 && interrupted == 0 {
+        if ended && (pending == 0 && interrupted == 0 || self.peers.parted) {
             return;
         }
         let error = || Error::TargetDown { task: peer, reason: how.to_owned() };

@@ -143,6 +143,9 @@ impl Locked<'_> {
     /// As [`submit`](Self::submit), where no lane takes the packet. It is not counted yet.
     #[inline(always)]
     pub(super) fn submit_by_table(&mut self, peer: PeerId, head: &[u8], body: impl Body) -> Submitted {
+        if !self.peers[peer].met {
+            self.meet(peer);
+        }
         let state = &mut **self;
         let p = &state.peers[peer];
         if p.epochs.hold() && !is_of_any_epoch(head) {

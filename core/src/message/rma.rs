@@ -72,17 +72,13 @@ struct Memory {
 
 impl Context {
     /// Where a range of a peer's memory is mapped here, if it is. Costs a few loads and takes no
-    /// lock.
+    /// lock, except for the first time in a large job, which gets to know the peer.
     #[inline(always)]
     pub fn direct(&self, target: PeerId, remote: u64, len: u64) -> Option<*mut u8> {
         let window = self.shared.windows.get(target as usize)?;
-        let offset = remote.wrapping_sub(window.remote_base);
-        let size = window.len();
-        if offset < size && len <= size - offset {
-            // Not `add`: for the task itself the window is the whole address space.
-            Some(window.local_base.wrapping_add(offset as usize))
-        } else {
-            None
+        match window.find(remote, len) {
+            None if window.is_unmet() => self.direct_after_contact(target, remote, len),
+            found => found,
         }
     }
 

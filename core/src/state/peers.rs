@@ -66,6 +66,9 @@ pub(crate) struct Peer {
     /// The lane to it, where its transport has one. None but to peers that are up, and of which no
     /// packet is held: whoever finds a lane need ask nothing else.
     pub(crate) lane: Option<NonNull<SendLane>>,
+    /// Its transport's ways to it are known: lane and window. In large jobs that takes a first
+    /// contact.
+    pub(crate) met: bool,
     /// How often everything began anew with it: it was purged, purged us, or was started anew.
     pub(crate) life: u32,
     /// Which purges of either side the packets of both belong to.
@@ -112,6 +115,7 @@ impl Peer {
             route: Route::NONE,
             state: PeerState::Up,
             lane: None,
+            met: true,
             life: 0,
             epochs: Epochs::FIRST,
             silence: Silence::default(),
@@ -163,6 +167,8 @@ pub(crate) struct Peers {
     pub(crate) unsettled: u32,
     /// Those that died and that the program has not acknowledged.
     pub(crate) unacknowledged: Vec<PeerId>,
+    /// This task has said goodbye to all of them.
+    pub(crate) parted: bool,
     /// Packets received when the last one heard from was looked for.
     pub(crate) heard: u64,
     /// When silent ones are looked for next.
@@ -171,7 +177,14 @@ pub(crate) struct Peers {
 
 impl Peers {
     pub(super) fn new(all: Vec<Peer>) -> Self {
-        Self { all, unsettled: 0, unacknowledged: Vec::new(), heard: 0, vigil: Vigil::default() }
+        Self {
+            all,
+            unsettled: 0,
+            unacknowledged: Vec::new(),
+            parted: false,
+            heard: 0,
+            vigil: Vigil::default(),
+        }
     }
 
     #[inline(always)]

@@ -219,8 +219,9 @@ pub trait Transport: Sized + Send + 'static {
     /// The part of `peer`'s address space that this task can load from and store to directly.
     /// ([`Caps::WINDOW`])
     ///
-    /// Fixed from connection to disconnection, so that core asks once.
-    fn window(&self, peer: PeerId) -> Option<Window> {
+    /// Fixed from connection to disconnection, so that core asks once. With [`Caps::LATE_CONTACT`]
+    /// asking is an operation that gets to know the peer.
+    fn window(&mut self, peer: PeerId) -> Option<Window> {
         None
     }
 }

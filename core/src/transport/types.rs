@@ -51,6 +51,9 @@ bitflags! {
         /// Carries a long active message faster in packets, which both sides copy at once, than by
         /// a zero-copy get of the target's.
         const FAST_PACKETS = 1 << 39;
+        /// Gets to know a peer with the first operation that names it, or when something comes from
+        /// it. Until then [`send_lane`](super::Transport::send_lane) gives null.
+        const LATE_CONTACT = 1 << 40;
     }
 }
 

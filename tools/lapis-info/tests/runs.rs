@@ -41,7 +41,9 @@ fn the_way_to_the_job_is_named_and_no_job_is_joined() {
         assert!(!out.contains("Transports") && !out.contains("LAPIS_SPIN_US"), "{out}");
     };
     see(&[], &[all[0], all[1], "alone"], 0);
-    see(&[("PMI_FD", "3"), ("PMI_RANK", "1"), ("PMI_SIZE", "4")], &["by PMI: task 1 of 4"], 0);
+    see(&[("PMI_FD", "3"), ("PMI_RANK", "1"), ("PMI_SIZE", "4")], &["by PMI-1: task 1 of 4"], 0);
+    let slurm = [("PMI_FD", "3"), ("PMI_RANK", "1"), ("PMI_SIZE", "4"), ("PMI_JOBID", "7.0")];
+    see(&slurm, &["by PMI-2: task 1 of 4"], 0);
     see(&[("PMIX_NAMESPACE", "n"), ("PMIX_RANK", "2")], &["by PMIx: task 2 of ?"], 0);
     let by_hand = [("MP_CHILD", "0"), ("MP_PROCS", "2"), ("MP_PARTITION", "7")];
     see(&by_hand, &["by tasks started by hand: task 0 of 2"], 0);

@@ -3,13 +3,16 @@
 #
 #   cluster.sh FOLDER COMMAND [ARG...]     its files are in FOLDER, which is removed at the end
 #
-# Exit code: that of the command, or 125 if the cluster did not come up.
+# Exit code: that of the command, 125 if the cluster did not come up, 124 if the command took longer than
+# LAPIS_CLUSTER_SECONDS (1800) and was ended.
 set -euo pipefail
 folder=$1; shift
 export PATH=$PATH:/usr/sbin:/sbin
 host=$(hostname -s)
+limit=${LAPIS_CLUSTER_SECONDS:-1800}
 # One cluster at a time: the ports are fixed.
-exec 9> /tmp/lapis-slurm.lock; flock 9
+exec 9> /tmp/lapis-slurm.lock
+flock -w "$limit" 9 || { echo "cluster.sh: another cluster has run for $limit s: nothing was started" >&2; exit 125; }
 mkdir -p "$folder"/{state,spool,munge}
 cat > "$folder/slurm.conf" <<CONF
 ClusterName=lapis
@@ -37,8 +40,9 @@ stop() {
   for file in "$folder"/slurmd.*.pid "$folder/slurmctld.pid" "$folder/munge/pid"; do
     if [ -f "$file" ]; then
       pid=$(cat "$file"); kill "$pid" 2>/dev/null || true
-      # They write to their files to the last.
-      while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
+      # They write to their files to the last. One that does not end in ten seconds is killed.
+      for _ in $(seq 200); do kill -0 "$pid" 2>/dev/null || break; sleep 0.05; done
+      if kill -0 "$pid" 2>/dev/null; then kill -KILL "$pid" || true; fi
     fi
   done
   rm -rf "$folder"
@@ -50,8 +54,10 @@ munged --force --key-file="$folder/munge/key" --socket="$folder/munge/socket" --
 slurmctld -c > "$folder/slurmctld.out" 2>&1 9>&-
 for node in n1 n2; do slurmd -N $node > "$folder/$node.out" 2>&1 9>&-; done
 for _ in $(seq 300); do
-  if [ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 2 ]; then up=1; break; fi
+  if [ "$(timeout 5 sinfo -h -t idle -o %D 2>/dev/null)" = 2 ]; then up=1; break; fi
   sleep 0.2
 done
 [ -n "${up:-}" ] || { echo "cluster.sh: the nodes did not come up" >&2; cat "$folder"/*.out >&2; exit 125; }
-"$@" 9>&-
+code=0; timeout --kill-after=10 "$limit" "$@" 9>&- || code=$?
+[ "$code" != 124 ] || echo "cluster.sh: ended after $limit s: $*" >&2
+exit "$code"

@@ -71,7 +71,7 @@ fn lapis_info_says_how_each_task_would_join() {
     with_each(|launcher| {
         let Some(command) = launcher.job(2, "shm", &info, &["--bootstrap"]) else { return };
         let done = run(command).expect(0);
-        let way = if launcher.name.starts_with("hydra") { "by PMI:" } else { "by PMIx:" };
+        let way = if launcher.name.starts_with("hydra") { "by PMI-1:" } else { "by PMIx:" };
         for task in 0..2 {
             assert_eq!(done.lines_with(&format!("{way} task {task} of ")).len(), 1, "{done:?}");
         }

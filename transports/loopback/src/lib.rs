@@ -212,7 +212,7 @@ impl Transport for Loopback {
         self.regions.remove(&id);
     }
 
-    fn window(&self, peer: PeerId) -> Option<Window> {
+    fn window(&mut self, peer: PeerId) -> Option<Window> {
         // The peer's address space is this one: everything but the null page, shifted by nothing.
         let start = size_of::<Page>();
         let local_base = std::ptr::with_exposed_provenance_mut(start);

@@ -2,6 +2,7 @@
 
 use crate::layout::VERSION;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// Who can share memory with whom: tasks whose identities are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +46,41 @@ impl HostId {
     }
 }
 
+/// Where a task's memory file is found without the task's help: among its process's descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The namespace in which `pid` counts.
+    pub(crate) namespace: u64,
+    pub(crate) pid: i32,
+    /// The number of the descriptor.
+    pub(crate) file: i32,
+    /// What the segment's header must say, so that no other file is taken for it.
+    pub(crate) nonce: u64,
+}
+
+impl Place {
+    /// This process's; `None` where others can't open its descriptors: without a `/proc` of its own
+    /// namespace, and in processes that are kept from being looked into.
+    pub(crate) fn of_process(file: i32, nonce: u64) -> Option<Self> {
+        let namespace = std::fs::metadata("/proc/self/ns/pid").ok()?.ino();
+        // SAFETY: calls without pointers.
+        let (pid, open) = unsafe { (libc::getpid(), libc::prctl(libc::PR_GET_DUMPABLE) == 1) };
+        let same = std::fs::read_link("/proc/self").ok()? == Path::new(&pid.to_string());
+        (open && same).then_some(Self { namespace, pid, file, nonce })
+    }
+
+    fn encode(this: Option<Self>) -> [u8; PLACE] {
+        let mut out = [0; PLACE];
+        if let Some(Self { namespace, pid, file, nonce }) = this {
+            out[..8].copy_from_slice(&namespace.to_le_bytes());
+            out[8..16].copy_from_slice(&nonce.to_le_bytes());
+            out[16..20].copy_from_slice(&pid.to_le_bytes());
+            out[20..].copy_from_slice(&file.to_le_bytes());
+        }
+        out
+    }
+}
+
 /// The address of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
@@ -54,14 +90,25 @@ pub(crate) struct Address {
     pub(crate) incarnation: u32,
     /// Length of the segment.
     pub(crate) total: u64,
+    /// In large jobs: where the segment is found when it is needed.
+    pub(crate) place: Option<Place>,
     /// Name of the socket, without the leading NUL.
     pub(crate) socket: String,
 }
 
 const MAGIC: &[u8; 4] = b"LSHM";
-const FIXED: usize = 4 + 4 + 16 + 8 + 4 + 12 + 8;
+/// Bytes of a place; without a process number there is none.
+const PLACE: usize = 8 + 8 + 4 + 4;
+const FIXED: usize = 4 + 4 + 16 + 8 + 4 + 12 + 8 + PLACE;
 
 impl Address {
+    /// Whether two tasks get to know each other when one of them needs the other. Both find the
+    /// same.
+    pub(crate) fn meets_later(&self, other: &Self) -> bool {
+        let namespace = |address: &Self| address.place.map(|place| place.namespace);
+        self.place.is_some() && namespace(self) == namespace(other)
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(FIXED + self.socket.len());
         out.extend_from_slice(MAGIC);
@@ -72,6 +119,7 @@ impl Address {
             out.extend_from_slice(&word.to_le_bytes());
         }
         out.extend_from_slice(&self.total.to_le_bytes());
+        out.extend_from_slice(&Place::encode(self.place));
         out.extend_from_slice(self.socket.as_bytes());
         out
     }
@@ -101,6 +149,12 @@ impl Address {
             context: u32_at(40),
             incarnation: u32_at(44),
             total: u64_at(48),
+            place: (u32_at(72) != 0).then(|| Place {
+                namespace: u64_at(56),
+                nonce: u64_at(64),
+                pid: u32_at(72) as i32,
+                file: u32_at(76) as i32,
+            }),
             socket: socket.ok_or("its socket name is malformed")?.to_owned(),
         })
     }
@@ -117,6 +171,7 @@ mod tests {
             context: 1,
             incarnation: 2,
             total: 1 << 33,
+            place: Some(Place { namespace: 1 << 40 | 5, pid: 77, file: 9, nonce: 1 << 63 }),
             socket: "lapis-shm.x".into(),
         }
     }
@@ -124,6 +179,8 @@ mod tests {
     #[test]
     fn addresses_survive_the_journey() {
         assert_eq!(Address::decode(&sample().encode()), Ok(sample()));
+        let without = Address { place: None, ..sample() };
+        assert_eq!(Address::decode(&without.encode()), Ok(without));
     }
 
     #[test]

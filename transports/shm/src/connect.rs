@@ -22,6 +22,8 @@ use std::time::Duration;
 /// How far a peer's connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
+    /// Nothing is mapped before it or we need it.
+    Known,
     /// Our greeting is still to be sent.
     Greeting,
     /// It has ours, we don't have its.
@@ -43,7 +45,7 @@ pub(crate) struct Peer {
     pub(crate) base: u64,
     pub(crate) pid: i32,
     /// Readable when the process has ended; in the watch set.
-    pidfd: Option<OwnedFd>,
+    pub(crate) pidfd: Option<OwnedFd>,
     /// The number under which we send to it.
     member: usize,
     /// The line that is written in turns with it; null while there is none.
@@ -136,8 +138,9 @@ impl Shm {
         {
             return Err(TransportError::Invalid(format!("task {peer} is connected already")));
         }
+        let later = self.me.meets_later(&address);
         let fresh = Peer {
-            state: State::Greeting,
+            state: if later { State::Known } else { State::Greeting },
             address,
             segment: None,
             base: 0,
@@ -157,7 +160,7 @@ impl Shm {
                 self.outbox.add(peer)
             }
         };
-        let result = self.greet(dense).and_then(|()| self.match_early());
+        let result = if later { Ok(()) } else { self.greet(dense).and_then(|()| self.match_early()) };
         if result.is_err() {
             self.forget(peer);
         }
@@ -216,6 +219,7 @@ impl Shm {
         self.accept_some()?;
         self.hear()?;
         self.match_early()?;
+        self.meet_one()?;
         self.check_peers();
         Ok(!self.peers.iter().any(|p| matches!(p.state, State::Greeting | State::Greeted)))
     }
@@ -308,7 +312,12 @@ impl Shm {
         Ok(())
     }
 
-    fn open_peer(&mut self, dense: usize, segment: Segment, who: Credentials) -> Result<(), TransportError> {
+    pub(crate) fn open_peer(
+        &mut self,
+        dense: usize,
+        segment: Segment,
+        who: Credentials,
+    ) -> Result<(), TransportError> {
         let (task, word) = (self.peers[dense].address.task, member_word(self.me.task, self.me.incarnation));
         let header = segment.header();
         let base = header.base.load(Ordering::Relaxed);
@@ -364,6 +373,10 @@ impl Shm {
         }
         let base = segment.header().base.load(Ordering::Relaxed);
         let Err(why) = probe(segment, base, who.pid) else { return Ok(()) };
+        if sys::has_ended(who.pid) {
+            // That says nothing of the others.
+            return Ok(());
+        }
         if self.copying == Copying::Attach {
             return Err(TransportError::Io(format!(
                 "LAPIS_SHM_COPY=cma, but cross-memory attach to task {task} (process {}) was {why}; set \

@@ -7,7 +7,21 @@ use lapis_core::transport::{Declaration, Usage};
 
 /// What core and `lapis-info` read.
 pub(crate) const DECLARATION: Declaration =
-    Declaration { cost_ns: 100, usage: Usage::Always, variables: &[COPY, HEAP] };
+    Declaration { cost_ns: 100, usage: Usage::Always, variables: &[CONTACT, COPY, HEAP] };
+
+/// When tasks of one machine get to know each other.
+pub(crate) const CONTACT: Variable = Variable {
+    name: "LAPIS_SHM_CONTACT",
+    group: Group::Transport("shm"),
+    kind: Kind::Words("auto|start|need"),
+    default: Some("auto"),
+    help: "When tasks of one machine map each other's memory: at the start, or when they need it",
+    more: "start: all of them in LAPI_Init, each handing its memory to each. need: two tasks when the first \
+           message goes from one to the other, which opens the other's memory through /proc. auto: at the start \
+           in jobs of up to 16 tasks, else when they need it.",
+    source: "Lapis",
+    code: LapiCode::ERR_SET_VAL,
+};
 
 /// How bytes of long messages, puts and gets travel.
 pub(crate) const COPY: Variable = Variable {

@@ -21,6 +21,8 @@
 //!   interrupt mode.
 //! * `handshake`, `address`, `connect`: getting to know peers. Greetings carry an authenticator
 //!   keyed with the job's secret, and the kernel vouches for the user.
+//! * `contact`: in large jobs, getting to know a peer when one of the two needs the other, without
+//!   its help: its memory is opened through the kernel's list of its descriptors.
 //! * `send`, `receive`: the data path. A receiver with more than eight senders reads a bitmap
 //!   instead of every lane.
 //! * `store_policy`: whether the bytes of long messages go through the caches or past them, as the
@@ -89,8 +91,9 @@ mod wake;
 #[cfg(not(loom))]
 mod address;
 #[cfg(not(loom))]
-#[cfg(not(loom))]
 mod connect;
+#[cfg(not(loom))]
+mod contact;
 #[cfg(not(loom))]
 mod declaration;
 #[cfg(not(loom))]

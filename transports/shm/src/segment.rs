@@ -1,8 +1,9 @@
 //! Segments: one anonymous file per task, mapped by its local peers.
 
-use crate::layout::{self, Header, MAGIC, RING_AT, VERSION};
+use crate::address::{Address, Place};
+use crate::layout::{self, Header, MAGIC, NONCE_AT, RING_AT, VERSION};
 use crate::spsc_ring::Control;
-use crate::sys;
+use crate::sys::{self, io_error};
 use lapis_core::sync::Ordering;
 use lapis_core::transport::lane::{Area, RingLayout, Slot};
 use lapis_core::transport::{Host, TransportError};
@@ -88,6 +89,37 @@ impl Segment {
         header.nonce.store(sys::random() | 1, Ordering::Relaxed);
         // SYNC: pairs with the Acquire load in `attach`; the rest of the header is there.
         header.magic.store(MAGIC, Ordering::Release);
+    }
+
+    /// Opens the segment of a peer by its address. `None`: its process has ended, or has closed it.
+    pub(crate) fn open(
+        host: &Host,
+        address: &Address,
+        place: &Place,
+    ) -> Result<Option<Self>, TransportError> {
+        let path = format!("/proc/{}/fd/{}", place.pid, place.file);
+        let fd = match std::fs::OpenOptions::new().read(true).write(true).open(&path) {
+            Ok(file) => OwnedFd::from(file),
+            Err(e) if e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH) => {
+                return Ok(None);
+            }
+            Err(e) => {
+                let what = format!("open the memory of task {}, {path}", address.task);
+                let error = io_error(&what, &e);
+                return Err(match e.kind() {
+                    io::ErrorKind::PermissionDenied => TransportError::Io(format!(
+                        "cannot {what}: {e}; set LAPIS_SHM_CONTACT=start in all tasks, so that each hands out its own"
+                    )),
+                    _ => error,
+                });
+            }
+        };
+        // The number may be another process's by now, or another file's: the nonce tells.
+        let nonce = sys::sealed_len(fd.as_raw_fd()).and_then(|_| sys::read_word(fd.as_raw_fd(), NONCE_AT));
+        if !nonce.is_ok_and(|nonce| nonce == place.nonce) {
+            return Ok(None);
+        }
+        Self::attach(host, fd.as_raw_fd(), address.task, address.total).map(Some)
     }
 
     /// Maps the segment of a peer, which says that it is `task` and `total` bytes long. Without

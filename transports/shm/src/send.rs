@@ -92,7 +92,8 @@ impl Outbox {
 impl Shm {
     /// [`Transport::send_lane`](lapis_core::transport::Transport::send_lane).
     pub(crate) fn lane_to(&mut self, peer: PeerId) -> *mut SendLane {
-        self.outbox.find(peer).map_or(std::ptr::null_mut(), |dense| self.outbox.outs[dense].lane.line())
+        let met = self.outbox.find(peer).filter(|&dense| self.peers[dense].state != State::Known);
+        met.map_or(std::ptr::null_mut(), |dense| self.outbox.outs[dense].lane.line())
     }
 
     /// [`Transport::attend`](lapis_core::transport::Transport::attend).
@@ -149,7 +150,7 @@ impl Shm {
         // The slices are references to shared memory only as far as the callback's contract demands
         // one; the receiver does not look at the bytes before they are published.
         let news = if let Some(many) = &mut out.many {
-            let Some((pos, place)) = many.claim(len) else { return self.no_room(dense) };
+            let Some((pos, place)) = many.claim(len) else { return self.no_room(dense, len, pack) };
             // SAFETY: the place has `len` bytes which are ours until `publish`; the line lives as
             // long as the connection.
             unsafe {
@@ -159,7 +160,7 @@ impl Shm {
             }
         } else {
             if !out.lane.has_room() && !out.lane.refresh() {
-                return self.no_room(dense);
+                return self.no_room(dense, len, pack);
             }
             let policy = &mut out.policy;
             if len <= INLINE {
@@ -180,8 +181,12 @@ impl Shm {
     }
 
     #[cold]
-    fn no_room(&self, dense: usize) -> Status {
+    fn no_room(&mut self, dense: usize, len: usize, pack: &mut dyn FnMut(&StorePolicy, &mut [u8])) -> Status {
         match self.peers[dense].state {
+            State::Known => match self.meet_now(dense) {
+                Ok(()) => self.send_slow(dense, len, pack),
+                Err(status) => status,
+            },
             State::Open | State::Greeting | State::Greeted => Status::Again,
             State::Down => Status::PeerDown,
             State::Gone => Status::Invalid,

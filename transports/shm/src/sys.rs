@@ -121,6 +121,11 @@ pub(crate) fn pidfd_open(pid: i32) -> io::Result<OwnedFd> {
     Ok(own(check(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?))
 }
 
+/// Whether a process has ended, be it waited for or not.
+pub(crate) fn has_ended(pid: i32) -> bool {
+    pidfd_open(pid).map_or_else(|e| e.raw_os_error() == Some(libc::ESRCH), |fd| readable(fd.as_raw_fd()))
+}
+
 /// An epoll descriptor.
 pub(crate) fn epoll() -> io::Result<OwnedFd> {
     // SAFETY: a call without pointers.

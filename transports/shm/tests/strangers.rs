@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 /// Where an address has the name of its socket.
-const NAME_AT: usize = 56;
+const NAME_AT: usize = 80;
 
 /// Connects to an instance's socket and says nothing.
 fn call(name: &[u8]) -> OwnedFd {

@@ -292,7 +292,11 @@ impl Transport for ChaosLink {
         // A failure shows at the next operation; what was known stays known.
         let _ = inner.refresh_attributes();
         let note = format!("{}; chaos: {}", inner.note(), self.chaos);
-        Attributes { caps: inner.caps() - Caps::LANES - Caps::LENT_PAGES, limits: *inner.limits(), note }
+        Attributes {
+            caps: inner.caps() - Caps::LANES - Caps::LENT_PAGES - Caps::LATE_CONTACT,
+            limits: *inner.limits(),
+            note,
+        }
     }
 
     fn address(&self) -> Vec<u8> {
@@ -415,7 +419,7 @@ impl Transport for ChaosLink {
         unsafe { self.inner().mem_release(id) }
     }
 
-    fn window(&self, peer: PeerId) -> Option<Window> {
+    fn window(&mut self, peer: PeerId) -> Option<Window> {
         self.inner.borrow_mut().window(peer)
     }
 }

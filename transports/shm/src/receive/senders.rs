@@ -43,6 +43,9 @@ impl Shm {
     #[cold]
     #[inline(never)]
     pub(super) fn meet_senders(&mut self) {
+        if self.me.place.is_some() {
+            self.meet_callers();
+        }
         let inbox = &mut self.inbox;
         let claims = inbox.claims();
         let header = inbox.segment.header();
