@@ -1,7 +1,7 @@
 //! Collectives of members on one host, through memory that all of them map.
 //!
 //! Each member of a team has a board in its own memory, which the others read: lines with flags and
-//! short data, and areas for longer data. [`memory`](crate::schedule::memory) says what is put and
+//! short data, and areas for longer data. [`memory`](super::rounds) says what is put and
 //! taken in which round; here are the flags, and who waits how.
 //!
 //! ```text
@@ -20,6 +20,7 @@
 mod barrier;
 mod buffers;
 mod flags;
+mod rounds;
 mod run;
 mod search;
 mod setup;
@@ -32,12 +33,12 @@ pub(crate) use search::{Found, Memory, look};
 pub(crate) use steps::{Reach, Rounds};
 pub(crate) use wait::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS};
 
-use crate::group::Group;
-use crate::schedule::memory::{AREAS, LINES, Round};
 use flags::{Begun, Line};
 use lapis_core::Context;
 use lapis_core::sync::{AtomicU8, AtomicU64, Ordering};
 use lapis_core::transport::RegionInfo;
+use lapis_schedules::group::Group;
+use rounds::{AREAS, LINES, Round};
 
 /// Bytes of an area.
 pub(crate) const AREA: usize = 64 << 10;

@@ -1,9 +1,9 @@
 //! Taking the rounds of an operation.
 
+use super::rounds::{AREAS, LINES, Plan, Round};
 use super::{AREA, Board, Buffers, INLINE, LINE, barrier};
 use crate::engine::{Engine, Fold, Members};
 use crate::error::{CollectiveError, Result};
-use crate::schedule::memory::{AREAS, LINES, Plan, Round};
 use crate::{Call, Signature};
 use lapis_core::Context;
 use std::ptr::NonNull;

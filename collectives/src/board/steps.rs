@@ -1,15 +1,15 @@
 //! Rounds of operations whose caller does other things meanwhile: taken as far as they go, and
 //! taken up again where they stood.
 
+use super::rounds::{Plan, Round};
 use super::run::Team;
 use super::{AREAS, Board, Buffers, INLINE, LINES, barrier, wait};
 use crate::engine::Fold;
 use crate::error::{CollectiveError, Result};
-use crate::group::Group;
-use crate::schedule::Script;
-use crate::schedule::memory::{Plan, Round};
-use crate::schedule::tree::Parts;
 use crate::{Call, Signature};
+use lapis_schedules::Script;
+use lapis_schedules::group::Group;
+use lapis_schedules::tree::Parts;
 
 /// How far an operation has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,16 +10,16 @@
 //!
 //! Operands are always folded in the order of ranks.
 
-use super::tree::Parts;
-use super::{Side, Span, piece};
 use crate::call::Call;
+use lapis_schedules::tree::Parts;
+use lapis_schedules::{Side, Span, piece};
 
 /// Areas of each member.
-pub const AREAS: usize = 4;
+pub(crate) const AREAS: usize = 4;
 
 /// Lines of each member, with flags and short data: so far a root of short data may run ahead,
 /// which saves switches of tasks where they outnumber cores.
-pub const LINES: usize = 32;
+pub(crate) const LINES: usize = 32;
 
 /// Reductions of so many bytes are divided among the members, from [`DIVIDE_MEMBERS`] on.
 const DIVIDE_FROM: usize = 4 << 10;
@@ -29,7 +29,7 @@ const DIVIDE_MEMBERS: usize = 4;
 
 /// Data that a member shows to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Put {
+pub(crate) struct Put {
     /// What.
     pub from: Span,
     /// Where in its area, in elements.
@@ -38,7 +38,7 @@ pub struct Put {
 
 /// Data that a member takes from an area, which may be its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Take {
+pub(crate) struct Take {
     /// Whose.
     pub member: usize,
     /// Where in it, in elements.
@@ -52,7 +52,7 @@ pub struct Take {
 /// What a member does in a round: it puts, shows, copies within its own memory, and takes, in this
 /// order.
 #[derive(Clone, Debug, Default)]
-pub struct Round {
+pub(crate) struct Round {
     /// Into its area.
     pub puts: Vec<Put>,
     /// From where to where.
@@ -63,7 +63,7 @@ pub struct Round {
 
 /// All rounds of a member in an operation.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan<'a> {
+pub(crate) struct Plan<'a> {
     call: Call<'a>,
     me: usize,
     n: usize,
@@ -99,7 +99,7 @@ fn parts(call: &Call<'_>, n: usize) -> Option<(usize, usize)> {
 impl<'a> Plan<'a> {
     /// The rounds of member `me` of `n`, with areas of `room` bytes and elements of `size`. `None`
     /// for what is not done this way.
-    pub fn new(call: &Call<'a>, me: usize, n: usize, room: usize, size: usize) -> Option<Self> {
+    pub(crate) fn new(call: &Call<'a>, me: usize, n: usize, room: usize, size: usize) -> Option<Self> {
         let (count, parts) = parts(call, n)?;
         let most = room / size.max(1) / parts;
         if most == 0 {
@@ -113,23 +113,23 @@ impl<'a> Plan<'a> {
     }
 
     /// How many rounds there are: as many at every member.
-    pub fn rounds(&self) -> usize {
+    pub(crate) fn rounds(&self) -> usize {
         self.windows * (1 + usize::from(self.divided))
     }
 
     /// Elements of each area that are used: as many at every member.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
     /// Elements of scratch.
-    pub fn scratch(&self) -> usize {
+    pub(crate) fn scratch(&self) -> usize {
         if self.divided { self.window / self.n + 1 } else { 0 }
     }
 
     /// Writes round `r`, from 0 on. Allocates nothing when `out` has been used for an operation of
     /// its kind.
-    pub fn round(&self, r: usize, out: &mut Round) {
+    pub(crate) fn round(&self, r: usize, out: &mut Round) {
         out.puts.clear();
         out.copies.clear();
         out.takes.clear();
@@ -311,3 +311,6 @@ fn input((start, len): (usize, usize)) -> Span {
 fn output((start, len): (usize, usize)) -> Span {
     Span::output(start, len)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

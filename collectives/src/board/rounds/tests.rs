@@ -1,12 +1,12 @@
 //! Rounds through memory, among every number of members, in random orders: what is taken must be
 //! what was put in that very round.
 
-use super::super::memory::{AREAS, LINES, Plan, Round};
-use super::super::tree::Parts;
-use super::super::{Buffer, Side, Span};
-use super::{JUNK, Map, folded, noise, roots, then, value};
+use super::{AREAS, LINES, Plan, Round};
 use crate::call::Call;
-use crate::group::Group;
+use lapis_schedules::group::Group;
+use lapis_schedules::tree::Parts;
+use lapis_schedules::trial::{JUNK, Map, folded, noise, roots, then, value};
+use lapis_schedules::{Buffer, Side, Span};
 
 struct Member<'a> {
     plan: Plan<'a>,
