@@ -162,6 +162,11 @@ pub struct Place<'a> {
 /// Bits of a tag below the phase.
 const PHASE: u32 = 28;
 
+/// The phase that a tag belongs to, and the tag within it.
+pub fn phase_and_tag(tag: u32) -> (u32, u32) {
+    (tag >> PHASE, tag & ((1 << PHASE) - 1))
+}
+
 impl<'a> Place<'a> {
     /// All members of a group of `n`.
     pub fn all(me: usize, n: usize) -> Place<'static> {

@@ -17,7 +17,6 @@
     reason = "rustc wants references to what raw pointers point to in plain sight"
 )]
 
-mod barrier;
 mod buffers;
 mod flags;
 mod rounds;
@@ -35,7 +34,7 @@ pub(crate) use wait::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS};
 
 use flags::{Begun, Line};
 use lapis_core::Context;
-use lapis_core::sync::{AtomicU8, AtomicU64, Ordering};
+use lapis_core::sync::{AtomicU8, AtomicU64, Ordering, membarrier};
 use lapis_core::transport::RegionInfo;
 use lapis_schedules::group::Group;
 use rounds::{AREAS, LINES, Round};
@@ -241,7 +240,7 @@ impl Board {
         if !(self.armed && is_set) {
             self.armed = true;
             self.set_dozing(true);
-            barrier::heavy();
+            membarrier::heavy();
         }
     }
 

@@ -2,12 +2,13 @@
 //! where its board is, looks for those of its host, and all agree whether everybody has found them.
 //! It is an operation like others, of messages, before the first one that would like memory.
 
-use super::{Board, barrier};
+use super::Board;
 use crate::call::{Call, Signature};
 use crate::element::{Operator, Type, kernel};
 use crate::engine::{Engine, Fold, Members, Op};
 use crate::error::Result;
 use lapis_core::Context;
+use lapis_core::sync::membarrier;
 use lapis_core::transport::RegionInfo;
 use lapis_schedules::group::Group;
 use lapis_schedules::{Place, Script, Span, doubling};
@@ -141,7 +142,7 @@ pub(crate) unsafe fn look(context: &Context, team: NonNull<Members>) {
         };
         search.words[n] = match search.board {
             None => 0,
-            Some(_) if barrier::register() => BARRIERS,
+            Some(_) if membarrier::register() => BARRIERS,
             Some(_) => BOARDS,
         };
     }

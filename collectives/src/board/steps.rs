@@ -3,10 +3,11 @@
 
 use super::rounds::{Plan, Round};
 use super::run::Team;
-use super::{AREAS, Board, Buffers, INLINE, LINES, barrier, wait};
+use super::{AREAS, Board, Buffers, INLINE, LINES, wait};
 use crate::engine::Fold;
 use crate::error::{CollectiveError, Result};
 use crate::{Call, Signature};
+use lapis_core::sync::membarrier;
 use lapis_schedules::Script;
 use lapis_schedules::group::Group;
 use lapis_schedules::tree::Parts;
@@ -237,7 +238,7 @@ impl Rounds {
                         (&*board).line(me, round).show(round, signature.0);
                         (&*board).begun(me).set(round);
                         (*this).stage = Stage::Takes(0);
-                        barrier::light((*board).fences);
+                        membarrier::light((*board).fences);
                         wait::wake_dozing(team.context, team.engine, team.members, board);
                         data.copy(&(*this).work.copies);
                     }

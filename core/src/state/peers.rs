@@ -92,10 +92,8 @@ pub(crate) struct Peer {
     pub(crate) answered: SequenceWindow,
     /// Messages of its that are done here.
     pub(crate) arrived: SequenceWindow,
-    /// Steps of barriers that it has announced.
+    /// Steps of barriers that its packets have announced.
     pub(crate) barriers: u32,
-    /// The last barrier at this task, a root, that it has come to.
-    pub(crate) came_to: u64,
     /// Fences of its that wait for `arrived` to get there.
     pub(crate) fences: Vec<u32>,
     /// What [`signs_of_life`](Self::signs_of_life) were when they were asked for last.
@@ -126,7 +124,6 @@ impl Peer {
             answered: SequenceWindow::default(),
             arrived: SequenceWindow::default(),
             barriers: 0,
-            came_to: 0,
             fences: Vec::new(),
             heard: [0; 2],
             copy_choice: None,

@@ -1,0 +1,188 @@
+//! How tasks of one machine show each other, in memory, how far they have come in a barrier.
+//!
+//! Each task has an area that its peers map:
+//!
+//! ```text
+//! | a line for each step | a word for each task |
+//! ```
+//!
+//! In the line of a step its owner shows the number of the last barrier in which it has come there.
+//! In its word a peer says that it looks at these lines: then it needs no packet. Every line and
+//! every word has one writer. A peer that is about to sleep takes its word back, so that it is sent
+//! a packet, which wakes it. The owner shows, then looks at the word; the peer takes its word back,
+//! then looks once more: one of both sees the other's.
+
+use super::card::address_in;
+use super::tally::allocate_for_peers;
+use super::{Locked, Shared};
+use crate::state::STEPS;
+use crate::sync::membarrier;
+use crate::sync::placed::{AtomicU32, AtomicU64};
+use crate::sync::{Ordering, spin_loop};
+use crate::transport::{Link, PeerId, Window};
+use std::ptr::NonNull;
+
+/// What a word says: its task looks at the lines.
+const LOOKS: u32 = 1;
+/// It has not said so, or sleeps.
+const NEEDS_PACKETS: u32 = 0;
+
+/// Looks at a flag alone, which take a few microseconds; the first of them follow each other at
+/// once. Where cores are wanted, one.
+const MOST_LOOKS: u32 = 1500;
+const EAGER_LOOKS: u32 = 64;
+
+/// What a task has shown for one step.
+#[repr(C, align(64))]
+struct Line(AtomicU64);
+
+/// Bytes of the lines, behind which the words are.
+const LINES: usize = STEPS * size_of::<Line>();
+
+/// An area, this task's or a peer's, which stays mapped as long as the links are open.
+#[derive(Clone, Copy)]
+struct Area(NonNull<Line>);
+
+// SAFETY: an area is atomics, which any thread may reach.
+unsafe impl Send for Area {}
+// SAFETY: shared, an area is changed and read as atomics only.
+unsafe impl Sync for Area {}
+
+impl Area {
+    fn len(tasks: u32) -> usize {
+        LINES + tasks as usize * size_of::<AtomicU32>()
+    }
+
+    #[inline(always)]
+    fn line(&self, step: u8) -> &AtomicU64 {
+        assert!(usize::from(step) < STEPS);
+        // SAFETY: an area begins with a line for each step, holds zeroes or what was stored as
+        // atomics, and outlives the calls of its context.
+        unsafe { &self.0.add(usize::from(step)).as_ref().0 }
+    }
+
+    /// The word of a task of the job.
+    #[inline(always)]
+    fn word(&self, task: PeerId) -> &AtomicU32 {
+        // SAFETY: behind the lines stands a word for each task of the job, which lives as long as
+        // the lines.
+        unsafe { self.0.add(STEPS).cast::<AtomicU32>().add(task as usize).as_ref() }
+    }
+}
+
+/// The areas of all tasks whose memory is mapped here.
+pub(crate) struct Flags {
+    me: PeerId,
+    own: Option<Area>,
+    /// By task.
+    peers: Box<[Option<Area>]>,
+    /// The kernel can't put this process's fences for it.
+    fences: bool,
+}
+
+/// Where this task's area is, as its card says; 0 if it has none.
+pub(super) fn place(links: &mut [Link], tasks: u32) -> u64 {
+    allocate_for_peers(links, tasks, Area::len(tasks)).unwrap_or(0)
+}
+
+impl Flags {
+    /// The cards say where the others' areas are, and the windows what is mapped.
+    pub(super) fn new(me: PeerId, own: u64, cards: &[Vec<u8>], windows: &[Window]) -> Self {
+        let tasks = cards.len() as u32;
+        let area = |task: usize| -> Option<Area> {
+            let at = u64::from_le_bytes(address_in(&cards[task], "flags")?.try_into().ok()?);
+            let window = windows.get(task).filter(|_| at != 0 && task != me as usize)?;
+            let offset = at.checked_sub(window.remote_base)?;
+            let fits = offset.checked_add(Area::len(tasks) as u64)? <= window.len;
+            let first = window.local_base.wrapping_add(offset as usize).cast::<Line>();
+            NonNull::new(first).filter(|first| fits && first.is_aligned()).map(Area)
+        };
+        let peers: Box<[Option<Area>]> = (0..cards.len()).map(area).collect();
+        let own = NonNull::new(std::ptr::with_exposed_provenance_mut::<Line>(own as usize));
+        let own = own.filter(|first| first.is_aligned()).map(Area);
+        let flags = Self { me, own, peers, fences: !membarrier::register() };
+        for peer in flags.peers.iter().flatten() {
+            peer.word(me).store(LOOKS, Ordering::Relaxed);
+        }
+        flags
+    }
+
+    /// This task has come to a step of the barrier with this number.
+    #[inline(always)]
+    pub(crate) fn show(&self, step: u8, barrier: u64) {
+        let Some(own) = &self.own else { return };
+        // SYNC: pairs with the Acquire load in `shown`: what this task has done before the barrier
+        // comes before what the others do after it.
+        own.line(step).store(barrier, Ordering::Release);
+        membarrier::light(self.fences);
+    }
+
+    /// The last barrier for which a task has shown that it has come to a step, as far as this task
+    /// can see.
+    #[inline(always)]
+    pub(crate) fn shown(&self, by: PeerId, step: u8) -> u64 {
+        match &self.peers[by as usize] {
+            // SYNC: pairs with the Release store in `show`.
+            Some(area) => area.line(step).load(Ordering::Acquire),
+            None => 0,
+        }
+    }
+
+    /// Whether a task sees what this one shows, and does not sleep. Asked after showing.
+    #[inline(always)]
+    pub(crate) fn are_seen_by(&self, task: PeerId) -> bool {
+        self.own.as_ref().is_some_and(|own| own.word(task).load(Ordering::Relaxed) == LOOKS)
+    }
+
+    /// This task is going to sleep until another one wakes it by a packet. Its flags are looked at
+    /// once more before.
+    #[cold]
+    pub(super) fn sleep(&self, wakes: PeerId) -> Asleep<'_> {
+        let word = self.peers.get(wakes as usize).and_then(|area| area.as_ref()).map(|a| a.word(self.me));
+        if let Some(word) = word {
+            word.store(NEEDS_PACKETS, Ordering::Relaxed);
+            membarrier::heavy();
+        }
+        Asleep(word)
+    }
+}
+
+/// While it lives, a task is sent packets.
+pub(super) struct Asleep<'a>(Option<&'a AtomicU32>);
+
+impl Drop for Asleep<'_> {
+    fn drop(&mut self) {
+        if let Some(word) = self.0 {
+            word.store(LOOKS, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Shared {
+    /// How often a flag is looked at alone, before everything else is looked at, too.
+    fn looks_at_flag(&self, of: PeerId) -> u32 {
+        let mapped = self.flags.peers[of as usize].is_some();
+        if mapped && !self.crowding.is_crowded() { MOST_LOOKS } else { 1 }
+    }
+}
+
+impl Locked<'_> {
+    /// Looks for a few microseconds whether a task has shown something. No packets are taken
+    /// meanwhile, and the lock is kept, unless others want it.
+    #[inline]
+    pub(crate) fn look_soon(&self, of: PeerId, there: impl Fn(&Self) -> bool) -> bool {
+        let shared = self.shared();
+        for look in 0..shared.looks_at_flag(of) {
+            if there(self) {
+                return true;
+            }
+            if look >= EAGER_LOOKS {
+                spin_loop();
+                if shared.lock.is_wanted() {
+                    break;
+                }
+            }
+        }
+        false
+    }
+}
