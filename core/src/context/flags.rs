@@ -12,9 +12,9 @@
 //! a packet, which wakes it. The owner shows, then looks at the word; the peer takes its word back,
 //! then looks once more: one of both sees the other's.
 
+use super::Locked;
 use super::card::address_in;
 use super::tally::allocate_for_peers;
-use super::{Locked, Shared};
 use crate::state::STEPS;
 use crate::sync::membarrier;
 use crate::sync::placed::{AtomicU32, AtomicU64};
@@ -28,9 +28,13 @@ const LOOKS: u32 = 1;
 const NEEDS_PACKETS: u32 = 0;
 
 /// Looks at a flag alone, which take a few microseconds; the first of them follow each other at
-/// once. Where cores are wanted, one.
-const MOST_LOOKS: u32 = 1500;
+/// once.
+const LOOKS_ALONE: u32 = 1500;
 const EAGER_LOOKS: u32 = 64;
+
+/// Where cores are wanted, each look gives the core away. So many before everything else is looked
+/// at, too: a barrier takes two turns at most if nobody computes.
+const LOOKS_WHEN_CROWDED: u32 = 2;
 
 /// What a task has shown for one step.
 #[repr(C, align(64))]
@@ -158,21 +162,19 @@ impl Drop for Asleep<'_> {
     }
 }
 
-impl Shared {
-    /// How often a flag is looked at alone, before everything else is looked at, too.
-    fn looks_at_flag(&self, of: PeerId) -> u32 {
-        let mapped = self.flags.peers[of as usize].is_some();
-        if mapped && !self.crowding.is_crowded() { MOST_LOOKS } else { 1 }
-    }
-}
-
 impl Locked<'_> {
-    /// Looks for a few microseconds whether a task has shown something. No packets are taken
-    /// meanwhile, and the lock is kept, unless others want it.
+    /// Looks for a few microseconds, or some turns of the core, whether a task has shown something.
+    /// No packets are taken meanwhile.
     #[inline]
-    pub(crate) fn look_soon(&self, of: PeerId, there: impl Fn(&Self) -> bool) -> bool {
+    pub(crate) fn look_soon(&mut self, of: PeerId, there: impl Fn(&Self) -> bool) -> bool {
         let shared = self.shared();
-        for look in 0..shared.looks_at_flag(of) {
+        if shared.flags.peers[of as usize].is_none() {
+            return there(self);
+        }
+        if shared.crowding.is_crowded() {
+            return self.look_in_turns(&there);
+        }
+        for look in 0..LOOKS_ALONE {
             if there(self) {
                 return true;
             }
@@ -184,5 +186,17 @@ impl Locked<'_> {
             }
         }
         false
+    }
+
+    fn look_in_turns(&mut self, there: &dyn Fn(&Self) -> bool) -> bool {
+        for _ in 0..LOOKS_WHEN_CROWDED {
+            if there(self) {
+                return true;
+            }
+            if !self.give_core_away() {
+                break;
+            }
+        }
+        there(self)
     }
 }

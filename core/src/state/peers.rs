@@ -152,6 +152,14 @@ impl Peer {
     }
 }
 
+/// How many packets were sent and how many operations numbered: neither changes while nothing is
+/// begun for which a fence would wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Begun {
+    pub(crate) packets: u64,
+    pub(crate) operations: u64,
+}
+
 /// All tasks of the job as this one knows them.
 pub(crate) struct Peers {
     all: Vec<Peer>,
@@ -162,13 +170,25 @@ pub(crate) struct Peers {
     pub(crate) unacknowledged: Vec<PeerId>,
     /// Packets received when the last one heard from was looked for.
     pub(crate) heard: u64,
+    /// Operations that were numbered, with whichever peer.
+    pub(crate) operations_begun: u64,
+    /// What had been begun when a fence found that nothing was left to wait for.
+    pub(crate) all_done_at: Option<Begun>,
     /// When silent ones are looked for next.
     pub(crate) vigil: Vigil,
 }
 
 impl Peers {
     pub(super) fn new(all: Vec<Peer>) -> Self {
-        Self { all, unsettled: 0, unacknowledged: Vec::new(), heard: 0, vigil: Vigil::default() }
+        Self {
+            all,
+            unsettled: 0,
+            unacknowledged: Vec::new(),
+            heard: 0,
+            operations_begun: 0,
+            all_done_at: None,
+            vigil: Vigil::default(),
+        }
     }
 
     #[inline(always)]

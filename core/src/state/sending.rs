@@ -91,6 +91,11 @@ impl<C> Sending<C> {
         self.outgoing.is_empty() && self.deferred.is_empty() && self.transfers.is_empty()
     }
 
+    /// Whether all that was numbered has left.
+    pub(crate) fn keeps_nothing(&self) -> bool {
+        self.is_idle() && self.held.is_empty()
+    }
+
     /// Whether something for a peer has not left.
     pub(crate) fn has_for(&self, peer: PeerId) -> bool {
         self.outgoing.iter().any(|out| out.peer == peer)
