@@ -27,6 +27,13 @@ const DIVIDE_FROM: usize = 4 << 10;
 /// With fewer members it costs least if everybody folds everything.
 const DIVIDE_MEMBERS: usize = 4;
 
+/// From so many members on, barriers and short allreduces meet at the first member, which alone
+/// looks at everybody's lines: all of them, at every member, take longer than another round.
+const MEET_MEMBERS: usize = 8;
+
+/// Data of an allreduce that is short enough for it.
+const MEET_UP_TO: usize = 64;
+
 /// Data that a member shows to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Put {
@@ -75,6 +82,8 @@ pub(crate) struct Plan<'a> {
     windows: usize,
     /// Each window takes two rounds: everybody folds a piece of it, then all take the pieces.
     divided: bool,
+    /// The one window takes two rounds: the first member folds everything, then all take it.
+    meets: bool,
 }
 
 /// How many elements at a time: each member's whole data, or a part for each member.
@@ -109,12 +118,14 @@ impl<'a> Plan<'a> {
         let reduces = matches!(call, Call::Reduce { .. } | Call::AllReduce { .. });
         let divided = reduces && n >= DIVIDE_MEMBERS && count * size >= DIVIDE_FROM;
         let windows = count.div_ceil(window.max(1)).max(1);
-        Some(Self { call: *call, me, n, window, width: window * parts, windows, divided })
+        let short = matches!(call, Call::Barrier | Call::AllReduce { .. }) && count * size <= MEET_UP_TO;
+        let meets = short && n >= MEET_MEMBERS && windows == 1;
+        Some(Self { call: *call, me, n, window, width: window * parts, windows, divided, meets })
     }
 
     /// How many rounds there are: as many at every member.
     pub(crate) fn rounds(&self) -> usize {
-        self.windows * (1 + usize::from(self.divided))
+        self.windows * (1 + usize::from(self.divided || self.meets))
     }
 
     /// Elements of each area that are used: as many at every member.
@@ -135,6 +146,7 @@ impl<'a> Plan<'a> {
         out.takes.clear();
         let w = if self.divided { r / 2 } else { r };
         match self.call {
+            Call::Barrier | Call::AllReduce { .. } if self.meets => self.met(out, r),
             Call::Barrier => self.take_all(out, |_| (0, Span::NONE)),
             Call::Broadcast { root, count } => self.broadcast(out, root, self.span(w, count), true),
             Call::Multicast { root, to, count } => {
@@ -218,6 +230,17 @@ impl<'a> Plan<'a> {
             out.copies.push((input(at), output(at)));
             let side = if other < self.me { Side::Before } else { Side::After };
             out.takes.push(Take { member: other, at: 0, into: output(at), fold: Some(side) });
+        }
+    }
+
+    /// The first member takes or folds what all have, then all take what it has.
+    fn met(&self, out: &mut Round, r: usize) {
+        let at = (0, self.window);
+        match (self.call, r) {
+            (Call::Barrier, 0) if self.me == 0 => self.take_all(out, |_| (0, Span::NONE)),
+            (Call::Barrier, 0) => {}
+            (_, 0) => self.folded(out, at, self.me == 0),
+            _ => self.broadcast(out, 0, at, true),
         }
     }
 

@@ -91,12 +91,13 @@ impl Context {
 }
 
 impl Locked<'_> {
-    /// Whether a task has come to its step. Flags of tasks that can't be talked to don't count.
+    /// Whether a task has come to its step. What it has shown counts even if it is gone by now, but
+    /// not if it was purged.
     #[inline(always)]
     fn has_come(&self, from: PeerId, step: u8, receipt: u32, number: u64) -> bool {
-        let shown =
-            self.shared().flags.shown(from, step) >= number && self.peers[from].state == PeerState::Up;
-        shown || self.collectives.barrier.is_noted(receipt, number)
+        let shown = self.shared().flags.shown(from, step) >= number;
+        shown && self.peers[from].state != PeerState::Purged
+            || self.collectives.barrier.is_noted(receipt, number)
     }
 
     /// Says that this task has come to a step.

@@ -200,11 +200,13 @@ fn two_levels_do_what_one_does() {
 fn nobody_leaves_a_barrier_before_everybody_has_come() {
     for n in sizes(false) {
         let hosts = Hosts::of((0..n).map(|rank| rank as u64 / 5));
-        let ways: [(&str, Steps<'_>); 4] = [
+        let one = Hosts::of((0..n).map(|_| 0));
+        let ways: [(&str, Steps<'_>); 5] = [
             ("dissemination", &|o, at| doubling::barrier(o, at, 2)),
             ("dissemination of 3", &|o, at| doubling::barrier(o, at, 3)),
             ("dissemination of 8", &|o, at| doubling::barrier(o, at, 8)),
             ("two levels", &|o, at| levels::barrier(o, at, &hosts, 4)),
+            ("all meet at the first", &|o, at| levels::barrier(o, at, &one, n)),
         ];
         for (name, write) in ways {
             for late in roots(n) {
