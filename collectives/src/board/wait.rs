@@ -3,8 +3,8 @@
 //!
 //! Nobody is told when a flag changes. Who sleeps sets a bit first, and whoever shows something
 //! afterwards sends a message that wakes. The bit may be missed by who shows at the same moment,
-//! for which a barrier would be needed ([`membarrier`](lapis_core::sync::membarrier)): these sleeps are short
-//! instead.
+//! for which a barrier would be needed ([`membarrier`](lapis_core::sync::membarrier)): these sleeps
+//! are short instead.
 
 use super::Board;
 use super::run::Work;

@@ -2,7 +2,7 @@
 //!
 //! A barrier is a list of [acts](Act), made from a schedule of `lapis_schedules` when the context
 //! is made. A task says that it has come to a step by the number of the barrier: in a
-//! [flag](crate::context::Flags) for tasks that look at it, in a packet for others. Tasks may be
+//! flag (`core/src/context/flags.rs`) for tasks that look at it, in a packet for others. Tasks may be
 //! one barrier ahead of each other, never two, and numbers only grow.
 //!
 //! A process that takes a dead one's place has made none of the calls that the others have made,

@@ -1,5 +1,5 @@
-//! The two halves of a memory barrier between processes of which only the rare side pays: whoever is
-//! about to rely on being woken makes the stores and loads of all who have
+//! The two halves of a memory barrier between processes of which only the rare side pays: whoever
+//! is about to rely on being woken makes the stores and loads of all who have
 //! [registered](register) stand in their order, by `membarrier(2)`.
 //!
 //! Who shows something stores a flag and then looks whether somebody wants to be woken; who wants
