@@ -1,8 +1,8 @@
 //! The barrier of all tasks, and the end of collective calls.
 //!
 //! A barrier is a list of [acts](Act), made from a schedule of `lapis_schedules` when the context
-//! is made. A task says that it has come to a step by the number of the barrier: in a
-//! flag (`core/src/context/flags.rs`) for tasks that look at it, in a packet for others. Tasks may be
+//! is made. A task says that it has come to a step by the number of the barrier: in a flag
+//! (`core/src/context/flags.rs`) for tasks that look at it, in a packet for others. Tasks may be
 //! one barrier ahead of each other, never two, and numbers only grow.
 //!
 //! A process that takes a dead one's place has made none of the calls that the others have made,
