@@ -3,9 +3,9 @@
 
 use crate::element::{Operator, Type};
 use crate::error::{CollectiveError, Result};
-use crate::group::Group;
-use crate::schedule::exchange::Edge;
-use crate::schedule::tree::Parts;
+use lapis_schedules::exchange::Edge;
+use lapis_schedules::group::Group;
+use lapis_schedules::tree::Parts;
 
 /// A collective operation. Counts are elements.
 #[derive(Clone, Copy, Debug)]

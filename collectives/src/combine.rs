@@ -2,7 +2,7 @@
 
 use crate::element::{Element, Operator};
 use crate::engine::UserFold;
-use crate::schedule::Side;
+use lapis_schedules::Side;
 
 /// How elements are combined.
 pub enum Combine<'f, T> {

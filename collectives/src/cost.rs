@@ -6,7 +6,7 @@
 //! receiver, as in the executor. Scripts are kept as twelve bytes a step, so that those of a
 //! million members fit in memory.
 
-use crate::schedule::{Script, Step};
+use lapis_schedules::{Script, Step};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -287,7 +287,7 @@ impl Run<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{Place, Span, doubling, ring, tree};
+    use lapis_schedules::{Place, Span, doubling, ring, tree};
 
     const PLAIN: Network =
         Network { name: "plain", latency: 100.0, overhead: 10.0, gap: 5.0, byte: 1.0, work: 0.5 };

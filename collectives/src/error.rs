@@ -2,9 +2,9 @@
 
 use crate::call::Signature;
 use crate::element::{Operator, Type};
-use crate::group::GroupError;
 use lapis_core::Error;
 use lapis_core::error::LapiCode;
+use lapis_schedules::group::GroupError;
 
 /// Why a collective failed.
 #[derive(Debug, thiserror::Error)]

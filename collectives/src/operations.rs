@@ -4,10 +4,10 @@ use crate::call::Call;
 use crate::combine::{By, Combine};
 use crate::element::Element;
 use crate::error::Result;
-use crate::group::Group;
-use crate::schedule::exchange::Edge;
-use crate::schedule::tree::Parts;
 use crate::team::Team;
+use lapis_schedules::exchange::Edge;
+use lapis_schedules::group::Group;
+use lapis_schedules::tree::Parts;
 
 /// The operations, each of them collective: all members call.
 ///

@@ -3,10 +3,10 @@
 //! The limits are first guesses, to be replaced by measurements; [`table`] says them to people.
 
 use crate::call::Call;
-use crate::group::Group;
-use crate::schedule::levels::{self, Hosts};
-use crate::schedule::tree::{self, Parts};
-use crate::schedule::{Place, Script, doubling, exchange, ring, two_trees};
+use lapis_schedules::group::Group;
+use lapis_schedules::levels::{self, Hosts};
+use lapis_schedules::tree::{self, Parts};
+use lapis_schedules::{Place, Script, doubling, exchange, ring, two_trees};
 
 /// How an operation is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -348,3 +348,6 @@ fn multicast(out: &mut Script, me: usize, root: usize, to: &Group, count: usize)
         tree::broadcast(out, Place { me: place, n: all.len(), rank: &rank, phase: 0 }, 0, count, 2);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

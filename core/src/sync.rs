@@ -44,6 +44,7 @@ pub mod blocking {
 mod sanitized;
 
 pub(crate) mod futex;
+pub mod membarrier;
 
 /// Atomics on memory that is somebody else's: the model checker knows only its own, so these are
 /// always the real ones.

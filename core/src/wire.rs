@@ -40,8 +40,8 @@
 //! | `Counter` | | B | count the target counter (after a direct put) |
 //! | `Fence` | last message | | answer when all messages up to this one are done |
 //! | `FenceReply` | last message | | they are |
-//! | `Barrier` | epoch, round | | dissemination barrier; round 255: collective calls are over because of task `epoch` |
-//! | `Gather` | epoch, round | D, E = offset | data of the internal allgather |
+//! | `Barrier` | barrier, step | | the sender has come to a step of a barrier; step 255: collective calls are over because of task `barrier` |
+//! | `Gather` | exchange, tag | D, E = offset | data of an exchange of values |
 //! | `Epoch` | receiver's epoch + 1, 0 if unknown | | what follows belongs to this pair of epochs; in place of `message` the sender's |
 //! | `Regions` | | | tell me of the memory that transports reach by keys, from now on |
 //! | `Region` | address | D, E = key; user header field = 1: it is there, 0: it is not any more | such memory of the sender's |

@@ -86,7 +86,7 @@ const FOR_MIRI: &[&[&str]] = &[
         "transport::lane::",
         "context::locked::",
     ],
-    &["-p", "lapis-collectives", "--lib"],
+    &["-p", "lapis-schedules", "-p", "lapis-collectives", "--lib"],
 ];
 
 /// What `cargo xtask ci` runs under ThreadSanitizer: locks and contexts; rings and wake-ups among

@@ -1,8 +1,8 @@
 //! The memory that an operation's rounds work on.
 
+use super::rounds::{Put, Take};
 use crate::engine::Fold;
-use crate::schedule::memory::{Put, Take};
-use crate::schedule::{Side, Span};
+use lapis_schedules::{Side, Span};
 
 /// Where an operation's input, output and scratch begin, and how long an element is.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Collectives of members on one host, through memory that all of them map.
 //!
 //! Each member of a team has a board in its own memory, which the others read: lines with flags and
-//! short data, and areas for longer data. [`memory`](crate::schedule::memory) says what is put and
+//! short data, and areas for longer data. [`memory`](super::rounds) says what is put and
 //! taken in which round; here are the flags, and who waits how.
 //!
 //! ```text
@@ -17,9 +17,9 @@
     reason = "rustc wants references to what raw pointers point to in plain sight"
 )]
 
-mod barrier;
 mod buffers;
 mod flags;
+mod rounds;
 mod run;
 mod search;
 mod setup;
@@ -32,12 +32,12 @@ pub(crate) use search::{Found, Memory, look};
 pub(crate) use steps::{Reach, Rounds};
 pub(crate) use wait::{AWAKE, AWAKE_WHEN_CROWDED, DOZE, LOOKS};
 
-use crate::group::Group;
-use crate::schedule::memory::{AREAS, LINES, Round};
 use flags::{Begun, Line};
 use lapis_core::Context;
-use lapis_core::sync::{AtomicU8, AtomicU64, Ordering};
+use lapis_core::sync::{AtomicU8, AtomicU64, Ordering, membarrier};
 use lapis_core::transport::RegionInfo;
+use lapis_schedules::group::Group;
+use rounds::{AREAS, LINES, Round};
 
 /// Bytes of an area.
 pub(crate) const AREA: usize = 64 << 10;
@@ -240,7 +240,7 @@ impl Board {
         if !(self.armed && is_set) {
             self.armed = true;
             self.set_dozing(true);
-            barrier::heavy();
+            membarrier::heavy();
         }
     }
 

@@ -1,11 +1,12 @@
 //! Taking the rounds of an operation.
 
-use super::{AREA, Board, Buffers, INLINE, LINE, barrier};
+use super::rounds::{AREAS, LINES, Plan, Round};
+use super::{AREA, Board, Buffers, INLINE, LINE};
 use crate::engine::{Engine, Fold, Members};
 use crate::error::{CollectiveError, Result};
-use crate::schedule::memory::{AREAS, LINES, Plan, Round};
 use crate::{Call, Signature};
 use lapis_core::Context;
+use lapis_core::sync::membarrier;
 use std::ptr::NonNull;
 
 /// A team as rounds need it.
@@ -81,7 +82,7 @@ impl Work<'_> {
             data.put(&work.puts, (*board).data(me, round, short));
             (*board).line(me, round).show(round, self.signature.0);
             (*board).begun(me).set(round);
-            barrier::light((*board).fences);
+            membarrier::light((*board).fences);
             self.wake_dozing();
             data.copy(&work.copies);
             let mut seen = 1;

@@ -2,15 +2,16 @@
 //! where its board is, looks for those of its host, and all agree whether everybody has found them.
 //! It is an operation like others, of messages, before the first one that would like memory.
 
-use super::{Board, barrier};
+use super::Board;
 use crate::call::{Call, Signature};
 use crate::element::{Operator, Type, kernel};
 use crate::engine::{Engine, Fold, Members, Op};
 use crate::error::Result;
-use crate::group::Group;
-use crate::schedule::{Place, Script, Span, doubling};
 use lapis_core::Context;
+use lapis_core::sync::membarrier;
 use lapis_core::transport::RegionInfo;
+use lapis_schedules::group::Group;
+use lapis_schedules::{Place, Script, Span, doubling};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -78,9 +79,9 @@ fn script(me: usize, n: usize) -> Script {
     let mut script = Script::default();
     let at = Place::all(me, n);
     doubling::all_gather_any(&mut script, at, 1);
-    script.steps.push(crate::schedule::Step::Look);
+    script.steps.push(lapis_schedules::Step::Look);
     doubling::all_reduce_in(&mut script, at.phase(1), Span::output(n, 1));
-    script.steps.push(crate::schedule::Step::Drain);
+    script.steps.push(lapis_schedules::Step::Drain);
     script
 }
 
@@ -141,7 +142,7 @@ pub(crate) unsafe fn look(context: &Context, team: NonNull<Members>) {
         };
         search.words[n] = match search.board {
             None => 0,
-            Some(_) if barrier::register() => BARRIERS,
+            Some(_) if membarrier::register() => BARRIERS,
             Some(_) => BOARDS,
         };
     }
@@ -184,7 +185,7 @@ unsafe fn finish(context: &Context, engine: &Engine, team: *mut Members, ended: 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::model::{Model, Sending, Values};
+    use lapis_schedules::model::{Model, Sending, Values};
 
     #[test]
     fn all_learn_where_boards_are_and_what_the_least_lucky_has_found() {

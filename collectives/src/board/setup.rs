@@ -6,10 +6,10 @@ use super::{Board, Rounds};
 use crate::combine::By;
 use crate::engine::{Fold, Held};
 use crate::error::Result;
-use crate::schedule::levels;
 use crate::select::{self, Way};
 use crate::team::Team;
 use crate::{Call, Signature, Type};
+use lapis_schedules::levels;
 
 impl Team {
     /// How memory serves a call where there is some; operands may change places if `reorder`.

@@ -1,15 +1,16 @@
 //! Rounds of operations whose caller does other things meanwhile: taken as far as they go, and
 //! taken up again where they stood.
 
+use super::rounds::{Plan, Round};
 use super::run::Team;
-use super::{AREAS, Board, Buffers, INLINE, LINES, barrier, wait};
+use super::{AREAS, Board, Buffers, INLINE, LINES, wait};
 use crate::engine::Fold;
 use crate::error::{CollectiveError, Result};
-use crate::group::Group;
-use crate::schedule::Script;
-use crate::schedule::memory::{Plan, Round};
-use crate::schedule::tree::Parts;
 use crate::{Call, Signature};
+use lapis_core::sync::membarrier;
+use lapis_schedules::Script;
+use lapis_schedules::group::Group;
+use lapis_schedules::tree::Parts;
 
 /// How far an operation has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,7 +238,7 @@ impl Rounds {
                         (&*board).line(me, round).show(round, signature.0);
                         (&*board).begun(me).set(round);
                         (*this).stage = Stage::Takes(0);
-                        barrier::light((*board).fences);
+                        membarrier::light((*board).fences);
                         wait::wake_dozing(team.context, team.engine, team.members, board);
                         data.copy(&(*this).work.copies);
                     }

@@ -5,8 +5,8 @@
 mod support;
 
 use super::{LINE, LINES, PAGE, Places};
-use crate::schedule::levels::Hosts;
 use crate::{Call, Combine, Operator, Team};
+use lapis_schedules::levels::Hosts;
 use support::{SHM, job};
 
 /// A team whose members live where `host` says.

@@ -3,8 +3,8 @@
 //!
 //! Nobody is told when a flag changes. Who sleeps sets a bit first, and whoever shows something
 //! afterwards sends a message that wakes. The bit may be missed by who shows at the same moment,
-//! for which a barrier would be needed ([`barrier`](super::barrier)): these sleeps are short
-//! instead.
+//! for which a barrier would be needed ([`membarrier`](lapis_core::sync::membarrier)): these sleeps
+//! are short instead.
 
 use super::Board;
 use super::run::Work;
@@ -15,7 +15,10 @@ use lapis_core::sync::{Ordering, spin_loop};
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-/// Looks at the flag alone, which take a few microseconds. Where cores are wanted, one.
+/// Where cores are wanted, looks at the flag alone, each of which gives the core away.
+const TURNS: u32 = 2;
+
+/// Looks at the flag alone, which take a few microseconds.
 pub(crate) const LOOKS: u32 = 1500;
 
 /// Those among them that follow each other at once: what comes soon is seen soon.
@@ -36,13 +39,21 @@ impl Work<'_> {
     /// The lock is held.
     #[inline]
     pub(super) unsafe fn wait_for(&self, member: usize, mut there: impl FnMut() -> bool) -> Result<()> {
-        let looks = if self.at.context.is_crowded() { 1 } else { LOOKS };
-        for look in 0..looks {
-            if there() {
-                return Ok(());
+        if self.at.context.is_crowded() {
+            for _ in 0..TURNS {
+                if there() {
+                    return Ok(());
+                }
+                self.at.context.give_core_away();
             }
-            if look >= EAGER_LOOKS {
-                spin_loop();
+        } else {
+            for look in 0..LOOKS {
+                if there() {
+                    return Ok(());
+                }
+                if look >= EAGER_LOOKS {
+                    spin_loop();
+                }
             }
         }
         // SAFETY: the caller's promise.

@@ -30,9 +30,9 @@ pub(crate) use wait::lost;
 
 use crate::board::{Board, Found, Memory};
 use crate::error::{Cause, Result};
-use crate::group::Group;
 use lapis_core::context::SERVICE;
 use lapis_core::{CompletionHandler, Context, Delivery, Error, Run};
+use lapis_schedules::group::Group;
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -6,9 +6,9 @@ use crate::call::{Call, Signature};
 use crate::combine::By;
 use crate::element::{Kernel, Type, kernel};
 use crate::error::{CollectiveError, Result};
-use crate::group::Group;
-use crate::schedule::{Buffer, Script, Side, Span, Step};
 use lapis_core::Context;
+use lapis_schedules::group::Group;
+use lapis_schedules::{Buffer, Script, Side, Span, Step};
 
 /// Folds bytes of whole elements: `from` and `into`, and on which side `from` stands.
 pub(crate) type UserFold<'a> = dyn Fn(&[u8], &mut [u8], Side) + Send + Sync + 'a;

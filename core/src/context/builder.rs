@@ -2,6 +2,8 @@
 
 use super::adaptive_spin::AdaptiveSpin;
 use super::connect::{Connected, connect, listed};
+#[cfg(all(test, not(loom)))]
+use super::flags::Flags;
 use super::fork_guard::ForkGuard;
 use super::init_errors::{boot_error, not_there};
 use super::shared::Attributes;
@@ -16,9 +18,9 @@ use crate::context::State;
 use crate::crowding::Crowding;
 use crate::error::{Error, Result};
 use crate::lock::ContextLock;
-#[cfg(all(test, not(loom)))]
-use crate::state::Peer;
 use crate::state::Told;
+#[cfg(all(test, not(loom)))]
+use crate::state::{Barrier, Peer};
 use crate::status::StatusPage;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use crate::trace::{Subject, Trace};
@@ -192,7 +194,7 @@ impl ContextBuilder {
         config: Config,
         candidates: Vec<Candidate>,
     ) -> Result<Shared> {
-        let Connected { links, datagrams, peers, windows, tallies, crowded, barriers_at_root, hosts } =
+        let Connected { links, datagrams, peers, windows, tallies, flags, crowded, barrier, hosts } =
             connected;
         let status = self.status_page(&*job)?;
         let subject = Subject {
@@ -212,12 +214,11 @@ impl ContextBuilder {
             alive: ForkGuard::new()?,
             terminated: AtomicBool::new(false),
             crowding: Arc::clone(&crowding),
-            barriers_at_root,
             hosts,
             lock: ContextLock::new(Arc::clone(&crowding)),
             link_sleepers: LinkSleepers::new(&links, &peers),
             references: super::one_reference::Ledger::default(),
-            state: UnsafeCell::new(State::new(links, datagrams, peers, told)),
+            state: UnsafeCell::new(State::new(links, datagrams, peers, barrier, told)),
             windows: windows.iter().map(|window| PeerWindow::new(window.as_ref())).collect(),
             listed: Mutex::new(self.addresses),
             handlers: HandlerTable::new(),
@@ -241,6 +242,7 @@ impl ContextBuilder {
             users: AtomicUsize::new(1),
             beginnings: AtomicU32::new(0),
             tallies,
+            flags,
             status,
             trace,
         })
@@ -255,8 +257,9 @@ impl ContextBuilder {
             peers: vec![Peer::new()],
             windows: Vec::new(),
             tallies: Tallies::alone(),
+            flags: Flags::new(0, 0, &[Vec::new()], &[]),
             crowded: false,
-            barriers_at_root: false,
+            barrier: Barrier::default(),
             hosts: Box::new([0]),
         };
         Ok(Context { shared: Arc::new(self.shared(connected, job, config, Vec::new())?) })

@@ -8,7 +8,7 @@ use crate::transport::{Link, PeerId};
 use std::net::SocketAddr;
 
 /// What the other tasks need to know of this one, in fields.
-pub(super) fn own_card(links: &mut [Link], epoch: u32, places: &Places) -> Result<Vec<u8>> {
+pub(super) fn own_card(links: &mut [Link], epoch: u32, places: &Places, flags: u64) -> Result<Vec<u8>> {
     let mut card = Vec::new();
     put_field(&mut card, b"host");
     put_field(&mut card, &host_topology::identity());
@@ -18,6 +18,8 @@ pub(super) fn own_card(links: &mut [Link], epoch: u32, places: &Places) -> Resul
     put_field(&mut card, &epoch.to_le_bytes());
     put_field(&mut card, b"tally");
     put_field(&mut card, &places.mapped.to_le_bytes());
+    put_field(&mut card, b"flags");
+    put_field(&mut card, &flags.to_le_bytes());
     put_field(&mut card, b"copied");
     put_field(&mut card, &places.fetched().to_le_bytes());
     for link in links {
@@ -53,6 +55,16 @@ pub(super) fn hosts(cards: &[Vec<u8>]) -> Box<[u32]> {
         None => task,
     };
     (0..).zip(cards.iter().map(Vec::as_slice)).map(host).collect()
+}
+
+/// The cores that these tasks of one machine may run on, all together.
+pub(super) fn cores_of(cards: &[&Vec<u8>]) -> usize {
+    let mut union = Vec::new();
+    for mask in cards.iter().filter_map(|c| address_in(c, "cores")) {
+        union.resize(union.len().max(mask.len()), 0u8);
+        union.iter_mut().zip(mask).for_each(|(all, one)| *all |= one);
+    }
+    union.iter().map(|byte| byte.count_ones() as usize).sum()
 }
 
 fn put_field(card: &mut Vec<u8>, field: &[u8]) {

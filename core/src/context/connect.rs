@@ -1,15 +1,17 @@
 //! Opening the transports and reaching every task.
 
 use super::adaptive_wait::look_until;
-use super::card::{address_in, card_key, epoch_of, hosts, own_card, plain_address};
+use super::card::{address_in, card_key, cores_of, epoch_of, hosts, own_card, plain_address};
+use super::flags::{self, Flags};
 use super::init_errors::{boot_error, link_error, not_opened, not_there};
+use super::steps::barrier_steps;
 use super::tally::{Places, Tallies};
 use super::{host_topology, init_errors};
 use crate::bootstrap::{self, Bootstrap, Entry};
 use crate::config::{Config, Environment, UseShm};
 use crate::datagrams::{self, Datagrams, Parties, Timing};
 use crate::error::{Error, Result};
-use crate::state::{Peer, PeerState, Route};
+use crate::state::{Barrier, Peer, PeerState, Route};
 use crate::transport::{
     Caps, Link, OpenParams, PeerId, Reach, Registry, Request, Selection, TransportError, Window, with_options,
 };
@@ -26,8 +28,9 @@ pub(super) struct Connected {
     pub(super) tallies: Tallies,
     /// More tasks on this machine than cores for them.
     pub(super) crowded: bool,
-    /// Barriers had better meet at one task.
-    pub(super) barriers_at_root: bool,
+    pub(super) flags: Flags,
+    /// What this task does in barriers.
+    pub(super) barrier: Barrier,
     /// By task: the first task of the same machine.
     pub(super) hosts: Box<[u32]>,
 }
@@ -47,7 +50,8 @@ pub(super) fn connect(
     let entry = job.entry();
     let epoch = datagrams::epoch(former_epoch(job, entry));
     let places = Places::new(&mut links, job.tasks());
-    let card = own_card(&mut links, epoch, &places)?;
+    let flags = flags::place(&mut links, job.tasks());
+    let card = own_card(&mut links, epoch, &places, flags)?;
     let cards = exchange_cards(job, &card, patience)?;
     let mut peers = Vec::with_capacity(cards.len());
     for (task, card) in cards.iter().enumerate() {
@@ -67,6 +71,8 @@ pub(super) fn connect(
         peer.met = task == job.task() || is_met(&mut links, task, peer);
         windows.push(peer.met.then(|| window(&mut links, task, job.task(), peer)));
     }
+    let flags = Flags::new(job.task(), flags, &cards, &windows);
+    let hosts = hosts(&cards);
     let tallies = Tallies::new(job.task(), places, &cards, &windows);
     Ok(Connected {
         links,
@@ -75,8 +81,9 @@ pub(super) fn connect(
         windows,
         tallies,
         crowded: crowded(&cards, addresses, job.task()),
-        barriers_at_root: barriers_at_root(&cards),
-        hosts: hosts(&cards),
+        barrier: Barrier::new(&barrier_steps(job.task(), &cards, &hosts)),
+        flags,
+        hosts,
     })
 }
 
@@ -415,10 +422,6 @@ fn incarnation() -> u32 {
     now.as_nanos() as u32 ^ std::process::id().rotate_left(16)
 }
 
-/// Beyond so many cores a barrier goes in rounds even where tasks outnumber them: a root that talks
-/// to all takes longer than some switches of tasks.
-const CORES_OF_A_ROOT: usize = 32;
-
 /// Whether the tasks of this machine outnumber the cores that they may run on, all together.
 fn crowded(cards: &[Vec<u8>], addresses: &[Vec<SocketAddr>], me: PeerId) -> bool {
     if let Some(own) = addresses.get(me as usize).and_then(|paths| paths.first()) {
@@ -428,49 +431,4 @@ fn crowded(cards: &[Vec<u8>], addresses: &[Vec<SocketAddr>], me: PeerId) -> bool
     let here = host_topology::identity();
     let local: Vec<_> = cards.iter().filter(|c| address_in(c, "host") == Some(&here)).collect();
     local.len() > cores_of(&local)
-}
-
-/// The cores that these tasks of one machine may run on, all together.
-fn cores_of(cards: &[&Vec<u8>]) -> usize {
-    let mut union = Vec::new();
-    for mask in cards.iter().filter_map(|c| address_in(c, "cores")) {
-        union.resize(union.len().max(mask.len()), 0u8);
-        union.iter_mut().zip(mask).for_each(|(all, one)| *all |= one);
-    }
-    union.iter().map(|byte| byte.count_ones() as usize).sum()
-}
-
-/// Whether all tasks run on one machine and outnumber its cores, which are not so many that one
-/// task would be long in talking to all. All tasks find the same, since they have the same cards.
-fn barriers_at_root(cards: &[Vec<u8>]) -> bool {
-    let host = cards.first().and_then(|card| address_in(card, "host"));
-    let cores = cores_of(&cards.iter().collect::<Vec<_>>());
-    let same = |card: &Vec<u8>| address_in(card, "host") == host;
-    host.is_some() && cards.iter().all(same) && (1..=CORES_OF_A_ROOT).contains(&cores) && cards.len() > cores
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A card of a task on a machine, and the cores that it may use.
-    fn card(host: &[u8], cores: &[u8]) -> Vec<u8> {
-        let field = |name: &[u8]| [&(name.len() as u16).to_le_bytes(), name].concat();
-        [&b"host"[..], host, b"cores", cores].map(field).concat()
-    }
-
-    #[test]
-    fn barriers_meet_at_a_root_where_all_tasks_share_too_few_cores() {
-        let four = |host: &[u8], cores: &[u8]| vec![card(host, cores); 4];
-        assert!(barriers_at_root(&four(b"a", &[0b11])));
-        assert!(!barriers_at_root(&four(b"a", &[0b1111])), "a core for each");
-        let bound = [0b1, 0b10, 0b100, 0b1000].map(|mask| card(b"a", &[mask]));
-        assert!(!barriers_at_root(&bound), "a core for each");
-        let mut apart = four(b"a", &[0b11]);
-        apart.push(card(b"b", &[0b11]));
-        assert!(!barriers_at_root(&apart), "on two machines");
-        assert!(!barriers_at_root(&vec![Vec::new(); 4]), "cards that say nothing");
-        let many = vec![card(b"a", &[0xff; CORES_OF_A_ROOT / 8 + 1]); 400];
-        assert!(!barriers_at_root(&many), "many cores");
-    }
 }

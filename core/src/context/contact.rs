@@ -25,6 +25,7 @@ impl Locked<'_> {
         let shared = self.shared();
         // Before the window: whoever finds that counts in the peer's line.
         shared.tallies.met(peer, &window);
+        shared.flags.met(peer, &window);
         shared.windows[peer as usize].met(&window);
         self.find_lane(peer);
     }

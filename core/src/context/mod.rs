@@ -7,6 +7,7 @@
 //! * `wait`, `adaptive_wait`, `adaptive_spin`, `sleep`, `sleepers`: waiting;
 //! * `handler_threads`, `notify`: running what the program is told by;
 //! * `memory`, `region`, `window`, `tally`: memory that peers reach, and what moves through it;
+//! * `steps`, `flags`: what a task does in a barrier, and how it shows that in memory;
 //! * `silence`, `restart`: peers that fall silent, and those that are started anew;
 //! * `attributes`, `interface`, `service`, `extensions`: for the interfaces and layers above;
 //! * `terminate`, `fork_guard`: the end.
@@ -20,6 +21,7 @@ mod connect;
 mod contact;
 mod datagrams;
 mod extensions;
+mod flags;
 mod fork_guard;
 mod handler_threads;
 mod host_topology;
@@ -38,6 +40,7 @@ mod shared;
 mod silence;
 mod sleep;
 mod sleepers;
+mod steps;
 mod tally;
 mod tell;
 mod terminate;

@@ -4,6 +4,7 @@
 
 use super::adaptive_spin::AdaptiveSpin;
 use super::extensions::Extensions;
+use super::flags::Flags;
 use super::fork_guard::ForkGuard;
 use super::one_reference::Ledger;
 use super::sleepers::{LinkSleepers, Sleepers};
@@ -50,8 +51,6 @@ pub(crate) struct Shared {
     pub(crate) alive: ForkGuard,
     pub(crate) terminated: AtomicBool,
     pub(crate) crowding: Arc<Crowding>,
-    /// Whether barriers meet at one task instead of going in rounds: the same at all tasks.
-    pub(crate) barriers_at_root: bool,
     /// By task: the first task of the same machine.
     pub(super) hosts: Box<[u32]>,
     pub(super) lock: ContextLock,
@@ -88,6 +87,8 @@ pub(crate) struct Shared {
     pub(crate) beginnings: AtomicU32,
     /// Bytes that went to and came from tasks without any packet.
     pub(crate) tallies: Tallies,
+    /// How far this task and its peers have come in barriers.
+    pub(crate) flags: Flags,
 }
 
 /// Runtime attributes that change while the context lives.

@@ -73,7 +73,8 @@ impl Places {
     /// Takes the memory in which peers are to count, where links can map it.
     pub(super) fn new(links: &mut [Link], tasks: u32) -> Self {
         let own = (0..tasks).map(|_| Line::default()).collect();
-        Self { mapped: mapped(links, tasks).unwrap_or(0), own }
+        let lines = tasks as usize * size_of::<Line>();
+        Self { mapped: allocate_for_peers(links, tasks, lines).unwrap_or(0), own }
     }
 
     /// Address of the lines that peers fetch.
@@ -82,13 +83,14 @@ impl Places {
     }
 }
 
-fn mapped(links: &mut [Link], tasks: u32) -> Option<u64> {
+/// Takes memory that peers map, from a link that has some.
+pub(super) fn allocate_for_peers(links: &mut [Link], tasks: u32, len: usize) -> Option<u64> {
     let maps = |link: &&mut Link| link.caps().contains(Caps::ALLOCATE | Caps::WINDOW | Caps::LOCAL_ONLY);
     let link = links.iter_mut().find(maps).filter(|_| tasks > 1)?;
-    match link.mem_alloc(tasks as usize * size_of::<Line>()) {
+    match link.mem_alloc(len) {
         Ok(region) => Some(region.addr),
         Err(e) => {
-            tracing::debug!("what peers copy here is counted by them alone: {e}");
+            tracing::debug!("{len} bytes that peers would map: {e}; they count and show nothing here");
             None
         }
     }

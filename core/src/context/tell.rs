@@ -22,11 +22,12 @@ pub(crate) struct Awaited<'a> {
     kind: Awaiting,
     peer: PeerId,
     counter: Option<(&'a Counter, i32)>,
+    by_flag: bool,
 }
 
 impl<'a> Awaited<'a> {
     pub(crate) fn of(kind: Awaiting) -> Self {
-        Self { kind, peer: NOBODY, counter: None }
+        Self { kind, peer: NOBODY, counter: None, by_flag: false }
     }
 
     pub(crate) fn counter(counter: &'a Counter, value: i32) -> Self {
@@ -36,6 +37,16 @@ impl<'a> Awaited<'a> {
     /// The task that alone can end the wait.
     pub(crate) fn from(self, peer: PeerId) -> Self {
         Self { peer, ..self }
+    }
+
+    /// That task shows it by a flag, and wakes who has said that it sleeps.
+    pub(crate) fn shown_by_flag(self) -> Self {
+        Self { by_flag: true, ..self }
+    }
+
+    /// The task that must know when the calling one sleeps.
+    pub(super) fn must_wake(&self) -> Option<PeerId> {
+        self.by_flag.then_some(self.peer)
     }
 
     pub(crate) fn name(&self) -> &'static str {

@@ -133,6 +133,8 @@ impl Locked<'_> {
             if idle.pause_after(self) {
                 tracing::trace!("sleeping, waiting for: {}", awaited.name());
                 told.tell(self, awaited);
+                let flags = &self.shared().flags;
+                let _asleep = awaited.must_wake().map(|peer| flags.sleep(peer));
                 // What progress found before the thread was counted as a sleeper woke nobody.
                 if let Some(result) = check(self)? {
                     return Ok(result);

@@ -489,6 +489,7 @@ impl State {
         let peer = &mut self.peers[target];
         let number = peer.next_operation;
         peer.next_operation = number.wrapping_add(1);
+        self.peers.operations_begun += 1;
         number
     }
 }

@@ -8,7 +8,7 @@ use crate::Context;
 use crate::context::Awaited;
 use crate::context::Locked;
 use crate::error::{Error, Result};
-use crate::state::PeerState;
+use crate::state::{Begun, PeerState};
 use crate::status::Awaiting;
 use crate::sync::{Ordering, fence};
 use crate::transport::PeerId;
@@ -80,6 +80,11 @@ impl Locked<'_> {
     /// Asks every peer that has something of ours to do, and says what to wait for.
     fn mark_all(&mut self) -> Result<Vec<Mark>> {
         let mut marks = Vec::new();
+        // Looking at all peers takes longer than the barrier of a global fence.
+        let begun = Begun { packets: self.packets_sent(), operations: self.peers.operations_begun };
+        if self.peers.all_done_at == Some(begun) && self.sending.keeps_nothing() {
+            return Ok(marks);
+        }
         for peer in 0..self.shared().tasks {
             let p = &self.peers[peer];
             let (life, messages, operations) = (p.life, p.next_message, p.next_operation);
@@ -94,6 +99,10 @@ impl Locked<'_> {
                 self.send_packet(peer, &Header::new(Kind::Fence, 0, u64::from(messages)), &[], &[])?;
             }
             marks.push(Mark { peer, life, messages, operations });
+        }
+        // What was begun but waits for room is no packet yet.
+        if marks.is_empty() && self.sending.keeps_nothing() {
+            self.peers.all_done_at = Some(begun);
         }
         Ok(marks)
     }

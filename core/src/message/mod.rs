@@ -10,16 +10,17 @@
 //! * `zero_copy_send`: memory of the program that engines read from where it lies;
 //! * `dispatch`: what an arriving packet does;
 //! * `reassembly`: messages of several packets on the receiving side;
-//! * `fence`, `collective`: fences, the barrier and the allgather of addresses;
+//! * `fence`, `barrier`, `exchange`: fences, and what all tasks do together;
 //! * `epochs`: telling packets from before a purge from those after it, over links without an
 //!   engine;
 //! * `failure`: what the loss of a peer does to everything above.
 
 mod am;
+mod barrier;
 mod bulk;
-mod collective;
 mod dispatch;
 mod epochs;
+mod exchange;
 mod failure;
 mod fence;
 mod fragment;

@@ -22,12 +22,12 @@ mod sequence_window;
 mod zero_copy;
 
 pub(crate) use adaptive_wait::AdaptiveWait;
-pub(crate) use collectives::{ALL_HAVE_COME, Blocks, COME, Collectives};
+pub(crate) use collectives::{Act, Barrier, Blocks, Collectives, STEPS};
 pub(crate) use copy_choice::{Copier, Timed};
 pub(crate) use epochs::Epochs;
 pub(crate) use links::Links;
 pub(crate) use operations::{Operation, Operations, Transfer, Waiting};
-pub(crate) use peers::{Peer, PeerState, Peers, Route, Silence};
+pub(crate) use peers::{Begun, Peer, PeerState, Peers, Route, Silence};
 pub(crate) use reassembly::Reassembly;
 pub(crate) use receiving::{Arrival, Fetch, Pull, Receiving};
 pub(crate) use regions::{Region, Regions, Registration};
@@ -71,6 +71,7 @@ impl<C> State<C> {
         links: Vec<Link>,
         datagrams: Vec<Option<Box<Datagrams>>>,
         peers: Vec<Peer>,
+        barrier: Barrier,
         told: Told,
     ) -> Self {
         let mut state = Self {
@@ -79,7 +80,7 @@ impl<C> State<C> {
             sending: Sending::new(),
             receiving: Receiving::new(),
             operations: Operations::new(told.trace),
-            collectives: Collectives::default(),
+            collectives: Collectives::new(barrier),
             regions: Regions::default(),
             dispatching: 0,
             statistics: told.counts,

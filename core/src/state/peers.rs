@@ -95,10 +95,8 @@ pub(crate) struct Peer {
     pub(crate) answered: SequenceWindow,
     /// Messages of its that are done here.
     pub(crate) arrived: SequenceWindow,
-    /// Steps of barriers that it has announced.
+    /// Steps of barriers that its packets have announced.
     pub(crate) barriers: u32,
-    /// The last barrier at this task, a root, that it has come to.
-    pub(crate) came_to: u64,
     /// Fences of its that wait for `arrived` to get there.
     pub(crate) fences: Vec<u32>,
     /// What [`signs_of_life`](Self::signs_of_life) were when they were asked for last.
@@ -130,7 +128,6 @@ impl Peer {
             answered: SequenceWindow::default(),
             arrived: SequenceWindow::default(),
             barriers: 0,
-            came_to: 0,
             fences: Vec::new(),
             heard: [0; 2],
             copy_choice: None,
@@ -159,6 +156,14 @@ impl Peer {
     }
 }
 
+/// How many packets were sent and how many operations numbered: neither changes while nothing is
+/// begun for which a fence would wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Begun {
+    pub(crate) packets: u64,
+    pub(crate) operations: u64,
+}
+
 /// All tasks of the job as this one knows them.
 pub(crate) struct Peers {
     all: Vec<Peer>,
@@ -171,6 +176,10 @@ pub(crate) struct Peers {
     pub(crate) parted: bool,
     /// Packets received when the last one heard from was looked for.
     pub(crate) heard: u64,
+    /// Operations that were numbered, with whichever peer.
+    pub(crate) operations_begun: u64,
+    /// What had been begun when a fence found that nothing was left to wait for.
+    pub(crate) all_done_at: Option<Begun>,
     /// When silent ones are looked for next.
     pub(crate) vigil: Vigil,
 }
@@ -183,6 +192,8 @@ impl Peers {
             unacknowledged: Vec::new(),
             parted: false,
             heard: 0,
+            operations_begun: 0,
+            all_done_at: None,
             vigil: Vigil::default(),
         }
     }

@@ -91,6 +91,11 @@ impl<C> Sending<C> {
         self.outgoing.len() | self.deferred.len() | self.transfers.len()
     }
 
+    /// Whether all that was numbered has left.
+    pub(crate) fn keeps_nothing(&self) -> bool {
+        self.waiting() == 0 && self.held.is_empty()
+    }
+
     /// Whether something for a peer has not left.
     pub(crate) fn has_for(&self, peer: PeerId) -> bool {
         self.outgoing.iter().any(|out| out.peer == peer)

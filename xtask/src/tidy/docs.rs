@@ -94,8 +94,18 @@ fn comment(line: &str) -> Option<&str> {
 }
 
 /// Folders whose comments end at [`COLUMNS`], too.
-const COMMENTS: &[&str] =
-    &["bindings/", "collectives/", "core/", "dgsp/", "examples/", "fuzz/", "tools/", "transports/", "xtask/"];
+const COMMENTS: &[&str] = &[
+    "bindings/",
+    "collectives/",
+    "core/",
+    "dgsp/",
+    "examples/",
+    "fuzz/",
+    "schedules/",
+    "tools/",
+    "transports/",
+    "xtask/",
+];
 
 /// Pages that programs write.
 const GENERATED: &[&str] =

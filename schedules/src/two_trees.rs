@@ -2,7 +2,7 @@
 //! sends and receives all the time. Long broadcasts then take twice as long as one message, and
 //! logarithmically many segments more.
 
-use super::{Place, Script, Span, piece, segments};
+use crate::{Place, Script, Span, piece, segments};
 
 /// A member's place in one tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! that wait for ever, messages without a receiver, lengths that differ, memory that is changed
 //! while it is under way. Absent: time.
 
-use crate::schedule::{Buffer, Script, Side, Span, Step};
+use crate::{Buffer, Script, Side, Span, Step};
 use std::collections::{HashMap, HashSet};
 
 /// When a send has ended.

@@ -1,6 +1,6 @@
 //! Distances that double: what one member knows is, after ⌈log₂ n⌉ rounds, known to all.
 
-use super::{Place, Script, Side, Span, cut, pieces};
+use crate::{Place, Script, Side, Span, cut, pieces};
 
 /// Nobody ends before everybody has begun: dissemination among `k` at a time, ⌈log_k n⌉ rounds of k
 /// − 1 empty messages.
@@ -80,7 +80,8 @@ pub fn all_reduce(out: &mut Script, at: Place<'_>, count: usize) {
     out.end();
 }
 
-pub(crate) fn all_reduce_in(out: &mut Script, at: Place<'_>, all: Span) {
+/// Everybody's `all` becomes everybody's, folded in the order of ranks.
+pub fn all_reduce_in(out: &mut Script, at: Place<'_>, all: Span) {
     if at.n == 1 {
         return;
     }

@@ -10,16 +10,16 @@
 //!
 //! Operands are always folded in the order of ranks.
 
-use super::tree::Parts;
-use super::{Side, Span, piece};
 use crate::call::Call;
+use lapis_schedules::tree::Parts;
+use lapis_schedules::{Side, Span, piece};
 
 /// Areas of each member.
-pub const AREAS: usize = 4;
+pub(crate) const AREAS: usize = 4;
 
 /// Lines of each member, with flags and short data: so far a root of short data may run ahead,
 /// which saves switches of tasks where they outnumber cores.
-pub const LINES: usize = 32;
+pub(crate) const LINES: usize = 32;
 
 /// Reductions of so many bytes are divided among the members, from [`DIVIDE_MEMBERS`] on.
 const DIVIDE_FROM: usize = 4 << 10;
@@ -27,9 +27,16 @@ const DIVIDE_FROM: usize = 4 << 10;
 /// With fewer members it costs least if everybody folds everything.
 const DIVIDE_MEMBERS: usize = 4;
 
+/// From so many members on, barriers and short allreduces meet at the first member, which alone
+/// looks at everybody's lines: all of them, at every member, take longer than another round.
+const MEET_MEMBERS: usize = 8;
+
+/// Data of an allreduce that is short enough for it.
+const MEET_UP_TO: usize = 64;
+
 /// Data that a member shows to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Put {
+pub(crate) struct Put {
     /// What.
     pub from: Span,
     /// Where in its area, in elements.
@@ -38,7 +45,7 @@ pub struct Put {
 
 /// Data that a member takes from an area, which may be its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Take {
+pub(crate) struct Take {
     /// Whose.
     pub member: usize,
     /// Where in it, in elements.
@@ -52,7 +59,7 @@ pub struct Take {
 /// What a member does in a round: it puts, shows, copies within its own memory, and takes, in this
 /// order.
 #[derive(Clone, Debug, Default)]
-pub struct Round {
+pub(crate) struct Round {
     /// Into its area.
     pub puts: Vec<Put>,
     /// From where to where.
@@ -63,7 +70,7 @@ pub struct Round {
 
 /// All rounds of a member in an operation.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan<'a> {
+pub(crate) struct Plan<'a> {
     call: Call<'a>,
     me: usize,
     n: usize,
@@ -75,6 +82,8 @@ pub struct Plan<'a> {
     windows: usize,
     /// Each window takes two rounds: everybody folds a piece of it, then all take the pieces.
     divided: bool,
+    /// The one window takes two rounds: the first member folds everything, then all take it.
+    meets: bool,
 }
 
 /// How many elements at a time: each member's whole data, or a part for each member.
@@ -99,7 +108,7 @@ fn parts(call: &Call<'_>, n: usize) -> Option<(usize, usize)> {
 impl<'a> Plan<'a> {
     /// The rounds of member `me` of `n`, with areas of `room` bytes and elements of `size`. `None`
     /// for what is not done this way.
-    pub fn new(call: &Call<'a>, me: usize, n: usize, room: usize, size: usize) -> Option<Self> {
+    pub(crate) fn new(call: &Call<'a>, me: usize, n: usize, room: usize, size: usize) -> Option<Self> {
         let (count, parts) = parts(call, n)?;
         let most = room / size.max(1) / parts;
         if most == 0 {
@@ -109,32 +118,35 @@ impl<'a> Plan<'a> {
         let reduces = matches!(call, Call::Reduce { .. } | Call::AllReduce { .. });
         let divided = reduces && n >= DIVIDE_MEMBERS && count * size >= DIVIDE_FROM;
         let windows = count.div_ceil(window.max(1)).max(1);
-        Some(Self { call: *call, me, n, window, width: window * parts, windows, divided })
+        let short = matches!(call, Call::Barrier | Call::AllReduce { .. }) && count * size <= MEET_UP_TO;
+        let meets = short && n >= MEET_MEMBERS && windows == 1;
+        Some(Self { call: *call, me, n, window, width: window * parts, windows, divided, meets })
     }
 
     /// How many rounds there are: as many at every member.
-    pub fn rounds(&self) -> usize {
-        self.windows * (1 + usize::from(self.divided))
+    pub(crate) fn rounds(&self) -> usize {
+        self.windows * (1 + usize::from(self.divided || self.meets))
     }
 
     /// Elements of each area that are used: as many at every member.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
     /// Elements of scratch.
-    pub fn scratch(&self) -> usize {
+    pub(crate) fn scratch(&self) -> usize {
         if self.divided { self.window / self.n + 1 } else { 0 }
     }
 
     /// Writes round `r`, from 0 on. Allocates nothing when `out` has been used for an operation of
     /// its kind.
-    pub fn round(&self, r: usize, out: &mut Round) {
+    pub(crate) fn round(&self, r: usize, out: &mut Round) {
         out.puts.clear();
         out.copies.clear();
         out.takes.clear();
         let w = if self.divided { r / 2 } else { r };
         match self.call {
+            Call::Barrier | Call::AllReduce { .. } if self.meets => self.met(out, r),
             Call::Barrier => self.take_all(out, |_| (0, Span::NONE)),
             Call::Broadcast { root, count } => self.broadcast(out, root, self.span(w, count), true),
             Call::Multicast { root, to, count } => {
@@ -218,6 +230,17 @@ impl<'a> Plan<'a> {
             out.copies.push((input(at), output(at)));
             let side = if other < self.me { Side::Before } else { Side::After };
             out.takes.push(Take { member: other, at: 0, into: output(at), fold: Some(side) });
+        }
+    }
+
+    /// The first member takes or folds what all have, then all take what it has.
+    fn met(&self, out: &mut Round, r: usize) {
+        let at = (0, self.window);
+        match (self.call, r) {
+            (Call::Barrier, 0) if self.me == 0 => self.take_all(out, |_| (0, Span::NONE)),
+            (Call::Barrier, 0) => {}
+            (_, 0) => self.folded(out, at, self.me == 0),
+            _ => self.broadcast(out, 0, at, true),
         }
     }
 
@@ -311,3 +334,6 @@ fn input((start, len): (usize, usize)) -> Span {
 fn output((start, len): (usize, usize)) -> Span {
     Span::output(start, len)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

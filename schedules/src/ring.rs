@@ -1,7 +1,7 @@
 //! Rings and chains: every member sends as little as can be, in as many rounds as there are members
 //! or segments.
 
-use super::{Place, Script, Side, Span, piece, segments};
+use crate::{Place, Script, Side, Span, piece, segments};
 
 /// Everybody's output becomes everybody's inputs, one after another, of any lengths.
 pub fn all_gather(out: &mut Script, at: Place<'_>, counts: &[usize], starts: &[usize]) {

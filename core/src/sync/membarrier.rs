@@ -1,5 +1,6 @@
-//! The two halves of a memory barrier of which only the rare side pays: whoever is about to rely on
-//! being woken makes every member's stores and loads stand in their order, by a system call.
+//! The two halves of a memory barrier between processes of which only the rare side pays: whoever
+//! is about to rely on being woken makes the stores and loads of all who have
+//! [registered](register) stand in their order, by `membarrier(2)`.
 //!
 //! Who shows something stores a flag and then looks whether somebody wants to be woken; who wants
 //! to be woken says so and then looks at the flag. One of both must see the other's word.
@@ -24,17 +25,18 @@ mod imp {
     }
 }
 
-use lapis_core::sync::{Ordering, compiler_fence, fence};
+use super::{Ordering, compiler_fence, fence};
 
 /// Whether this process takes part: the kernel makes its memory accesses stand in order when
-/// another member asks. Otherwise all members put fences of their own.
-pub(super) fn register() -> bool {
+/// another process asks. Otherwise it puts fences of its own.
+pub fn register() -> bool {
     imp::call(true)
 }
 
-/// The half of who shows something, between its store and its look.
+/// The half of who shows something, between its store and its look. `fences`: not all processes
+/// concerned have registered.
 #[inline(always)]
-pub(super) fn light(fences: bool) {
+pub fn light(fences: bool) {
     if fences {
         // SYNC: pairs with the fence in `heavy`.
         fence(Ordering::SeqCst);
@@ -45,8 +47,8 @@ pub(super) fn light(fences: bool) {
 }
 
 /// The half of who wants to be woken, between its store and its look.
-pub(super) fn heavy() {
-    // It can't fail where `register` succeeded; where it did not, all members put fences.
+pub fn heavy() {
+    // It can't fail where `register` succeeded; where it did not, the others put fences.
     imp::call(false);
     // SYNC: pairs with `light`.
     fence(Ordering::SeqCst);
@@ -55,7 +57,7 @@ pub(super) fn heavy() {
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
-    use lapis_core::sync::AtomicU64;
+    use crate::sync::AtomicU64;
     use loom::sync::Arc;
     use loom::thread;
 

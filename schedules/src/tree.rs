@@ -1,7 +1,7 @@
 //! Trees of radix k, and the linear forms: logarithmic for data of which everybody needs all, or
 //! somebody everything.
 
-use super::{Place, Script, Side, Span, pieces};
+use crate::{Place, Script, Side, Span, pieces};
 
 /// The tree: member `v` of `n`, counted from the root.
 pub(crate) struct Tree {

@@ -1,8 +1,8 @@
 //! Schedules that move data and fold none.
 
-use super::super::tree::{self, Parts};
-use super::super::{doubling, exchange, ring};
-use super::{Case, JUNK, owner, roots, sizes, uneven, value};
+use crate::tree::{self, Parts};
+use crate::trial::{Case, JUNK, owner, roots, sizes, uneven, value};
+use crate::{doubling, exchange, ring};
 
 #[test]
 fn gathers_and_scatters_keep_everybodys_place() {

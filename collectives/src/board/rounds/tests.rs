@@ -1,12 +1,12 @@
 //! Rounds through memory, among every number of members, in random orders: what is taken must be
 //! what was put in that very round.
 
-use super::super::memory::{AREAS, LINES, Plan, Round};
-use super::super::tree::Parts;
-use super::super::{Buffer, Side, Span};
-use super::{JUNK, Map, folded, noise, roots, then, value};
+use super::{AREAS, LINES, Plan, Round};
 use crate::call::Call;
-use crate::group::Group;
+use lapis_schedules::group::Group;
+use lapis_schedules::tree::Parts;
+use lapis_schedules::trial::{JUNK, Map, folded, noise, roots, then, value};
+use lapis_schedules::{Buffer, Side, Span};
 
 struct Member<'a> {
     plan: Plan<'a>,
@@ -58,7 +58,8 @@ impl Case<'_> {
         if self.room > 3 * self.n { LINES } else { AREAS }
     }
 
-    fn check(&self) {
+    /// Everybody goes on as long as that is possible, but a member that never begins.
+    fn run(&self, absent: Option<usize>) -> Vec<Member<'_>> {
         let n = self.n;
         let mut members: Vec<Member<'_>> = (0..n).map(|me| self.member(me)).collect();
         let mut areas: Vec<Vec<Area>> = vec![vec![(0, vec![JUNK; self.room]); self.slots()]; n];
@@ -67,7 +68,7 @@ impl Case<'_> {
         loop {
             random = noise(random);
             let from = random as usize % n;
-            let mut order = (from..n).chain(0..from);
+            let mut order = (from..n).chain(0..from).filter(|me| Some(*me) != absent);
             let Some(me) = order.find(|me| self.is_able(&members, &areas, *me, rounds)) else { break };
             // Some go on for long, some stop after each step.
             for _ in 0..1 + random % 5 {
@@ -76,6 +77,13 @@ impl Case<'_> {
                 }
             }
         }
+        members
+    }
+
+    fn check(&self) {
+        let n = self.n;
+        let members = self.run(None);
+        let rounds = members[0].plan.rounds();
         for (me, member) in members.iter().enumerate() {
             assert!(member.begun == rounds && member.ended_round(), "{:?} of {n}: {me} waits", self.call);
             assert_eq!(member.plan.rounds(), rounds, "{:?} of {n}", self.call);
@@ -254,6 +262,31 @@ fn data_moves_through_memory_to_where_it_belongs() {
         let (call, expected) = (Call::Barrier, |_: usize, _: usize| JUNK);
         Case { call, n, room: 1, in_place: false, inputs: &inputs, outputs: &inputs, expected: &expected }
             .check();
+    }
+}
+
+#[test]
+fn nobody_leaves_a_barrier_or_an_allreduce_before_everybody_has_begun() {
+    for n in sizes().filter(|n| *n > 1) {
+        for call in [Call::Barrier, Call::AllReduce { count: 3 }, Call::AllReduce { count: 200 }] {
+            let (count, room) = (call.count() as usize, 4 * n + 200);
+            let (inputs, expected) = (|_: usize| count, |_: usize, _: usize| JUNK);
+            let case = Case {
+                call,
+                n,
+                room,
+                in_place: false,
+                inputs: &inputs,
+                outputs: &inputs,
+                expected: &expected,
+            };
+            for absent in roots(n) {
+                for (me, member) in case.run(Some(absent)).iter().enumerate() {
+                    let left = member.begun == member.plan.rounds() && member.ended_round();
+                    assert!(!left, "{call:?} of {n}: {me} left although {absent} had not begun");
+                }
+            }
+        }
     }
 }
 

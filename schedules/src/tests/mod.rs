@@ -1,121 +1,12 @@
 //! Every schedule among every number of members, with random orders of events and both ways to
 //! send.
 
-use super::levels::{self, Hosts};
-use super::tree;
-use super::{Place, Script, doubling, exchange, ring, two_trees};
+use crate::levels::{self, Hosts};
 use crate::model::{Model, Sending, Values};
+use crate::trial::{Case, JUNK, Map, folded, noise, roots, sizes, then, uneven, value};
+use crate::{Place, Script, doubling, exchange, ring, tree, two_trees};
 
-mod any;
-mod memory;
 mod moving;
-
-/// A map x → ax + b: composing them is associative, does not commute, and tells who is in it.
-type Map = (u64, u64);
-
-fn then(first: &Map, second: &Map) -> Map {
-    (first.0.wrapping_mul(second.0), first.1.wrapping_mul(second.0).wrapping_add(second.1))
-}
-
-fn plus(a: &Map, b: &Map) -> Map {
-    (a.0.wrapping_add(b.0), a.1.wrapping_add(b.1))
-}
-
-/// A number that is different for each argument.
-fn noise(seed: u64) -> u64 {
-    let mut x = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
-fn value(member: usize, element: usize) -> Map {
-    let seed = (member as u64) << 32 | element as u64;
-    (noise(seed) | 1, noise(!seed))
-}
-
-/// What nobody has.
-const JUNK: Map = (0xdead, 0xbeef);
-
-/// One collective to check.
-struct Case<'a> {
-    n: usize,
-    ordered: bool,
-    in_place: bool,
-    inputs: &'a dyn Fn(usize) -> usize,
-    outputs: &'a dyn Fn(usize) -> usize,
-    /// What stands in the output before.
-    before: &'a dyn Fn(usize, usize) -> Map,
-    script: &'a dyn Fn(&mut Script, Place<'_>),
-    expected: &'a dyn Fn(usize, usize) -> Map,
-}
-
-impl Case<'_> {
-    fn fold(&self) -> fn(&Map, &Map) -> Map {
-        if self.ordered { then } else { plus }
-    }
-
-    fn check(&self, name: &str) {
-        let both = [(Sending::Eager, 1), (Sending::Synchronous, 2)];
-        // Larger groups take the ways to send by turns.
-        let ways = if self.n > 40 { &both[self.n % 2..][..1] } else { &both[..] };
-        for (sending, seed) in ways.iter().copied() {
-            let member = |me: usize| {
-                let mut script = Script::default();
-                (self.script)(&mut script, Place::all(me, self.n));
-                let input: Vec<Map> = (0..(self.inputs)(me)).map(|i| value(me, i)).collect();
-                let mut output: Vec<Map> = (0..(self.outputs)(me)).map(|i| (self.before)(me, i)).collect();
-                if self.in_place {
-                    let both = output.len().max(input.len());
-                    output.resize(both, JUNK);
-                    output[..input.len()].copy_from_slice(&input);
-                }
-                let scratch = vec![JUNK; script.scratch];
-                (script, Values { buffers: [input, output, scratch], fold: self.fold() })
-            };
-            let model = Model::new((0..self.n).map(member).collect(), sending, self.in_place);
-            let mut random = seed * 1000 + self.n as u64;
-            let pick = |len: usize| {
-                random = noise(random);
-                random as usize % len
-            };
-            let context = || format!("{name} among {} ({sending:?}, in place: {})", self.n, self.in_place);
-            let ends = model.run(pick).unwrap_or_else(|fault| panic!("{}: {fault}", context()));
-            for (me, end) in ends.iter().enumerate() {
-                for i in 0..(self.outputs)(me) {
-                    assert_eq!(
-                        end.buffers[1][i],
-                        (self.expected)(me, i),
-                        "{} member {me} element {i}",
-                        context()
-                    );
-                }
-            }
-        }
-    }
-}
-
-/// Every number of members up to 256 for what is cheap; fewer of the larger ones where all data
-/// reaches all; few under Miri.
-fn sizes(dear: bool) -> Vec<usize> {
-    if cfg!(miri) {
-        return vec![1, 2, 3, 5, 8];
-    }
-    let most = if dear { 40 } else { 256 };
-    (1..=most).chain(dear.then_some([63, 64, 65, 100, 255, 256]).into_iter().flatten()).collect()
-}
-
-fn roots(n: usize) -> Vec<usize> {
-    let mut roots = vec![0, n / 2, n - 1];
-    roots.dedup();
-    roots
-}
-
-/// Elements from `from` of what members `who` folded have.
-fn folded(who: std::ops::Range<usize>, element: usize, ordered: bool) -> Map {
-    let fold = if ordered { then } else { plus };
-    who.map(|member| value(member, element)).reduce(|a, b| fold(&a, &b)).unwrap_or(JUNK)
-}
 
 type Steps<'a> = &'a dyn Fn(&mut Script, Place<'_>);
 type Counted = fn(&mut Script, Place<'_>, usize);
@@ -236,25 +127,6 @@ fn scans_fold_those_before_in_order() {
     }
 }
 
-/// Parts of unequal lengths, some of them empty.
-fn uneven(n: usize) -> (Vec<usize>, Vec<usize>) {
-    let counts: Vec<usize> = (0..n).map(|i| noise(i as u64) as usize % 4).collect();
-    let starts = ring::starts(&counts);
-    (counts, starts)
-}
-
-/// Whose element, and which, stands at a place of parts.
-fn owner(counts: &[usize], at: usize) -> (usize, usize) {
-    let mut left = at;
-    for (member, count) in counts.iter().enumerate() {
-        if left < *count {
-            return (member, left);
-        }
-        left -= count;
-    }
-    panic!("{at} beyond the end")
-}
-
 #[test]
 fn reduce_scatters_give_everybody_its_part() {
     type Parted = fn(&mut Script, Place<'_>, &[usize]);
@@ -328,11 +200,13 @@ fn two_levels_do_what_one_does() {
 fn nobody_leaves_a_barrier_before_everybody_has_come() {
     for n in sizes(false) {
         let hosts = Hosts::of((0..n).map(|rank| rank as u64 / 5));
-        let ways: [(&str, Steps<'_>); 4] = [
+        let one = Hosts::of((0..n).map(|_| 0));
+        let ways: [(&str, Steps<'_>); 5] = [
             ("dissemination", &|o, at| doubling::barrier(o, at, 2)),
             ("dissemination of 3", &|o, at| doubling::barrier(o, at, 3)),
             ("dissemination of 8", &|o, at| doubling::barrier(o, at, 8)),
             ("two levels", &|o, at| levels::barrier(o, at, &hosts, 4)),
+            ("all meet at the first", &|o, at| levels::barrier(o, at, &one, n)),
         ];
         for (name, write) in ways {
             for late in roots(n) {
@@ -340,7 +214,7 @@ fn nobody_leaves_a_barrier_before_everybody_has_come() {
                     let mut script = Script::default();
                     // Who is late waits for ever for itself to come.
                     if me == late && n > 1 {
-                        script.receive(Place::all(me, n), (me + 1) % n, 9999, super::Span::NONE);
+                        script.receive(Place::all(me, n), (me + 1) % n, 9999, crate::Span::NONE);
                         script.wait();
                     }
                     write(&mut script, Place::all(me, n));
@@ -373,7 +247,7 @@ fn nobody_leaves_a_barrier_before_everybody_has_come() {
 
 #[test]
 fn sends_of_large_groups_meet_receives_of_their_length() {
-    use super::Step;
+    use crate::Step;
     let logarithmic: [(&str, Steps<'_>); 9] = [
         ("barrier", &|o, at| doubling::barrier(o, at, 4)),
         ("broadcast", &|o, at| tree::broadcast(o, at, at.n / 3, 5, 4)),

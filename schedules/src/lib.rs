@@ -15,10 +15,13 @@
 
 pub mod doubling;
 pub mod exchange;
+pub mod group;
 pub mod levels;
-pub mod memory;
+pub mod model;
 pub mod ring;
 pub mod tree;
+#[cfg(any(test, feature = "testing"))]
+pub mod trial;
 pub mod two_trees;
 
 /// Memory that steps speak of.
@@ -159,6 +162,11 @@ pub struct Place<'a> {
 /// Bits of a tag below the phase.
 const PHASE: u32 = 28;
 
+/// The phase that a tag belongs to, and the tag within it.
+pub fn phase_and_tag(tag: u32) -> (u32, u32) {
+    (tag >> PHASE, tag & ((1 << PHASE) - 1))
+}
+
 impl<'a> Place<'a> {
     /// All members of a group of `n`.
     pub fn all(me: usize, n: usize) -> Place<'static> {
@@ -237,7 +245,7 @@ pub(crate) fn cut(count: usize, parts: usize, i: usize) -> usize {
 }
 
 /// Part `i` of `parts` of a span.
-pub(crate) fn piece(whole: Span, parts: usize, i: usize) -> Span {
+pub fn piece(whole: Span, parts: usize, i: usize) -> Span {
     let start = cut(whole.len, parts, i);
     whole.part(start, cut(whole.len, parts, i + 1) - start)
 }
@@ -253,5 +261,5 @@ pub(crate) fn segments(count: usize, most: usize) -> usize {
     count.div_ceil(most.max(1)).max(1)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

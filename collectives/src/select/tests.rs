@@ -1,12 +1,12 @@
 //! Any operation of any shape by any algorithm, as [`select`] writes it: between as many hosts,
 //! with unequal parts, in both ways to send.
 
-use super::{Case, JUNK, Map, folded, noise, owner, uneven, value};
 use crate::call::Call;
-use crate::schedule::levels::Hosts;
-use crate::schedule::ring;
-use crate::schedule::tree::Parts;
 use crate::select::{self, Shape, Wishes};
+use lapis_schedules::levels::Hosts;
+use lapis_schedules::ring;
+use lapis_schedules::tree::Parts;
+use lapis_schedules::trial::{Case, JUNK, Map, folded, noise, owner, uneven, value};
 use proptest::prelude::*;
 
 /// What is tried, by numbers.

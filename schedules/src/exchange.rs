@@ -1,7 +1,7 @@
 //! Everybody has something else for everybody, or for its neighbours.
 
-use super::tree::Parts;
-use super::{Place, Script, Side, Span};
+use crate::tree::Parts;
+use crate::{Place, Script, Side, Span};
 
 /// What member i of the output is what member i had for this one. In round r everybody sends to the
 /// member r further on and receives from the one r before; `ports` rounds are under way at a time.

@@ -1,8 +1,8 @@
 //! Two levels: within each host first, then between one member of each, then within each host
 //! again. Networks carry one message for a host instead of one for each of its members.
 
-use super::{Place, Script, Span, doubling, tree};
 use crate::group::Group;
+use crate::{Place, Script, Span, doubling, tree};
 
 /// Which members share a host: groups of ranks.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +58,7 @@ impl Hosts {
 }
 
 /// The rank that sends and receives for a host: the root on its own, else the first.
-pub(crate) fn leader(hosts: &Hosts, host: usize, root: Option<usize>) -> usize {
+pub fn leader(hosts: &Hosts, host: usize, root: Option<usize>) -> usize {
     match root.filter(|root| hosts.ranks(host).rank(*root as u32).is_some()) {
         Some(root) => root,
         None => hosts.ranks(host).task(0).unwrap_or(0) as usize,

@@ -1,0 +1,148 @@
+//! The exchange of small values: everybody gets everybody's.
+//!
+//! It runs a schedule of `lapis_schedules` over packets. Tasks may be one call ahead of each other,
+//! never two, so data is kept by call and tag.
+
+use crate::Context;
+use crate::context::{Awaited, Checked, Locked};
+use crate::error::{Error, Result};
+use crate::state::{Blocks, PeerState};
+use crate::status::Awaiting;
+use crate::transport::PeerId;
+use crate::wire::{Header, Kind, MAX_HEADER};
+use lapis_schedules::{Buffer, Place, Script, Span, Step, doubling};
+
+/// What an exchange works on: the caller's value, everybody's, and what a schedule keeps.
+struct Buffers<'a> {
+    input: &'a [u8],
+    output: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl Buffers<'_> {
+    fn read(&self, span: Span) -> &[u8] {
+        let buffer = match span.buffer {
+            Buffer::Input => self.input,
+            Buffer::Output => &self.output,
+            Buffer::Scratch => &self.scratch,
+        };
+        &buffer[span.start..][..span.len]
+    }
+
+    fn write(&mut self, span: Span, bytes: &[u8]) {
+        let buffer = match span.buffer {
+            Buffer::Input => unreachable!("schedules never write the input"),
+            Buffer::Output => &mut self.output,
+            Buffer::Scratch => &mut self.scratch,
+        };
+        buffer[span.start..][..span.len].copy_from_slice(bytes);
+    }
+}
+
+impl Context {
+    /// Gives everybody everybody's value, by task. All values have the same length.
+    ///
+    /// # Errors
+    /// As for [`barrier`](Self::barrier).
+    pub fn all_gather(&self, value: &[u8]) -> Result<Vec<u8>> {
+        self.usable()?;
+        self.may_wait("all_gather")?;
+        self.collectives_go_on()?;
+        self.count_exchange(1);
+        let all = self.run_all_gather(value);
+        self.count_exchange(u32::MAX);
+        all
+    }
+
+    fn count_exchange(&self, change: u32) {
+        let exchanges = &mut self.locked().collectives.exchanges;
+        exchanges.under_way = exchanges.under_way.wrapping_add(change);
+    }
+
+    fn run_all_gather(&self, value: &[u8]) -> Result<Vec<u8>> {
+        let (me, n) = (self.shared.task as usize, self.shared.tasks as usize);
+        let number = self.locked().collectives.exchanges.enter();
+        let mut script = Script::default();
+        doubling::all_gather_any(&mut script, Place::all(me, n), value.len());
+        let (output, scratch) = (vec![0; n * value.len()], vec![0; script.scratch]);
+        let mut buffers = Buffers { input: value, output, scratch };
+        let mut begun = Vec::new();
+        for step in &script.steps {
+            match *step {
+                Step::Send { to, tag, data } => {
+                    self.locked().send_blocks(to, number, tag, buffers.read(data))?;
+                }
+                Step::Receive { from, tag, into } => begun.push((from, tag, into)),
+                Step::Wait => {
+                    for (from, tag, into) in begun.drain(..) {
+                        buffers.write(into, &self.await_blocks(from, number, tag, into.len)?);
+                    }
+                }
+                Step::Copy { from, into } => {
+                    let bytes = buffers.read(from).to_vec();
+                    buffers.write(into, &bytes);
+                }
+                // Packets were copied when they were sent.
+                Step::Drain | Step::Look => {}
+                Step::Fold { .. } => unreachable!("an exchange folds nothing"),
+            }
+        }
+        Ok(buffers.output)
+    }
+
+    /// Waits for so many bytes of a task.
+    fn await_blocks(&self, from: PeerId, number: u64, tag: u32, len: usize) -> Result<Vec<u8>> {
+        let all_there = |locked: &mut Locked<'_>| -> Checked<Blocks> {
+            let state = &mut **locked;
+            let key = (number, tag);
+            if state.collectives.exchanges.inbox.get(&key).is_some_and(|b| b.received >= b.bytes.len()) {
+                return Ok(state.collectives.exchanges.inbox.remove(&key));
+            }
+            state.collectives.barrier.not_over()?;
+            let peer = &state.peers[from];
+            if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from).into()) }
+        };
+        let awaited = Awaited::of(Awaiting::Exchange).from(from);
+        let bytes = self.await_peer(from, || self.wait_for(awaited, all_there))?.bytes;
+        if bytes.len() == len {
+            return Ok(bytes);
+        }
+        Err(Error::Internal {
+            what: format!("task {from} gave {} bytes to an exchange that needs {len}", bytes.len()),
+        })
+    }
+}
+
+impl Locked<'_> {
+    fn send_blocks(&mut self, to: PeerId, number: u64, tag: u32, bytes: &[u8]) -> Result<()> {
+        let mut offset = 0;
+        loop {
+            let room = self.room_to(to).saturating_sub(MAX_HEADER).max(1);
+            let n = room.min(bytes.len() - offset);
+            let mut header = Header::new(Kind::Gather, 0, number << 8 | u64::from(tag));
+            header.total = bytes.len() as u64;
+            header.extra[0] = offset as u64;
+            self.send_packet(to, &header, &[], &bytes[offset..offset + n])?;
+            offset += n;
+            if offset == bytes.len() {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) fn gather_arrived(&mut self, source: PeerId, header: &Header, data: &[u8]) {
+        if self.refused_as_over(source) {
+            return;
+        }
+        let key = (header.subject >> 8, (header.subject & 0xff) as u32);
+        let (total, offset) = (header.total, header.extra[0]);
+        // 16384 tasks × 8 bytes is what an address table needs; this leaves room for larger values.
+        if total > 1 << 26 || offset.checked_add(data.len() as u64).is_none_or(|end| end > total) {
+            return tracing::warn!(source, total, offset, len = data.len(), "block of an exchange dropped");
+        }
+        let blocks = self.collectives.exchanges.inbox.entry(key).or_default();
+        blocks.bytes.resize(total as usize, 0);
+        blocks.bytes[offset as usize..offset as usize + data.len()].copy_from_slice(data);
+        blocks.received += data.len();
+    }
+}
