@@ -8,7 +8,8 @@
 //! * `handler_threads`, `notify`: running what the program is told by;
 //! * `memory`, `region`, `window`, `tally`: memory that peers reach, and what moves through it;
 //! * `silence`, `restart`: peers that fall silent, and those that are started anew;
-//! * `attributes`, `interface`, `service`, `extensions`: for the interfaces and layers above;
+//! * `attributes`, `interface`, `service`, `extensions`, `guarded`: for the interfaces and layers
+//!   above;
 //! * `terminate`, `fork_guard`: the end.
 
 mod adaptive_spin;
@@ -20,6 +21,7 @@ mod connect;
 mod datagrams;
 mod extensions;
 mod fork_guard;
+mod guarded;
 mod handler_threads;
 mod host_topology;
 mod init_errors;
@@ -47,6 +49,7 @@ pub use crate::lock::Call;
 pub(crate) use crate::state::AdaptiveWait;
 pub use attributes::HandlerId;
 pub use builder::ContextBuilder;
+pub use guarded::{Access, Guarded};
 pub(crate) use locked::{Locked, ShortSection};
 pub use memory::{Memory, Registered, RemoteMemory};
 pub use progress::Polled;
