@@ -59,7 +59,9 @@ pub(crate) use shared::{
     Arrival, CompletionQueue, Handler, HandlerTable, InternalContext, Job, Operation, Outgoing, Pull,
     Reassembly, Shared, State, ZeroCopySend,
 };
-pub use shared::{CompletionHandler, Context, Delivery, ErrorHandler, FailoverHandler, Notify, RawHooks};
+pub use shared::{
+    CompletionHandler, Context, Delivery, ErrorHandler, FailoverHandler, Notify, RawHooks, SleepHandler,
+};
 pub(crate) use tell::Awaited;
 pub(crate) use wait::Checked;
 
