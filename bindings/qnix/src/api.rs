@@ -8,7 +8,7 @@ use crate::abi::SEND_MAX;
 use crate::contexts::Assignment;
 use crate::environment;
 use crate::error::{Error, Result};
-use crate::memory::Segment;
+use crate::memory::Segments;
 use crate::names::Name;
 use crate::node::Node;
 use crate::post::{Form, segment_of};
@@ -135,7 +135,7 @@ impl Process {
         match post(at) {
             Ok(()) => Ok(Sending { node: &self.node, at, data: ManuallyDrop::new(data) }),
             Err(error) => {
-                self.node.shared.lock().sends.release(at);
+                self.node.lock().sends.release(at);
                 Err(error)
             }
         }
@@ -187,7 +187,7 @@ impl Process {
     /// No such group, or this process is no member; a member has ended.
     #[doc(alias = "qx_barrier")]
     pub fn barrier(&self, group: i32) -> Result {
-        let size = self.node.shared.lock().groups.get(group)?.members.len() as i32;
+        let size = self.node.lock().groups.get(group)?.members.len() as i32;
         self.command(|at| self.node.barrier(at, group, size))
     }
 
@@ -215,10 +215,10 @@ impl Drop for Process {
     }
 }
 
-fn segments(bytes: *const [u8]) -> Result<Vec<Segment>> {
+fn segments(bytes: *const [u8]) -> Result<Segments> {
     match bytes.len() {
-        0 => Ok(Vec::new()),
-        1..=SEND_MAX => Ok(vec![segment_of(bytes)]),
+        0 => Ok(Segments::None),
+        1..=SEND_MAX => Ok(Segments::One(segment_of(bytes))),
         _ => Err(Error::Length),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::abi::{CONTEXTS, Hps, VisibleContext, doorbell, ring};
 use crate::error::{Error, Result};
-use crate::memory::Segment;
+use crate::memory::Segments;
 use crate::names::Name;
 use lapis_core::sync::{AtomicI32, Ordering};
 use std::sync::Arc;
@@ -25,13 +25,15 @@ pub(crate) enum State {
 pub(crate) struct Assignment<'a> {
     /// The other process. Commands that name their processes themselves need none.
     pub(crate) peer: Option<Name>,
+    /// Its task, if a process has that name.
+    pub(crate) task: Option<u32>,
     pub(crate) tag: i32,
     pub(crate) doorbell: bool,
     pub(crate) len: usize,
     /// Data to be kept in the context itself.
     pub(crate) registers: Option<&'a [u8]>,
     /// Where the data is otherwise.
-    pub(crate) segments: Vec<Segment>,
+    pub(crate) segments: Segments,
     /// For the program to look at.
     pub(crate) size: i32,
     pub(crate) pool_index: i32,
@@ -39,13 +41,14 @@ pub(crate) struct Assignment<'a> {
 
 pub(crate) struct Slot {
     pub(crate) state: State,
-    pub(crate) peer: Option<Name>,
+    /// The other process's task.
+    pub(crate) task: Option<u32>,
     pub(crate) tag: i32,
     doorbell: bool,
     pub(crate) len: usize,
     pub(crate) in_registers: bool,
     pub(crate) registers: Vec<u8>,
-    pub(crate) segments: Vec<Segment>,
+    pub(crate) segments: Segments,
     /// Commands so far: a message that names an earlier one is late.
     generation: u32,
     /// The task whose end ends the command, if it waits for one.
@@ -65,31 +68,39 @@ pub(crate) struct Table {
     hps: Arc<Hps>,
     sending: bool,
     under_way: usize,
+    /// A bit for each context that is free.
+    free: u64,
 }
+
+/// A table's contexts have a bit each.
+const _: () = assert!(CONTEXTS == u64::BITS as usize);
 
 impl Table {
     pub(crate) fn new(hps: &Arc<Hps>, sending: bool) -> Self {
         let slot = || Slot {
             state: State::Free,
-            peer: None,
+            task: None,
             tag: 0,
             doorbell: false,
             len: 0,
             in_registers: false,
             registers: Vec::new(),
-            segments: Vec::new(),
+            segments: Segments::None,
             generation: 0,
             waits_for: None,
             on_boards: false,
             result: 0,
         };
-        Self { slots: (0..CONTEXTS).map(|_| slot()).collect(), hps: Arc::clone(hps), sending, under_way: 0 }
+        let slots = (0..CONTEXTS).map(|_| slot()).collect();
+        Self { slots, hps: Arc::clone(hps), sending, under_way: 0, free: u64::MAX }
     }
 
+    #[inline]
     fn bell(&self, at: usize) -> &AtomicI32 {
         if self.sending { &self.hps.send_doorbell[at] } else { &self.hps.receive_doorbell[at] }
     }
 
+    #[inline]
     fn visible(&self, at: usize) -> &VisibleContext {
         if self.sending { &self.hps.send_context[at] } else { &self.hps.receive_context[at] }
     }
@@ -100,12 +111,14 @@ impl Table {
     }
 
     /// Assigns the first context that is free.
+    #[inline(always)]
     pub(crate) fn assign(&mut self, wanted: Assignment<'_>) -> Result<usize> {
         //= QNIX API, qx_send_context, takes the first context that is free
-        let at = self.slots.iter().position(|slot| slot.state == State::Free).ok_or(Error::NoContext)?;
-        let slot = &mut self.slots[at];
+        let at = self.free.trailing_zeros() as usize;
+        let slot = self.slots.get_mut(at).ok_or(Error::NoContext)?;
+        self.free &= !(1 << at);
         slot.state = State::Set;
-        (slot.peer, slot.tag, slot.doorbell) = (wanted.peer, wanted.tag, wanted.doorbell);
+        (slot.task, slot.tag, slot.doorbell) = (wanted.task, wanted.tag, wanted.doorbell);
         (slot.len, slot.segments, slot.in_registers) =
             (wanted.len, wanted.segments, wanted.registers.is_some());
         //= QNIX API, qx_send_context, copies data into the context
@@ -126,30 +139,40 @@ impl Table {
     }
 
     /// A context that is assigned.
+    #[inline]
     pub(crate) fn get(&mut self, at: usize) -> Result<&mut Slot> {
         self.slots.get_mut(at).filter(|slot| slot.state != State::Free).ok_or(Error::Context)
     }
 
     /// A context that waits for its command.
+    #[inline]
     pub(crate) fn ready(&mut self, at: usize) -> Result<&mut Slot> {
         let slot = self.get(at)?;
         if slot.state == State::Set { Ok(slot) } else { Err(Error::State) }
     }
 
     /// A command begins.
+    #[inline]
     pub(crate) fn post(&mut self, at: usize, waits_for: Option<u32>) -> Result<Key> {
         let slot = self.ready(at)?;
-        slot.state = State::Posted;
         slot.waits_for = waits_for;
         slot.on_boards = false;
         slot.generation = slot.generation.wrapping_add(1) & 0xff_ffff;
         let (key, rings) = (Key(slot.generation << 8 | at as u32), slot.doorbell);
         self.under_way += 1;
-        self.visible(at).state.store(State::Posted as i32, Ordering::Relaxed);
+        self.turn(at, State::Posted);
         if rings {
             ring(self.bell(at), doorbell::BUSY);
         }
         Ok(key)
+    }
+
+    /// A command begins and ends well at once.
+    #[inline]
+    pub(crate) fn pass(&mut self, at: usize) {
+        let Ok(slot) = self.ready(at) else { return };
+        slot.generation = slot.generation.wrapping_add(1) & 0xff_ffff;
+        self.close(at, 0);
     }
 
     /// The context of a command that is under way.
@@ -160,21 +183,38 @@ impl Table {
     }
 
     /// A command ends.
+    #[inline]
     pub(crate) fn end(&mut self, at: usize, outcome: Result<usize>) {
-        let Some(slot) = self.slots.get_mut(at).filter(|slot| slot.state == State::Posted) else { return };
-        slot.result = match outcome {
+        if self.slots.get(at).is_none_or(|slot| slot.state != State::Posted) {
+            return;
+        }
+        self.under_way -= 1;
+        let result = match outcome {
             Ok(bytes) => bytes as i32,
             Err(error) => error.number(),
         };
-        slot.state = if slot.doorbell { State::Ended } else { State::Free };
-        let (result, state) = (slot.result, slot.state);
-        self.under_way -= 1;
-        let visible = self.visible(at);
-        visible.result.store(result, Ordering::Relaxed);
-        visible.state.store(state as i32, Ordering::Relaxed);
-        if state == State::Ended {
+        self.close(at, result);
+    }
+
+    /// What a command's end leaves: its result and the doorbell, or a free context.
+    #[inline]
+    fn close(&mut self, at: usize, result: i32) {
+        let slot = &mut self.slots[at];
+        let rings = slot.doorbell;
+        slot.result = result;
+        self.visible(at).result.store(result, Ordering::Relaxed);
+        self.turn(at, if rings { State::Ended } else { State::Free });
+        if rings {
             ring(self.bell(at), doorbell::DONE);
         }
+    }
+
+    /// A context gets into a state.
+    #[inline]
+    fn turn(&mut self, at: usize, state: State) {
+        self.slots[at].state = state;
+        self.free |= u64::from(state == State::Free) << at;
+        self.visible(at).state.store(state as i32, Ordering::Relaxed);
     }
 
     /// A command that waits for a task which has ended.
@@ -184,6 +224,7 @@ impl Table {
     }
 
     /// Whether a context's doorbell may be polled.
+    #[inline]
     pub(crate) fn may_poll(&mut self, at: usize) -> Result {
         let slot = self.get(at)?;
         match slot.state {
@@ -194,6 +235,7 @@ impl Table {
     }
 
     /// The outcome of a command that has ended; its doorbell and the context are free.
+    #[inline]
     pub(crate) fn collect(&mut self, at: usize) -> Result<i32> {
         let slot = self.get(at)?;
         if slot.state != State::Ended {
@@ -201,18 +243,16 @@ impl Table {
         }
         //= QNIX API, qx_poll_for_send, sets the doorbell to Free
         //= QNIX API, qx_poll_for_receive, sets the doorbell to Free
-        slot.state = State::Free;
         let result = slot.result;
-        self.visible(at).state.store(State::Free as i32, Ordering::Relaxed);
+        self.turn(at, State::Free);
         ring(self.bell(at), doorbell::FREE);
-        Error::of_number(result).map_or(Ok(result), Err)
+        if result >= 0 { Ok(result) } else { Err(Error::of_number(result).unwrap_or(Error::Internal)) }
     }
 
     /// Gives a context back that no command was posted with.
     pub(crate) fn release(&mut self, at: usize) {
-        if let Ok(slot) = self.ready(at) {
-            slot.state = State::Free;
-            self.visible(at).state.store(State::Free as i32, Ordering::Relaxed);
+        if self.ready(at).is_ok() {
+            self.turn(at, State::Free);
         }
     }
 }

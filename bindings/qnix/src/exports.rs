@@ -5,7 +5,7 @@ use crate::contexts::Assignment;
 use crate::diagnostics;
 use crate::environment;
 use crate::error::{Error, Result};
-use crate::memory::Segment;
+use crate::memory::{Segment, Segments};
 use crate::names::Name;
 use crate::node::Node;
 use crate::post::Form;
@@ -193,13 +193,13 @@ impl Where {
     ///
     /// # Safety
     /// `register` is NULL or has as many elements as `len` bytes take pages.
-    unsafe fn segments(&self, node: &Node, len: usize) -> Result<Vec<Segment>> {
+    unsafe fn segments(&self, node: &Node, len: usize) -> Result<Segments> {
         if len == 0 {
-            return Ok(Vec::new());
+            return Ok(Segments::None);
         }
         if self.pool_index >= 0 {
             let index = self.pool_index as usize;
-            return node.with_memory(|memory| Ok(vec![memory.in_pool(index, len)?]));
+            return node.with_memory(|memory| Ok(Segments::One(memory.in_pool(index, len)?)));
         }
         if self.pool_index != -1 {
             return Err(Error::Pool);
@@ -314,7 +314,7 @@ pub unsafe extern "C" fn qx_recv_context(
                 segments,
                 size,
                 pool_index: buffer_pool_index,
-                registers: None,
+                ..Assignment::default()
             })
         } else {
             Err(Error::Size)

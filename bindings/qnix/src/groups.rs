@@ -4,7 +4,7 @@
 //! until the group is complete, and then tells all members who the others are.
 
 use crate::barrier::{Barrier, Sign};
-use crate::board::Boards;
+use crate::board::Writer;
 use crate::contexts::Key;
 use crate::error::{Error, Result};
 use crate::matching::Bytes;
@@ -13,7 +13,7 @@ use crate::outbox::{Letter, Outbox};
 use crate::protocol::{FORMED, send_owned, send_words, then, with_data, words_of};
 use lapis_collectives::Group as Members;
 use lapis_core::{Context, Delivery, Incoming};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// A complete group.
@@ -35,7 +35,9 @@ struct Gathering {
 
 #[derive(Default)]
 pub(crate) struct Groups {
-    pub(crate) known: HashMap<i32, Group>,
+    pub(crate) known: BTreeMap<i32, Group>,
+    /// Those in whose barrier this process waits for words of others.
+    pub(crate) waiting: Vec<i32>,
     /// The command of this process that joins a group.
     joining: HashMap<i32, Key>,
     gathering: HashMap<i32, Gathering>,
@@ -46,16 +48,18 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// A group is complete. `boards`: those of this host, if they are used.
-    pub(crate) fn add(&mut self, name: i32, members: &[u32], task: u32, boards: Option<&Boards>) {
+    /// A group is complete. `writer`: this process's board, if its host has boards.
+    pub(crate) fn add(&mut self, name: i32, members: &[u32], task: u32, writer: Option<&mut Writer>) {
         let Ok(members) = Members::from_list(members) else { return };
         let me = members.rank(task);
+        let boards = writer.as_deref().map(|writer| &**writer.boards());
         let places: Option<Vec<usize>> =
             boards.and_then(|boards| members.iter().map(|member| boards.place(member)).collect());
-        let mine = boards.and_then(|boards| boards.place(task));
-        let others = places.iter().flatten().filter(|place| Some(**place) != mine);
+        let here = boards.and_then(|boards| boards.place(task));
+        let others = places.iter().flatten().filter(|place| Some(**place) != here);
         let near = others.fold(0, |near, place| near | 1 << place);
-        let barrier = Barrier::new(members.len(), places.is_some());
+        let mine = writer.filter(|_| me.is_some() && places.is_some()).and_then(|writer| writer.claim(name));
+        let barrier = Barrier::new(members.len(), places.map(|places| (places, mine)));
         let mut group = Group { members, me, near, barrier };
         for sign in self.early.remove(&name).unwrap_or_default() {
             group.note(sign);
@@ -118,11 +122,11 @@ pub(crate) fn refuse(context: &Context, task: u32, name: i32, error: Error) {
     let _ = send_words(context, task, FORMED, words);
 }
 
-pub(crate) fn join_arrived(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+pub(crate) fn join_arrived(_: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
     let [name, size] = words_of(message.user_header)?;
     let (task, name, shared) = (message.source, name as i32, Arc::clone(shared));
     Some(then(move |context| {
-        let joined = shared.lock().joined(task, name, size);
+        let joined = shared.lock(context).joined(task, name, size);
         let members = match joined {
             Ok(None) => return,
             Ok(Some(members)) => members,
@@ -159,13 +163,13 @@ impl State {
     }
 }
 
-pub(crate) fn formed_arrived(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+pub(crate) fn formed_arrived(_: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
     let [name, error] = words_of(message.user_header)?;
     let (name, error, shared) = (name as i32, Error::of_number(error as i32), Arc::clone(shared));
     Some(with_data(message, move |context, list| {
         let mut members: Vec<u32> =
             list.chunks_exact(4).filter_map(|word| Some(words_of::<1>(word)?[0])).collect();
-        let mut state = shared.lock();
+        let mut state = shared.lock(context);
         let Some(key) = state.groups.joining.remove(&name) else { return };
         if let Some(error) = error {
             return state.sends.end_key(key, Err(error));
@@ -174,8 +178,7 @@ pub(crate) fn formed_arrived(shared: &Arc<Shared>, message: &Incoming<'_>) -> Op
             names.sort(&mut members);
         }
         let state = &mut *state;
-        let boards = state.board.as_ref().map(|writer| &**writer.boards());
-        state.groups.add(name, &members, context.task(), boards);
+        state.groups.add(name, &members, context.task(), state.board.as_mut());
         state.sends.end_key(key, Ok(0));
     }))
 }

@@ -22,6 +22,10 @@
 #[path = "board/flags.rs"]
 #[allow(dead_code, reason = "the models use a part")]
 mod flags;
+#[cfg(loom)]
+#[path = "board/order.rs"]
+#[allow(dead_code, reason = "the models use a part")]
+mod order;
 
 #[cfg(not(loom))]
 mod abi;

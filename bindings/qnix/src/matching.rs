@@ -47,7 +47,7 @@ struct Peer {
     ended: Option<Option<u32>>,
     /// Receive Contexts that wait for a message with a tag, the oldest first: a few dozen at most,
     /// which are looked through faster than hashed.
-    posted: Vec<(i32, usize)>,
+    posted: VecDeque<(i32, usize)>,
     /// Messages that wait for a Receive Context, by their tags.
     waiting: BTreeMap<i32, VecDeque<Arrival>>,
     /// The number of the next message to it.
@@ -63,15 +63,28 @@ pub(crate) struct Matching {
 }
 
 impl Matching {
+    #[inline]
     fn peer(&mut self, task: u32) -> &mut Peer {
         let at = task as usize;
         if at >= self.peers.len() {
-            self.peers.resize_with(at + 1, Peer::default);
+            self.grow(at);
         }
         &mut self.peers[at]
     }
 
+    #[cold]
+    fn grow(&mut self, at: usize) {
+        self.peers.resize_with(at + 1, Peer::default);
+    }
+
+    /// What [`number_to`](Self::number_to) will say.
+    #[inline]
+    pub(crate) fn next_to(&mut self, task: u32) -> u32 {
+        self.peer(task).to
+    }
+
     /// The number of the next message to a task.
+    #[inline]
     pub(crate) fn number_to(&mut self, task: u32) -> u32 {
         let next = &mut self.peer(task).to;
         let number = *next;
@@ -94,10 +107,12 @@ impl Matching {
         self.peers.get(task as usize).map_or(0, |peer| peer.to)
     }
 
-    /// The context that the message of this number would meet if it came now, without a detour.
+    /// The context that the message of this number meets, if it is the next one and its arrival
+    /// leads to nothing else: none has overtaken it, and the process has not ended.
+    #[inline]
     pub(crate) fn meets_at_once(&mut self, source: u32, number: u32, tag: i32) -> Option<usize> {
         let peer = self.peer(source);
-        if peer.next != number {
+        if peer.next != number || !peer.early.is_empty() || peer.ended.is_some() {
             return None;
         }
         let at = peer.take_posted(tag)?;
@@ -134,7 +149,7 @@ impl Matching {
         if peer.is_over() {
             return Err(());
         }
-        peer.posted.push((tag, at));
+        peer.posted.push_back((tag, at));
         Ok(None)
     }
 
@@ -156,9 +171,13 @@ impl Matching {
 
 impl Peer {
     /// The oldest Receive Context of a tag waits no longer.
+    #[inline]
     fn take_posted(&mut self, tag: i32) -> Option<usize> {
+        if self.posted.front()?.0 == tag {
+            return self.posted.pop_front().map(|(_, at)| at);
+        }
         let place = self.posted.iter().position(|(of, _)| *of == tag)?;
-        Some(self.posted.remove(place).1)
+        self.posted.remove(place).map(|(_, at)| at)
     }
 
     /// The oldest message of a tag that waits.

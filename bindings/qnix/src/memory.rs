@@ -6,13 +6,78 @@
 use crate::abi::{POOL_MAX, SEND_MAX};
 use crate::error::{Error, Result};
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
+use std::ops::Deref;
 
 /// Consecutive bytes of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) address: usize,
     pub(crate) len: usize,
+}
+
+/// Where a command's data is: as a rule in one piece, for which nothing is allocated.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Segments {
+    #[default]
+    None,
+    One(Segment),
+    Several(Vec<Segment>),
+}
+
+impl Segments {
+    /// Adds a piece behind the others; what follows the last one without a gap is one with it.
+    fn push(&mut self, segment: Segment) {
+        let last = match self {
+            Self::None => None,
+            Self::One(one) => Some(one),
+            Self::Several(several) => several.last_mut(),
+        };
+        match last {
+            Some(last) if last.address + last.len == segment.address => last.len += segment.len,
+            _ => self.push_apart(segment),
+        }
+    }
+
+    fn push_apart(&mut self, segment: Segment) {
+        match self {
+            Self::None => *self = Self::One(segment),
+            Self::One(one) => *self = Self::Several(vec![*one, segment]),
+            Self::Several(several) => several.push(segment),
+        }
+    }
+}
+
+impl Deref for Segments {
+    type Target = [Segment];
+
+    fn deref(&self) -> &[Segment] {
+        match self {
+            Self::None => &[],
+            Self::One(one) => std::slice::from_ref(one),
+            Self::Several(several) => several,
+        }
+    }
+}
+
+/// Hashes tokens, which are random already but for the offset's bits.
+#[derive(Default)]
+struct OfToken(u64);
+
+impl Hasher for OfToken {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    #[inline]
+    fn write_u64(&mut self, token: u64) {
+        // Tables look at the lowest and the highest bits.
+        self.0 = token.rotate_left(32);
+    }
 }
 
 struct Page {
@@ -27,7 +92,7 @@ pub(crate) struct Memory {
     /// By page number.
     pages: HashMap<usize, Page>,
     /// Page numbers by tokens.
-    tokens: HashMap<u64, usize>,
+    tokens: HashMap<u64, usize, BuildHasherDefault<OfToken>>,
     random: RandomState,
     drawn: u64,
     pool: Option<Segment>,
@@ -44,7 +109,7 @@ impl Memory {
         Self {
             page: page_size(),
             pages: HashMap::new(),
-            tokens: HashMap::new(),
+            tokens: HashMap::default(),
             random: RandomState::new(),
             drawn: 0,
             pool: None,
@@ -134,8 +199,8 @@ impl Memory {
     }
 
     /// The memory behind a table of tokens.
-    pub(crate) fn resolve(&self, table: &[u64], mut len: usize) -> Result<Vec<Segment>> {
-        let mut segments: Vec<Segment> = Vec::new();
+    pub(crate) fn resolve(&self, table: &[u64], mut len: usize) -> Result<Segments> {
+        let mut segments = Segments::None;
         for (at, entry) in table.iter().enumerate() {
             let offset = *entry as usize % self.page;
             if at > 0 && offset != 0 {
@@ -144,10 +209,7 @@ impl Memory {
             let number = self.tokens.get(&(*entry - offset as u64)).ok_or(Error::Address)?;
             let here = Segment { address: number * self.page + offset, len: len.min(self.page - offset) };
             len -= here.len;
-            match segments.last_mut() {
-                Some(last) if last.address + last.len == here.address => last.len += here.len,
-                _ => segments.push(here),
-            }
+            segments.push(here);
         }
         if len == 0 { Ok(segments) } else { Err(Error::Size) }
     }
@@ -216,7 +278,7 @@ mod tests {
         let (memory, _bytes, buffer) = locked(20_000);
         let inner = Segment { address: buffer.address + 5, len: 15_000 };
         let (table, ends) = memory.translate(inner).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(memory.resolve(&table, inner.len), Ok(vec![inner]));
+        assert_eq!(memory.resolve(&table, inner.len).as_deref(), Ok(&[inner][..]));
         assert_eq!(memory.pages_of(table[0], inner.len), table.len());
         let (first, last) = ((ends >> 32) as usize, ends as u32 as usize);
         assert_eq!(first + last + (table.len() - 2) * page_size(), inner.len);
@@ -229,13 +291,13 @@ mod tests {
         let good = table.clone();
         for forged in [0, 4096, u64::MAX, table[1] ^ 1 << 40, buffer.address as u64] {
             table[1] = forged;
-            assert_eq!(memory.resolve(&table, buffer.len), Err(Error::Address), "{forged:x}");
+            assert_eq!(memory.resolve(&table, buffer.len).err(), Some(Error::Address), "{forged:x}");
         }
         table[1] = good[1] + 8;
-        assert_eq!(memory.resolve(&table, buffer.len), Err(Error::Address));
-        assert_eq!(memory.resolve(&good[..1], buffer.len), Err(Error::Size));
+        assert_eq!(memory.resolve(&table, buffer.len).err(), Some(Error::Address));
+        assert_eq!(memory.resolve(&good[..1], buffer.len).err(), Some(Error::Size));
         assert_eq!(memory.unlock(buffer), Ok(()));
-        assert_eq!(memory.resolve(&good, buffer.len), Err(Error::Address));
+        assert_eq!(memory.resolve(&good, buffer.len).err(), Some(Error::Address));
         assert_eq!(memory.unlock(buffer), Err(Error::Lock));
         assert_eq!(memory.translate(buffer), Err(Error::Lock));
     }

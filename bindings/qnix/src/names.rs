@@ -34,7 +34,10 @@ pub(crate) fn boards_of_cards(cards: &[u8]) -> Vec<u64> {
 pub(crate) struct Names {
     by_task: Vec<Name>,
     /// The tasks, sorted by their names.
-    by_name: Vec<(Name, u32)>,
+    by_name: Vec<u32>,
+    /// Applications, sorted: each with the place of its first process in `by_name`. The others
+    /// follow, without gaps.
+    applications: Vec<(i32, usize)>,
 }
 
 impl Names {
@@ -70,15 +73,24 @@ impl Names {
         }
         let mut by_name: Vec<_> = tasks.into_iter().collect();
         by_name.sort_unstable();
-        Ok(Self { by_task, by_name })
+        let firsts = by_name.iter().enumerate().filter(|(_, (name, _))| name.process == 0);
+        let applications = firsts.map(|(at, (name, _))| (name.application, at)).collect();
+        let by_name = by_name.into_iter().map(|(_, task)| task).collect();
+        Ok(Self { by_task, by_name, applications })
     }
 
     /// The task behind a name.
+    #[inline]
     pub(crate) fn task(&self, name: Name) -> Result<u32> {
-        let found = self.by_name.binary_search_by_key(&name, |(name, _)| *name);
-        found.map(|at| self.by_name[at].1).map_err(|_| Error::Process)
+        let application = self.applications.binary_search_by_key(&name.application, |(number, _)| *number);
+        let first = application.ok().map(|at| self.applications[at].1);
+        let place = first.zip(usize::try_from(name.process).ok()).map(|(first, process)| first + process);
+        let task = place.and_then(|place| self.by_name.get(place)).copied();
+        // A number that is too large leads to the next application.
+        task.filter(|task| self.of_task(*task) == name).ok_or(Error::Process)
     }
 
+    #[inline]
     pub(crate) fn of_task(&self, task: u32) -> Name {
         self.by_task.get(task as usize).copied().unwrap_or_default()
     }

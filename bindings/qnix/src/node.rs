@@ -13,15 +13,16 @@ use crate::names::{Name, Names, boards_of_cards, card};
 use crate::outbox::{self, Outbox};
 use crate::protocol::{self, END, send_words};
 use lapis_core::Context;
-use lapis_core::context::RawHooks;
+use lapis_core::context::{Access, Guarded, RawHooks};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-/// What calls and handlers share. Whoever holds the mutex calls nothing of core, whose lock may be
-/// held by another one who wants the mutex.
+/// What calls and handlers share. The context's own lock guards the state: handlers hold it
+/// already, and a message needs no other one. Whoever has the state calls nothing of core that may
+/// wait or run a handler.
 pub(crate) struct Shared {
     pub(crate) hps: Arc<Hps>,
-    state: Mutex<State>,
+    state: Guarded<State>,
 }
 
 pub(crate) struct State {
@@ -34,6 +35,8 @@ pub(crate) struct State {
     pub(crate) board: Option<Writer>,
     /// The first task of each task's host; empty before all are known.
     pub(crate) hosts: Arc<[u32]>,
+    /// Threads of this process that wait in a call.
+    pub(crate) waits: u32,
     /// Tasks that have ended, well or not.
     pub(crate) gone: HashSet<u32>,
     /// Known as soon as all processes have told theirs.
@@ -41,15 +44,17 @@ pub(crate) struct State {
 }
 
 impl Shared {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline(always)]
+    pub(crate) fn lock<'a>(&'a self, context: &'a Context) -> Access<'a, State> {
+        self.state.lock(context)
     }
 }
 
 impl State {
     /// A process has ended: after so many messages to this one, or it died.
     pub(crate) fn peer_ended(&mut self, task: u32, messages: Option<u32>, out: &mut Outbox) {
-        // What it has left on its board counts.
+        // What it has left on its board counts, and what it was about to ask for.
+        self.answer();
         self.look(out);
         self.gone.insert(task);
         if let Some(writer) = &mut self.board {
@@ -82,6 +87,12 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// What calls and handlers share.
+    #[inline(always)]
+    pub(crate) fn lock(&self) -> Access<'_, State> {
+        self.shared.lock(&self.context)
+    }
+
     /// Joins the job that the environment announces, under a name. Returns when all processes of
     /// the job have done so.
     pub(crate) fn join(name: Name, size: i32) -> Result<Self> {
@@ -95,10 +106,11 @@ impl Node {
             groups: Groups::default(),
             board: None,
             hosts: Arc::default(),
+            waits: 0,
             gone: HashSet::new(),
             names: None,
         };
-        let shared = Arc::new(Shared { hps, state: Mutex::new(state) });
+        let shared = Arc::new(Shared { hps, state: Guarded::new(state) });
         let failed = |error: lapis_core::Error| {
             tracing::error!(target: "lapis::qnix", "qx_init: {}", error.with_causes());
             Error::Job
@@ -122,18 +134,19 @@ impl Node {
         let node = Self { context, shared, names, name, boards };
         node.know_applications(writer, hosts);
         // What others have shown since they know everybody may have been told already.
+        node.lock().answer();
         node.shared.look(&node.context);
         Ok(node)
     }
 
     /// Each application is a group of its own.
-    fn know_applications(&self, writer: Option<Writer>, hosts: Vec<u32>) {
+    fn know_applications(&self, mut writer: Option<Writer>, hosts: Vec<u32>) {
         let tasks = 0..self.context.tasks();
         let applications: HashSet<i32> = tasks.map(|task| self.names.of_task(task).application).collect();
-        let mut state = self.shared.lock();
+        let mut state = self.lock();
         for application in applications {
             let members = self.names.of_application(application);
-            state.groups.add(application, &members, self.context.task(), self.boards.as_deref());
+            state.groups.add(application, &members, self.context.task(), writer.as_mut());
         }
         state.board = writer;
         state.hosts = hosts.into();
@@ -142,12 +155,13 @@ impl Node {
 
     /// Leaves the job once the commands that send something have ended.
     pub(crate) fn end(&self) -> Result {
-        self.context.wait_until(|| self.shared.lock().sends.under_way() == 0).map_err(of_core)?;
+        self.lock().begins_to_wait(true);
+        self.wait(|| self.lock().sends.under_way() == 0)?;
         // Whoever died is no reason to stay.
         let _ = self.context.fence();
         for task in 0..self.context.tasks() {
             let (gone, messages) = {
-                let state = self.shared.lock();
+                let state = self.lock();
                 (state.gone.contains(&task), state.matching.sent_to(task))
             };
             if task != self.context.task() && !gone {
@@ -162,10 +176,14 @@ impl Node {
 /// task's host.
 fn boards(context: &Context, addresses: &[u64]) -> lapis_core::Result<(Option<Boards>, Vec<u32>)> {
     let boards = Boards::map(context, addresses);
+    if !context.interrupts() {
+        boards.iter().for_each(Boards::be_orderly);
+    }
     let mine = boards.as_ref().map_or(Host::alone(context.task()), Boards::host);
     let hosts: Vec<Host> =
         context.all_gather(&mine.to_bytes())?.chunks_exact(Host::SIZE).map(Host::from_bytes).collect();
-    let boards = boards.filter(|boards| boards.are_agreed(&hosts));
+    let mut boards = boards.filter(|boards| boards.are_agreed(&hosts));
+    boards.iter_mut().for_each(Boards::agree);
     let used = if boards.is_some() { "one write for all receivers" } else { "messages" };
     tracing::info!(target: "lapis::qnix", "broadcasts to this host go by {used}");
     Ok((boards, hosts.iter().map(|host| host.first).collect()))
@@ -173,7 +191,7 @@ fn boards(context: &Context, addresses: &[u64]) -> lapis_core::Result<(Option<Bo
 
 /// A process that dies ends the commands that wait for it, not the job.
 fn hooks(shared: &Arc<Shared>) -> RawHooks {
-    let shared = Arc::clone(shared);
+    let of_died = Arc::clone(shared);
     let died = move |context: &Context, error: &lapis_core::Error, task: u32| {
         use lapis_core::Error as Core;
         if !matches!(error, Core::TargetDown { .. } | Core::Timeout { .. } | Core::NoConnectivity { .. }) {
@@ -182,12 +200,14 @@ fn hooks(shared: &Arc<Shared>) -> RawHooks {
         }
         tracing::info!(target: "lapis::qnix", task, "{}", error.with_causes());
         let mut out = Outbox::new();
-        let mut state = shared.lock();
+        let mut state = of_died.lock(context);
         state.peer_ended(task, None, &mut out);
         state.joins_fail(task, context.tasks());
         drop(state);
         outbox::send(context, &out);
         true
     };
-    RawHooks { error: Some(Box::new(died)), ..RawHooks::default() }
+    let shared = Arc::clone(shared);
+    let sleeps = move |context: &Context| shared.lock(context).sleeps();
+    RawHooks { error: Some(Box::new(died)), sleeps: Some(Box::new(sleeps)), ..RawHooks::default() }
 }

@@ -11,16 +11,10 @@ use crate::node::{Node, State};
 use crate::outbox::{self, Outbox};
 use crate::protocol::{JOIN, OFFER, WHOLE, WHOLE_MAX, gathered, header, send_words};
 use crate::tree::{self, Receiver};
-use lapis_core::sync::{AtomicI32, spin_loop};
+use lapis_core::Context;
+use lapis_core::context::Access;
+use lapis_core::message::Short;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// Looks at boards between two looks at everything.
-const LOOKS: u32 = 64;
-
-/// How long a wait looks at boards by itself. Where cores are wanted, each look gives one away.
-const AWAKE: Duration = Duration::from_micros(200);
-const AWAKE_WHEN_CROWDED: Duration = Duration::from_millis(2);
 
 /// Where the data of a command is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +27,7 @@ pub(crate) enum Form {
 
 impl State {
     /// Checks that a context's data suits a command.
+    #[inline]
     fn suits(&mut self, at: usize, form: Form) -> Result {
         let slot = self.sends.ready(at)?;
         let short = slot.len <= crate::abi::SHORT_MAX;
@@ -41,6 +36,83 @@ impl State {
             Form::Short if !slot.in_registers && !short => Err(Error::Kind),
             _ => Ok(()),
         }
+    }
+
+    /// Sends what is in one piece, in one packet, where nothing is in the way of that. False:
+    /// nothing has happened.
+    #[inline]
+    fn send_at_once(&mut self, context: &Context, at: usize, task: u32) -> bool {
+        let Ok(slot) = self.sends.ready(at) else { return false };
+        let data = match &*slot.segments {
+            _ if slot.in_registers => &slot.registers[..],
+            [] => &[],
+            // SAFETY: the program has lent the memory to the command, which ends with this.
+            [one] => unsafe {
+                std::slice::from_raw_parts(std::ptr::with_exposed_provenance(one.address), one.len)
+            },
+            _ => return false,
+        };
+        let words = header([self.matching.next_to(task), slot.tag as u32]);
+        let sent = context.try_send_short(&Short::to_table(task, WHOLE, words.as_flattened(), data));
+        if sent {
+            self.matching.number_to(task);
+            self.sends.pass(at);
+        }
+        sent
+    }
+
+    /// Whether a context has a command to wait for, and whether its end may be found on a board.
+    #[inline]
+    fn may_poll(&mut self, at: usize, sending: bool) -> Result<bool> {
+        if sending {
+            self.sends.may_poll(at)?;
+            return Ok(self.sends.get(at)?.on_boards);
+        }
+        self.receives.may_poll(at)?;
+        let sender = self.receives.get(at)?.waits_for;
+        Ok(sender.is_some_and(|task| self.matching.may_come_by_board(task)))
+    }
+
+    /// A thread begins to wait, for what may stand on a board or not. It looks afterwards.
+    ///
+    /// As long as several wait, none begins to look once one of them has gone to sleep: what is
+    /// asked for by message wakes all.
+    #[inline]
+    pub(crate) fn begins_to_wait(&mut self, by_board: bool) {
+        self.waits += 1;
+        if let (true, 1, Some(writer)) = (by_board, self.waits, &self.board)
+            && !writer.boards().is_watching()
+        {
+            writer.boards().begin_watching();
+        }
+    }
+
+    /// It ends. Says whether it has to look once more: a process whose doorbells ring without calls
+    /// is asked to look from now on. One that polls goes on with its next call.
+    #[inline]
+    pub(crate) fn ends_to_wait(&mut self, interrupts: bool) -> bool {
+        self.waits -= 1;
+        interrupts && self.waits == 0 && self.stops_watching()
+    }
+
+    /// A thread is about to sleep, and has to be asked to look from now on. Says whether somebody
+    /// who waits had better look first.
+    pub(crate) fn sleeps(&mut self) -> bool {
+        self.stops_watching();
+        let boards = self.board.as_ref().map(|writer| writer.boards());
+        self.waits > 0 && (boards.is_some_and(|boards| boards.has_news()) || self.words_have_news())
+    }
+
+    /// Whether this process has looked without being asked to.
+    fn stops_watching(&mut self) -> bool {
+        let boards = self.board.as_ref().map(|writer| writer.boards());
+        let watching = boards.filter(|boards| boards.is_watching());
+        watching.inspect(|boards| boards.end_watching()).is_some()
+    }
+
+    /// A message has asked this process to look, or who was about to send one may be gone.
+    pub(crate) fn answer(&self) {
+        self.board.iter().for_each(|writer| writer.boards().answer());
     }
 
     /// The data of a send in one piece.
@@ -52,33 +124,52 @@ impl State {
 }
 
 impl Node {
-    /// Assigns a Send Context.
-    pub(crate) fn set_send(&self, wanted: Assignment<'_>) -> Result<usize> {
-        self.shared.lock().sends.assign(wanted)
+    /// Assigns a Send Context. Whether there is such a receiver is told to who sends.
+    #[inline]
+    pub(crate) fn set_send(&self, mut wanted: Assignment<'_>) -> Result<usize> {
+        wanted.task = wanted.peer.and_then(|peer| self.names.task(peer).ok());
+        self.lock().sends.assign(wanted)
     }
 
     /// Assigns a Receive Context.
-    pub(crate) fn set_receive(&self, wanted: Assignment<'_>) -> Result<usize> {
-        self.shared.lock().receives.assign(wanted)
+    #[inline]
+    pub(crate) fn set_receive(&self, mut wanted: Assignment<'_>) -> Result<usize> {
+        wanted.task = wanted.peer.and_then(|peer| self.names.task(peer).ok());
+        self.lock().receives.assign(wanted)
     }
 
     /// Sends to the context's receiver.
+    #[inline]
     pub(crate) fn send(&self, at: usize, form: Form) -> Result {
-        let mut state = self.shared.lock();
+        let mut state = self.lock();
         state.suits(at, form)?;
         let slot = state.sends.ready(at)?;
-        let (tag, len) = (slot.tag, slot.len);
-        let task = self.names.task(slot.peer.ok_or(Error::Process)?)?;
+        let (tag, len, task) = (slot.tag, slot.len, slot.task.ok_or(Error::Process)?);
         if state.gone.contains(&task) {
             return Err(Error::Peer);
         }
+        if len <= WHOLE_MAX && state.send_at_once(&self.context, at, task) {
+            return Ok(());
+        }
+        self.send_later(state, at, (task, tag), len)
+    }
+
+    /// Sends what is too long for one packet, or finds something in its way.
+    #[inline(never)]
+    fn send_later(
+        &self,
+        mut state: Access<'_, State>,
+        at: usize,
+        (task, tag): (u32, i32),
+        len: usize,
+    ) -> Result {
         let number = state.matching.number_to(task);
         if len > WHOLE_MAX {
             let key = state.sends.post(at, Some(task))?;
             drop(state);
             let sent = send_words(&self.context, task, OFFER, [number, tag as u32, key.0]);
             if let Err(error) = sent {
-                self.shared.lock().sends.end_key(key, Err(error));
+                self.lock().sends.end_key(key, Err(error));
             }
             self.serve(task);
             return Ok(());
@@ -100,7 +191,7 @@ impl Node {
             }),
             several => send(&gathered(several)),
         };
-        let mut state = self.shared.lock();
+        let mut state = self.lock();
         if let Ok(slot) = state.sends.get(at) {
             slot.registers = registers;
         }
@@ -119,10 +210,9 @@ impl Node {
 
     /// Waits for a message from the context's sender.
     pub(crate) fn receive(&self, at: usize) -> Result {
-        let mut state = self.shared.lock();
+        let mut state = self.lock();
         let slot = state.receives.ready(at)?;
-        let tag = slot.tag;
-        let task = self.names.task(slot.peer.ok_or(Error::Process)?)?;
+        let (tag, task) = (slot.tag, slot.task.ok_or(Error::Process)?);
         state.receives.post(at, Some(task))?;
         let clear = match state.matching.post(at, task, tag) {
             Ok(None) => None,
@@ -141,7 +231,7 @@ impl Node {
     /// Sends to all other members of a group.
     pub(crate) fn broadcast(&self, at: usize, group: i32, form: Form) -> Result {
         let me = self.context.task();
-        let state = self.shared.lock();
+        let state = self.lock();
         let members = state.groups.get(group)?.members.iter().filter(|task| *task != me).collect();
         drop(state);
         self.send_to_all(at, members, form)
@@ -160,12 +250,13 @@ impl Node {
     }
 
     fn send_to_all(&self, at: usize, tasks: Vec<u32>, form: Form) -> Result {
-        let mut state = self.shared.lock();
+        let mut state = self.lock();
         state.suits(at, form)?;
         if tasks.iter().any(|task| state.gone.contains(task)) {
             return Err(Error::Peer);
         }
         let me = self.context.task();
+        let to_itself = tasks.contains(&me);
         let (tag, number) = (state.sends.ready(at)?.tag, |task| (task, 0));
         let mut receivers: Vec<Receiver> = tasks.into_iter().map(number).collect();
         for (task, number) in &mut receivers {
@@ -184,8 +275,10 @@ impl Node {
         drop(state);
         outbox::send(&self.context, &out);
         let sent = tree::spread(&self.context, &hosts, (me, tag), &receivers, &rest);
-        self.shared.lock().sends.end(at, sent.map(|()| 0));
-        self.serve(me);
+        self.lock().sends.end(at, sent.map(|()| 0));
+        if to_itself {
+            self.serve(me);
+        }
         Ok(())
     }
 
@@ -193,7 +286,7 @@ impl Node {
     pub(crate) fn join_group(&self, at: usize, group: i32, size: i32) -> Result {
         let tasks = self.context.tasks();
         let task = keeper(group, tasks);
-        let mut state = self.shared.lock();
+        let mut state = self.lock();
         state.sends.ready(at)?;
         state.groups.may_join(group, size, tasks)?;
         if state.gone.contains(&task) {
@@ -203,7 +296,7 @@ impl Node {
         state.groups.joins(group, key);
         drop(state);
         if let Err(error) = send_words(&self.context, task, JOIN, [group as u32, size as u32]) {
-            self.shared.lock().sends.end_key(key, Err(error));
+            self.lock().sends.end_key(key, Err(error));
         }
         self.serve(task);
         Ok(())
@@ -212,7 +305,7 @@ impl Node {
     /// Waits for all members of a group to do the same.
     pub(crate) fn barrier(&self, at: usize, group: i32, size: i32) -> Result {
         let mut out = Outbox::new();
-        let mut state = self.shared.lock();
+        let mut state = self.lock();
         let on_boards = state.may_enter(group, size)?;
         state.sends.post(at, None)?;
         state.sends.get(at)?.on_boards = on_boards;
@@ -223,65 +316,49 @@ impl Node {
     }
 
     /// Waits for a command's end. Gives the bytes received, or 0.
+    #[inline]
     pub(crate) fn poll(&self, at: usize, sending: bool) -> Result<usize> {
         let bells = if sending { &self.shared.hps.send_doorbell } else { &self.shared.hps.receive_doorbell };
         let bell = bells.get(at).ok_or(Error::Context)?;
         if state_of(bell) != doorbell::DONE {
-            if self.may_poll(at, sending)? {
-                self.watch(bell);
-            }
-            self.context.wait_until(|| state_of(bell) == doorbell::DONE).map_err(of_core)?;
+            let mut state = self.lock();
+            let by_board = state.may_poll(at, sending)?;
+            state.begins_to_wait(by_board);
+            drop(state);
+            self.wait(|| state_of(bell) == doorbell::DONE)?;
         }
-        let mut state = self.shared.lock();
+        let mut state = self.lock();
         let outcome = if sending { state.sends.collect(at) } else { state.receives.collect(at) };
         outcome.map(|bytes| bytes as usize)
     }
 
-    /// Whether a context has a command to wait for, and whether its end may be found on a board.
-    fn may_poll(&self, at: usize, sending: bool) -> Result<bool> {
-        let mut state = self.shared.lock();
-        let state = &mut *state;
-        if sending {
-            state.sends.may_poll(at)?;
-            return Ok(state.sends.get(at)?.on_boards);
-        }
-        state.receives.may_poll(at)?;
-        let sender = state.receives.get(at)?.waits_for;
-        Ok(sender.is_some_and(|task| state.matching.may_come_by_board(task)))
-    }
-
-    /// Looks at boards, and at all else now and then, until a doorbell rings or that has taken so
-    /// long that others had better wake this process.
-    fn watch(&self, bell: &AtomicI32) {
-        let Some(boards) = &self.boards else { return };
-        let rings = || state_of(bell) == doorbell::DONE;
-        let crowded = self.context.is_crowded();
-        let (looks, limit) = if crowded { (1, AWAKE_WHEN_CROWDED) } else { (LOOKS, AWAKE) };
-        boards.begin_watching();
-        let since = Instant::now();
-        'watching: loop {
-            for _ in 0..looks {
-                if boards.has_news() {
-                    self.shared.look(&self.context);
-                }
-                if rings() {
-                    break 'watching;
-                }
-                spin_loop();
+    /// Waits until `done`, and looks at boards meanwhile. [`State::begins_to_wait`] has come
+    /// before.
+    #[inline]
+    pub(crate) fn wait(&self, mut done: impl FnMut() -> bool) -> Result {
+        let outcome = loop {
+            let waited = self.context.wait_until(|| done() || self.has_news());
+            if waited.is_err() || done() {
+                break waited.map_err(of_core);
             }
-            if self.context.progress().is_err() || since.elapsed() >= limit {
-                break;
-            }
-        }
-        boards.end_watching();
-        if boards.has_news() {
+            self.shared.look(&self.context);
+        };
+        if self.lock().ends_to_wait(self.context.interrupts()) {
             self.shared.look(&self.context);
         }
+        outcome
+    }
+
+    /// Whether boards show something, if this process is to find that out by itself.
+    #[inline]
+    fn has_news(&self) -> bool {
+        let Some(boards) = &self.boards else { return false };
+        boards.is_watching() && boards.has_news() || boards.awaited() > 0 && self.lock().words_have_news()
     }
 
     /// Locked memory, tokens, the pool.
     pub(crate) fn with_memory<T>(&self, f: impl FnOnce(&mut crate::memory::Memory) -> T) -> T {
-        f(&mut self.shared.lock().memory)
+        f(&mut self.lock().memory)
     }
 }
 

@@ -19,13 +19,14 @@ use crate::board::Content;
 use crate::contexts::Key;
 use crate::error::{Error, Result, of_core};
 use crate::matching::{Arrival, Bytes, Met};
-use crate::memory::Segment;
+use crate::memory::{Segment, Segments};
 use crate::node::{Shared, State};
 use crate::outbox::{self, Letter, Outbox};
 use crate::post::segment_of;
 use crate::{barrier, groups, tree};
 use lapis_core::message::{AmSend, Destination, Gather};
 use lapis_core::{CompletionHandler, Context, Delivery, HandlerId, Incoming, Notify, Run, Source};
+use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -128,16 +129,15 @@ impl Gather for Owned {
 /// Registers what happens when messages arrive. Header handlers only note; what has to be sent is
 /// sent by completion handlers.
 pub(crate) fn install(context: &Context, shared: &Arc<Shared>) -> lapis_core::Result<()> {
-    let on = |id: HandlerId, f: fn(&Arc<Shared>, &Incoming<'_>) -> Option<Delivery>| {
+    let on = |id: HandlerId, f: fn(&Context, &Arc<Shared>, &Incoming<'_>) -> Option<Delivery>| {
         let shared = Arc::clone(shared);
-        context.set_handler(id, move |_, message| {
-            f(&shared, message).unwrap_or_else(|| {
-                tracing::warn!(target: "lapis::qnix", source = message.source, handler = id.0, "malformed message buried");
-                Delivery::bury()
-            })
+        context.set_handler(id, move |context, message| {
+            f(context, &shared, message).unwrap_or_else(|| malformed(id, message))
         })
     };
-    on(WHOLE, whole)?;
+    // By itself, so that it is part of what core calls.
+    let of_whole = Arc::clone(shared);
+    context.set_handler(WHOLE, move |context, message| whole(context, &of_whole, message))?;
     on(OFFER, offered)?;
     on(CLEAR, cleared)?;
     on(DATA, data)?;
@@ -149,6 +149,12 @@ pub(crate) fn install(context: &Context, shared: &Arc<Shared>) -> lapis_core::Re
     on(BROKEN, barrier::broken_arrived)?;
     on(LOOK, look)?;
     on(END, ended)
+}
+
+#[cold]
+fn malformed(handler: HandlerId, message: &Incoming<'_>) -> Delivery {
+    tracing::warn!(target: "lapis::qnix", source = message.source, handler = handler.0, "malformed message buried");
+    Delivery::bury()
 }
 
 /// Runs `then` when the message is here: at once if it may send something, else on a handler
@@ -173,19 +179,38 @@ pub(crate) fn with_data(
     Delivery { into, ..then(move |context| f(context, data)) }
 }
 
-fn whole(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
-    let [number, tag] = words_of(message.user_header)?;
-    let (source, tag) = (message.source, tag as i32);
+#[inline]
+fn whole(context: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Delivery {
+    let (source, Some([number, tag])) = (message.source, words_of(message.user_header)) else {
+        return malformed(WHOLE, message);
+    };
+    if let Some(data) = message.data
+        && shared.lock(context).met_at_once(source, number, tag as i32, data)
+    {
+        return Delivery::bury();
+    }
+    whole_waits(context, shared, message, (number, tag as i32))
+}
+
+/// A message that comes in parts, meets no Receive Context yet or lets others meet theirs.
+#[inline(never)]
+fn whole_waits(
+    context: &Context,
+    shared: &Arc<Shared>,
+    message: &Incoming<'_>,
+    (number, tag): (u32, i32),
+) -> Delivery {
+    let source = message.source;
     let Some(data) = message.data else {
         let shared = Arc::clone(shared);
-        return Some(with_data(message, move |context, data| {
+        return with_data(message, move |context, data| {
             let arrival = Arrival::Whole(Bytes { all: Arc::new(data), from: 0 });
             shared.arrived(context, source, number, tag, arrival);
-        }));
+        });
     };
     let mut out = Outbox::new();
-    shared.lock().whole_arrived(source, number, tag, data, &mut out);
-    Some(and_send(out))
+    shared.lock(context).whole_arrived(source, number, tag, data, &mut out);
+    and_send(out)
 }
 
 /// What a handler gives that has nothing to do with the data any more.
@@ -194,13 +219,16 @@ fn and_send(out: Outbox) -> Delivery {
 }
 
 /// Somebody has something on its board for this process.
-fn look(shared: &Arc<Shared>, _: &Incoming<'_>) -> Option<Delivery> {
+fn look(context: &Context, shared: &Arc<Shared>, _: &Incoming<'_>) -> Option<Delivery> {
     let mut out = Outbox::new();
-    shared.lock().look(&mut out);
+    let mut state = shared.lock(context);
+    state.answer();
+    state.look(&mut out);
+    drop(state);
     Some(and_send(out))
 }
 
-fn offered(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+fn offered(_: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
     let [number, tag, send] = words_of(message.user_header)?;
     let (source, shared) = (message.source, Arc::clone(shared));
     Some(then(move |context| {
@@ -212,7 +240,7 @@ impl Shared {
     /// A message or an offer is here.
     pub(crate) fn arrived(&self, context: &Context, source: u32, number: u32, tag: i32, arrival: Arrival) {
         let mut out = Outbox::new();
-        let mut state = self.lock();
+        let mut state = self.lock(context);
         let met = state.matching.arrived(source, number, tag, arrival);
         state.meet(source, met, &mut out);
         drop(state);
@@ -222,7 +250,7 @@ impl Shared {
     /// Takes what the boards of this host have for this process.
     pub(crate) fn look(&self, context: &Context) {
         let mut out = Outbox::new();
-        let taken = self.lock().look(&mut out);
+        let taken = self.lock(context).look(&mut out);
         outbox::send(context, &out);
         if taken {
             // It may be for other threads of this process, which sleep.
@@ -236,8 +264,7 @@ impl State {
     pub(crate) fn look(&mut self, out: &mut Outbox) -> bool {
         let boards = self.board.as_ref().map(|writer| Arc::clone(writer.boards()));
         let Some(boards) = boards else { return false };
-        boards.answer();
-        let mut taken = false;
+        let mut taken = self.look_at_words(out);
         while let Some(record) = boards.take() {
             match record.content {
                 Content::Message { root, tag } => self.on_board(root, record.number, tag, record.data, out),
@@ -257,17 +284,22 @@ impl State {
 
     /// A message is here, whose bytes are the caller's.
     fn whole_arrived(&mut self, source: u32, number: u32, tag: i32, data: &[u8], out: &mut Outbox) {
-        let met = match self.matching.meets_at_once(source, number, tag) {
-            Some(at) => {
-                self.fill(at, data);
-                self.matching.next_in_order(source)
-            }
-            None => {
-                let arrival = Arrival::Whole(Bytes { all: Arc::new(data.to_vec()), from: 0 });
-                self.matching.arrived(source, number, tag, arrival)
-            }
-        };
+        if self.met_at_once(source, number, tag, data) {
+            return;
+        }
+        let arrival = Arrival::Whole(Bytes { all: Arc::new(data.to_vec()), from: 0 });
+        let met = self.matching.arrived(source, number, tag, arrival);
         self.meet(source, met, out);
+    }
+
+    /// Fills the Receive Context of a message, if it is there and that is all there is to do.
+    #[inline]
+    fn met_at_once(&mut self, source: u32, number: u32, tag: i32, data: &[u8]) -> bool {
+        let met = self.matching.meets_at_once(source, number, tag);
+        if let Some(at) = met {
+            self.fill(at, data);
+        }
+        met.is_some()
     }
 
     /// Fills Receive Contexts; what was offered to them is asked for.
@@ -293,11 +325,12 @@ impl State {
     }
 
     /// Ends a Receive with these bytes.
+    #[inline]
     pub(crate) fn fill(&mut self, at: usize, data: &[u8]) {
         let Ok(slot) = self.receives.get(at) else { return };
         let fits = data.len() <= slot.len;
         let mut rest = &data[..data.len().min(slot.len)];
-        for segment in &slot.segments {
+        for segment in &*slot.segments {
             let (here, later) = rest.split_at(rest.len().min(segment.len));
             // SAFETY: the segments are memory that the program has lent to the command until it
             // ends.
@@ -315,17 +348,17 @@ impl State {
 }
 
 /// The receiver of an offer has a context for it.
-fn cleared(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+fn cleared(_: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
     let [send, receive] = words_of(message.user_header)?;
     let (task, shared) = (message.source, Arc::clone(shared));
     Some(then(move |context| {
         let key = Key(send);
-        let segments = match shared.lock().sends.of_key(key) {
+        let segments = match shared.lock(context).sends.of_key(key) {
             Some((_, slot)) => slot.segments.clone(),
             None => return,
         };
         if let Err(error) = send_data(context, &shared, task, key, receive, &segments) {
-            shared.lock().sends.end_key(key, Err(error));
+            shared.lock(context).sends.end_key(key, Err(error));
         }
     }))
 }
@@ -336,10 +369,10 @@ fn send_data(
     task: u32,
     key: Key,
     receive: u32,
-    segments: &[Segment],
+    segments: &Segments,
 ) -> Result {
     let words = header([receive]);
-    let source = match segments {
+    let source = match &**segments {
         [one] => Source::Contiguous(std::ptr::with_exposed_provenance(one.address), one.len as u64),
         several => {
             let all = gathered(several);
@@ -348,22 +381,33 @@ fn send_data(
             Source::Gather(Box::new(Owned { head: Vec::new(), body }), len)
         }
     };
-    let shared = Arc::clone(shared);
-    let done = move |_, outcome: std::result::Result<(), lapis_core::Error>| {
-        shared.lock().sends.end_key(key, outcome.map(|()| 0).map_err(of_core));
-    };
     let message = AmSend {
         target: task,
         handler: u64::from(DATA.0),
         user_header: words.as_flattened(),
         source,
         target_counter: 0,
-        origin: Notify::Dyn(Box::new(done)),
+        origin: Notify::Call {
+            call: fetched,
+            function: Arc::as_ptr(shared).expose_provenance(),
+            argument: std::ptr::without_provenance_mut(key.0 as usize),
+        },
         completion: Notify::None,
     };
-    // SAFETY: the program has lent the segments to the command until `done` ends it; handlers come
-    // from the table.
+    // SAFETY: the program has lent the segments to the command until `fetched` ends it; handlers
+    // come from the table.
     unsafe { context.am_send(message) }.map_err(of_core)
+}
+
+/// The data of a send needs its memory no more: the command, whose key is `argument`, ends.
+///
+/// # Safety
+/// `shared` is what the handlers of the context have.
+unsafe fn fetched(context: &Context, _: u32, shared: usize, argument: *mut c_void, ok: bool) {
+    // SAFETY: the caller's promise; the context keeps its handlers.
+    let shared = unsafe { &*std::ptr::with_exposed_provenance::<Shared>(shared) };
+    let outcome = if ok { Ok(0) } else { Err(Error::Peer) };
+    shared.lock(context).sends.end_key(Key(argument.addr() as u32), outcome);
 }
 
 /// The bytes of segments in one piece.
@@ -379,10 +423,10 @@ pub(crate) fn gathered(segments: &[Segment]) -> Vec<u8> {
 }
 
 /// What was offered and asked for.
-fn data(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+fn data(context: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
     let [receive] = words_of(message.user_header)?;
     let (key, len) = (Key(receive), message.len as usize);
-    let mut state = shared.lock();
+    let mut state = shared.lock(context);
     let Some((_, slot)) = state.receives.of_key(key) else { return Some(Delivery::bury()) };
     let whole = match &slot.segments[..] {
         [one] if one.len >= len => NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(one.address)),
@@ -391,19 +435,19 @@ fn data(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
     drop(state);
     let shared = Arc::clone(shared);
     let Some(place) = whole else {
-        return Some(with_data(message, move |_, data| {
-            let mut state = shared.lock();
+        return Some(with_data(message, move |context, data| {
+            let mut state = shared.lock(context);
             if let Some((at, _)) = state.receives.of_key(key) {
                 state.fill(at, &data);
             }
         }));
     };
-    let end = move |_: &Context| shared.lock().receives.end_key(key, Ok(len));
+    let end = move |context: &Context| shared.lock(context).receives.end_key(key, Ok(len));
     let completion = Some(CompletionHandler::Closure(Box::new(end)));
     Some(Delivery { into: Destination::Contiguous(place), completion, run: Run::Inline, ..Delivery::bury() })
 }
 
-fn handed_on(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+fn handed_on(_: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
     let shared = Arc::clone(shared);
     let user_header = message.user_header.to_vec();
     Some(with_data(message, move |context, data| {
@@ -412,7 +456,7 @@ fn handed_on(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
             return;
         };
         let mut out = Outbox::new();
-        let mut state = shared.lock();
+        let mut state = shared.lock(context);
         let hosts = Arc::clone(&state.hosts);
         if let Some(writer) = &mut state.board {
             let data = [segment_of(part.data.get())];
@@ -427,9 +471,9 @@ fn handed_on(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
 }
 
 /// A process has called qx_end.
-fn ended(shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
+fn ended(context: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Option<Delivery> {
     let [messages] = words_of(message.user_header)?;
     let mut out = Outbox::new();
-    shared.lock().peer_ended(message.source, Some(messages), &mut out);
+    shared.lock(context).peer_ended(message.source, Some(messages), &mut out);
     Some(and_send(out))
 }

@@ -90,6 +90,13 @@ fn groups_across_two_applications() {
     succeeds("groups");
 }
 
+/// Processes that poll look at boards between calls, too, and are asked to look once they sleep.
+#[test]
+fn groups_of_processes_that_poll() {
+    let source = source("groups");
+    job(&source).env("LAPIS_INTERRUPT", "no").succeeds(&compile(&source));
+}
+
 #[test]
 fn random_programs_do_what_the_model_says() {
     succeeds("random");

@@ -9,7 +9,8 @@
 //! * `memory`, `region`, `window`, `tally`: memory that peers reach, and what moves through it;
 //! * `steps`, `flags`: what a task does in a barrier, and how it shows that in memory;
 //! * `silence`, `restart`: peers that fall silent, and those that are started anew;
-//! * `attributes`, `interface`, `service`, `extensions`: for the interfaces and layers above;
+//! * `attributes`, `interface`, `service`, `extensions`, `guarded`: for the interfaces and layers
+//!   above;
 //! * `terminate`, `fork_guard`: the end.
 
 mod adaptive_spin;
@@ -23,6 +24,7 @@ mod datagrams;
 mod extensions;
 mod flags;
 mod fork_guard;
+mod guarded;
 mod handler_threads;
 mod host_topology;
 mod init_errors;
@@ -51,6 +53,7 @@ pub use crate::lock::Call;
 pub(crate) use crate::state::AdaptiveWait;
 pub use attributes::HandlerId;
 pub use builder::ContextBuilder;
+pub use guarded::{Access, Guarded};
 pub(crate) use locked::{Locked, ShortSection};
 pub use memory::{Memory, Registered, RemoteMemory};
 pub use progress::Polled;
@@ -60,7 +63,9 @@ pub(crate) use shared::{
     Arrival, CompletionQueue, Handler, HandlerTable, InternalContext, Job, Operation, Outgoing, Pull,
     Reassembly, Shared, State, ZeroCopySend,
 };
-pub use shared::{CompletionHandler, Context, Delivery, ErrorHandler, FailoverHandler, Notify, RawHooks};
+pub use shared::{
+    CompletionHandler, Context, Delivery, ErrorHandler, FailoverHandler, Notify, RawHooks, SleepHandler,
+};
 pub(crate) use tell::Awaited;
 pub(crate) use wait::Checked;
 

@@ -127,6 +127,10 @@ pub struct RawHooks {
     pub counted: Option<fn(&Context, &Counter, PeerId)>,
     /// Called by each thread of the context when it starts.
     pub thread_start: Option<Box<dyn Fn() + Send + Sync>>,
+    /// Called under the lock when a thread is about to sleep until something arrives. True: there
+    /// is something to do that came by a way which core knows nothing of; the thread looks at what
+    /// it waits for instead.
+    pub sleeps: Option<Box<SleepHandler>>,
     /// Stack size of the context's threads, in bytes.
     pub stack_size: Option<usize>,
     /// Called with errors that belong to no call and the peer they concern. True: handled, go on
@@ -139,6 +143,9 @@ pub struct RawHooks {
 
 /// See [`RawHooks::error`].
 pub type ErrorHandler = dyn Fn(&Context, &Error, PeerId) -> bool + Send + Sync;
+
+/// See [`RawHooks::sleeps`].
+pub type SleepHandler = dyn Fn(&Context) -> bool + Send + Sync;
 
 /// See [`RawHooks::failover`]. Runs under the lock.
 pub type FailoverHandler = dyn Fn(&Context, FailoverTrouble, &str) + Send + Sync;

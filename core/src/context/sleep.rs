@@ -19,6 +19,11 @@ impl Locked<'_> {
             return;
         }
         let shared = self.shared();
+        if let Some(sleeps) = &shared.hooks.sleeps
+            && self.out(|context| sleeps(context))
+        {
+            return;
+        }
         let s = &shared.sleepers;
         // SYNC: counted under the lock, before `arm` looks once more: whoever changes a condition
         // afterwards sees us.

@@ -1,5 +1,6 @@
 //! How tasks of a host show each other records, and tell who looks for them.
 
+use super::order::stop;
 use lapis_core::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Beside the number in a flag: the next record is being written here. The number stays, or whoever
@@ -82,51 +83,65 @@ impl Head {
 /// Whether a task looks at the boards of others.
 #[repr(C)]
 pub(super) struct Watch {
-    /// How many of its threads look without being asked to.
+    /// Not 0: it looks without being asked to. Changed under the lock of the task's state.
     looking: AtomicU32,
     /// Not 0: a message that asks it to look is on its way.
     asked: AtomicU32,
+    /// Not 0: it has part in the barriers of [`order`](super::order) that need no fences.
+    orderly: AtomicU32,
 }
 
 impl Watch {
-    /// A thread begins. It looks afterwards.
-    pub(super) fn begin(&self) {
-        self.looking.fetch_add(1, Ordering::Relaxed);
+    /// Whether the task looks without being asked to.
+    #[inline]
+    pub(super) fn is_looking(&self) -> bool {
+        self.looking.load(Ordering::Relaxed) != 0
     }
 
-    /// A thread ends. It looks once more afterwards: whoever has not seen this relies on it.
-    pub(super) fn end(&self) {
-        self.looking.fetch_sub(1, Ordering::Relaxed);
-        // SYNC: pairs with the fence in `settle`: either the writer sees that nobody looks any
-        // more, or the look that follows sees the record.
-        fence(Ordering::SeqCst);
+    /// The task begins to look. It looks afterwards.
+    pub(super) fn begin(&self) {
+        self.looking.store(1, Ordering::Relaxed);
+    }
+
+    /// The task ends. It looks once more afterwards: whoever has not seen this relies on it.
+    pub(super) fn end(&self, fences: bool) {
+        self.looking.store(0, Ordering::Relaxed);
+        // Either the writer sees that nobody looks any more, or the look that follows sees the
+        // record.
+        stop(fences);
     }
 
     /// The message has come, or whoever was to send it is gone. The task looks afterwards.
-    pub(super) fn answer(&self) {
+    pub(super) fn answer(&self, fences: bool) {
         self.asked.store(0, Ordering::Relaxed);
-        // SYNC: pairs with the fence in `settle`: either the writer sees that the message has come,
-        // and sends another one, or the look that follows sees the record.
-        fence(Ordering::SeqCst);
+        // Either the writer sees that the message has come, and sends another one, or the look that
+        // follows sees the record.
+        stop(fences);
     }
 
     /// Whether the writer that asks this has to send a message: nobody looks, and no message is on
     /// its way. It has settled what it wrote.
+    #[inline]
     pub(super) fn must_ask(&self) -> bool {
         self.looking.load(Ordering::Relaxed) == 0
             && self.asked.load(Ordering::Relaxed) == 0
             && self.asked.swap(1, Ordering::Relaxed) == 0
     }
-}
 
-/// Between showing a record and asking who looks.
-pub(super) fn settle() {
-    // SYNC: pairs with the fences in `Watch::end` and `Watch::answer`.
-    fence(Ordering::SeqCst);
+    /// The task stops looking seldom, and pays for both halves of the barrier then.
+    pub(super) fn is_orderly(&self) -> bool {
+        self.orderly.load(Ordering::Relaxed) != 0
+    }
+
+    /// Says so, before others ask.
+    pub(super) fn set_orderly(&self) {
+        self.orderly.store(1, Ordering::Relaxed);
+    }
 }
 
 #[cfg(all(test, loom))]
 mod loom_tests {
+    use super::super::order::settle;
     use super::*;
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;
@@ -143,7 +158,7 @@ mod loom_tests {
         Ring {
             slots: [slot(), slot()],
             read: AtomicU64::new(0),
-            watch: Watch { looking: AtomicU32::new(0), asked: AtomicU32::new(0) },
+            watch: Watch { looking: AtomicU32::new(0), asked: AtomicU32::new(0), orderly: AtomicU32::new(0) },
         }
     }
 
@@ -207,10 +222,10 @@ mod loom_tests {
             shared.watch.begin();
             let thread = thread::spawn(move || {
                 write(&writer, 0, 2);
-                settle();
+                settle(true);
                 writer.watch.must_ask()
             });
-            shared.watch.end();
+            shared.watch.end(true);
             let seen = shared.slots[0].0.find(0, 1) == Found::Mine;
             let asked = thread.join().unwrap();
             assert!(seen || asked);
@@ -225,11 +240,11 @@ mod loom_tests {
             let shared = Arc::new(ring());
             write(&shared, 0, 1);
             write(&shared, 1, 2);
-            settle();
+            settle(true);
             assert!(shared.watch.must_ask());
             let writer = Arc::clone(&shared);
             let thread = thread::spawn(move || write(&writer, 2, 1));
-            shared.watch.answer();
+            shared.watch.answer(true);
             let (mut next, mut got) = (0, Vec::new());
             while shared.slots[(next % 2) as usize].0.has_news(next) {
                 match shared.slots[(next % 2) as usize].0.find(next, 1) {
@@ -257,10 +272,10 @@ mod loom_tests {
             assert!(shared.watch.must_ask());
             let thread = thread::spawn(move || {
                 write(&writer, 0, 2);
-                settle();
+                settle(true);
                 writer.watch.must_ask()
             });
-            shared.watch.answer();
+            shared.watch.answer(true);
             let seen = shared.slots[0].0.find(0, 1) == Found::Mine;
             let asked = thread.join().unwrap();
             assert!(seen || asked);

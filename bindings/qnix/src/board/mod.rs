@@ -7,7 +7,7 @@
 //! its writer does not wait: messages carry its content.
 //!
 //! ```text
-//! | who looks | how far the owner has read the others | records | bytes |
+//! | who looks | how far the owner has read the others | words | records | bytes |
 //! ```
 //!
 //! A process that waits for a record of somebody looks at the boards itself. Whoever shows a record
@@ -15,14 +15,17 @@
 //! look, unless one is on its way.
 
 mod flags;
+mod order;
+mod words;
 mod writer;
 
 pub(crate) use writer::{Content, Writer, places};
 
 use flags::{Found, Head, Watch};
 use lapis_core::Context;
-use lapis_core::sync::{AtomicU64, Ordering};
+use lapis_core::sync::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
+use words::WORDS;
 
 /// Tasks of a host that boards serve: a record has a bit for each.
 const MOST: usize = 64;
@@ -59,6 +62,7 @@ const ENTERED: u32 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Places {
     tasks: usize,
+    words: usize,
     slots: usize,
     slot: usize,
     /// Within a record.
@@ -71,9 +75,10 @@ impl Places {
     fn of(tasks: usize) -> Self {
         let data = size_of::<Head>() + size_of::<Fields>() + (tasks * 4).next_multiple_of(8);
         let slot = (data + LINE).next_multiple_of(LINE);
-        let slots = LINE + (tasks * 8).next_multiple_of(LINE);
+        let words = LINE + (tasks * 8).next_multiple_of(LINE);
+        let slots = words + WORDS * LINE;
         let bytes = (slots + SLOTS as usize * slot).next_multiple_of(PAGE);
-        Self { tasks, slots, slot, data, bytes, len: bytes + BYTES }
+        Self { tasks, words, slots, slot, data, bytes, len: bytes + BYTES }
     }
 }
 
@@ -84,6 +89,10 @@ pub(crate) struct Boards {
     tasks: Vec<u32>,
     me: usize,
     bases: Vec<*mut u8>,
+    /// Whether some task of the host has no part in barriers without fences.
+    fences: bool,
+    /// Barriers of this process that wait for words.
+    awaited: AtomicUsize,
 }
 
 // SAFETY: the memory behind the pointers is shared between processes anyway: words are atomics, and
@@ -177,7 +186,38 @@ impl Boards {
         tasks.retain(|task| base(*task).is_some());
         let bases: Vec<*mut u8> = tasks.iter().filter_map(|task| base(*task)).collect();
         let me = tasks.iter().position(|task| *task == context.task())?;
-        (tasks.len() > 1).then(|| Self { places: Places::of(tasks.len()), tasks, me, bases })
+        let places = Places::of(tasks.len());
+        (tasks.len() > 1).then(|| Self {
+            places,
+            tasks,
+            me,
+            bases,
+            fences: true,
+            awaited: AtomicUsize::new(0),
+        })
+    }
+
+    /// How many barriers of this process wait for words of others.
+    #[inline]
+    pub(crate) fn awaited(&self) -> usize {
+        self.awaited.load(Ordering::Relaxed)
+    }
+
+    /// The state is locked.
+    pub(crate) fn set_awaited(&self, barriers: usize) {
+        self.awaited.store(barriers, Ordering::Relaxed);
+    }
+
+    /// Says, before the others [agree](Self::agree), that this process stops looking seldom.
+    pub(crate) fn be_orderly(&self) {
+        if order::register() {
+            self.watch(self.me).set_orderly();
+        }
+    }
+
+    /// All tasks of the host have said by now whether they stop looking seldom.
+    pub(crate) fn agree(&mut self) {
+        self.fences = !(0..self.tasks.len()).all(|place| self.watch(place).is_orderly());
     }
 
     /// This host, for the others to compare.
@@ -227,19 +267,33 @@ impl Boards {
         unsafe { &*self.bases[reader].wrapping_add(LINE + writer * 8).cast() }
     }
 
-    /// A thread of this process begins to look by itself.
+    /// Whether this process looks without being asked to.
+    #[inline]
+    pub(crate) fn is_watching(&self) -> bool {
+        self.watch(self.me).is_looking()
+    }
+
+    /// It begins to do so. The state is locked, here and in `end_watching`.
     pub(crate) fn begin_watching(&self) {
         self.watch(self.me).begin();
     }
 
     /// It ends, and looks once more afterwards.
     pub(crate) fn end_watching(&self) {
-        self.watch(self.me).end();
+        self.watch(self.me).end(self.fences);
     }
 
-    /// A message has asked this process to look, or whoever was about to send one may be gone.
+    /// A message has asked this process to look, or whoever was about to send one may be gone. It
+    /// looks afterwards.
     pub(crate) fn answer(&self) {
-        self.watch(self.me).answer();
+        self.watch(self.me).answer(self.fences);
+    }
+
+    /// Those tasks at `places` that have to be asked to look at what has just been shown.
+    #[inline]
+    fn asleep(&self, places: u64) -> impl Iterator<Item = u32> {
+        order::settle(self.fences);
+        writer::places(places).filter(|place| self.watch(*place).must_ask()).map(|place| self.task(place))
     }
 
     /// Whether a board shows something new, for whomever it is.

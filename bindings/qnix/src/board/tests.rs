@@ -10,7 +10,15 @@ fn host(tasks: usize) -> Vec<(Arc<Boards>, Writer)> {
     };
     let bases: Vec<*mut u8> = (0..tasks).map(base).collect();
     let all = (0..tasks as u32).map(|task| task * 2).collect::<Vec<_>>();
-    (0..tasks).map(|me| pair(Boards { places, tasks: all.clone(), me, bases: bases.clone() })).collect()
+    let boards = |me| Boards {
+        places,
+        tasks: all.clone(),
+        me,
+        bases: bases.clone(),
+        fences: true,
+        awaited: AtomicUsize::new(0),
+    };
+    (0..tasks).map(|me| pair(boards(me))).collect()
 }
 
 fn segment(bytes: &[u8]) -> [Segment; 1] {
@@ -36,7 +44,8 @@ fn take(boards: &Boards) -> Option<(i32, u32, Vec<u8>)> {
 fn nothing_on_a_board_overlaps() {
     for tasks in 2..=MOST {
         let places = Places::of(tasks);
-        assert!(LINE + tasks * 8 <= places.slots);
+        assert!(LINE + tasks * 8 <= places.words && places.words.is_multiple_of(LINE));
+        assert!(places.words + WORDS * LINE <= places.slots);
         assert!(places.data + 64 <= places.slot && places.slot.is_multiple_of(LINE));
         assert!(places.slots + SLOTS as usize * places.slot <= places.bytes);
         assert_eq!(places.bytes + BYTES, places.len);
@@ -127,4 +136,42 @@ fn long_data_goes_round_the_ring_in_one_piece_each() {
     let most = vec![1; 2 << 20];
     let room = (0..4).take_while(|tag| show(&mut host[1].1, *tag, &[0], &most).is_some()).count();
     assert!((1..=2).contains(&room), "{room}");
+}
+
+#[test]
+fn a_word_tells_how_many_barriers_its_task_has_entered_and_wakes_those_who_do_not_look() {
+    let mut host = host(3);
+    assert_eq!(host[1].0.word_of(0, 5), None);
+    let words: Vec<_> = [9, 5].iter().map(|group| host[0].1.claim(*group)).collect();
+    assert_eq!(words, [Some(0), Some(1)]);
+    assert_eq!((host[1].0.word_of(0, 5), host[1].0.word_of(0, 6)), (Some(1), None));
+    assert_eq!(host[1].0.entered(0, 1), 0);
+    host[2].0.begin_watching();
+    let asked: Vec<u32> = host[0].1.enter(1, 4, 0b110).collect();
+    assert_eq!(asked, [2], "the task at place 2 looks by itself");
+    assert_eq!((host[1].0.entered(0, 1), host[1].0.entered(0, 0)), (4, 0));
+}
+
+#[test]
+fn groups_beyond_the_last_word_have_none() {
+    let mut host = host(2);
+    assert!((0..WORDS as i32).all(|group| host[0].1.claim(group).is_some()));
+    assert_eq!(host[0].1.claim(-1), None);
+    assert_eq!(host[1].0.word_of(0, -1), None);
+}
+
+#[test]
+fn fences_are_left_out_only_where_all_tasks_can_do_without() {
+    let mut boards = host(2).into_iter().map(|(boards, _)| boards);
+    let mut next = || boards.next().and_then(Arc::into_inner).unwrap_or_else(|| panic!("held by its writer"));
+    let (mut one, mut other) = (next(), next());
+    let agreed = |boards: &mut Boards| {
+        boards.agree();
+        !boards.fences
+    };
+    one.be_orderly();
+    assert!(!agreed(&mut one) && !agreed(&mut other));
+    other.be_orderly();
+    assert_eq!(agreed(&mut one), order::register());
+    assert_eq!(agreed(&mut other), order::register());
 }

@@ -1,6 +1,5 @@
 //! Writing records.
 
-use super::flags::settle;
 use super::{BYTES, Boards, ENTERED, Fields, Head, MESSAGE, SLOTS};
 use crate::memory::Segment;
 use lapis_core::sync::Ordering;
@@ -42,7 +41,9 @@ struct Shown {
 
 /// The one who writes this process's board.
 pub(crate) struct Writer {
-    boards: Arc<Boards>,
+    pub(super) boards: Arc<Boards>,
+    /// Words that are some group's.
+    pub(super) words: usize,
     /// The number of the next record.
     next: u64,
     /// The last ones before it.
@@ -66,7 +67,7 @@ pub(crate) fn places(mut mask: u64) -> impl Iterator<Item = usize> {
 impl Writer {
     pub(super) fn new(boards: Arc<Boards>) -> Self {
         let shown = VecDeque::with_capacity(SLOTS as usize);
-        Self { boards, next: 0, shown, used: 0, free: 0, gone: 0 }
+        Self { boards, words: 0, next: 0, shown, used: 0, free: 0, gone: 0 }
     }
 
     pub(crate) fn boards(&self) -> &Arc<Boards> {
@@ -118,10 +119,7 @@ impl Writer {
         self.next += 1;
         self.used = bytes;
         self.shown.push_back(Shown { readers: mask, bytes });
-        settle();
-        let boards = &self.boards;
-        let asleep = self::places(mask).filter(|place| boards.watch(*place).must_ask());
-        Some(asleep.map(|place| boards.task(place)))
+        Some(self.boards.asleep(mask))
     }
 
     /// Room for a record with so many bytes: where they go on the board, and what will have been
