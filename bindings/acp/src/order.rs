@@ -2,7 +2,8 @@
 //!
 //! A handle is the number of its operation. Operations complete in order: when one has, all before
 //! it have. So one number, the oldest operation that has not ended, says everything that programs
-//! may ask. Operations that end within the call that starts them need no entry here.
+//! may ask. An operation that ends within the call that starts it needs no entry and no number: it
+//! is as complete as the operation before, so it has that one's handle.
 //!
 //! Whoever holds the queue's lock calls nothing of core: handlers take it, too.
 
@@ -29,6 +30,7 @@ const MOST_FAILURES: usize = 256;
 
 /// What operations wait for each other, and which have ended. `W` says what is to be done.
 pub(crate) struct Order<W> {
+    /// The last number that was given. 1 is nobody's: operations before the first number have it.
     issued: AtomicU64,
     /// The oldest operation that has not ended; `u64::MAX` if there is none.
     oldest: AtomicU64,
@@ -81,7 +83,7 @@ impl<W> Order<W> {
             wakers: BTreeMap::new(),
         };
         Self {
-            issued: AtomicU64::new(0),
+            issued: AtomicU64::new(NULL + 1),
             oldest: AtomicU64::new(u64::MAX),
             entries: AtomicUsize::new(0),
             failures: AtomicUsize::new(0),
@@ -101,13 +103,7 @@ impl<W> Order<W> {
         oldest == u64::MAX || order < oldest || (order < CONT && order > self.last())
     }
 
-    /// The handle of an operation that has ended already.
-    #[inline(always)]
-    pub(crate) fn ended_at_once(&self) -> u64 {
-        self.issued.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// The last handle that was given.
+    /// The last handle that was given: that of an operation which has ended already, too.
     #[inline(always)]
     pub(crate) fn last(&self) -> u64 {
         self.issued.load(Ordering::Relaxed)
@@ -122,6 +118,13 @@ impl<W> Order<W> {
             ALL => oldest == u64::MAX,
             _ => oldest > handle || handle > self.last(),
         }
+    }
+
+    /// Whether everything up to an operation has ended, and none of what did has failed.
+    #[inline(always)]
+    pub(crate) fn is_well(&self, handle: u64) -> bool {
+        // The end first, then the failure: see `failure`.
+        self.complete(handle) && self.failures.load(Ordering::Relaxed) == 0
     }
 
     /// Whether there is room for one more entry.
@@ -142,7 +145,9 @@ impl<W> Order<W> {
 
     fn enter_as(&self, own: bool, order: u64, work: impl FnOnce(u64) -> W) -> (u64, Option<W>) {
         let mut queue = self.lock();
-        let handle = self.ended_at_once();
+        // Changed with the lock held only, so that a plain load and store do.
+        let handle = self.last() + 1;
+        self.issued.store(handle, Ordering::Relaxed);
         let after = match order {
             ALL | CONT => handle - 1,
             // Of the future, or of nobody: complete, as for acp_complete.
@@ -319,12 +324,12 @@ mod tests {
     fn operations_complete_in_order_whatever_order_they_end_in() {
         let order = Order::new();
         let handles: Vec<u64> = (0..3).map(|_| order.enter(NULL, |handle| handle).0).collect();
-        assert_eq!(handles, [1, 2, 3]);
+        assert_eq!(handles, [2, 3, 4]);
+        end(&order, 4);
         end(&order, 3);
+        assert!(!order.complete(3) && !order.complete(4) && !order.complete(ALL));
         end(&order, 2);
-        assert!(!order.complete(2) && !order.complete(3) && !order.complete(ALL));
-        end(&order, 1);
-        assert!(order.complete(3) && order.complete(ALL));
+        assert!(order.complete(4) && order.complete(ALL));
     }
 
     #[test]
@@ -348,8 +353,8 @@ mod tests {
             assert!(!order.permits(kind));
             let (last, started) = order.enter(kind, |handle| handle);
             assert_eq!(started, None);
-            assert_eq!(end(&order, 1), []);
-            assert_eq!(end(&order, 2), [last]);
+            assert_eq!(end(&order, 2), []);
+            assert_eq!(end(&order, 3), [last]);
             assert_eq!(order.enter(kind, |handle| handle).1, None, "the one that just started is before it");
         }
     }
@@ -361,6 +366,21 @@ mod tests {
         assert!(order.complete(99) && order.complete(CONT) && order.complete(NULL));
         assert!(order.permits(99) && order.permits(NULL));
         assert!(order.enter(99, |handle| handle).1.is_some());
+    }
+
+    #[test]
+    fn what_ends_at_once_is_as_complete_as_what_was_before_it() {
+        let order = Order::new();
+        let first = order.last();
+        assert!(first != NULL && order.complete(first));
+        let (slow, _) = order.enter(NULL, |handle| handle);
+        assert!(slow > first && order.complete(first) && order.permits(first));
+        let at_once = order.last();
+        assert!(!order.complete(at_once) && !order.permits(at_once));
+        let (after, started) = order.enter(at_once, |handle| handle);
+        assert_eq!(started, None);
+        assert_eq!(end(&order, slow), [after]);
+        assert!(order.complete(at_once) && order.is_well(at_once));
     }
 
     #[test]
@@ -422,7 +442,7 @@ mod tests {
             order.enter(ALL, |handle| handle);
         }
         assert!(!order.has_room());
-        for handle in 1..=MOST as u64 {
+        for handle in 2..2 + MOST as u64 {
             end(&order, handle);
         }
         assert!(order.has_room());
