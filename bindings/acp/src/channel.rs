@@ -10,7 +10,9 @@
 
 use crate::error::{Error, Result};
 use crate::numbers::NumberMap;
+use lapis_core::sync::{AtomicU64, Ordering};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Messages of a channel that no receive has taken yet.
 pub(crate) const WINDOW: u64 = 32;
@@ -98,9 +100,16 @@ pub(crate) struct Channels {
     /// How many channels of a direction and a task have been made.
     made: NumberMap<(bool, u32), u64>,
     requests: NumberMap<u64, Request>,
+    /// How many requests have ended: who waits for one looks at this number alone, without the
+    /// lock, until it changes.
+    ends: Arc<AtomicU64>,
 }
 
 impl Channels {
+    pub(crate) fn ends(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.ends)
+    }
+
     fn handle(&mut self) -> u64 {
         self.last += 1;
         self.last
@@ -187,15 +196,17 @@ impl Channels {
 
     /// Ends a request.
     fn end(&mut self, request: u64, outcome: Result<u64>) {
-        if let Some(request) = self.requests.get_mut(&request).filter(|request| request.ended.is_none()) {
-            request.ended = Some(outcome);
+        if let Some(request) = self.requests.get_mut(&request) {
+            request.ended.get_or_insert(outcome);
+            // SYNC: Release pairs with `wait_request`: who sees the number sees what was received.
+            self.ends.fetch_add(1, Ordering::Release);
         }
     }
 
     /// A request has ended: its memory is the program's again.
     pub(crate) fn ended(&mut self, request: u64, outcome: Result<u64>) -> Vec<Action> {
-        let Some(known) = self.requests.get_mut(&request) else { return Vec::new() };
-        known.ended.get_or_insert(outcome);
+        self.end(request, outcome);
+        let Some(known) = self.requests.get(&request) else { return Vec::new() };
         let (handle, number) = (known.endpoint, known.number);
         let Some(endpoint) = self.endpoints.get_mut(&handle) else { return Vec::new() };
         endpoint.open.remove(&number);
@@ -353,7 +364,10 @@ impl Channels {
 
     /// Forgets all channels and requests; their handles stay void.
     pub(crate) fn reset(&mut self) {
-        *self = Self { last: self.last, ..Self::default() };
+        let ends = self.ends();
+        *self = Self { last: self.last, ends, ..Self::default() };
+        // SYNC: Release as in `end`: those that wait find their requests gone.
+        self.ends.fetch_add(1, Ordering::Release);
     }
 }
 

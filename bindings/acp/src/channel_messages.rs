@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::process::Process;
 use crate::protocol::{on, send, send_header, send_words, then, words_of};
 use lapis_core::message::Destination;
+use lapis_core::sync::Ordering;
 use lapis_core::{CompletionHandler, Delivery, HandlerId, Incoming, Notify, Run};
 use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
 
@@ -208,12 +209,22 @@ impl Process {
 
     /// Waits for a request; gives the bytes received.
     pub(crate) fn wait_request(&self, request: u64) -> Result<u64> {
-        let mut outcome = self.channels().take(request);
+        let (mut outcome, ends) = {
+            let mut channels = self.channels();
+            (channels.take(request), channels.ends())
+        };
         if let Some(outcome) = outcome {
             return outcome;
         }
+        // None: what has ended meanwhile is looked for, too.
+        let mut seen = None;
         self.wait(|| {
-            outcome = self.channels().take(request);
+            // SYNC: Acquire pairs with `Channels::end`.
+            let now = Some(ends.load(Ordering::Acquire));
+            if seen != now {
+                seen = now;
+                outcome = self.channels().take(request);
+            }
             outcome.is_some()
         })?;
         outcome.unwrap_or(Err(Error::Internal))
