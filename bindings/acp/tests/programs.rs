@@ -5,7 +5,6 @@
 mod jobs;
 
 use jobs::{Job, artifacts, checked, scratch, setting, transports};
-use lapis_testing::Net;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -189,30 +188,6 @@ fn workspaces_are_one_memory_in_pieces() {
 
 /// The programs whose accesses and messages take every way there is.
 const FAR: [&str; 6] = ["copies", "atomics", "orders", "random", "channels", "heaps"];
-
-/// Half of the processes share memory, and the others are reached through sockets: accesses to one
-/// variable come both ways at once.
-#[test]
-fn processes_of_two_hosts_have_one_global_memory() {
-    let Some(net) = Net::make("acp", 1) else {
-        eprintln!("skipped: network namespaces need root and iproute2");
-        return;
-    };
-    let hosts: Vec<(&str, String)> = net.hosts();
-    let sources: Vec<PathBuf> = FAR.iter().map(|name| source(name)).collect();
-    for source in &sources {
-        let tasks = setting(source, "tasks:").map_or(2, |n| n.parse::<u32>().expect("a number of tasks"));
-        let here = tasks.div_ceil(2);
-        let list = format!("{}:{here},{}:{}", hosts[0].0, hosts[1].0, tasks - here);
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", hosts[0].0]).arg(artifacts().join("lapirun"));
-        command.args(["-n", &tasks.to_string(), "-H", &list]);
-        command.args(["--remote", "ip netns exec {host}", "--address", &hosts[0].1]);
-        command.arg(compile(source)).env("LAPIS_TRANSPORT_PATH", artifacts());
-        command.env("LAPIS_TRANSPORT", "shm,udp");
-        lapis_testing::run(command).expect(0);
-    }
-}
 
 /// Over libfabric's TCP, by keys: no memory is mapped, and nothing is lost on the way.
 #[test]

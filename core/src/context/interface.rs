@@ -129,24 +129,3 @@ impl Shared {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sync::Ordering;
-
-    #[test]
-    fn who_waits_quietly_polls_so_that_nobody_need_be_woken() {
-        let job = crate::bootstrap::singleton(0).unwrap();
-        let config = crate::config::Config::default();
-        let context = crate::context::ContextBuilder::default().without_transports(job, config).unwrap();
-        let polling = || context.shared.status.polling.load(Ordering::Relaxed);
-        let mut meanwhile = Vec::new();
-        let done = || {
-            meanwhile.push(polling());
-            meanwhile.len() == 3
-        };
-        assert!(context.wait_quietly(done, None).unwrap());
-        assert_eq!((meanwhile, polling()), (vec![1; 3], 0));
-    }
-}
