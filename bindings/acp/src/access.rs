@@ -92,16 +92,29 @@ impl Process {
     }
 
     /// Copies memory to memory, in the given order.
-    #[inline]
     pub(crate) fn copy(&self, dst: u64, src: u64, len: u64, order: u64) -> Result<u64> {
-        let world = self.world();
-        if self.order.permits(order)
-            && let (Some(to), Some(from)) = (world.mapped(dst, len), world.mapped(src, len))
-        {
-            // SAFETY: both are mapped for this length; nothing borrows global memory.
-            unsafe { move_bytes(to, from, len as usize) };
-            return Ok(self.order.ended_at_once());
+        match self.copy_at_once(dst, src, len, order) {
+            Some(handle) => Ok(handle),
+            None => self.begin_copy(dst, src, len, order),
         }
+    }
+
+    /// The same where nothing has to be waited for and both ends are mapped here. It cannot panic.
+    #[inline(always)]
+    pub(crate) fn copy_at_once(&self, dst: u64, src: u64, len: u64, order: u64) -> Option<u64> {
+        let world = self.world();
+        if !self.order.permits(order) {
+            return None;
+        }
+        let (to, from) = (world.mapped(dst, len)?, world.mapped(src, len)?);
+        // SAFETY: both are mapped for this length; nothing borrows global memory.
+        unsafe { move_bytes(to, from, len as usize) };
+        Some(self.order.last())
+    }
+
+    /// The same in general.
+    pub(crate) fn begin_copy(&self, dst: u64, src: u64, len: u64, order: u64) -> Result<u64> {
+        let world = self.world();
         world.rank_of(dst)?;
         world.rank_of(src)?;
         self.check_mine(dst, len)?;
@@ -110,19 +123,31 @@ impl Process {
     }
 
     /// Applies an atomic operation to `src`; what was there before goes to `dst`.
-    #[inline]
     pub(crate) fn atomic(&self, dst: u64, src: u64, atomic: Atomic, order: u64) -> Result<u64> {
+        match self.atomic_at_once(dst, src, atomic, order) {
+            Some(handle) => Ok(handle),
+            None => self.begin_atomic(dst, src, atomic, order),
+        }
+    }
+
+    /// The same where nothing has to be waited for and both ends are mapped here. It cannot panic.
+    #[inline(always)]
+    pub(crate) fn atomic_at_once(&self, dst: u64, src: u64, atomic: Atomic, order: u64) -> Option<u64> {
+        let (world, width) = (self.world(), u64::from(atomic.width));
+        if !(src | dst).is_multiple_of(width) || !self.order.permits(order) || !world.is_mine(dst) {
+            return None;
+        }
+        let (to, at) = (world.mapped(dst, width)?, world.mapped(src, width)?);
+        // SAFETY: mapped and aligned, as positions are.
+        unsafe { store(to, atomic.width, apply(at, atomic)) };
+        Some(self.order.last())
+    }
+
+    /// The same in general.
+    pub(crate) fn begin_atomic(&self, dst: u64, src: u64, atomic: Atomic, order: u64) -> Result<u64> {
         let (world, width) = (self.world(), u64::from(atomic.width));
         if !src.is_multiple_of(width) || !dst.is_multiple_of(width) {
             return Err(Error::Alignment);
-        }
-        if self.order.permits(order)
-            && let (Some(to), Some(at)) = (world.mapped(dst, width), world.mapped(src, width))
-            && world.is_mine(dst)
-        {
-            // SAFETY: mapped and aligned, as positions are.
-            unsafe { store(to, atomic.width, apply(at, atomic)) };
-            return Ok(self.order.ended_at_once());
         }
         world.rank_of(src)?;
         if world.rank_of(dst)? != world.rank {
@@ -213,6 +238,12 @@ impl Process {
                 Ok(None)
             }
         }
+    }
+
+    /// Whether [`complete`](Self::complete) has nothing to wait for and nothing to tell.
+    #[inline(always)]
+    pub(crate) fn is_complete(&self, handle: u64) -> bool {
+        self.order.is_well(handle)
     }
 
     /// Waits until an operation and all before it have ended; tells of a failure among them.

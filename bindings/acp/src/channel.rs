@@ -9,13 +9,19 @@
 //! [`Action`]s.
 
 use crate::error::{Error, Result};
-use std::collections::{HashMap, VecDeque};
+use crate::numbers::NumberMap;
+use lapis_core::sync::{AtomicU64, Ordering};
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Messages of a channel that no receive has taken yet.
 pub(crate) const WINDOW: u64 = 32;
 
 /// Longer messages are offered first.
 pub(crate) const EAGER: u64 = 4096;
+
+/// The number of no message.
+const NO_MESSAGE: u64 = u64::MAX;
 
 /// Memory of the program: an address and a length.
 pub(crate) type Span = (usize, u64);
@@ -64,10 +70,10 @@ struct Endpoint {
     /// Sender: messages that the receiver has taken. Receiver: taken, and not told yet.
     taken: u64,
     /// Requests of the program by number of the message; their memory.
-    open: HashMap<u64, (u64, Span)>,
+    open: NumberMap<u64, (u64, Span)>,
     /// Sends that wait for the window.
     held: VecDeque<u64>,
-    arrived: HashMap<u64, Arrival>,
+    arrived: NumberMap<u64, Arrival>,
     /// The request that frees this end, and whether the other end has been told.
     closing: Option<u64>,
     told: bool,
@@ -79,6 +85,8 @@ struct Endpoint {
 #[derive(Debug)]
 struct Request {
     endpoint: u64,
+    /// The message's, among those of its channel; none is that of a request which frees.
+    number: u64,
     ended: Option<Result<u64>>,
 }
 
@@ -87,14 +95,21 @@ struct Request {
 pub(crate) struct Channels {
     /// Of handles: endpoints and requests are counted together.
     last: u64,
-    endpoints: HashMap<u64, Endpoint>,
-    by_wire: HashMap<Wire, u64>,
+    endpoints: NumberMap<u64, Endpoint>,
+    by_wire: NumberMap<Wire, u64>,
     /// How many channels of a direction and a task have been made.
-    made: HashMap<(bool, u32), u64>,
-    requests: HashMap<u64, Request>,
+    made: NumberMap<(bool, u32), u64>,
+    requests: NumberMap<u64, Request>,
+    /// How many requests have ended: who waits for one looks at this number alone, without the
+    /// lock, until it changes.
+    ends: Arc<AtomicU64>,
 }
 
 impl Channels {
+    pub(crate) fn ends(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.ends)
+    }
+
     fn handle(&mut self) -> u64 {
         self.last += 1;
         self.last
@@ -122,9 +137,9 @@ impl Channels {
             made: false,
             posted: 0,
             taken: 0,
-            open: HashMap::new(),
+            open: NumberMap::default(),
             held: VecDeque::new(),
-            arrived: HashMap::new(),
+            arrived: NumberMap::default(),
             closing: None,
             told: false,
             closed: None,
@@ -157,11 +172,10 @@ impl Channels {
 
     /// Begins a send or a receive; gives its request and what has to be sent.
     pub(crate) fn post(&mut self, handle: u64, sending: bool, bytes: Span) -> Result<(u64, Vec<Action>)> {
-        self.usable(handle, sending)?;
+        let number = self.usable(handle, sending)?.posted;
         let request = self.handle();
-        self.requests.insert(request, Request { endpoint: handle, ended: None });
+        self.requests.insert(request, Request { endpoint: handle, number, ended: None });
         let endpoint = self.usable(handle, sending)?;
-        let number = endpoint.posted;
         endpoint.posted += 1;
         endpoint.open.insert(number, (request, bytes));
         if endpoint.closed.is_some_and(|messages| number >= messages) {
@@ -182,17 +196,20 @@ impl Channels {
 
     /// Ends a request.
     fn end(&mut self, request: u64, outcome: Result<u64>) {
-        if let Some(request) = self.requests.get_mut(&request).filter(|request| request.ended.is_none()) {
-            request.ended = Some(outcome);
+        if let Some(request) = self.requests.get_mut(&request) {
+            request.ended.get_or_insert(outcome);
+            // SYNC: Release pairs with `wait_request`: who sees the number sees what was received.
+            self.ends.fetch_add(1, Ordering::Release);
         }
     }
 
     /// A request has ended: its memory is the program's again.
     pub(crate) fn ended(&mut self, request: u64, outcome: Result<u64>) -> Vec<Action> {
         self.end(request, outcome);
-        let Some(&Request { endpoint: handle, .. }) = self.requests.get(&request) else { return Vec::new() };
+        let Some(known) = self.requests.get(&request) else { return Vec::new() };
+        let (handle, number) = (known.endpoint, known.number);
         let Some(endpoint) = self.endpoints.get_mut(&handle) else { return Vec::new() };
-        endpoint.open.retain(|_, (open, _)| *open != request);
+        endpoint.open.remove(&number);
         self.close(handle)
     }
 
@@ -243,23 +260,17 @@ impl Channels {
 
     /// A receive is ready for the message of a request.
     pub(crate) fn cleared(&mut self, task: u32, request: u64, receive: u64, len: u64) -> Vec<Action> {
-        let Some(&Request { endpoint, ended: None }) = self.requests.get(&request) else {
-            return Vec::new();
-        };
-        let Some(endpoint) = self.endpoints.get(&endpoint) else { return Vec::new() };
-        let span = endpoint.open.values().find(|(open, _)| *open == request).map(|(_, bytes)| *bytes);
-        let Some((address, all)) = span else { return Vec::new() };
+        let Some((address, all)) = self.destination(request) else { return Vec::new() };
         if len == 0 {
             return self.ended(request, Ok(0));
         }
         vec![Action { task, send: Send::Data { receive, bytes: (address, len.min(all)), request } }]
     }
 
-    /// Where the data of a receive goes.
-    pub(crate) fn destination(&self, receive: u64) -> Option<Span> {
-        let Request { endpoint, ended: None } = self.requests.get(&receive)? else { return None };
-        let open = &self.endpoints.get(endpoint)?.open;
-        open.values().find(|(request, _)| *request == receive).map(|(_, bytes)| *bytes)
+    /// Where the data of a request comes from or goes, until it ends.
+    pub(crate) fn destination(&self, request: u64) -> Option<Span> {
+        let Request { endpoint, number, ended: None } = self.requests.get(&request)? else { return None };
+        self.endpoints.get(endpoint)?.open.get(number).map(|(_, bytes)| *bytes)
     }
 
     /// The receiver has taken messages.
@@ -281,7 +292,8 @@ impl Channels {
             Err(error) => return Err(error),
         }
         let request = self.handle();
-        self.requests.insert(request, Request { endpoint: handle, ended: None });
+        let open = Request { endpoint: handle, number: NO_MESSAGE, ended: None };
+        self.requests.insert(request, open);
         if let Some(endpoint) = self.endpoints.get_mut(&handle) {
             endpoint.closing = Some(request);
             endpoint.arrived.clear();
@@ -352,7 +364,10 @@ impl Channels {
 
     /// Forgets all channels and requests; their handles stay void.
     pub(crate) fn reset(&mut self) {
-        *self = Self { last: self.last, ..Self::default() };
+        let ends = self.ends();
+        *self = Self { last: self.last, ends, ..Self::default() };
+        // SYNC: Release as in `end`: those that wait find their requests gone.
+        self.ends.fetch_add(1, Ordering::Release);
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! | message | user header | data |
 //! |---|---|---|
+//! | short | channel, number, length, the message | |
 //! | whole | channel, number | the message |
 //! | offer | channel, number, length, request | |
 //! | clear | request, receive, length | |
@@ -12,8 +13,9 @@
 use crate::channel::{Action, Send};
 use crate::error::{Error, Result};
 use crate::process::Process;
-use crate::protocol::{on, send, send_words, then, words_of};
+use crate::protocol::{on, send, send_header, send_words, then, words_of};
 use lapis_core::message::Destination;
+use lapis_core::sync::Ordering;
 use lapis_core::{CompletionHandler, Delivery, HandlerId, Incoming, Notify, Run};
 use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
 
@@ -23,8 +25,20 @@ const CLEAR: HandlerId = HandlerId(18);
 const DATA: HandlerId = HandlerId(19);
 const CREDIT: HandlerId = HandlerId(20);
 const CLOSE: HandlerId = HandlerId(21);
+const SHORT: HandlerId = HandlerId(22);
+
+/// Messages up to this length travel in the header: they have been copied when the call that sends
+/// them returns, so that nobody need be told when their memory is free.
+const SHORT_MOST: usize = 128;
+const SHORT_HEADER: usize = 3 * 8;
 
 pub(crate) fn install(process: &'static Process) -> lapis_core::Result<()> {
+    on(process, SHORT, |process, message| {
+        let [channel, number, len] = words_of(message.user_header)?;
+        let data = message.user_header.get(SHORT_HEADER..)?.get(..usize::try_from(len).ok()?)?;
+        let actions = process.channels().whole(message.source, channel, number, data);
+        Some(perform_later(process, actions))
+    })?;
     on(process, WHOLE, whole_arrived)?;
     on(process, OFFER, |process, message| {
         let [channel, number, len, request] = words_of(message.user_header)?;
@@ -89,12 +103,18 @@ impl Process {
     fn perform(&'static self, actions: Vec<Action>) {
         let mut later = Vec::new();
         for Action { task, send } in actions {
-            let failed = match send {
-                Send::Whole { request, .. } | Send::Data { request, .. } => Some(request),
-                _ => None,
+            let (request, len, short) = match send {
+                Send::Whole { request, bytes: (_, len), .. } => {
+                    (Some(request), len, len <= SHORT_MOST as u64)
+                }
+                Send::Data { request, bytes: (_, len), .. } => (Some(request), len, false),
+                _ => (None, 0, false),
             };
-            if let (Err(error), Some(request)) = (self.perform_one(task, send), failed) {
-                later.extend(self.channels().ended(request, Err(error)));
+            let sent = self.perform_one(task, send);
+            if let Some(request) = request
+                && (short || sent.is_err())
+            {
+                later.extend(self.channels().ended(request, sent.map(|()| len)));
             }
         }
         if !later.is_empty() {
@@ -104,6 +124,9 @@ impl Process {
 
     fn perform_one(&'static self, task: u32, what: Send) -> Result {
         match what {
+            Send::Whole { channel, number, bytes, .. } if bytes.1 <= SHORT_MOST as u64 => {
+                self.send_short(task, channel, number, bytes)
+            }
             Send::Whole { channel, number, bytes: (address, len), request } => {
                 let bytes = (with_exposed_provenance(address), len);
                 // SAFETY: the program has lent the memory until the request ends.
@@ -123,6 +146,20 @@ impl Process {
                 send_words(self, task, CLOSE, [channel, u64::from(from_sender), messages])
             }
         }
+    }
+
+    /// Sends a message of [`SHORT_MOST`] bytes at most.
+    fn send_short(&self, task: u32, channel: u64, number: u64, (address, len): (usize, u64)) -> Result {
+        let mut header = [0; SHORT_HEADER + SHORT_MOST];
+        let (words, data) = header.split_at_mut(SHORT_HEADER);
+        words.copy_from_slice([channel, number, len].map(u64::to_le_bytes).as_flattened());
+        let len = (len as usize).min(data.len());
+        if len > 0 {
+            // SAFETY: the program has lent the memory until the request ends, which is not yet.
+            unsafe { with_exposed_provenance::<u8>(address).copy_to_nonoverlapping(data.as_mut_ptr(), len) };
+        }
+        // Headers are multiples of 4 bytes.
+        send_header(self, task, SHORT, &header[..SHORT_HEADER + len.next_multiple_of(4)])
     }
 
     /// Ends a request when its memory may be used again.
@@ -172,9 +209,22 @@ impl Process {
 
     /// Waits for a request; gives the bytes received.
     pub(crate) fn wait_request(&self, request: u64) -> Result<u64> {
-        let mut outcome = None;
+        let (mut outcome, ends) = {
+            let mut channels = self.channels();
+            (channels.take(request), channels.ends())
+        };
+        if let Some(outcome) = outcome {
+            return outcome;
+        }
+        // None: what has ended meanwhile is looked for, too.
+        let mut seen = None;
         self.wait(|| {
-            outcome = self.channels().take(request);
+            // SYNC: Acquire pairs with `Channels::end`.
+            let now = Some(ends.load(Ordering::Acquire));
+            if seen != now {
+                seen = now;
+                outcome = self.channels().take(request);
+            }
             outcome.is_some()
         })?;
         outcome.unwrap_or(Err(Error::Internal))

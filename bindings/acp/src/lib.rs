@@ -33,6 +33,7 @@ mod error;
 #[doc(hidden)]
 pub mod exports;
 mod heap;
+mod numbers;
 mod order;
 mod process;
 mod protocol;

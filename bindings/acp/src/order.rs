@@ -2,7 +2,8 @@
 //!
 //! A handle is the number of its operation. Operations complete in order: when one has, all before
 //! it have. So one number, the oldest operation that has not ended, says everything that programs
-//! may ask. Operations that end within the call that starts them need no entry here.
+//! may ask. An operation that ends within the call that starts it needs no entry and no number: it
+//! is as complete as the operation before, so it has that one's handle.
 //!
 //! Whoever holds the queue's lock calls nothing of core: handlers take it, too.
 
@@ -29,6 +30,7 @@ const MOST_FAILURES: usize = 256;
 
 /// What operations wait for each other, and which have ended. `W` says what is to be done.
 pub(crate) struct Order<W> {
+    /// The last number that was given. 1 is nobody's: operations before the first number have it.
     issued: AtomicU64,
     /// The oldest operation that has not ended; `u64::MAX` if there is none.
     oldest: AtomicU64,
@@ -81,7 +83,7 @@ impl<W> Order<W> {
             wakers: BTreeMap::new(),
         };
         Self {
-            issued: AtomicU64::new(0),
+            issued: AtomicU64::new(NULL + 1),
             oldest: AtomicU64::new(u64::MAX),
             entries: AtomicUsize::new(0),
             failures: AtomicUsize::new(0),
@@ -101,13 +103,7 @@ impl<W> Order<W> {
         oldest == u64::MAX || order < oldest || (order < CONT && order > self.last())
     }
 
-    /// The handle of an operation that has ended already.
-    #[inline(always)]
-    pub(crate) fn ended_at_once(&self) -> u64 {
-        self.issued.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// The last handle that was given.
+    /// The last handle that was given: that of an operation which has ended already, too.
     #[inline(always)]
     pub(crate) fn last(&self) -> u64 {
         self.issued.load(Ordering::Relaxed)
@@ -122,6 +118,13 @@ impl<W> Order<W> {
             ALL => oldest == u64::MAX,
             _ => oldest > handle || handle > self.last(),
         }
+    }
+
+    /// Whether everything up to an operation has ended, and none of what did has failed.
+    #[inline(always)]
+    pub(crate) fn is_well(&self, handle: u64) -> bool {
+        // The end first, then the failure: see `failure`.
+        self.complete(handle) && self.failures.load(Ordering::Relaxed) == 0
     }
 
     /// Whether there is room for one more entry.
@@ -142,7 +145,9 @@ impl<W> Order<W> {
 
     fn enter_as(&self, own: bool, order: u64, work: impl FnOnce(u64) -> W) -> (u64, Option<W>) {
         let mut queue = self.lock();
-        let handle = self.ended_at_once();
+        // Changed with the lock held only, so that a plain load and store do.
+        let handle = self.last() + 1;
+        self.issued.store(handle, Ordering::Relaxed);
         let after = match order {
             ALL | CONT => handle - 1,
             // Of the future, or of nobody: complete, as for acp_complete.
@@ -306,126 +311,5 @@ impl<W> Queue<W> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn end(order: &Order<u64>, handle: u64) -> Vec<u64> {
-        let mut next = VecDeque::new();
-        order.end(handle, Ok(()), |_, _| {}, &mut next);
-        next.into()
-    }
-
-    #[test]
-    fn operations_complete_in_order_whatever_order_they_end_in() {
-        let order = Order::new();
-        let handles: Vec<u64> = (0..3).map(|_| order.enter(NULL, |handle| handle).0).collect();
-        assert_eq!(handles, [1, 2, 3]);
-        end(&order, 3);
-        end(&order, 2);
-        assert!(!order.complete(2) && !order.complete(3) && !order.complete(ALL));
-        end(&order, 1);
-        assert!(order.complete(3) && order.complete(ALL));
-    }
-
-    #[test]
-    fn an_operation_starts_when_what_it_waits_for_and_all_before_that_has_ended() {
-        let order = Order::new();
-        let (first, _) = order.enter(NULL, |handle| handle);
-        let (second, _) = order.enter(NULL, |handle| handle);
-        let (third, started) = order.enter(second, |handle| handle);
-        assert_eq!(started, None);
-        assert_eq!(end(&order, second), []);
-        assert_eq!(end(&order, first), [third]);
-    }
-
-    #[test]
-    fn all_and_continued_wait_for_everything_before() {
-        for kind in [ALL, CONT] {
-            let order = Order::new();
-            assert!(order.permits(kind));
-            order.enter(NULL, |handle| handle);
-            order.enter(NULL, |handle| handle);
-            assert!(!order.permits(kind));
-            let (last, started) = order.enter(kind, |handle| handle);
-            assert_eq!(started, None);
-            assert_eq!(end(&order, 1), []);
-            assert_eq!(end(&order, 2), [last]);
-            assert_eq!(order.enter(kind, |handle| handle).1, None, "the one that just started is before it");
-        }
-    }
-
-    #[test]
-    fn what_never_began_is_complete_and_nothing_waits_for_it() {
-        let order = Order::new();
-        order.enter(NULL, |handle| handle);
-        assert!(order.complete(99) && order.complete(CONT) && order.complete(NULL));
-        assert!(order.permits(99) && order.permits(NULL));
-        assert!(order.enter(99, |handle| handle).1.is_some());
-    }
-
-    #[test]
-    fn the_loss_of_a_task_ends_what_needs_it_and_is_told_once() {
-        let order = Order::new();
-        let (lost, _) = order.enter(NULL, |handle| handle);
-        order.needs(lost, Needs { tasks: [None, Some(3)], ..Needs::default() });
-        let (waits, _) = order.enter(lost, |handle| handle);
-        let mut next = VecDeque::new();
-        order.gone(2, &mut next);
-        assert!(next.is_empty());
-        order.gone(3, &mut next);
-        assert_eq!(next, [waits]);
-        assert_eq!((order.failure(NULL), order.failure(ALL)), (Ok(()), Err(Error::Peer)));
-        assert_eq!(order.failure(ALL), Ok(()));
-        assert_eq!(end(&order, lost), [], "a second end is none");
-    }
-
-    #[test]
-    fn a_failure_of_the_librarys_own_is_told_to_it_alone() {
-        let order = Order::new();
-        let (first, _) = order.enter(NULL, |handle| handle);
-        let (own, started) = order.enter_own(|handle| handle);
-        assert_eq!(started, Some(own));
-        assert!(!order.has_ended(own));
-        order.end(own, Err(Error::Address), |_, _| {}, &mut VecDeque::new());
-        assert!(order.has_ended(own) && !order.has_ended(first) && !order.complete(own));
-        assert_eq!(order.failure(ALL), Ok(()));
-        assert_eq!((order.failure_of(own), order.failure_of(own)), (Err(Error::Address), Ok(())));
-    }
-
-    #[test]
-    fn whoever_awaits_an_operation_is_woken_when_all_before_it_have_ended() {
-        struct Flag(AtomicUsize);
-        impl std::task::Wake for Flag {
-            fn wake(self: Arc<Self>) {
-                self.0.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-        let flag = Arc::new(Flag(AtomicUsize::new(0)));
-        let waker = Waker::from(Arc::clone(&flag));
-        let woken = || flag.0.load(Ordering::Relaxed);
-        let order = Order::new();
-        let (first, _) = order.enter(NULL, |handle| handle);
-        let (second, _) = order.enter(NULL, |handle| handle);
-        assert!(!order.wake_after(second, &waker) && !order.wake_after(second, &waker));
-        end(&order, second);
-        assert_eq!(woken(), 0);
-        end(&order, first);
-        assert_eq!(woken(), 1);
-        assert!(order.wake_after(second, &waker));
-    }
-
-    #[test]
-    fn entries_are_bounded_by_what_has_not_ended() {
-        let order = Order::new();
-        for _ in 0..MOST {
-            assert!(order.has_room());
-            order.enter(ALL, |handle| handle);
-        }
-        assert!(!order.has_room());
-        for handle in 1..=MOST as u64 {
-            end(&order, handle);
-        }
-        assert!(order.has_room());
-        assert_eq!(order.lock().entries.len(), 0);
-    }
-}
+#[path = "order_tests.rs"]
+mod tests;

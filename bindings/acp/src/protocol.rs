@@ -53,8 +53,13 @@ pub(crate) fn send_words<const N: usize>(
     handler: HandlerId,
     words: [u64; N],
 ) -> Result {
+    send_header(process, task, handler, words.map(u64::to_le_bytes).as_flattened())
+}
+
+/// Sends a header alone, of a multiple of 4 bytes. May be called from completion handlers.
+pub(crate) fn send_header(process: &Process, task: u32, handler: HandlerId, header: &[u8]) -> Result {
     // SAFETY: there is no data.
-    unsafe { send(process, task, handler, words, (null(), 0), Notify::None) }
+    unsafe { send_all(process, task, handler, header, (null(), 0), Notify::None) }
 }
 
 /// Sends words and bytes.
@@ -66,14 +71,27 @@ pub(crate) unsafe fn send<const N: usize>(
     task: u32,
     handler: HandlerId,
     words: [u64; N],
+    bytes: (*const u8, u64),
+    origin: Notify,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { send_all(process, task, handler, words.map(u64::to_le_bytes).as_flattened(), bytes, origin) }
+}
+
+/// # Safety
+/// As for [`send`].
+unsafe fn send_all(
+    process: &Process,
+    task: u32,
+    handler: HandlerId,
+    user_header: &[u8],
     (data, len): (*const u8, u64),
     origin: Notify,
 ) -> Result {
-    let words = words.map(u64::to_le_bytes);
     let message = AmSend {
         target: task,
         handler: u64::from(handler.0),
-        user_header: words.as_flattened(),
+        user_header,
         source: Source::Contiguous(data, len),
         target_counter: 0,
         origin,

@@ -17,18 +17,22 @@ fn library() -> &'static Path {
     static BUILT: OnceLock<()> = OnceLock::new();
     let dir = artifacts();
     BUILT.get_or_init(|| {
-        let profile = match dir.file_name().and_then(std::ffi::OsStr::to_str) {
-            Some("debug") | None => "dev",
-            Some(name) => name,
-        };
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--profile", profile, "-p", "lapis-acp", "--target-dir"]);
+        build.args(["build", "--quiet", "--profile", profile(dir), "-p", "lapis-acp", "--target-dir"]);
         checked(
             build.arg(dir.parent().expect("the profile lies in the target directory")).current_dir(BINDING),
         );
     });
     dir
+}
+
+/// The profile whose directory this is.
+fn profile(dir: &Path) -> &str {
+    match dir.file_name().and_then(std::ffi::OsStr::to_str) {
+        Some("debug") | None => "dev",
+        Some(name) => name,
+    }
 }
 
 fn compile(source: &Path) -> PathBuf {
@@ -101,6 +105,27 @@ fn random_programs_do_what_the_model_says() {
     succeeds("random");
 }
 
+/// Each byte is a choice of `random.c`: so what proptest leaves out makes the program shorter.
+#[test]
+fn programs_of_any_choices_do_what_the_model_says() {
+    use proptest::prelude::*;
+    use proptest::test_runner::{Config, TestCaseError, TestRunner};
+
+    let program = compile(&source("random"));
+    let choices = scratch("choices");
+    let over = transports();
+    let config = Config { cases: 24, max_shrink_iters: 200, failure_persistence: None, ..Config::default() };
+    let programs = (2..5u32, 0..over.len(), proptest::collection::vec(any::<u8>(), 0..1500));
+    let outcome = TestRunner::new(config).run(&programs, |(tasks, transport, bytes)| {
+        std::fs::write(&choices, &bytes).expect("a scratch file");
+        let job = Job::of(tasks).env("LAPIS_TRANSPORT", over[transport]).arg(&choices.to_string_lossy());
+        let end = job.run(&program);
+        if end.code() == Some(0) { Ok(()) } else { Err(TestCaseError::fail(end.stderr())) }
+    });
+    let _ = std::fs::remove_file(&choices);
+    outcome.unwrap_or_else(|error| panic!("{error}"));
+}
+
 #[test]
 fn accesses_without_number_need_bounded_memory_and_no_call_of_the_target() {
     succeeds("many");
@@ -159,6 +184,32 @@ fn segments_come_whole_and_in_order() {
 #[test]
 fn workspaces_are_one_memory_in_pieces() {
     succeeds("workspaces");
+}
+
+/// The programs whose accesses and messages take every way there is.
+const FAR: [&str; 6] = ["copies", "atomics", "orders", "random", "channels", "heaps"];
+
+/// Over libfabric's TCP, by keys: no memory is mapped, and nothing is lost on the way.
+#[test]
+fn accesses_and_messages_go_over_libfabric() {
+    let dir = library();
+    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build.args(["build", "--quiet", "--profile", profile(dir), "-p", "lapis-rdma", "--target-dir"]);
+    checked(build.arg(dir.parent().expect("the profile lies in the target directory")).current_dir(BINDING));
+    for name in FAR {
+        let source = source(name);
+        let job = job(&source)
+            .env("LAPIS_TRANSPORT", "rdma")
+            .env("LAPIS_RDMA_PROVIDER", "tcp;ofi_rxm")
+            .env("LAPIS_RDMA_ADDR", "127.0.0.1");
+        let end = job.run(&compile(&source));
+        let without = ["libfabric.so.1 not found", "built without libfabric's headers"];
+        if without.iter().any(|why| end.stderr().contains(why)) {
+            eprintln!("skipped: no libfabric, which rdma stands on: {}", end.stderr());
+            return;
+        }
+        end.success();
+    }
 }
 
 #[test]

@@ -45,12 +45,16 @@ impl Context {
         self.usable()?;
         self.may_wait("wait")?;
         let mut ended = Ok(());
-        let done = self.locked().wait_before(Awaiting::Condition, deadline, |locked| {
+        let mut locked = self.locked();
+        locked.begin_polling();
+        let done = locked.wait_before(Awaiting::Condition, deadline, |locked| {
             locked.out(|context| {
                 ended = context.usable();
                 ended.is_err() || done()
             })
         });
+        locked.end_polling();
+        drop(locked);
         ended.map(|()| done)
     }
 

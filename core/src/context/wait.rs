@@ -173,6 +173,10 @@ impl Locked<'_> {
             if done(self) {
                 return true;
             }
+            let watched = self.watch_lanes(1, &mut |locked| Ok(done(locked).then_some(())), &mut idle);
+            if matches!(watched, Ok(Some(()))) {
+                return true;
+            }
             if self.progress() > 0 {
                 idle.reset();
                 self.yield_lock();

@@ -28,7 +28,7 @@ pub(crate) struct Args {
 }
 
 /// What is measured of ACP: of the benches for all, and its own.
-const ACP: &str = "am_lat,put_lat,fadd,cas,gfence,acp_seen,acp_chain,acp_third,acp_malloc,acp_find";
+const ACP: &str = "am_lat,put_lat,fadd,cas,barrier,acp_seen,acp_chain,acp_third,acp_malloc,acp_find";
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.runner.first().is_some_and(|first| first == "instructions") {

@@ -2,18 +2,29 @@
 
 use super::{call, process};
 use crate::access::{Atomic, Operator};
+use crate::process::Process;
 use std::ffi::c_int;
+
+/// What ends within its call and cannot fail needs none of [`call`]'s care, which takes as long as
+/// a store to mapped memory.
+#[inline(always)]
+fn at_once(f: impl FnOnce(&'static Process) -> Option<u64>) -> Option<u64> {
+    process().ok().and_then(f)
+}
 
 /// Copies between any two processes' memory; gives a handle, or 0.
 //= ACP 1.0, acp_copy
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_copy(dst: u64, src: u64, size: usize, order: u64) -> u64 {
-    call("acp_copy", 0, || process()?.copy(dst, src, size as u64, order))
+    let len = size as u64;
+    at_once(|process| process.copy_at_once(dst, src, len, order))
+        .unwrap_or_else(|| call("acp_copy", 0, || process()?.begin_copy(dst, src, len, order)))
 }
 
 #[inline(always)]
 fn atomic(name: &'static str, dst: u64, src: u64, atomic: Atomic, order: u64) -> u64 {
-    call(name, 0, || process()?.atomic(dst, src, atomic, order))
+    at_once(|process| process.atomic_at_once(dst, src, atomic, order))
+        .unwrap_or_else(|| call(name, 0, || process()?.begin_atomic(dst, src, atomic, order)))
 }
 
 /// Compares 4 bytes and swaps them if they are `oldval`.
@@ -67,6 +78,9 @@ calls! {
 //= ACP 1.0, acp_complete
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_complete(handle: u64) {
+    if process().is_ok_and(|process| process.is_complete(handle)) {
+        return;
+    }
     call("acp_complete", (), || process()?.complete(handle));
 }
 

@@ -2,6 +2,9 @@
  * Random copies and atomic operations of each process on its own part of everybody's memory, with
  * random orders, beside a model that does them one after the other. Only operations that touch a
  * word which an earlier one touches wait for that.
+ *
+ * A file may be named whose bytes decide what is done: every process takes those at its rank, and
+ * each so many further ones as there are processes. The program is as long as they last.
  * tasks: 4
  */
 #include "acheck.h"
@@ -10,11 +13,37 @@
 #define ROUNDS 3000
 
 static unsigned random_state;
+static unsigned char *choices;
+static long choices_len, next_choice;
+
+static int over(int round)
+{
+    return choices ? next_choice >= choices_len : round == ROUNDS;
+}
+
+static unsigned choice(void)
+{
+    unsigned byte = next_choice < choices_len ? choices[next_choice] : 0;
+    next_choice += procs;
+    return byte;
+}
 
 static unsigned number(unsigned below)
 {
+    if (choices)
+        return (below > 256 ? choice() << 8 | choice() : choice()) % below;
     random_state = random_state * 1664525 + 1013904223;
     return (random_state >> 8) % below;
+}
+
+static void read_choices(const char *name)
+{
+    FILE *file = fopen(name, "rb");
+    CHECK(file != NULL);
+    choices = malloc(1 << 16);
+    choices_len = (long)fread(choices, 1, 1 << 16, file);
+    next_choice = me;
+    fclose(file);
 }
 
 /* By kind of memory, process and word: the model, and who touched it last. */
@@ -103,7 +132,9 @@ int main(int argc, char **argv)
     memset(acp_query_address(given), 0, size);
     exchange(given, ga[1]);
     random_state = 12345 + me;
-    for (int round = 0; round < ROUNDS; round++) {
+    if (argc > 1)
+        read_choices(argv[1]);
+    for (int round = 0; !over(round); round++) {
         if (number(3))
             copy();
         else

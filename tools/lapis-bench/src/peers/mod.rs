@@ -26,6 +26,9 @@ pub(crate) const SERVE: &str = "am_serve";
 /// Benches that QNIX alone has, in jobs of more than two tasks.
 pub(crate) const QNIX_ONLY: [&str; 2] = ["send_short", "broadcast_short"];
 
+/// Benches that ACP alone has.
+pub(crate) const ACP_ONLY: [&str; 5] = ["acp_seen", "acp_chain", "acp_third", "acp_malloc", "acp_find"];
+
 /// One party.
 pub(crate) struct Party {
     /// With its version: `ucx-1.22`, `lapis`.
@@ -65,8 +68,10 @@ impl Party {
     /// Measures. No record is a normal answer: not every party has every bench.
     pub(crate) fn measure(&self, wish: &Wish<'_>) -> Result<Vec<Record>> {
         let from_c_only =
-            (wish.bench == SERVE || QNIX_ONLY.contains(&wish.bench)) && matches!(self.how, How::Lapis(_));
-        if from_c_only || (wish.bench == C_CALL) != matches!(self.how, How::Calls(_)) {
+            wish.bench == SERVE || QNIX_ONLY.contains(&wish.bench) || ACP_ONLY.contains(&wish.bench);
+        if from_c_only && matches!(self.how, How::Lapis(_))
+            || (wish.bench == C_CALL) != matches!(self.how, How::Calls(_))
+        {
             return Ok(Vec::new());
         }
         let sizes = wish.sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",");

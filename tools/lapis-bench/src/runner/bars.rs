@@ -21,7 +21,56 @@ pub(super) fn of(transport: &str, figures: &[Figure]) -> Vec<Bar> {
         _ => over_shm(&all),
     };
     bars.extend(of_qnix(&all));
+    bars.extend(of_acp(transport, &all));
     bars
+}
+
+/// ACP beside floors and what it stands on, in the same run.
+fn of_acp(transport: &str, all: &Figures<'_>) -> Vec<Bar> {
+    const MIB: u64 = 1 << 20;
+    let value = |figure: &Figure| figure.record.value;
+    let of = |bench, size| all.by(bench, "lapis-acp", size).map(value);
+    let message = all.lapis("am_lat", 8).map(value);
+    let find = at_most(
+        "key of another process through ACP, to a round trip",
+        ratio(of("acp_find", 8), message.map(|m| 2.0 * m)),
+        2.0,
+        "",
+    );
+    if transport != "shm" {
+        return find.into_iter().collect();
+    }
+    let copy = of("put_lat", 8);
+    let line = |bench| all.floor(bench, "line_lat", 8);
+    let atomic = of("fadd", 8).into_iter().chain(of("cas", 8)).reduce(f64::max);
+    let barrier = ratio(of("barrier", 0), all.lapis("barrier", 0).map(value));
+    let third = ratio(of("acp_third", MIB), all.floor("acp_third", "copy_own", MIB));
+    let bars = [
+        at_most("acp_copy of 8 B into mapped memory, at the origin, ns", copy, 10.0, " ns"),
+        at_most(
+            "acp_copy of 8 B until seen, to a cache line's ping-pong",
+            ratio(of("acp_seen", 8), line("acp_seen")),
+            1.3,
+            "",
+        ),
+        at_most("acp_add8 and acp_cas8, the dearer, ns", atomic, 12.0, " ns"),
+        at_most("16 ordered acp_copy, to one", ratio(of("acp_chain", 8), copy), 16.0, ""),
+        at_least("1 MiB by acp_copy of a third party, to memcpy", third, 0.9, ""),
+        at_most(
+            "8 B through a channel, one way, to a cache line's ping-pong",
+            ratio(of("am_lat", 8), line("am_lat")),
+            1.4,
+            "",
+        ),
+        at_most("acp_sync, to a team's barrier", barrier, 1.1, ""),
+        at_most(
+            "acp_malloc and acp_free of another process's memory, ns",
+            of("acp_malloc", 64),
+            3000.0,
+            " ns",
+        ),
+    ];
+    bars.into_iter().chain([find]).flatten().collect()
 }
 
 /// QNIX beside what it stands on, in the same run.
@@ -311,6 +360,26 @@ mod tests {
         let bars = of_qnix(&Figures(&figures));
         let seen: Vec<(f64, bool)> = bars.iter().map(|b| (b.value, b.met)).collect();
         assert_eq!(seen, [(2.0, false), (1.0, true), (1.05, true), (1.5, true)]);
+    }
+
+    #[test]
+    fn acp_is_judged_beside_what_it_stands_on() {
+        let latency = |name, size, ns: f64| Record::latency(name, size, Summary::of(&[ns]));
+        let figures = [
+            figure("am_lat", latency("line_lat", 8, 50.0), "floor"),
+            figure("am_lat", latency("am_lat", 8, 60.0), "lapis"),
+            figure("am_lat", latency("am_lat", 8, 100.0), "lapis-acp"),
+            figure("put_lat", latency("put_lat", 8, 9.0), "lapis-acp"),
+            figure("fadd", latency("fadd", 8, 11.0), "lapis-acp"),
+            figure("cas", latency("cas", 8, 13.0), "lapis-acp"),
+            figure("barrier", latency("barrier", 0, 200.0), "lapis"),
+            figure("barrier", latency("barrier", 0, 210.0), "lapis-acp"),
+            figure("acp_find", latency("acp_find", 8, 300.0), "lapis-acp"),
+        ];
+        let bars = of_acp("shm", &Figures(&figures));
+        let seen: Vec<(f64, bool)> = bars.iter().map(|b| (b.value, b.met)).collect();
+        assert_eq!(seen, [(9.0, true), (13.0, false), (2.0, false), (1.05, true), (2.5, false)]);
+        assert_eq!(of_acp("udp", &Figures(&figures)).len(), 1, "other networks reach no memory");
     }
 
     #[test]

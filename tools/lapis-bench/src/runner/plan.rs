@@ -1,6 +1,6 @@
 //! Which benches there are, at which sizes, and which floors each is held against.
 
-use crate::peers::{C_CALL, QNIX_ONLY, SERVE};
+use crate::peers::{ACP_ONLY, C_CALL, QNIX_ONLY, SERVE};
 
 /// One bench.
 pub(crate) struct Bench {
@@ -106,12 +106,14 @@ pub(crate) fn for_qnix(plan: &mut Vec<Bench>, transport: &str) {
 /// The benches that only programs of ACP have.
 pub(crate) fn acp(transport: &str) -> Vec<Bench> {
     let against = if on_one_host(transport) { SHARED_MEMORY } else { SOCKETS };
+    let [seen, chain, third, malloc, find] = ACP_ONLY;
     vec![
-        bench("acp_seen", "copy of 8 bytes until the target sees it, one way", &[], against.latency),
-        bench("acp_chain", "16 copies of 8 bytes, each after the one before", &[], (NONE, NONE)),
-        bench("acp_third", "copies of 1 MiB by who has neither end", &[], against.copies),
-        bench("acp_malloc", "memory of another process taken and given back", &[], (NONE, NONE)),
-        bench("acp_find", "look-up of a key that another process has", &[], against.latency),
+        bench(seen, "copy of 8 bytes until the target sees it, one way", &[], against.latency),
+        bench(chain, "16 copies of 8 bytes, each after the one before", &[], (NONE, NONE)),
+        bench(third, "copies of 1 MiB by who has neither end", &[M], against.copies),
+        bench("barrier", "barrier of all tasks (a team's, or acp_sync)", &[], against.fence),
+        bench(malloc, "memory of another process taken and given back", &[], (NONE, NONE)),
+        bench(find, "look-up of a key that another process has", &[], against.latency),
     ]
 }
 
