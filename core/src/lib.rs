@@ -3,6 +3,7 @@
 mod api;
 pub mod bootstrap;
 mod buffers;
+pub mod clock;
 pub mod completion;
 pub mod config;
 pub mod context;

@@ -18,6 +18,7 @@ mod incoming;
 mod memory;
 mod net;
 mod outgoing;
+mod outlets;
 mod port;
 mod progress;
 mod settings;

@@ -82,6 +82,7 @@ impl OutStream {
     }
 
     /// Whether there is something to hand to the engine.
+    #[inline]
     pub(crate) fn has_work(&self) -> bool {
         let moving = |front: &Outgoing| front.wanted && front.moved < front.len;
         !self.paused && (self.announced < self.messages.len() || self.messages.front().is_some_and(moving))
@@ -128,6 +129,8 @@ pub(crate) struct InStream {
     pub(crate) generation: u32,
     /// The number of the message whose turn it is.
     pub(crate) next: u64,
+    /// The sender knows that all before this number has been delivered.
+    pub(crate) told: u64,
     pub(crate) held: BTreeMap<u64, Held>,
     pub(crate) current: Option<Current>,
     /// Since when the message whose turn it is waits for a buffer.
@@ -138,7 +141,23 @@ pub(crate) struct InStream {
     pub(crate) owes_failed: Option<Head>,
 }
 
+/// So many messages are delivered before their sender is told, unless there is time: a quarter of
+/// its tokens.
+const DONE_EVERY: u64 = crate::abi::SEND_TOKENS as u64 / 4;
+
 impl InStream {
+    /// The sender is told how far the stream has come.
+    #[inline]
+    pub(crate) fn tell(&mut self) {
+        self.told = self.next;
+        self.owes_done = false;
+    }
+
+    /// Whether it is time to say so. `quiet`: there is nothing else to do.
+    pub(crate) fn done_is_due(&self, quiet: bool) -> bool {
+        self.owes_done && (quiet || self.next.wrapping_sub(self.told) >= DONE_EVERY)
+    }
+
     pub(crate) fn owes(&self) -> bool {
         let serves = matches!(self.current, Some(Current { target: Target::Source { .. }, .. }));
         self.owes_go || self.owes_done || self.owes_failed.is_some() || serves
@@ -171,6 +190,8 @@ pub(crate) struct Peer {
     /// Its adapter's place in the availability matrix, and since when it has been down.
     pub(crate) board: u32,
     pub(crate) cut_off: Option<Nanos>,
+    /// It is in the list of those whom the next poll looks after.
+    pub(crate) stirred: bool,
     pub(crate) out: [OutStream; 2],
     pub(crate) ins: [InStream; 2],
 }
@@ -185,14 +206,21 @@ impl Peer {
             closing: false,
             board: 0,
             cut_off: None,
+            stirred: false,
             out: Default::default(),
             ins: Default::default(),
         }
     }
 
     /// Its number for the packet engine.
+    #[inline]
     pub(crate) fn task(&self) -> u32 {
         task(self.node, self.port)
+    }
+
+    /// Whether something is to be handed to the engine for it.
+    pub(crate) fn has_work(&self) -> bool {
+        self.out.iter().any(OutStream::has_work) || self.ins.iter().any(InStream::owes)
     }
 
     /// Whether some message to it has not ended.

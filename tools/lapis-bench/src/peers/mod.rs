@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub(crate) use find::{
     Absent, c_calls, crowds_of, lapis, lapis_as_reference, lapis_from_acp, lapis_from_c, lapis_from_c_in,
-    lapis_from_qnix, lapis_in, lapis_of, mpis_of, packers, peers,
+    lapis_from_gm, lapis_from_qnix, lapis_in, lapis_of, mpis_of, packers, peers,
 };
 
 /// The bench that [`How::Calls`] has, and nobody else.
@@ -25,6 +25,9 @@ pub(crate) const SERVE: &str = "am_serve";
 
 /// Benches that QNIX alone has, in jobs of more than two tasks.
 pub(crate) const QNIX_ONLY: [&str; 2] = ["send_short", "broadcast_short"];
+
+/// The bench that GM alone has.
+pub(crate) const GM_ONLY: &str = "gm_open";
 
 /// One party.
 pub(crate) struct Party {
@@ -64,8 +67,8 @@ impl Party {
 
     /// Measures. No record is a normal answer: not every party has every bench.
     pub(crate) fn measure(&self, wish: &Wish<'_>) -> Result<Vec<Record>> {
-        let from_c_only =
-            (wish.bench == SERVE || QNIX_ONLY.contains(&wish.bench)) && matches!(self.how, How::Lapis(_));
+        let from_c_only = [SERVE, GM_ONLY].contains(&wish.bench) || QNIX_ONLY.contains(&wish.bench);
+        let from_c_only = from_c_only && matches!(self.how, How::Lapis(_));
         if from_c_only || (wish.bench == C_CALL) != matches!(self.how, How::Calls(_)) {
             return Ok(Vec::new());
         }
