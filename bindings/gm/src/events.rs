@@ -88,11 +88,13 @@ impl Shown {
         Self { event: Event::none(), list: Vec::new() }
     }
 
+    #[inline]
     fn begin(&mut self, kind: u8) {
-        self.event = Event::none();
+        // Fields that a kind does not have are of nobody's business.
         self.event.0[at::TYPE] = kind;
     }
 
+    #[inline]
     fn received(&mut self, message: &Received, fast: Option<*const [u8; FAST_MAX]>, own_port: u32) {
         let variant = message.priority + if message.port == own_port { 2 } else { 0 };
         self.begin(if message.fast.is_some() { kind::FAST_RECV } else { kind::RECV } + variant);

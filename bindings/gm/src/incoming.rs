@@ -30,9 +30,11 @@ impl Port {
         };
         match head.kind {
             Kind::Message => {
-                // The message first: its program waits for it.
+                let out = &mut self.peers[peer].out[usize::from(head.priority)];
+                if out.generation as u8 == head.status {
+                    out.heard = out.heard.max(head.a.min(out.next));
+                }
                 self.in_stream(peer, head, bytes);
-                self.told(peer, &head);
             }
             Kind::LongMessage | Kind::Put | Kind::LongPut | Kind::Get => {
                 self.in_stream(peer, head, bytes);
@@ -292,13 +294,13 @@ impl Port {
             if stream.owes_go {
                 stream.owes_go = !self.net.submit(task, Channel::Reply, &head(Kind::Go), Bytes::Copy(&[]));
                 if !stream.owes_go {
-                    stream.tell();
+                    stream.tell(self.polls, quiet);
                 }
             }
             if stream.done_is_due(quiet)
                 && self.net.submit(task, Channel::Reply, &head(Kind::Done), Bytes::Copy(&[]))
             {
-                stream.tell();
+                stream.tell(self.polls, quiet);
             }
         }
     }

@@ -103,7 +103,7 @@ impl Port {
         let taken = self.net.submit_fast(task, &head, unsafe { memory(message.local, message.len as usize) });
         if taken {
             stream.announced += 1;
-            ins[priority].tell();
+            ins[priority].tell_with_message(self.polls);
         }
         taken
     }
@@ -202,6 +202,7 @@ impl Port {
     /// The first message of each stream to a peer has failed, and the others wait for the program's
     /// word. Whoever is there next knows nothing of any of them.
     pub(crate) fn fail_front(&mut self, peer: usize, status: Status) {
+        self.take_heard(peer);
         let (node, port, task) = (self.peers[peer].node, self.peers[peer].port, self.peers[peer].task());
         for priority in 0..2 {
             let stream = &mut self.peers[peer].out[priority];
@@ -259,7 +260,7 @@ impl Port {
         if taken {
             stream.announced += 1;
             if carries(message, room) {
-                back.tell();
+                back.tell_with_message(self.polls);
             }
         }
         taken
@@ -280,13 +281,14 @@ impl Port {
         self.pump(peer);
     }
 
-    /// What a message says of the other direction.
+    /// Deals with what messages have said of the other direction.
     #[inline]
-    pub(crate) fn told(&mut self, peer: usize, head: &Head) {
-        let priority = usize::from(head.priority);
-        let stream = &self.peers[peer].out[priority];
-        if stream.generation as u8 == head.status && head.a > stream.done {
-            self.delivered(peer, priority, head.a);
+    pub(crate) fn take_heard(&mut self, peer: usize) {
+        for priority in [1, 0] {
+            let stream = &self.peers[peer].out[priority];
+            if stream.heard > stream.done {
+                self.delivered(peer, priority, stream.heard);
+            }
         }
     }
 

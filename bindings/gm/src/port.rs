@@ -89,6 +89,8 @@ pub(crate) struct Port {
     pub(crate) peers: Vec<Peer>,
     /// Peers for whom the engine is to be handed something.
     pub(crate) stirred: Vec<usize>,
+    /// Somebody waits for it.
+    pub(crate) urgent: bool,
     pub(crate) buffers: Buffers,
     /// Streams, as peer and priority, whose turn waits for a buffer, in the order of their waiting.
     pub(crate) waiting: VecDeque<(usize, usize)>,
@@ -159,6 +161,7 @@ impl Port {
             units: Vec::new(),
             peers: Vec::new(),
             stirred: Vec::new(),
+            urgent: false,
             buffers: Buffers::new(),
             waiting: VecDeque::new(),
             events: VecDeque::new(),
@@ -204,6 +207,7 @@ impl Port {
     /// Has the next poll look after a peer.
     #[inline]
     pub(crate) fn stir(&mut self, peer: usize) {
+        self.urgent |= self.peers[peer].is_urgent();
         if !std::mem::replace(&mut self.peers[peer].stirred, true) {
             self.stirred.push(peer);
         }

@@ -43,6 +43,7 @@ impl Port {
     /// Reads what has arrived, and does what is due.
     pub(crate) fn poll(&mut self) {
         self.unpolled = 0;
+        let busy = !self.events.is_empty();
         if self.net.engine.is_behind() {
             self.net.engine.catch_up();
         }
@@ -70,7 +71,10 @@ impl Port {
                 self.keep_house(now);
             }
         }
-        self.tend(found == 0 && self.events.is_empty());
+        // The program goes first, unless somebody waits.
+        if busy || self.urgent || self.events.is_empty() {
+            self.tend(found == 0 && self.events.is_empty());
+        }
         self.net.flush();
     }
 
@@ -102,14 +106,17 @@ impl Port {
     /// do.
     #[inline]
     pub(crate) fn tend(&mut self, quiet: bool) {
+        self.urgent = false;
         let mut at = 0;
         while let Some(&peer) = self.stirred.get(at) {
             if self.peers[peer].link == Link::Up {
+                self.take_heard(peer);
                 self.pay(peer, quiet);
                 self.pump(peer);
             }
             // Who has no way is looked after when there is one.
             if self.peers[peer].link == Link::Up && self.peers[peer].has_work() {
+                self.urgent |= self.peers[peer].is_urgent();
                 at += 1;
             } else {
                 self.peers[peer].stirred = false;

@@ -47,6 +47,10 @@ pub(crate) struct Outgoing {
     pub(crate) moved: u64,
 }
 
+/// So many messages are delivered before their sender is told, or hears it, unless there is time: a
+/// quarter of its tokens.
+const DONE_EVERY: u64 = crate::abi::SEND_TOKENS as u64 / 4;
+
 /// Messages of one priority to one port, in order.
 #[derive(Debug, Default)]
 pub(crate) struct OutStream {
@@ -55,6 +59,8 @@ pub(crate) struct OutStream {
     pub(crate) next: u64,
     /// Messages before this number have been delivered.
     pub(crate) done: u64,
+    /// The same as messages of the other direction have told: it is dealt with when there is time.
+    pub(crate) heard: u64,
     pub(crate) messages: VecDeque<Outgoing>,
     /// So many of them the target has been told of.
     pub(crate) announced: usize,
@@ -72,6 +78,7 @@ impl OutStream {
         self.failed_early = None;
         self.announced = 0;
         self.done = first;
+        self.heard = first;
         self.next = first;
         for message in &mut self.messages {
             message.sequence = self.next;
@@ -86,6 +93,12 @@ impl OutStream {
     pub(crate) fn has_work(&self) -> bool {
         let moving = |front: &Outgoing| front.wanted && front.moved < front.len;
         !self.paused && (self.announced < self.messages.len() || self.messages.front().is_some_and(moving))
+    }
+
+    /// Whether there is something to hand to the engine, or many messages have ended.
+    #[inline]
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.heard.saturating_sub(self.done) >= DONE_EVERY || self.has_work()
     }
 }
 
@@ -131,6 +144,10 @@ pub(crate) struct InStream {
     pub(crate) next: u64,
     /// The sender knows that all before this number has been delivered.
     pub(crate) told: u64,
+    /// The program answers messages at once, with one that tells it: so that can wait.
+    pub(crate) answers: bool,
+    /// In which poll the sender was told last without such a one.
+    paid: u32,
     pub(crate) held: BTreeMap<u64, Held>,
     pub(crate) current: Option<Current>,
     /// Since when the message whose turn it is waits for a buffer.
@@ -141,26 +158,37 @@ pub(crate) struct InStream {
     pub(crate) owes_failed: Option<Head>,
 }
 
-/// So many messages are delivered before their sender is told, unless there is time: a quarter of
-/// its tokens.
-const DONE_EVERY: u64 = crate::abi::SEND_TOKENS as u64 / 4;
-
 impl InStream {
-    /// The sender is told how far the stream has come.
+    /// A message the other way tells the sender how far the stream has come. `poll`: the last one.
     #[inline]
-    pub(crate) fn tell(&mut self) {
+    pub(crate) fn tell_with_message(&mut self, poll: u32) {
+        self.answers |= self.owes_done || self.paid == poll;
+        self.told = self.next;
+        self.owes_done = false;
+    }
+
+    /// A unit of its own tells it. `quiet`: no message came in the way.
+    pub(crate) fn tell(&mut self, poll: u32, quiet: bool) {
+        self.answers &= !quiet;
+        self.paid = poll;
         self.told = self.next;
         self.owes_done = false;
     }
 
     /// Whether it is time to say so. `quiet`: there is nothing else to do.
+    #[inline]
     pub(crate) fn done_is_due(&self, quiet: bool) -> bool {
-        self.owes_done && (quiet || self.next.wrapping_sub(self.told) >= DONE_EVERY)
+        self.owes_done && (quiet || !self.answers || self.next.saturating_sub(self.told) >= DONE_EVERY)
     }
 
     pub(crate) fn owes(&self) -> bool {
+        self.owes_done || self.is_urgent()
+    }
+
+    /// Whether the sender is owed more than the word that its messages have come, or that of many.
+    pub(crate) fn is_urgent(&self) -> bool {
         let serves = matches!(self.current, Some(Current { target: Target::Source { .. }, .. }));
-        self.owes_go || self.owes_done || self.owes_failed.is_some() || serves
+        self.owes_go || self.owes_failed.is_some() || serves || self.done_is_due(false)
     }
 }
 
@@ -218,9 +246,16 @@ impl Peer {
         task(self.node, self.port)
     }
 
+    /// Whether something is to be handed to the engine for it that others wait for.
+    #[inline]
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.out.iter().any(OutStream::is_urgent) || self.ins.iter().any(InStream::is_urgent)
+    }
+
     /// Whether something is to be handed to the engine for it.
     pub(crate) fn has_work(&self) -> bool {
-        self.out.iter().any(OutStream::has_work) || self.ins.iter().any(InStream::owes)
+        self.out.iter().any(|stream| stream.has_work() || stream.heard > stream.done)
+            || self.ins.iter().any(InStream::owes)
     }
 
     /// Whether some message to it has not ended.
