@@ -28,6 +28,8 @@ mod texts;
 mod wire;
 
 #[cfg(test)]
+mod late_tests;
+#[cfg(test)]
 mod rubbish_tests;
 
 pub use api::{Event, Port, SendId, Target};
