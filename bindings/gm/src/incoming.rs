@@ -3,7 +3,7 @@
 use crate::abi::{FAST_MAX, Status, max_length};
 use crate::events::{Pending, Received};
 use crate::net::Bytes;
-use crate::outgoing::{memory, place};
+use crate::outgoing::{COPIED, memory, place};
 use crate::port::Port;
 use crate::stream::{Buffer, Current, Held, InStream, Target};
 use crate::wire::{Head, Kind};
@@ -33,6 +33,11 @@ impl Port {
                 let out = &mut self.peers[peer].out[usize::from(head.priority)];
                 if out.generation as u8 == head.status {
                     out.heard = out.heard.max(head.a.min(out.next));
+                    if out.lends() {
+                        // Programs that have the answer may take this for the end of what they
+                        // sent, and give its memory back.
+                        self.take_heard(peer);
+                    }
                 }
                 self.in_stream(peer, head, bytes);
             }
@@ -57,10 +62,11 @@ impl Port {
 
     fn in_stream(&mut self, peer: usize, head: Head, bytes: &[u8]) {
         let priority = usize::from(head.priority);
-        let stream = &self.peers[peer].ins[priority];
+        let stream = &mut self.peers[peer].ins[priority];
         if head.generation != stream.generation || head.sequence < stream.next {
             return;
         }
+        stream.answers &= bytes.len() <= COPIED;
         let in_turn = head.sequence == stream.next && stream.current.is_none() && stream.held.is_empty();
         if in_turn {
             // What can be delivered at once is not copied in between.
@@ -251,6 +257,8 @@ impl Port {
             return;
         }
         stream.current = None;
+        // The sender has lent its memory: it hears at once that this is over.
+        stream.answers = false;
         if let Target::Buffer { buffer, size } = current.target {
             self.received(peer, (head.priority, size), buffer, current.len, None);
         }

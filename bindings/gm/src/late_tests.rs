@@ -14,10 +14,9 @@ fn begin(port: &mut Port, got: &mut [u8; 4], message: &[u8; 4]) -> usize {
     let peer = port.peer(node, number);
     port.peers[peer].link = Link::Seeking { since: port.net.now(), again: u64::MAX };
     let here = |at: *const u8| at.expose_provenance() as u64;
-    for (op, local) in [
-        (Op::Get { address: 64 }, here(got.as_mut_ptr())),
-        (Op::Message { size: 4 }, here(message.as_ptr())),
-    ] {
+    for (op, local) in
+        [(Op::Get { address: 64 }, here(got.as_mut_ptr())), (Op::Message { size: 4 }, here(message.as_ptr()))]
+    {
         port.send(Wish { op, local, len: 4, priority: 0, node, port: number, teller: Teller::Event });
     }
     peer
@@ -52,8 +51,8 @@ fn a_message_that_fails_behind_a_get_fails_after_it() {
     assert!(port.sent.is_empty() && port.tokens_out == 2 && !port.peers[peer].out[0].paused);
     hear(&mut port, peer, Head::new(Kind::Got, 0, 0, 0), b"abcd");
     assert_eq!(port.sent, [&raw const got as u64]);
-    let told = port.events.iter().any(|event| {
-        matches!(event, Pending::NotSent { message: at, .. } if *at == &raw const message as u64)
-    });
+    let told = port.events.iter().any(
+        |event| matches!(event, Pending::NotSent { message: at, .. } if *at == &raw const message as u64),
+    );
     assert!(told && port.peers[peer].out[0].paused && port.tokens_out == 0);
 }

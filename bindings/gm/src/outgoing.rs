@@ -12,7 +12,7 @@ use lapis_adapters::soft::Sender;
 use lapis_core::reliable::{Channel, Nanos};
 
 /// Longer messages are sent from where they lie.
-const COPIED: usize = 2 << 10;
+pub(crate) const COPIED: usize = 2 << 10;
 
 /// Between two looks whether a port has been opened.
 const LOOK_AGAIN: Nanos = 2_000_000;

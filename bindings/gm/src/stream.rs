@@ -1,5 +1,6 @@
 //! What a port keeps for another port: two streams out, two in.
 
+use crate::outgoing::COPIED;
 use crate::wire::Head;
 use lapis_core::reliable::Nanos;
 use std::collections::{BTreeMap, VecDeque};
@@ -93,6 +94,12 @@ impl OutStream {
     pub(crate) fn has_work(&self) -> bool {
         let moving = |front: &Outgoing| front.wanted && front.moved < front.len;
         !self.paused && (self.announced < self.messages.len() || self.messages.front().is_some_and(moving))
+    }
+
+    /// Whether memory of the program's is lent for a message that has not ended.
+    #[inline]
+    pub(crate) fn lends(&self) -> bool {
+        self.messages.iter().take(self.announced).any(|m| m.len as usize > COPIED)
     }
 
     /// Whether there is something to hand to the engine, or many messages have ended.

@@ -116,7 +116,7 @@ impl<T> Drop for ExclusiveGuard<'_, T> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc;
 
     #[test]
     fn threads_take_turns() {
@@ -138,20 +138,18 @@ mod tests {
     #[test]
     fn what_somebody_has_is_not_there_for_others() {
         let data = Exclusive::new(1);
-        let (held, done) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (say, hear) = mpsc::channel();
+        let (end, ended) = mpsc::channel();
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let data = &data;
+            scope.spawn(move || {
                 let _guard = data.lock();
-                held.store(true, Ordering::SeqCst);
-                while !done.load(Ordering::SeqCst) {
-                    std::thread::yield_now();
-                }
+                say.send(()).expect("somebody listens");
+                ended.recv().expect("somebody says so");
             });
-            while !held.load(Ordering::SeqCst) {
-                std::thread::yield_now();
-            }
+            hear.recv().expect("the thread has it");
             assert!(data.try_lock().is_none());
-            done.store(true, Ordering::SeqCst);
+            end.send(()).expect("the thread waits");
         });
         assert!(data.try_lock().is_some());
     }

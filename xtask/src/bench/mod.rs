@@ -43,10 +43,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.runner.first().is_some_and(|first| first == "schedules") {
         return schedules::run(args.runner.iter().any(|word| word == "--quick"));
     }
-    let qnix = args.runner.first().is_some_and(|first| first == "qnix");
-    let acp = args.runner.first().is_some_and(|first| first == "acp");
-    let gm = args.runner.first().is_some_and(|first| first == "gm");
-    let dgsp = args.runner.first().is_some_and(|first| first == "dgsp");
+    let is_first = |word: &str| args.runner.first().is_some_and(|first| first == word);
+    let [qnix, acp, gm, dgsp] = ["qnix", "acp", "gm", "dgsp"].map(is_first);
     let packages = workspace::packages()?;
     let mut build = vec!["build", "--release", "--quiet"];
     let programs: &[&str] = if dgsp {

@@ -342,8 +342,7 @@ mod tests {
             figure("am_bw", Record::bandwidth("am_bw", 1 << 20, once(100.0)), "lapis-gm"),
             figure("gm_open", Record::latency("gm_open", 0, once(6e6)), "lapis-gm"),
         ];
-        let seen: Vec<(f64, bool)> =
-            of_gm(&Figures(&figures)).iter().map(|b| (b.value, b.met)).collect();
+        let seen: Vec<(f64, bool)> = of_gm(&Figures(&figures)).iter().map(|b| (b.value, b.met)).collect();
         assert_eq!(seen, [(1.2, false), (20.0, true), (1.0, true), (6e6, false)]);
     }
 

@@ -162,7 +162,9 @@ fn parties(args: &Args, calls: bool) -> (Vec<Party>, Vec<Absent>) {
     let qnix = jobs.iter().map(|tasks| peers::lapis_from_qnix(&args.transport, *tasks));
     let acp = args.acp.then(|| peers::lapis_from_acp(&args.transport));
     let gm = args.gm.then(peers::lapis_from_gm);
-    for party in ours.into_iter().chain(qnix).chain(acp).chain(gm).chain(calls.then(peers::c_calls)).chain(base) {
+    for party in
+        ours.into_iter().chain(qnix).chain(acp).chain(gm).chain(calls.then(peers::c_calls)).chain(base)
+    {
         match party {
             Ok(party) => parties.push(party),
             Err(missing) => absent.push(missing),
