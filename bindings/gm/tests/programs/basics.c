@@ -267,6 +267,19 @@ static void alarms(void) {
     IS(GM_RECV_EVENT_TYPE(gm_blocking_receive_no_spin(a)), GM_NO_RECV_EVENT);
 }
 
+/* Memory that is given back stays where it is, for what is still being sent from it, and is given
+ * out again. */
+static void memory_stays(void) {
+    gm_size_t len = 3 << 20;
+    char *piece = gm_dma_malloc(a, len), *other;
+    piece[len - 1] = 5;
+    gm_dma_free(a, piece);
+    CHECK(piece[len - 1] == 5);
+    other = gm_dma_malloc(a, len + 100);
+    CHECK(other == piece);
+    gm_dma_free(a, other);
+}
+
 static void helpers(void) {
     char *copy = gm_strdup("text"), *page = gm_page_alloc(), *pages = gm_alloc_pages(3 * GM_PAGE_LEN);
     unsigned i;
@@ -334,6 +347,7 @@ int main(void) {
     legacy();
     alarms();
     alarm_cancels_another();
+    memory_stays();
     helpers();
     forks();
     tokens();
