@@ -3,6 +3,7 @@
 mod api;
 pub mod bootstrap;
 mod buffers;
+pub mod clock;
 pub mod completion;
 pub mod config;
 pub mod context;
@@ -11,7 +12,7 @@ mod crowding;
 mod datagrams;
 pub mod error;
 pub mod handlers;
-mod lock;
+pub mod lock;
 pub mod message;
 pub mod pending;
 pub mod reliable;

@@ -9,9 +9,11 @@
 //! Whoever holds it while it polls hands it over to those who wait: [`ContextLock::hand_over`].
 
 mod barrier;
+mod exclusive;
 mod lending;
 mod waiting;
 
+pub use exclusive::{Exclusive, ExclusiveGuard};
 pub use lending::Call;
 
 use crate::crowding::Crowding;

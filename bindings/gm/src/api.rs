@@ -212,7 +212,7 @@ impl Port {
                     None => continue,
                 }
             }
-            match self.inner().events.pop_front()? {
+            match self.inner().next_event()? {
                 Pending::Received(message) => {
                     if let Some(event) = self.received(&message) {
                         return Some(event);
@@ -232,8 +232,10 @@ impl Port {
     fn received(&mut self, message: &Received) -> Option<Event> {
         let mut bytes = self.provided.remove(&message.buffer)?;
         let len = message.len as usize;
-        if let Some(fast) = &message.fast {
-            bytes[..len].copy_from_slice(&fast[..len]);
+        if let Some(at) = message.fast {
+            let fast = self.inner().fast.show(at);
+            // SAFETY: it is there until the next one is shown.
+            bytes[..len].copy_from_slice(unsafe { &(&*fast)[..len] });
         }
         bytes.truncate(len);
         let from = Target { node: message.node, port: message.port, high: message.priority == 1 };

@@ -1,6 +1,6 @@
 //! What the program is told, in the order in which it happened.
 
-use crate::abi::{Event, FAST_MAX, Status, at, kind};
+use crate::abi::{Event, FAST_MAX, RECEIVE_TOKENS, Status, at, kind};
 use crate::port::{Due, Port};
 use crate::stream::Teller;
 
@@ -29,8 +29,50 @@ pub(crate) struct Received {
     pub(crate) size: u8,
     pub(crate) priority: u8,
     pub(crate) tag: u8,
-    /// The message itself if it is short and not in its buffer.
-    pub(crate) fast: Option<[u8; FAST_MAX]>,
+    /// Where among the short ones the message is, if it is not in its buffer.
+    pub(crate) fast: Option<u16>,
+}
+
+/// More than there are messages that the program has not been shown, and the one that it was shown
+/// last: each has a receive token.
+const SLOTS: usize = 2 * RECEIVE_TOKENS as usize;
+
+/// Short messages that no buffer has: those that the program has not been shown, one behind the
+/// other, and the one that it was shown last.
+pub(crate) struct Fast {
+    slots: Box<[[u8; FAST_MAX]]>,
+    /// Where the next one goes, how many wait, and which one is shown.
+    next: usize,
+    waiting: usize,
+    shown: usize,
+}
+
+impl Fast {
+    pub(crate) fn new() -> Self {
+        Self { slots: vec![[0; FAST_MAX]; SLOTS].into(), next: 0, waiting: 0, shown: SLOTS - 1 }
+    }
+
+    /// Keeps a message of at most [`FAST_MAX`] bytes.
+    #[inline]
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> u16 {
+        if self.waiting == 0 {
+            // The same few places over and over stay in the nearest cache.
+            self.next = usize::from(self.shown == 0);
+        }
+        let at = self.next;
+        self.slots[at][..bytes.len()].copy_from_slice(bytes);
+        self.next = (at + 1) % SLOTS;
+        self.waiting += 1;
+        at as u16
+    }
+
+    /// Shows the program a message; until it is shown the next one it may read it.
+    #[inline]
+    pub(crate) fn show(&mut self, at: u16) -> *const [u8; FAST_MAX] {
+        self.waiting = self.waiting.saturating_sub(1);
+        self.shown = usize::from(at) % SLOTS;
+        &raw const self.slots[self.shown]
+    }
 }
 
 /// The event that the program has, and what it points to. Both hold until the next one is taken.
@@ -38,30 +80,25 @@ pub(crate) struct Received {
 #[repr(C)]
 pub(crate) struct Shown {
     pub(crate) event: Event,
-    fast: [u8; FAST_MAX],
     list: Vec<u64>,
 }
 
 impl Shown {
     pub(crate) fn new() -> Self {
-        Self { event: Event::none(), fast: [0; FAST_MAX], list: Vec::new() }
+        Self { event: Event::none(), list: Vec::new() }
     }
 
+    #[inline]
     fn begin(&mut self, kind: u8) {
-        self.event = Event::none();
+        // Fields that a kind does not have are of nobody's business.
         self.event.0[at::TYPE] = kind;
     }
 
-    fn received(&mut self, message: &Received, own_port: u32) {
+    #[inline]
+    fn received(&mut self, message: &Received, fast: Option<*const [u8; FAST_MAX]>, own_port: u32) {
         let variant = message.priority + if message.port == own_port { 2 } else { 0 };
         self.begin(if message.fast.is_some() { kind::FAST_RECV } else { kind::RECV } + variant);
-        let place = match &message.fast {
-            Some(bytes) => {
-                self.fast = *bytes;
-                self.fast.as_ptr().expose_provenance() as u64
-            }
-            None => message.buffer,
-        };
+        let place = fast.map_or(message.buffer, |fast| fast.expose_provenance() as u64);
         let event = &mut self.event;
         event.put(at::MESSAGE, place.to_be_bytes());
         event.put(at::BUFFER, message.buffer.to_be_bytes());
@@ -74,14 +111,27 @@ impl Shown {
 }
 
 impl Port {
+    /// The next event. A message's token is the program's again.
+    #[inline]
+    pub(crate) fn next_event(&mut self) -> Option<Pending> {
+        let pending = self.events.pop_front()?;
+        if matches!(pending, Pending::Received(_)) {
+            self.buffers.provided = self.buffers.provided.saturating_sub(1);
+        }
+        Some(pending)
+    }
+
     /// The next event, written to where the program sees it. False: there is none.
     pub(crate) fn take_event(&mut self, shown: &mut Shown) -> bool {
-        let Some(pending) = self.events.pop_front() else {
+        let Some(pending) = self.next_event() else {
             shown.begin(kind::NONE);
             return false;
         };
         match pending {
-            Pending::Received(message) => shown.received(&message, self.number),
+            Pending::Received(message) => {
+                let fast = message.fast.map(|at| self.fast.show(at));
+                shown.received(&message, fast, self.number);
+            }
             Pending::Callbacks => {
                 self.announced.append(&mut self.due);
                 shown.begin(kind::SENT_TOKENS);

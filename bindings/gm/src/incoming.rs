@@ -3,7 +3,7 @@
 use crate::abi::{FAST_MAX, Status, max_length};
 use crate::events::{Pending, Received};
 use crate::net::Bytes;
-use crate::outgoing::{memory, place};
+use crate::outgoing::{COPIED, memory, place};
 use crate::port::Port;
 use crate::stream::{Buffer, Current, Held, InStream, Target};
 use crate::wire::{Head, Kind};
@@ -29,7 +29,19 @@ impl Port {
             return;
         };
         match head.kind {
-            Kind::Message | Kind::LongMessage | Kind::Put | Kind::LongPut | Kind::Get => {
+            Kind::Message => {
+                let out = &mut self.peers[peer].out[usize::from(head.priority)];
+                if out.generation as u8 == head.status {
+                    out.heard = out.heard.max(head.a.min(out.next));
+                    if out.lends() {
+                        // Programs that have the answer may take this for the end of what they
+                        // sent, and give its memory back.
+                        self.take_heard(peer);
+                    }
+                }
+                self.in_stream(peer, head, bytes);
+            }
+            Kind::LongMessage | Kind::Put | Kind::LongPut | Kind::Get => {
                 self.in_stream(peer, head, bytes);
             }
             Kind::Part => self.part(peer, &head, bytes),
@@ -45,14 +57,16 @@ impl Port {
             }
             Kind::Failed => self.failed(peer, &head),
         }
+        self.stir(peer);
     }
 
     fn in_stream(&mut self, peer: usize, head: Head, bytes: &[u8]) {
         let priority = usize::from(head.priority);
-        let stream = &self.peers[peer].ins[priority];
+        let stream = &mut self.peers[peer].ins[priority];
         if head.generation != stream.generation || head.sequence < stream.next {
             return;
         }
+        stream.answers &= bytes.len() <= COPIED;
         let in_turn = head.sequence == stream.next && stream.current.is_none() && stream.held.is_empty();
         if in_turn {
             // What can be delivered at once is not copied in between.
@@ -170,9 +184,7 @@ impl Port {
 
     fn receive_message(&mut self, peer: usize, head: &Head, buffer: Buffer, bytes: &[u8]) {
         let fast = if bytes.len() <= FAST_MAX {
-            let mut fast = [0; FAST_MAX];
-            fast[..bytes.len()].copy_from_slice(bytes);
-            Some(fast)
+            Some(self.fast.put(bytes))
         } else {
             // SAFETY: the program has provided a buffer of this size class, which is longer.
             unsafe { place(buffer.at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
@@ -187,10 +199,9 @@ impl Port {
         (priority, size): (u8, u8),
         buffer: Buffer,
         len: u64,
-        fast: Option<[u8; FAST_MAX]>,
+        fast: Option<u16>,
     ) {
         let (node, port) = (self.peers[peer].node, self.peers[peer].port);
-        self.buffers.provided = self.buffers.provided.saturating_sub(1);
         self.counters.received += 1;
         let message = Received {
             node,
@@ -246,6 +257,8 @@ impl Port {
             return;
         }
         stream.current = None;
+        // The sender has lent its memory: it hears at once that this is over.
+        stream.answers = false;
         if let Target::Buffer { buffer, size } = current.target {
             self.received(peer, (head.priority, size), buffer, current.len, None);
         }
@@ -266,12 +279,13 @@ impl Port {
                 return;
             }
             self.advance(peer, of);
-            self.pay(peer);
+            self.pay(peer, true);
+            self.stir(peer);
         }
     }
 
-    /// Tells a peer what it is owed.
-    pub(crate) fn pay(&mut self, peer: usize) {
+    /// Tells a peer what it is owed. `quiet`: there is nothing else to do.
+    pub(crate) fn pay(&mut self, peer: usize, quiet: bool) {
         for priority in [1, 0] {
             self.serve_get(peer, priority);
             let task = self.peers[peer].task();
@@ -282,15 +296,19 @@ impl Port {
                 }
                 stream.owes_failed = None;
             }
-            let head = |kind| Head::new(kind, priority, stream.generation, stream.next);
+            let (generation, next) = (stream.generation, stream.next);
+            let head = |kind| Head::new(kind, priority, generation, next);
             // Go says what Done does.
             if stream.owes_go {
                 stream.owes_go = !self.net.submit(task, Channel::Reply, &head(Kind::Go), Bytes::Copy(&[]));
-                stream.owes_done &= stream.owes_go;
+                if !stream.owes_go {
+                    stream.tell(self.polls, quiet);
+                }
             }
-            if stream.owes_done {
-                stream.owes_done =
-                    !self.net.submit(task, Channel::Reply, &head(Kind::Done), Bytes::Copy(&[]));
+            if stream.done_is_due(quiet)
+                && self.net.submit(task, Channel::Reply, &head(Kind::Done), Bytes::Copy(&[]))
+            {
+                stream.tell(self.polls, quiet);
             }
         }
     }
@@ -350,6 +368,7 @@ impl InStream {
         self.owes_go = false;
         self.generation = self.generation.wrapping_add(1);
         self.next += 1;
+        self.told = self.next;
         self.held.clear();
         self.current = None;
         self.waiting = None;

@@ -18,6 +18,7 @@ mod incoming;
 mod memory;
 mod net;
 mod outgoing;
+mod outlets;
 mod port;
 mod progress;
 mod settings;
@@ -26,6 +27,8 @@ pub mod stream;
 mod texts;
 mod wire;
 
+#[cfg(test)]
+mod late_tests;
 #[cfg(test)]
 mod rubbish_tests;
 

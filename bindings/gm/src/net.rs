@@ -1,15 +1,18 @@
-//! Datagrams: the packet engine, this port's window, and the ways to other ports' windows.
+//! Datagrams: the packet engine, this port's window, and when datagrams leave.
 
+use crate::outlets::{Bodies, Outlets};
 use crate::wire::{Head, SHORT};
 use lapis_adapters::fifo::Found;
 use lapis_adapters::soft::{Sender, Window};
+use lapis_core::clock::Clock;
 use lapis_core::reliable::wire::Header;
 use lapis_core::reliable::{
-    Body, Channel, Delivery, Engine, EngineConfig, Event, JobAuth, Memory, NO_TOKEN, Nanos, PathInfo,
-    Segment, SubmitError, Transmit, Verdict,
+    Body, Channel, Delivery, Engine, EngineConfig, Event, FastUnit, JobAuth, Memory, NO_TOKEN, Nanos,
+    PathInfo, SubmitError, Transmit, Verdict,
 };
-use std::collections::{HashMap, VecDeque};
-use std::time::Instant;
+use std::collections::VecDeque;
+
+pub(crate) use crate::outlets::DATAGRAM;
 
 /// What the engine is told of this port's window, as the transport hps does it.
 const RECEIVE_BUFFER: u32 = 1 << 20;
@@ -17,17 +20,21 @@ const RECEIVE_BUFFER: u32 = 1 << 20;
 /// Tells GM's datagrams from those of jobs before any cryptography.
 const GM: u32 = 0x674d_0002;
 
-/// So many times in a row a full window is waited for while its owner takes nothing out.
-const PATIENCE: u32 = 64;
-
 /// Units to the port itself that may wait.
 const OWN_UNITS: usize = 256;
 
 /// Bytes of a unit to the port itself.
 const OWN_ROOM: usize = 16 << 10;
 
-/// The longest datagram there can be.
-pub(crate) const DATAGRAM: usize = 1 << 16;
+/// A unit leaves at once if no more than this many are not acknowledged, itself included. Others
+/// follow each other closely, and wait for company.
+const FEW: usize = 4;
+
+/// So many bytes are company enough: they leave while the program makes more.
+const ENOUGH: usize = 1 << 10;
+
+/// A unit leaves at once if the last datagrams left longer ago than this.
+const CLOSE: Nanos = 20_000;
 
 /// The bytes of a unit.
 #[derive(Clone, Copy)]
@@ -36,6 +43,15 @@ pub(crate) enum Bytes<'a> {
     Copy(&'a [u8]),
     /// They stay where they are until the token is settled, or the peer given up.
     Lent { at: u64, len: usize, token: u64 },
+}
+
+impl Bytes<'_> {
+    fn len(&self) -> usize {
+        match *self {
+            Self::Copy(bytes) => bytes.len(),
+            Self::Lent { len, .. } => len,
+        }
+    }
 }
 
 /// Units that came in one datagram, with whom each is from.
@@ -47,64 +63,49 @@ pub(crate) enum Unit {
     Apart(Box<[u8]>),
 }
 
-/// The way to a peer.
-struct Outlet {
-    sender: Sender,
-    /// Both adapters are up: one that is down carries nothing.
-    up: bool,
-}
-
-impl Outlet {
-    fn new(sender: Sender) -> Self {
-        Self { sender, up: true }
-    }
-}
-
 /// See the module.
 pub(crate) struct Net {
     pub(crate) engine: Engine<JobAuth>,
     pub(crate) window: Window,
     own: u32,
     own_units: VecDeque<Vec<u8>>,
-    outlets: HashMap<u32, Outlet>,
-    start: Instant,
+    pub(crate) outlets: Outlets,
+    clock: Clock,
     out: Transmit,
     /// Datagrams of `out` from this one on are still to be sent.
     unsent: Option<usize>,
-    full: u32,
-    tail: u64,
+    /// Bytes that wait for company, and when datagrams left last.
+    waiting: usize,
+    flushed: Nanos,
     next_token: u64,
-    /// Of a hundred datagrams so many are thrown away.
-    loss: u32,
-    random: u64,
 }
 
 impl Net {
     pub(crate) fn new(own: u32, window: Window, secret: &[u8; 32], loss: u32) -> Result<Self, String> {
         let config =
             EngineConfig { receive_buffer: RECEIVE_BUFFER, peer_timeout: None, ..EngineConfig::default() };
-        let engine = Engine::new(config, own, GM, JobAuth::new(secret)).map_err(|e| e.to_string())?;
+        let mut engine = Engine::new(config, own, GM, JobAuth::new(secret)).map_err(|e| e.to_string())?;
+        // What was put off is taken at the next poll, or before a sleep.
+        engine.postpone_acks(true);
         Ok(Self {
             engine,
             window,
             own,
             own_units: VecDeque::new(),
-            outlets: HashMap::new(),
-            start: Instant::now(),
+            outlets: Outlets::new(loss, u64::from(own) | 1 << 40),
+            clock: Clock::new(),
             out: Transmit::default(),
             unsent: None,
-            full: 0,
-            tail: 0,
+            waiting: 0,
+            flushed: 0,
             next_token: 1,
-            loss,
-            random: u64::from(own) | 1 << 40,
         })
     }
 
     /// Nanoseconds since the port was opened, and one more: 0 is never.
     #[inline]
     pub(crate) fn now(&self) -> Nanos {
-        self.start.elapsed().as_nanos() as Nanos + 1
+        self.clock.now() + 1
     }
 
     /// A name for memory that is lent.
@@ -117,7 +118,7 @@ impl Net {
     pub(crate) fn connect(&mut self, task: u32, outlet: Sender, epoch: u32) -> Result<(), String> {
         let now = self.now();
         let path = PathInfo { path_id: 0, max_datagram: outlet.longest() };
-        self.outlets.insert(task, Outlet::new(outlet));
+        self.outlets.open(task, outlet);
         let known = self.engine.max_payload(task).is_some();
         let done = if known {
             self.engine.resume(now, task)
@@ -130,20 +131,13 @@ impl Net {
     /// A new way to a peer that the engine already knows to have started anew.
     pub(crate) fn replace(&mut self, task: u32, outlet: Sender) {
         self.forget_unsent(task);
-        self.outlets.insert(task, Outlet::new(outlet));
-    }
-
-    /// Whether the adapters of both ends are up.
-    pub(crate) fn set_up(&mut self, task: u32, up: bool) {
-        if let Some(outlet) = self.outlets.get_mut(&task) {
-            outlet.up = up;
-        }
+        self.outlets.open(task, outlet);
     }
 
     /// Gives a peer up: lent memory is left alone from here on.
     pub(crate) fn disconnect(&mut self, task: u32) {
         self.forget_unsent(task);
-        self.outlets.remove(&task);
+        self.outlets.close(task);
         if let Err(e) = self.engine.purge(task) {
             tracing::debug!("{e}");
         }
@@ -153,11 +147,6 @@ impl Net {
         if self.out.peer == task {
             self.unsent = None;
         }
-    }
-
-    /// Whether the peer's port has been closed.
-    pub(crate) fn is_closed(&self, task: u32) -> bool {
-        self.outlets.get(&task).is_some_and(|outlet| outlet.sender.fifo().is_closed())
     }
 
     /// Bytes that fit one unit, its head included.
@@ -171,6 +160,7 @@ impl Net {
         if task == self.own {
             return self.submit_own(&first[..len], bytes);
         }
+        let all = len + bytes.len();
         let (body, token) = match bytes {
             Bytes::Copy(bytes) => (Body::Copy(bytes), NO_TOKEN),
             Bytes::Lent { at, len, token } => {
@@ -178,13 +168,40 @@ impl Net {
             }
         };
         match self.engine.submit(self.now(), task, channel, &first[..len], body, token) {
-            Ok(()) => true,
+            Ok(()) => {
+                self.waiting += all;
+                true
+            }
             Err(SubmitError::Again) => false,
             Err(e) => {
                 tracing::debug!("{e}");
                 false
             }
         }
+    }
+
+    /// Takes a unit that nothing waits in front of, and sends it. False: nothing has happened.
+    #[inline]
+    pub(crate) fn submit_fast(&mut self, task: u32, head: &Head, body: &[u8]) -> bool {
+        // There is no peer of the port's own number in the engine.
+        if self.unsent.is_some() {
+            return false;
+        }
+        let (first, len) = head.encode();
+        let (now, head) = (self.now(), &first[..len]);
+        let unit = FastUnit { peer: task, channel: Channel::Request, head, body, token: NO_TOKEN, few: FEW };
+        let (outlets, unsent) = (&mut self.outlets, &mut self.unsent);
+        let send = |out: &mut Transmit| {
+            *unsent = outlets.push(out, 0);
+            if unsent.is_some() {
+                out.copy_in(&mut { unit });
+            }
+        };
+        let taken = self.engine.submit_fast(now, unit, &mut self.out, send);
+        if taken {
+            self.flushed = now;
+        }
+        taken
     }
 
     fn submit_own(&mut self, head: &[u8], bytes: Bytes<'_>) -> bool {
@@ -203,6 +220,7 @@ impl Net {
     }
 
     /// The next unit that this port has sent to itself.
+    #[inline]
     pub(crate) fn own_unit(&mut self) -> Option<Vec<u8>> {
         self.own_units.pop_front()
     }
@@ -217,68 +235,38 @@ impl Net {
     }
 
     /// Sends what may be sent.
+    #[inline]
     pub(crate) fn flush(&mut self) {
+        if self.unsent.is_some() || self.engine.has_ready() {
+            self.flush_at(self.now());
+        }
+    }
+
+    /// The same unless what was submitted to a peer may wait for company.
+    #[inline]
+    pub(crate) fn flush_unless_close(&mut self, task: u32) {
         if self.unsent.is_none() && !self.engine.has_ready() {
             return;
         }
+        let single = self.engine.outstanding(task).is_none_or(|units| units <= FEW);
         let now = self.now();
-        loop {
-            if let Some(from) = self.unsent
-                && !self.push(from)
-            {
-                return;
-            }
+        if single || self.waiting >= ENOUGH || now.saturating_sub(self.flushed) > CLOSE {
+            self.flush_at(now);
+        }
+    }
+
+    fn flush_at(&mut self, now: Nanos) {
+        if let Some(from) = self.unsent {
+            self.unsent = self.outlets.push(&self.out, from);
+        }
+        while self.unsent.is_none() {
+            self.waiting = 0;
+            self.flushed = now;
             if !self.engine.poll_transmit(now, &mut Bodies, &mut self.out) {
                 return;
             }
-            self.unsent = Some(0);
+            self.unsent = self.outlets.push(&self.out, 0);
         }
-    }
-
-    /// Sends the datagrams that the engine made, from one of them on. False: there is no room.
-    fn push(&mut self, from: usize) -> bool {
-        self.unsent = None;
-        for index in from..self.out.datagrams() {
-            if self.is_lost() {
-                continue;
-            }
-            let Some(outlet) = self.outlets.get_mut(&self.out.peer) else { return true };
-            if !outlet.up {
-                continue;
-            }
-            let outlet = &mut outlet.sender;
-            let segments = self.out.datagram(index);
-            let bytes = &self.out.bytes;
-            let len = segments.iter().map(length).sum();
-            // SAFETY: the outlet has found room for so many bytes.
-            if outlet.send(len, |to| unsafe { gather(segments, bytes, to) }) {
-                self.full = 0;
-                continue;
-            }
-            // A full window is waited for while its owner empties it; one that nobody empties loses
-            // what comes.
-            let tail = outlet.fifo().tail();
-            if std::mem::replace(&mut self.tail, tail) != tail {
-                self.full = 0;
-            }
-            self.full += 1;
-            if self.full <= PATIENCE {
-                self.unsent = Some(index);
-                return false;
-            }
-            outlet.fifo().count_refused();
-        }
-        true
-    }
-
-    fn is_lost(&mut self) -> bool {
-        if self.loss == 0 {
-            return false;
-        }
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random % 100 < u64::from(self.loss)
     }
 
     /// Copies the next datagram out of the window; answers its length.
@@ -290,16 +278,11 @@ impl Net {
         }
     }
 
-    /// Whose datagram it is, if it is for this port and there is no way to its sender.
-    pub(crate) fn stranger(&self, datagram: &[u8]) -> Option<u32> {
-        let (header, _) = Header::parse(datagram).ok()?;
-        let ours = header.job == GM && header.destination == self.own && header.source != self.own;
-        (ours && !self.outlets.contains_key(&header.source)).then_some(header.source)
-    }
-
-    /// Takes a datagram; what it brings is put into `units`.
-    pub(crate) fn arrived(&mut self, datagram: &[u8], units: &mut Units) {
-        let now = self.now();
+    /// Takes a datagram; what it brings is put into `units`. Answers its sender if that is nobody
+    /// whom the engine knows.
+    #[inline]
+    pub(crate) fn arrived(&mut self, now: Nanos, datagram: &[u8], units: &mut Units) -> Option<u32> {
+        let unknown = self.engine.engine_stats().unknown_peer;
         let base = datagram.as_ptr().addr();
         self.engine.on_datagram(now, datagram, |Delivery { peer, packet, .. }| {
             let at = packet.as_ptr().addr().wrapping_sub(base);
@@ -311,13 +294,19 @@ impl Net {
             units.push((peer, unit));
             Verdict::Accept
         });
+        if self.engine.engine_stats().unknown_peer == unknown {
+            return None;
+        }
+        let (header, _) = Header::parse(datagram).ok()?;
+        (header.source != self.own).then_some(header.source)
     }
 
     /// What the engine has to say of peers: those that have started anew, and whether what was
     /// under way to their former life is lost.
+    #[inline]
     pub(crate) fn restarted(&mut self) -> Option<(u32, bool)> {
-        while let Some(event) = self.engine.poll_event() {
-            match event {
+        while self.engine.has_events() {
+            match self.engine.poll_event()? {
                 Event::PeerRestarted { peer, .. } => return Some((peer, true)),
                 Event::PeerRenewed { peer, .. } => return Some((peer, false)),
                 _ => {}
@@ -340,48 +329,5 @@ impl Net {
     /// Whether something waits that a flush would send, or a message to the port itself.
     pub(crate) fn holds_back(&self) -> bool {
         self.unsent.is_some() || self.engine.has_ready() || !self.own_units.is_empty()
-    }
-}
-
-fn length(segment: &Segment) -> usize {
-    match *segment {
-        Segment::Owned { start, end } => (end - start) as usize,
-        Segment::External { len, .. } => len as usize,
-    }
-}
-
-/// Copies a datagram's pieces one behind the other.
-///
-/// # Safety
-/// There is room for all of them at `to`.
-unsafe fn gather(segments: &[Segment], bytes: &[u8], mut to: *mut u8) {
-    let mut put = |from: &[u8]| {
-        // SAFETY: the caller's promise; the pieces are as long as was summed up.
-        unsafe {
-            to.copy_from_nonoverlapping(from.as_ptr(), from.len());
-            to = to.add(from.len());
-        }
-    };
-    for segment in segments {
-        match *segment {
-            Segment::Owned { start, end } => put(&bytes[start as usize..end as usize]),
-            Segment::External { buffer, offset, len } => Bodies.read(buffer, offset, len, &mut put),
-        }
-    }
-}
-
-/// Memory that is lent: its name is its address.
-struct Bodies;
-
-impl Memory for Bodies {
-    fn read(&mut self, buffer: u64, offset: u64, len: u32, read: &mut dyn FnMut(&[u8])) {
-        if buffer == 0 {
-            // Withdrawn: the target drops them.
-            return read(&[0; DATAGRAM][..len as usize]);
-        }
-        let at = std::ptr::with_exposed_provenance::<u8>((buffer + offset) as usize);
-        // SAFETY: the program leaves a message alone until its send has completed, and before that
-        // its token is settled or its peer given up.
-        read(unsafe { std::slice::from_raw_parts(at, len as usize) });
     }
 }

@@ -4,15 +4,15 @@ use crate::abi::{FAST_MAX, MAX_SIZE, MIN_SIZE, MTU, SEND_TOKENS, Status, kind, m
 use crate::events::Pending;
 use crate::net::Bytes;
 use crate::port::{Port, refused};
-use crate::stream::{Link, Op, OutStream, Outgoing, Teller};
-use crate::wire::{Head, Kind, SHORT};
+use crate::stream::{InStream, Link, Op, OutStream, Outgoing, Peer, Teller, task};
+use crate::wire::{Head, Kind};
 use lapis_adapters::client::DaemonError;
 use lapis_adapters::protocol::Why;
 use lapis_adapters::soft::Sender;
 use lapis_core::reliable::{Channel, Nanos};
 
 /// Longer messages are sent from where they lie.
-const COPIED: usize = 2 << 10;
+pub(crate) const COPIED: usize = 2 << 10;
 
 /// Between two looks whether a port has been opened.
 const LOOK_AGAIN: Nanos = 2_000_000;
@@ -73,14 +73,39 @@ impl Port {
         if stream.paused {
             return;
         }
-        if self.net.is_closed(self.peers[peer].task()) {
+        let task = self.peers[peer].task();
+        if self.net.outlets.is_closed(task) {
             // What its program had sent is read first: it may have delivered something.
             self.poll();
             self.peer_closed(peer);
         }
         self.approach(peer);
-        self.pump(peer);
-        self.net.flush();
+        if !self.send_at_once(peer, priority as usize) {
+            self.pump(peer);
+            self.net.flush_unless_close(task);
+        }
+    }
+
+    /// Sends the message that was just taken if it is short and nothing waits in front of it.
+    #[inline]
+    fn send_at_once(&mut self, peer: usize, priority: usize) -> bool {
+        let Peer { link, node, port, out, ins, .. } = &mut self.peers[peer];
+        let (task, stream) = (task(*node, *port), &mut out[priority]);
+        let Some(message) = stream.messages.back() else { return false };
+        let Op::Message { size } = message.op else { return false };
+        let first = stream.announced + 1 == stream.messages.len();
+        let still = stream.messages.front().is_none_or(|front| !front.wanted);
+        if *link != Link::Up || !first || !still || message.len as usize > COPIED {
+            return false;
+        }
+        let head = message_head(size, (priority, stream.generation), message.sequence, &ins[priority]);
+        // SAFETY: the program's message is readable until its send has completed.
+        let taken = self.net.submit_fast(task, &head, unsafe { memory(message.local, message.len as usize) });
+        if taken {
+            stream.announced += 1;
+            ins[priority].tell_with_message(self.polls);
+        }
+        taken
     }
 
     /// Sends a datagram: it arrives, or it does not.
@@ -98,7 +123,7 @@ impl Port {
             self.seek(peer, false);
         }
         let task = self.peers[peer].task();
-        if self.peers[peer].link == Link::Up && !self.net.is_closed(task) {
+        if self.peers[peer].link == Link::Up && !self.net.outlets.is_closed(task) {
             let mut head = Head::new(Kind::Datagram, priority as usize, 0, 0);
             if let Op::Message { size } = op {
                 head.size = size;
@@ -163,8 +188,9 @@ impl Port {
         });
         match connected {
             Ok(()) => {
-                let peer = &mut self.peers[peer];
-                (peer.link, peer.met, peer.closing) = (Link::Up, true, false);
+                let state = &mut self.peers[peer];
+                (state.link, state.met, state.closing) = (Link::Up, true, false);
+                self.stir(peer);
             }
             Err(status) => {
                 self.peers[peer].link = Link::Down;
@@ -176,6 +202,7 @@ impl Port {
     /// The first message of each stream to a peer has failed, and the others wait for the program's
     /// word. Whoever is there next knows nothing of any of them.
     pub(crate) fn fail_front(&mut self, peer: usize, status: Status) {
+        self.take_heard(peer);
         let (node, port, task) = (self.peers[peer].node, self.peers[peer].port, self.peers[peer].task());
         for priority in 0..2 {
             let stream = &mut self.peers[peer].out[priority];
@@ -200,6 +227,7 @@ impl Port {
         for priority in [1, 0] {
             while self.peers[peer].out[priority].has_work() {
                 if !self.pump_one(peer, priority) {
+                    self.stir(peer);
                     break;
                 }
             }
@@ -210,7 +238,8 @@ impl Port {
     fn pump_one(&mut self, peer: usize, priority: usize) -> bool {
         let task = self.peers[peer].task();
         let room = self.net.room(task);
-        let stream = &mut self.peers[peer].out[priority];
+        let Peer { out, ins, .. } = &mut self.peers[peer];
+        let (stream, back) = (&mut out[priority], &mut ins[priority]);
         let generation = stream.generation;
         if let Some(front) = stream.messages.front_mut()
             && front.wanted
@@ -227,9 +256,12 @@ impl Port {
         }
         let at = stream.announced;
         let Some(message) = stream.messages.get(at) else { return false };
-        let taken = announce(&mut self.net, task, room, (priority, generation), message);
+        let taken = announce(&mut self.net, (task, room), (priority, generation), message, back);
         if taken {
             stream.announced += 1;
+            if carries(message, room) {
+                back.tell_with_message(self.polls);
+            }
         }
         taken
     }
@@ -247,6 +279,17 @@ impl Port {
             message.wanted = true;
         }
         self.pump(peer);
+    }
+
+    /// Deals with what messages have said of the other direction.
+    #[inline]
+    pub(crate) fn take_heard(&mut self, peer: usize) {
+        for priority in [1, 0] {
+            let stream = &self.peers[peer].out[priority];
+            if stream.heard > stream.done {
+                self.delivered(peer, priority, stream.heard);
+            }
+        }
     }
 
     /// All messages before this number have been delivered.
@@ -382,18 +425,32 @@ fn unsound(wish: &Wish) -> Option<Status> {
     (!sound).then_some(Status::InvalidParameter)
 }
 
+/// Whether a message is one whose bytes go in its first unit.
+fn carries(message: &Outgoing, room: usize) -> bool {
+    matches!(message.op, Op::Message { .. }) && message.len as usize + Kind::Message.head() <= room
+}
+
+/// The head of a message that fits its unit. It tells how far the other direction has come, too.
+#[inline]
+fn message_head(size: u8, (priority, generation): (usize, u32), sequence: u64, back: &InStream) -> Head {
+    let (status, a) = (back.generation as u8, back.next);
+    Head { size, status, a, ..Head::new(Kind::Message, priority, generation, sequence) }
+}
+
 /// Hands a message's first unit to the engine.
 fn announce(
     net: &mut crate::net::Net,
-    task: u32,
-    room: usize,
+    (task, room): (u32, usize),
     (priority, generation): (usize, u32),
     message: &Outgoing,
+    back: &InStream,
 ) -> bool {
     let &Outgoing { sequence, op, local, len, token, .. } = message;
     let head = |kind| Head::new(kind, priority, generation, sequence);
     let (head, carries) = match op {
-        Op::Message { size } if len as usize + SHORT <= room => (Head { size, ..head(Kind::Message) }, true),
+        Op::Message { size } if carries(message, room) => {
+            (message_head(size, (priority, generation), sequence, back), true)
+        }
         Op::Message { size } => (Head { size, a: len, ..head(Kind::LongMessage) }, false),
         Op::Put { address } if len as usize + Kind::Put.head() <= room => {
             (Head { a: address, ..head(Kind::Put) }, true)

@@ -2,9 +2,9 @@
 
 use crate::abi::{RECEIVE_TOKENS, Status};
 use crate::alarm::Alarm;
-use crate::events::Pending;
+use crate::events::{Fast, Pending};
 use crate::memory::Regions;
-use crate::net::{DATAGRAM, Net};
+use crate::net::{DATAGRAM, Net, Units};
 use crate::settings::Settings;
 use crate::stream::{Buffer, Peer, Teller, task};
 use lapis_adapters::bell::Bell;
@@ -13,7 +13,7 @@ use lapis_adapters::key::Key;
 use lapis_adapters::protocol::{Node, PORTS, Why};
 use lapis_adapters::soft::Window;
 use lapis_core::sync::Arc;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// What keys and secrets are made from, beside the user's secret.
@@ -83,12 +83,20 @@ pub(crate) struct Port {
     pub(crate) settings: Settings,
     pub(crate) net: Net,
     pub(crate) scratch: Box<[u8]>,
+    /// Units of a datagram that is dealt with.
+    pub(crate) units: Units,
+    /// Other ports and this one, in the places that they have in `net.outlets`.
     pub(crate) peers: Vec<Peer>,
-    by_task: HashMap<u32, usize>,
+    /// Peers for whom the engine is to be handed something.
+    pub(crate) stirred: Vec<usize>,
+    /// Somebody waits for it.
+    pub(crate) urgent: bool,
     pub(crate) buffers: Buffers,
     /// Streams, as peer and priority, whose turn waits for a buffer, in the order of their waiting.
     pub(crate) waiting: VecDeque<(usize, usize)>,
     pub(crate) events: VecDeque<Pending>,
+    /// Short messages among them.
+    pub(crate) fast: Fast,
     /// Ends whose event is in the queue, and those whose event the program has.
     pub(crate) due: VecDeque<Due>,
     pub(crate) announced: VecDeque<Due>,
@@ -105,7 +113,9 @@ pub(crate) struct Port {
     /// A port that is not open is no reason to wait.
     pub(crate) nack_down: bool,
     pub(crate) looked: u64,
-    pub(crate) idle: u32,
+    /// Polls, and events that were taken without one.
+    pub(crate) polls: u32,
+    pub(crate) unpolled: u32,
     pub(crate) wake: Arc<Bell>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) counters: Counters,
@@ -148,11 +158,14 @@ impl Port {
             settings,
             net,
             scratch: vec![0; DATAGRAM].into(),
+            units: Vec::new(),
             peers: Vec::new(),
-            by_task: HashMap::new(),
+            stirred: Vec::new(),
+            urgent: false,
             buffers: Buffers::new(),
             waiting: VecDeque::new(),
             events: VecDeque::new(),
+            fast: Fast::new(),
             due: VecDeque::new(),
             announced: VecDeque::new(),
             sent: Vec::new(),
@@ -163,7 +176,8 @@ impl Port {
             is_open_to_writes: false,
             nack_down: false,
             looked: 0,
-            idle: 0,
+            polls: 0,
+            unpolled: 0,
             wake: Arc::new(Bell::new().map_err(short)?),
             nodes: Vec::new(),
             counters: Counters::default(),
@@ -175,16 +189,28 @@ impl Port {
     }
 
     /// The peer that is this port of that node.
+    #[inline]
     pub(crate) fn peer(&mut self, node: u32, port: u32) -> usize {
-        *self.by_task.entry(task(node, port)).or_insert_with(|| {
-            self.peers.push(Peer::new(node, port));
-            self.peers.len() - 1
-        })
+        self.peer_of(task(node, port))
     }
 
     /// The peer of the packet engine's number.
+    #[inline]
     pub(crate) fn peer_of(&mut self, task: u32) -> usize {
-        self.peer(task >> 8, task & 0xff)
+        if let Some(place) = self.net.outlets.place(task) {
+            return place;
+        }
+        self.peers.push(Peer::new(task >> 8, task & 0xff));
+        self.net.outlets.add(task)
+    }
+
+    /// Has the next poll look after a peer.
+    #[inline]
+    pub(crate) fn stir(&mut self, peer: usize) {
+        self.urgent |= self.peers[peer].is_urgent();
+        if !std::mem::replace(&mut self.peers[peer].stirred, true) {
+            self.stirred.push(peer);
+        }
     }
 
     /// Goes on with what is under way as long as that leads somewhere, and gives the window back.
@@ -200,6 +226,9 @@ impl Port {
         let until = Instant::now() + LINGER;
         while self.is_under_way() && Instant::now() < until {
             self.poll();
+            // Events that nobody reads any more are no reason to wait.
+            self.tend(true);
+            self.net.flush();
             std::thread::yield_now();
         }
     }
@@ -207,7 +236,7 @@ impl Port {
     fn is_under_way(&self) -> bool {
         let engine = &self.net.engine;
         let owes = |peer: &Peer| {
-            let up = peer.link == crate::stream::Link::Up && !self.net.is_closed(peer.task());
+            let up = peer.link == crate::stream::Link::Up && !self.net.outlets.is_closed(peer.task());
             let heard = engine.outstanding(peer.task()).is_some_and(|n| n > 0);
             up && (heard || peer.is_owed() || peer.ins.iter().any(crate::stream::InStream::owes))
         };

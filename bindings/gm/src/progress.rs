@@ -2,7 +2,7 @@
 //! after peers that have gone.
 
 use crate::abi::Status;
-use crate::net::{Unit, Units};
+use crate::net::Unit;
 use crate::port::Port;
 use crate::stream::{InStream, Link};
 use lapis_adapters::soft::Sender;
@@ -14,8 +14,12 @@ use std::time::Duration;
 /// Datagrams that are read at once.
 const AT_ONCE: usize = 64;
 
-/// Polls that find nothing between two looks at the clock.
+/// Polls from one look at the clock to the next: a power of two.
 const LOOKS: u32 = 8;
+
+/// A program that has events waiting is busy with them. Of the calls that take one, one in so many
+/// polls, so that peers don't starve meanwhile.
+const SELDOM: u32 = 16;
 
 /// Between two looks at peers and waiting messages.
 const HOUSEKEEPING: Nanos = 1_000_000;
@@ -27,27 +31,38 @@ const ASK: Nanos = 50_000_000;
 const DOZE: Duration = Duration::from_millis(50);
 
 impl Port {
+    /// Polls if no event waits, and now and then.
+    #[inline]
+    pub(crate) fn look(&mut self) {
+        self.unpolled += 1;
+        if self.events.is_empty() || self.unpolled >= SELDOM {
+            self.poll();
+        }
+    }
+
     /// Reads what has arrived, and does what is due.
     pub(crate) fn poll(&mut self) {
+        self.unpolled = 0;
+        let busy = !self.events.is_empty();
+        if self.net.engine.is_behind() {
+            self.net.engine.catch_up();
+        }
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut found = 0;
-        let mut units = Vec::new();
         while found < AT_ONCE
             && let Some(len) = self.net.receive(&mut scratch)
         {
             found += 1;
-            self.datagram_arrived(&scratch[..len], &mut units);
+            self.datagram_arrived(&scratch[..len]);
         }
         self.scratch = scratch;
         while let Some(unit) = self.net.own_unit() {
             found += 1;
             let own = self.peer(self.node, self.number);
             self.unit(own, &unit);
-            self.pay(own);
-            self.pump(own);
         }
-        self.idle = if found > 0 { 0 } else { self.idle.wrapping_add(1) };
-        if found > 0 || self.idle % LOOKS == 1 {
+        self.polls = self.polls.wrapping_add(1);
+        if self.polls.is_multiple_of(LOOKS) {
             let now = self.net.now();
             self.net.run_timers(now);
             self.ring_alarms(now);
@@ -55,24 +70,25 @@ impl Port {
                 self.looked = now;
                 self.keep_house(now);
             }
-            for peer in 0..self.peers.len() {
-                if self.peers[peer].link == Link::Up {
-                    self.pay(peer);
-                    self.pump(peer);
-                }
-            }
+        }
+        // The program goes first, unless somebody waits.
+        if busy || self.urgent || self.events.is_empty() {
+            self.tend(found == 0 && self.events.is_empty());
         }
         self.net.flush();
     }
 
-    fn datagram_arrived(&mut self, datagram: &[u8], units: &mut Units) {
-        if let Some(task) = self.net.stranger(datagram) {
+    fn datagram_arrived(&mut self, datagram: &[u8]) {
+        let now = self.net.now();
+        let mut units = std::mem::take(&mut self.units);
+        if let Some(task) = self.net.arrived(now, datagram, &mut units) {
             // Somebody whom this port has not sent to. Its window is needed to answer.
             let peer = self.peer_of(task);
             self.seek(peer, false);
+            if self.peers[peer].link == Link::Up {
+                self.net.arrived(now, datagram, &mut units);
+            }
         }
-        units.clear();
-        self.net.arrived(datagram, units);
         while let Some((task, lost)) = self.net.restarted() {
             self.peer_restarted(task, lost);
         }
@@ -81,6 +97,30 @@ impl Port {
             match unit {
                 Unit::Within(range) => self.unit(peer, &datagram[range]),
                 Unit::Apart(bytes) => self.unit(peer, &bytes),
+            }
+        }
+        self.units = units;
+    }
+
+    /// Hands to the engine what peers are to be told and sent. `quiet`: there is nothing else to
+    /// do.
+    #[inline]
+    pub(crate) fn tend(&mut self, quiet: bool) {
+        self.urgent = false;
+        let mut at = 0;
+        while let Some(&peer) = self.stirred.get(at) {
+            if self.peers[peer].link == Link::Up {
+                self.take_heard(peer);
+                self.pay(peer, quiet);
+                self.pump(peer);
+            }
+            // Who has no way is looked after when there is one.
+            if self.peers[peer].link == Link::Up && self.peers[peer].has_work() {
+                self.urgent |= self.peers[peer].is_urgent();
+                at += 1;
+            } else {
+                self.peers[peer].stirred = false;
+                self.stirred.swap_remove(at);
             }
         }
     }
@@ -93,7 +133,7 @@ impl Port {
         }
         for peer in 0..self.peers.len() {
             match self.peers[peer].link {
-                Link::Up if self.net.is_closed(self.peers[peer].task()) => {
+                Link::Up if self.net.outlets.is_closed(self.peers[peer].task()) => {
                     if std::mem::replace(&mut self.peers[peer].closing, true) {
                         self.peer_closed(peer);
                     }
@@ -121,6 +161,7 @@ impl Port {
             );
             self.waiting.retain(|at| *at != (peer, priority));
             self.peers[peer].ins[priority].fail(priority, Status::SendTimedOut);
+            self.stir(peer);
         }
     }
 
@@ -129,7 +170,7 @@ impl Port {
         let matrix = self.daemon.matrix();
         let up = matrix.is_up(self.board as usize) && matrix.is_up(self.peers[peer].board as usize);
         let own = self.peers[peer].node == self.node && self.peers[peer].port == self.number;
-        self.net.set_up(self.peers[peer].task(), up);
+        self.net.outlets.set_up(self.peers[peer].task(), up);
         if up || own || !self.peers[peer].is_owed() {
             self.peers[peer].cut_off = None;
             return;
@@ -160,7 +201,7 @@ impl Port {
             self.forget_incoming(peer);
             self.fail_front(peer, Status::SendTargetPortClosed);
         }
-        if !self.net.is_closed(task) {
+        if !self.net.outlets.is_closed(task) {
             return;
         }
         let (node, number) = (self.peers[peer].node, self.peers[peer].port);
@@ -186,6 +227,10 @@ impl Port {
 
     /// What a sleep needs: whether there may be one, and how long it may be.
     pub(crate) fn before_sleep(&mut self) -> Option<Option<Duration>> {
+        if self.net.engine.is_behind() {
+            self.net.engine.catch_up();
+        }
+        self.tend(true);
         self.net.flush();
         if self.net.holds_back() || !self.net.window.fifo().arm() {
             return None;
@@ -198,7 +243,7 @@ impl Port {
         self.net.window.fifo().disarm();
         self.net.window.bell().quiet();
         // The clock is to be looked at, and the daemon, whose end ends a sleep.
-        self.idle = 0;
+        self.polls = LOOKS - 1;
         (self.looked, self.asked) = (0, 0);
     }
 }

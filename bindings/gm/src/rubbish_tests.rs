@@ -10,7 +10,7 @@ use lapis_adapters::channel::Address;
 use lapis_adapters::soft::Sender;
 use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
 
-fn open(test: &str) -> (Port, Handle) {
+pub(crate) fn open(test: &str) -> (Port, Handle) {
     let daemon = Address::new(&format!("lapis-gm-{test}-{}", std::process::id()));
     let adapters = soft_adapters(1, 1, 16).expect("possible");
     let options = Options { address: daemon.clone(), adapters, share: 16, users: Users::default() };

@@ -1,5 +1,6 @@
 //! What a port keeps for another port: two streams out, two in.
 
+use crate::outgoing::COPIED;
 use crate::wire::Head;
 use lapis_core::reliable::Nanos;
 use std::collections::{BTreeMap, VecDeque};
@@ -47,6 +48,10 @@ pub(crate) struct Outgoing {
     pub(crate) moved: u64,
 }
 
+/// So many messages are delivered before their sender is told, or hears it, unless there is time: a
+/// quarter of its tokens.
+const DONE_EVERY: u64 = crate::abi::SEND_TOKENS as u64 / 4;
+
 /// Messages of one priority to one port, in order.
 #[derive(Debug, Default)]
 pub(crate) struct OutStream {
@@ -55,6 +60,8 @@ pub(crate) struct OutStream {
     pub(crate) next: u64,
     /// Messages before this number have been delivered.
     pub(crate) done: u64,
+    /// The same as messages of the other direction have told: it is dealt with when there is time.
+    pub(crate) heard: u64,
     pub(crate) messages: VecDeque<Outgoing>,
     /// So many of them the target has been told of.
     pub(crate) announced: usize,
@@ -72,6 +79,7 @@ impl OutStream {
         self.failed_early = None;
         self.announced = 0;
         self.done = first;
+        self.heard = first;
         self.next = first;
         for message in &mut self.messages {
             message.sequence = self.next;
@@ -82,9 +90,22 @@ impl OutStream {
     }
 
     /// Whether there is something to hand to the engine.
+    #[inline]
     pub(crate) fn has_work(&self) -> bool {
         let moving = |front: &Outgoing| front.wanted && front.moved < front.len;
         !self.paused && (self.announced < self.messages.len() || self.messages.front().is_some_and(moving))
+    }
+
+    /// Whether memory of the program's is lent for a message that has not ended.
+    #[inline]
+    pub(crate) fn lends(&self) -> bool {
+        self.messages.iter().take(self.announced).any(|m| m.len as usize > COPIED)
+    }
+
+    /// Whether there is something to hand to the engine, or many messages have ended.
+    #[inline]
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.heard.saturating_sub(self.done) >= DONE_EVERY || self.has_work()
     }
 }
 
@@ -128,6 +149,12 @@ pub(crate) struct InStream {
     pub(crate) generation: u32,
     /// The number of the message whose turn it is.
     pub(crate) next: u64,
+    /// The sender knows that all before this number has been delivered.
+    pub(crate) told: u64,
+    /// The program answers messages at once, with one that tells it: so that can wait.
+    pub(crate) answers: bool,
+    /// In which poll the sender was told last without such a one.
+    paid: u32,
     pub(crate) held: BTreeMap<u64, Held>,
     pub(crate) current: Option<Current>,
     /// Since when the message whose turn it is waits for a buffer.
@@ -139,9 +166,36 @@ pub(crate) struct InStream {
 }
 
 impl InStream {
+    /// A message the other way tells the sender how far the stream has come. `poll`: the last one.
+    #[inline]
+    pub(crate) fn tell_with_message(&mut self, poll: u32) {
+        self.answers |= self.owes_done || self.paid == poll;
+        self.told = self.next;
+        self.owes_done = false;
+    }
+
+    /// A unit of its own tells it. `quiet`: no message came in the way.
+    pub(crate) fn tell(&mut self, poll: u32, quiet: bool) {
+        self.answers &= !quiet;
+        self.paid = poll;
+        self.told = self.next;
+        self.owes_done = false;
+    }
+
+    /// Whether it is time to say so. `quiet`: there is nothing else to do.
+    #[inline]
+    pub(crate) fn done_is_due(&self, quiet: bool) -> bool {
+        self.owes_done && (quiet || !self.answers || self.next.saturating_sub(self.told) >= DONE_EVERY)
+    }
+
     pub(crate) fn owes(&self) -> bool {
+        self.owes_done || self.is_urgent()
+    }
+
+    /// Whether the sender is owed more than the word that its messages have come, or that of many.
+    pub(crate) fn is_urgent(&self) -> bool {
         let serves = matches!(self.current, Some(Current { target: Target::Source { .. }, .. }));
-        self.owes_go || self.owes_done || self.owes_failed.is_some() || serves
+        self.owes_go || self.owes_failed.is_some() || serves || self.done_is_due(false)
     }
 }
 
@@ -171,6 +225,8 @@ pub(crate) struct Peer {
     /// Its adapter's place in the availability matrix, and since when it has been down.
     pub(crate) board: u32,
     pub(crate) cut_off: Option<Nanos>,
+    /// It is in the list of those whom the next poll looks after.
+    pub(crate) stirred: bool,
     pub(crate) out: [OutStream; 2],
     pub(crate) ins: [InStream; 2],
 }
@@ -185,14 +241,28 @@ impl Peer {
             closing: false,
             board: 0,
             cut_off: None,
+            stirred: false,
             out: Default::default(),
             ins: Default::default(),
         }
     }
 
     /// Its number for the packet engine.
+    #[inline]
     pub(crate) fn task(&self) -> u32 {
         task(self.node, self.port)
+    }
+
+    /// Whether something is to be handed to the engine for it that others wait for.
+    #[inline]
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.out.iter().any(OutStream::is_urgent) || self.ins.iter().any(InStream::is_urgent)
+    }
+
+    /// Whether something is to be handed to the engine for it.
+    pub(crate) fn has_work(&self) -> bool {
+        self.out.iter().any(|stream| stream.has_work() || stream.heard > stream.done)
+            || self.ins.iter().any(InStream::owes)
     }
 
     /// Whether some message to it has not ended.

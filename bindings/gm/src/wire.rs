@@ -14,7 +14,7 @@
 //!
 //! | kind | a | b | says |
 //! |---|---|---|---|
-//! | Message | | | a message that fits one unit |
+//! | Message | number | | a message that fits one unit; and what Done says of the other direction |
 //! | LongMessage | length | | a message whose bytes are asked for by Go |
 //! | Put | address | | bytes for the target's memory |
 //! | LongPut | length | address | the same, asked for by Go |
@@ -25,6 +25,9 @@
 //! | Done | | | all before this number has been delivered |
 //! | Failed | | | the message of this number was not, and why; all before it has been |
 //! | Datagram | | | a message outside the streams |
+//!
+//! What a Message says of the other direction holds if its status is the low byte of that stream's
+//! generation. It saves a Done, and a datagram, where messages go to and fro.
 
 /// Bytes of the shorter head.
 pub(crate) const SHORT: usize = 16;
@@ -63,11 +66,16 @@ impl Kind {
         Self::Datagram,
     ];
 
+    #[inline]
+    fn of(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number.wrapping_sub(1))).copied()
+    }
+
     /// Bytes of the head.
     pub(crate) fn head(self) -> usize {
         match self {
-            Self::Message | Self::Go | Self::Done | Self::Failed | Self::Datagram => SHORT,
-            Self::LongMessage | Self::Put | Self::Part | Self::Got => 24,
+            Self::Go | Self::Done | Self::Failed | Self::Datagram => SHORT,
+            Self::Message | Self::LongMessage | Self::Put | Self::Part | Self::Got => 24,
             Self::LongPut | Self::Get => LONG,
         }
     }
@@ -81,7 +89,7 @@ pub(crate) struct Head {
     pub(crate) priority: u8,
     /// The message's size class.
     pub(crate) size: u8,
-    /// Of Failed: a status.
+    /// Of Failed: a status. Of Message: a generation's low byte.
     pub(crate) status: u8,
     pub(crate) generation: u32,
     pub(crate) sequence: u64,
@@ -95,6 +103,7 @@ impl Head {
     }
 
     /// The head as it is sent, and how long it is.
+    #[inline]
     pub(crate) fn encode(&self) -> ([u8; LONG], usize) {
         let mut bytes = [0; LONG];
         bytes[..4].copy_from_slice(&[self.kind as u8, self.priority, self.size, self.status]);
@@ -106,8 +115,9 @@ impl Head {
     }
 
     /// Head and bytes of a unit. `None`: it is none.
+    #[inline]
     pub(crate) fn parse(unit: &[u8]) -> Option<(Self, &[u8])> {
-        let kind = Kind::ALL.into_iter().find(|kind| Some(&(*kind as u8)) == unit.first())?;
+        let kind = Kind::of(*unit.first()?)?;
         let (head, bytes) = unit.split_at_checked(kind.head())?;
         let word = |at: usize| -> u64 {
             let word = head.get(at..at + 8).and_then(|word| word.try_into().ok());
@@ -143,6 +153,13 @@ mod tests {
                 assert_eq!(Head::parse(&unit[..short]), None, "{kind:?} of {short} bytes");
             }
         }
+    }
+
+    #[test]
+    fn kinds_are_found_by_their_numbers() {
+        let found: Vec<_> = (0..=255).filter_map(Kind::of).collect();
+        assert_eq!(found, Kind::ALL);
+        assert!(Kind::ALL.iter().all(|kind| Kind::of(*kind as u8) == Some(*kind)));
     }
 
     #[test]

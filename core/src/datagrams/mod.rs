@@ -25,14 +25,13 @@
 //! is not visible outside, for its acknowledgement leaves later.
 
 mod arrivals;
-mod clock;
 mod setup;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use setup::{Parties, Timing, epoch};
 
-use self::clock::Clock;
+use crate::clock::Clock;
 use crate::reliable::RailStats;
 use crate::reliable::wire::{DATA_LEN, HEADER_LEN, MIN_DATAGRAM};
 use crate::reliable::{

@@ -1,8 +1,8 @@
 //! Engines from the configuration and from what transports say about their paths.
 
 use super::arrivals::trouble;
-use super::clock::Clock;
 use super::{BATCH, Datagrams};
+use crate::clock::Clock;
 use crate::config::{Config, Origin};
 use crate::error::{Error, Result};
 use crate::reliable::{Engine, EngineConfig, JobAuth, Nanos, PathInfo, Transmit};

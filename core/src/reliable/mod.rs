@@ -78,6 +78,7 @@ use engine::Shared;
 pub use events::{EngineStats, Event, PeerStats, RailStats};
 pub use fast_path::FastUnit;
 pub use path::{PathInfo, PathState};
+pub use peers::Index;
 pub use receive::{Delivery, Verdict};
 pub use send_queue::NO_TOKEN;
 pub use submission::{Body, Channel, PeerError, SubmitError};

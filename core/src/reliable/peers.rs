@@ -1,17 +1,19 @@
-//! From task numbers to the engine's peers.
+//! From task numbers to places in a list of peers, the engine's or its caller's.
 
 /// An open-addressed table. Task numbers come from the job, and only members of the job can make
 /// the engine look one up that matters, so one multiplication is hash enough.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub struct Index {
     /// `(task, peer + 1)`; 0 marks a free slot.
     slots: Vec<(u32, u32)>,
     used: usize,
 }
 
 impl Index {
+    /// Where a task is in the list.
     #[inline]
-    pub(super) fn get(&self, task: u32) -> Option<u32> {
+    #[must_use]
+    pub fn get(&self, task: u32) -> Option<u32> {
         if self.slots.is_empty() {
             return None;
         }
@@ -27,7 +29,7 @@ impl Index {
     }
 
     /// Adds a task that is not in the table.
-    pub(super) fn insert(&mut self, task: u32, peer: u32) {
+    pub fn insert(&mut self, task: u32, peer: u32) {
         if (self.used + 1) * 2 > self.slots.len() {
             let size = (self.slots.len() * 2).max(8);
             let old = std::mem::replace(&mut self.slots, vec![(0, 0); size]);

@@ -13,15 +13,15 @@ use anyhow::Result;
                   (--only, --transport, --rounds, --peers, --quick, …). Other subjects come first: \
                   `cargo xtask bench dgsp` times data gather/scatter programs, `collectives` \
                   collectives, both beside every MPI found, `crowd` jobs with more tasks than cores \
-                  or beside busy processes; `qnix` and `acp` show QNIX and ACP beside what they stand on, \
-                  and write no file; `instructions` counts instructions by callgrind and compares them with \
+                  or beside busy processes; `qnix`, `acp` and `gm` show QNIX, ACP and GM beside what they stand \
+                  on, and write no file; `instructions` counts instructions by callgrind and compares them with \
                   docs/bench/instructions.md (--write writes it); `ablation` turns single \
                   optimisations off and shows what each buys (--test runs the conformance suite with \
                   each of them off); `schedules` writes what collectives cost on paper, up to a \
                   million tasks, to docs/bench/schedules.md. docs/bench-format.md explains the output."
 )]
 pub(crate) struct Args {
-    /// `dgsp`, `collectives`, `crowd`, `qnix`, `acp`, `instructions`, `ablation` or `schedules`,
+    /// `dgsp`, `collectives`, `crowd`, `qnix`, `acp`, `gm`, `instructions`, `ablation` or `schedules`,
     /// and options of the runner
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     runner: Vec<String>,
@@ -29,6 +29,9 @@ pub(crate) struct Args {
 
 /// What is measured of ACP: of the benches for all, and its own.
 const ACP: &str = "am_lat,put_lat,fadd,cas,barrier,acp_seen,acp_chain,acp_third,acp_malloc,acp_find";
+
+/// What is measured of GM.
+const GM: &str = "am_lat,am_rate,am_bw,blocked,gm_open";
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.runner.first().is_some_and(|first| first == "instructions") {
@@ -40,9 +43,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.runner.first().is_some_and(|first| first == "schedules") {
         return schedules::run(args.runner.iter().any(|word| word == "--quick"));
     }
-    let qnix = args.runner.first().is_some_and(|first| first == "qnix");
-    let acp = args.runner.first().is_some_and(|first| first == "acp");
-    let dgsp = args.runner.first().is_some_and(|first| first == "dgsp");
+    let is_first = |word: &str| args.runner.first().is_some_and(|first| first == word);
+    let [qnix, acp, gm, dgsp] = ["qnix", "acp", "gm", "dgsp"].map(is_first);
     let packages = workspace::packages()?;
     let mut build = vec!["build", "--release", "--quiet"];
     let programs: &[&str] = if dgsp {
@@ -51,6 +53,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi", "lapis-qnix"]
     } else if acp {
         &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi", "lapis-acp"]
+    } else if gm {
+        &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi", "lapis-gm"]
     } else {
         &["lapirun", "lapis-perf", "lapis-bench", "lapis-lapi", "lapis-nsd"]
     };
@@ -83,5 +87,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if acp {
         runner.args(["--acp", "--dry", "--only", ACP]);
     }
-    sh::run(runner.current_dir(workspace::root()).args(&args.runner[usize::from(qnix || acp)..]))
+    if gm {
+        runner.args(["--gm", "--dry", "--transport", "hps", "--party", "lapis-gm", "--only", GM]);
+    }
+    sh::run(runner.current_dir(workspace::root()).args(&args.runner[usize::from(qnix || acp || gm)..]))
 }

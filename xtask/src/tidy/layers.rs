@@ -9,6 +9,7 @@ use super::{File, Finding};
 const LAYERS: &[&[&str]] = &[
     &[
         "bootstrap",
+        "clock",
         "config",
         "counter",
         "crowding",

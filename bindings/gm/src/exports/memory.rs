@@ -5,6 +5,7 @@ use crate::abi::Status;
 use crate::handle::{Handle, Inner};
 use std::ffi::{c_int, c_ulong, c_void};
 use std::ptr::null_mut;
+use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a page.
 pub(crate) const PAGE: usize = 4096;
@@ -80,12 +81,37 @@ fn allocate(length: usize) -> *mut c_void {
 
 /// # Safety
 /// `ptr` came from [`allocate`].
-unsafe fn base_of(ptr: *mut c_void) -> (*mut c_void, usize) {
+unsafe fn length_of(ptr: *mut c_void) -> usize {
     // SAFETY: the caller's promise: a page with the length lies in front.
-    unsafe {
-        let base = ptr.byte_sub(PAGE);
-        (base, base.cast::<usize>().read())
-    }
+    unsafe { ptr.byte_sub(PAGE).cast::<usize>().read() }
+}
+
+/// Memory that gm_dma_free was given, with the bytes that each piece has room for. It is given out
+/// again and never back to the system: GM says so, and programs free what is still being sent.
+static KEPT: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
+
+/// The bytes of which a piece for so many is made. `None`: there can't be so many.
+fn capacity(length: usize) -> Option<usize> {
+    length.max(PAGE).checked_next_power_of_two()
+}
+
+/// A piece of memory for so many bytes that was kept, or a new one.
+fn take_piece(length: usize) -> *mut c_void {
+    let Some(room) = capacity(length) else { return null_mut() };
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(at) = kept.iter().rposition(|(_, other)| *other == room) else {
+        drop(kept);
+        let ptr = allocate(room);
+        if !ptr.is_null() {
+            // SAFETY: the page in front is there.
+            unsafe { ptr.byte_sub(PAGE).cast::<usize>().write(length) };
+        }
+        return ptr;
+    };
+    let ptr: *mut c_void = std::ptr::with_exposed_provenance_mut(kept.swap_remove(at).0);
+    // SAFETY: it came from `allocate`, with a page in front.
+    unsafe { ptr.byte_sub(PAGE).cast::<usize>().write(length) };
+    ptr
 }
 
 /// Registered memory of so many bytes, at the beginning of a page. NULL: memory is short.
@@ -95,7 +121,7 @@ unsafe fn base_of(ptr: *mut c_void) -> (*mut c_void, usize) {
 //= GM, gm_dma_malloc
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_dma_malloc(p: *mut Handle, length: c_ulong) -> *mut c_void {
-    let ptr = allocate(length as usize);
+    let ptr = take_piece(length as usize);
     if !ptr.is_null() {
         let at = ptr.expose_provenance() as u64;
         // SAFETY: the caller's promise.
@@ -121,7 +147,7 @@ pub unsafe extern "C" fn gm_dma_calloc(p: *mut Handle, count: c_ulong, length: c
     ptr
 }
 
-/// Gives it back.
+/// Gives it back. It stays mapped, and is given out again.
 ///
 /// # Safety
 /// `p` is NULL or a port that is open; `addr` is NULL or came from gm_dma_malloc or gm_dma_calloc.
@@ -132,11 +158,13 @@ pub unsafe extern "C" fn gm_dma_free(p: *mut Handle, addr: *mut c_void) {
         return;
     }
     // SAFETY: the caller's promise.
-    unsafe {
-        let (base, length) = base_of(addr);
+    let length = unsafe {
+        let length = length_of(addr);
         with(p, false, |inner| inner.port.regions.remove(addr.addr() as u64, length as u64));
-        libc::free(base);
-    }
+        length
+    };
+    let piece = capacity(length).map(|room| (addr.expose_provenance(), room));
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).extend(piece);
 }
 
 /// A page.

@@ -5,6 +5,7 @@ use crate::abi::{Event, MAX_SIZE, kind};
 use crate::alarm::{Alarm, GmAlarm};
 use crate::handle::{Handle, Inner, Work};
 use crate::progress;
+use std::collections::VecDeque;
 use std::ffi::{c_int, c_uint, c_void};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr::null_mut;
@@ -76,8 +77,7 @@ pub unsafe extern "C" fn gm_provide_receive_buffer_with_tag(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gm_receive(p: *mut Handle) -> *mut Event {
     let receive = |inner: &mut Inner| {
-        // Whoever has events waiting is busy with them; peers must not starve meanwhile.
-        inner.port.poll();
+        inner.port.look();
         inner.show();
         shown(inner)
     };
@@ -148,7 +148,7 @@ unsafe fn blocking(p: *mut Handle, spin: Duration) -> *mut Event {
     let mut since = None;
     loop {
         let Some(mut inner) = handle.enter() else { return nothing() };
-        inner.port.poll();
+        inner.port.look();
         if inner.show() {
             return shown(&inner);
         }
@@ -209,16 +209,32 @@ pub unsafe extern "C" fn gm_unknown(p: *mut Handle, e: *mut Event) {
         // SAFETY: the caller's promise.
         return unsafe { run_alarms(p) };
     }
-    let take = |inner: &mut Inner| match kind {
-        kind::SENT_TOKENS => inner.port.announced.drain(..).map(Work::Ended).collect(),
-        _ => Vec::new(),
+    if kind == kind::SENT_TOKENS {
+        // SAFETY: the caller's promise.
+        unsafe { run_callbacks(p) };
+    }
+}
+
+/// Runs the callbacks that the program's event is about.
+///
+/// # Safety
+/// As for gm_unknown.
+unsafe fn run_callbacks(p: *mut Handle) {
+    let take = |inner: &mut Inner| std::mem::take(&mut inner.port.announced);
+    // SAFETY: the caller's promise.
+    let mut all = unsafe { with(p, VecDeque::new(), take) };
+    for due in all.drain(..) {
+        // SAFETY: no lock is held; the program vouches for its functions.
+        unsafe { Work::Ended(due).run(p) };
+    }
+    // The next ones need no memory of their own.
+    let keep = |inner: &mut Inner| {
+        if inner.port.announced.capacity() < all.capacity() && inner.port.announced.is_empty() {
+            inner.port.announced = all;
+        }
     };
     // SAFETY: the caller's promise.
-    let all = unsafe { with(p, Vec::new(), take) };
-    for work in all {
-        // SAFETY: no lock is held; the program vouches for its functions.
-        unsafe { work.run(p) };
-    }
+    unsafe { with(p, (), keep) }
 }
 
 /// Runs the alarms that are due by now.

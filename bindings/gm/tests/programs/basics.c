@@ -221,6 +221,28 @@ static void ring(void *context) {
     order_of[rings++] = (int)((int *)context - rung);
 }
 
+static gm_alarm_t two[2];
+static void ring_and_cancel(void *context) {
+    ring(context);
+    gm_cancel_alarm(&two[1]);
+}
+
+/* Two alarms are due at once, and the first takes the second back. */
+static void alarm_cancels_another(void) {
+    gm_recv_event_t *e;
+    gm_initialize_alarm(&two[0]);
+    gm_initialize_alarm(&two[1]);
+    rings = rung[0] = rung[1] = 0;
+    gm_set_alarm(a, &two[0], 1000, ring_and_cancel, &rung[0]);
+    gm_set_alarm(a, &two[1], 2000, ring, &rung[1]);
+    usleep(5000);
+    while (GM_RECV_EVENT_TYPE(e = gm_receive(a)) == GM_NO_RECV_EVENT);
+    IS(GM_RECV_EVENT_TYPE(e), GM_ALARM_EVENT);
+    gm_unknown(a, e);
+    CHECK(rings == 1 && rung[0] && !rung[1]);
+    IS(two[1].state, GM_ALARM_FREE);
+}
+
 static void alarms(void) {
     gm_alarm_t alarm[3];
     int i;
@@ -243,6 +265,19 @@ static void alarms(void) {
     IS(alarm[0].state, GM_ALARM_FREE);
     gm_wake(a);
     IS(GM_RECV_EVENT_TYPE(gm_blocking_receive_no_spin(a)), GM_NO_RECV_EVENT);
+}
+
+/* Memory that is given back stays where it is, for what is still being sent from it, and is given
+ * out again. */
+static void memory_stays(void) {
+    gm_size_t len = 3 << 20;
+    char *piece = gm_dma_malloc(a, len), *other;
+    piece[len - 1] = 5;
+    gm_dma_free(a, piece);
+    CHECK(piece[len - 1] == 5);
+    other = gm_dma_malloc(a, len + 100);
+    CHECK(other == piece);
+    gm_dma_free(a, other);
 }
 
 static void helpers(void) {
@@ -311,6 +346,8 @@ int main(void) {
     order();
     legacy();
     alarms();
+    alarm_cancels_another();
+    memory_stays();
     helpers();
     forks();
     tokens();

@@ -45,6 +45,9 @@ static void tables(void) {
     IS(gm_hash_insert(h, (void *)"one", &wide[0]), GM_SUCCESS);
     IS(*(long *)gm_hash_find(h, (void *)"one"), 1l << 40);
     CHECK(gm_hash_find(h, (void *)"two") == NULL);
+    /* The table's own copy is put in again. */
+    IS(gm_hash_insert(h, (void *)"one", gm_hash_find(h, (void *)"one")), GM_SUCCESS);
+    IS(*(long *)gm_hash_find(h, (void *)"one"), 1l << 40);
     gm_destroy_hash(h);
     h = gm_create_hash(gm_hash_compare_longs, gm_hash_hash_long, sizeof(long), 0, 0, 0);
     IS(gm_hash_insert(h, &wide[0], wide), GM_SUCCESS);

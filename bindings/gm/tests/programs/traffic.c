@@ -3,11 +3,16 @@
  *
  * arguments: the other's host name, this side's seed, the other's seed, how many messages */
 #include "gmcheck.h"
+#include <sys/mman.h>
 
 #define LARGEST 19
 
+/* Both sides have memory for the other to get at this address. */
+#define SHARED ((unsigned char *)0x200000000000)
+enum { SHARED_LEN = 1 << 17 };
+
 static struct gm_port *p;
-static int free_tokens, sent_ended;
+static int free_tokens, sent_ended, gets, gets_ended;
 
 struct message {
     unsigned priority, size;
@@ -43,6 +48,48 @@ static void done(struct gm_port *port, void *context, gm_status_t status) {
     sent_ended++;
 }
 
+/* A get of a part of the other's memory. */
+struct get {
+    gm_size_t at, len;
+    unsigned char bytes[];
+};
+
+static unsigned char shared_byte(gm_size_t at) { return (unsigned char)(at * 11 + (at >> 8)); }
+
+static void share(void) {
+    gm_size_t i;
+    unsigned char *at = mmap(SHARED, SHARED_LEN, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    CHECK(at == SHARED);
+    for (i = 0; i < SHARED_LEN; i++) at[i] = shared_byte(i);
+    IS(gm_register_memory(p, at, SHARED_LEN), GM_SUCCESS);
+    IS(gm_allow_remote_memory_access(p), GM_SUCCESS);
+}
+
+static void got(struct gm_port *port, void *context, gm_status_t status) {
+    struct get *get = context;
+    gm_size_t i;
+    CHECK(port == p);
+    IS(status, GM_SUCCESS);
+    for (i = 0; i < get->len; i++) CHECK(get->bytes[i] == shared_byte(get->at + i));
+    free(get);
+    free_tokens++;
+    gets_ended++;
+}
+
+/* The message that follows with the same priority comes when the get has been served: so the other
+ * side is there for it. */
+static void get_some(uint64_t *random, unsigned priority, unsigned node) {
+    gm_size_t len = rnd(random) % (rnd(random) & 1 ? 300 : 70000);
+    struct get *get = calloc(1, sizeof *get + len + 1);
+    get->len = len;
+    get->at = rnd(random) % (SHARED_LEN - len);
+    free_tokens--;
+    gets++;
+    gm_get(p, (gm_remote_ptr_t)(unsigned long)(SHARED + get->at), get->bytes, len, priority, node, 4,
+           got, get);
+}
+
 int main(int argc, char **argv) {
     uint64_t mine, theirs[2], own_delay = 77;
     unsigned node = 0, size, priority;
@@ -58,6 +105,7 @@ int main(int argc, char **argv) {
     mine = strtoull(argv[2], NULL, 10);
     theirs[0] = theirs[1] = strtoull(argv[3], NULL, 10);
     count = atoi(argv[4]);
+    share();
     free_tokens = (int)gm_num_send_tokens(p);
     for (priority = 0; priority < 2; priority++) {
         for (size = 3; size <= LARGEST + 1; size++) {
@@ -69,7 +117,7 @@ int main(int argc, char **argv) {
         do next[priority] = make(&theirs[priority]);
         while (next[priority].priority != priority);
     }
-    while (sent_ended < count || received < count) {
+    while (sent_ended < count || received < count || gets_ended < gets) {
         gm_recv_event_t *e;
         int i;
         loops++;
@@ -77,6 +125,7 @@ int main(int argc, char **argv) {
             struct message m = make(&mine);
             unsigned char *bytes = malloc(m.len + 1);
             fill(bytes, &m);
+            if (free_tokens > 1 && rnd(&own_delay) % 4 == 0) get_some(&own_delay, m.priority, node);
             free_tokens--;
             sent++;
             if (rnd(&own_delay) & 1)
@@ -114,6 +163,7 @@ int main(int argc, char **argv) {
             withheld[i--] = withheld[--kept];
         }
     }
+    CHECK(gets > count / 8);
     gm_close(p);
     gm_finalize();
     printf("sent %d received %d\n", sent, received);

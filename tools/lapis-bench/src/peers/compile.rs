@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The sources travel inside the program: it can be run from anywhere.
-const SOURCES: [(&str, &str); 11] = [
+const SOURCES: [(&str, &str); 12] = [
     ("measure.h", include_str!("../../peers/measure.h")),
     ("crowd.h", include_str!("../../peers/crowd.h")),
     ("crowd.c", include_str!("../../peers/crowd.c")),
@@ -16,6 +16,7 @@ const SOURCES: [(&str, &str); 11] = [
     ("lapi.c", include_str!("../../peers/lapi.c")),
     ("acp.c", include_str!("../../peers/acp.c")),
     ("qnix.c", include_str!("../../peers/qnix.c")),
+    ("gm.c", include_str!("../../peers/gm.c")),
     ("mpi.c", include_str!("../../peers/mpi.c")),
     ("ofi.c", include_str!("../../peers/ofi.c")),
     ("ucp.c", include_str!("../../peers/ucp.c")),

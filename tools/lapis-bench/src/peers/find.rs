@@ -127,6 +127,12 @@ pub(crate) fn lapis_from_acp(transport: &str) -> Result<Party, Absent> {
     of_interface(&beside(), "lapis-acp", transport, ["acp", "acp", "acp"])
 }
 
+/// Lapis through GM, over windows of soft adapters. The launcher is the programs' services daemon,
+/// no more: the ports find each other.
+pub(crate) fn lapis_from_gm() -> Result<Party, Absent> {
+    of_interface(&beside(), "lapis-gm", "hps", ["gm", "gm", "gm"])
+}
+
 /// A C program, compiled against the header of an interface and the library in a folder.
 fn of_interface(
     libraries: &Path,

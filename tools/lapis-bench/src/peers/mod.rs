@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub(crate) use find::{
     Absent, c_calls, crowds_of, lapis, lapis_as_reference, lapis_from_acp, lapis_from_c, lapis_from_c_in,
-    lapis_from_qnix, lapis_in, lapis_of, mpis_of, packers, peers,
+    lapis_from_gm, lapis_from_qnix, lapis_in, lapis_of, mpis_of, packers, peers,
 };
 
 /// The bench that [`How::Calls`] has, and nobody else.
@@ -28,6 +28,9 @@ pub(crate) const QNIX_ONLY: [&str; 2] = ["send_short", "broadcast_short"];
 
 /// Benches that ACP alone has.
 pub(crate) const ACP_ONLY: [&str; 5] = ["acp_seen", "acp_chain", "acp_third", "acp_malloc", "acp_find"];
+
+/// The bench that GM alone has.
+pub(crate) const GM_ONLY: &str = "gm_open";
 
 /// One party.
 pub(crate) struct Party {
@@ -67,11 +70,11 @@ impl Party {
 
     /// Measures. No record is a normal answer: not every party has every bench.
     pub(crate) fn measure(&self, wish: &Wish<'_>) -> Result<Vec<Record>> {
-        let from_c_only =
-            wish.bench == SERVE || QNIX_ONLY.contains(&wish.bench) || ACP_ONLY.contains(&wish.bench);
-        if from_c_only && matches!(self.how, How::Lapis(_))
-            || (wish.bench == C_CALL) != matches!(self.how, How::Calls(_))
-        {
+        let from_c_only = [SERVE, GM_ONLY].contains(&wish.bench)
+            || QNIX_ONLY.contains(&wish.bench)
+            || ACP_ONLY.contains(&wish.bench);
+        let from_c_only = from_c_only && matches!(self.how, How::Lapis(_));
+        if from_c_only || (wish.bench == C_CALL) != matches!(self.how, How::Calls(_)) {
             return Ok(Vec::new());
         }
         let sizes = wish.sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",");

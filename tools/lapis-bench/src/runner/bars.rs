@@ -22,6 +22,7 @@ pub(super) fn of(transport: &str, figures: &[Figure]) -> Vec<Bar> {
     };
     bars.extend(of_qnix(&all));
     bars.extend(of_acp(transport, &all));
+    bars.extend(of_gm(&all));
     bars
 }
 
@@ -71,6 +72,23 @@ fn of_acp(transport: &str, all: &Figures<'_>) -> Vec<Bar> {
         ),
     ];
     bars.into_iter().chain([find]).flatten().collect()
+}
+
+/// GM beside the transport that has the same windows, in the same run.
+fn of_gm(all: &Figures<'_>) -> Vec<Bar> {
+    const GM: &str = "lapis-gm";
+    const MIB: u64 = 1 << 20;
+    let value = |figure: &Figure| figure.record.value;
+    let own = |bench, size| all.by(bench, GM, size).map(value);
+    let beside = |bench, size| ratio(own(bench, size), all.lapis(bench, size).map(value));
+    let bars = [
+        at_most("8 B through GM, one way, to an active message", beside("am_lat", 8), 1.15, ""),
+        at_least("stream of 8 B messages through GM, M/s", own("am_rate", 8), 10.0, " M/s"),
+        at_least("stream of 1 MiB messages through GM, to active messages", beside("am_bw", MIB), 0.9, ""),
+        at_most("processor time of gm_blocking_receive, % of a core", own("blocked", 0), 1.0, " %"),
+        at_most("gm_open, ns", own("gm_open", 0), 5e6, " ns"),
+    ];
+    bars.into_iter().flatten().collect()
 }
 
 /// QNIX beside what it stands on, in the same run.
@@ -380,6 +398,21 @@ mod tests {
         let seen: Vec<(f64, bool)> = bars.iter().map(|b| (b.value, b.met)).collect();
         assert_eq!(seen, [(9.0, true), (13.0, false), (2.0, false), (1.05, true), (2.5, false)]);
         assert_eq!(of_acp("udp", &Figures(&figures)).len(), 1, "other networks reach no memory");
+    }
+
+    #[test]
+    fn gm_is_judged_beside_the_windows_it_stands_on() {
+        let once = |ns: f64| Summary::of(&[ns]);
+        let figures = [
+            figure("am_lat", Record::latency("am_lat", 8, once(200.0)), "lapis"),
+            figure("am_lat", Record::latency("am_lat", 8, once(240.0)), "lapis-gm"),
+            figure("am_rate", Record::rate("am_rate", 8, once(50.0)), "lapis-gm"),
+            figure("am_bw", Record::bandwidth("am_bw", 1 << 20, once(100.0)), "lapis"),
+            figure("am_bw", Record::bandwidth("am_bw", 1 << 20, once(100.0)), "lapis-gm"),
+            figure("gm_open", Record::latency("gm_open", 0, once(6e6)), "lapis-gm"),
+        ];
+        let seen: Vec<(f64, bool)> = of_gm(&Figures(&figures)).iter().map(|b| (b.value, b.met)).collect();
+        assert_eq!(seen, [(1.2, false), (20.0, true), (1.0, true), (6e6, false)]);
     }
 
     #[test]

@@ -48,6 +48,10 @@ pub(crate) struct Args {
     /// Also Lapis through ACP (libacp.so), which has benches of its own, too
     #[arg(long)]
     acp: bool,
+    /// Also Lapis through GM (libgm.so), which has am_lat, am_rate, am_bw, blocked and gm_open, and
+    /// whose windows are those of `--transport hps`
+    #[arg(long)]
+    gm: bool,
     /// Only parties whose name contains one of these (several with commas)
     #[arg(long, value_delimiter = ',')]
     party: Vec<String>,
@@ -129,6 +133,9 @@ fn wanted_benches(args: &Args, trials: &[(&str, &str)]) -> Result<Vec<plan::Benc
     if args.acp {
         plan.extend(plan::acp(&args.transport));
     }
+    if args.gm {
+        plan.push(plan::gm());
+    }
     let names: Vec<&str> = plan.iter().map(|b| b.name).chain(trials.iter().map(|(name, _)| *name)).collect();
     if let Some(unknown) = args.only.iter().find(|name| !names.contains(&name.as_str())) {
         bail!("no bench is called `{unknown}`; there are {}", names.join(", "));
@@ -154,13 +161,16 @@ fn parties(args: &Args, calls: bool) -> (Vec<Party>, Vec<Absent>) {
     let jobs: &[usize] = if args.qnix { &[2, 8] } else { &[] };
     let qnix = jobs.iter().map(|tasks| peers::lapis_from_qnix(&args.transport, *tasks));
     let acp = args.acp.then(|| peers::lapis_from_acp(&args.transport));
-    for party in ours.into_iter().chain(qnix).chain(acp).chain(calls.then(peers::c_calls)).chain(base) {
+    let gm = args.gm.then(peers::lapis_from_gm);
+    for party in
+        ours.into_iter().chain(qnix).chain(acp).chain(gm).chain(calls.then(peers::c_calls)).chain(base)
+    {
         match party {
             Ok(party) => parties.push(party),
             Err(missing) => absent.push(missing),
         }
     }
-    if args.transport == "hps" {
+    if args.transport == "hps" && !args.gm {
         match peers::lapis_as_reference() {
             Ok(party) => parties.push(party),
             Err(missing) => absent.push(missing),

@@ -1,6 +1,6 @@
 //! Which benches there are, at which sizes, and which floors each is held against.
 
-use crate::peers::{ACP_ONLY, C_CALL, QNIX_ONLY, SERVE};
+use crate::peers::{ACP_ONLY, C_CALL, GM_ONLY, QNIX_ONLY, SERVE};
 
 /// One bench.
 pub(crate) struct Bench {
@@ -115,6 +115,11 @@ pub(crate) fn acp(transport: &str) -> Vec<Bench> {
         bench(malloc, "memory of another process taken and given back", &[], (NONE, NONE)),
         bench(find, "look-up of a key that another process has", &[], against.latency),
     ]
+}
+
+/// The bench that only programs of GM have.
+pub(crate) fn gm() -> Bench {
+    bench(GM_ONLY, "opening of a port", &[], (NONE, NONE))
 }
 
 fn bandwidths(quick: bool) -> &'static [u64] {

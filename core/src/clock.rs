@@ -8,14 +8,17 @@
 use crate::reliable::Nanos;
 use std::time::Instant;
 
-pub(super) struct Clock {
+/// A clock that costs little to look at. One thread at a time does so.
+pub struct Clock {
     start: Instant,
     #[cfg(target_arch = "x86_64")]
     counter: counter::Counter,
 }
 
 impl Clock {
-    pub(super) fn new() -> Self {
+    /// Starts at 0.
+    #[must_use]
+    pub fn new() -> Self {
         Self {
             start: Instant::now(),
             #[cfg(target_arch = "x86_64")]
@@ -25,7 +28,8 @@ impl Clock {
 
     /// Nanoseconds since the start.
     #[inline]
-    pub(super) fn now(&self) -> Nanos {
+    #[must_use]
+    pub fn now(&self) -> Nanos {
         #[cfg(target_arch = "x86_64")]
         return self.counter.now(|| self.system());
         #[cfg(not(target_arch = "x86_64"))]
@@ -34,6 +38,18 @@ impl Clock {
 
     fn system(&self) -> Nanos {
         self.start.elapsed().as_nanos() as Nanos
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Clock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Clock").field("start", &self.start).finish_non_exhaustive()
     }
 }
 
