@@ -14,6 +14,7 @@ mod ports;
 
 use crate::adapters::{AdapterSpec, FROM_ADDRESS};
 use crate::eth::interface::{Interface, State};
+use crate::eth::netlink::Heard;
 use crate::ports::{NewPort, Ports};
 use lapis_adapters::fifo::Geometry;
 use lapis_adapters::key::Key;
@@ -24,6 +25,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 /// The UDP port of window 0 of each interface: below those that systems give to programs.
 const FIRST_PORT: u16 = 28_672;
@@ -118,12 +120,12 @@ impl Tables {
         self.cards.iter().filter_map(|card| card.interface.as_ref()?.0.refused())
     }
 
-    /// Looks what has become of interfaces.
-    pub fn look(&mut self) {
+    /// Looks what has become of interfaces, after such news.
+    pub(crate) fn look(&mut self, heard: Heard) {
         for (index, card) in self.cards.iter_mut().enumerate() {
             let was = card.is_up();
             let Some((interface, state)) = &mut card.interface else { continue };
-            let now = interface.look();
+            let now = interface.look(heard);
             let before = std::mem::replace(state, now);
             if card.is_up() != was {
                 self.matrix.set(index, !was);
@@ -136,6 +138,16 @@ impl Tables {
             }
             self.changed |= now.up != before.up || now.room != before.room || now.hops_changed;
         }
+    }
+
+    /// Does what is due at interfaces.
+    pub fn settle(&mut self) {
+        self.cards.iter_mut().filter_map(|card| card.interface.as_mut()).for_each(|(i, _)| i.settle());
+    }
+
+    /// When something is due.
+    pub fn settles_in(&self) -> Option<Duration> {
+        self.cards.iter().filter_map(|card| card.interface.as_ref()?.0.settles_in()).min()
     }
 
     /// The availability matrix.
@@ -278,8 +290,7 @@ impl Tables {
         let geometry = parts.geometry;
         let mut fds = vec![theirs.memory, theirs.bell];
         let opened = card.interface.as_mut().map(|(interface, _)| interface.open(number, caller.user));
-        let opened = opened.transpose().map_err(|text| (Why::Exhausted, text))?;
-        let wire = opened.map(|(wire, more)| {
+        let wire = opened.transpose()?.map(|(wire, more)| {
             fds.extend(more);
             wire
         });
@@ -330,7 +341,7 @@ impl Tables {
             return Err((Why::NoAdapter, format!("{adapter} is no adapter of an Ethernet")));
         };
         match interface.hop(address) {
-            Ok(mac) => Ok((Reply::Hop { mac }, Vec::new())),
+            Ok(hop) => Ok((Reply::Hop { hop }, Vec::new())),
             Err(e) => {
                 let name = interface.name();
                 let text = format!("there is no way from {name} to {address}: {e}: `ip route` shows ways");
@@ -436,7 +447,7 @@ impl Card {
             if spec.network == FROM_ADDRESS {
                 spec.network = interface.network();
             }
-            let state = interface.look();
+            let state = interface.look(Heard::ALL);
             (interface, state)
         });
         Ok(Self { spec, wanted: true, interface, windows: BTreeMap::new() })
@@ -458,6 +469,7 @@ impl Card {
             interface: interface.map(|(interface, _)| interface.name().to_owned()),
             mode: interface.and_then(|(interface, _)| interface.mode()).map(str::to_owned),
             refused: interface.and_then(|(interface, _)| interface.refused()).map(str::to_owned),
+            soon: interface.is_some_and(|(interface, _)| interface.is_refused_for_now()),
             network: self.spec.network,
             index,
             up: self.is_up(),
