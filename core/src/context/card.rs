@@ -55,7 +55,7 @@ pub(super) fn hosts(cards: &[Vec<u8>]) -> Box<[u32]> {
     (0..).zip(cards.iter().map(Vec::as_slice)).map(host).collect()
 }
 
-fn put_field(card: &mut Vec<u8>, field: &[u8]) {
+pub(super) fn put_field(card: &mut Vec<u8>, field: &[u8]) {
     card.extend_from_slice(&(field.len() as u16).to_le_bytes());
     card.extend_from_slice(field);
 }

@@ -10,6 +10,7 @@
 //!   open by a task; closed when it says so, ends, or loses its connection
 //! ```
 
+mod interfaces;
 mod ports;
 
 use crate::adapters::{AdapterSpec, FROM_ADDRESS};
@@ -23,9 +24,7 @@ use lapis_adapters::protocol::{Adapter, Counts, Place, Reply, Request, WINDOWS_A
 use lapis_adapters::soft::Parts;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
 
 /// The UDP port of window 0 of each interface: below those that systems give to programs.
 const FIRST_PORT: u16 = 28_672;
@@ -108,46 +107,6 @@ impl Tables {
     /// Lets these users open windows of interfaces, too.
     pub fn set_users(&mut self, users: Users) {
         self.users = users;
-    }
-
-    /// Whether there are interfaces, whose news count.
-    pub fn has_interfaces(&self) -> bool {
-        self.cards.iter().any(|card| card.interface.is_some())
-    }
-
-    /// Why interfaces can't be used though they were asked for.
-    pub fn troubles(&self) -> impl Iterator<Item = &str> {
-        self.cards.iter().filter_map(|card| card.interface.as_ref()?.0.refused())
-    }
-
-    /// Looks what has become of interfaces, after such news.
-    pub(crate) fn look(&mut self, heard: Heard) {
-        for (index, card) in self.cards.iter_mut().enumerate() {
-            let was = card.is_up();
-            let Some((interface, state)) = &mut card.interface else { continue };
-            let now = interface.look(heard);
-            let before = std::mem::replace(state, now);
-            if card.is_up() != was {
-                self.matrix.set(index, !was);
-            }
-            if now.room != before.room {
-                self.matrix.set_room(index, now.room);
-            }
-            if now.hops_changed {
-                self.matrix.change_hops(index);
-            }
-            self.changed |= now.up != before.up || now.room != before.room || now.hops_changed;
-        }
-    }
-
-    /// Does what is due at interfaces.
-    pub fn settle(&mut self) {
-        self.cards.iter_mut().filter_map(|card| card.interface.as_mut()).for_each(|(i, _)| i.settle());
-    }
-
-    /// When something is due.
-    pub fn settles_in(&self) -> Option<Duration> {
-        self.cards.iter().filter_map(|card| card.interface.as_ref()?.0.settles_in()).min()
     }
 
     /// The availability matrix.
@@ -334,20 +293,6 @@ impl Tables {
         let parts = open.parts.try_clone();
         let parts = parts.map_err(|e| (Why::Exhausted, format!("{place}: the daemon's system says {e}")))?;
         Ok((Reply::Attached { geometry: parts.geometry }, vec![parts.memory, parts.bell]))
-    }
-
-    fn hop(&mut self, caller: Caller, adapter: &str, address: Ipv4Addr) -> Answer {
-        let Some((interface, _)) = &mut self.card_for(caller, adapter)?.interface else {
-            return Err((Why::NoAdapter, format!("{adapter} is no adapter of an Ethernet")));
-        };
-        match interface.hop(address) {
-            Ok(hop) => Ok((Reply::Hop { hop }, Vec::new())),
-            Err(e) => {
-                let name = interface.name();
-                let text = format!("there is no way from {name} to {address}: {e}: `ip route` shows ways");
-                Err((Why::NoAdapter, text))
-            }
-        }
     }
 
     fn close(&mut self, caller: Caller, place: &Place) -> Answer {

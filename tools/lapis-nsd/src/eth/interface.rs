@@ -224,7 +224,7 @@ impl Interface {
         let has_address = address.is_some_and(|(address, _)| address == self.steering.address);
         let moved = self.link.mac != own;
         if moved && !self.gone {
-            // The kernel's own traffic would tell the neighbours in time, but windows' does not pass it.
+            // The kernel's own traffic would tell the neighbours in time.
             let _ = announce::send(self.link.index, self.link.mac, self.steering.address);
         }
         let hops_changed = self.look_at_hops(heard) || moved;
@@ -258,8 +258,8 @@ impl Interface {
         changed
     }
 
-    /// Has the kernel ask neighbours that have not been heard of for a while. It asks by itself only
-    /// those to whom its own traffic goes.
+    /// Has the kernel ask neighbours that have not been heard of for a while. By itself it asks
+    /// those alone to whom its own traffic goes.
     fn ask_neighbours(&mut self) {
         self.asked = Instant::now();
         let Ok(known) = self.netlink.neighbours(self.link.index) else { return };

@@ -174,8 +174,8 @@ impl Pool {
         self.list(window, 0).load(Ordering::Relaxed).min(LIST)
     }
 
-    /// Notes that a window has read the frame at an address of the kernel's, to give it back. False:
-    /// the list is full.
+    /// Notes that a window has read the frame at an address of the kernel's, to give it back.
+    /// False: the list is full.
     #[inline]
     pub fn note_read(&self, window: u32, address: u64) -> bool {
         let count = self.read(window);

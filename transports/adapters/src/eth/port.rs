@@ -118,8 +118,8 @@ impl Port {
                 return None;
             }
             let frame = self.arrivals.read(position);
-            // Noted before it leaves the ring: if this task is killed in between, the daemon finds it
-            // in both.
+            // Noted before it leaves the ring: if this task is killed in between, the daemon finds
+            // it in both.
             if !self.pool.note_read(self.window, frame.addr) {
                 self.give_back();
                 return None;
