@@ -67,7 +67,7 @@ pub(super) fn cores_of(cards: &[&Vec<u8>]) -> usize {
     union.iter().map(|byte| byte.count_ones() as usize).sum()
 }
 
-fn put_field(card: &mut Vec<u8>, field: &[u8]) {
+pub(super) fn put_field(card: &mut Vec<u8>, field: &[u8]) {
     card.extend_from_slice(&(field.len() as u16).to_le_bytes());
     card.extend_from_slice(field);
 }

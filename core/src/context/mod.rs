@@ -69,6 +69,7 @@ pub use shared::{
 pub(crate) use tell::Awaited;
 pub(crate) use wait::Checked;
 
+use self::tally::Fetch;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::stats::{Path, Statistics};
@@ -124,7 +125,7 @@ impl Context {
         let mut state = self.locked();
         let mut statistics = *state.statistics;
         if !self.shared.terminated.load(Ordering::Relaxed) {
-            self.shared.tallies.add_to(&mut statistics, &mut state, self.shared.task);
+            self.shared.tallies.add_to(&mut statistics, &mut state, self.shared.task, Fetch::All);
         }
         for (_, datagrams) in state.links.engines() {
             let (duplicates, retransmissions) = datagrams.repetitions(self.shared.tasks);

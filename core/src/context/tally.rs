@@ -10,7 +10,7 @@ use super::State;
 use super::card::{address_in, epoch_of};
 use crate::buffers::Direction;
 use crate::stats::{Path, Statistics};
-use crate::sync::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use crate::transport::{Caps, Link, PeerId, RawSlice, RemoteAddr, Status, Window};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -109,6 +109,19 @@ pub(crate) struct Tallies {
     told: Box<[LineRef]>,
     /// By task: what it counts for this one in memory of its own.
     fetched: Box<[Fetched]>,
+    /// Tasks from which counts are fetched, and whose turn it was last.
+    askable: Box<[PeerId]>,
+    turn: AtomicUsize,
+}
+
+/// Whose counts are fetched for statistics: each costs a system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fetch {
+    /// Everybody's: the program asks.
+    All,
+    /// One task's, another one each time. What the others had counted when it was their turn is
+    /// still known.
+    Next,
 }
 
 /// A line of a peer's memory, if that is mapped here.
@@ -155,8 +168,10 @@ impl Tallies {
             process: epoch_of(&cards[task]),
             last: Line::default(),
         };
-        let fetched = (0..cards.len()).map(fetch).collect();
-        Self { lines, places, own, told, fetched }
+        let fetched: Box<[Fetched]> = (0..cards.len()).map(fetch).collect();
+        let askable = (0..).zip(&fetched).filter(|(_, fetched)| fetched.at != 0).map(|(task, _)| task);
+        let (askable, turn) = (askable.collect(), AtomicUsize::new(0));
+        Self { lines, places, own, told, fetched, askable, turn }
     }
 
     /// A peer's memory is known from now on. What was counted before stays where the peer fetches
@@ -181,8 +196,26 @@ impl Tallies {
         self.lines.get(task as usize).map(|line| &**line)
     }
 
+    /// Fetches what a peer has counted, if it can be had.
+    fn fetch(&self, task: PeerId, state: &mut State) {
+        let Some(fetched) = self.fetched.get(task as usize) else { return };
+        if let Some(counts) = fetched.now(task, state) {
+            fetched.last.set(counts);
+        }
+    }
+
+    /// Whose turn it is.
+    fn next(&self) -> Option<PeerId> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        self.askable.get(turn.checked_rem(self.askable.len())?).copied()
+    }
+
     /// Adds what was counted, on both sides. The links are open.
-    pub(crate) fn add_to(&self, statistics: &mut Statistics, state: &mut State, me: PeerId) {
+    pub(crate) fn add_to(&self, statistics: &mut Statistics, state: &mut State, me: PeerId, fetch: Fetch) {
+        match fetch {
+            Fetch::All => self.askable.iter().for_each(|task| self.fetch(*task, state)),
+            Fetch::Next => self.next().into_iter().for_each(|task| self.fetch(task, state)),
+        }
         for (task, line) in self.lines.iter().enumerate() {
             let [out, into] = line.get();
             if task == me as usize {
@@ -195,21 +228,17 @@ impl Tallies {
             let counts = statistics.path_mut(state.path_to(task as PeerId));
             counts.data_sent += out;
             counts.data_received += into;
-            let [out, into] = self.told_by(task, state);
+            let [out, into] = self.told_by(task);
             counts.data_received += out;
             counts.data_sent += into;
         }
         debug_assert_eq!(self.own.len(), self.lines.len());
     }
 
-    /// What a peer has put here and got from here past the packets, as far as can be known.
-    fn told_by(&self, task: usize, state: &mut State) -> [u64; 2] {
-        let fetched = &self.fetched[task];
-        if let Some(counts) = fetched.now(task as PeerId, state) {
-            fetched.last.set(counts);
-        }
+    /// What a peer has put here and got from here past the packets, as far as is known.
+    fn told_by(&self, task: usize) -> [u64; 2] {
         let [out, into] = self.told.get(task).map_or([0; 2], |line| line.get());
-        let [out_too, into_too] = fetched.last.get();
+        let [out_too, into_too] = self.fetched[task].last.get();
         [out + out_too, into + into_too]
     }
 }
@@ -229,5 +258,27 @@ impl Fetched {
         // returned; the peer keeps its lines while it is in the job, as its card says.
         let status = unsafe { link.get_zcopy(peer, into, RemoteAddr { addr: self.at, key: 0 }, 0) };
         (status == Status::Done).then_some(counts)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::context::card::put_field;
+
+    #[test]
+    fn one_peer_is_asked_at_a_time_and_none_that_says_no_place() {
+        let place = |at: u64| {
+            let mut card = Vec::new();
+            put_field(&mut card, b"copied");
+            put_field(&mut card, &at.to_le_bytes());
+            card
+        };
+        let cards = [place(4096), place(4096), place(0), place(8192), Vec::new()];
+        let places = Places { mapped: 0, own: (0..5).map(|_| Line::default()).collect() };
+        let tallies = Tallies::new(0, places, &cards, &[]);
+        let turns: Vec<_> = (0..4).map(|_| tallies.next()).collect();
+        assert_eq!(turns, [Some(1), Some(3), Some(1), Some(3)]);
+        assert_eq!(Tallies::alone().next(), None);
     }
 }

@@ -1,5 +1,6 @@
 //! Writing the page: what a wait is for when it begins to last, and the rest now and then.
 
+use super::tally::Fetch;
 use super::{Locked, State};
 use crate::counter::Counter;
 use crate::state::{Peer, PeerState};
@@ -186,7 +187,7 @@ impl Locked<'_> {
         self.tell_peers(page);
         self.tell_rails(page, shared.tasks);
         let mut direct = crate::stats::Statistics::default();
-        shared.tallies.add_to(&mut direct, self, shared.task);
+        shared.tallies.add_to(&mut direct, self, shared.task, Fetch::Next);
         for (n, path) in [Path::Network, Path::SharedMemory, Path::Local].into_iter().enumerate() {
             page.direct[2 * n].store(direct.path(path).data_sent, Relaxed);
             page.direct[2 * n + 1].store(direct.path(path).data_received, Relaxed);

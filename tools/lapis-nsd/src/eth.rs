@@ -3,16 +3,20 @@
 //! | file | concern |
 //! |---|---|
 //! | `netlink.rs` | interfaces, addresses, routes and neighbours, as the kernel tells of them |
+//! | `announce.rs` | telling the neighbours that the interface has another hardware address |
 //! | `program.rs` | the program at the interface that steers frames to windows |
 //! | `bpf.rs` | the few calls of bpf(2) that it takes to put it there |
+//! | `holder.rs` | the process that keeps it there when the daemon has died |
 //! | `frames.rs` | sockets and the memory that they share |
 //! | `interface.rs` | an interface that the daemon has taken |
 //!
 //! The program is some thirty instructions without relocations. Libraries that load programs want
 //! object files, which need a compiler for BPF to be made: so it is handed to the kernel as it is.
 
+pub(crate) mod announce;
 pub(crate) mod bpf;
 pub(crate) mod frames;
+pub(crate) mod holder;
 pub(crate) mod interface;
 pub(crate) mod netlink;
 pub(crate) mod program;

@@ -2,11 +2,12 @@
 
 use crate::adapters::AdapterSpec;
 use crate::conversation::Conversation;
-use crate::eth::netlink::News;
+use crate::eth::netlink::{Heard, News};
 use crate::tables::{Caller, Tables, Users};
 use lapis_adapters::bell::Bell;
 use lapis_adapters::channel::{self, Address, Channel};
 use lapis_adapters::protocol::{MAX_REQUEST, Reply};
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The most clients of one user, so that nobody else is kept out.
 const CLIENTS_OF_A_USER: usize = 4096;
@@ -86,7 +87,7 @@ impl Server {
         if let Some(news) = &news {
             epoll::add(&watch, news, EventData::new_u64(NEWS), EventFlags::IN)?;
             // What happened before it was heard of.
-            tables.look();
+            tables.look(Heard::ALL);
         }
         let mut number = [0; 8];
         rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty())?;
@@ -115,10 +116,16 @@ impl Server {
     }
 
     fn hear_news(&mut self) {
-        if let Some(news) = &self.news {
-            news.take();
-        }
-        self.tables.look();
+        let heard = self.news.as_ref().map_or(Heard::ALL, News::take);
+        self.tables.look(heard);
+    }
+
+    /// How long the next wait may be. `due` is when something has to be done at interfaces.
+    fn patience(&self, due: &mut Option<Instant>) -> Option<Timespec> {
+        let now = Instant::now();
+        *due = self.tables.settles_in().map(|pause| due.unwrap_or(now + pause).min(now + pause));
+        let pause = (*due)?.saturating_duration_since(now);
+        Some(Timespec { tv_sec: pause.as_secs().cast_signed(), tv_nsec: pause.subsec_nanos().into() })
     }
 
     /// Serves until it is told to stop.
@@ -127,11 +134,17 @@ impl Server {
     /// The kernel refuses to watch descriptors.
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(64);
+        let mut due = None;
         loop {
             events.clear();
-            match epoll::wait(&self.watch, rustix::buffer::spare_capacity(&mut events), None) {
+            let patience = self.patience(&mut due);
+            let room = rustix::buffer::spare_capacity(&mut events);
+            match epoll::wait(&self.watch, room, patience.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(e) => return Err(e.into()),
+            }
+            if due.take_if(|due| *due <= Instant::now()).is_some() {
+                self.tables.settle();
             }
             for event in &events {
                 match event.data.u64() {

@@ -10,10 +10,12 @@
 //!   open by a task; closed when it says so, ends, or loses its connection
 //! ```
 
+mod interfaces;
 mod ports;
 
 use crate::adapters::{AdapterSpec, FROM_ADDRESS};
 use crate::eth::interface::{Interface, State};
+use crate::eth::netlink::Heard;
 use crate::ports::{NewPort, Ports};
 use lapis_adapters::fifo::Geometry;
 use lapis_adapters::key::Key;
@@ -22,7 +24,6 @@ use lapis_adapters::protocol::{Adapter, Counts, Place, Reply, Request, WINDOWS_A
 use lapis_adapters::soft::Parts;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
 /// The UDP port of window 0 of each interface: below those that systems give to programs.
@@ -106,36 +107,6 @@ impl Tables {
     /// Lets these users open windows of interfaces, too.
     pub fn set_users(&mut self, users: Users) {
         self.users = users;
-    }
-
-    /// Whether there are interfaces, whose news count.
-    pub fn has_interfaces(&self) -> bool {
-        self.cards.iter().any(|card| card.interface.is_some())
-    }
-
-    /// Why interfaces can't be used though they were asked for.
-    pub fn troubles(&self) -> impl Iterator<Item = &str> {
-        self.cards.iter().filter_map(|card| card.interface.as_ref()?.0.refused())
-    }
-
-    /// Looks what has become of interfaces.
-    pub fn look(&mut self) {
-        for (index, card) in self.cards.iter_mut().enumerate() {
-            let was = card.is_up();
-            let Some((interface, state)) = &mut card.interface else { continue };
-            let now = interface.look();
-            let before = std::mem::replace(state, now);
-            if card.is_up() != was {
-                self.matrix.set(index, !was);
-            }
-            if now.room != before.room {
-                self.matrix.set_room(index, now.room);
-            }
-            if now.hops_changed {
-                self.matrix.change_hops(index);
-            }
-            self.changed |= now.up != before.up || now.room != before.room || now.hops_changed;
-        }
     }
 
     /// The availability matrix.
@@ -278,8 +249,7 @@ impl Tables {
         let geometry = parts.geometry;
         let mut fds = vec![theirs.memory, theirs.bell];
         let opened = card.interface.as_mut().map(|(interface, _)| interface.open(number, caller.user));
-        let opened = opened.transpose().map_err(|text| (Why::Exhausted, text))?;
-        let wire = opened.map(|(wire, more)| {
+        let wire = opened.transpose()?.map(|(wire, more)| {
             fds.extend(more);
             wire
         });
@@ -323,20 +293,6 @@ impl Tables {
         let parts = open.parts.try_clone();
         let parts = parts.map_err(|e| (Why::Exhausted, format!("{place}: the daemon's system says {e}")))?;
         Ok((Reply::Attached { geometry: parts.geometry }, vec![parts.memory, parts.bell]))
-    }
-
-    fn hop(&mut self, caller: Caller, adapter: &str, address: Ipv4Addr) -> Answer {
-        let Some((interface, _)) = &mut self.card_for(caller, adapter)?.interface else {
-            return Err((Why::NoAdapter, format!("{adapter} is no adapter of an Ethernet")));
-        };
-        match interface.hop(address) {
-            Ok(mac) => Ok((Reply::Hop { mac }, Vec::new())),
-            Err(e) => {
-                let name = interface.name();
-                let text = format!("there is no way from {name} to {address}: {e}: `ip route` shows ways");
-                Err((Why::NoAdapter, text))
-            }
-        }
     }
 
     fn close(&mut self, caller: Caller, place: &Place) -> Answer {
@@ -436,7 +392,7 @@ impl Card {
             if spec.network == FROM_ADDRESS {
                 spec.network = interface.network();
             }
-            let state = interface.look();
+            let state = interface.look(Heard::ALL);
             (interface, state)
         });
         Ok(Self { spec, wanted: true, interface, windows: BTreeMap::new() })
@@ -458,6 +414,7 @@ impl Card {
             interface: interface.map(|(interface, _)| interface.name().to_owned()),
             mode: interface.and_then(|(interface, _)| interface.mode()).map(str::to_owned),
             refused: interface.and_then(|(interface, _)| interface.refused()).map(str::to_owned),
+            soon: interface.is_some_and(|(interface, _)| interface.is_refused_for_now()),
             network: self.spec.network,
             index,
             up: self.is_up(),

@@ -1,7 +1,7 @@
 //! A connection to the daemon of the windows.
 
 use crate::channel::{Address, Channel};
-use crate::eth::WireParts;
+use crate::eth::{Hop, WireParts};
 use crate::fifo::Geometry;
 use crate::key::Key;
 use crate::matrix::Reader;
@@ -12,10 +12,14 @@ use sha2::{Digest, Sha256};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// For so long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// For so long, and so often, a window is asked for that somebody is about to let go of.
+const SOON: Duration = Duration::from_secs(1);
+const BETWEEN: Duration = Duration::from_millis(5);
 
 /// Why something asked of the daemon failed.
 #[derive(Debug, thiserror::Error)]
@@ -177,6 +181,21 @@ impl Daemon {
         }
     }
 
+    /// The same. An adapter that somebody is about to let go of is waited for, a second at most.
+    ///
+    /// # Errors
+    /// The daemon has gone.
+    pub fn settled_adapters(&self) -> Result<Vec<Adapter>, DaemonError> {
+        let begun = Instant::now();
+        loop {
+            let adapters = self.adapters()?;
+            if begun.elapsed() >= SOON || !adapters.iter().any(|adapter| adapter.soon) {
+                return Ok(adapters);
+            }
+            std::thread::sleep(BETWEEN);
+        }
+    }
+
     /// The windows of an adapter that are not free.
     ///
     /// # Errors
@@ -220,14 +239,21 @@ impl Daemon {
     /// As for [`open`](Self::open).
     pub fn open_window(&self, adapter: &str, window: Option<u32>, key: Key) -> Result<Opened, DaemonError> {
         let request = Request::Open { adapter: adapter.to_owned(), window, key };
-        let (reply, mut fds) = self.ask(&request, &[])?;
+        let begun = Instant::now();
+        let (reply, mut fds) = loop {
+            match self.ask(&request, &[]) {
+                Err(DaemonError::Refused { why: Why::Soon, .. }) if begun.elapsed() < SOON => {}
+                answer => break answer?,
+            }
+            std::thread::sleep(BETWEEN);
+        };
         let Reply::Opened { window, geometry, wire } = reply else { return Err(self.confused(&reply)) };
         let place = Place { adapter: adapter.to_owned(), window };
         let more = fds.split_off(fds.len().min(2));
         let parts = self.parts(geometry, fds)?;
         let wire = match (wire, <[OwnedFd; 3]>::try_from(more)) {
             (None, Err(none)) if none.is_empty() => None,
-            (Some(wire), Ok([socket, memory, link])) => Some(WireParts { wire, socket, memory, link }),
+            (Some(wire), Ok([socket, memory, lease])) => Some(WireParts { wire, socket, memory, lease }),
             (wire, _) => {
                 let what = format!("{wire:?} with other descriptors");
                 return Err(DaemonError::Confused(self.address.clone(), what));
@@ -240,9 +266,9 @@ impl Daemon {
     ///
     /// # Errors
     /// There is no way from there, or it is no adapter of an Ethernet.
-    pub fn hop(&self, adapter: &str, address: Ipv4Addr) -> Result<Option<[u8; 6]>, DaemonError> {
+    pub fn hop(&self, adapter: &str, address: Ipv4Addr) -> Result<Option<Hop>, DaemonError> {
         match self.ask(&Request::Hop { adapter: adapter.to_owned(), address }, &[])?.0 {
-            Reply::Hop { mac } => Ok(mac),
+            Reply::Hop { hop } => Ok(hop),
             other => Err(self.confused(&other)),
         }
     }

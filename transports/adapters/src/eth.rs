@@ -40,6 +40,16 @@ pub struct Wire {
     pub zero_copy: bool,
 }
 
+/// The next hop to an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hop {
+    /// The address of the next hop's interface.
+    pub mac: [u8; 6],
+    /// The own interface's address at present.
+    pub from: [u8; 6],
+}
+
 /// A [`Wire`] with its descriptors.
 #[derive(Debug)]
 pub struct WireParts {
@@ -49,7 +59,7 @@ pub struct WireParts {
     pub socket: OwnedFd,
     /// The memory of the frames.
     pub memory: OwnedFd,
-    /// What holds the steering program at the interface: kept, so that a daemon that dies doesn't
-    /// take it along.
-    pub link: OwnedFd,
+    /// As long as somebody has it, the steering program stays at the interface, though the daemon
+    /// dies. Nothing else can be done with it.
+    pub lease: OwnedFd,
 }

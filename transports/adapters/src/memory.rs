@@ -4,7 +4,7 @@
 //! and so end its readers by SIGBUS.
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -77,6 +77,15 @@ impl Memory {
             mmap(std::ptr::null_mut(), len, protection, MapFlags::SHARED | MapFlags::NORESERVE, &file, 0)
         }?;
         Ok(Self { base: base.cast(), len })
+    }
+
+    /// Has processes that this one makes by fork(2) not map it.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn hide_from_children(&self) -> io::Result<()> {
+        // SAFETY: the range was mapped by us, and nothing changes about it in this process.
+        Ok(unsafe { madvise(self.base.cast(), self.len, Advice::LinuxDontFork) }?)
     }
 
     /// Where it begins; aligned to a page.

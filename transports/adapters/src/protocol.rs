@@ -4,7 +4,7 @@
 //! the value says so. The first request is [`Request::Hello`]; each request gets one reply. Between
 //! replies there may be [`Reply::Changed`].
 
-use crate::eth::Wire;
+use crate::eth::{Hop, Wire};
 use crate::fifo::Geometry;
 use crate::key::Key;
 use serde::{Deserialize, Serialize};
@@ -217,8 +217,8 @@ pub enum Reply {
     },
     /// To `hop`.
     Hop {
-        /// The address of the next hop's interface; none, while it is looked for.
-        mac: Option<[u8; 6]>,
+        /// The next hop; none, while it is looked for.
+        hop: Option<Hop>,
     },
     /// To `attach`. Memory and bell come with it.
     Attached {
@@ -298,6 +298,8 @@ pub enum Why {
     Unreachable,
     /// The adapter is down.
     Down,
+    /// Somebody has what it takes, and may be about to let go of it: worth another try.
+    Soon,
     /// The system is short of something.
     Exhausted,
 }
@@ -316,6 +318,8 @@ pub struct Adapter {
     pub mode: Option<String>,
     /// Why no window of it can be opened at present, though it may be up.
     pub refused: Option<String>,
+    /// That may be over in a moment.
+    pub soon: bool,
     /// The network that it is on: windows reach windows of the same network.
     pub network: u32,
     /// Its place in the availability matrix.

@@ -67,6 +67,7 @@ mod tests {
             interface: (n == 3).then(|| "en7".to_owned()),
             mode: None,
             refused: None,
+            soon: false,
             network: n % 2,
             index: n,
             up: !down.contains(&format!("sn{n}").as_str()),

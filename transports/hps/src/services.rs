@@ -4,6 +4,7 @@
 use crate::rail::Rail;
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::{Daemon, DaemonError};
+use lapis_adapters::eth::Hop;
 use lapis_adapters::key::Key;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -82,12 +83,12 @@ impl Services {
     }
 
     /// The next hop from an adapter to an address, waited for.
-    pub(crate) fn hop(&self, adapter: &str, address: Ipv4Addr) -> Result<[u8; 6], String> {
+    pub(crate) fn hop(&self, adapter: &str, address: Ipv4Addr) -> Result<Hop, String> {
         let begun = Instant::now();
         let mut pause = Duration::from_micros(200);
         loop {
             match self.daemon.hop(adapter, address) {
-                Ok(Some(mac)) => return Ok(mac),
+                Ok(Some(hop)) => return Ok(hop),
                 Ok(None) if begun.elapsed() < NEIGHBOUR => {}
                 Ok(None) => {
                     return Err(format!(
@@ -102,7 +103,7 @@ impl Services {
     }
 
     /// The same if it is known at once.
-    pub(crate) fn known_hop(&self, adapter: &str, address: Ipv4Addr) -> Option<[u8; 6]> {
+    pub(crate) fn known_hop(&self, adapter: &str, address: Ipv4Addr) -> Option<Hop> {
         if self.gone { None } else { self.daemon.hop(adapter, address).ok().flatten() }
     }
 

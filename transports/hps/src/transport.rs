@@ -79,7 +79,7 @@ fn refused(e: DaemonError) -> TransportError {
 
 /// Opens this task's windows.
 fn open_rails(options: &Options, services: &Services) -> Result<Vec<Rail>, TransportError> {
-    let there = services.daemon.adapters().map_err(refused)?;
+    let there = services.daemon.settled_adapters().map_err(refused)?;
     let wanted: Vec<_> = if options.windows.is_empty() {
         let chosen = choice::adapters(options, &there).map_err(TransportError::Unreachable)?;
         chosen.into_iter().map(|adapter| (None, adapter)).collect()
@@ -181,6 +181,8 @@ impl Hps {
             Some(News::Back) => {
                 self.stir(false);
                 self.host.info(format_args!("a services daemon is back at `{}`", self.services.address));
+                // It tells of changes to hops that it was asked for.
+                self.rails.iter_mut().for_each(|rail| rail.hops = u32::MAX);
                 self.watch_daemon();
             }
             Some(News::Lost(why)) => {

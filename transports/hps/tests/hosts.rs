@@ -29,7 +29,12 @@ struct Hosts {
 impl Hosts {
     /// `None`, said aloud, where this machine has no namespaces or no AF_XDP.
     fn make(test: &str, rails: u32) -> Option<Self> {
-        let made = Space::new().zip(Space::new()).filter(|(a, b)| a.join(b, rails));
+        Self::make_with(test, rails, |_| true)
+    }
+
+    /// The same with hosts that something has been done to before their daemons start.
+    fn make_with(test: &str, rails: u32, prepare: impl Fn(&Space) -> bool) -> Option<Self> {
+        let made = Space::new().zip(Space::new()).filter(|(a, b)| a.join(b, rails) && prepare(b));
         let Some((a, b)) = made else {
             eprintln!("SKIP {test}: this process may not make network namespaces");
             return None;
@@ -163,6 +168,33 @@ fn wires_are_pulled_while_messages_are_under_way() {
             let (rail, host) = (round % 2, &hosts.spaces[round / 2 % 2]);
             assert!(host.ip(&format!("link set r{rail} down")));
             assert!(host.ip(&format!("link set r{rail} up")));
+        }
+        stream.finish();
+    }
+}
+
+/// The second host has an interface that takes frames to its own address alone, and that address
+/// changes while messages are under way.
+#[test]
+fn messages_go_on_when_a_neighbour_changes_its_hardware_address() {
+    let strict = |host: &Space| {
+        let all = [
+            "link set r0 down",
+            "link set r0 name below",
+            "addr flush dev below",
+            "link set below up",
+            "link add link below name r0 address 02:00:00:00:09:00 type macvlan mode bridge",
+            "addr add 10.217.0.2/24 dev r0",
+            "link set r0 up",
+        ];
+        all.iter().all(|words| host.ip(words))
+    };
+    let Some(hosts) = Hosts::make_with("moved", 1, strict) else { return };
+    for interrupts in ["yes", "no"] {
+        let stream = hosts.stream(interrupts);
+        for round in 1..6 {
+            assert!(hosts.spaces[1].ip(&format!("link set r0 address 02:00:00:00:09:0{round}")));
+            std::thread::sleep(Duration::from_millis(50));
         }
         stream.finish();
     }

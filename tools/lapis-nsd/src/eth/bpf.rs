@@ -21,6 +21,7 @@ const PROG_LOAD: i32 = 5;
 #[cfg(test)]
 const PROG_TEST_RUN: i32 = 10;
 const LINK_CREATE: i32 = 28;
+const ONLY_NEW: u64 = 1;
 const MAP_OF_SOCKETS: u32 = 17;
 const PROGRAM_AT_INTERFACE: u32 = 6;
 const ATTACH_AT_INTERFACE: u32 = 37;
@@ -63,6 +64,19 @@ impl Sockets {
 
     /// Steers a window's frames to a socket, or to nobody.
     pub(crate) fn set(&self, window: u32, socket: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        self.change(window, socket, 0)
+    }
+
+    /// Whether a socket is there. `other` is any socket of an interface, to try with.
+    pub(crate) fn has(&self, window: u32, other: BorrowedFd<'_>) -> bool {
+        let is_there = self.change(window, Some(other), ONLY_NEW).is_err();
+        if !is_there {
+            let _ = self.set(window, None);
+        }
+        is_there
+    }
+
+    fn change(&self, window: u32, socket: Option<BorrowedFd<'_>>, flags: u64) -> io::Result<()> {
         #[repr(C)]
         struct Element {
             map: u32,
@@ -78,7 +92,7 @@ impl Sockets {
             pad: 0,
             key: address((&raw const window).cast()),
             value: address((&raw const value).cast()),
-            flags: 0,
+            flags,
         };
         let command = if socket.is_some() { MAP_UPDATE } else { MAP_DELETE };
         // SAFETY: key and value are there for the call.

@@ -1,29 +1,51 @@
-//! Sockets of an interface, and the memory of frames that they share.
+//! Sockets of an interface, and the memory that they share.
+//!
+//! ```text
+//!   held ── close ──► closing ── a moment later ──► kept ── its last descriptor is closed ──►
+//! ```
+//!
+//! Frames may arrive for a window for a moment after nothing is steered to it any more, so it is
+//! emptied twice. A task can keep the socket of a closed window. The kernel lets nobody else have
+//! the queue meanwhile, but the same memory serves the same user on.
 
+use crate::eth::bpf::Sockets;
+use crate::eth::holder::FORKING;
 use lapis_adapters::eth::pool::{Layout, Pool};
 use lapis_adapters::eth::ring::{Descriptor, Ring};
 use lapis_adapters::memory::{self, Memory};
-use rustix::io::Errno;
 use rustix::net::xdp::{
     SocketAddrXdp, SocketAddrXdpFlags, SocketAddrXdpWithSharedUmem, XDP_PGOFF_RX_RING, XdpStatistics,
     XdpUmemReg, XdpUmemRegFlags,
 };
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
 
-/// So often, and so long apart, memory is offered to a queue whose last users have just ended: the
-/// kernel lets go of them some moments later.
-const TRIES: u32 = 100;
-const PAUSE: Duration = Duration::from_millis(5);
+/// For so long frames may arrive for a window that is closed.
+const MOMENT: Duration = Duration::from_millis(20);
+/// So often kept sockets are looked at.
+const LOOK: Duration = Duration::from_millis(250);
+/// The most sockets of closed windows that tasks may keep.
+const KEPT: u32 = 256;
+/// So often the fill ring's lock is tried: until a holder that has ended is found.
+const TRIES: u32 = 2048;
 
 /// A window's socket, as the daemon keeps it to clear up after its task.
 #[derive(Debug)]
 struct Held {
     socket: OwnedFd,
     arrivals: Ring<Descriptor>,
+}
+
+/// A window that is closed, to which frames may still be on their way.
+#[derive(Debug)]
+struct Closing {
+    window: u32,
+    held: Held,
+    since: Instant,
 }
 
 /// See the module.
@@ -37,6 +59,14 @@ pub(crate) struct Frames {
     pool: Pool,
     pub(crate) zero_copy: bool,
     held: BTreeMap<u32, Held>,
+    closing: Vec<Closing>,
+    /// Sockets of closed windows leave this table when their last descriptor is closed; no program
+    /// uses it.
+    kept: Sockets,
+    /// Places of the table that may be taken.
+    places: BTreeSet<u32>,
+    /// Frames that could not be given back yet.
+    back: Vec<u64>,
 }
 
 fn socket() -> io::Result<OwnedFd> {
@@ -65,30 +95,35 @@ fn keeper(interface: u32, memory: &Memory, layout: Layout, zero_copy: bool) -> i
 
 impl Frames {
     /// Memory of frames for the first queue of an interface: zero-copy where a native program runs
-    /// and the driver can.
+    /// and the driver can. EBUSY says that somebody has the queue, or had it a moment ago.
     pub(crate) fn make(interface: u32, layout: Layout, native: bool) -> io::Result<Self> {
+        let _guard = FORKING.lock().unwrap_or_else(PoisonError::into_inner);
         let file = memory::sealed("lapis-frames", layout.bytes())?;
         let memory = Memory::map(&file, layout.bytes())?;
-        let mut tries = 0;
-        let (keeper, zero_copy) = loop {
-            let made = match keeper(interface, &memory, layout, native) {
-                Err(e) if native && !is_busy(&e) => {
-                    keeper(interface, &memory, layout, false).map(|k| (k, false))
-                }
-                made => made.map(|k| (k, native)),
-            };
-            match made {
-                Err(e) if is_busy(&e) && tries < TRIES => {
-                    tries += 1;
-                    std::thread::sleep(PAUSE);
-                }
-                made => break made?,
+        let (keeper, zero_copy) = match keeper(interface, &memory, layout, native) {
+            Err(e) if native && e.raw_os_error() != Some(libc::EBUSY) => {
+                (keeper(interface, &memory, layout, false)?, false)
             }
+            made => (made?, native),
         };
         let mut pool = Pool::map(&file, &keeper, layout)?;
-        let mut all = (0..u64::from(layout.receive)).map(|n| n * u64::from(layout.chunk)).collect();
-        pool.give_back(&mut all, &keeper);
-        Ok(Self { interface, layout, memory: file, keeper, pool, zero_copy, held: BTreeMap::new() })
+        pool.hide_from_children()?;
+        let mut back = (0..u64::from(layout.receive)).map(|n| n * u64::from(layout.chunk)).collect();
+        pool.fill(&mut back, &keeper);
+        let kept = Sockets::new(KEPT)?;
+        Ok(Self {
+            interface,
+            layout,
+            memory: file,
+            keeper,
+            pool,
+            zero_copy,
+            held: BTreeMap::new(),
+            closing: Vec::new(),
+            kept,
+            places: BTreeSet::new(),
+            back,
+        })
     }
 
     pub(crate) fn layout(&self) -> Layout {
@@ -100,19 +135,38 @@ impl Frames {
         self.memory.try_clone()
     }
 
+    /// No window is open.
     pub(crate) fn is_idle(&self) -> bool {
         self.held.is_empty()
     }
 
+    /// Nobody but the daemon has a socket of these any more, as far as [`settle`](Self::settle) has
+    /// found out.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.held.is_empty() && self.closing.is_empty() && self.places.is_empty()
+    }
+
+    /// Some task keeps the socket of a closed window.
+    pub(crate) fn is_kept(&self) -> bool {
+        !self.places.is_empty()
+    }
+
     /// A window's socket, bound.
     pub(crate) fn open(&mut self, window: u32) -> io::Result<OwnedFd> {
+        // Nobody is waited for: what still arrives for its task before is lost to the pool.
+        self.finish(|closing| closing.window == window);
+        if self.places.len() + self.closing.len() >= KEPT as usize {
+            return Err(io::Error::from_raw_os_error(libc::EMFILE));
+        }
         let socket = socket()?;
         sockopt::set_xdp_rx_ring_size(&socket, self.layout.arrivals)?;
         sockopt::set_xdp_tx_ring_size(&socket, self.layout.send)?;
         let addr = SocketAddrXdp::new(SocketAddrXdpFlags::XDP_SHARED_UMEM, self.interface, 0);
         bind(&socket, &SocketAddrXdpWithSharedUmem { addr, shared_umem_fd: self.keeper.as_fd() })?;
         let at = sockopt::xdp_mmap_offsets(&socket)?;
+        let _guard = FORKING.lock().unwrap_or_else(PoisonError::into_inner);
         let arrivals = Ring::map(&socket, XDP_PGOFF_RX_RING, at.rx, self.layout.arrivals)?;
+        arrivals.hide_from_children()?;
         self.pool.reset(window);
         let theirs = socket.try_clone()?;
         self.held.insert(window, Held { socket, arrivals });
@@ -128,28 +182,67 @@ impl Frames {
         counts.map_or(0, sum)
     }
 
-    /// Gives back what lay in a window's ring: its task, to which nothing is steered any more, is
-    /// gone or has finished.
+    /// Gives back what a window has read or has in its ring: its task, to which nothing is steered
+    /// any more, is gone or has finished.
     pub(crate) fn close(&mut self, window: u32) {
-        let Some(Held { socket, arrivals }) = self.held.remove(&window) else { return };
-        let mut frames = Vec::new();
-        let (from, count) = (arrivals.consumer(), arrivals.len());
-        for at in 0..count {
-            let address = arrivals.read(from.wrapping_add(at)).addr;
-            frames.push(address & !(u64::from(self.layout.chunk) - 1));
-        }
-        arrivals.release(from.wrapping_add(count));
-        // The lock's holder is a task that is about to let go of it, or has ended.
+        let Some(held) = self.held.remove(&window) else { return };
+        self.empty(window, &held);
+        self.closing.push(Closing { window, held, since: Instant::now() });
+    }
+
+    fn empty(&mut self, window: u32, held: &Held) {
+        let mut frames = self.pool.take_read(window);
+        let (from, count) = (held.arrivals.consumer(), held.arrivals.len());
+        frames.extend((0..count).map(|at| held.arrivals.read(from.wrapping_add(at)).addr));
+        held.arrivals.release(from.wrapping_add(count));
+        let chunk = u64::from(self.layout.chunk);
+        frames.iter_mut().for_each(|frame| *frame &= !(chunk - 1));
+        // The task can have written anything there.
+        frames.retain(|frame| *frame < u64::from(self.layout.receive) * chunk);
+        self.back.append(&mut frames);
+        self.back.sort_unstable();
+        self.back.dedup();
+        self.give_back();
+    }
+
+    fn give_back(&mut self) {
         for _ in 0..TRIES {
-            self.pool.give_back(&mut frames, &socket);
-            if frames.is_empty() {
+            self.pool.fill(&mut self.back, &self.keeper);
+            if self.back.is_empty() {
                 break;
             }
-            std::thread::yield_now();
         }
     }
-}
 
-fn is_busy(e: &io::Error) -> bool {
-    e.raw_os_error() == Some(Errno::BUSY.raw_os_error())
+    /// Lets go of the closing windows of which this is true, after a last look at them.
+    fn finish(&mut self, is_over: impl Fn(&Closing) -> bool) {
+        for at in (0..self.closing.len()).rev() {
+            if !is_over(&self.closing[at]) {
+                continue;
+            }
+            let Closing { window, held, .. } = self.closing.swap_remove(at);
+            self.empty(window, &held);
+            let place = (0..KEPT).find(|place| !self.places.contains(place)).unwrap_or(0);
+            if self.kept.set(place, Some(held.socket.as_fd())).is_ok() {
+                self.places.insert(place);
+            }
+        }
+    }
+
+    /// Finds out which sockets tasks have let go of.
+    pub(crate) fn settle(&mut self) {
+        self.finish(|closing| closing.since.elapsed() >= MOMENT);
+        let (kept, keeper) = (&self.kept, &self.keeper);
+        self.places.retain(|place| kept.has(*place, keeper.as_fd()));
+        self.give_back();
+    }
+
+    /// When [`settle`](Self::settle) may find something, if there is something to be found.
+    pub(crate) fn settles_in(&self) -> Option<Duration> {
+        if !self.closing.is_empty() || !self.back.is_empty() || self.is_settled() {
+            Some(MOMENT)
+        } else {
+            (!self.places.is_empty()).then_some(LOOK)
+        }
+    }
 }

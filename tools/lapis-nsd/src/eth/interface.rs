@@ -1,16 +1,20 @@
 //! An interface that the daemon has taken: its windows, and what has become of it.
 
+use crate::eth::announce;
 use crate::eth::bpf::Sockets;
 use crate::eth::frames::Frames;
-use crate::eth::netlink::{Link, Netlink};
+use crate::eth::holder;
+use crate::eth::netlink::{Heard, Link, Netlink};
 use crate::eth::program::{self, Steering};
-use lapis_adapters::eth::Wire;
 use lapis_adapters::eth::frame::IN_MTU;
 use lapis_adapters::eth::pool::Layout;
-use std::collections::HashMap;
+use lapis_adapters::eth::{Hop, Wire};
+use lapis_adapters::protocol::Why;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 /// Bytes that the kernel keeps free before each frame that it receives, and the Ethernet's head.
 const BEFORE: u32 = 256 + 14;
@@ -19,14 +23,21 @@ const RECEIVE: u32 = 4096;
 /// Frames of a window to send from, and entries of its receiving ring.
 const SEND: u32 = 256;
 const ARRIVALS: u32 = 2048;
+/// Neighbours are asked so often whether they are there.
+const ASK: Duration = Duration::from_secs(10);
+/// For so long what is in use may be so because the kernel has not freed it yet.
+const SOON: Duration = Duration::from_secs(1);
 /// Networks that follow from an address have numbers from here on; those that people give are
 /// below.
 pub(crate) const BY_ADDRESS: u32 = 1 << 31;
 
-/// What holds the steering program.
+/// The steering program at the interface.
 #[derive(Debug)]
 struct Attachment {
-    link: OwnedFd,
+    /// Whoever has it can take the program away: the daemon, and nobody else.
+    _link: OwnedFd,
+    /// What tasks get in its place.
+    lease: OwnedFd,
     sockets: Sockets,
     native: bool,
 }
@@ -41,13 +52,27 @@ pub(crate) struct Interface {
     steering: Steering,
     attachment: Option<Attachment>,
     /// Why there is none.
-    refused: Option<String>,
+    refused: Option<Refusal>,
     frames: Option<Frames>,
     /// Whose windows are open: the frames' memory is for one user.
     user: u32,
-    /// The next hops that tasks know.
-    hops: HashMap<Ipv4Addr, [u8; 6]>,
+    /// The next hops that tasks know, by the addresses that they lead to.
+    hops: HashMap<Ipv4Addr, Via>,
+    /// Neighbours were asked last whether they are there.
+    asked: Instant,
+    /// Somebody let go of something last, which the kernel may need a moment to free.
+    freed: Instant,
 }
+
+/// A next hop that tasks were told.
+#[derive(Clone, Copy, Debug)]
+struct Via {
+    address: Ipv4Addr,
+    mac: [u8; 6],
+}
+
+/// Why an interface gives no window.
+type Refusal = (Why, String);
 
 /// What [`Interface::look`] has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +83,7 @@ pub(crate) struct State {
     pub(crate) hops_changed: bool,
 }
 
-/// A window, as a task gets it: what it is, and socket, memory, link.
+/// A window, as a task gets it: what it is, and socket, memory, lease.
 pub(crate) type Opened = (Wire, [OwnedFd; 3]);
 
 impl Interface {
@@ -98,6 +123,8 @@ impl Interface {
             frames: None,
             user: 0,
             hops: HashMap::new(),
+            asked: Instant::now(),
+            freed: Instant::now(),
         };
         match taken.attach() {
             Err(e) if e.raw_os_error() != Some(libc::EBUSY) => Err(because(name, &e)),
@@ -119,7 +146,7 @@ impl Interface {
                 Ok(())
             }
             Err(e) => {
-                self.refused = Some(because(&self.link.name, &e));
+                self.refused = Some(self.refusal(&e));
                 Err(e)
             }
         }
@@ -138,7 +165,8 @@ impl Interface {
         // Whether the kernel has AF_XDP at all tells a try.
         let layout = Layout { receive: 64, windows: 1, send: 64, arrivals: 64, ..self.layout() };
         Frames::make(self.link.index, layout, native)?;
-        Ok(Attachment { link, sockets, native })
+        let lease = holder::start(link.as_fd())?;
+        Ok(Attachment { _link: link, lease, sockets, native })
     }
 
     fn layout(&self) -> Layout {
@@ -157,7 +185,17 @@ impl Interface {
 
     /// Why no window can be opened.
     pub(crate) fn refused(&self) -> Option<&str> {
-        self.refused.as_deref()
+        self.refused.as_ref().map(|(_, text)| text.as_str())
+    }
+
+    /// Whether that may be over in a moment.
+    pub(crate) fn is_refused_for_now(&self) -> bool {
+        self.refused.as_ref().is_some_and(|(why, _)| *why == Why::Soon)
+    }
+
+    fn refusal(&self, e: &io::Error) -> Refusal {
+        let is_soon = is_busy(e) && self.freed.elapsed() < SOON;
+        (if is_soon { Why::Soon } else { Why::Exhausted }, because(&self.link.name, e))
     }
 
     /// How frames get to tasks.
@@ -173,8 +211,9 @@ impl Interface {
         })
     }
 
-    /// Looks what has become of it.
-    pub(crate) fn look(&mut self) -> State {
+    /// Looks what has become of it, after such news.
+    pub(crate) fn look(&mut self, heard: Heard) -> State {
+        let own = self.link.mac;
         match self.netlink.numbered(self.link.index) {
             Ok(link) => self.link = link,
             Err(e) if e.raw_os_error() == Some(libc::ENODEV) => self.gone = true,
@@ -183,18 +222,71 @@ impl Interface {
         }
         let address = self.netlink.address(self.link.index).ok().flatten();
         let has_address = address.is_some_and(|(address, _)| address == self.steering.address);
-        let mut hops_changed = false;
-        for (to, mac) in &mut self.hops {
-            let Ok(hop) = self.netlink.next_hop(self.link.index, *to) else { continue };
-            match self.netlink.neighbour(self.link.index, hop) {
-                Ok(Some(now)) if now != *mac => (*mac, hops_changed) = (now, true),
-                // The way leads over somebody whom nobody has looked for yet.
-                Ok(None) => drop(self.netlink.look_for(self.link.index, hop)),
-                _ => {}
-            }
+        let moved = self.link.mac != own;
+        if moved && !self.gone {
+            // The kernel's own traffic would tell the neighbours in time.
+            let _ = announce::send(self.link.index, self.link.mac, self.steering.address);
         }
+        let hops_changed = self.look_at_hops(heard) || moved;
         let up = !self.gone && has_address && self.link.carries;
         State { up, room: self.room(), hops_changed }
+    }
+
+    /// Whether tasks were told a hop that is now another one.
+    fn look_at_hops(&mut self, heard: Heard) -> bool {
+        if self.hops.is_empty() || !(heard.routes || heard.neighbours) {
+            return false;
+        }
+        let index = self.link.index;
+        // The kernel is short of something: the next news tell, too.
+        let Ok(known) = self.netlink.neighbours(index) else { return false };
+        let mut changed = false;
+        for (to, via) in &mut self.hops {
+            if heard.routes {
+                match self.netlink.next_hop(index, *to) {
+                    Ok(address) => via.address = address,
+                    Err(_) => continue,
+                }
+            }
+            match known.get(&via.address) {
+                Some(neighbour) if neighbour.mac != via.mac => (via.mac, changed) = (neighbour.mac, true),
+                Some(_) => {}
+                // The way leads over somebody whom nobody has looked for yet, or who has gone.
+                None => drop(self.netlink.look_for(index, via.address)),
+            }
+        }
+        changed
+    }
+
+    /// Has the kernel ask neighbours that have not been heard of for a while. By itself it asks
+    /// those alone to whom its own traffic goes.
+    fn ask_neighbours(&mut self) {
+        self.asked = Instant::now();
+        let Ok(known) = self.netlink.neighbours(self.link.index) else { return };
+        for address in self.hops.values().map(|via| via.address).collect::<BTreeSet<_>>() {
+            if known.get(&address).is_none_or(|neighbour| neighbour.is_stale) {
+                let _ = self.netlink.look_for(self.link.index, address);
+            }
+        }
+    }
+
+    /// Does what is due: lets go of the frames of closed windows, and asks neighbours.
+    pub(crate) fn settle(&mut self) {
+        if let Some(frames) = &mut self.frames {
+            frames.settle();
+            if frames.is_settled() {
+                (self.frames, self.freed) = (None, Instant::now());
+            }
+        }
+        if !self.hops.is_empty() && self.asked.elapsed() >= ASK {
+            self.ask_neighbours();
+        }
+    }
+
+    /// When something is due.
+    pub(crate) fn settles_in(&self) -> Option<Duration> {
+        let ask = (!self.hops.is_empty()).then(|| ASK.saturating_sub(self.asked.elapsed()));
+        self.frames.as_ref().and_then(Frames::settles_in).into_iter().chain(ask).min()
     }
 
     /// Takes the interface again, if that was impossible before.
@@ -214,22 +306,41 @@ impl Interface {
         }
     }
 
-    /// Opens a window for a user. The text says why not.
-    pub(crate) fn open(&mut self, window: u32, user: u32) -> Result<Opened, String> {
+    /// Lets go of frames that can't serve another window of this user, or says who has them.
+    fn make_way(&mut self, user: u32, layout: Layout) -> Result<(), Refusal> {
+        let (name, owner) = (&self.link.name, self.user);
+        let Some(frames) = &mut self.frames else { return Ok(()) };
+        if !frames.is_idle() && owner != user {
+            let text = format!(
+                "{name} is in use by user {owner}: an interface's windows are for one user at a time"
+            );
+            return Err((Why::Exhausted, text));
+        }
+        if !frames.is_idle() || owner == user && frames.layout() == layout {
+            return Ok(());
+        }
+        frames.settle();
+        if frames.is_settled() {
+            (self.frames, self.freed) = (None, Instant::now());
+            return Ok(());
+        }
+        let whose = if frames.is_kept() { "a process still has" } else { "until a moment ago a task had" };
+        let text = format!("{name} is in use by user {owner}: {whose} the socket of a window that is closed");
+        Err((Why::Soon, text))
+    }
+
+    /// Opens a window for a user, or says why not.
+    pub(crate) fn open(&mut self, window: u32, user: u32) -> Result<Opened, Refusal> {
         self.retry();
         let name = self.link.name.clone();
         if self.gone {
-            return Err(format!("{name} has been removed"));
-        }
-        if self.frames.as_ref().is_some_and(|frames| !frames.is_idle()) && self.user != user {
-            return Err(format!(
-                "{name} is in use by user {}: an interface's windows are for one user at a time",
-                self.user
-            ));
+            return Err((Why::Exhausted, format!("{name} has been removed")));
         }
         let layout = self.layout();
+        self.make_way(user, layout)?;
         let Some(attachment) = &self.attachment else {
-            return Err(self.refused.clone().unwrap_or_else(|| format!("{name} has not been taken")));
+            let unsaid = || (Why::Exhausted, format!("{name} has not been taken"));
+            return Err(self.refused.clone().unwrap_or_else(unsaid));
         };
         let made = (|| {
             if self.frames.is_none() {
@@ -238,11 +349,12 @@ impl Interface {
             let Some(frames) = &mut self.frames else { return Err(io::ErrorKind::NotFound.into()) };
             let socket = frames.open(window)?;
             attachment.sockets.set(window, Some(socket.as_fd()))?;
-            Ok(([socket, frames.memory()?, attachment.link.try_clone()?], frames.layout(), frames.zero_copy))
+            Ok(([socket, frames.memory()?, attachment.lease.try_clone()?], frames.layout(), frames.zero_copy))
         })();
         let (fds, layout, zero_copy) = made.map_err(|e| {
-            self.close(window);
-            because(&name, &e)
+            let refusal = self.refusal(&e);
+            self.take_back(window);
+            refusal
         })?;
         self.user = user;
         let wire = Wire {
@@ -263,6 +375,11 @@ impl Interface {
 
     /// A window is free again.
     pub(crate) fn close(&mut self, window: u32) {
+        self.take_back(window);
+        self.freed = Instant::now();
+    }
+
+    fn take_back(&mut self, window: u32) {
         if let Some(attachment) = &self.attachment {
             // A socket that its task has closed has left the table by itself.
             let _ = attachment.sockets.set(window, None);
@@ -270,26 +387,25 @@ impl Interface {
         if let Some(frames) = &mut self.frames {
             frames.close(window);
         }
-        // Frames that were lost with killed tasks are there again in the next memory.
-        if self.frames.as_ref().is_some_and(Frames::is_idle) {
-            self.frames = None;
+        if self.frames.as_ref().is_none_or(Frames::is_idle) {
+            self.hops.clear();
         }
     }
 
     /// The next hop to an address; none, while it is looked for.
-    pub(crate) fn hop(&mut self, to: Ipv4Addr) -> io::Result<Option<[u8; 6]>> {
-        let hop = self.netlink.next_hop(self.link.index, to)?;
-        let mac = self.netlink.neighbour(self.link.index, hop)?;
-        match mac {
-            Some(mac) => {
-                // Enough for each task of a large job; who asks for more is served, too.
-                if self.hops.len() < 1 << 16 {
-                    self.hops.insert(to, mac);
-                }
-            }
-            None => self.netlink.look_for(self.link.index, hop)?,
+    pub(crate) fn hop(&mut self, to: Ipv4Addr) -> io::Result<Option<Hop>> {
+        let address = self.netlink.next_hop(self.link.index, to)?;
+        let Some(mac) = self.netlink.neighbour(self.link.index, address)? else {
+            // Who was told one is told the next one, too.
+            self.hops.entry(to).and_modify(|via| via.mac = [0; 6]);
+            self.netlink.look_for(self.link.index, address)?;
+            return Ok(None);
+        };
+        // Enough for each task of a large job; who asks for more is served, too.
+        if self.hops.len() < 1 << 16 {
+            self.hops.insert(to, Via { address, mac });
         }
-        Ok(mac)
+        Ok(Some(Hop { mac, from: self.link.mac }))
     }
 }
 
@@ -300,8 +416,8 @@ fn because(name: &str, e: &io::Error) -> String {
             " (this takes CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF: run the daemon as root or by its systemd unit)"
         }
         Some(libc::EBUSY | libc::EEXIST) => {
-            " (another XDP program is there, or tasks of a daemon that has ended: `ip link` shows it; it is taken when \
-             it is free)"
+            " (another XDP program is there, or tasks of a daemon that has ended, or a task that keeps the socket of a \
+             closed window: `ip link` shows the first two; it is taken when it is free)"
         }
         Some(libc::EAFNOSUPPORT) => " (this kernel has no AF_XDP: CONFIG_XDP_SOCKETS)",
         Some(libc::ENOBUFS | libc::ENOMEM) => {
@@ -311,6 +427,10 @@ fn because(name: &str, e: &io::Error) -> String {
         _ => "",
     };
     format!("interface {name} can't be taken: {e}{remedy}")
+}
+
+fn is_busy(e: &io::Error) -> bool {
+    matches!(e.raw_os_error(), Some(libc::EBUSY | libc::EEXIST))
 }
 
 /// Queues over which an interface spreads what it receives.

@@ -4,6 +4,7 @@ use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
 };
+use std::collections::HashMap;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,8 +23,8 @@ const REPLACE: u16 = 0x100;
 const CREATE: u16 = 0x400;
 const ALL: u16 = 0x300;
 
-/// Groups of news: links, neighbours, addresses of IPv4.
-const GROUPS: u32 = 1 | 4 | 0x10;
+/// Groups of news: links, neighbours, addresses and routes of IPv4.
+const GROUPS: u32 = 1 | 4 | 0x10 | 0x40;
 
 const UP: u32 = 1;
 const CARRIES: u32 = 0x1_0000;
@@ -31,6 +32,8 @@ const LOOPBACK: u32 = 8;
 const IPV4: u8 = 2;
 /// States of a neighbour in which its address is known.
 const KNOWN: u16 = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80;
+/// The state of one that was not heard of for a while.
+const STALE: u16 = 0x04;
 const USE: u8 = 1;
 
 /// An interface.
@@ -65,14 +68,49 @@ impl News {
         open(GROUPS).map(Self)
     }
 
-    /// Forgets what was said: it is a reason to look, and no more.
-    pub(crate) fn take(&self) {
-        // Too many at once are news, too, and end with the first error that isn't that.
-        while matches!(
-            recv(&self.0, &mut [0u8; 4096][..], RecvFlags::DONTWAIT | RecvFlags::TRUNC),
-            Ok(_) | Err(rustix::io::Errno::NOBUFS)
-        ) {}
+    /// What news are of. What they say is forgotten: they are a reason to look, and no more.
+    pub(crate) fn take(&self) -> Heard {
+        let (mut heard, mut bytes) = (Heard::default(), [0u8; 4096]);
+        loop {
+            match recv(&self.0, &mut bytes[..], RecvFlags::DONTWAIT) {
+                Ok((len, _)) => heard.add(&bytes[..len]),
+                // Too many at once: some are lost.
+                Err(rustix::io::Errno::NOBUFS) => heard = Heard::ALL,
+                Err(_) => return heard,
+            }
+        }
     }
+}
+
+/// What may have changed beside links and addresses, which are always looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Heard {
+    pub(crate) routes: bool,
+    pub(crate) neighbours: bool,
+}
+
+impl Heard {
+    pub(crate) const ALL: Self = Self { routes: true, neighbours: true };
+
+    /// Counts messages of the kernel's.
+    fn add(&mut self, mut bytes: &[u8]) {
+        while let Some(len) = number(bytes, 0).filter(|len| (16..=bytes.len()).contains(&(*len as usize))) {
+            match u16::from_ne_bytes([bytes[4], bytes[5]]) {
+                // Routes go with links and addresses, too, and not all of that is told.
+                16 | 17 | 20 | 21 | 24 | 25 => *self = Self::ALL,
+                _ => self.neighbours = true,
+            }
+            bytes = bytes.get((len as usize).next_multiple_of(4)..).unwrap_or(&[]);
+        }
+    }
+}
+
+/// A neighbour whose address is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Neighbour {
+    pub(crate) mac: [u8; 6],
+    /// It was not heard of for a while.
+    pub(crate) is_stale: bool,
 }
 
 impl AsFd for News {
@@ -209,18 +247,28 @@ impl Netlink {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             answers => answers?,
         };
-        let parse = |body: &Vec<u8>| {
-            let state = u16::from_ne_bytes([*body.get(8)?, *body.get(9)?]);
-            let mac = find(body.get(12..)?, 2)?.try_into().ok()?;
-            (state & KNOWN != 0).then_some(mac)
-        };
-        Ok(answers.first().and_then(parse))
+        Ok(answers.first().and_then(|body| parse_neighbour(body)).map(|(_, neighbour)| neighbour.mac))
+    }
+
+    /// All neighbours at an interface whose hardware's address the kernel knows.
+    pub(crate) fn neighbours(&self, index: u32) -> io::Result<HashMap<Ipv4Addr, Neighbour>> {
+        let answers = self.ask(GET_NEIGHBOUR, ALL, &[IPV4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])?;
+        let here = answers.iter().filter(|body| number(body, 4) == Some(index));
+        Ok(here.filter_map(|body| parse_neighbour(body)).collect())
     }
 
     /// Has the kernel find a neighbour out.
     pub(crate) fn look_for(&self, index: u32, of: Ipv4Addr) -> io::Result<()> {
         self.ask(NEW_NEIGHBOUR, ACKNOWLEDGE | CREATE | REPLACE, &neighbour(index, of, USE)).map(drop)
     }
+}
+
+/// A neighbour of IPv4, if its hardware's address is known.
+fn parse_neighbour(body: &[u8]) -> Option<(Ipv4Addr, Neighbour)> {
+    let state = u16::from_ne_bytes([*body.get(8)?, *body.get(9)?]);
+    let address = address_of(find(body.get(12..)?, 1)?)?;
+    let mac = find(body.get(12..)?, 2)?.try_into().ok()?;
+    (state & KNOWN != 0).then_some((address, Neighbour { mac, is_stale: state & STALE != 0 }))
 }
 
 fn neighbour(index: u32, of: Ipv4Addr, flags: u8) -> Vec<u8> {

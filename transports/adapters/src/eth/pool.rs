@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!   │ lock of the fill ring │ lock of the completion ring │ … │ window 0: a bit for each of its
-//!   │ frames that has come back │ window 1 │ … │ up to a page's end
+//!   │ frames that has come back │ window 1 │ … │ window 0: how many frames it has read, and which
+//!   │ │ window 1 │ … │ up to a page's end
 //!   │ frames to receive into │ frames of window 0 to send │ frames of window 1 │ …
 //! ```
 //!
@@ -13,6 +14,9 @@
 //! killed in between loses the lock to the next one who wants it. What it was doing is then done
 //! again or not at all: a frame may be used twice at the same time, which costs a datagram that the
 //! authenticator refuses, or be lost to the pool until it is made anew.
+//!
+//! Frames that a task has read are listed in the memory until they are given back, so that the
+//! daemon finds those of a task that was killed.
 
 use crate::eth::ring::Ring;
 use crate::memory::Memory;
@@ -31,6 +35,10 @@ const DONE_LOCK_AT: usize = 64;
 const PAGE: usize = 4096;
 /// So many times a lock is missed before its holder is looked for.
 const MISSES: u32 = 1024;
+/// Frames that a window's list has room for, and where they begin in it, in words: the count has a
+/// cache line of its own.
+const LIST: u32 = 256;
+const LIST_AT: u32 = 16;
 
 /// How the pool's memory is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,9 +69,15 @@ impl Layout {
             && (1..=1024).contains(&self.windows)
     }
 
+    /// Where the lists begin.
+    fn lists(&self) -> usize {
+        (BITS_AT + self.windows as usize * self.send as usize / 8).next_multiple_of(64)
+    }
+
     /// Bytes before the frames.
     pub fn control(&self) -> usize {
-        (BITS_AT + self.windows as usize * self.send as usize / 8).next_multiple_of(PAGE)
+        let lists = self.windows as usize * (LIST_AT + LIST) as usize * 4;
+        (self.lists() + lists).next_multiple_of(PAGE)
     }
 
     /// Bytes of the frames.
@@ -146,6 +160,44 @@ impl Pool {
         unsafe { &*self.memory.base().add(at).cast() }
     }
 
+    /// A word of a window's list: the first one is the count.
+    fn list(&self, window: u32, word: u32) -> &AtomicU32 {
+        let at = self.layout.lists() + (window * (LIST_AT + LIST) + word) as usize * 4;
+        // SAFETY: windows and words are those of the layout, for which the control pages have room;
+        // all processes use the words as atomics.
+        unsafe { &*self.memory.base().add(at).cast() }
+    }
+
+    /// How many frames a window has read and not given back.
+    #[inline]
+    pub fn read(&self, window: u32) -> u32 {
+        self.list(window, 0).load(Ordering::Relaxed).min(LIST)
+    }
+
+    /// Notes that a window has read the frame at an address of the kernel's, to give it back.
+    /// False: the list is full.
+    #[inline]
+    pub fn note_read(&self, window: u32, address: u64) -> bool {
+        let count = self.read(window);
+        if count == LIST {
+            return false;
+        }
+        let number = (address / u64::from(self.layout.chunk)) as u32;
+        self.list(window, LIST_AT + count).store(number, Ordering::Relaxed);
+        // SYNC: pairs with the swap in `take_read`.
+        self.list(window, 0).store(count + 1, Ordering::Release);
+        true
+    }
+
+    /// Takes the frames that a window has read, by their addresses: for the daemon, after the
+    /// window's task.
+    pub fn take_read(&self, window: u32) -> Vec<u64> {
+        // SYNC: pairs with the Release store in `note_read`.
+        let count = self.list(window, 0).swap(0, Ordering::Acquire).min(LIST);
+        let number = |at| self.list(window, LIST_AT + at).load(Ordering::Relaxed);
+        (0..count).map(|at| u64::from(number(at)) * u64::from(self.layout.chunk)).collect()
+    }
+
     fn try_lock(&mut self, at: usize) -> bool {
         let (word, me) = (self.lock_word(at), self.me);
         // SYNC: pairs with `unlock` of the holder before.
@@ -169,19 +221,45 @@ impl Pool {
         self.lock_word(at).store(0, Ordering::Release);
     }
 
-    /// Gives frames back to receive into: as many as the ring takes, or none if somebody else is
+    /// Gives the frames that a window has read back to receive into, or none if somebody else is
     /// about it.
-    pub fn give_back(&mut self, frames: &mut Vec<u64>, socket: impl AsFd) {
+    pub fn give_back(&mut self, window: u32, socket: impl AsFd) {
+        if self.read(window) == 0 || !self.try_lock(0) {
+            return;
+        }
+        let count = self.read(window);
+        let number = |pool: &Self, at| pool.list(window, LIST_AT + at).load(Ordering::Relaxed);
+        let position = self.write_fill(count, |pool, at| u64::from(number(pool, at)));
+        // Who is killed between the two loses the frames. The other way round they would be used
+        // twice from then on.
+        self.list(window, 0).store(0, Ordering::Relaxed);
+        self.publish_fill(position, socket);
+    }
+
+    /// The same with frames that are in no window's list, by their addresses: for the daemon.
+    pub fn fill(&mut self, frames: &mut Vec<u64>, socket: impl AsFd) {
         if frames.is_empty() || !self.try_lock(0) {
             return;
         }
-        let mut position = self.fill.producer();
-        let room =
-            self.fill.capacity() - position.wrapping_sub(self.fill.consumer()).min(self.fill.capacity());
-        for frame in frames.drain(frames.len() - frames.len().min(room as usize)..) {
-            self.fill.write(position, frame);
-            position = position.wrapping_add(1);
+        let chunk = u64::from(self.layout.chunk);
+        let position = self.write_fill(frames.len() as u32, |_, at| frames[at as usize] / chunk);
+        frames.clear();
+        self.publish_fill(position, socket);
+    }
+
+    /// Writes frames to the fill ring, by their numbers, and answers where the next one goes. There
+    /// is room for all that there are: more are some that were given back twice.
+    fn write_fill(&self, count: u32, number: impl Fn(&Self, u32) -> u64) -> u32 {
+        let position = self.fill.producer();
+        let count = count.min(self.fill.capacity() - self.fill.len());
+        for at in 0..count {
+            let address = number(self, at) * u64::from(self.layout.chunk);
+            self.fill.write(position.wrapping_add(at), address);
         }
+        position.wrapping_add(count)
+    }
+
+    fn publish_fill(&self, position: u32, socket: impl AsFd) {
         self.fill.publish(position);
         self.unlock(0);
         if self.fill.must_wake() {
@@ -235,6 +313,17 @@ impl Pool {
             // SYNC: pairs with the swap in `sent`.
             self.bits(window, word).store(u64::MAX, Ordering::Release);
         }
+        self.list(window, 0).store(0, Ordering::Relaxed);
+    }
+
+    /// Has processes that this one makes by fork(2) not map it: a mapping keeps the kernel's rings.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn hide_from_children(&self) -> io::Result<()> {
+        self.memory.hide_from_children()?;
+        self.fill.hide_from_children()?;
+        self.done.hide_from_children()
     }
 }
 
@@ -247,7 +336,8 @@ mod tests {
         let layout = Layout { chunk: 2048, receive: 256, windows: 5, send: 128, arrivals: 256 };
         assert!(layout.is_sound());
         assert_eq!(layout.control() % PAGE, 0);
-        assert!(layout.control() >= BITS_AT + 5 * 128 / 8);
+        assert!(layout.lists() >= BITS_AT + 5 * 128 / 8 && layout.lists().is_multiple_of(64));
+        assert!(layout.control() >= layout.lists() + 5 * (LIST_AT + LIST) as usize * 4);
         assert_eq!(layout.send_frame(0, 0), 256 * 2048);
         assert_eq!(layout.send_frame(4, 127) as usize + 2048, layout.frames());
         assert_eq!(layout.completions(), 1024);

@@ -4,15 +4,16 @@
 use crate::eth::frame::{self, End, OVERHEAD, Template};
 use crate::eth::pool::Pool;
 use crate::eth::ring::{Descriptor, Ring};
-use crate::eth::{Wire, WireParts};
+use crate::eth::{Hop, Wire, WireParts};
 use rustix::io::Errno;
 use rustix::net::xdp::{XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING, XdpDescOptions, XdpStatistics};
 use rustix::net::{SendFlags, sockopt};
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Frames that are given back at once while many arrive.
-const BATCH: usize = 32;
+const BATCH: u32 = 32;
 /// Most calls in a row that make the kernel send: it takes some 32 frames at each.
 const CALLS: u32 = 64;
 
@@ -32,7 +33,7 @@ pub struct Counts {
 pub struct Port {
     socket: OwnedFd,
     /// Keeps the steering program at the interface.
-    _link: OwnedFd,
+    _lease: OwnedFd,
     wire: Wire,
     window: u32,
     tag: [u8; 8],
@@ -41,8 +42,6 @@ pub struct Port {
     pool: Pool,
     /// This window's frames that may be written.
     free: Vec<u32>,
-    /// Frames that have been read.
-    back: Vec<u64>,
     /// Frames lie in the ring that the kernel may not know of.
     waiting: bool,
     counts: Counts,
@@ -54,7 +53,7 @@ impl Port {
     /// # Errors
     /// The parts aren't a window's.
     pub fn open(parts: WireParts, window: u32, tag: [u8; 8]) -> io::Result<Self> {
-        let WireParts { wire, socket, memory, link } = parts;
+        let WireParts { wire, socket, memory, lease } = parts;
         let pool = Pool::map(&memory, &socket, wire.layout)?;
         let at = sockopt::xdp_mmap_offsets(&socket)?;
         let arrivals = Ring::map(&socket, XDP_PGOFF_RX_RING, at.rx, wire.layout.arrivals)?;
@@ -65,14 +64,13 @@ impl Port {
         }
         Ok(Self {
             socket,
-            _link: link,
+            _lease: lease,
             window,
             tag,
             arrivals,
             departures,
             pool,
             free: Vec::with_capacity(2 * wire.layout.send as usize),
-            back: Vec::with_capacity(wire.layout.arrivals as usize),
             wire,
             waiting: false,
             counts: Counts::default(),
@@ -97,10 +95,10 @@ impl Port {
         Ok(sockopt::xdp_statistics(&self.socket)?)
     }
 
-    /// The bytes before datagrams to a window, whose next hop has this address.
-    pub fn template(&self, to: End) -> Template {
-        let from = End { mac: self.wire.mac, address: self.wire.address, port: self.wire.port };
-        Template::new(from, to, self.tag)
+    /// The bytes before datagrams to the window at this address and UDP port, over the next hop.
+    pub fn template(&self, hop: Hop, address: Ipv4Addr, port: u16) -> Template {
+        let from = End { mac: hop.from, address: self.wire.address, port: self.wire.port };
+        Template::new(from, End { mac: hop.mac, address, port }, self.tag)
     }
 
     /// Whether something has arrived.
@@ -120,11 +118,15 @@ impl Port {
                 return None;
             }
             let frame = self.arrivals.read(position);
+            // Noted before it leaves the ring: if this task is killed in between, the daemon finds
+            // it in both.
+            if !self.pool.note_read(self.window, frame.addr) {
+                self.give_back();
+                return None;
+            }
             let len = self.take(&frame, into);
             self.arrivals.release(position.wrapping_add(1));
-            let chunk = u64::from(self.wire.layout.chunk);
-            self.back.push(frame.addr & !(chunk - 1));
-            if self.back.len() >= BATCH {
+            if self.pool.read(self.window) >= BATCH {
                 self.give_back();
             }
             match len {
@@ -158,7 +160,7 @@ impl Port {
     }
 
     fn give_back(&mut self) {
-        self.pool.give_back(&mut self.back, &self.socket);
+        self.pool.give_back(self.window, &self.socket);
     }
 
     /// Datagrams that the kernel has taken so far; wraps.

@@ -38,6 +38,14 @@ impl<T: Copy> Ring<T> {
         Ok(Self { memory, at, mask: entries - 1, entries: PhantomData })
     }
 
+    /// Has processes that this one makes by fork(2) not map it.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn hide_from_children(&self) -> io::Result<()> {
+        self.memory.hide_from_children()
+    }
+
     fn word(&self, at: u64) -> &AtomicU32 {
         // SAFETY: the kernel laid the word out within the ring's mapping, aligned; both sides use
         // it as an atomic.

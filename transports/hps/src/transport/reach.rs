@@ -4,7 +4,6 @@ use super::{Hps, refused};
 use crate::address::{Card, Contact};
 use crate::rail::Rail;
 use crate::way::{Link, Wire};
-use lapis_adapters::eth::frame::End;
 use lapis_adapters::soft::Sender;
 use lapis_core::transport::{PeerId, TransportError};
 
@@ -42,9 +41,9 @@ impl Hps {
             }
             for way in self.ways.iter_mut().flatten().flatten().filter(|way| way.rail == at) {
                 if let Link::Wire(wire) = &mut way.link
-                    && let Some(mac) = self.services.known_hop(&entry.place.adapter, wire.address)
+                    && let Some(hop) = self.services.known_hop(&entry.place.adapter, wire.address)
                 {
-                    wire.template = port.template(End { mac, address: wire.address, port: wire.port });
+                    wire.template = port.template(hop, wire.address, wire.port);
                 }
             }
         }
@@ -63,11 +62,11 @@ impl Hps {
         let one_host = theirs.host == self.card.host;
         if let (Some(port), Some(contact), false) = (&rail.port, entry.wire, one_host) {
             let Contact { address, port: number, room } = contact;
-            let mac = self.services.hop(&rail.entry.place.adapter, address);
-            let mac = mac.map_err(|why| {
+            let hop = self.services.hop(&rail.entry.place.adapter, address);
+            let hop = hop.map_err(|why| {
                 TransportError::Unreachable(format!("{} of task {peer}: {why}", entry.place))
             })?;
-            let template = port.template(End { mac, address, port: number });
+            let template = port.template(hop, address, number);
             let theirs = usize::from(room);
             let room = theirs.min(rail.room()).min(self.services.room(rail.entry.index as usize));
             return Ok(Link::Wire(Wire { template, address, port: number, theirs, room }));

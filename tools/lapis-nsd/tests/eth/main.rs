@@ -1,9 +1,12 @@
 //! Interfaces as adapters, in network namespaces: windows whose datagrams cross a wire, other
 //! traffic beside them, and what is left when somebody is killed.
 
+mod ends;
+
 use lapis_adapters::channel::Address;
 use lapis_adapters::client::{Daemon, DaemonError};
-use lapis_adapters::eth::frame::{End, Template};
+use lapis_adapters::eth::Hop;
+use lapis_adapters::eth::frame::Template;
 use lapis_adapters::eth::port::Port;
 use lapis_adapters::key::Key;
 use lapis_adapters::protocol::{Place, Why};
@@ -86,11 +89,11 @@ fn patience() -> Patience {
     Patience::with_myself(Duration::from_secs(20))
 }
 
-fn hop(daemon: &Daemon, address: Ipv4Addr) -> [u8; 6] {
+fn hop(daemon: &Daemon, address: Ipv4Addr) -> Hop {
     let mut patience = patience();
     loop {
-        if let Some(mac) = daemon.hop("sn0", address).expect("there is a way") {
-            return mac;
+        if let Some(hop) = daemon.hop("sn0", address).expect("there is a way") {
+            return hop;
         }
         assert!(!patience.is_over(), "{address} is not found");
         std::thread::sleep(Duration::from_millis(1));
@@ -99,7 +102,7 @@ fn hop(daemon: &Daemon, address: Ipv4Addr) -> [u8; 6] {
 
 fn way(daemon: &Daemon, from: &Port, to: &Port) -> Template {
     let wire = to.wire();
-    from.template(End { mac: hop(daemon, wire.address), address: wire.address, port: wire.port })
+    from.template(hop(daemon, wire.address), wire.address, wire.port)
 }
 
 fn receive(port: &mut Port) -> Vec<u8> {
@@ -264,46 +267,6 @@ fn the_matrix_follows_the_interface_down_renamed_resized_and_removed() {
     assert!(why.contains("down"), "{why}");
 }
 
-/// What stands of a program at the interface, as `ip` shows it.
-fn program(space: &Space) -> bool {
-    let shown = space.inside(|| clean("ip").args(["-d", "link", "show", "r0"]).output());
-    String::from_utf8_lossy(&shown.expect("ip").stdout).contains("prog/xdp")
-}
-
-#[test]
-fn windows_outlive_the_daemon_and_nothing_is_left_when_all_have_gone() {
-    let Some(hosts) = hosts("killed", 1) else { return };
-    let (Some(a), Some(_b)) = (hosts.daemon(0, &[]), hosts.daemon(1, &[])) else { return };
-    let (near, far) = (hosts.client(0), hosts.client(1));
-    let key = Key::of_text("job");
-    let (_, mut here) = open(&near, key);
-    let (_, mut there) = open(&far, key);
-    let (go, back) = (way(&near, &here, &there), way(&far, &there, &here));
-    let mut both_ways = |here: &mut Port| {
-        for round in 0..5000u32 {
-            send(here, &go, &round.to_le_bytes());
-            assert_eq!(receive(&mut there), round.to_le_bytes());
-            send(&mut there, &back, &round.to_le_bytes());
-            assert_eq!(receive(here), round.to_le_bytes());
-        }
-    };
-    both_ways(&mut here);
-    kill(a);
-    both_ways(&mut here);
-    assert!(program(&hosts.spaces[0]), "the task's window needs it");
-    // The next daemon says that the interface is not its yet, and takes it when it is free.
-    let next = hosts.daemon(0, &[]).expect("has started before");
-    let near = hosts.client(0);
-    let refused = near.open("sn0", None, key).expect_err("taken").to_string();
-    assert!(refused.contains("a daemon that has ended"), "{refused}");
-    both_ways(&mut here);
-    drop(here);
-    let (_, _port) = open(&near, key);
-    kill(next);
-    drop(_port);
-    assert!(!program(&hosts.spaces[0]), "nothing is left at the interface");
-}
-
 /// Sends whatever it can until it is killed: this test's own program, started again.
 #[test]
 fn flooder() {
@@ -314,7 +277,7 @@ fn flooder() {
     let (_, mut port) = open(&daemon, Key::of_text("job"));
     let to: u16 = to.parse().expect("a port");
     let address = Ipv4Addr::new(10, 217, 0, 2);
-    let way = port.template(End { mac: hop(&daemon, address), address, port: to });
+    let way = port.template(hop(&daemon, address), address, to);
     println!("\nfloods");
     loop {
         for _ in 0..16 {
@@ -402,5 +365,48 @@ fn what_is_no_such_interface_is_said_in_one_line() {
         command.args(["--socket", "lapis-test-eth-bad", "--eth", "q0"]);
         let err = space.inside(|| run(command)).expect(1).err;
         assert!(err.contains("ethtool -L q0") && err.lines().count() == 1, "{err}");
+    }
+}
+
+#[test]
+fn tasks_hear_of_neighbours_and_routes_that_change() {
+    let Some(hosts) = hosts("hops", 1) else { return };
+    let (Some(_a), Some(_b)) = (hosts.daemon(0, &[]), hosts.daemon(1, &[])) else { return };
+    let near = hosts.client(0);
+    let (_, _port) = open(&near, Key::of_text("job"));
+    let there = Ipv4Addr::new(10, 217, 0, 2);
+    let beyond = Ipv4Addr::new(10, 217, 50, 1);
+    let until = |what: &str, to: Ipv4Addr, seen: u32, mac: [u8; 6]| {
+        let mut patience = patience();
+        while near.matrix().hops(0) == seen || hop(&near, to).mac != mac {
+            assert!(!patience.is_over(), "{what}: {:?}", near.hop("sn0", to));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let old = hop(&near, there);
+    let seen = near.matrix().hops(0);
+    assert!(hosts.spaces[1].ip("link set r0 address 02:00:00:00:07:01"));
+    until("the neighbour's address", there, seen, [2, 0, 0, 0, 7, 1]);
+    assert_ne!(old.mac, [2, 0, 0, 0, 7, 1]);
+    // Another way to a host beyond. Each interface there answers for its own address alone.
+    let strict = || std::fs::write("/proc/sys/net/ipv4/conf/all/arp_ignore", "1");
+    hosts.spaces[1].inside(strict).expect("may be written");
+    assert!(
+        hosts.spaces[1].ip("link add link r0 name m0 address 02:00:00:00:07:02 type macvlan mode bridge")
+    );
+    assert!(hosts.spaces[1].ip("addr add 10.217.0.77/32 dev m0") && hosts.spaces[1].ip("link set m0 up"));
+    assert!(hosts.spaces[0].ip("route add 10.217.50.0/24 via 10.217.0.2"));
+    assert_eq!(hop(&near, beyond).mac, [2, 0, 0, 0, 7, 1]);
+    hop(&near, Ipv4Addr::new(10, 217, 0, 77));
+    let seen = near.matrix().hops(0);
+    assert!(hosts.spaces[0].ip("route replace 10.217.50.0/24 via 10.217.0.77"));
+    until("the route", beyond, seen, hop(&near, Ipv4Addr::new(10, 217, 0, 77)).mac);
+    // This host's own address, which frames carry, too.
+    let seen = near.matrix().hops(0);
+    assert!(hosts.spaces[0].ip("link set r0 address 02:00:00:00:07:03"));
+    let mut patience = patience();
+    while near.matrix().hops(0) == seen || hop(&near, there).from != [2, 0, 0, 0, 7, 3] {
+        assert!(!patience.is_over(), "{:?}", near.hop("sn0", there));
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
