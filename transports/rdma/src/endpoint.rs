@@ -75,7 +75,8 @@ impl Endpoint {
         Ok(this)
     }
 
-    fn check(&self, what: &str, code: i32) -> Result<(), TransportError> {
+    /// An error for an answer of libfabric's that is not 0.
+    pub(crate) fn check(&self, what: &str, code: i32) -> Result<(), TransportError> {
         if code == 0 {
             return Ok(());
         }

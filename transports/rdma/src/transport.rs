@@ -86,14 +86,9 @@ impl Rdma {
         let name = endpoint.name()?;
         let sender = Sender::new(&mut endpoint, SEND_KEY)?;
         let mut receiver = Receiver::new(&mut endpoint, RECEIVE_KEY)?;
-        receiver.post(&mut endpoint).map_err(|code| {
-            TransportError::Io(format!(
-                "posting receive buffers of provider {}, domain {}: {}",
-                endpoint.provider(),
-                endpoint.domain_name(),
-                endpoint.text(code)
-            ))
-        })?;
+        if let Err(code) = receiver.post(&mut endpoint) {
+            endpoint.check("posting receive buffers", -code)?;
+        }
         let me = End { task: params.task, nonce: nonce()? };
         let memory = Memory::new(endpoint.keys(nonce()?));
         let (sleeps, ordered) = (endpoint.queue().fd().is_some(), endpoint.keeps_order());
