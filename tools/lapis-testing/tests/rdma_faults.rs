@@ -109,7 +109,7 @@ fn what_does_not_open_is_named() {
 #[test]
 fn a_fault_before_the_job_is_together_ends_it_with_the_reason() {
     let Some(faulty) = Faulty::new("early") else { return };
-    for faults in ["inject:1:0:5", "send:1:0:5", "inject:3:1:104", "poll:1:0:5"] {
+    for faults in ["greet:1:0:5", "greet:2:1:104", "poll:1:0:5"] {
         let done = faulty.run(faults, 0).expect(3);
         assert!(done.out.contains("task ") && done.out.contains("error: "), "{faults}: {done:?}");
         assert!(!done.out.contains("did not complete"), "{faults}: nobody should wait: {done:?}");
@@ -162,7 +162,7 @@ fn a_send_that_fails_costs_its_peer_and_nobody_else() {
 }
 
 #[test]
-fn a_peer_that_nothing_reaches_is_lost_alone() {
+fn a_peer_that_no_message_reaches_is_lost_alone() {
     let Some(faulty) = Faulty::new("one-peer") else { return };
     let faults = "inject:20:0:5:1,send:10:0:5:1,write:1:0:5:1,read:1:0:5:1";
     let done = faulty.run(faults, 0);

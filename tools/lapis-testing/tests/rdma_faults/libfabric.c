@@ -2,14 +2,15 @@
  * libfabric with faults: loaded in libfabric's place, it hands every call on to the real one, whose
  * path is REAL, and has chosen calls fail.
  *
- * LAPIS_TEST_FAULTS is a list of WHAT:FROM:COUNT:ERROR[:TO], separated by commas. The COUNT calls of the
- * kind WHAT from number FROM on (the first one is 1; COUNT 0 means all) fail with that error number.
+ * LAPIS_TEST_FAULTS is a list of WHAT:FROM:COUNT:ERROR[:TO], separated by commas. The COUNT calls
+ * of the kind WHAT from number FROM on (the first one is 1; COUNT 0 means all) fail with that error.
  * With TO only calls count whose peer was the TO-th, from 0 on, to be made known; messages and
  * transfers have peers. The list holds for the task that LAPIS_TEST_FAULTS_TASK names, or all.
  *
  *   domain, queue, endpoint        opening one
  *   register                       a registration
  *   post                           a receive buffer
+ *   greet                          injecting a header alone, of which connecting takes any number
  *   inject, send, write, read      beginning one
  *   lose                           an injected message is taken and not sent
  *   sent, moved                    a message or transfer that has ended well is said to have failed
@@ -30,7 +31,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST = 8, ANYBODY = -1 };
+/* HEADER: bytes of transports/rdma/src/header.rs */
+enum { MOST = 8, ANYBODY = -1, HEADER = 24 };
 
 static struct fault {
     char what[16];
@@ -104,10 +106,10 @@ static int fault(const char *what, fi_addr_t to) {
 }
 
 static ssize_t faulty_inject(struct fid_ep *ep, const void *bytes, size_t len, fi_addr_t to) {
-    int error = fault("inject", to);
+    int greets = len <= HEADER, error = fault(greets ? "greet" : "inject", to);
     if (error != 0)
         return -error;
-    if (fault("lose", to) != 0)
+    if (!greets && fault("lose", to) != 0)
         return 0;
     return real_msg->inject(ep, bytes, len, to);
 }
