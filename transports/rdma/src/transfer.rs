@@ -22,8 +22,8 @@ const COUNT: usize = 1024;
 /// Shorter ones may go through buffers of ours.
 const BOUNCE: usize = 8192;
 const BOUNCES: usize = 64;
-/// How long a transfer with a process that is gone may take to end by itself: longer than bytes stay
-/// on the wire, shorter than some providers try again.
+/// How long a transfer with a process that is gone may take to end by itself: longer than bytes
+/// stay on the wire, shorter than some providers try again.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Which way the bytes go.

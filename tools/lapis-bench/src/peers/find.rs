@@ -181,8 +181,8 @@ pub(crate) fn c_calls() -> Result<Party, Absent> {
     Ok(Party { name: name.into(), transport: "C above Rust,".into(), how: How::Calls(Line::new([program])) })
 }
 
-/// The peers over shared memory (`shm` and `hps`), or over loopback sockets (`udp` and `rdma`: most of
-/// them have no UDP, so TCP as well).
+/// The peers over shared memory (`shm` and `hps`), or over loopback sockets (`udp` and `rdma`:
+/// most of them have no UDP, so TCP as well).
 pub(crate) fn peers(transport: &str) -> Found {
     let sockets = matches!(transport, "udp" | "rdma");
     let mut found = (Vec::new(), Vec::new());
