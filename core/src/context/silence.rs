@@ -12,7 +12,7 @@ use super::State;
 use super::{Context, Locked};
 use crate::error::Error;
 use crate::state::{PeerState, Silence};
-use crate::transport::PeerId;
+use crate::transport::{Caps, Link, PeerId};
 use crate::wire::{Header, Kind};
 use std::time::Duration;
 
@@ -114,6 +114,16 @@ impl Locked<'_> {
             if p.state == PeerState::Up {
                 self.peer_down(task, &format!("its process {how}"));
             }
+            self.end_transfers(task);
+        }
+    }
+
+    /// A transport that can't know of deaths is told of one: what it has under way with the task
+    /// would otherwise end when the network gives up, or never.
+    fn end_transfers(&mut self, task: PeerId) {
+        let ignorant = |link: &&mut Link| !link.caps().intersects(Caps::PEER_FAILURE | Caps::DATAGRAM);
+        if let Some(link) = self.link_to(task).filter(ignorant) {
+            link.disconnect(task);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::handlers::{Incoming, Run, TABLE_END};
 use crate::stats::Path;
 use crate::transport::copy::copy_watched;
-use crate::transport::{Event, EventKind, PeerId, Status};
+use crate::transport::{Caps, Event, EventKind, PeerId, Status};
 use crate::wire::{CHECKED, COMPLETION, Header, Kind, MAX_HEADER, ShortMessage};
 use std::ptr::NonNull;
 
@@ -35,7 +35,15 @@ impl Locked<'_> {
             k if k == EventKind::Complete as u32 => {
                 self.end_operation(event.token, Status::from_raw(event.status));
             }
-            k if k == EventKind::PeerDown as u32 => self.peer_down(event.peer, "its process ended"),
+            k if k == EventKind::PeerDown as u32 => {
+                let link = self.link_to(event.peer);
+                let knows = link.is_none_or(|link| link.caps().contains(Caps::PEER_FAILURE));
+                let how = match knows {
+                    true => "its process ended",
+                    false => "its transport has lost it (LAPIS_LOG=info says how)",
+                };
+                self.peer_down(event.peer, how);
+            }
             _ => tracing::debug!(kind = event.kind, "unknown event of a transport ignored"),
         }
     }

@@ -113,6 +113,10 @@ pub trait Transport: Sized + Send + 'static {
     }
 
     /// Forgets `peer`: nothing is sent to it any more and what arrives from it is dropped.
+    /// Transfers under way with it still end, in an event each.
+    ///
+    /// A transport that promises no [`Caps::PEER_FAILURE`] is told in this way that the launcher
+    /// knows the peer's process to have ended.
     fn disconnect(&mut self, peer: PeerId) {}
 
     /// Sends an active message of `head` followed by `body`, copied before return.

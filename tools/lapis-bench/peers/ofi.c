@@ -1,10 +1,13 @@
-/* Two forked processes over libfabric's messages, measured as lapis-perf measures Lapis. TRANSPORT is the provider. */
+/* Two forked processes over libfabric's messages, writes and reads, measured as lapis-perf measures Lapis. TRANSPORT is
+ * the provider.
+ */
 #include "measure.h"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -19,6 +22,7 @@ struct exchange {
     _Alignas(128) atomic_long turn[2];
     _Alignas(128) atomic_long value;
     char name[2][NAME];
+    uint64_t address[2], key[2]; /* of the memory that the other one writes and reads */
 };
 
 static struct exchange *shared;
@@ -30,6 +34,7 @@ static char *out, *in;
 static struct fi_context2 receives[RECEIVES], sends[WINDOW];
 static int unused[WINDOW], unused_count;
 static long arrived, expected;
+static struct fid_mr *window;
 
 static void check(long result, const char *what) {
     if (result < 0) {
@@ -132,10 +137,67 @@ static void am_stream(int rank, long count, long size) {
         progress();
 }
 
+/* Starts a write of rank 1's memory that ends when it is there, or a read. */
+static void start(int is_write, long size) {
+    struct iovec here = {.iov_base = is_write ? out : in, .iov_len = size};
+    struct fi_rma_iov there = {.addr = shared->address[1], .len = size, .key = shared->key[1]};
+    struct fi_msg_rma message = {
+        .msg_iov = &here, .iov_count = 1, .addr = peer, .rma_iov = &there, .rma_iov_count = 1};
+    ssize_t result;
+    while (unused_count == 0)
+        progress();
+    message.context = &sends[unused[--unused_count]];
+    while ((result = is_write ? fi_writemsg(endpoint, &message, FI_COMPLETION | FI_DELIVERY_COMPLETE)
+                              : fi_readmsg(endpoint, &message, FI_COMPLETION)) == -FI_EAGAIN)
+        progress();
+    check(result, is_write ? "write" : "read");
+}
+
+/* Rank 0 has so many transfers under way at a time; rank 1 makes progress until it is told that all are over. */
+static void transfers(int rank, long count, long size, int is_write, int at_a_time) {
+    if (rank == 1) {
+        await(1);
+        return;
+    }
+    for (; count > 0; count--) {
+        start(is_write, size);
+        while (WINDOW - unused_count >= at_a_time)
+            progress();
+    }
+    while (unused_count < WINDOW)
+        progress();
+    send_message(1);
+    while (unused_count < WINDOW)
+        progress();
+}
+
+static void put_each(int rank, long count, long size) {
+    transfers(rank, count, size, 1, 1);
+}
+
+static void put_many(int rank, long count, long size) {
+    transfers(rank, count, size, 1, WINDOW + 1);
+}
+
+static void get_each(int rank, long count, long size) {
+    transfers(rank, count, size, 0, 1);
+}
+
+static void get_many(int rank, long count, long size) {
+    transfers(rank, count, size, 0, WINDOW + 1);
+}
+
+/* Messages come first: some providers have nothing else. */
+enum { MESSAGES = 3 };
 static const struct bench benches[] = {
     {"am_lat", HALF_NS, am_lat, 0, MAX_SIZE, "fi_send, fi_recv"},
     {"am_rate", MILLIONS, am_stream, 0, 4096, "fi_send, fi_recv, 64 under way"},
     {"am_bw", GIGABYTES, am_stream, 1, MAX_SIZE, "fi_send, fi_recv, 64 under way"},
+    {"put_lat", NS, put_each, 1, MAX_SIZE, "fi_writemsg, delivered"},
+    {"put_rate", MILLIONS, put_many, 1, 4096, "fi_writemsg, delivered, 64 under way"},
+    {"put_bw", GIGABYTES, put_many, 1, MAX_SIZE, "fi_writemsg, delivered, 64 under way"},
+    {"get_lat", NS, get_each, 1, MAX_SIZE, "fi_readmsg"},
+    {"get_bw", GIGABYTES, get_many, 1, MAX_SIZE, "fi_readmsg, 64 under way"},
 };
 
 static void open_endpoint(int rank, const char *provider) {
@@ -146,14 +208,24 @@ static void open_endpoint(int rank, const char *provider) {
     struct fid_domain *domain;
     struct fid_av *addresses;
     struct fid_ep *ready;
+    /* memory that is shared has no addresses */
+    const char *source = strcmp(provider, "shm") == 0 ? NULL : "127.0.0.1";
+    uint64_t flags = source == NULL ? 0 : FI_SOURCE;
     size_t length = NAME;
     int i;
     hints->ep_attr->type = FI_EP_RDM;
-    hints->caps = FI_MSG;
+    hints->caps = FI_MSG | FI_RMA;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
+    hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+    hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
     hints->fabric_attr->prov_name = strdup(provider);
-    check(fi_getinfo(FI_VERSION(1, 9), "127.0.0.1", NULL, FI_SOURCE, hints, &info), "provider");
+    if (fi_getinfo(FI_VERSION(1, 9), source, NULL, flags, hints, &info) != 0) {
+        hints->caps = FI_MSG;
+        hints->tx_attr->op_flags = 0;
+        check(fi_getinfo(FI_VERSION(1, 9), source, NULL, flags, hints, &info), "provider");
+    }
+    info->tx_attr->op_flags = 0; /* messages need not be delivered to have been sent */
     check(fi_fabric(info->fabric_attr, &fabric, NULL), "fabric");
     check(fi_domain(fabric, info, &domain, NULL), "domain");
     check(fi_av_open(domain, &table, &addresses, NULL), "addresses");
@@ -162,6 +234,12 @@ static void open_endpoint(int rank, const char *provider) {
     check(fi_ep_bind(ready, &addresses->fid, 0), "binding addresses");
     check(fi_ep_bind(ready, &queue->fid, FI_TRANSMIT | FI_RECV), "binding completions");
     check(fi_enable(ready), "enabling");
+    if (hints->caps & FI_RMA) {
+        int by_address = (info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
+        check(fi_mr_reg(domain, in, MAX_SIZE, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0, &window, NULL), "registration");
+        shared->key[rank] = fi_mr_key(window);
+        shared->address[rank] = by_address ? (uint64_t)(uintptr_t)in : 0;
+    }
     check(fi_getname(&ready->fid, shared->name[rank], &length), "name");
     agree(rank, 0);
     if (fi_av_insert(addresses, shared->name[1 - rank], 1, &peer, 0, NULL) != 1)
@@ -190,7 +268,7 @@ int main(int argc, char **argv) {
     out = calloc(1, MAX_SIZE);
     in = calloc(1, MAX_SIZE);
     open_endpoint(rank, a.transport);
-    measure_all(&a, benches, sizeof benches / sizeof *benches, rank);
+    measure_all(&a, benches, window == NULL ? MESSAGES : sizeof benches / sizeof *benches, rank);
     agree(rank, 0);
     fflush(stdout);
     if (rank == 1) /* closing down is not measured */

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const HELLO: HandlerId = HandlerId(1);
+const DATA: HandlerId = HandlerId(2);
 const VICTIM: u32 = 1;
 
 /// Longer than anybody may take to notice.
@@ -156,6 +157,40 @@ pub(crate) fn survive() -> Result<()> {
     context.wait_until(|| heard.load(Ordering::Relaxed) == expected)?;
     let refused = context.send(VICTIM, HELLO, &[], &[]).expect_err("a message to a dead task");
     println!("task {me} goes on: {refused}");
+    context.terminate()
+}
+
+/// Task 1 dies amid the others' transfers with it, long and short; each of them ends, in an error
+/// sooner or later, and the others go on with each other.
+pub(crate) fn die_amid_transfers() -> Result<()> {
+    const LEN: usize = 300_000;
+    let context = lapis::builder().on_error(|_, _, _| true).init()?;
+    let heard = count_hellos(&context)?;
+    context.set_handler(DATA, |_, _| Delivery::bury())?;
+    let memory = context.alloc(LEN)?;
+    let all = context.all_gather(&memory.remote().to_bytes())?;
+    let (all, _) = all.as_chunks();
+    let far = RemoteMemory::from_bytes(&all[VICTIM as usize]);
+    let me = context.task();
+    farewell(&context, &heard, Duration::from_millis(20))?;
+    let mut patience = Patience::with_myself(PATIENCE);
+    let error = loop {
+        assert!(!patience.is_over(), "nobody said that task {VICTIM} has died");
+        let put = context.put_owned(far, vec![7; LEN]);
+        let get = context.get_owned(far);
+        let long = context.send_and_confirm(VICTIM, DATA, &[], vec![7; LEN]);
+        let short = context.send_and_confirm(VICTIM, DATA, &[], vec![7; 8]);
+        // All are waited for: what has begun must end.
+        let ends = [put, get, long, short].map(|begun| begun.and_then(|pending| pending.wait()));
+        if let Some(error) = ends.into_iter().find_map(Result::err) {
+            break error;
+        }
+    };
+    println!("task {me} was told: {error}");
+    let other = 2 - me;
+    context.send(other, HELLO, &[], &[])?;
+    context.wait_until(|| heard.load(Ordering::Relaxed) == 1)?;
+    drop(memory);
     context.terminate()
 }
 

@@ -2,6 +2,7 @@
 
 mod by_key;
 mod deaths;
+mod faults;
 mod hangs;
 mod limits;
 mod memory;
@@ -26,7 +27,9 @@ fn main() -> ExitCode {
         "die" => deaths::die(&detail),
         "turmoil" => deaths::turmoil(),
         "survive" => deaths::survive(),
+        "die-amid-transfers" => deaths::die_amid_transfers(),
         "fork" => deaths::fork(),
+        "faults" => faults::faults(),
         "hang" => hangs::hang(&detail, &arguments.next().unwrap_or_default()),
         "builder-heap" => limits::heap_of_the_builder(),
         "few-descriptors" => {

@@ -1,5 +1,6 @@
-//! SIGKILL of any or all tasks at random moments, over shared memory and UDP: the job ends with the
-//! exit code of the first cause, its launcher says who died of what, and nothing is left behind.
+//! SIGKILL of any or all tasks at random moments, over shared memory, UDP and RDMA: the job ends
+//! with the exit code of the first cause, its launcher says who died of what, and nothing is left
+//! behind.
 //!
 //! `LAPIS_TEST_KILLS` says how often (`cargo xtask test --nightly` sets hundreds),
 //! `LAPIS_TEST_SEED` repeats a run.
@@ -66,9 +67,10 @@ fn tasks_killed_at_random_moments_leave_nothing_behind() {
         let copy = ["auto", "cma", "double"][random.below(3) as usize];
         let interrupts = ["yes", "no"][random.below(2) as usize];
         let job = Job::new(TASKS).var("LAPIRUN_KILLS_MARK", &name).var("TMPDIR", &scratch.to_string_lossy());
-        let transport = ["shm", "udp"][(round % 2) as usize];
+        let transport = ["shm", "udp", "rdma"][(round % 3) as usize];
         let job = job.var("LAPIS_SHM_COPY", copy).var("LAPIS_INTERRUPT", interrupts);
-        let job = job.var("LAPIS_TRANSPORT", transport);
+        let job = job.var("LAPIS_TRANSPORT", transport).var("LAPIS_RDMA_PROVIDER", "tcp;ofi_rxm");
+        let job = job.var("LAPIS_RDMA_ADDR", "127.0.0.1");
         let running = job.start(TASK, &["turmoil"]);
         // A victim needs to be there; then any moment from before its main to far into its work.
         let mut patience = Patience::with_myself(PATIENCE);

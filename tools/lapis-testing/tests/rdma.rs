@@ -46,3 +46,25 @@ fn puts_gets_and_atomics_work_in_both_kinds_of_memory_and_in_either_mode() {
         assert_eq!(lines, 6, "a line of each task for each kind of memory");
     }
 }
+
+/// Neither the memory that the shm provider shares nor an idle connection says that a process is
+/// gone: the launcher does.
+#[test]
+fn a_task_that_dies_is_an_error_of_the_others_calls_at_once() {
+    for provider in ["tcp;ofi_rxm", "shm"] {
+        for interrupts in ["yes", "no"] {
+            let job = job(3, provider).option("--keep-going").var("LAPIS_INTERRUPT", interrupts);
+            let done = job.run(TASK, &["die-amid-transfers"]).expect(137);
+            let told = done.lines_with(" was told: task 1 is down: ");
+            assert_eq!(told.len(), 2, "{provider}, interrupts {interrupts}: {done:?}");
+        }
+    }
+}
+
+#[test]
+fn a_task_that_dies_ends_the_job_and_is_named_as_the_cause() {
+    for provider in ["tcp;ofi_rxm", "shm"] {
+        let done = job(3, provider).run(TASK, &["die-amid-transfers"]).expect(137);
+        assert!(done.err.contains("lapirun: task 1 "), "{provider}: {done:?}");
+    }
+}

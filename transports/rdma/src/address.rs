@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-const MAGIC: u32 = u32::from_le_bytes(*b"LRD1");
+const MAGIC: u32 = u32::from_le_bytes(*b"LRD2");
 
 /// A task's end point, as others need it.
 #[derive(Clone, Debug, PartialEq, Eq)]

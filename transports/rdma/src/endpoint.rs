@@ -69,11 +69,14 @@ impl Endpoint {
         // What was opened before a failure is closed by `drop`.
         this.open_objects(peers)?;
         this.open_queue()?;
+        // Last: closing one without a queue ends the process in libfabric 1.17's rxm.
+        this.open_endpoint()?;
         this.bind_and_enable(smallest)?;
         Ok(this)
     }
 
-    fn check(&self, what: &str, code: i32) -> Result<(), TransportError> {
+    /// An error for an answer of libfabric's that is not 0.
+    pub(crate) fn check(&self, what: &str, code: i32) -> Result<(), TransportError> {
         if code == 0 {
             return Ok(());
         }
@@ -100,7 +103,14 @@ impl Endpoint {
             self.check("opening the domain", code)?;
             let open = (*(*self.domain).ops).av_open.ok_or_else(missing)?;
             let code = open(self.domain, &mut attributes, &mut self.av, ptr::null_mut());
-            self.check("opening the address vector", code)?;
+            self.check("opening the address vector", code)
+        }
+    }
+
+    fn open_endpoint(&mut self) -> Result<(), TransportError> {
+        let info: *mut _ = self.info.first_mut();
+        // SAFETY: the domain is open, and the description is libfabric's.
+        unsafe {
             let open = (*(*self.domain).ops).endpoint.ok_or_else(missing)?;
             let code = open(self.domain, info, &mut self.ep, ptr::null_mut());
             self.check("opening the endpoint", code)

@@ -1,13 +1,15 @@
 //! What goes before each message.
 //!
 //! ```text
-//!  0        8        12       16       20       24
-//!  | cookie | source | acked  | length | kind   | payload … padded to 8 bytes
+//!  0        8        12       16       20     21       24
+//!  | cookie | source | acked  | length | kind | number | payload … padded to 8 bytes
 //! ```
 //!
 //! All fields are little endian. The cookie is a keyed hash over both instances, so that a message
 //! for an earlier instance at the same address, or from outside of the job, is dropped. `acked`
 //! counts the messages that the sender has consumed from the receiver: the receiver's credits.
+//! `number` counts the messages before this one, in 24 bits: providers tell nobody when an injected
+//! message is lost with its connection, so the receiver has to notice.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -22,7 +24,12 @@ pub(crate) enum Kind {
     Message = 1,
     /// Nothing but `acked`; takes no credit.
     Ack = 2,
+    /// The sender has given the receiver up; takes no credit.
+    GivenUp = 3,
 }
+
+/// Message numbers go up to here, then begin anew.
+pub(crate) const LAST_NUMBER: u32 = (1 << 24) - 1;
 
 /// A header, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +39,15 @@ pub(crate) struct Header {
     pub(crate) acked: u32,
     pub(crate) length: u32,
     pub(crate) kind: Kind,
+    /// At most [`LAST_NUMBER`].
+    pub(crate) number: u32,
 }
 
 impl Header {
     pub(crate) fn encode(&self) -> [u8; LEN] {
         let mut out = [0; LEN];
         out[..8].copy_from_slice(&self.cookie.to_le_bytes());
-        let words = [self.source, self.acked, self.length, self.kind as u32];
+        let words = [self.source, self.acked, self.length, self.kind as u32 | self.number << 8];
         for (place, word) in out[8..].chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
@@ -49,9 +58,10 @@ impl Header {
     pub(crate) fn decode(message: &[u8]) -> Option<Self> {
         let (head, payload) = message.split_first_chunk::<LEN>()?;
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let kind = match word(20) {
+        let kind = match word(20) & 0xff {
             1 => Kind::Message,
             2 => Kind::Ack,
+            3 => Kind::GivenUp,
             _ => return None,
         };
         let length = word(16);
@@ -59,7 +69,7 @@ impl Header {
             return None;
         }
         let cookie = u64::from_le_bytes(head[..8].try_into().ok()?);
-        Some(Self { cookie, source: word(8), acked: word(12), length, kind })
+        Some(Self { cookie, source: word(8), acked: word(12), length, kind, number: word(20) >> 8 })
     }
 }
 
@@ -95,15 +105,17 @@ mod tests {
 
     #[test]
     fn headers_come_back_as_they_were() {
-        let header = Header { cookie: 7, source: 3, acked: u32::MAX, length: 9, kind: Kind::Message };
-        let mut message = header.encode().to_vec();
-        message.extend([0; 16]);
-        assert_eq!(Header::decode(&message), Some(header));
+        for (kind, number) in [(Kind::Message, LAST_NUMBER), (Kind::Ack, 0), (Kind::GivenUp, 5)] {
+            let header = Header { cookie: 7, source: 3, acked: u32::MAX, length: 9, kind, number };
+            let mut message = header.encode().to_vec();
+            message.extend([0; 16]);
+            assert_eq!(Header::decode(&message), Some(header));
+        }
     }
 
     #[test]
     fn what_announces_another_length_is_no_header() {
-        let header = Header { cookie: 7, source: 3, acked: 0, length: 9, kind: Kind::Message };
+        let header = Header { cookie: 7, source: 3, acked: 0, length: 9, kind: Kind::Message, number: 0 };
         let mut message = header.encode().to_vec();
         message.extend([0; 8]);
         assert_eq!(Header::decode(&message), None);

@@ -21,7 +21,7 @@
 //! | `receive.rs` | receive buffers that hold many messages each |
 //! | `peers.rs` | peers, their credits and their cookies |
 //! | `address.rs` | what a task publishes about itself |
-//! | `transport.rs` | the contract; `transport/arrivals.rs`: what libfabric tells; `transport/one_sided.rs`: puts and gets |
+//! | `transport.rs` | the contract; `transport/arrivals.rs`: what libfabric tells; `transport/one_sided.rs`: puts and gets; `transport/loss.rs`: peers that are lost |
 //! | `absent.rs` | the same contract where libfabric's headers were missing at build time |
 
 mod declaration;

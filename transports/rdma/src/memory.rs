@@ -5,7 +5,7 @@
 //! region instead, the key tells where the region begins: we choose it, and put the address into
 //! it.
 
-use crate::endpoint::{Access, Endpoint, Registration};
+use crate::endpoint::{Access, Endpoint, Registration, is_busy};
 use lapis_core::transport::{RawSlice, RegionInfo, TransportError};
 use std::collections::HashMap;
 
@@ -142,7 +142,8 @@ impl Memory {
                 break;
             }
         }
-        Err(code)
+        // "Try again" is what some kernels say of a limit, which no trying mends.
+        Err(if is_busy(code) { libc::ENOMEM } else { code })
     }
 
     /// Peers don't reach it any more. Nothing happens if there is no such region.

@@ -1,7 +1,9 @@
 //! The peers: where they are, what their messages must carry, and how many more they may be sent.
 
 use crate::ffi::fi_addr_t;
+use crate::header::{Header, Kind, LAST_NUMBER};
 use lapis_core::transport::PeerId;
+use std::time::Instant;
 
 /// Messages that may be under way to one peer, sent but not known to be consumed.
 pub(crate) const WINDOW: u32 = 128;
@@ -16,6 +18,12 @@ pub(crate) struct Peer {
     pub(crate) our_cookie: u64,
     pub(crate) its_cookie: u64,
     pub(crate) down: bool,
+    /// Why it is down.
+    pub(crate) why: Option<Box<str>>,
+    /// Until when it is to be told that it was given up.
+    pub(crate) to_be_told: Option<Instant>,
+    /// Whether a message of its is missing, so that none after it may be taken.
+    pub(crate) torn: bool,
     /// Whether libfabric has taken a message to it: connections, where the provider has such, are
     /// made by then.
     pub(crate) greeted: bool,
@@ -29,8 +37,10 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn new(to: fi_addr_t, our_cookie: u64, its_cookie: u64) -> Self {
-        let (down, greeted) = (false, false);
-        Self { to, our_cookie, its_cookie, down, greeted, sent: 0, acked: 0, consumed: 0, told: 0 }
+        let (down, torn, greeted) = (false, false, false);
+        let (sent, acked, consumed, told) = (0, 0, 0, 0);
+        let (why, to_be_told) = (None, None);
+        Self { to, our_cookie, its_cookie, down, why, to_be_told, torn, greeted, sent, acked, consumed, told }
     }
 
     /// Whether it may be sent one more message.
@@ -70,10 +80,17 @@ impl Peer {
         self.consumed.wrapping_sub(self.told) == TELL_AFTER
     }
 
-    /// What to tell it.
+    /// What goes before the next message to it.
     #[inline]
-    pub(crate) fn consumed(&self) -> u32 {
-        self.consumed
+    pub(crate) fn header(&self, source: PeerId, kind: Kind, length: u32) -> Header {
+        let (cookie, acked, number) = (self.our_cookie, self.consumed, self.sent & LAST_NUMBER);
+        Header { cookie, source, acked, length, kind, number }
+    }
+
+    /// Whether all its messages before the one with this number have come.
+    #[inline]
+    pub(crate) fn follows(&self, number: u32) -> bool {
+        number == self.consumed & LAST_NUMBER
     }
 }
 
@@ -128,6 +145,18 @@ mod tests {
         assert!(peer.count_acked(1));
         assert!(peer.count_acked(0), "an older count is no lie");
         assert_eq!(peer.acked, 1);
+    }
+
+    #[test]
+    fn a_message_follows_those_that_have_come_and_no_others() {
+        let (mut one, mut other) = (Peer::new(0, 1, 2), Peer::new(1, 2, 1));
+        (one.sent, other.consumed) = (LAST_NUMBER, LAST_NUMBER);
+        for _ in 0..3 {
+            assert!(other.follows(one.header(0, Kind::Message, 8).number));
+            one.count_sent();
+            assert!(!other.follows(one.header(0, Kind::Ack, 0).number), "one is missing");
+            other.count_consumed();
+        }
     }
 
     #[test]

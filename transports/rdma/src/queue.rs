@@ -1,7 +1,7 @@
 //! The completion queue: what has ended, and how to sleep until something does.
 
 use crate::ffi::{
-    FI_CQ_FORMAT_DATA, FI_EAVAIL, FI_GETWAIT, FI_MULTI_RECV, FI_RECV, FI_RMA, FI_SEND, FI_WAIT_FD,
+    FI_CQ_FORMAT_DATA, FI_EAGAIN, FI_EAVAIL, FI_GETWAIT, FI_MULTI_RECV, FI_RECV, FI_RMA, FI_SEND, FI_WAIT_FD,
     FI_WAIT_NONE, fi_cq_attr, fi_cq_data_entry, fi_cq_err_entry, fi_wait_obj, fid, fid_cq, fid_domain,
     fid_fabric,
 };
@@ -21,6 +21,8 @@ pub(crate) enum Completion {
     Released { context: *mut c_void },
     /// An operation failed, with libfabric's error number.
     Failed { context: *mut c_void, released: bool, code: i32 },
+    /// The queue itself can't be read any more, with libfabric's error number.
+    Broken { code: i32 },
 }
 
 /// See the module. Used by one thread at a time.
@@ -109,6 +111,10 @@ impl Queue {
         if found == -(FI_EAVAIL as isize) {
             return self.failed(each);
         }
+        if let Some(code) = fault(found) {
+            each(Completion::Broken { code });
+            return false;
+        }
         let found = usize::try_from(found).unwrap_or(0);
         for entry in &entries[..found] {
             let context = entry.op_context;
@@ -139,6 +145,9 @@ impl Queue {
             let Some(read) = (*(*self.cq).ops).readerr else { return false };
             read(self.cq, &mut entry, 0)
         };
+        if let Some(code) = fault(found) {
+            each(Completion::Broken { code });
+        }
         if found == 1 {
             each(Completion::Failed {
                 context: entry.op_context,
@@ -148,6 +157,12 @@ impl Queue {
         }
         found == 1
     }
+}
+
+/// What an answer of a reading function says of the queue, if it is not the number of entries.
+fn fault(answer: isize) -> Option<i32> {
+    let code = i32::try_from(-answer).ok()?;
+    (code > 0 && code != FI_EAGAIN as i32 && code != libc::EINTR).then_some(code)
 }
 
 /// # Safety

@@ -39,7 +39,8 @@ pub(crate) struct Sender {
     buffers: Buffers,
     free: Vec<usize>,
     ways: Box<[Way]>,
-    /// Written, but not taken by libfabric yet; in order.
+    /// Written, but not taken by libfabric yet: at most one for each peer, so that one that takes
+    /// nothing leaves room for the others.
     waiting: VecDeque<usize>,
     inject: usize,
 }
@@ -56,10 +57,10 @@ impl Sender {
         })
     }
 
-    /// Whether a message can be written now: none waits before it, and a buffer is free.
+    /// Whether a message to a peer must wait for another one.
     #[inline]
-    pub(crate) fn has_room(&self) -> bool {
-        self.waiting.is_empty() && !self.free.is_empty()
+    fn waits_for(&self, peer: PeerId) -> bool {
+        !self.waiting.is_empty() && self.waiting.iter().any(|&index| self.ways[index].peer == peer)
     }
 
     /// Whether nothing is under way as far as we can tell.
@@ -81,7 +82,7 @@ impl Sender {
         parts: [&[u8]; 2],
     ) -> Result<(), Refused> {
         let len = header::LEN + padded(head.length as usize);
-        if len <= self.inject && self.waiting.is_empty() {
+        if len <= self.inject && !self.waits_for(peer) {
             let mut message = [0; LONGEST_INJECTED];
             message[..header::LEN].copy_from_slice(&head.encode());
             join(&mut message[header::LEN..], parts);
@@ -111,7 +112,7 @@ impl Sender {
     }
 
     /// Writes a message into a buffer and sends it; what libfabric doesn't take now waits here.
-    /// `fill` is called only where there [is room](Self::has_room).
+    /// `fill` is called only where there is room: none waits before it, and a buffer is free.
     pub(crate) fn write(
         &mut self,
         endpoint: &mut Endpoint,
@@ -119,7 +120,7 @@ impl Sender {
         head: Header,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Refused> {
-        if !self.has_room() {
+        if self.waits_for(peer) {
             return Err(Refused::Busy);
         }
         let Some(index) = self.free.pop() else { return Err(Refused::Busy) };
@@ -151,19 +152,38 @@ impl Sender {
         unsafe { endpoint.send(self.buffers.at(index), len, self.buffers.registration(), to, context) }
     }
 
-    /// Sends what waits; calls `lost` for peers that can't be reached.
-    pub(crate) fn send_waiting(&mut self, endpoint: &mut Endpoint, mut lost: impl FnMut(PeerId, i32)) {
-        while let Some(&index) = self.waiting.front() {
-            match self.post(endpoint, index) {
-                Ok(()) => {}
-                Err(code) if is_busy(code) => return,
-                Err(code) => {
-                    lost(self.ways[index].peer, code);
-                    self.free.push(index);
-                }
+    /// Sends what waits, up to a message whose peer can't be reached: that peer, and libfabric's
+    /// error number.
+    pub(crate) fn send_waiting(&mut self, endpoint: &mut Endpoint) -> Result<(), (PeerId, i32)> {
+        for _ in 0..self.waiting.len() {
+            let Some(index) = self.waiting.pop_front() else { break };
+            let posted = self.post(endpoint, index);
+            if posted.is_err_and(is_busy) {
+                self.waiting.push_back(index);
+            } else if let Err(code) = posted {
+                self.free.push(index);
+                return Err((self.ways[index].peer, code));
             }
-            self.waiting.pop_front();
         }
+        Ok(())
+    }
+
+    /// Messages to a peer that libfabric has not taken yet are not sent any more.
+    pub(crate) fn forget(&mut self, peer: PeerId) {
+        let Self { waiting, ways, free, .. } = self;
+        waiting.retain(|&index| {
+            let other = ways[index].peer != peer;
+            if !other {
+                free.push(index);
+            }
+            other
+        });
+    }
+
+    /// Whether libfabric has messages to a peer that have not ended.
+    pub(crate) fn has_under_way(&self, peer: PeerId) -> bool {
+        let mine = |&index: &usize| self.ways[index].peer == peer && !self.free.contains(&index);
+        (0..COUNT).filter(mine).any(|index| !self.waiting.contains(&index))
     }
 
     /// A send has ended, well or not: whose it was.

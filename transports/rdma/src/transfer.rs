@@ -15,12 +15,16 @@ use crate::memory::Memory;
 use lapis_core::transport::{PeerId, RawSlice, TransportError};
 use std::collections::VecDeque;
 use std::ffi::c_void;
+use std::time::{Duration, Instant};
 
 /// Transfers that may be under way at a time.
 const COUNT: usize = 1024;
 /// Shorter ones may go through buffers of ours.
 const BOUNCE: usize = 8192;
 const BOUNCES: usize = 64;
+/// How long a transfer with a process that is gone may take to end by itself: longer than bytes
+/// stay on the wire, shorter than some providers try again.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Which way the bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +59,18 @@ struct UnderWay {
     side: Side,
     /// All that is missing is the byte that is read back.
     confirming: bool,
+    fate: Fate,
+}
+
+/// What becomes of a transfer whatever the provider says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// The provider says when it has ended.
+    Open,
+    /// Its peer is gone: it has ended then at the latest.
+    Doomed(Instant),
+    /// Whoever wanted it has been told. Its place is free when the provider is done with it.
+    Told,
 }
 
 /// A transfer that has ended.
@@ -75,6 +91,8 @@ pub(crate) struct Transfers {
     free_bounces: Vec<usize>,
     /// Puts whose byte is still to be read back.
     to_confirm: VecDeque<usize>,
+    /// Transfers that are doomed.
+    doomed: usize,
     bounce_key: u64,
 }
 
@@ -88,6 +106,7 @@ impl Transfers {
             bounces: None,
             free_bounces: Vec::new(),
             to_confirm: VecDeque::new(),
+            doomed: 0,
             bounce_key,
         }
     }
@@ -99,7 +118,51 @@ impl Transfers {
 
     /// Whether something waits for libfabric to take it.
     pub(crate) fn has_waiting(&self) -> bool {
-        !self.to_confirm.is_empty()
+        !self.to_confirm.is_empty() || self.has_doomed()
+    }
+
+    /// Whether some are to be ended at their time.
+    #[inline]
+    pub(crate) fn has_doomed(&self) -> bool {
+        self.doomed > 0
+    }
+
+    /// The process of a peer is gone: transfers with it have ended when the provider says so, or
+    /// when their time is over. How many there are.
+    #[cold]
+    pub(crate) fn doom(&mut self, peer: PeerId, now: Instant) -> usize {
+        let mut count = 0;
+        for under_way in self.under_way.iter_mut().flatten().filter(|u| u.wish.peer == peer) {
+            count += 1;
+            if under_way.fate == Fate::Open {
+                under_way.fate = Fate::Doomed(now + GRACE);
+                self.doomed += 1;
+            }
+        }
+        count
+    }
+
+    /// One whose time is over. The provider may still name it: its place stays taken until then.
+    #[cold]
+    pub(crate) fn end_doomed(&mut self, now: Instant) -> Option<Ended> {
+        let over = |u: &&mut UnderWay| matches!(u.fate, Fate::Doomed(end) if end <= now);
+        let under_way = self.under_way.iter_mut().flatten().find(over)?;
+        under_way.fate = Fate::Told;
+        self.doomed -= 1;
+        let UnderWay { wish, .. } = under_way;
+        Some(Ended { peer: wish.peer, token: wish.token, outcome: Err(libc::ETIMEDOUT) })
+    }
+
+    /// One of all that are under way, with an error number. The endpoint is closed.
+    #[cold]
+    pub(crate) fn end_any(&mut self, code: i32) -> Option<Ended> {
+        self.to_confirm.clear();
+        while let Some(index) = self.under_way.iter().position(Option::is_some) {
+            if let Some(ended) = self.end(index, Err(code)) {
+                return Some(ended);
+            }
+        }
+        None
     }
 
     fn make_room(&mut self, endpoint: &mut Endpoint) -> Result<(), TransportError> {
@@ -147,7 +210,7 @@ impl Transfers {
             return Err(code);
         }
         self.free.pop();
-        self.under_way[index] = Some(UnderWay { wish, side, confirming: false });
+        self.under_way[index] = Some(UnderWay { wish, side, confirming: false, fate: Fate::Open });
         Ok(())
     }
 
@@ -219,6 +282,10 @@ impl Transfers {
         let under_way = self.under_way[index].as_mut()?;
         let put = under_way.wish.direction == Direction::Put;
         if put && outcome.is_ok() && !under_way.confirming && !endpoint.delivers() {
+            if under_way.fate != Fate::Open {
+                // Nobody is left to read the byte from.
+                return self.end(index, Err(libc::ECONNABORTED));
+            }
             under_way.confirming = true;
             self.to_confirm.push_back(index);
             return self.confirm(endpoint);
@@ -227,16 +294,19 @@ impl Transfers {
     }
 
     fn end(&mut self, index: usize, outcome: Result<(), i32>) -> Option<Ended> {
-        let UnderWay { wish, side, .. } = self.under_way[index].take()?;
-        if let (Side::Bounced(at), Some(bounces), Direction::Get, Ok(())) =
-            (&side, &self.bounces, wish.direction, outcome)
+        let UnderWay { wish, side, fate, .. } = self.under_way[index].take()?;
+        let told = fate == Fate::Told;
+        self.doomed -= usize::from(matches!(fate, Fate::Doomed(_)));
+        if !told
+            && let (Side::Bounced(at), Some(bounces), Direction::Get, Ok(())) =
+                (&side, &self.bounces, wish.direction, outcome)
         {
             // SAFETY: the bytes have come; the destination is writable until the transfer ends.
             unsafe { std::ptr::copy_nonoverlapping(bounces.at(*at), wish.local.ptr, wish.local.len) };
         }
         self.give_back(side);
         self.free.push(index);
-        Some(Ended { peer: wish.peer, token: wish.token, outcome })
+        (!told).then_some(Ended { peer: wish.peer, token: wish.token, outcome })
     }
 
     /// Has bytes of ended puts read back, as far as there is room. A put of which that is

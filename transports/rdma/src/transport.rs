@@ -1,6 +1,7 @@
 //! The contract.
 
 mod arrivals;
+mod loss;
 mod one_sided;
 
 use crate::address::Card;
@@ -49,6 +50,8 @@ pub struct Rdma {
     peers: Peers,
     /// Peers that should be told what we have consumed, by messages that had no room yet.
     to_tell: VecDeque<PeerId>,
+    /// Peers that are to be told that they were given up.
+    news: Vec<PeerId>,
     /// Peers that were lost and that core does not know to be.
     lost: VecDeque<PeerId>,
     /// Messages that were found while somebody was about to sleep. Their buffers stay ours until
@@ -56,6 +59,12 @@ pub struct Rdma {
     early: VecDeque<Event>,
     /// Whether an operation was answered `Again` since the last poll.
     refused: bool,
+    /// Whether messages to one peer arrive in the order in which they were sent.
+    ordered: bool,
+    /// How often in a row no receive buffer could be posted where none was.
+    refusals: u32,
+    /// Whether the endpoint has failed and is closed.
+    broken: bool,
     bell: Arc<Bell>,
     /// Whether every poll must leave things such that whoever sleeps then is woken.
     watchful: bool,
@@ -77,12 +86,12 @@ impl Rdma {
         let name = endpoint.name()?;
         let sender = Sender::new(&mut endpoint, SEND_KEY)?;
         let mut receiver = Receiver::new(&mut endpoint, RECEIVE_KEY)?;
-        receiver.post(&mut endpoint).map_err(|code| {
-            TransportError::Io(format!("posting receive buffers: {}", endpoint.text(code)))
-        })?;
+        if let Err(code) = receiver.post(&mut endpoint) {
+            endpoint.check("posting receive buffers", -code)?;
+        }
         let me = End { task: params.task, nonce: nonce()? };
         let memory = Memory::new(endpoint.keys(nonce()?));
-        let sleeps = endpoint.queue().fd().is_some();
+        let (sleeps, ordered) = (endpoint.queue().fd().is_some(), endpoint.keeps_order());
         let bell = Bell::new(endpoint.queue().fd())
             .map_err(|e| TransportError::Io(format!("preparing to sleep on the completion queue: {e}")))?;
         let bell = Arc::new(bell);
@@ -111,9 +120,13 @@ impl Rdma {
             secret: *params.secret,
             peers: Peers::new(params.tasks),
             to_tell: VecDeque::new(),
+            news: Vec::new(),
             lost: VecDeque::new(),
             early: VecDeque::new(),
             refused: false,
+            ordered,
+            refusals: 0,
+            broken: false,
             bell: Arc::clone(&bell),
             watchful: params.interrupts,
             napping: false,
@@ -142,9 +155,7 @@ impl Rdma {
             self.greet(peer)?;
         }
         let Some(p) = self.peers.get_mut(peer) else { return Err(Status::Invalid) };
-        let (cookie, acked) = (p.our_cookie, p.consumed());
-        let header = Header { cookie, source, acked, length: len as u32, kind: Kind::Message };
-        Ok((header, p.to))
+        Ok((p.header(source, Kind::Message, len as u32), p.to))
     }
 
     /// Has a connection made. While that is under way messages are refused, not kept: nobody need
@@ -153,8 +164,7 @@ impl Rdma {
     fn greet(&mut self, peer: PeerId) -> Result<(), Status> {
         let source = self.me.task;
         let Some(p) = self.peers.get_mut(peer) else { return Err(Status::Invalid) };
-        let (cookie, acked) = (p.our_cookie, p.consumed());
-        let head = Header { cookie, source, acked, length: 0, kind: Kind::Ack };
+        let head = p.header(source, Kind::Ack, 0);
         match self.sender.greet(&mut self.endpoint, p.to, head) {
             Ok(()) => {
                 p.greeted = true;
@@ -191,24 +201,13 @@ impl Rdma {
         }
     }
 
-    /// A peer can't be reached any more.
-    #[cold]
-    fn lose(&mut self, peer: PeerId, code: i32) {
-        let Some(p) = self.peers.get_mut(peer) else { return };
-        if !std::mem::replace(&mut p.down, true) {
-            self.host.info(format_args!("task {peer} is lost: {}", self.endpoint.text(code)));
-            self.lost.push_back(peer);
-        }
-    }
-
     /// Tells peers what was consumed of theirs, as far as there is room.
     #[inline]
     fn tell(&mut self) {
         while let Some(&peer) = self.to_tell.front() {
             let source = self.me.task;
             if let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) {
-                let (cookie, acked, to) = (p.our_cookie, p.consumed(), p.to);
-                let head = Header { cookie, source, acked, length: 0, kind: Kind::Ack };
+                let (head, to) = (p.header(source, Kind::Ack, 0), p.to);
                 match self.sender.send(&mut self.endpoint, (peer, to), head, [&[], &[]]) {
                     Ok(()) => p.count_told(),
                     Err(Refused::Busy) => return,
@@ -265,7 +264,7 @@ impl Transport for Rdma {
             self.endpoint.domain_name()
         );
         let mut caps = Self::CAPS;
-        caps.set(Caps::ORDERED, self.endpoint.keeps_order());
+        caps.set(Caps::ORDERED, self.ordered);
         caps.set(Caps::WAIT, self.sleeps);
         if !self.endpoint.is_one_sided() {
             caps -= ONE_SIDED;
@@ -301,6 +300,9 @@ impl Transport for Rdma {
             return Err(TransportError::Invalid(format!("task {peer} is not of this job")));
         }
         self.disconnect(peer);
+        if self.broken {
+            return Err(TransportError::Io("the endpoint has failed and is closed".to_owned()));
+        }
         let to = self.endpoint.insert(&card.address)?;
         if let Some(slot) = self.peers.slot(peer) {
             *slot = Some(Peer::new(to, cookies.0, cookies.1));
@@ -315,17 +317,19 @@ impl Transport for Rdma {
         let mut all = true;
         for peer in 0..self.peers.len() as u32 {
             let missing = self.peers.get_mut(peer).is_some_and(|p| !p.greeted && !p.down);
-            // One that is lost already is told of by the next poll.
             all &= !missing || self.greet(peer) != Err(Status::Again);
         }
         self.digest();
-        Ok(all)
+        self.spread_news();
+        let tasks = self.peers.len() as u32;
+        match (0..tasks).find_map(|peer| Some((peer, self.peers.get_mut(peer)?.why.take()?))) {
+            Some((peer, why)) => Err(TransportError::Unreachable(format!("task {peer} is lost: {why}"))),
+            None => Ok(all),
+        }
     }
 
     fn disconnect(&mut self, peer: PeerId) {
-        if let Some(old) = self.peers.slot(peer).and_then(Option::take) {
-            self.endpoint.remove(old.to);
-        }
+        self.forget(peer);
     }
 
     fn am_short(&mut self, peer: PeerId, head: &[u8], body: &[u8]) -> Status {
@@ -357,6 +361,9 @@ impl Transport for Rdma {
     }
 
     unsafe fn mem_register(&mut self, range: RawSlice) -> Result<RegionInfo, TransportError> {
+        if self.broken {
+            return Err(TransportError::Io("the endpoint has failed and is closed".to_owned()));
+        }
         // SAFETY: this is `mem_register`.
         unsafe { self.memory.register(&mut self.endpoint, range) }
     }
@@ -370,16 +377,12 @@ impl Transport for Rdma {
             return 0;
         }
         self.refused = false;
-        // Bytes of messages that were not given out yet lie in released buffers, too.
-        if self.early.is_empty()
-            && let Err(code) = self.receiver.post(&mut self.endpoint)
-            && self.receiver.is_stopped()
-        {
-            self.host.debug(format_args!("receive buffers: {}", self.endpoint.text(code)));
-        }
+        self.post_buffers();
         self.send_waiting();
+        self.end_doomed();
         let n = self.gather(events);
         self.tell();
+        self.spread_news();
         if self.watchful && !self.settle() {
             self.bell.ring();
         }
@@ -403,8 +406,13 @@ impl Drop for Rdma {
         // What was accepted is on its way when the last byte has left.
         let end = Instant::now() + LINGER;
         let mut events = [Event::EMPTY; 16];
-        let idle = |this: &Self| this.sender.is_idle() && this.transfers.is_idle() && this.to_tell.is_empty();
-        while !idle(self) && Instant::now() < end {
+        let idle = |this: &Self| {
+            this.sender.is_idle()
+                && this.transfers.is_idle()
+                && this.to_tell.is_empty()
+                && this.news.is_empty()
+        };
+        while !idle(self) && !self.broken && Instant::now() < end {
             self.poll(&mut events);
         }
         // Nothing is read from the buffers or written to them from here on, so that they may go.

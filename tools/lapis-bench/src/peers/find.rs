@@ -38,8 +38,22 @@ pub(crate) fn lapis_in(folder: &Path, name: &str, transport: &str) -> Result<Par
     }
     let words: [OsString; 6] =
         [launcher.into(), "-n".into(), "2".into(), "--bind".into(), "core".into(), tool.into()];
-    let line = Line::new(words).var("LAPIS_TRANSPORT", transport).var("LAPIS_TRANSPORT_PATH", folder);
+    let line = over(Line::new(words), transport).var("LAPIS_TRANSPORT_PATH", folder);
     Ok(Party { name: name.into(), transport: transport.into(), how: How::Lapis(line) })
+}
+
+/// The provider of libfabric that is measured beside Lapis over the same one.
+fn provider() -> String {
+    std::env::var("LAPIS_RDMA_PROVIDER").unwrap_or_else(|_| "tcp;ofi_rxm".to_owned())
+}
+
+/// Lapis uses a transport.
+fn over(line: Line, transport: &str) -> Line {
+    let line = line.var("LAPIS_TRANSPORT", transport);
+    match transport {
+        "rdma" => line.var("LAPIS_RDMA_PROVIDER", provider()).var("LAPIS_RDMA_ADDR", "127.0.0.1"),
+        _ => line,
+    }
 }
 
 /// Lapis over shared memory in jobs of so many tasks.
@@ -157,7 +171,7 @@ fn of_interface(
     let launcher = libraries.join("lapirun");
     let words: [OsString; 6] =
         [launcher.into(), "-n".into(), "2".into(), "--bind".into(), "core".into(), program.into()];
-    let line = Line::new(words).var("LAPIS_TRANSPORT", transport).var("LAPIS_TRANSPORT_PATH", libraries);
+    let line = over(Line::new(words), transport).var("LAPIS_TRANSPORT_PATH", libraries);
     // Another build's is the same program.
     let line = line.var("LD_LIBRARY_PATH", libraries);
     Ok(Party { name: name.into(), transport: transport.into(), how: How::Program(line) })
@@ -174,14 +188,18 @@ pub(crate) fn c_calls() -> Result<Party, Absent> {
     Ok(Party { name: name.into(), transport: "C above Rust,".into(), how: How::Calls(Line::new([program])) })
 }
 
-/// The peers over shared memory (`shm` and `hps`), or over loopback sockets (`udp`: most of them
-/// have no UDP, so TCP as well).
+/// The peers over shared memory (`shm` and `hps`), or over loopback sockets (`udp` and `rdma`:
+/// most of them have no UDP, so TCP as well).
 pub(crate) fn peers(transport: &str) -> Found {
-    let sockets = transport == "udp";
+    let sockets = matches!(transport, "udp" | "rdma");
     let mut found = (Vec::new(), Vec::new());
     ucx(&mut found, sockets);
-    libfabric(&mut found, sockets);
-    if sockets {
+    let providers = match transport {
+        "rdma" => vec![provider()],
+        _ => vec!["udp;ofi_rxd".to_owned(), "tcp;ofi_rxm".to_owned()],
+    };
+    libfabric(&mut found, sockets.then_some(providers));
+    if transport == "udp" {
         let why = "no package brings it built: Debian and PyPI have none, crates.io a source of 2021 alone (gex-sys)".to_owned();
         found.1.push(Absent { name: "gasnet-ex udp".into(), why });
     }
@@ -252,9 +270,9 @@ fn ucx(found: &mut Found, sockets: bool) {
     }
 }
 
-/// Debian's libfabric: over sockets by a program of ours, for the sake of streams; over shared
+/// Debian's libfabric: over providers by a program of ours, for the sake of streams; over shared
 /// memory, and without headers, by its own.
-fn libfabric(found: &mut Found, sockets: bool) {
+fn libfabric(found: &mut Found, providers: Option<Vec<String>>) {
     let name = system_version("libfabric", "fi_info", "--version");
     let program = || {
         let header = Path::new("/usr/include/rdma/fabric.h");
@@ -263,12 +281,13 @@ fn libfabric(found: &mut Found, sockets: bool) {
         }
         compile::program("ofi.c", &format!("ofi-{name}"), &["gcc".into()], &["-lfabric".into()])
     };
-    if sockets {
+    let sockets = providers.is_some();
+    if let Some(providers) = providers {
         match program() {
             Ok(program) => {
-                found.0.extend(["udp;ofi_rxd", "tcp;ofi_rxm"].map(|provider| {
+                found.0.extend(providers.into_iter().map(|transport| {
                     let how = How::Program(Line::new([&program]));
-                    Party { name: name.clone(), transport: provider.into(), how }
+                    Party { name: name.clone(), transport, how }
                 }));
                 return;
             }

@@ -18,6 +18,7 @@ pub(super) fn of(transport: &str, figures: &[Figure]) -> Vec<Bar> {
     let mut bars = match transport {
         "udp" => over_udp(&all),
         "hps" => over_windows(&all),
+        "rdma" => over_rdma(&all),
         _ => over_shm(&all),
     };
     bars.extend(of_qnix(&all));
@@ -215,6 +216,28 @@ fn over_windows(all: &Figures<'_>) -> Vec<Bar> {
     bars.into_iter().flatten().collect()
 }
 
+/// Beside the same provider of libfabric, driven bare in the same run.
+fn over_rdma(all: &Figures<'_>) -> Vec<Bar> {
+    const MIB: u64 = 1 << 20;
+    let value = |figure: &Figure| figure.record.value;
+    let bare = |bench, size| all.by_family(bench, "libfabric", size).map(value);
+    let to_bare = |bench, size| ratio(all.lapis(bench, size).map(value), bare(bench, size));
+    let bars = [
+        at_most("8 B one way, to bare libfabric's", to_bare("am_lat", 8), 1.1, ""),
+        at_most("8 B put, done, to bare libfabric's", to_bare("put_lat", 8), 1.1, ""),
+        at_least("rate of 8 B messages, to bare libfabric's", to_bare("am_rate", 8), 0.9, ""),
+        at_least(
+            "stream of 1 MiB messages, to bare libfabric's writes",
+            ratio(all.lapis("am_bw", MIB).map(value), bare("put_bw", MIB)),
+            0.95,
+            "",
+        ),
+        at_least("stream of 1 MiB puts, to bare libfabric's", to_bare("put_bw", MIB), 0.95, ""),
+        at_least("stream of 1 MiB gets, to bare libfabric's", to_bare("get_bw", MIB), 0.95, ""),
+    ];
+    bars.into_iter().flatten().collect()
+}
+
 /// Programs in C alone have this figure.
 fn served<'a>(all: &'a Figures<'_>) -> Option<&'a Figure> {
     all.any(SERVE).find(|figure| figure.record.size == 8)
@@ -319,6 +342,12 @@ impl Figures<'_> {
 
     fn by(&self, bench: &str, party: &str, size: u64) -> Option<&Figure> {
         self.0.iter().find(|f| f.bench == bench && f.record.peer == party && f.record.size == size)
+    }
+
+    /// By the first party whose name, a version behind it, begins so.
+    fn by_family(&self, bench: &str, family: &str, size: u64) -> Option<&Figure> {
+        let has = |f: &&Figure| f.record.peer.starts_with(family) && f.record.size == size;
+        self.0.iter().filter(|f| f.bench == bench).find(has)
     }
 
     fn floor(&self, bench: &str, floor: &str, size: u64) -> Option<f64> {

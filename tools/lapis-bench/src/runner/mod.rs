@@ -28,8 +28,8 @@ pub(crate) struct Args {
     /// Which benches (several with commas); all without it
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// What carries the bytes
-    #[arg(long, default_value = "shm", value_parser = ["shm", "udp", "hps"])]
+    /// What carries the bytes; rdma over LAPIS_RDMA_PROVIDER, or tcp;ofi_rxm without it
+    #[arg(long, default_value = "shm", value_parser = ["shm", "udp", "hps", "rdma"])]
     transport: String,
     /// How often each figure is taken; the medians are printed
     #[arg(long)]

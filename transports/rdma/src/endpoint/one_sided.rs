@@ -183,12 +183,7 @@ impl Endpoint {
     /// Why memory can't be registered.
     #[cold]
     pub(crate) fn no_memory(&self, len: usize, code: i32) -> TransportError {
-        let limit = match code {
-            libc::ENOMEM | libc::EAGAIN | libc::EPERM => {
-                "; memory for adapters is locked: see `ulimit -l`, and memlock in limits.conf(5)"
-            }
-            _ => "",
-        };
+        let limit = remedy(code, lockable());
         TransportError::Exhausted(format!(
             "registering {len} bytes with provider {}, domain {}: {}{limit}",
             self.provider(),
@@ -292,6 +287,44 @@ impl Registration {
     }
 }
 
+/// How many bytes this process may lock; `None` for any.
+fn lockable() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
+    // SAFETY: one struct is written.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) } == 0;
+    (known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// What to do about memory that can't be registered.
+fn remedy(code: i32, lockable: Option<u64>) -> String {
+    match (code, lockable) {
+        (libc::ENOMEM | libc::EAGAIN | libc::EPERM, Some(bytes)) => format!(
+            "; memory for adapters is locked, of which this process may have {} KiB: raise `ulimit -l`, or \
+             memlock in limits.conf(5)",
+            bytes >> 10
+        ),
+        (libc::ENOMEM | libc::EAGAIN | libc::EPERM, None) => {
+            "; memory for adapters is locked, which no limit of this process forbids: the adapter or the \
+             machine has no more"
+                .to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
 fn code_of(code: i32) -> Result<(), i32> {
     if code == 0 { Ok(()) } else { Err(-code) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_locked_memory_is_named_with_its_remedy_and_other_errors_have_none() {
+        let text = remedy(libc::ENOMEM, Some(64 << 10));
+        assert!(text.contains("64 KiB") && text.contains("ulimit -l"), "{text}");
+        assert!(!remedy(libc::EAGAIN, None).contains("ulimit"));
+        assert_eq!(remedy(libc::EIO, Some(64 << 10)), "");
+    }
 }

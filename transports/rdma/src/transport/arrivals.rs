@@ -25,6 +25,17 @@ impl Rdma {
             self.host.debug(format_args!("a message with a wrong cookie was dropped"));
             return None;
         }
+        if head.kind == Kind::GivenUp {
+            self.give_up(head.source, "it can't reach this task any more", false);
+            return None;
+        }
+        if peer.torn {
+            return None;
+        }
+        if self.ordered && !peer.follows(head.number) {
+            self.tear(head.source, head.number);
+            return None;
+        }
         if head.kind == Kind::Ack {
             return None;
         }
@@ -46,6 +57,7 @@ impl Rdma {
                 let ended = self.transfers.ended(&mut self.endpoint, index, Ok(()))?;
                 return Some(self.moved(ended));
             }
+            Completion::Broken { code } => self.fail("the completion queue", code),
             Completion::Failed { context, released, code } => {
                 if let Some(index) = self.transfers.index_of(context) {
                     let ended = self.transfers.ended(&mut self.endpoint, index, Err(code))?;
@@ -68,10 +80,9 @@ impl Rdma {
     /// Gives libfabric what it had no room for.
     #[inline]
     pub(super) fn send_waiting(&mut self) {
-        if self.sender.has_waiting() {
-            let mut failed = Vec::new();
-            self.sender.send_waiting(&mut self.endpoint, |peer, code| failed.push((peer, code)));
-            failed.into_iter().for_each(|(peer, code)| self.lose(peer, code));
+        while self.sender.has_waiting() {
+            let Err((peer, code)) = self.sender.send_waiting(&mut self.endpoint) else { break };
+            self.lose(peer, code);
         }
         while let Some(ended) = self.transfers.confirm(&mut self.endpoint) {
             let event = self.moved(ended);
@@ -99,7 +110,9 @@ impl Rdma {
     pub(super) fn settle(&mut self) -> bool {
         for _ in 0..SETTLE {
             self.send_waiting();
+            self.end_doomed();
             self.tell();
+            self.spread_news();
             // What is no message would not let the queue rest.
             let found = self.digest();
             if !self.early.is_empty() || !self.lost.is_empty() || self.receiver.is_stopped() {
@@ -109,9 +122,11 @@ impl Rdma {
                 // There may be room now.
                 return false;
             }
-            if !found && self.endpoint.queue().may_sleep() {
-                let nap =
-                    self.sender.has_waiting() || self.transfers.has_waiting() || !self.to_tell.is_empty();
+            if self.broken || !found && self.endpoint.queue().may_sleep() {
+                let nap = self.sender.has_waiting()
+                    || self.transfers.has_waiting()
+                    || !self.to_tell.is_empty()
+                    || !self.news.is_empty();
                 if nap || self.napping {
                     self.bell.nap(nap);
                     self.napping = nap;
@@ -129,6 +144,9 @@ impl Rdma {
         while n < events.len() {
             let mut found = [const { None }; 32];
             let mut count = 0;
+            if self.broken {
+                break;
+            }
             let any = self.endpoint.queue().completions(events.len() - n, |completion| {
                 found[count] = Some(completion);
                 count += 1;

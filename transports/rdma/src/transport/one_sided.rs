@@ -1,6 +1,7 @@
 //! Puts and gets, in core's terms.
 
 use super::Rdma;
+use super::loss::means_loss;
 use crate::endpoint::{Remote, is_busy};
 use crate::transfer::{Direction, Ended, Wish};
 use lapis_core::transport::{Event, PeerId, RawSlice, RemoteAddr, Status};
@@ -70,26 +71,4 @@ impl Rdma {
             }
         }
     }
-}
-
-/// Whether an error of a transfer says that the peer is gone, rather than that its memory can't be
-/// reached.
-fn means_loss(code: i32) -> bool {
-    use libc::{
-        ECONNABORTED, ECONNREFUSED, ECONNRESET, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH, ENOTCONN, EPIPE,
-        ESHUTDOWN, ETIMEDOUT,
-    };
-    matches!(
-        code,
-        ECONNABORTED
-            | ECONNREFUSED
-            | ECONNRESET
-            | EHOSTDOWN
-            | EHOSTUNREACH
-            | ENETUNREACH
-            | ENOTCONN
-            | EPIPE
-            | ESHUTDOWN
-            | ETIMEDOUT
-    )
 }

@@ -1,0 +1,197 @@
+//! Jobs over the rdma plugin and a libfabric that fails at chosen calls: every fault ends in an
+//! error that says what happened, or in a try that succeeds. Nothing hangs, and what was confirmed
+//! has come.
+
+use lapis_testing::{Finished, Job};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const TASK: &str = env!("CARGO_BIN_EXE_lapis-job-task");
+const TASKS: u32 = 3;
+/// Messages of each task for each other one, if nothing fails (`tasks/faults.rs`).
+const MESSAGES: u64 = 40 * 2 + 5 * 2;
+
+/// libfabric with faults, in a directory of this test's own, removed at its end.
+struct Faulty(PathBuf);
+
+impl Drop for Faulty {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Faulty {
+    /// `None` where there is no libfabric to put faults into; says so.
+    fn new(test: &str) -> Option<Self> {
+        let found = Command::new("gcc").arg("-print-file-name=libfabric.so.1").output().ok();
+        let path = found.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned());
+        let Some(real) = path.filter(|path| Path::new(path).is_absolute()) else {
+            let why = "gcc finds no libfabric.so.1 (cargo xtask setup installs both)";
+            let _ = writeln!(std::io::stderr(), "SKIP {test}: {why}");
+            return None;
+        };
+        let this = Self(std::env::temp_dir().join(format!("lapis-faults-{}-{test}", std::process::id())));
+        std::fs::create_dir_all(&this.0).expect("a directory for a library");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rdma_faults/libfabric.c");
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC", "-Wl,-soname,libfabric.so.1"]);
+        gcc.arg(format!("-DREAL=\"{real}\"")).arg("-o").arg(this.0.join("libfabric.so.1")).arg(source);
+        let done = gcc.arg("-ldl").output().expect("gcc runs");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        Some(this)
+    }
+
+    /// A job in which one task has faults.
+    fn job(&self, faults: &str, task: u32) -> Job {
+        let job = Job::new(TASKS).var("LD_LIBRARY_PATH", &self.0.to_string_lossy());
+        let job = job.var("LAPIS_TRANSPORT", "rdma").var("LAPIS_RDMA_PROVIDER", "tcp;ofi_rxm");
+        let job = job.var("LAPIS_RDMA_ADDR", "127.0.0.1").var("LAPIS_TIMEOUT", "10");
+        job.var("LAPIS_TEST_FAULTS", faults).var("LAPIS_TEST_FAULTS_TASK", &task.to_string())
+    }
+
+    /// Runs the traffic.
+    fn run(&self, faults: &str, task: u32) -> Finished {
+        let done = self.job(faults, task).run(TASK, &["faults"]);
+        assert!(done.err.contains("faults: "), "nothing failed at {faults}: {done:?}");
+        assert!(!done.err.contains("panicked") && !done.out.contains("panicked"), "{faults}: {done:?}");
+        done
+    }
+}
+
+/// What a pair of tasks said at its end: confirmed messages of the first, and what the second got.
+fn pair(done: &Finished, from: u32, to: u32) -> (u64, u64) {
+    let sent = done.sum_of(&format!("task {from} with {to}: "));
+    let said = format!("task {to} with {from}: ");
+    let line = done.out.lines().find(|line| line.starts_with(&said));
+    let got = line.and_then(|line| line.split(", ").nth(1)?.split(' ').next()?.parse().ok());
+    (sent, got.unwrap_or_else(|| panic!("task {to} did not say what it got from {from}: {done:?}")))
+}
+
+/// Every task has come to its end, what was confirmed has come, and pairs that nobody told an error
+/// of have everything. How many pairs are without error.
+#[track_caller]
+fn all_ended(faults: &str, done: Finished) -> usize {
+    let done = done.expect(0);
+    let mut whole = 0;
+    for (from, to) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)] {
+        let (sent, got) = pair(&done, from, to);
+        assert!(sent <= got, "{faults}: {sent} of task {from} confirmed, {got} got by {to}: {done:?}");
+        let said = |a: u32, b: u32| {
+            [format!("task {a}: lost {b}: "), format!("task {a}: a call for {b}: ")]
+                .iter()
+                .any(|said| !done.lines_with(said).is_empty())
+        };
+        if !said(from, to) && !said(to, from) {
+            assert_eq!((sent, got), (MESSAGES, MESSAGES), "{faults}, from {from} to {to}: {done:?}");
+            whole += 1;
+        }
+    }
+    whole
+}
+
+#[test]
+fn what_does_not_open_is_named() {
+    let Some(faulty) = Faulty::new("open") else { return };
+    for (faults, parts) in [
+        ("domain:1:0:12", ["opening the domain", "Cannot allocate memory"]),
+        ("queue:1:0:5", ["opening the completion queue", "Input/output error"]),
+        ("endpoint:1:0:38", ["opening the endpoint", "Function not implemented"]),
+        ("post:1:0:5", ["posting receive buffers", "Input/output error"]),
+    ] {
+        let done = faulty.run(faults, 1).expect(3);
+        for part in parts.into_iter().chain(["tcp;ofi_rxm"]) {
+            assert!(done.out.contains(part), "{faults}: \"{part}\" is not in {done:?}");
+        }
+    }
+}
+
+#[test]
+fn a_fault_before_the_job_is_together_ends_it_with_the_reason() {
+    let Some(faulty) = Faulty::new("early") else { return };
+    for faults in ["greet:1:0:5", "greet:2:1:104", "poll:1:0:5"] {
+        let done = faulty.run(faults, 0).expect(3);
+        assert!(done.out.contains("task ") && done.out.contains("error: "), "{faults}: {done:?}");
+        assert!(!done.out.contains("did not complete"), "{faults}: nobody should wait: {done:?}");
+    }
+}
+
+#[test]
+fn memory_that_can_not_be_registered_is_reached_by_messages() {
+    let Some(faulty) = Faulty::new("register") else { return };
+    // One for good, one that the kernel says as if trying again would help, some now and then.
+    for faults in ["register:1:0:12", "register:1:0:11", "register:2:3:12"] {
+        assert_eq!(all_ended(faults, faulty.run(faults, 0)), 6, "{faults}");
+    }
+}
+
+#[test]
+fn puts_and_gets_that_fail_go_in_packets() {
+    let Some(faulty) = Faulty::new("transfers") else { return };
+    for faults in
+        ["write:2:1:5", "write:1:0:22", "read:2:0:5", "moved:5:1:5", "moved:1:0:5", "moved:7:9:5,read:9:4:5"]
+    {
+        assert_eq!(all_ended(faults, faulty.run(faults, 0)), 6, "{faults}");
+    }
+}
+
+#[test]
+fn what_has_no_room_for_a_while_is_sent_later() {
+    let Some(faulty) = Faulty::new("again") else { return };
+    for faults in
+        ["inject:5:200:11,send:3:200:11", "post:5:50:11", "post:5:50:12", "write:3:40:11,read:5:40:11"]
+    {
+        assert_eq!(all_ended(faults, faulty.run(faults, 0)), 6, "{faults}");
+    }
+}
+
+#[test]
+fn a_send_that_fails_costs_its_peer_and_nobody_else() {
+    let Some(faulty) = Faulty::new("sends") else { return };
+    for what in ["inject", "send", "sent"] {
+        for from in [30, 60] {
+            // An error of the network's, and one of the provider's own.
+            for error in [104, 5] {
+                let faults = format!("{what}:{from}:1:{error}");
+                let done = faulty.run(&faults, 0);
+                let whole = all_ended(&faults, done);
+                assert_eq!(whole, 4, "{faults}: pairs without error");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_no_message_reaches_is_lost_alone() {
+    let Some(faulty) = Faulty::new("one-peer") else { return };
+    let faults = "inject:20:0:5:1,send:10:0:5:1,write:1:0:5:1,read:1:0:5:1";
+    let done = faulty.run(faults, 0);
+    assert!(!done.lines_with("task 0: lost 2: ").is_empty(), "{done:?}");
+    assert!(!done.lines_with("task 2: lost 0: ").is_empty(), "{done:?}");
+    assert_eq!(all_ended(faults, done), 4);
+}
+
+#[test]
+fn a_message_that_is_lost_on_the_way_is_missed() {
+    let Some(faulty) = Faulty::new("lost") else { return };
+    for from in [30, 60] {
+        let faults = format!("lose:{from}:1:1");
+        let done = faulty.run(&faults, 0);
+        assert!(done.lines_with(": lost 0: ").len() == 1, "{faults}: {done:?}");
+        assert_eq!(all_ended(&faults, done), 4, "{faults}");
+    }
+}
+
+#[test]
+fn an_endpoint_that_fails_costs_its_task_all_others() {
+    let Some(faulty) = Faulty::new("endpoint") else { return };
+    // Without registrations others' puts come in packets, enough of them to use up all buffers.
+    for faults in ["poll:1000:0:5", "register:1:0:12,post:5:0:5"] {
+        let done = faulty.run(faults, 0);
+        for other in [1, 2] {
+            assert!(!done.lines_with(&format!("task 0: lost {other}: ")).is_empty(), "{faults}: {done:?}");
+            assert!(!done.lines_with(&format!("task {other}: lost 0: ")).is_empty(), "{faults}: {done:?}");
+        }
+        assert_eq!(all_ended(faults, done), 2, "{faults}");
+    }
+}
