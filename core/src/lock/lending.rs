@@ -44,8 +44,8 @@ impl ContextLock {
         }
     }
 
-    /// As [`lend`](Self::lend), by a thread that knows that it holds the lock: the dispatcher, whose
-    /// every message would ask.
+    /// As [`lend`](Self::lend), by a thread that knows that it holds the lock: the dispatcher,
+    /// whose every message would ask.
     #[inline(always)]
     pub(crate) fn lend_held(&self) {
         debug_assert!(self.held_by_me());

@@ -64,8 +64,8 @@ impl State {
         Some(news)
     }
 
-    /// As [`send_in_lane`](Self::send_in_lane), where that found no room: looks how far the receiver
-    /// has got.
+    /// As [`send_in_lane`](Self::send_in_lane), where that found no room: looks how far the
+    /// receiver has got.
     #[inline(never)]
     pub(super) fn send_in_lane_again(&mut self, message: &Aside<'_>) -> Option<u32> {
         let message = message.short();

@@ -40,8 +40,8 @@ impl Inbound {
         self.since >= MESSAGES
     }
 
-    /// Messages are about to be handled; gives how many may be before everything is looked at, which
-    /// is not due yet. What was sent before them has been answered.
+    /// Messages are about to be handled; gives how many may be before everything is looked at,
+    /// which is not due yet. What was sent before them has been answered.
     #[inline(always)]
     pub(crate) fn begin_turn(&mut self) -> u32 {
         debug_assert!(!self.has_had_its_turn());
