@@ -7,7 +7,7 @@ use crate::sys::{self, io_error};
 use lapis_core::sync::Ordering;
 use lapis_core::transport::lane::{Area, RingLayout, Slot};
 use lapis_core::transport::{Host, TransportError};
-use std::ffi::CString;
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
@@ -27,12 +27,15 @@ unsafe impl Sync for Segment {}
 /// Smallest heap that a shortage of address space may leave.
 const LEAST_HEAP: usize = 1 << 20;
 
+/// What a segment's file is called, and how the kernel shows that.
+const NAME: &CStr = c"lapis-shm";
+const MEMORY_FILE: &str = "/memfd:lapis-shm";
+
 impl Segment {
     /// Makes this task's own segment, with a heap of `heap` bytes or, if address space is short,
     /// less.
     pub(crate) fn create(
         host: &Host,
-        name: &str,
         task: u32,
         tasks: u32,
         heap: usize,
@@ -58,10 +61,9 @@ impl Segment {
         if let Some(limit) = sys::limit(libc::RLIMIT_FSIZE) {
             heap = heap_within(limit, layout::heap_at(ring), heap, host)?;
         }
-        let name = CString::new(name).unwrap_or_default();
         loop {
             let total = layout::heap_at(ring) + heap;
-            let made = sys::sealed_memfd(&name, total as u64)
+            let made = sys::sealed_memfd(NAME, total as u64)
                 .and_then(|fd| sys::map(fd.as_raw_fd(), total).map(|base| (fd, base)));
             match made {
                 Ok((fd, base)) => {
@@ -98,9 +100,17 @@ impl Segment {
         place: &Place,
     ) -> Result<Option<Self>, TransportError> {
         let path = format!("/proc/{}/fd/{}", place.pid, place.file);
+        // Before it is opened: the number may be a socket's, a device's or another file's by now.
+        if std::fs::read_link(&path).is_ok_and(|file| !file.to_string_lossy().starts_with(MEMORY_FILE)) {
+            return Ok(None);
+        }
         let fd = match std::fs::OpenOptions::new().read(true).write(true).open(&path) {
             Ok(file) => OwnedFd::from(file),
             Err(e) if e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH) => {
+                return Ok(None);
+            }
+            // Of a process that is ending, /proc shows the descriptors to root only.
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied && sys::has_ended(place.pid) => {
                 return Ok(None);
             }
             Err(e) => {

@@ -121,9 +121,12 @@ pub(crate) fn pidfd_open(pid: i32) -> io::Result<OwnedFd> {
     Ok(own(check(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?))
 }
 
-/// Whether a process has ended, be it waited for or not.
+/// Whether a process has ended, be it waited for or not, or is about to: its memory is gone.
 pub(crate) fn has_ended(pid: i32) -> bool {
-    pidfd_open(pid).map_or_else(|e| e.raw_os_error() == Some(libc::ESRCH), |fd| readable(fd.as_raw_fd()))
+    match std::fs::read_to_string(format!("/proc/{pid}/statm")) {
+        Ok(pages) => pages.starts_with("0 "),
+        Err(e) => e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH),
+    }
 }
 
 /// An epoll descriptor.

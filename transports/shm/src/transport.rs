@@ -166,7 +166,7 @@ impl Transport for Shm {
         // SAFETY: a call without pointers.
         let owner = unsafe { libc::getpid() };
         let name = socket_name(params, &key, owner);
-        let (segment, file) = Segment::create(&host, "lapis-shm", params.task, params.tasks, heap)?;
+        let (segment, file) = Segment::create(&host, params.task, params.tasks, heap)?;
         let segment = Arc::new(segment);
         let membarrier = sys::membarrier_register() && sys::membarrier();
         let listener = handshake::listen(&name)

@@ -43,11 +43,12 @@ impl Shm {
     #[cold]
     #[inline(never)]
     pub(super) fn meet_senders(&mut self) {
+        // Before anybody is looked for: who comes meanwhile is found by the next look.
+        let claims = self.inbox.claims();
         if self.me.place.is_some() {
             self.meet_callers();
         }
         let inbox = &mut self.inbox;
-        let claims = inbox.claims();
         let header = inbox.segment.header();
         // SYNC: pairs with `fetch_max` in `open_peer`.
         let used = (header.members_used.load(Ordering::Acquire) as usize).min(header.members.len());
