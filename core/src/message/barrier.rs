@@ -111,7 +111,12 @@ impl Locked<'_> {
         if self.shared().flags.are_seen_by(to) && self.peers[to].state == PeerState::Up {
             return Ok(());
         }
-        self.send_packet(to, &barrier_packet(number, step), &[], &[])
+        let sent = self.send_packet(to, &barrier_packet(number, step), &[], &[]);
+        // One that was about to sleep may have seen the flag after all, and have left since.
+        if self.shared().flags.are_seen_by(to) && self.peers[to].state != PeerState::Purged {
+            return Ok(());
+        }
+        sent
     }
 
     /// Another process has taken a task's place, perhaps this one: no collective call can succeed
