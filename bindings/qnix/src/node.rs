@@ -208,6 +208,13 @@ fn hooks(shared: &Arc<Shared>) -> RawHooks {
         true
     };
     let shared = Arc::clone(shared);
-    let sleeps = move |context: &Context| shared.lock(context).sleeps();
+    let sleeps = move |context: &Context| {
+        let again = shared.lock(context).sleeps();
+        if again {
+            // The one that waits for it may be another thread, which sleeps.
+            context.wake();
+        }
+        again
+    };
     RawHooks { error: Some(Box::new(died)), sleeps: Some(Box::new(sleeps)), ..RawHooks::default() }
 }

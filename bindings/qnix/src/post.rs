@@ -100,7 +100,14 @@ impl State {
     pub(crate) fn sleeps(&mut self) -> bool {
         self.stops_watching();
         let boards = self.board.as_ref().map(|writer| writer.boards());
-        self.waits > 0 && (boards.is_some_and(|boards| boards.has_news()) || self.words_have_news())
+        if self.waits > 0
+            && let Some(boards) = boards.filter(|boards| boards.has_news())
+        {
+            // Who waits finds that out by itself, and takes it.
+            boards.begin_watching();
+            return true;
+        }
+        self.waits > 0 && self.words_have_news()
     }
 
     /// Whether this process has looked without being asked to.
