@@ -56,8 +56,9 @@ impl Fast {
     #[inline]
     pub(crate) fn put(&mut self, bytes: &[u8]) -> u16 {
         if self.waiting == 0 {
-            // The same few places over and over stay in the nearest cache.
-            self.next = usize::from(self.shown == 0);
+            // The same few places over and over stay in the nearest cache. All that may wait fits
+            // into the half in which the one that is shown is not.
+            self.next = if self.shown < SLOTS / 2 { SLOTS / 2 } else { 0 };
         }
         let at = self.next;
         self.slots[at][..bytes.len()].copy_from_slice(bytes);
@@ -202,6 +203,32 @@ impl Port {
                 };
                 self.events.push_back(Pending::NotSent { kind, message, node, port });
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_program_is_shown_stays_until_it_is_shown_the_next_one() {
+        let mut fast = Fast::new();
+        for batch in 1..=300u16 {
+            let count = usize::from(batch % 256) + 1;
+            let places: Vec<u16> = (0..count).map(|i| fast.put(&[i as u8])).collect();
+            let mut last = std::ptr::null();
+            for (i, place) in places.into_iter().enumerate() {
+                last = fast.show(place);
+                // SAFETY: a slot, which lives as long as `fast` does.
+                assert_eq!(unsafe { (*last)[0] }, i as u8);
+            }
+            // Others come while it reads.
+            let kept = count as u8 - 1;
+            let others: Vec<u16> = (0..256).map(|_| fast.put(&[kept.wrapping_add(1)])).collect();
+            // SAFETY: as above.
+            assert_eq!(unsafe { (*last)[0] }, kept);
+            others.into_iter().for_each(|place| _ = fast.show(place));
         }
     }
 }

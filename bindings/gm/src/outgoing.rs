@@ -377,6 +377,9 @@ impl Port {
         if !self.take_token(teller, 0, (node, port)) {
             return;
         }
+        if node >> NODE_BITS != 0 {
+            return self.complete(teller, Status::SendTargetNodeUnreachable, 0, (node, port));
+        }
         let peer = self.peer(node, port);
         let stream = &mut self.peers[peer].out[priority as usize & 1];
         if stream.paused {
@@ -405,9 +408,15 @@ fn pop_if(stream: &mut OutStream, is_so: impl Fn(&Outgoing) -> bool) -> Option<O
     if stream.messages.front().is_some_and(is_so) { stream.messages.pop_front() } else { None }
 }
 
+/// Bits of a node number that a task of the engine has room for; there are no greater ones.
+const NODE_BITS: u32 = 24;
+
 /// What is wrong with a message before it is sent anywhere.
 fn unsound(wish: &Wish) -> Option<Status> {
-    let Wish { op, local, len, priority, port, .. } = *wish;
+    let Wish { op, local, len, priority, node, port, .. } = *wish;
+    if node >> NODE_BITS != 0 {
+        return Some(Status::SendTargetNodeUnreachable);
+    }
     let fits = match op {
         Op::Message { size } => {
             (MIN_SIZE..=MAX_SIZE).contains(&size.into()) && len <= max_length(size.into())

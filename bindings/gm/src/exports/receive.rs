@@ -4,7 +4,9 @@ use super::with;
 use crate::abi::{Event, MAX_SIZE, kind};
 use crate::alarm::{Alarm, GmAlarm};
 use crate::handle::{Handle, Inner, Work};
+use crate::port::Due;
 use crate::progress;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_uint, c_void};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -215,26 +217,26 @@ pub unsafe extern "C" fn gm_unknown(p: *mut Handle, e: *mut Event) {
     }
 }
 
+thread_local! {
+    /// Memory of callbacks that have run, for the next ones.
+    static SPARE: Cell<VecDeque<Due>> = const { Cell::new(VecDeque::new()) };
+}
+
 /// Runs the callbacks that the program's event is about.
 ///
 /// # Safety
 /// As for gm_unknown.
 unsafe fn run_callbacks(p: *mut Handle) {
-    let take = |inner: &mut Inner| std::mem::take(&mut inner.port.announced);
+    let spare = SPARE.take();
+    let take = |inner: &mut Inner| std::mem::replace(&mut inner.port.announced, spare);
     // SAFETY: the caller's promise.
     let mut all = unsafe { with(p, VecDeque::new(), take) };
     for due in all.drain(..) {
         // SAFETY: no lock is held; the program vouches for its functions.
         unsafe { Work::Ended(due).run(p) };
     }
-    // The next ones need no memory of their own.
-    let keep = |inner: &mut Inner| {
-        if inner.port.announced.capacity() < all.capacity() && inner.port.announced.is_empty() {
-            inner.port.announced = all;
-        }
-    };
-    // SAFETY: the caller's promise.
-    unsafe { with(p, (), keep) }
+    // Not to the port, which a callback may have closed.
+    SPARE.set(all);
 }
 
 /// Runs the alarms that are due by now.

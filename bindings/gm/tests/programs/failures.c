@@ -26,12 +26,16 @@ static void both_until(struct ends *ends, int count) {
 }
 
 static void nobody_there(void) {
-    struct ends ends = {0, GM_SUCCESS};
+    struct ends ends = {0, GM_SUCCESS}, far = {0, GM_SUCCESS};
     struct gm_port *late;
     /* No such node, board's network, port. */
     gm_send_with_callback(b, bytes, 9, 1, GM_LOW_PRIORITY, 1000, 2, ended, &ends);
     until(b, &ends, 1);
     IS(ends.last, GM_SEND_TARGET_NODE_UNREACHABLE);
+    /* Nor one that has this node's number in its lower bits. */
+    gm_send_with_callback(b, bytes, 9, 1, GM_LOW_PRIORITY, node + (1u << 24), 2, ended, &far);
+    until(b, &far, 1);
+    IS(far.last, GM_SEND_TARGET_NODE_UNREACHABLE);
     gm_drop_sends(b, GM_LOW_PRIORITY, 1000, 2, ended, &ends);
     until(b, &ends, 2);
     IS(ends.last, GM_SUCCESS);
