@@ -1,8 +1,8 @@
 //! Collectives of members on one host, through memory that all of them map.
 //!
 //! Each member of a team has a board in its own memory, which the others read: lines with flags and
-//! short data, and areas for longer data. [`memory`](super::rounds) says what is put and
-//! taken in which round; here are the flags, and who waits how.
+//! short data, and areas for longer data. [`rounds`] says what is put and taken in
+//! which round; here are the flags, and who waits how.
 //!
 //! ```text
 //! | begun | left: a byte of each member | dozing: a bit of each member | lines | areas |

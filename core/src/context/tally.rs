@@ -152,7 +152,7 @@ impl Tallies {
             first.checked_add(u64::from(me) * 64).filter(|_| first != 0 && task != me as usize)
         };
         let places: Box<[u64]> = (0..cards.len()).map(|task| line_of(task, "tally").unwrap_or(0)).collect();
-        let at = |task: usize| mapped_line(places[task], windows[task].as_ref()?);
+        let at = |task: usize| mapped_line(places[task], windows.get(task)?.as_ref()?);
         let lines =
             (0..cards.len()).map(|task| at(task).unwrap_or(NonNull::from(&own[task])).into()).collect();
         let told = NonNull::new(std::ptr::with_exposed_provenance_mut::<Line>(mapped as usize));
