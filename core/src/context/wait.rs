@@ -194,6 +194,8 @@ impl Locked<'_> {
                 }
                 told.tell(self, awaited);
                 self.sleep(left.map_or(SLEEP_IN_PIECES, |left| left.min(SLEEP_IN_PIECES)));
+                // Nobody else does, as long as this thread says that it polls.
+                self.mind_silence();
             }
         }
     }

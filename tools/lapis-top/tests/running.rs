@@ -67,7 +67,7 @@ fn a_job_is_shown_as_a_table_as_json_and_for_prometheus() {
 
 #[test]
 fn counts_of_a_task_that_computes_are_exact() {
-    let running = hanging("shm", "computes");
+    let running = hanging("udp", "computes");
     let json = run(lapis_top(&["--once", "--json", &job_of(&running)])).expect_quiet(0).out;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     // Nothing but barriers was sent. The task that computes has come to none but the first.
