@@ -18,10 +18,14 @@ use crate::state::{Act, PeerState};
 use crate::status::Awaiting;
 use crate::transport::PeerId;
 use crate::wire::{Header, Kind};
+use std::time::{Duration, Instant};
 
 /// In place of the step: collective calls are over, because of the task in place of the barrier's
 /// number.
 const OVER: u64 = 0xff;
+
+/// As long may the news of a death take to all tasks of a machine.
+const NEWS_OF_DEATHS: Duration = Duration::from_millis(50);
 
 /// A task that finds all flags set needs no progress for its barriers, but others may need it to
 /// make some: it does so once in this many barriers.
@@ -66,13 +70,22 @@ impl Context {
     /// Waits until a task has come to its step of a barrier.
     #[cold]
     fn await_step(&self, from: PeerId, step: u8, receipt: u32, number: u64) -> Result<()> {
+        let mut ended = None;
         let arrived = |locked: &mut Locked<'_>| -> Checked<()> {
             if locked.has_come(from, step, receipt, number) {
                 return Ok(Some(()));
             }
             locked.collectives.barrier.not_over()?;
             let peer = &locked.peers[from];
-            if peer.state == PeerState::Up { Ok(None) } else { Err(peer.refusal(from).into()) }
+            match peer.state {
+                PeerState::Up => Ok(None),
+                // It has given up, because of another one's death as a rule, which the wait is to
+                // hear of, too.
+                PeerState::Ended if ended.get_or_insert_with(Instant::now).elapsed() < NEWS_OF_DEATHS => {
+                    Ok(None)
+                }
+                _ => Err(peer.refusal(from).into()),
+            }
         };
         let awaited = Awaited::of(Awaiting::Barrier).from(from).shown_by_flag();
         self.await_peer(from, || self.wait_for(awaited, arrived))?;
