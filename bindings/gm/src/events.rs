@@ -224,7 +224,7 @@ mod tests {
                 assert_eq!(unsafe { (*last)[0] }, i as u8);
             }
             // Others come while it reads.
-            let kept = count as u8 - 1;
+            let kept = (count - 1) as u8;
             let others: Vec<u16> = (0..256).map(|_| fast.put(&[kept.wrapping_add(1)])).collect();
             // SAFETY: as above.
             assert_eq!(unsafe { (*last)[0] }, kept);

@@ -17,12 +17,11 @@ const PRIVATE_EXPEDITED: i32 = 1 << 3;
 #[cfg(all(target_os = "linux", not(loom), not(miri)))]
 const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
 
-/// Whether the kernel has what it takes. Not under ThreadSanitizer, which knows nothing of
-/// `membarrier(2)`: it would take what the bias guards for unguarded.
+/// Whether the kernel has what it takes.
 #[cfg(all(target_os = "linux", not(loom), not(miri)))]
 pub(super) fn register() -> bool {
     // SAFETY: a call without pointers.
-    !cfg!(lapis_tsan) && unsafe { libc::syscall(libc::SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 }
+    unsafe { libc::syscall(libc::SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 }
 }
 
 /// Half of everybody else.
