@@ -226,7 +226,7 @@ mod tests {
             // Others come while it reads.
             let kept = (count - 1) as u8;
             let others: Vec<u16> = (0..256).map(|_| fast.put(&[kept.wrapping_add(1)])).collect();
-            // SAFETY: as above.
+            // SAFETY: the slot lives as long as `fast` does.
             assert_eq!(unsafe { (*last)[0] }, kept);
             others.into_iter().for_each(|place| _ = fast.show(place));
         }
