@@ -9,8 +9,8 @@
 //! [`Action`]s.
 
 use crate::error::{Error, Result};
-use crate::numbers::NumberMap;
 use lapis_core::sync::{AtomicU64, Ordering};
+use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -70,10 +70,10 @@ struct Endpoint {
     /// Sender: messages that the receiver has taken. Receiver: taken, and not told yet.
     taken: u64,
     /// Requests of the program by number of the message; their memory.
-    open: NumberMap<u64, (u64, Span)>,
+    open: FxHashMap<u64, (u64, Span)>,
     /// Sends that wait for the window.
     held: VecDeque<u64>,
-    arrived: NumberMap<u64, Arrival>,
+    arrived: FxHashMap<u64, Arrival>,
     /// The request that frees this end, and whether the other end has been told.
     closing: Option<u64>,
     told: bool,
@@ -95,11 +95,11 @@ struct Request {
 pub(crate) struct Channels {
     /// Of handles: endpoints and requests are counted together.
     last: u64,
-    endpoints: NumberMap<u64, Endpoint>,
-    by_wire: NumberMap<Wire, u64>,
+    endpoints: FxHashMap<u64, Endpoint>,
+    by_wire: FxHashMap<Wire, u64>,
     /// How many channels of a direction and a task have been made.
-    made: NumberMap<(bool, u32), u64>,
-    requests: NumberMap<u64, Request>,
+    made: FxHashMap<(bool, u32), u64>,
+    requests: FxHashMap<u64, Request>,
     /// How many requests have ended: who waits for one looks at this number alone, without the
     /// lock, until it changes.
     ends: Arc<AtomicU64>,
@@ -137,9 +137,9 @@ impl Channels {
             made: false,
             posted: 0,
             taken: 0,
-            open: NumberMap::default(),
+            open: FxHashMap::default(),
             held: VecDeque::new(),
-            arrived: NumberMap::default(),
+            arrived: FxHashMap::default(),
             closing: None,
             told: false,
             closed: None,

@@ -33,7 +33,6 @@ mod error;
 #[doc(hidden)]
 pub mod exports;
 mod heap;
-mod numbers;
 mod order;
 mod process;
 mod protocol;

@@ -74,7 +74,7 @@ pub(crate) unsafe fn send<const N: usize>(
     bytes: (*const u8, u64),
     origin: Notify,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the bytes stay readable until `origin` is told, as this function demands.
     unsafe { send_all(process, task, handler, words.map(u64::to_le_bytes).as_flattened(), bytes, origin) }
 }
 

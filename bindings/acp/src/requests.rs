@@ -1,8 +1,8 @@
 //! Questions to other processes whose answer a call waits for.
 
 use crate::error::{Error, Result};
-use crate::numbers::NumberMap;
 use lapis_core::sync::blocking::{Mutex, MutexGuard};
+use rustc_hash::FxHashMap;
 use std::sync::PoisonError;
 
 /// Questions that are open, by number. `T` is what is answered.
@@ -12,12 +12,12 @@ pub(crate) struct Requests<T = u64> {
 
 struct Open<T> {
     last: u64,
-    by_number: NumberMap<u64, (u32, Option<Result<T>>)>,
+    by_number: FxHashMap<u64, (u32, Option<Result<T>>)>,
 }
 
 impl<T> Default for Requests<T> {
     fn default() -> Self {
-        Self { open: Mutex::new(Open { last: 0, by_number: NumberMap::default() }) }
+        Self { open: Mutex::new(Open { last: 0, by_number: FxHashMap::default() }) }
     }
 }
 

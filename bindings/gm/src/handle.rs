@@ -6,10 +6,9 @@ use crate::events::Shown;
 use crate::port::Port;
 use crate::settings::Settings;
 use lapis_adapters::bell::Bell;
-use lapis_core::lock::{Exclusive, ExclusiveGuard};
 use lapis_core::sync::{Arc, AtomicU32, Ordering};
 use std::ffi::c_void;
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 
 /// How often this process's line has forked: a port is its opener's.
 static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -30,8 +29,9 @@ extern "C" fn ends() {
         if !handle.is_ours() {
             continue;
         }
-        if let Some(mut inner) = handle.inner.try_lock() {
-            inner.port.finish();
+        match handle.inner.try_lock() {
+            Ok(mut inner) => inner.port.finish(),
+            Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => {}
         }
     }
 }
@@ -48,7 +48,7 @@ unsafe impl Send for Inner {}
 
 /// `struct gm_port`.
 pub struct Handle {
-    inner: Exclusive<Inner>,
+    inner: Mutex<Inner>,
     pub(crate) wake: Arc<Bell>,
     forks: u32,
 }
@@ -72,7 +72,7 @@ impl Handle {
         });
         let port = Port::open(Settings::of_process(), board, number, name)?;
         let wake = Arc::clone(&port.wake);
-        let inner = Exclusive::new(Inner { port, shown: Box::into_raw(Box::new(Shown::new())) });
+        let inner = Mutex::new(Inner { port, shown: Box::into_raw(Box::new(Shown::new())) });
         let handle = Box::into_raw(Box::new(Self { inner, wake, forks: FORKS.load(Ordering::Relaxed) }));
         OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(handle.expose_provenance());
         Ok(handle)
@@ -91,7 +91,7 @@ impl Handle {
             std::mem::forget(handle);
             return;
         }
-        let inner = handle.inner.into_inner();
+        let inner = handle.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
         inner.port.close();
         // SAFETY: it came from a box, and the program's time with it is over.
         drop(unsafe { Box::from_raw(inner.shown) });
@@ -103,7 +103,7 @@ impl Handle {
 
     /// The port, for this thread alone. `None`: it is the parent's of this process.
     #[inline]
-    pub(crate) fn enter(&self) -> Option<ExclusiveGuard<'_, Inner>> {
+    pub(crate) fn enter(&self) -> Option<MutexGuard<'_, Inner>> {
         if !self.is_ours() {
             tracing::error!(
                 target: "lapis::gm",
@@ -111,7 +111,7 @@ impl Handle {
             );
             return None;
         }
-        Some(self.inner.lock())
+        Some(self.inner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

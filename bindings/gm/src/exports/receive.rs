@@ -212,7 +212,7 @@ pub unsafe extern "C" fn gm_unknown(p: *mut Handle, e: *mut Event) {
         return unsafe { run_alarms(p) };
     }
     if kind == kind::SENT_TOKENS {
-        // SAFETY: the caller's promise.
+        // SAFETY: a port that gm_open gave, as gm_unknown demands.
         unsafe { run_callbacks(p) };
     }
 }

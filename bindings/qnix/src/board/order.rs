@@ -7,46 +7,15 @@
 //! doorbells ring without calls stops with each call that ends; where there is one, both halves
 //! are fences.
 
-use lapis_core::sync::{Ordering, compiler_fence, fence};
-
-#[cfg(all(target_os = "linux", not(miri), not(loom)))]
-fn membarrier(command: i32) -> bool {
-    // SAFETY: a call without pointers.
-    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
-}
-
-#[cfg(any(not(target_os = "linux"), miri, loom))]
-fn membarrier(_: i32) -> bool {
-    false
-}
-
-/// Commands of `membarrier(2)`, for all processes that have registered.
-const GLOBAL_EXPEDITED: i32 = 1 << 1;
-const REGISTER_GLOBAL_EXPEDITED: i32 = 1 << 2;
-
-/// Whether the kernel puts this process's memory accesses in order when another one asks.
-pub(super) fn register() -> bool {
-    membarrier(REGISTER_GLOBAL_EXPEDITED)
-}
-
-/// The half of who shows something.
-#[inline(always)]
-pub(super) fn settle(fences: bool) {
-    if fences {
-        // SYNC: pairs with the fence in `stop`.
-        fence(Ordering::SeqCst);
-    } else {
-        // SYNC: the system call in `stop` makes a fence of it when it matters.
-        compiler_fence(Ordering::SeqCst);
-    }
-}
+pub(super) use lapis_core::sync::membarrier::{light as settle, register};
+use lapis_core::sync::{Ordering, fence, membarrier};
 
 /// The half of who stops looking, or has been asked to look.
 pub(super) fn stop(fences: bool) {
-    if !fences {
-        // It can't fail where `register` succeeded.
-        membarrier(GLOBAL_EXPEDITED);
+    if fences {
+        // SYNC: pairs with the fence in `settle`.
+        fence(Ordering::SeqCst);
+    } else {
+        membarrier::heavy();
     }
-    // SYNC: pairs with `settle`.
-    fence(Ordering::SeqCst);
 }
