@@ -38,6 +38,8 @@ optimizations! {
     GrayCode = "gray_code",
     /// Asking for the slots of a lane ahead of reading them.
     SlotPrefetch = "slot_prefetch",
+    /// Handling several messages of a stream before whoever waits is asked.
+    StreamTurns = "stream_turns",
     /// Pauses before the first look for an answer, and between the next ones.
     AnswerPauses = "answer_pauses",
     /// Several looks of a call that polls once while an answer is due.

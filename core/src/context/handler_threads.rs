@@ -89,7 +89,7 @@ impl Context {
         while self.usable().is_ok() && !shared.lock_is_wanted() && since.elapsed() < POLL_FOR {
             // There are no errors but those of the check, which gives none.
             let found =
-                locked.watch_lanes(1, &mut |_| Ok(shared.completions.has_jobs().then_some(())), &mut idle);
+                locked.watch_lanes(&mut |_| Ok(shared.completions.has_jobs().then_some(())), &mut idle);
             if matches!(found, Ok(Some(()))) {
                 break;
             }

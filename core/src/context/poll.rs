@@ -28,7 +28,7 @@ impl Context {
         let mut last = before;
         let mut looks = locked.links.inbound.looks_of_a_call();
         // As long as there is something to find.
-        locked.watch(u32::MAX, |now| {
+        locked.watch(|now| {
             looks = if now == last { looks - 1 } else { 1 };
             last = now;
             looks == 0
@@ -88,7 +88,7 @@ impl Locked<'_> {
             self.begin_polling();
         }
         loop {
-            self.watch(1, |now| {
+            self.watch(|now| {
                 left = left.saturating_sub(1);
                 now != before || left <= 1
             });
@@ -113,12 +113,12 @@ impl Locked<'_> {
     }
 
     /// Looks at the lanes alone, if that may do for a moment, until `enough` says so of the
-    /// messages that have ended; it is asked after each `most` messages and each look.
+    /// messages that have ended; it is asked as in [`watch_lanes`](Self::watch_lanes).
     #[inline(always)]
-    fn watch(&mut self, most: u32, mut enough: impl FnMut(Ended) -> bool) {
+    fn watch(&mut self, mut enough: impl FnMut(Ended) -> bool) {
         let mut check = |locked: &mut Self| -> Checked<()> { Ok(enough(locked.ended()).then_some(())) };
         // There are no errors but those of `check`, which gives none.
-        let _ = self.watch_lanes(most, &mut check, &mut AdaptiveWait::new());
+        let _ = self.watch_lanes(&mut check, &mut AdaptiveWait::new());
     }
 
     #[inline(always)]

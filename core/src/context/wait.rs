@@ -120,7 +120,7 @@ impl Locked<'_> {
             if let Some(result) = check(self)? {
                 return Ok(result);
             }
-            if let Some(result) = self.watch_lanes(1, check, &mut idle)? {
+            if let Some(result) = self.watch_lanes(check, &mut idle)? {
                 return Ok(result);
             }
             if self.progress() > 0 {
@@ -173,7 +173,7 @@ impl Locked<'_> {
             if done(self) {
                 return true;
             }
-            let watched = self.watch_lanes(1, &mut |locked| Ok(done(locked).then_some(())), &mut idle);
+            let watched = self.watch_lanes(&mut |locked| Ok(done(locked).then_some(())), &mut idle);
             if matches!(watched, Ok(Some(()))) {
                 return true;
             }

@@ -242,11 +242,10 @@ impl Locked<'_> {
     }
 
     /// Looks at the lanes alone, until `check` gives a result or for as long as that is wise. It is
-    /// asked after each look and after each `most` messages at the latest.
+    /// asked after each look and after each message, or after some of a stream.
     #[inline(always)]
     pub(crate) fn watch_lanes<R>(
         &mut self,
-        most: u32,
         check: &mut impl FnMut(&mut Self) -> Checked<R>,
         idle: &mut AdaptiveWait,
     ) -> Checked<R> {
@@ -270,7 +269,7 @@ impl Locked<'_> {
                         // SAFETY: what was just taken from this lane.
                         let worked = unsafe {
                             let lane = (*lanes).lanes[index];
-                            self.handle_in_place(lane, (data, len), mailbox, most)
+                            self.handle_in_place(lane, (data, len), mailbox)
                         };
                         // Here, too: after a message the answer is another one, which the processor
                         // learns branch by branch.
@@ -313,10 +312,10 @@ impl Locked<'_> {
         inbound.answer_due > 0 && !without(Optimization::AnswerPauses)
     }
 
-    /// Handles a message where it lies, and those behind it in the lane's slots, `most` in all at
-    /// most; then gives back the mailbox that brought the first one, if one did. Says whether that
-    /// left work to do, with which it has gone on, too. A function of its own: the loops that wait
-    /// keep their registers.
+    /// Handles a message where it lies, and in a stream those behind it in the lane's slots; then
+    /// gives back the mailbox that brought the first one, if one did. Says whether that left work to
+    /// do, with which it has gone on, too. A function of its own: the loops that wait keep their
+    /// registers.
     ///
     /// # Safety
     /// The message was just taken from the lane: it stays in place, and its sender leaves it alone,
@@ -328,12 +327,11 @@ impl Locked<'_> {
         lane: *mut ReceiveLane,
         (mut data, mut len): (*const u8, usize),
         mailbox: *mut Mailbox,
-        most: u32,
     ) -> bool {
         // SAFETY: the lane is alive; nothing but its transport's own calls changes the sender.
         let peer = unsafe { (*lane).peer };
-        let turn = self.links.inbound.begin_turn();
-        let most = if mailbox.is_null() { most.min(turn) } else { 1 };
+        let most = self.links.inbound.begin_turn();
+        let most = if mailbox.is_null() { most } else { 1 };
         let mut left = most;
         self.dispatching = 1;
         loop {

@@ -15,6 +15,12 @@ const EAGER_LOOKS: u32 = 4;
 /// Messages between two looks at everything: so long may what lanes don't carry have to wait.
 const MESSAGES: u32 = 256;
 
+/// From so many messages on to which nothing was sent back, they are a stream.
+const STREAM: u16 = 4;
+/// Messages of a stream that are handled before whoever waits is asked: the longest that its answer
+/// can be late.
+const STREAM_TURN: u32 = 16;
+
 /// The lanes that this task reads.
 #[derive(Default)]
 pub(crate) struct Inbound {
@@ -26,12 +32,15 @@ pub(crate) struct Inbound {
     pub(crate) answer_due: u8,
     /// Something was sent, and nothing has been looked for since.
     pub(crate) rest_due: bool,
+    /// Messages since something was sent, as far as they count.
+    unanswered: u16,
 }
 
 impl Inbound {
     #[inline(always)]
     pub(crate) fn expect_answer(&mut self) {
         (self.answer_due, self.rest_due) = (EAGER_CALLS, !without(Optimization::AnswerPauses));
+        self.unanswered = 0;
     }
 
     /// Whether so many messages have come in lanes that everything is to be looked at.
@@ -40,13 +49,20 @@ impl Inbound {
         self.since >= MESSAGES
     }
 
-    /// Messages are about to be handled; gives how many may be before everything is looked at,
-    /// which is not due yet. What was sent before them has been answered.
+    /// Messages are about to be handled, one after the other as long as they are there; gives how
+    /// many may be. What was sent before them has been answered.
+    ///
+    /// Behind an answer nothing is looked for: that would take the line from whoever is about to
+    /// write there. In a stream the next message is there already, mostly.
     #[inline(always)]
     pub(crate) fn begin_turn(&mut self) -> u32 {
         debug_assert!(!self.has_had_its_turn());
         self.answer_due = 0;
-        MESSAGES - self.since
+        if self.unanswered < STREAM || without(Optimization::StreamTurns) {
+            self.unanswered += 1;
+            return 1;
+        }
+        STREAM_TURN.min(MESSAGES - self.since)
     }
 
     /// So many have been handled.

@@ -68,6 +68,11 @@ pub(super) const TRIALS: &[Trial] = {
             code: &[(RECEIVE, "fn look_ahead"), (RECEIVE, "pub fn prefetch")],
         },
         Trial {
+            which: StreamTurns,
+            figures: &[shm("am_rate", &[8, 1024]), Figures::FromC { transport: "shm", bench: "am_rate", sizes: &[8] }],
+            code: &[(INBOUND, "const STREAM"), (INBOUND, "const STREAM_TURN")],
+        },
+        Trial {
             which: AnswerPauses,
             figures: &[shm("am_lat", &[8, 64])],
             code: &[(LANES, "const REST"), (LANES, "const PAUSED_LOOK"), (INBOUND, "fn expect_answer")],
