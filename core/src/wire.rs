@@ -125,21 +125,37 @@ impl Kind {
     }
 
     /// Whether word A, word D, and how many further words are there.
+    #[inline(always)]
     const fn shape(self) -> (bool, bool, usize) {
-        use Kind::*;
-        match self {
-            Am | Put | Fragment | Complete | Pulled | Fence | FenceReply | Barrier | Epoch => {
-                (true, false, 0)
-            }
-            AmFirst | PutFirst => (true, true, 0),
-            AmPull => (true, true, 3),
-            Get | Gather | Region => (true, true, 1),
-            GetData | RmwReply => (true, false, 1),
-            Rmw => (true, false, 3),
-            Counter | Goodbye | Regions => (false, false, 0),
-        }
+        let shape = SHAPES[self as usize];
+        (shape & SUBJECT != 0, shape & TOTAL != 0, (shape & EXTRA) as usize)
     }
 }
+
+/// Words of each kind: how many of its own, and whether it has A and D.
+const EXTRA: u8 = 3;
+const SUBJECT: u8 = 4;
+const TOTAL: u8 = 8;
+const SHAPES: [u8; 22] = {
+    use Kind::*;
+    let mut shapes = [0; 22];
+    let mut at = 0;
+    let subject = [Am, Put, Fragment, Complete, Pulled, Fence, FenceReply, Barrier, Epoch];
+    while at < subject.len() {
+        shapes[subject[at] as usize] = SUBJECT;
+        at += 1;
+    }
+    shapes[AmFirst as usize] = SUBJECT | TOTAL;
+    shapes[PutFirst as usize] = SUBJECT | TOTAL;
+    shapes[AmPull as usize] = SUBJECT | TOTAL | 3;
+    shapes[Get as usize] = SUBJECT | TOTAL | 1;
+    shapes[Gather as usize] = SUBJECT | TOTAL | 1;
+    shapes[Region as usize] = SUBJECT | TOTAL | 1;
+    shapes[GetData as usize] = SUBJECT | 1;
+    shapes[RmwReply as usize] = SUBJECT | 1;
+    shapes[Rmw as usize] = SUBJECT | 3;
+    shapes
+};
 
 /// Room for an encoded header and a short user header behind it.
 #[derive(Clone, Copy)]
@@ -291,8 +307,9 @@ impl Header {
     }
 
     /// Takes a packet apart: the header and what follows it (user header and data).
+    #[inline]
     pub fn parse(packet: &[u8]) -> Result<(Self, &[u8]), Malformed> {
-        let Some((head, mut rest)) = packet.split_first_chunk::<8>() else {
+        let Some((head, rest)) = packet.split_first_chunk::<8>() else {
             return Err(Malformed::Short { have: packet.len(), need: HEAD });
         };
         let kind = Kind::from_raw(head[0]).ok_or(Malformed::Kind(head[0]))?;
@@ -301,38 +318,26 @@ impl Header {
             return Err(Malformed::Flags(flags));
         }
         let (subject, total, extra) = kind.shape();
-        let words = subject as usize
-            + (flags & TARGET_COUNTER != 0) as usize
-            + (flags & COMPLETION != 0) as usize
-            + total as usize
-            + extra;
-        if rest.len() < words * 8 {
-            return Err(Malformed::Short { have: packet.len(), need: HEAD + words * 8 });
-        }
-        let mut word = || {
-            // The length was checked above, so the default never shows.
-            let (w, tail) = rest.split_first_chunk::<8>().unwrap_or((&[0; 8], &[]));
-            rest = tail;
-            u64::from_le_bytes(*w)
+        let (counted, completes) = (flags & TARGET_COUNTER != 0, flags & COMPLETION != 0);
+        let need =
+            usize::from(subject) + usize::from(counted) + usize::from(completes) + usize::from(total) + extra;
+        let Some((words, rest)) = rest.split_at_checked(8 * need) else {
+            return Err(Malformed::Short { have: packet.len(), need: HEAD + 8 * need });
         };
-        let mut h = Self::new(kind, u32::from_le_bytes([head[4], head[5], head[6], head[7]]), 0);
-        h.flags = flags;
-        h.user_header = u16::from_le_bytes([head[2], head[3]]);
-        if subject {
-            h.subject = word();
-        }
-        if flags & TARGET_COUNTER != 0 {
-            h.target_counter = word();
-        }
-        if flags & COMPLETION != 0 {
-            h.completion = word();
-        }
-        if total {
-            h.total = word();
-        }
-        for e in &mut h.extra[..extra] {
-            *e = word();
-        }
+        let mut words = words.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+        // There are as many as the kind has, so that the default never shows.
+        let mut word = |there: bool| if there { words.next().unwrap_or_default() } else { 0 };
+        let h = Self {
+            kind,
+            flags,
+            user_header: u16::from_le_bytes([head[2], head[3]]),
+            message: u32::from_le_bytes([head[4], head[5], head[6], head[7]]),
+            subject: word(subject),
+            target_counter: word(counted),
+            completion: word(completes),
+            total: word(total),
+            extra: std::array::from_fn(|at| word(at < extra)),
+        };
         Ok((h, rest))
     }
 }

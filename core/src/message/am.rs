@@ -205,14 +205,18 @@ impl Context {
         }
         let mut locked = self.locked();
         if let Source::Contiguous(data, len) = message.source
-            && message.completion.is_none()
             && len <= Short::LONGEST
+            && let Some(told) = message.completion.plain()
         {
             let AmSend { target, handler, user_header, target_counter, .. } = message;
             // SAFETY: `am_send`'s caller vouches for the source (a null one has length 0), and has
             // handler and counter from the target.
             let short = unsafe { Short::new(target, handler, user_header, bytes(data, len), target_counter) };
-            if locked.send_short(&short, Attempt::None)? {
+            let sent = match told.0 {
+                None => locked.send_short(&short, Attempt::None)?,
+                Some(counter) => locked.send_counted(&short, counter),
+            };
+            if sent {
                 message.origin.notify(&mut locked, target, Ok(()));
                 return Ok(());
             }

@@ -8,6 +8,7 @@ use crate::context::{Arrival, CompletionHandler, Delivery, Handler, Job, Reassem
 use crate::counter::Counter;
 use crate::error::Error;
 use crate::handlers::{Incoming, Run, TABLE_END};
+use crate::state::Ended;
 use crate::stats::Path;
 use crate::transport::copy::copy_watched;
 use crate::transport::{Caps, Event, EventKind, PeerId, Status};
@@ -220,9 +221,14 @@ impl Locked<'_> {
     /// A message's data is all there: fences that wait for it may be answered.
     #[inline(always)]
     fn delivered(&mut self, source: PeerId, message: u32) {
-        let state = &mut **self;
-        state.receiving.ended += 1;
-        let peer = &mut state.peers[source];
+        self.receiving.ended += 1;
+        self.done_here(source, message);
+    }
+
+    /// A message is done: fences that wait for it may be answered.
+    #[inline(always)]
+    pub(super) fn done_here(&mut self, source: PeerId, message: u32) {
+        let peer = &mut self.peers[source];
         peer.arrived.done(message);
         if !peer.fences.is_empty() {
             self.answer_fences(source);
@@ -312,7 +318,8 @@ impl Locked<'_> {
         let mut wanted = unsafe { TrustedSource::new(wanted) };
         if self.answer_at_once(source, header, &mut wanted) {
             origin.notify(self, source, Ok(()));
-            return self.get_answered(source, header.message);
+            // The request is done as a message; fences wait for the answer at its origin.
+            return self.done_here(source, header.message);
         }
         self.sending.outgoing.push_back(Outgoing {
             peer: source,
@@ -329,7 +336,7 @@ impl Locked<'_> {
             self.reply_packet(source, &Header::new(Kind::GetData, 0, operation), &[]);
         }
         self.advance();
-        self.get_answered(source, header.message);
+        self.done_here(source, header.message);
     }
 
     /// Answers a get in one packet, unless the bytes are too many or something waits that was to be
@@ -344,13 +351,6 @@ impl Locked<'_> {
         let sent = self.try_packet_of(source, (&answer, &[]), wanted, 0, len) == Submitted::Sent;
         self.sending.ended += u64::from(sent);
         sent
-    }
-
-    /// The request is done as a message once it is answered; fences wait for the answer at its
-    /// origin.
-    fn get_answered(&mut self, source: PeerId, message: u32) {
-        self.peers[source].arrived.done(message);
-        self.answer_fences(source);
     }
 
     fn get_data_arrived(&mut self, source: PeerId, header: &Header, data: &[u8]) {
@@ -391,9 +391,9 @@ impl Locked<'_> {
                 completion.notify(self, peer, Ok(()));
             }
             Some(_) => {
-                if let Some(op) = state.operations.remove(id) {
-                    self.end_zero_copy_sends(op.peer, |send| send.completion == id);
-                    op.completion.notify(self, op.peer, Ok(()));
+                if let Some(Ended { peer, completion, .. }) = state.operations.end(id) {
+                    self.end_zero_copy_sends(peer, |send| send.completion == id);
+                    completion.notify(self, peer, Ok(()));
                 }
             }
             None => {}
@@ -430,20 +430,22 @@ impl Locked<'_> {
 
     /// The same once it is clear how it ended.
     pub(crate) fn finish_operation(&mut self, id: u64, status: Status) {
-        let state = &mut **self;
-        let Some(op) = state.operations.remove(id) else { return };
-        state.peers[op.peer].answered.done(op.sequence);
-        let peer = op.peer;
-        if status == Status::Done && op.target_counter != 0 {
-            self.count_remote(peer, op.target_counter);
+        let Some(Ended { peer, sequence, target_counter, origin, completion }) = self.operations.end(id)
+        else {
+            return;
+        };
+        self.peers[peer].answered.done(sequence);
+        if status == Status::Done {
+            if target_counter != 0 {
+                self.count_remote(peer, target_counter);
+            }
+            origin.notify(self, peer, Ok(()));
+            completion.notify(self, peer, Ok(()));
+        } else {
+            let (first, second) = (self.link_failed(peer, status), self.link_failed(peer, status));
+            origin.notify(self, peer, Err(first));
+            completion.notify(self, peer, Err(second));
         }
-        let (first, second) = (self.outcome(peer, status), self.outcome(peer, status));
-        op.origin.notify(self, peer, first);
-        op.completion.notify(self, peer, second);
-    }
-
-    fn outcome(&mut self, peer: PeerId, status: Status) -> Result<(), Error> {
-        if status == Status::Done { Ok(()) } else { Err(self.link_failed(peer, status)) }
     }
 
     /// Whether a one-sided operation may touch this range: always for interfaces that pass raw

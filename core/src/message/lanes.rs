@@ -7,7 +7,7 @@ use crate::context::State;
 use crate::context::{AdaptiveWait, Checked, Locked, ShortSection};
 use crate::stats::Path;
 use crate::sync::spin_loop;
-use crate::transport::lane::{Head, INLINE, Mailbox, ReceiveLane, Taken, copy_short};
+use crate::transport::lane::{Head, INLINE, Mailbox, ReceiveLane, SendLane, Taken, copy_short};
 use crate::transport::{PeerId, Status};
 use crate::wire::short_head;
 use lapis_ablation::{Optimization, without};
@@ -25,8 +25,8 @@ const PAUSED_LOOK: u32 = 4;
 /// stand before it, it fits one cache line.
 const USER_HEADER_OF_LONG: usize = 64 - 24;
 
-/// Puts of up to so many bytes go in the lane without asking which way is the quicker one.
-pub(super) const LONGEST_PUT: u64 = 1 << 10;
+/// Puts and gets of up to so many bytes go in the lane without asking which way is the quicker one.
+pub(super) const LONGEST_SHORT: u64 = 1 << 10;
 
 impl State {
     /// Sends a message that fits a slot in the lane to its target; gives what the target's
@@ -115,12 +115,17 @@ impl State {
 
     /// A message of so many bytes of data has gone into its target's lane.
     #[inline(always)]
-    fn sent_in_lane(&mut self, data: usize) {
+    pub(super) fn sent_in_lane(&mut self, data: usize) {
         self.sending.ended += 1;
+        self.asked_in_lane();
+        self.statistics.path_mut(Path::SharedMemory).data_sent += data as u64;
+    }
+
+    /// A packet without data has gone into its target's lane.
+    #[inline(always)]
+    pub(super) fn asked_in_lane(&mut self) {
         self.links.inbound.expect_answer();
-        let counts = self.statistics.path_mut(Path::SharedMemory);
-        counts.packets_sent += 1;
-        counts.data_sent += data as u64;
+        self.statistics.path_mut(Path::SharedMemory).packets_sent += 1;
     }
 
     /// Sends a packet in the lane to its target, through the table only what that lane's receiver
@@ -131,16 +136,7 @@ impl State {
         let lane = peer.lane?.as_ptr();
         // SAFETY: lanes live as long as the link, which lives as long as the state; the lock makes
         // us their only user.
-        let news = unsafe {
-            if !(*lane).has_room() && !(*lane).refresh() {
-                return None;
-            }
-            if head.len() + data.len() <= INLINE {
-                (*lane).send(head, data)
-            } else {
-                (*lane).send_data(Head::Bytes(head), data)?
-            }
-        };
+        let news = unsafe { write_packet(lane, head, data)? };
         if self.dispatching == 0 {
             // What is sent while something is handled is an answer, not a question.
             self.links.inbound.expect_answer();
@@ -149,6 +145,24 @@ impl State {
             return Some(Status::Done);
         }
         self.link_to(target).map(|link| link.attend(target, news))
+    }
+}
+
+/// Puts a packet into a lane, if there is room for it; gives what the receiver's attention word says.
+///
+/// # Safety
+/// The lane is alive, and the caller is its only user.
+#[inline(always)]
+pub(super) unsafe fn write_packet(lane: *mut SendLane, head: &[u8], data: &[u8]) -> Option<u32> {
+    // SAFETY: the lane is alive and the caller's; there is room for a slot.
+    unsafe {
+        if !(*lane).has_room() && !(*lane).refresh() {
+            None
+        } else if head.len() + data.len() <= INLINE {
+            Some((*lane).send(head, data))
+        } else {
+            (*lane).send_data(Head::Bytes(head), data)
+        }
     }
 }
 
@@ -182,7 +196,7 @@ impl Context {
         }
     }
 
-    /// Sends a short put, of [`LONGEST_PUT`] bytes at most, in the lane to its target. False: it
+    /// Sends a short put, of [`LONGEST_SHORT`] bytes at most, in the lane to its target. False: it
     /// can't go this way, nothing has happened.
     #[inline(always)]
     pub(super) fn put_at_once(&self, put: &Short<'_>) -> bool {

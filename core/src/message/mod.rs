@@ -28,6 +28,7 @@ mod keyed;
 mod lanes;
 mod packet;
 mod reassembly;
+mod request;
 mod rma;
 mod rmw;
 mod self_send;

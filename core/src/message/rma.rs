@@ -8,7 +8,8 @@
 use super::am::{Short, bytes};
 use super::bulk::{Bulk, Way, way_of};
 use super::keyed::{Parties, by_key};
-use super::lanes::LONGEST_PUT;
+use super::lanes::LONGEST_SHORT;
+use super::request::ShortGet;
 use super::send::Departure;
 use super::{
     Destination, Direction, MAX_MESSAGE, Operation, Source, TrustedDestination, TrustedSource, Waiting,
@@ -165,14 +166,18 @@ impl Context {
         self.check_target(args.target)?;
         let PutArgs { target, remote, source, target_counter, origin, completion, checked } = args;
         if let Source::Contiguous(from, len) = source
-            && len <= LONGEST_PUT
-            && completion.is_none()
+            && len <= LONGEST_SHORT
             && bulk == Bulk::AsConfigured
+            && let Some(told) = completion.plain()
         {
             // SAFETY: `put`'s caller vouches for the source (a null one has length 0), and has
             // address and counter from the target.
             let short = unsafe { Short::put(target, remote, bytes(from, len), target_counter, checked) };
-            if self.put_at_once(&short) {
+            let sent = match told.0 {
+                None => self.put_at_once(&short),
+                Some(counter) => self.send_counted_at_once(&short, counter),
+            };
+            if sent {
                 origin.notify_unlocked(self, target, Ok(()));
                 return Ok(());
             }
@@ -231,6 +236,18 @@ impl Context {
     pub(crate) unsafe fn get_by_transport(&self, args: GetArgs, bulk: Bulk) -> Result<()> {
         self.usable()?;
         self.check_target(args.target)?;
+        if let Destination::Contiguous(to) = args.destination
+            && args.len <= LONGEST_SHORT
+            && bulk == Bulk::AsConfigured
+            && let Some(origin) = args.origin.plain()
+        {
+            let GetArgs { target, remote, len, target_counter, checked, .. } = args;
+            let short = ShortGet { target, remote, to, len, target_counter, origin, checked };
+            // SAFETY: `get`'s caller vouches for the destination until `origin` is told.
+            if unsafe { self.get_at_once(&short) } {
+                return Ok(());
+            }
+        }
         let GetArgs { target, remote, len, destination, target_counter, origin, checked } = args;
         // SAFETY: `get`'s caller vouches for the destination until `origin` is told.
         let destination = unsafe { TrustedDestination::new(destination, len) };

@@ -176,8 +176,7 @@ impl Locked<'_> {
         let mut reply = Header::new(Kind::RmwReply, 0, header.extra[2]);
         reply.extra[0] = previous;
         self.reply_packet(source, &reply, &[]);
-        self.peers[source].arrived.done(header.message);
-        self.answer_fences(source);
+        self.done_here(source, header.message);
     }
 
     pub(crate) fn rmw_reply_arrived(&mut self, header: &Header) {

@@ -26,7 +26,7 @@ pub(crate) use collectives::{Act, Barrier, Blocks, Collectives, STEPS};
 pub(crate) use copy_choice::{Copier, Timed};
 pub(crate) use epochs::Epochs;
 pub(crate) use links::Links;
-pub(crate) use operations::{Operation, Operations, Transfer, Waiting};
+pub(crate) use operations::{Ended, Operation, Operations, Transfer, Waiting};
 pub(crate) use peers::{Begun, Peer, PeerState, Peers, Route, Silence};
 pub(crate) use reassembly::Reassembly;
 pub(crate) use receiving::{Arrival, Fetch, Pull, Receiving};

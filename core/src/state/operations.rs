@@ -94,6 +94,15 @@ pub(crate) struct Operation<C> {
     pub(crate) sequence: u32,
 }
 
+/// What is left to do when an operation has ended.
+pub(crate) struct Ended<C> {
+    pub(crate) peer: PeerId,
+    pub(crate) origin: Notify<C>,
+    pub(crate) completion: Notify<C>,
+    pub(crate) target_counter: u64,
+    pub(crate) sequence: u32,
+}
+
 /// Outstanding operations by identifier. An identifier is `generation << 32 | index`, so that an
 /// answer that comes twice or too late finds nothing.
 pub(crate) struct Operations<C> {
@@ -114,6 +123,7 @@ impl<C> Operations<C> {
         Self { slots: Vec::new(), free: Vec::new(), live: 0, trace }
     }
 
+    #[inline(always)]
     pub(crate) fn insert(&mut self, operation: Operation<C>) -> u64 {
         self.live += 1;
         let index = self.free.pop().unwrap_or_else(|| {
@@ -142,18 +152,43 @@ impl<C> Operations<C> {
         self.get_mut(id).map(|operation| &mut operation.waiting)
     }
 
+    /// Ends an operation where it stands: its description is long, and most of it is not wanted any
+    /// more.
+    #[inline(always)]
+    pub(crate) fn end(&mut self, id: u64) -> Option<Ended<C>> {
+        let operation = self.get_mut(id)?;
+        let ended = Ended {
+            peer: operation.peer,
+            origin: std::mem::take(&mut operation.origin),
+            completion: std::mem::take(&mut operation.completion),
+            target_counter: operation.target_counter,
+            sequence: operation.sequence,
+        };
+        let (peer, kind) = (operation.peer, operation.waiting.kind());
+        self.slots[id as u32 as usize].operation = None;
+        self.free(id, peer, kind);
+        Some(ended)
+    }
+
+    /// The identifier's place, which is empty, may be used again.
+    #[inline(always)]
+    fn free(&mut self, id: u64, peer: PeerId, kind: OpenKind) {
+        if let Some(trace) = &self.trace {
+            trace.note(EventKind::OperationEnds, kind as u8, peer, [id, 0]);
+        }
+        let slot = &mut self.slots[id as u32 as usize];
+        slot.generation = slot.generation.wrapping_add(1).max(1);
+        self.free.push(id as u32);
+        self.live -= 1;
+    }
+
     pub(crate) fn remove(&mut self, id: u64) -> Option<Operation<C>> {
         let slot = self.slots.get_mut(id as u32 as usize)?;
         if u64::from(slot.generation) != id >> 32 {
             return None;
         }
         let operation = slot.operation.take()?;
-        if let Some(trace) = &self.trace {
-            trace.note(EventKind::OperationEnds, operation.waiting.kind() as u8, operation.peer, [id, 0]);
-        }
-        slot.generation = slot.generation.wrapping_add(1).max(1);
-        self.free.push(id as u32);
-        self.live -= 1;
+        self.free(id, operation.peer, operation.waiting.kind());
         Some(operation)
     }
 
