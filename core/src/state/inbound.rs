@@ -132,3 +132,39 @@ impl<C> State<C> {
         self.links.inbound.since = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Handles messages as long as a turn allows; gives how many.
+    fn turn(inbound: &mut Inbound) -> u32 {
+        let most = inbound.begin_turn();
+        inbound.end_turn(most);
+        most
+    }
+
+    #[test]
+    fn an_answer_is_handled_alone_and_a_stream_in_longer_turns() {
+        let mut inbound = Inbound::default();
+        for _ in 0..2 {
+            inbound.expect_answer();
+            assert!(inbound.answer_due > 0);
+            let turns: Vec<u32> = (0..STREAM + 2).map(|_| turn(&mut inbound)).collect();
+            assert_eq!(inbound.answer_due, 0, "it has come");
+            let (alone, stream) = turns.split_at(STREAM.into());
+            assert!(alone.iter().all(|&messages| messages == 1), "{turns:?}");
+            assert!(stream.iter().all(|&messages| messages == STREAM_TURN), "{turns:?}");
+        }
+    }
+
+    #[test]
+    fn a_stream_never_keeps_everything_else_waiting_for_longer_than_agreed() {
+        let mut inbound = Inbound::default();
+        let mut handled = 0;
+        while !inbound.has_had_its_turn() {
+            handled += turn(&mut inbound);
+        }
+        assert_eq!(handled, MESSAGES);
+    }
+}
