@@ -157,7 +157,7 @@ fn a_task_that_is_killed_and_started_anew_at_another_port_is_taken_up() {
     let source = sample("standalone/udp/recover.c");
     let binary = compile(&source);
     let mut sh = Command::new("timeout");
-    sh.args(["60", "sh"]).arg(sample("standalone/udp/recover.sh")).arg("3").arg(&binary);
+    sh.args(["600", "sh"]).arg(sample("standalone/udp/recover.sh")).arg("3").arg(&binary);
     sh.env("LAPIS_TRANSPORT_PATH", artifacts()).env("SAMPLE_PORTS", ports(4));
     judge(&source, &checked(&mut sh));
 }

@@ -54,21 +54,38 @@ struct LinkSleeper {
     used: AtomicBool,
 }
 
+/// A link on which a thread can sleep.
+#[derive(Clone, Copy)]
+struct Offer {
+    /// It reaches other tasks.
+    far: bool,
+    /// Some peer is reached over it at present.
+    leads: bool,
+}
+
+/// For each link whether somebody sleeps on it from the beginning; `None` for one on which nobody
+/// ever will. To a link that leads to this task alone nothing comes while all its threads sleep: it
+/// counts only if there is no other. Where no link leads to a peer yet, all may.
+fn chosen(offers: &[Offer]) -> Vec<Option<bool>> {
+    let some_far = offers.iter().any(|offer| offer.far);
+    let some_lead = offers.iter().any(|offer| offer.far && offer.leads);
+    offers.iter().map(|o| (o.far || !some_far).then_some(o.leads || !some_lead)).collect()
+}
+
 impl LinkSleepers {
-    /// To a link that leads to this task alone nothing comes while all its threads sleep: it counts
-    /// only if there is no other.
+    /// For links with [`Caps::WAIT`], as far as [`chosen`] takes them.
     pub(super) fn new(links: &[Link], peers: &[Peer]) -> Self {
-        let waits = || links.iter().enumerate().filter(|(_, link)| link.caps().contains(Caps::WAIT));
-        let far = |link: &Link| !link.caps().contains(Caps::SELF_ONLY);
-        let leads = |index: usize| peers.iter().any(|peer| peer.route.index() == index);
-        let some_far = waits().any(|(_, link)| far(link));
-        let some_lead = waits().any(|(index, link)| far(link) && leads(index));
-        let of = |(link, open): (usize, &Link)| LinkSleeper {
-            link,
-            sleeper: open.sleeper(),
-            used: AtomicBool::new(leads(link) || !some_lead),
+        let waiting = || links.iter().enumerate().filter(|(_, link)| link.caps().contains(Caps::WAIT));
+        let offers: Vec<Offer> = waiting()
+            .map(|(index, link)| Offer {
+                far: !link.caps().contains(Caps::SELF_ONLY),
+                leads: peers.iter().any(|peer| peer.route.index() == index),
+            })
+            .collect();
+        let of = |((link, open), used): ((usize, &Link), Option<bool>)| {
+            Some(LinkSleeper { link, sleeper: open.sleeper(), used: AtomicBool::new(used?) })
         };
-        Self(waits().filter(|(_, link)| far(link) || !some_far).map(of).collect())
+        Self(waiting().zip(chosen(&offers)).filter_map(of).collect())
     }
 
     /// Those on which something may come.
@@ -87,5 +104,33 @@ impl LinkSleepers {
     /// Ends the sleep of whoever sleeps.
     pub(crate) fn wake(&self) {
         self.used().for_each(Sleeper::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALONE: Offer = Offer { far: false, leads: true };
+    const IDLE: Offer = Offer { far: true, leads: false };
+    const LEADS: Offer = Offer { far: true, leads: true };
+
+    #[test]
+    fn threads_sleep_on_links_that_lead_to_a_peer_and_others_can_join_later() {
+        assert_eq!(chosen(&[LEADS, IDLE]), [Some(true), Some(false)]);
+        assert_eq!(chosen(&[LEADS, LEADS, IDLE]), [Some(true), Some(true), Some(false)]);
+    }
+
+    #[test]
+    fn a_link_to_oneself_counts_only_where_there_is_no_other() {
+        assert_eq!(chosen(&[ALONE, LEADS]), [None, Some(true)]);
+        assert_eq!(chosen(&[ALONE, IDLE]), [None, Some(true)]);
+        assert_eq!(chosen(&[ALONE]), [Some(true)]);
+    }
+
+    #[test]
+    fn all_far_links_count_where_none_leads_anywhere_yet() {
+        assert_eq!(chosen(&[IDLE, IDLE]), [Some(true), Some(true)]);
+        assert_eq!(chosen(&[]), []);
     }
 }

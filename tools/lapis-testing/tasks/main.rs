@@ -16,6 +16,7 @@ fn main() -> ExitCode {
     let (scenario, detail) = (arguments.next().unwrap_or_default(), arguments.next().unwrap_or_default());
     let outcome = match scenario.as_str() {
         "all-to-all" => talk::all_to_all(),
+        "crowd" => talk::crowd(),
         "answers" => talk::answers(),
         "interrupts" => talk::interrupts(&detail),
         "poll" => talk::poll(),

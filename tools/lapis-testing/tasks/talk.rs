@@ -88,6 +88,15 @@ pub(crate) fn all_to_all() -> Result<()> {
     context.terminate()
 }
 
+/// One of many: starts, meets all others in a fence, and ends.
+pub(crate) fn crowd() -> Result<()> {
+    println!("task {} starts", std::process::id());
+    let context = join()?;
+    context.gfence()?;
+    println!("task {} has met all", context.task());
+    context.terminate()
+}
+
 /// Completion handlers that answer, while both sides send at once.
 pub(crate) fn answers() -> Result<()> {
     const ROUNDS: u64 = 200;

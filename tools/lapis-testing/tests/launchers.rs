@@ -6,11 +6,11 @@
 
 mod launching;
 
-use lapis_testing::{Running, WATCHDOG, alive, clean, run};
+use lapis_testing::{Patience, Running, WATCHDOG, alive, clean, run};
 use launching::*;
 use std::collections::BTreeSet;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Does something with every launcher that is there; its name is in what a failure prints.
 fn with_each(act: impl Fn(&Launcher)) {
@@ -101,10 +101,13 @@ fn an_interrupted_launcher_leaves_no_task() {
         // SAFETY: sends a signal to a process that this test has started.
         unsafe { libc::kill(running.id().cast_signed(), libc::SIGINT) };
         let done = running.wait();
-        assert_ne!(done.code, Some(0), "{done:?}");
-        let start = Instant::now();
+        match launcher.interrupted {
+            Some(says) => assert!(done.out.contains(says), "{done:?}"),
+            None => assert_ne!(done.code, Some(0), "{done:?}"),
+        }
+        let mut patience = Patience::with_myself(WATCHDOG);
         while let Some(left) = pids.iter().find(|pid| alive(**pid)) {
-            assert!(start.elapsed() < WATCHDOG, "process {left} was left behind");
+            assert!(!patience.is_over(), "process {left} was left behind");
             std::thread::sleep(Duration::from_millis(10));
         }
     });
