@@ -156,7 +156,9 @@ impl Node {
     /// Leaves the job once the commands that send something have ended.
     pub(crate) fn end(&self) -> Result {
         self.lock().begins_to_wait(true);
-        self.wait(|| self.lock().sends.under_way() == 0)?;
+        let outcome = self.wait(|| self.lock().sends.under_way() == 0);
+        drop(self.ends_to_wait(self.lock()));
+        outcome?;
         // Whoever died is no reason to stay.
         let _ = self.context.fence();
         for task in 0..self.context.tasks() {
