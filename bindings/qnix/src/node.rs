@@ -125,6 +125,13 @@ impl Node {
             }
         }
         let context = builder.init().map_err(failed)?;
+        if !context.interrupts() {
+            tracing::info!(
+                target: "lapis::qnix",
+                "arrivals are served within calls alone (LAPIS_INTERRUPT=no): a doorbell rings in qx_poll_for_send, \
+                 qx_poll_for_receive and other calls, never while the program only looks at it"
+            );
+        }
         protocol::install(&context, &shared).map_err(failed)?;
         //= QNIX API, qx_init, returns when all processes have been registered
         let cards = context.all_gather(&card(name, size, board::memory(&context))).map_err(failed)?;

@@ -72,6 +72,17 @@ fn groups_of_processes_that_poll() {
     job(&source).env("LAPIS_INTERRUPT", "no").succeeds(&compile(&source));
 }
 
+/// Nobody finds out later, when the program looks at a doorbell for ever.
+#[test]
+fn who_polls_is_told_once_that_doorbells_ring_in_calls_alone() {
+    let source = source("groups");
+    let (program, job) = (compile(&source), job(&source).env("LAPIS_LOG", "warn,lapis::qnix=info"));
+    let told =
+        |job: Job| job.run(&program).success().stderr().matches("never while the program only").count();
+    assert_eq!(told(job.clone().env("LAPIS_TRANSPORT", "shm")), 0);
+    assert_eq!(told(job.env("LAPIS_TRANSPORT", "shm").env("LAPIS_INTERRUPT", "no")), 5);
+}
+
 #[test]
 fn random_programs_do_what_the_model_says() {
     succeeds("random");
