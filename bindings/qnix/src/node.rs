@@ -128,8 +128,8 @@ impl Node {
         if !context.interrupts() {
             tracing::info!(
                 target: "lapis::qnix",
-                "arrivals are served within calls alone (LAPIS_INTERRUPT=no): a doorbell rings in qx_poll_for_send, \
-                 qx_poll_for_receive and other calls, never while the program only looks at it"
+                "arrivals are served within calls alone (LAPIS_INTERRUPT=no): a doorbell rings in the calls that poll, and in \
+                 others, never while the program only looks at it"
             );
         }
         protocol::install(&context, &shared).map_err(failed)?;
