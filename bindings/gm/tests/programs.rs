@@ -2,12 +2,12 @@
 
 use lapis_adapters::channel::Address;
 use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
-use lapis_testing::{Finished, Running, clean, folder};
+use lapis_testing::{Finished, Interface, Running, checked, clean, scratch};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 const BINDING: &str = env!("CARGO_MANIFEST_DIR");
+static GM: Interface = Interface::new("lapis-gm", BINDING, "gm");
 
 /// A daemon of a test's own, with the nodes `left` and `right`.
 struct Daemon {
@@ -38,42 +38,8 @@ impl Daemon {
     }
 }
 
-fn checked(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|e| panic!("{command:?} does not start: {e}"));
-    assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
-/// The directory with the library, which is built if need be.
-fn library() -> &'static Path {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    let dir = folder();
-    BUILT.get_or_init(|| {
-        let profile = match dir.file_name().and_then(std::ffi::OsStr::to_str) {
-            Some("debug") | None => "dev",
-            Some(name) => name,
-        };
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--profile", profile, "-p", "lapis-gm", "--target-dir"]);
-        checked(
-            build.arg(dir.parent().expect("the profile lies in the target directory")).current_dir(BINDING),
-        );
-    });
-    dir
-}
-
 fn compile(name: &str) -> PathBuf {
-    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-    let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let output =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gm-{name}-{}-{number}", std::process::id()));
-    let mut cc = Command::new("cc");
-    cc.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]);
-    cc.arg(Path::new(BINDING).join(format!("tests/programs/{name}.c"))).arg("-o").arg(&output);
-    cc.arg(format!("-I{BINDING}/include")).arg("-L").arg(library()).args(["-lgm", "-pthread"]);
-    checked(cc.arg(format!("-Wl,-rpath,{}", library().display())));
-    output
+    GM.compile(&GM.source(name), &[])
 }
 
 fn traffic(test: &str, count: &str, more: &[(&str, &str)]) {
@@ -220,7 +186,7 @@ fn the_header_says_what_the_library_means() {
     text += "typedef char whole[sizeof(gm_recv_event_t) == 64 ? 1 : -1];\n";
     text +=
         &format!("typedef char alarm[sizeof(gm_alarm_t) == {} ? 1 : -1];\n", size_of::<gm::alarm::GmAlarm>());
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gm-constants-{}.c", std::process::id()));
+    let file = scratch("constants").with_extension("c");
     std::fs::write(&file, text).expect("the file can be written");
     for (compiler, standard) in
         [("cc", "-std=gnu89"), ("cc", "-std=gnu17"), ("c++", "-std=c++98"), ("c++", "-std=c++17")]
@@ -257,7 +223,8 @@ fn the_coverage_table_is_whole() {
         .filter(|name| name.starts_with("gm_"))
         .collect();
     assert!(declared.len() > 80, "{declared:?}");
-    let symbols = checked(Command::new("nm").args(["-D", "--defined-only"]).arg(library().join("libgm.so")));
+    let symbols =
+        checked(Command::new("nm").args(["-D", "--defined-only"]).arg(GM.library().join("libgm.so")));
     let exported: Vec<&str> = symbols
         .lines()
         .filter_map(|line| line.rsplit(' ').next())

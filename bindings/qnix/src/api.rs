@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::memory::Segments;
 use crate::names::Name;
 use crate::node::Node;
-use crate::post::{Form, segment_of};
+use crate::post::Form;
 use std::mem::ManuallyDrop;
 
 /// This process as a part of its application.
@@ -216,11 +216,7 @@ impl Drop for Process {
 }
 
 fn segments(bytes: *const [u8]) -> Result<Segments> {
-    match bytes.len() {
-        0 => Ok(Segments::None),
-        1..=SEND_MAX => Ok(Segments::One(segment_of(bytes))),
-        _ => Err(Error::Length),
-    }
+    if bytes.len() <= SEND_MAX { Ok(Segments::of(bytes)) } else { Err(Error::Length) }
 }
 
 impl Sending<'_> {

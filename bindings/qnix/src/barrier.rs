@@ -10,7 +10,8 @@
 //! told by all ends well even if some of them have left since. So the commands have their own
 //! barrier beside those of the crate `collectives`, whose calls belong to who makes them.
 
-use crate::board::{Boards, Content, places};
+use crate::board::{Awaited, Boards, Content, Writer, places};
+use crate::contexts::Table;
 use crate::error::{Error, Result};
 use crate::groups::{Group, Groups};
 use crate::node::{Shared, State};
@@ -31,24 +32,45 @@ pub(crate) enum Seen {
     Boards(Entered),
 }
 
-/// How many barriers the members of a group on one host have entered, by rank.
+/// How many barriers the members of a group on one host have entered.
 pub(crate) struct Entered {
-    /// Those that they have told by records and messages.
-    told: Vec<u64>,
-    places: Vec<usize>,
-    /// Their words, which say the same, once they are found.
-    words: Vec<Option<usize>>,
+    /// By rank.
+    members: Vec<Member>,
+    /// Those before it have entered the barrier under way.
+    first: usize,
     /// This process's own word.
     mine: Option<usize>,
 }
 
-impl Entered {
+struct Member {
+    place: usize,
+    /// Barriers that it has told by records and messages.
+    told: u64,
+    /// Its word, which says the same, once it is found.
+    word: Option<usize>,
+}
+
+impl Member {
+    /// How many barriers it has entered.
     #[inline]
-    fn by(&mut self, rank: usize, name: i32, boards: &Boards) -> u64 {
-        let place = self.places[rank];
-        let word = self.words[rank].or_else(|| boards.word_of(place, name));
-        self.words[rank] = word;
-        self.told[rank] + word.map_or(0, |word| boards.entered(place, word))
+    fn entered(&mut self, name: i32, boards: &Boards) -> u64 {
+        self.word = self.word.or_else(|| boards.word_of(self.place, name));
+        self.told + self.word.map_or(0, |word| boards.entered(self.place, word))
+    }
+}
+
+impl Entered {
+    /// Whether all but this process, whose rank is `me`, have entered so many. Nobody who has is
+    /// looked at again.
+    #[inline]
+    fn by_all(&mut self, begun: u64, me: Option<usize>, name: i32, boards: &Boards) -> bool {
+        while let Some(member) = self.members.get_mut(self.first) {
+            if Some(self.first) != me && member.entered(name, boards) < begun {
+                return false;
+            }
+            self.first += 1;
+        }
+        true
     }
 }
 
@@ -76,13 +98,13 @@ pub(crate) enum Sign {
 }
 
 impl Barrier {
-    /// Of a group of so many members. `boards`: their places on the host whose boards they all see,
-    /// and this one's word, if it has one.
-    pub(crate) fn new(members: usize, boards: Option<(Vec<usize>, Option<usize>)>) -> Self {
+    /// `boards`: the members' places on the host whose boards they all see, by rank, and this one's
+    /// word, if it has one.
+    pub(crate) fn new(boards: Option<(Vec<usize>, Option<usize>)>) -> Self {
         let seen = match boards {
             Some((places, mine)) => {
-                let (told, words) = (vec![0; members], vec![None; members]);
-                Seen::Boards(Entered { told, places, words, mine })
+                let member = |place| Member { place, told: 0, word: None };
+                Seen::Boards(Entered { members: places.into_iter().map(member).collect(), first: 0, mine })
             }
             None => Seen::Rounds(Box::new([0; ROUNDS])),
         };
@@ -101,6 +123,27 @@ impl Barrier {
             Seen::Rounds(_) => None,
         }
     }
+
+    /// The next command is under way.
+    fn begin(&mut self, at: usize) {
+        self.begun += 1;
+        self.now = Some((at, 0));
+        if let Seen::Boards(entered) = &mut self.seen {
+            entered.first = 0;
+        }
+    }
+
+    /// The word that it waits for now, if it is known.
+    fn awaited(&self) -> Option<Awaited> {
+        let (Seen::Boards(entered), Some(_)) = (&self.seen, self.now) else { return None };
+        let &Member { place, told, word } = entered.members.get(entered.first)?;
+        Some(Awaited { place, word: word?, entered: self.begun.saturating_sub(told) })
+    }
+
+    /// Whether it goes on when others' words change.
+    fn waits_for_words(&self) -> bool {
+        self.is_on_boards() && self.now.is_some()
+    }
 }
 
 impl Group {
@@ -110,7 +153,7 @@ impl Group {
             (Seen::Rounds(seen), Sign::Round(round)) => seen[round] += 1,
             (Seen::Boards(entered), Sign::Entered(task)) => {
                 if let Some(rank) = self.members.rank(task) {
-                    entered.told[rank] += 1;
+                    entered.members[rank].told += 1;
                 }
             }
             (_, Sign::Broken(barrier)) => {
@@ -129,31 +172,109 @@ impl Group {
         }
     }
 
-    /// Whether a round of the barrier under way has been told by all who tell it to this process.
+    /// Whether the barrier under way has been told by all who tell its round to this process.
     #[inline]
-    fn is_told(&mut self, round: usize, name: i32, boards: Option<&Boards>) -> bool {
-        let (begun, me) = (self.barrier.begun, self.me);
+    fn is_told(&mut self, round: usize, boards: Option<&Boards>) -> bool {
+        let begun = self.barrier.begun;
         match (&mut self.barrier.seen, boards) {
             (Seen::Rounds(seen), _) => seen[round] >= begun,
-            (Seen::Boards(entered), Some(boards)) => (0..entered.told.len())
-                .filter(|rank| Some(*rank) != me)
-                .all(|rank| entered.by(rank, name, boards) >= begun),
+            (Seen::Boards(entered), Some(boards)) => entered.by_all(begun, self.me, self.name, boards),
             (Seen::Boards(_), None) => false,
         }
     }
 
     /// Whether a round waits for a task of which `gone` holds.
-    fn is_hopeless(&mut self, round: usize, name: i32, boards: Option<&Boards>, gone: &HashSet<u32>) -> bool {
+    fn is_hopeless(&mut self, round: usize, boards: Option<&Boards>, gone: &HashSet<u32>) -> bool {
         let (Some(me), n) = (self.me, self.members.len()) else { return false };
-        let begun = self.barrier.begun;
+        let (begun, name) = (self.barrier.begun, self.name);
         let members = &self.members;
         let is_gone = |rank: usize| members.task(rank).is_some_and(|task| gone.contains(&task));
         match (&mut self.barrier.seen, boards) {
             (Seen::Rounds(seen), _) => seen[round] < begun && is_gone((me + n - (1 << round) % n) % n),
             (Seen::Boards(entered), Some(boards)) => {
-                (0..n).any(|rank| rank != me && is_gone(rank) && entered.by(rank, name, boards) < begun)
+                let late = |rank: usize| entered.members[rank].entered(name, boards) < begun;
+                (0..n).filter(|rank| *rank != me && is_gone(*rank)).any(late)
             }
             (Seen::Boards(_), None) => false,
+        }
+    }
+
+    /// The members, this process excepted.
+    fn others(&self) -> impl Iterator<Item = u32> {
+        let task = self.me.and_then(|me| self.members.task(me));
+        self.members.iter().filter(move |other| Some(*other) != task)
+    }
+
+    /// Does what can be done of its barriers. Says whether that was anything.
+    fn go_on(&mut self, sends: &mut Table, board: &mut Option<Writer>, out: &mut Outbox) -> bool {
+        let mut went = false;
+        loop {
+            let boards = board.as_ref().map(|writer| &**writer.boards());
+            let now = self.barrier.now;
+            let (at, round) = match now {
+                Some((at, round)) if self.is_told(round, boards) => (at, round + 1),
+                Some(_) => return went,
+                None => match self.barrier.next.pop_front() {
+                    Some(at) => {
+                        self.barrier.begin(at);
+                        (at, 0)
+                    }
+                    None => return went,
+                },
+            };
+            went = true;
+            //= QNIX API, qx_barrier, ends when all members have come
+            if round == self.rounds() {
+                self.barrier.now = None;
+                sends.end(at, Ok(0));
+                continue;
+            }
+            self.barrier.now = Some((at, round));
+            self.tell(round, board, out);
+        }
+    }
+
+    /// Tells others that this process is in a round of its barrier.
+    fn tell(&self, round: usize, board: &mut Option<Writer>, out: &mut Outbox) {
+        let (Some(me), n) = (self.me, self.members.len()) else { return };
+        if !self.barrier.is_on_boards() {
+            if let Some(to) = self.members.task((me + (1 << round)) % n) {
+                out.push(Letter::Notice { to, group: self.name, round });
+            }
+            return;
+        }
+        let Some(writer) = board else { return };
+        if let Some(word) = self.barrier.word() {
+            let asleep = writer.enter(word, self.barrier.begun, self.near);
+            return out.extend(asleep.map(|to| Letter::Look { to }));
+        }
+        let content = Content::Entered { task: self.members.task(me).unwrap_or_default(), group: self.name };
+        match writer.show(content, places(self.near).map(|place| (place, 0)), &[]) {
+            Some(asleep) => out.extend(asleep.map(|to| Letter::Look { to })),
+            None => out.extend(self.others().map(|to| Letter::Entered { to, group: self.name })),
+        }
+    }
+
+    /// Ends barriers that wait for a process which has ended.
+    #[cold]
+    fn fail(&mut self, sends: &mut Table, boards: Option<&Boards>, gone: &HashSet<u32>, out: &mut Outbox) {
+        let Some((at, round)) = self.barrier.now else { return };
+        let told = self.barrier.broken.is_some_and(|broken| broken <= self.barrier.begun);
+        let rounds = self.rounds();
+        if !(told || (round..rounds).any(|round| self.is_hopeless(round, boards, gone))) {
+            return;
+        }
+        // On boards everybody sees by itself who has not come.
+        if !told && !self.barrier.is_on_boards() {
+            let (group, barrier) = (self.name, self.barrier.begun);
+            out.extend(self.others().map(|to| Letter::Broken { to, group, barrier }));
+        }
+        self.barrier.now = None;
+        let failed: Vec<usize> = std::iter::once(at).chain(self.barrier.next.drain(..)).collect();
+        // Each of those would have been begun, and have failed in its turn.
+        self.barrier.begun += failed.len() as u64 - 1;
+        for at in failed {
+            sends.end(at, Err(Error::Peer));
         }
     }
 }
@@ -182,137 +303,61 @@ impl State {
         self.told(name, Sign::Entered(task), out);
     }
 
-    /// Does what can be done of a group's barriers.
-    fn go_on(&mut self, name: i32, out: &mut Outbox) {
-        loop {
-            let boards = self.board.as_ref().map(|writer| &**writer.boards());
-            let Some(group) = self.groups.known.get_mut(&name) else { return };
-            let now = group.barrier.now;
-            let (at, round) = match now {
-                Some((at, round)) if group.is_told(round, name, boards) => (at, round + 1),
-                Some(_) => break,
-                None => match group.barrier.next.pop_front() {
-                    Some(at) => {
-                        group.barrier.begun += 1;
-                        (at, 0)
-                    }
-                    None => break,
-                },
-            };
-            //= QNIX API, qx_barrier, ends when all members have come
-            if round == group.rounds() {
-                group.barrier.now = None;
-                self.sends.end(at, Ok(0));
-                continue;
-            }
-            group.barrier.now = Some((at, round));
-            self.tell(name, round, out);
+    /// Does what can be done of a group's barriers. Says whether that was anything.
+    fn go_on(&mut self, name: i32, out: &mut Outbox) -> bool {
+        let Self { groups: Groups { known, waiting, .. }, sends, board, gone, .. } = self;
+        let Some(group) = known.get_mut(&name) else { return false };
+        let went = group.go_on(sends, board, out);
+        let boards = board.as_ref().map(|writer| &**writer.boards());
+        if !gone.is_empty() || group.barrier.broken.is_some() {
+            group.fail(sends, boards, gone, out);
         }
-        self.fail_barriers(name, out);
-        self.note_waiting(name);
-    }
-
-    /// Whether words have to be looked at for a group's barrier.
-    fn note_waiting(&mut self, name: i32) {
-        let waits = |group: &Group| group.barrier.is_on_boards() && group.barrier.now.is_some();
-        let waits = self.groups.known.get(&name).is_some_and(waits);
-        let waiting = &mut self.groups.waiting;
+        // Whether words have to be looked at from now on.
         match waiting.iter().position(|waiting| *waiting == name) {
-            None if waits => waiting.push(name),
-            Some(at) if !waits => {
+            None if group.barrier.waits_for_words() => waiting.push(name),
+            Some(at) if !group.barrier.waits_for_words() => {
                 waiting.swap_remove(at);
             }
-            _ => return,
+            _ => return went,
         }
-        let (writer, awaited) = (self.board.as_ref(), waiting.len());
-        writer.into_iter().for_each(|writer| writer.boards().set_awaited(awaited));
+        boards.into_iter().for_each(|boards| boards.set_awaited(waiting.len()));
+        went
     }
 
     /// Whether a barrier that this process waits in can go on because of a word of somebody's.
+    #[inline]
     pub(crate) fn words_have_news(&mut self) -> bool {
-        let boards = self.board.as_ref().map(|writer| &**writer.boards());
-        let Groups { known, waiting, .. } = &mut self.groups;
-        waiting.iter().any(|name| {
-            let group = known.get_mut(name);
-            group.is_some_and(|group| {
-                group.barrier.now.is_some_and(|(_, round)| group.is_told(round, *name, boards))
-            })
-        })
+        let Self { groups: Groups { known, waiting, .. }, board, .. } = self;
+        let boards = board.as_ref().map(|writer| &**writer.boards());
+        let has_news = |group: &mut Group| {
+            let round = group.barrier.now.map(|(_, round)| round);
+            round.is_some_and(|round| group.is_told(round, boards))
+        };
+        waiting.iter().any(|name| known.get_mut(name).is_some_and(has_news))
+    }
+
+    /// The word of somebody's that a barrier of this process waits for.
+    #[inline]
+    pub(crate) fn awaited(&self) -> Option<Awaited> {
+        self.groups.known.get(self.groups.waiting.first()?)?.barrier.awaited()
     }
 
     /// Looks at the words of others. Says whether barriers have gone on.
     pub(crate) fn look_at_words(&mut self, out: &mut Outbox) -> bool {
-        if !self.words_have_news() {
-            return false;
+        let (mut at, mut went) = (0, false);
+        while let Some(name) = self.groups.waiting.get(at).copied() {
+            went |= self.go_on(name, out);
+            // A group that waits no longer has left its place to another one.
+            at += usize::from(self.groups.waiting.get(at) == Some(&name));
         }
-        for name in self.groups.waiting.clone() {
-            self.go_on(name, out);
-        }
-        true
-    }
-
-    /// Tells others that this process is in a round of a group's barrier.
-    fn tell(&mut self, name: i32, round: usize, out: &mut Outbox) {
-        let Some(group) = self.groups.known.get(&name) else { return };
-        let (Some(me), n) = (group.me, group.members.len()) else { return };
-        if !group.barrier.is_on_boards() {
-            if let Some(to) = group.members.task((me + (1 << round)) % n) {
-                out.push(Letter::Notice { to, group: name, round });
-            }
-            return;
-        }
-        if let (Some(word), Some(writer)) = (group.barrier.word(), self.board.as_mut()) {
-            let asleep = writer.enter(word, group.barrier.begun, group.near);
-            return out.extend(asleep.map(|to| Letter::Look { to }));
-        }
-        let (task, boards) = (group.members.task(me).unwrap_or_default(), self.board.as_mut());
-        let shown = boards.and_then(|writer| {
-            let content = Content::Entered { task, group: name };
-            let asleep = writer.show(content, places(group.near).map(|place| (place, 0)), &[])?;
-            out.extend(asleep.map(|to| Letter::Look { to }));
-            Some(())
-        });
-        if shown.is_none() {
-            let others = group.members.iter().filter(|to| *to != task);
-            out.extend(others.map(|to| Letter::Entered { to, group: name }));
-        }
-    }
-
-    /// Ends barriers that wait for a process which has ended.
-    fn fail_barriers(&mut self, name: i32, out: &mut Outbox) {
-        let boards = self.board.as_ref().map(|writer| &**writer.boards());
-        let Some(group) = self.groups.known.get_mut(&name) else { return };
-        let Some((at, round)) = group.barrier.now else { return };
-        let told = group.barrier.broken.is_some_and(|broken| broken <= group.barrier.begun);
-        if !told && self.gone.is_empty() {
-            return;
-        }
-        let rounds = group.rounds();
-        if !(told || (round..rounds).any(|round| group.is_hopeless(round, name, boards, &self.gone))) {
-            return;
-        }
-        // On boards everybody sees by itself who has not come.
-        if !told && !group.barrier.is_on_boards() {
-            let barrier = group.barrier.begun;
-            let others =
-                group.members.iter().filter(|to| Some(*to) != group.me.and_then(|me| group.members.task(me)));
-            out.extend(others.map(|to| Letter::Broken { to, group: name, barrier }));
-        }
-        group.barrier.now = None;
-        let failed: Vec<usize> = std::iter::once(at).chain(group.barrier.next.drain(..)).collect();
-        // Each of those would have been begun, and have failed in its turn.
-        group.barrier.begun += failed.len() as u64 - 1;
-        for at in failed {
-            self.sends.end(at, Err(Error::Peer));
-        }
+        went
     }
 
     /// A process has ended: what it means for barriers.
     pub(crate) fn left_barriers(&mut self, task: u32, out: &mut Outbox) {
         let groups = self.groups.known.iter().filter(|(_, group)| group.members.rank(task).is_some());
         for name in groups.map(|(name, _)| *name).collect::<Vec<i32>>() {
-            self.fail_barriers(name, out);
-            self.note_waiting(name);
+            self.go_on(name, out);
         }
     }
 

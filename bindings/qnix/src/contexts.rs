@@ -47,7 +47,9 @@ pub(crate) struct Slot {
     doorbell: bool,
     pub(crate) len: usize,
     pub(crate) in_registers: bool,
+    /// Data that the context holds itself.
     pub(crate) registers: Vec<u8>,
+    /// Where the data is, be it there.
     pub(crate) segments: Segments,
     /// Commands so far: a message that names an earlier one is late.
     generation: u32,
@@ -121,9 +123,12 @@ impl Table {
         (slot.task, slot.tag, slot.doorbell) = (wanted.task, wanted.tag, wanted.doorbell);
         (slot.len, slot.segments, slot.in_registers) =
             (wanted.len, wanted.segments, wanted.registers.is_some());
-        //= QNIX API, qx_send_context, copies data into the context
-        slot.registers.clear();
-        slot.registers.extend_from_slice(wanted.registers.unwrap_or_default());
+        if let Some(data) = wanted.registers {
+            //= QNIX API, qx_send_context, copies data into the context
+            slot.registers.clear();
+            slot.registers.extend_from_slice(data);
+            slot.segments = Segments::of(slot.registers.as_slice());
+        }
         let v = self.visible(at);
         let peer = wanted.peer.unwrap_or_default();
         v.proc_name[0].store(peer.application, Ordering::Relaxed);
@@ -167,10 +172,11 @@ impl Table {
         Ok(key)
     }
 
-    /// A command begins and ends well at once.
+    /// The command of a context that is [ready](Self::ready) begins and ends well at once.
     #[inline]
     pub(crate) fn pass(&mut self, at: usize) {
-        let Ok(slot) = self.ready(at) else { return };
+        let slot = &mut self.slots[at];
+        debug_assert_eq!(slot.state, State::Set);
         slot.generation = slot.generation.wrapping_add(1) & 0xff_ffff;
         self.close(at, 0);
     }

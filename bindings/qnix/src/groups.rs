@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 /// A complete group.
 pub(crate) struct Group {
+    pub(crate) name: i32,
     /// Its members in the order of their names.
     pub(crate) members: Members,
     /// This process's rank.
@@ -59,8 +60,8 @@ impl Groups {
         let others = places.iter().flatten().filter(|place| Some(**place) != here);
         let near = others.fold(0, |near, place| near | 1 << place);
         let mine = writer.filter(|_| me.is_some() && places.is_some()).and_then(|writer| writer.claim(name));
-        let barrier = Barrier::new(members.len(), places.map(|places| (places, mine)));
-        let mut group = Group { members, me, near, barrier };
+        let barrier = Barrier::new(places.map(|places| (places, mine)));
+        let mut group = Group { name, members, me, near, barrier };
         for sign in self.early.remove(&name).unwrap_or_default() {
             group.note(sign);
         }

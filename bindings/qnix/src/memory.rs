@@ -16,6 +16,13 @@ pub(crate) struct Segment {
     pub(crate) len: usize,
 }
 
+impl Segment {
+    #[inline]
+    pub(crate) fn of(bytes: *const [u8]) -> Self {
+        Self { address: bytes.cast::<u8>().expose_provenance(), len: bytes.len() }
+    }
+}
+
 /// Where a command's data is: as a rule in one piece, for which nothing is allocated.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Segments {
@@ -26,6 +33,12 @@ pub(crate) enum Segments {
 }
 
 impl Segments {
+    /// The bytes of a slice.
+    #[inline]
+    pub(crate) fn of(bytes: *const [u8]) -> Self {
+        if bytes.is_empty() { Self::None } else { Self::One(Segment::of(bytes)) }
+    }
+
     /// Adds a piece behind the others; what follows the last one without a gap is one with it.
     fn push(&mut self, segment: Segment) {
         let last = match self {

@@ -125,6 +125,13 @@ impl Node {
             }
         }
         let context = builder.init().map_err(failed)?;
+        if !context.interrupts() {
+            tracing::info!(
+                target: "lapis::qnix",
+                "arrivals are served within calls alone (LAPIS_INTERRUPT=no): a doorbell rings in the calls that poll, and in \
+                 others, never while the program only looks at it"
+            );
+        }
         protocol::install(&context, &shared).map_err(failed)?;
         //= QNIX API, qx_init, returns when all processes have been registered
         let cards = context.all_gather(&card(name, size, board::memory(&context))).map_err(failed)?;
@@ -156,7 +163,9 @@ impl Node {
     /// Leaves the job once the commands that send something have ended.
     pub(crate) fn end(&self) -> Result {
         self.lock().begins_to_wait(true);
-        self.wait(|| self.lock().sends.under_way() == 0)?;
+        let outcome = self.wait(|| self.lock().sends.under_way() == 0);
+        drop(self.ends_to_wait(self.lock()));
+        outcome?;
         // Whoever died is no reason to stay.
         let _ = self.context.fence();
         for task in 0..self.context.tasks() {

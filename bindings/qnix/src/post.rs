@@ -1,20 +1,25 @@
 //! The commands that calls post, in terms of Send and Receive Contexts.
 
 use crate::abi::{doorbell, state_of};
-use crate::contexts::Assignment;
+use crate::board::{Content, places};
+use crate::contexts::{Assignment, Slot};
 use crate::error::{Error, Result, of_core};
 use crate::groups::keeper;
 use crate::matching::Bytes;
-use crate::memory::Segment;
 use crate::names::Name;
 use crate::node::{Node, State};
-use crate::outbox::{self, Outbox};
+use crate::outbox::{self, Letter, Outbox};
 use crate::protocol::{JOIN, OFFER, WHOLE, WHOLE_MAX, gathered, header, send_words};
 use crate::tree::{self, Receiver};
 use lapis_core::Context;
 use lapis_core::context::Access;
 use lapis_core::message::Short;
+use lapis_core::sync::spin_loop;
 use std::sync::Arc;
+
+/// Looks at one word alone between two at all of them, and how often those are.
+const LOOKS: u32 = 64;
+const ROUNDS_OF_LOOKS: u32 = 24;
 
 /// Where the data of a command is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,15 +30,14 @@ pub(crate) enum Form {
     Short,
 }
 
-impl State {
-    /// Checks that a context's data suits a command.
+impl Slot {
+    /// Checks that the context's data suits a command.
     #[inline]
-    fn suits(&mut self, at: usize, form: Form) -> Result {
-        let slot = self.sends.ready(at)?;
-        let short = slot.len <= crate::abi::SHORT_MAX;
+    fn suits(&self, form: Form) -> Result {
+        let short = self.len <= crate::abi::SHORT_MAX;
         match form {
-            Form::Pages if slot.in_registers && slot.len > 0 => Err(Error::Kind),
-            Form::Short if !slot.in_registers && !short => Err(Error::Kind),
+            Form::Pages if self.in_registers && self.len > 0 => Err(Error::Kind),
+            Form::Short if !self.in_registers && !short => Err(Error::Kind),
             _ => Ok(()),
         }
     }
@@ -41,10 +45,8 @@ impl State {
     /// Sends what is in one piece, in one packet, where nothing is in the way of that. False:
     /// nothing has happened.
     #[inline]
-    fn send_at_once(&mut self, context: &Context, at: usize, task: u32) -> bool {
-        let Ok(slot) = self.sends.ready(at) else { return false };
-        let data = match &*slot.segments {
-            _ if slot.in_registers => &slot.registers[..],
+    fn goes_at_once(&self, context: &Context, task: u32, number: u32) -> bool {
+        let data = match &*self.segments {
             [] => &[],
             // SAFETY: the program has lent the memory to the command, which ends with this.
             [one] => unsafe {
@@ -52,13 +54,31 @@ impl State {
             },
             _ => return false,
         };
-        let words = header([self.matching.next_to(task), slot.tag as u32]);
-        let sent = context.try_send_short(&Short::to_table(task, WHOLE, words.as_flattened(), data));
-        if sent {
-            self.matching.number_to(task);
-            self.sends.pass(at);
+        let words = header([number, self.tag as u32]);
+        context.try_send_short(&Short::to_table(task, WHOLE, words.as_flattened(), data))
+    }
+}
+
+impl State {
+    /// Shows a context's data to all other members of a group, if they are several and all on this
+    /// host: one write, and nothing else to do. False: nothing has happened.
+    fn show_to_group(&mut self, at: usize, group: i32, me: u32, out: &mut Outbox) -> Result<bool> {
+        let Self { groups, board, sends, matching, gone, .. } = self;
+        let near = groups.get(group)?.near;
+        let Some(writer) = board.as_mut().filter(|_| near.count_ones() > 1) else { return Ok(false) };
+        let boards = Arc::clone(writer.boards());
+        if !gone.is_empty() && places(near).any(|place| gone.contains(&boards.task(place))) {
+            return Err(Error::Peer);
         }
-        sent
+        let slot = sends.get(at)?;
+        let number = |place| (place, matching.number_to(boards.task(place)));
+        let content = Content::Message { root: me, tag: slot.tag };
+        let Some(asleep) = writer.show(content, places(near).map(number), &slot.segments) else {
+            return Ok(false);
+        };
+        out.extend(asleep.map(|to| Letter::Look { to }));
+        sends.pass(at);
+        Ok(true)
     }
 
     /// Whether a context has a command to wait for, and whether its end may be found on a board.
@@ -124,9 +144,7 @@ impl State {
 
     /// The data of a send in one piece.
     fn copied(&mut self, at: usize) -> Result<Bytes> {
-        let slot = self.sends.get(at)?;
-        let all = if slot.in_registers { slot.registers.clone() } else { gathered(&slot.segments) };
-        Ok(Bytes { all: Arc::new(all), from: 0 })
+        Ok(Bytes { all: Arc::new(gathered(&self.sends.get(at)?.segments)), from: 0 })
     }
 }
 
@@ -149,13 +167,16 @@ impl Node {
     #[inline]
     pub(crate) fn send(&self, at: usize, form: Form) -> Result {
         let mut state = self.lock();
-        state.suits(at, form)?;
-        let slot = state.sends.ready(at)?;
+        let now = &mut *state;
+        let slot = now.sends.ready(at)?;
+        slot.suits(form)?;
         let (tag, len, task) = (slot.tag, slot.len, slot.task.ok_or(Error::Process)?);
-        if state.gone.contains(&task) {
+        if now.gone.contains(&task) {
             return Err(Error::Peer);
         }
-        if len <= WHOLE_MAX && state.send_at_once(&self.context, at, task) {
+        if len <= WHOLE_MAX && slot.goes_at_once(&self.context, task, now.matching.next_to(task)) {
+            now.matching.number_to(task);
+            now.sends.pass(at);
             return Ok(());
         }
         self.send_later(state, at, (task, tag), len)
@@ -182,14 +203,12 @@ impl Node {
             return Ok(());
         }
         state.sends.post(at, None)?;
-        let slot = state.sends.get(at)?;
-        let registers = std::mem::take(&mut slot.registers);
-        let (in_registers, segments) = (slot.in_registers, std::mem::take(&mut slot.segments));
+        // What the context itself holds stays there: nobody assigns it anew before its end.
+        let segments = std::mem::take(&mut state.sends.get(at)?.segments);
         drop(state);
         let words = header([number, tag as u32]);
         let send = |data: &[u8]| self.context.send(task, WHOLE, words.as_flattened(), data).map_err(of_core);
         let sent = match &segments[..] {
-            _ if in_registers => send(&registers),
             [] => send(&[]),
             // SAFETY: the program has lent the memory to the command, and this returns when it is
             // no longer needed.
@@ -198,12 +217,7 @@ impl Node {
             }),
             several => send(&gathered(several)),
         };
-        let mut state = self.lock();
-        if let Ok(slot) = state.sends.get(at) {
-            slot.registers = registers;
-        }
-        state.sends.end(at, sent.map(|()| 0));
-        drop(state);
+        self.lock().sends.end(at, sent.map(|()| 0));
         self.serve(task);
         Ok(())
     }
@@ -238,7 +252,14 @@ impl Node {
     /// Sends to all other members of a group.
     pub(crate) fn broadcast(&self, at: usize, group: i32, form: Form) -> Result {
         let me = self.context.task();
-        let state = self.lock();
+        let mut state = self.lock();
+        state.sends.ready(at)?.suits(form)?;
+        let mut out = Outbox::new();
+        if state.show_to_group(at, group, me, &mut out)? {
+            drop(state);
+            outbox::send(&self.context, &out);
+            return Ok(());
+        }
         let members = state.groups.get(group)?.members.iter().filter(|task| *task != me).collect();
         drop(state);
         self.send_to_all(at, members, form)
@@ -258,7 +279,7 @@ impl Node {
 
     fn send_to_all(&self, at: usize, tasks: Vec<u32>, form: Form) -> Result {
         let mut state = self.lock();
-        state.suits(at, form)?;
+        state.sends.ready(at)?.suits(form)?;
         if tasks.iter().any(|task| state.gone.contains(task)) {
             return Err(Error::Peer);
         }
@@ -272,9 +293,7 @@ impl Node {
         let mut out = Outbox::new();
         let state_now = &mut *state;
         if let (Some(writer), slot) = (&mut state_now.board, state_now.sends.get(at)?) {
-            let registers = segment_of(slot.registers.as_slice());
-            let data = if slot.in_registers { &[registers][..] } else { &slot.segments };
-            tree::show(writer, me, tag, &mut receivers, data, &mut out);
+            tree::show(writer, me, tag, &mut receivers, &slot.segments, &mut out);
         }
         let rest = if receivers.is_empty() { Bytes::default() } else { state.copied(at)? };
         state.sends.post(at, None)?;
@@ -327,33 +346,93 @@ impl Node {
     pub(crate) fn poll(&self, at: usize, sending: bool) -> Result<usize> {
         let bells = if sending { &self.shared.hps.send_doorbell } else { &self.shared.hps.receive_doorbell };
         let bell = bells.get(at).ok_or(Error::Context)?;
-        if state_of(bell) != doorbell::DONE {
-            let mut state = self.lock();
+        let rings = || state_of(bell) == doorbell::DONE;
+        let mut state = self.lock();
+        if !rings() {
             let by_board = state.may_poll(at, sending)?;
             state.begins_to_wait(by_board);
-            drop(state);
-            self.wait(|| state_of(bell) == doorbell::DONE)?;
+            if sending && by_board {
+                state = self.look_soon(state, rings);
+            }
+            let mut outcome = Ok(());
+            if !rings() {
+                drop(state);
+                outcome = self.wait(rings);
+                state = self.lock();
+            }
+            state = self.ends_to_wait(state);
+            outcome?;
         }
-        let mut state = self.lock();
         let outcome = if sending { state.sends.collect(at) } else { state.receives.collect(at) };
         outcome.map(|bytes| bytes as usize)
     }
 
+    /// Looks at the word of another process alone, for a few microseconds: what a barrier waits for
+    /// is on its way as a rule, and a look at everything takes longer than a line from another
+    /// core. Other threads have the lock meanwhile.
+    #[inline]
+    fn look_soon<'a>(&'a self, mut state: Access<'a, State>, rings: impl Fn() -> bool) -> Access<'a, State> {
+        let Some(boards) = self.boards.as_deref().filter(|_| !self.context.is_crowded()) else {
+            return state;
+        };
+        for round in 0..ROUNDS_OF_LOOKS {
+            let Some(awaited) = state.awaited() else { return state };
+            drop(state);
+            for _ in 0..LOOKS {
+                if boards.has_come(&awaited) {
+                    break;
+                }
+                if round > 0 {
+                    spin_loop();
+                }
+            }
+            state = self.lock();
+            let mut out = Outbox::new();
+            if state.look_at_words(&mut out) {
+                state = self.told(state, &out);
+            }
+            if rings() {
+                return state;
+            }
+        }
+        state
+    }
+
+    /// Sends what a look has brought up, and lets other threads of this process know of it, for
+    /// which it may be and which sleep.
+    #[inline]
+    fn told<'a>(&'a self, state: Access<'a, State>, out: &Outbox) -> Access<'a, State> {
+        self.context.wake();
+        if out.is_empty() {
+            return state;
+        }
+        drop(state);
+        outbox::send(&self.context, out);
+        self.lock()
+    }
+
+    /// A wait ends. Looks once more if this process has to be asked to look from now on.
+    #[inline]
+    pub(crate) fn ends_to_wait<'a>(&'a self, mut state: Access<'a, State>) -> Access<'a, State> {
+        if !state.ends_to_wait(self.context.interrupts()) {
+            return state;
+        }
+        drop(state);
+        self.shared.look(&self.context);
+        self.lock()
+    }
+
     /// Waits until `done`, and looks at boards meanwhile. [`State::begins_to_wait`] has come
-    /// before.
+    /// before; [`ends_to_wait`](Self::ends_to_wait) follows.
     #[inline]
     pub(crate) fn wait(&self, mut done: impl FnMut() -> bool) -> Result {
-        let outcome = loop {
+        loop {
             let waited = self.context.wait_until(|| done() || self.has_news());
             if waited.is_err() || done() {
-                break waited.map_err(of_core);
+                return waited.map_err(of_core);
             }
             self.shared.look(&self.context);
-        };
-        if self.lock().ends_to_wait(self.context.interrupts()) {
-            self.shared.look(&self.context);
         }
-        outcome
     }
 
     /// Whether boards show something, if this process is to find that out by itself.
@@ -367,9 +446,4 @@ impl Node {
     pub(crate) fn with_memory<T>(&self, f: impl FnOnce(&mut crate::memory::Memory) -> T) -> T {
         f(&mut self.lock().memory)
     }
-}
-
-/// A segment of a slice.
-pub(crate) fn segment_of(bytes: *const [u8]) -> Segment {
-    Segment { address: bytes.cast::<u8>().expose_provenance(), len: bytes.len() }
 }

@@ -22,7 +22,6 @@ use crate::matching::{Arrival, Bytes, Met};
 use crate::memory::{Segment, Segments};
 use crate::node::{Shared, State};
 use crate::outbox::{self, Letter, Outbox};
-use crate::post::segment_of;
 use crate::{barrier, groups, tree};
 use lapis_core::message::{AmSend, Destination, Gather};
 use lapis_core::{CompletionHandler, Context, Delivery, HandlerId, Incoming, Notify, Run, Source};
@@ -459,7 +458,7 @@ fn handed_on(_: &Context, shared: &Arc<Shared>, message: &Incoming<'_>) -> Optio
         let mut state = shared.lock(context);
         let hosts = Arc::clone(&state.hosts);
         if let Some(writer) = &mut state.board {
-            let data = [segment_of(part.data.get())];
+            let data = [Segment::of(part.data.get())];
             tree::show(writer, part.root, part.tag, &mut part.rest, &data, &mut out);
         }
         drop(state);

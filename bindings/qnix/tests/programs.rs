@@ -4,45 +4,20 @@
 #[path = "../../lapi/tests/support/mod.rs"]
 mod jobs;
 
-use jobs::{Job, artifacts, checked, scratch, setting, transports};
-use lapis_testing::{Net, Running};
+use jobs::{Job, artifacts, setting, transports};
+use lapis_testing::{Interface, Net, Running, checked, scratch};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 const BINDING: &str = env!("CARGO_MANIFEST_DIR");
+static QNIX: Interface = Interface::new("lapis-qnix", BINDING, "qnix");
 
-/// The directory with the library, which is built if need be.
-fn library() -> &'static Path {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    let dir = artifacts();
-    BUILT.get_or_init(|| {
-        let profile = match dir.file_name().and_then(std::ffi::OsStr::to_str) {
-            Some("debug") | None => "dev",
-            Some(name) => name,
-        };
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--profile", profile, "-p", "lapis-qnix", "--target-dir"]);
-        checked(
-            build.arg(dir.parent().expect("the profile lies in the target directory")).current_dir(BINDING),
-        );
-    });
-    dir
+fn source(name: &str) -> PathBuf {
+    QNIX.source(name)
 }
 
 fn compile(source: &Path) -> PathBuf {
-    let dir = library();
-    let output = scratch(&source.file_stem().expect("sources have names").to_string_lossy());
-    let mut cc = Command::new("cc");
-    cc.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]).arg(source).arg("-o").arg(&output);
-    cc.arg(format!("-I{BINDING}/include")).arg("-L").arg(dir).args(["-lqnix", "-lm"]);
-    checked(cc.arg(format!("-Wl,-rpath,{}", dir.display())));
-    output
-}
-
-fn source(name: &str) -> PathBuf {
-    Path::new(BINDING).join("tests/programs").join(format!("{name}.c"))
+    QNIX.compile(source, &[])
 }
 
 /// A job as the program's leading comment wants it.
@@ -95,6 +70,17 @@ fn groups_across_two_applications() {
 fn groups_of_processes_that_poll() {
     let source = source("groups");
     job(&source).env("LAPIS_INTERRUPT", "no").succeeds(&compile(&source));
+}
+
+/// Nobody finds out later, when the program looks at a doorbell for ever.
+#[test]
+fn who_polls_is_told_once_that_doorbells_ring_in_calls_alone() {
+    let source = source("groups");
+    let (program, job) = (compile(&source), job(&source).env("LAPIS_LOG", "warn,lapis::qnix=info"));
+    let told =
+        |job: Job| job.run(&program).success().stderr().matches("never while the program only").count();
+    assert_eq!(told(job.clone().env("LAPIS_TRANSPORT", "shm")), 0);
+    assert_eq!(told(job.env("LAPIS_TRANSPORT", "shm").env("LAPIS_INTERRUPT", "no")), 5);
 }
 
 #[test]
@@ -353,7 +339,7 @@ fn the_header_says_what_the_library_means() {
 fn the_library_has_the_calls_of_the_header() {
     let header = std::fs::read_to_string(Path::new(BINDING).join("include/qx.h")).expect("the header");
     let symbols =
-        checked(Command::new("nm").args(["-D", "--defined-only"]).arg(library().join("libqnix.so")));
+        checked(Command::new("nm").args(["-D", "--defined-only"]).arg(QNIX.library().join("libqnix.so")));
     let mut exported: Vec<&str> = symbols.lines().filter_map(|line| line.rsplit(' ').next()).collect();
     let prototype = |line: &'static str| {
         let (head, _) = line.split_once('(').filter(|_| !line.starts_with(['#', ' ', '/']))?;

@@ -42,7 +42,7 @@ static double now_ns(void) {
     return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
-/* Pins the caller to the rank-th core that it may use; on one core, to that. */
+/* Pins the caller to one of the cores that it may use: ranks take them in turns. */
 static void pin_to(int rank) {
     cpu_set_t allowed, one;
     int core, seen = 0, chosen = -1;
@@ -51,7 +51,7 @@ static void pin_to(int rank) {
     for (core = 0; core < CPU_SETSIZE; core++) {
         if (!CPU_ISSET(core, &allowed))
             continue;
-        if (chosen < 0 || seen == rank)
+        if (seen == rank % CPU_COUNT(&allowed))
             chosen = core;
         seen++;
     }

@@ -105,8 +105,8 @@ static void barriers(int rank, long count, long size) {
         barrier();
 }
 
-/* What a message costs its sender, until its context is free again, in a job of more than two: to the next process, or to all others. The
- * receivers keep up, in barriers that are not counted. */
+/* What a message costs its sender, until its context is free again, in a job of more than two: to the next process, whose core is another
+ * one, or to all others. The receivers keep up, in barriers that are not counted. */
 static void bursts(int rank, long count, long size, int to_all) {
     while (count > 0) {
         long n = count < BURST ? count : BURST, i;
@@ -155,6 +155,9 @@ int main(int argc, char **argv) {
     struct arguments a = read_arguments(argc, argv);
     check(qx_whoami(name, &processes), "qx_whoami");
     me = name[1];
+    /* One message goes to another core then, as most of those to all others do. */
+    if (processes > 2)
+        pin_to(me);
     application = other[0] = name[0];
     other[1] = me == 0;
     if (qx_init(name, application, processes) == NULL)

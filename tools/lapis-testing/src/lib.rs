@@ -9,6 +9,7 @@
 mod manual;
 mod mirror;
 mod net;
+mod programs;
 mod run;
 mod space;
 
@@ -16,6 +17,7 @@ pub use lapis_patience::Patience;
 pub use manual::{manual, manual_by_hand};
 pub use mirror::table as mirror;
 pub use net::Net;
+pub use programs::{Interface, checked, scratch};
 pub use run::{Finished, Running, alive, joined, run};
 pub use space::Space;
 
@@ -135,10 +137,11 @@ fn build(package: &str, target: &[&str]) {
     build.args(["build", "--quiet", "-p", package]).args(target);
     build.current_dir(env!("CARGO_MANIFEST_DIR")).arg("--target-dir");
     build.arg(folder().parent().expect("the output directory has a parent"));
-    if folder().ends_with("release") {
-        build.arg("--release");
-    }
-    let status = build.status().unwrap_or_else(|e| panic!("{build:?}: {e}"));
+    let profile = match folder().file_name().and_then(OsStr::to_str) {
+        Some("debug") | None => "dev",
+        Some(name) => name,
+    };
+    let status = build.args(["--profile", profile]).status().unwrap_or_else(|e| panic!("{build:?}: {e}"));
     assert!(status.success(), "{build:?}: {status}");
 }
 

@@ -19,6 +19,7 @@ mod order;
 mod words;
 mod writer;
 
+pub(crate) use words::Awaited;
 pub(crate) use writer::{Content, Writer, places};
 
 use flags::{Found, Head, Watch};
@@ -41,22 +42,20 @@ const LINE: usize = 128;
 
 const PAGE: usize = 4096;
 
-/// What stands in a record behind its head; the receivers' numbers of the message follow, and then
-/// the data if it is short.
+/// What stands in a record behind its head. A word follows for each task of the host but the
+/// writer, with its number of the message, and then the data if it is short, or where on the board
+/// it is: with 8 bytes for seven others all of it is one line of a cache.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Fields {
-    kind: u32,
+    /// The data's length, and [`ENTERED`].
+    len: u32,
     root: u32,
     tag: i32,
-    len: u32,
-    /// Where the data is on the board.
-    at: u64,
 }
 
-/// A message for Receive Contexts; anything else says that a barrier has begun.
-const MESSAGE: u32 = 1;
-const ENTERED: u32 = 2;
+/// Not a message for Receive Contexts: a barrier has begun.
+const ENTERED: u32 = 1 << 31;
 
 /// Where things lie on the boards of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,12 +72,23 @@ struct Places {
 
 impl Places {
     fn of(tasks: usize) -> Self {
-        let data = size_of::<Head>() + size_of::<Fields>() + (tasks * 4).next_multiple_of(8);
+        let numbers = tasks.saturating_sub(1) * size_of::<u32>();
+        let data = (size_of::<Head>() + size_of::<Fields>() + numbers).next_multiple_of(8);
         let slot = (data + LINE).next_multiple_of(LINE);
         let words = LINE + (tasks * 8).next_multiple_of(LINE);
         let slots = words + WORDS * LINE;
         let bytes = (slots + SLOTS as usize * slot).next_multiple_of(PAGE);
         Self { tasks, words, slots, slot, data, bytes, len: bytes + BYTES }
+    }
+
+    /// Whether so many bytes of data stand in the record itself.
+    fn are_in_record(&self, len: usize) -> bool {
+        len <= self.slot - self.data
+    }
+
+    /// Which of the words of a writer's record is a reader's.
+    fn number_of(reader: usize, writer: usize) -> usize {
+        reader - usize::from(reader > writer)
     }
 }
 
@@ -328,18 +338,26 @@ impl Boards {
     }
 
     fn record(&self, from: usize, record: u64) -> Record<'_> {
-        let behind = self.slot(from, record).wrapping_add(size_of::<Head>());
-        let (numbers, board) = (behind.wrapping_add(size_of::<Fields>()), self.places.len as u64);
+        let (slot, places) = (self.slot(from, record), &self.places);
+        let behind = slot.wrapping_add(size_of::<Head>());
+        let numbers = behind.wrapping_add(size_of::<Fields>()).cast::<u32>();
         // SAFETY: the record is complete and for this process: its writer leaves it alone until
         // `done`. It lies within the board.
         let (fields, number) =
-            unsafe { (behind.cast::<Fields>().read(), numbers.cast::<u32>().add(self.me).read()) };
-        // A length that leads out of the board would be a defect of the writer; nothing is read.
-        let sound = fields.at <= board && u64::from(fields.len) <= board - fields.at;
-        let (at, len) = if sound { (fields.at as usize, fields.len as usize) } else { (0, 0) };
+            unsafe { (behind.cast::<Fields>().read(), numbers.add(Places::number_of(self.me, from)).read()) };
+        let (len, data) = ((fields.len & !ENTERED) as usize, slot.wrapping_add(places.data));
+        let data = if places.are_in_record(len) {
+            std::ptr::slice_from_raw_parts(data, len)
+        } else {
+            // SAFETY: within the record, as above.
+            let at = unsafe { data.cast::<u64>().read() } as usize;
+            // What leads out of the board would be a defect of the writer; nothing is read.
+            let sound = at <= places.len && len <= places.len - at;
+            let (at, len) = if sound { (at, len) } else { (0, 0) };
+            std::ptr::slice_from_raw_parts(self.bases[from].wrapping_add(at), len)
+        };
         // SAFETY: within the board, and left alone until `done`, as said above.
-        let data = unsafe { std::slice::from_raw_parts(self.bases[from].wrapping_add(at), len) };
-        Record { from, content: Content::of(&fields), number, data }
+        Record { from, content: Content::of(&fields), number, data: unsafe { &*data } }
     }
 
     /// A record has been read.

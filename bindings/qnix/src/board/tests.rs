@@ -53,6 +53,13 @@ fn nothing_on_a_board_overlaps() {
 }
 
 #[test]
+fn a_word_for_seven_others_takes_one_line_of_a_cache() {
+    let places = Places::of(8);
+    assert!(places.data + size_of::<u64>() <= 64, "{places:?}");
+    assert!((places.slots | places.slot).is_multiple_of(64), "{places:?}");
+}
+
+#[test]
 fn a_record_reaches_those_it_is_for_and_wakes_those_who_do_not_look() {
     let mut host = host(4);
     host[2].0.begin_watching();

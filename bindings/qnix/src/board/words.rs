@@ -18,6 +18,13 @@ pub(super) struct Word {
 
 const _: () = assert!(size_of::<Word>() == LINE);
 
+/// What a barrier waits for: that the task at a place has entered so many, by one of its words.
+pub(crate) struct Awaited {
+    pub(crate) place: usize,
+    pub(crate) word: usize,
+    pub(crate) entered: u64,
+}
+
 impl Boards {
     fn word(&self, place: usize, at: usize) -> &Word {
         debug_assert!(at < WORDS);
@@ -42,6 +49,12 @@ impl Boards {
     pub(crate) fn entered(&self, place: usize, at: usize) -> u64 {
         // SYNC: pairs with the Release store in `enter`: what the task did before comes first.
         self.word(place, at).entered.load(Ordering::Acquire)
+    }
+
+    /// Whether what a barrier waits for is there.
+    #[inline]
+    pub(crate) fn has_come(&self, awaited: &Awaited) -> bool {
+        self.entered(awaited.place, awaited.word) >= awaited.entered
     }
 }
 

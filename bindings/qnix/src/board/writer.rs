@@ -1,6 +1,6 @@
 //! Writing records.
 
-use super::{BYTES, Boards, ENTERED, Fields, Head, MESSAGE, SLOTS};
+use super::{BYTES, Boards, ENTERED, Fields, Head, MOST, Places, SLOTS};
 use crate::memory::Segment;
 use lapis_core::sync::Ordering;
 use std::collections::VecDeque;
@@ -17,18 +17,20 @@ pub(crate) enum Content {
 
 impl Content {
     pub(super) fn of(fields: &Fields) -> Self {
-        match fields.kind {
-            MESSAGE => Self::Message { root: fields.root, tag: fields.tag },
-            _ => Self::Entered { task: fields.root, group: fields.tag },
+        let &Fields { len, root, tag } = fields;
+        if len & ENTERED == 0 {
+            Self::Message { root, tag }
+        } else {
+            Self::Entered { task: root, group: tag }
         }
     }
 
-    fn fields(self, len: usize, at: usize) -> Fields {
+    fn fields(self, len: usize) -> Fields {
         let (kind, root, tag) = match self {
-            Self::Message { root, tag } => (MESSAGE, root, tag),
+            Self::Message { root, tag } => (0, root, tag),
             Self::Entered { task, group } => (ENTERED, task, group),
         };
-        Fields { kind, root, tag, len: len as u32, at: at as u64 }
+        Fields { len: len as u32 | kind, root, tag }
     }
 }
 
@@ -81,8 +83,9 @@ impl Writer {
         }
     }
 
-    /// Shows a record to `readers`, which are places and their numbers of the message. Gives the
-    /// tasks that have to be asked to look; `None`: there is no room.
+    /// Shows a record to `readers`, which are places and their numbers of the message; it asks for
+    /// them if there is room only. Gives the tasks that have to be asked to look; `None`: there is
+    /// no room.
     pub(crate) fn show(
         &mut self,
         content: Content,
@@ -91,24 +94,28 @@ impl Writer {
     ) -> Option<impl Iterator<Item = u32>> {
         let len = data.iter().map(|segment| segment.len).sum();
         let (at, bytes) = self.room(len)?;
-        let places = self.boards.places;
-        let slot = self.boards.slot(self.boards.me, self.next);
-        let head = self.boards.head(self.boards.me, self.next);
+        let (places, me) = (self.boards.places, self.boards.me);
+        let slot = self.boards.slot(me, self.next);
+        let head = self.boards.head(me, self.next);
         head.begin();
         let behind = slot.wrapping_add(size_of::<Head>());
         let numbers = behind.wrapping_add(size_of::<Fields>()).cast::<u32>();
+        let mut to = slot.wrapping_add(places.data);
         let mut mask = 0;
         // SAFETY: the record lies within the board, and whoever it was for has read it. Places are
-        // those of the host's tasks, for each of which there is a number. The program has lent the
-        // data to the command.
+        // those of the host's other tasks, for each of which there is a number. The program has
+        // lent the data to the command.
         unsafe {
-            behind.cast::<Fields>().write(content.fields(len, at));
+            behind.cast::<Fields>().write(content.fields(len));
             for (place, number) in readers {
-                debug_assert!(place < places.tasks);
-                numbers.add(place).write(number);
+                debug_assert!(place < places.tasks && place != me);
+                numbers.add(Places::number_of(place, me)).write(number);
                 mask |= 1 << place;
             }
-            let mut to = self.boards.bases[self.boards.me].wrapping_add(at);
+            if let Some(at) = at {
+                to.cast::<u64>().write(at as u64);
+                to = self.boards.bases[me].wrapping_add(at);
+            }
             for segment in data {
                 let from: *const u8 = std::ptr::with_exposed_provenance(segment.address);
                 std::ptr::copy_nonoverlapping(from, to, segment.len);
@@ -122,11 +129,11 @@ impl Writer {
         Some(self.boards.asleep(mask))
     }
 
-    /// Room for a record with so many bytes: where they go on the board, and what will have been
-    /// used of the ring then.
-    fn room(&mut self, len: usize) -> Option<(usize, u64)> {
+    /// Room for a record with so many bytes: where on the board they go, if not in the record
+    /// itself, and what will have been used of the ring then.
+    fn room(&mut self, len: usize) -> Option<(Option<usize>, u64)> {
         let places = self.boards.places;
-        let in_record = len <= places.slot - places.data;
+        let in_record = places.are_in_record(len);
         let bytes = if in_record { self.used } else { beyond(self.used, len) };
         let fits = |writer: &Self| {
             (writer.shown.len() as u64) < SLOTS && bytes - writer.free.min(bytes) <= BYTES as u64
@@ -137,24 +144,23 @@ impl Writer {
         if !fits(self) {
             return None;
         }
-        if in_record {
-            let slot = self.boards.slot(self.boards.me, self.next);
-            let at = slot.addr() - self.boards.bases[self.boards.me].addr() + places.data;
-            return Some((at, bytes));
-        }
-        let at = (bytes - len.next_multiple_of(64) as u64) % BYTES as u64;
-        Some((places.bytes + at as usize, bytes))
+        let at = || places.bytes + ((bytes - len.next_multiple_of(64) as u64) % BYTES as u64) as usize;
+        Some(((!in_record).then(at), bytes))
     }
 
-    /// Takes back what everybody has read.
+    /// Takes back what everybody has read. Each reader is looked at once.
     fn reclaim(&mut self) {
+        let mut known = 0;
+        let mut next = [0; MOST];
         while let Some(oldest) = self.shown.front() {
             let record = self.next - self.shown.len() as u64;
-            let reads = |place: usize| {
+            let readers = oldest.readers & !self.gone;
+            for place in places(readers & !known) {
                 // SYNC: pairs with the Release stores in `Boards::done` and `Boards::take_from`.
-                self.boards.next(place, self.boards.me).load(Ordering::Acquire) <= record
-            };
-            if places(oldest.readers & !self.gone).any(reads) {
+                next[place] = self.boards.next(place, self.boards.me).load(Ordering::Acquire);
+            }
+            known |= readers;
+            if places(readers).any(|place| next[place] <= record) {
                 return;
             }
             self.free = oldest.bytes;
