@@ -18,6 +18,7 @@ const SOURCES: [(&str, &str); 12] = [
     ("qnix.c", include_str!("../../peers/qnix.c")),
     ("gm.c", include_str!("../../peers/gm.c")),
     ("mpi.c", include_str!("../../peers/mpi.c")),
+    ("shmem.c", include_str!("../../peers/shmem.c")),
     ("ofi.c", include_str!("../../peers/ofi.c")),
     ("ucp.c", include_str!("../../peers/ucp.c")),
     ("mpi_pack.c", include_str!("../../../lapis-dgsp/peers/mpi_pack.c")),
