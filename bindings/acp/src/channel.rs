@@ -179,7 +179,7 @@ impl Channels {
     fn count_end(&self) {
         // Changed with the lock held only, so that a plain load and store do.
         let ends = self.ends.load(Ordering::Relaxed) + 1;
-        // SYNC: Release pairs with `Process::wait_until`: who sees the number sees what was received.
+        // SYNC: Release pairs with `wait_until`: who sees the number sees what was received.
         self.ends.store(ends, Ordering::Release);
     }
 

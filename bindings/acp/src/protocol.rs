@@ -97,7 +97,8 @@ unsafe fn send_all(
         origin,
         completion: Notify::None,
     };
-    // SAFETY: the bytes stay readable until `origin` is told, the contract says; handlers come from the table.
+    // SAFETY: the bytes stay readable until `origin` is told, the contract says; handlers come from
+    // the table.
     unsafe { process.context.am_send(message) }.map_err(of_core)
 }
 

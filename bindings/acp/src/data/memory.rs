@@ -50,7 +50,7 @@ impl Process {
                 let bounce = self.bounced(vec![0; len.div_ceil(8)], |buffer| {
                     self.run(buffer, from, What::Copy(len as u64))
                 })?;
-                // SAFETY: the buffer has at least this length, and so has `into`, the contract says.
+                // SAFETY: the buffer is as long, and so is `into`, the contract says.
                 unsafe { std::ptr::copy_nonoverlapping(bounce.as_ptr().cast(), into, len) };
                 Ok(())
             }
@@ -82,7 +82,7 @@ impl Process {
             }
             Place::Far(_) => {
                 let mut bounce = vec![0_u64; len.div_ceil(8)];
-                // SAFETY: the buffer has at least this length, and so has `from`, the contract says.
+                // SAFETY: the buffer is as long, and so is `from`, the contract says.
                 unsafe { std::ptr::copy_nonoverlapping(from, bounce.as_mut_ptr().cast(), len) };
                 self.bounced(bounce, |buffer| self.run(to, buffer, What::Copy(len as u64))).map(drop)
             }

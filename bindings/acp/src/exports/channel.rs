@@ -40,8 +40,8 @@ pub extern "C" fn acp_nbfree_ch(ch: Handle) -> Handle {
     call("acp_nbfree_ch", null_mut(), || process()?.free_channel(number(ch)).map(handle))
 }
 
-/// Begins to send or to receive. What usually happens needs no guard against panics, whose way costs
-/// as much as all of it.
+/// Begins to send or to receive. What usually happens needs no guard against panics, whose way
+/// costs as much as all of it.
 #[inline(always)]
 fn begin(name: &'static str, channel: u64, sending: bool, bytes: (usize, u64)) -> Handle {
     if let Ok(process) = process()

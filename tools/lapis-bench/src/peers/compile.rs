@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The sources travel inside the program: it can be run from anywhere.
-const SOURCES: [(&str, &str); 12] = [
+const SOURCES: [(&str, &str); 13] = [
     ("measure.h", include_str!("../../peers/measure.h")),
     ("crowd.h", include_str!("../../peers/crowd.h")),
     ("crowd.c", include_str!("../../peers/crowd.c")),

@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// job of eight, send_short and broadcast_short
     #[arg(long)]
     qnix: bool,
-    /// Also Lapis through ACP (libacp.so), which has benches of its own, too, and OpenSHMEM if found
+    /// Also Lapis through ACP (libacp.so), which has benches of its own, too; and OpenSHMEM
     #[arg(long)]
     acp: bool,
     /// Also Lapis through GM (libgm.so), which has am_lat, am_rate, am_bw, blocked and gm_open, and
