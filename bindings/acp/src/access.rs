@@ -288,7 +288,7 @@ pub(crate) unsafe fn move_bytes(to: *mut u8, from: *const u8, len: usize) {
             }
             4 if aligned(to.addr()) => {
                 let word = from.cast::<u32>().read_unaligned();
-                // SYNC: as above.
+                // SYNC: Release: whoever sees the word sees what was copied before it.
                 (*to.cast::<AtomicU32>()).store(word, Ordering::Release);
             }
             _ => {
@@ -336,7 +336,7 @@ pub(crate) unsafe fn apply(at: *mut u8, atomic: Atomic) -> u64 {
                 Operator::And => v.fetch_and(value, how),
                 Operator::Swap => v.swap(value, how),
                 Operator::CompareAndSwap => {
-                    // SYNC: as above; a comparison that fails writes nothing.
+                    // SYNC: AcqRel with the others; a comparison that fails writes nothing.
                     v.compare_exchange(compare, value, how, Ordering::Acquire).unwrap_or_else(|seen| seen)
                 }
             })

@@ -1,20 +1,30 @@
-//! Channels: what each endpoint knows, without messages or memory of its own.
+//! Channels: what this process knows of them, without messages of its own.
 //!
 //! The n-th channel that two processes make in one direction is the same one at both. Its messages
 //! are numbered, and so are its receives: message and receive of equal number belong together, in
 //! whatever order anything arrives. A short message goes at once, a longer one is offered and waits
 //! for its receive. [`WINDOW`] messages may wait at the receiver; further ones wait at the sender.
 //!
-//! Whoever holds the lock of [`Channels`] calls nothing of core: what has to be sent is given as
-//! [`Action`]s.
+//! Between processes of one host short messages go into a lane ([`channel_lane`]), which the
+//! receiver's end makes and tells the sender. Who waits for a message looks there itself. Nobody
+//! else needs to, but when the sender has no room or an end is freed: a message says so.
+//!
+//! The context's lock guards all of it, and whoever holds it for that calls nothing of core: what
+//! has to be sent is given as [`Action`]s.
+//!
+//! [`channel_lane`]: crate::channel_lane
 
+pub(crate) use crate::channel_end::Arrival;
+use crate::channel_end::{Ended, Endpoint, fill};
+use crate::channel_lane::{Lanes, Writer};
 use crate::error::{Error, Result};
+use crate::handles::Handles;
+pub(crate) use at_once::{request_of_sent, sent_at_once};
 use lapis_core::sync::{AtomicU64, Ordering};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Messages of a channel that no receive has taken yet.
+/// Messages of a channel, sent by core, that no receive has taken yet.
 pub(crate) const WINDOW: u64 = 32;
 
 /// Longer messages are offered first.
@@ -44,43 +54,18 @@ pub(crate) enum Send {
     Clear { request: u64, receive: u64, len: u64 },
     /// What was waited for.
     Data { receive: u64, bytes: Span, request: u64 },
-    /// To the sender: so many messages have been taken.
+    /// To the sender: so many messages have been taken; there may be room in the lane.
     Credit { channel: u64, taken: u64 },
+    /// To the sender: the channel's lane, by its place in the receiver's memory for lanes.
+    Lane { channel: u64, at: u64 },
+    /// To the receiver: something is in the lane, or the sender waits for room behind a position.
+    Look { channel: u64, full: bool, awaited: u64 },
     /// The sender's end: so many messages were sent, or will be received.
     Close { channel: u64, from_sender: bool, messages: u64 },
 }
 
-/// What came before its receive.
-#[derive(Debug)]
-enum Arrival {
-    Whole(Vec<u8>),
-    Offered { request: u64, len: u64 },
-}
-
 /// Which endpoint: whether it sends, to or from which task, which of these channels.
-type Wire = (bool, u32, u64);
-
-#[derive(Debug)]
-struct Endpoint {
-    wire: Wire,
-    /// Whether the program made it; a message may come before.
-    made: bool,
-    /// Messages sent, or receives posted.
-    posted: u64,
-    /// Sender: messages that the receiver has taken. Receiver: taken, and not told yet.
-    taken: u64,
-    /// Requests of the program by number of the message; their memory.
-    open: FxHashMap<u64, (u64, Span)>,
-    /// Sends that wait for the window.
-    held: VecDeque<u64>,
-    arrived: FxHashMap<u64, Arrival>,
-    /// The request that frees this end, and whether the other end has been told.
-    closing: Option<u64>,
-    told: bool,
-    /// The other end has been freed: so many messages there are.
-    closed: Option<u64>,
-    dead: bool,
-}
+pub(crate) type Wire = (bool, u32, u64);
 
 #[derive(Debug)]
 struct Request {
@@ -93,61 +78,52 @@ struct Request {
 /// All channels of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
-    /// Of handles: endpoints and requests are counted together.
-    last: u64,
-    endpoints: FxHashMap<u64, Endpoint>,
+    endpoints: Handles<Endpoint>,
     by_wire: FxHashMap<Wire, u64>,
     /// How many channels of a direction and a task have been made.
     made: FxHashMap<(bool, u32), u64>,
-    requests: FxHashMap<u64, Request>,
+    requests: Handles<Request>,
     /// How many requests have ended: who waits for one looks at this number alone, without the
     /// lock, until it changes.
     ends: Arc<AtomicU64>,
+    lanes: Lanes,
 }
 
 impl Channels {
+    pub(crate) fn new(lanes: Lanes) -> Self {
+        Self { lanes, ..Self::default() }
+    }
+
     pub(crate) fn ends(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.ends)
     }
 
-    fn handle(&mut self) -> u64 {
-        self.last += 1;
-        self.last
-    }
-
-    /// Makes one end of a channel.
-    pub(crate) fn create(&mut self, sending: bool, task: u32) -> u64 {
-        let made = self.made.entry((sending, task)).or_insert(0);
-        let number = *made;
-        *made += 1;
-        let handle = self.endpoint((sending, task, number));
-        if let Some(endpoint) = self.endpoints.get_mut(&handle) {
-            endpoint.made = true;
+    /// Makes one end of a channel. `near`: the other end sees this process's memory for lanes.
+    pub(crate) fn create(&mut self, sending: bool, task: u32, near: bool) -> Result<(u64, Vec<Action>)> {
+        let number = self.made.get(&(sending, task)).copied().unwrap_or(0);
+        let handle = self.endpoint((sending, task, number)).ok_or(Error::Memory)?;
+        self.made.insert((sending, task), number + 1);
+        let mut actions = Vec::new();
+        let Some(endpoint) = self.endpoints.get_mut(handle) else { return Err(Error::Internal) };
+        endpoint.made = true;
+        if !sending
+            && near
+            && let Some((at, reader)) = self.lanes.make(task)
+        {
+            endpoint.reader = Some(reader);
+            endpoint.lane_at = Some(at);
+            actions.push(Action { task, send: Send::Lane { channel: number, at } });
         }
-        handle
+        Ok((handle, actions))
     }
 
-    fn endpoint(&mut self, wire: Wire) -> u64 {
+    fn endpoint(&mut self, wire: Wire) -> Option<u64> {
         if let Some(handle) = self.by_wire.get(&wire) {
-            return *handle;
+            return Some(*handle);
         }
-        let handle = self.handle();
-        let endpoint = Endpoint {
-            wire,
-            made: false,
-            posted: 0,
-            taken: 0,
-            open: FxHashMap::default(),
-            held: VecDeque::new(),
-            arrived: FxHashMap::default(),
-            closing: None,
-            told: false,
-            closed: None,
-            dead: false,
-        };
-        self.endpoints.insert(handle, endpoint);
+        let handle = self.endpoints.insert(Endpoint::new(wire))?;
         self.by_wire.insert(wire, handle);
-        handle
+        Some(handle)
     }
 
     /// The endpoint that a message names; `None`: it has been freed.
@@ -158,12 +134,12 @@ impl Channels {
         if over {
             return None;
         }
-        let handle = self.endpoint(wire);
-        self.endpoints.get_mut(&handle)
+        let handle = self.endpoint(wire)?;
+        self.endpoints.get_mut(handle)
     }
 
-    fn usable(&mut self, handle: u64, sending: bool) -> Result<&mut Endpoint> {
-        let endpoint = self.endpoints.get_mut(&handle).ok_or(Error::Channel)?;
+    fn usable(endpoints: &mut Handles<Endpoint>, handle: u64, sending: bool) -> Result<&mut Endpoint> {
+        let endpoint = endpoints.get_mut(handle).ok_or(Error::Channel)?;
         if !endpoint.made || endpoint.wire.0 != sending || endpoint.closing.is_some() {
             return Err(Error::Channel);
         }
@@ -172,62 +148,130 @@ impl Channels {
 
     /// Begins a send or a receive; gives its request and what has to be sent.
     pub(crate) fn post(&mut self, handle: u64, sending: bool, bytes: Span) -> Result<(u64, Vec<Action>)> {
-        let number = self.usable(handle, sending)?.posted;
-        let request = self.handle();
-        self.requests.insert(request, Request { endpoint: handle, number, ended: None });
-        let endpoint = self.usable(handle, sending)?;
-        endpoint.posted += 1;
-        endpoint.open.insert(number, (request, bytes));
-        if endpoint.closed.is_some_and(|messages| number >= messages) {
-            endpoint.open.remove(&number);
-            self.end(request, Err(Error::Channel));
-            return Ok((request, Vec::new()));
-        }
         let mut actions = Vec::new();
-        if sending {
-            endpoint.held.push_back(number);
-            endpoint.release(&mut actions);
-        } else if let Some(arrival) = endpoint.arrived.remove(&number) {
-            let ended = endpoint.meet(number, arrival, &mut actions);
-            ended.into_iter().for_each(|(request, len)| self.end(request, Ok(len)));
+        if !self.requests.has_room() {
+            return Err(Error::Memory);
+        }
+        let endpoint = Self::usable(&mut self.endpoints, handle, sending)?;
+        let number = endpoint.posted;
+        let vain = endpoint.closed.is_some_and(|messages| number >= messages);
+        let ended = vain.then_some(Err(Error::Channel));
+        endpoint.posted += 1;
+        let request =
+            self.requests.insert(Request { endpoint: handle, number, ended }).ok_or(Error::Memory)?;
+        if !vain {
+            endpoint.open.insert(number, request, bytes);
+            let ended = endpoint.begin(number, sending, &mut actions);
+            self.end_all(ended);
         }
         Ok((request, actions))
     }
 
     /// Ends a request.
     fn end(&mut self, request: u64, outcome: Result<u64>) {
-        if let Some(request) = self.requests.get_mut(&request) {
+        if let Some(request) = self.requests.get_mut(request) {
             request.ended.get_or_insert(outcome);
-            // SYNC: Release pairs with `wait_request`: who sees the number sees what was received.
-            self.ends.fetch_add(1, Ordering::Release);
+            self.count_end();
         }
+    }
+
+    #[inline(always)]
+    fn count_end(&self) {
+        // Changed with the lock held only, so that a plain load and store do.
+        let ends = self.ends.load(Ordering::Relaxed) + 1;
+        // SYNC: Release pairs with `wait_until`: who sees the number sees what was received.
+        self.ends.store(ends, Ordering::Release);
+    }
+
+    fn end_all(&mut self, ended: Ended) {
+        ended.into_iter().for_each(|(request, len)| self.end(request, Ok(len)));
     }
 
     /// A request has ended: its memory is the program's again.
     pub(crate) fn ended(&mut self, request: u64, outcome: Result<u64>) -> Vec<Action> {
         self.end(request, outcome);
-        let Some(known) = self.requests.get(&request) else { return Vec::new() };
+        let Some(known) = self.requests.get(request) else { return Vec::new() };
         let (handle, number) = (known.endpoint, known.number);
-        let Some(endpoint) = self.endpoints.get_mut(&handle) else { return Vec::new() };
-        endpoint.open.remove(&number);
+        let Some(endpoint) = self.endpoints.get_mut(handle) else { return Vec::new() };
+        endpoint.open.remove(number);
         self.close(handle)
     }
 
     /// Gives how a request ended, once; `None`: it has not yet.
+    #[inline]
     pub(crate) fn take(&mut self, request: u64) -> Option<Result<u64>> {
-        let Some(known) = self.requests.get(&request) else { return Some(Err(Error::Request)) };
+        if let Some(len) = sent_at_once(request) {
+            return Some(Ok(len));
+        }
+        let Some(known) = self.requests.get(request) else { return Some(Err(Error::Request)) };
         let ended = known.ended?;
-        self.requests.remove(&request);
+        self.requests.remove(request);
         Some(ended)
+    }
+
+    /// Sees what its lane has for a request, then [takes](Self::take) it.
+    pub(crate) fn poll(&mut self, request: u64) -> (Option<Result<u64>>, Vec<Action>) {
+        let outcome = self.take(request);
+        if outcome.is_some() {
+            return (outcome, Vec::new());
+        }
+        let handle = self.requests.get(request).map_or(0, |request| request.endpoint);
+        let actions = self.look_for(handle);
+        (self.take(request), actions)
+    }
+
+    /// Receives from the lane, or sends into it, what is possible now.
+    #[inline]
+    fn look_for(&mut self, handle: u64) -> Vec<Action> {
+        let (mut ended, mut actions) = (Ended::new(), Vec::new());
+        let Some(endpoint) = self.endpoints.get_mut(handle) else { return actions };
+        if endpoint.wire.0 {
+            endpoint.release(&mut ended, &mut actions);
+        } else {
+            endpoint.receive(&mut ended, &mut actions);
+        }
+        self.settle(handle, ended, &mut actions);
+        actions
+    }
+
+    /// Ends requests of an end, and goes on freeing it if that was what it waited for.
+    #[inline]
+    fn settle(&mut self, handle: u64, ended: Ended, actions: &mut Vec<Action>) {
+        if !ended.is_empty() {
+            self.end_all(ended);
+            actions.extend(self.close(handle));
+        }
+    }
+
+    /// The lane of a channel that this process sends.
+    pub(crate) fn lane_made(&mut self, task: u32, channel: u64, writer: Writer) {
+        if let Some(endpoint) = self.named((true, task, channel))
+            && endpoint.writer.is_none()
+        {
+            endpoint.writer = Some(writer);
+        }
+    }
+
+    /// The sender says that something is in the lane, or that it waits for room.
+    pub(crate) fn look(&mut self, task: u32, channel: u64, full: bool, awaited: u64) -> Vec<Action> {
+        let (mut ended, mut actions) = (Ended::new(), Vec::new());
+        let wire = (false, task, channel);
+        let Some(endpoint) = self.named(wire) else { return actions };
+        endpoint.look(full, awaited, &mut ended, &mut actions);
+        if let Some(&handle) = self.by_wire.get(&wire) {
+            self.settle(handle, ended, &mut actions);
+        }
+        actions
     }
 
     /// A whole message.
     pub(crate) fn whole(&mut self, task: u32, channel: u64, number: u64, data: &[u8]) -> Vec<Action> {
         let mut actions = Vec::new();
         let Some(endpoint) = self.named((false, task, channel)) else { return actions };
-        if let Some(&(request, bytes)) = endpoint.open.get(&number) {
-            let len = fill(bytes, data);
-            endpoint.open.remove(&number);
+        if let Some((request, bytes)) = endpoint.open.get(number) {
+            // SAFETY: these are the slice's bytes.
+            let len = unsafe { fill(bytes, data.as_ptr(), data.len()) };
+            endpoint.open.remove(number);
             endpoint.took(&mut actions);
             actions.extend(self.ended(request, Ok(len)));
         } else if endpoint.closing.is_none() {
@@ -248,7 +292,7 @@ impl Channels {
         let mut actions = Vec::new();
         let Some(endpoint) = self.named((false, task, channel)) else { return actions };
         let arrival = Arrival::Offered { request, len };
-        if !endpoint.open.contains_key(&number) {
+        if endpoint.open.get(number).is_none() {
             endpoint.arrived.insert(number, arrival);
             return actions;
         }
@@ -269,36 +313,39 @@ impl Channels {
 
     /// Where the data of a request comes from or goes, until it ends.
     pub(crate) fn destination(&self, request: u64) -> Option<Span> {
-        let Request { endpoint, number, ended: None } = self.requests.get(&request)? else { return None };
-        self.endpoints.get(endpoint)?.open.get(number).map(|(_, bytes)| *bytes)
+        let Request { endpoint, number, ended: None } = self.requests.get(request)? else { return None };
+        self.endpoints.get(*endpoint)?.open.get(*number).map(|(_, bytes)| bytes)
     }
 
     /// The receiver has taken messages.
     pub(crate) fn credited(&mut self, task: u32, channel: u64, taken: u64) -> Vec<Action> {
-        let mut actions = Vec::new();
-        if let Some(endpoint) = self.named((true, task, channel)) {
-            endpoint.taken += taken;
-            endpoint.release(&mut actions);
+        let (mut ended, mut actions) = (Ended::new(), Vec::new());
+        let wire = (true, task, channel);
+        let Some(endpoint) = self.named(wire) else { return actions };
+        endpoint.credited(taken, &mut ended, &mut actions);
+        if let Some(&handle) = self.by_wire.get(&wire) {
+            self.settle(handle, ended, &mut actions);
         }
         actions
     }
 
     /// Begins to free an end.
     pub(crate) fn free(&mut self, handle: u64) -> Result<(u64, Vec<Action>)> {
-        let sending = self.endpoints.get(&handle).ok_or(Error::Channel)?.wire.0;
-        match self.usable(handle, sending) {
+        let sending = self.endpoints.get(handle).ok_or(Error::Channel)?.wire.0;
+        match Self::usable(&mut self.endpoints, handle, sending) {
             // What is left of it goes without the other end.
             Ok(_) | Err(Error::Peer) => {}
             Err(error) => return Err(error),
         }
-        let request = self.handle();
-        let open = Request { endpoint: handle, number: NO_MESSAGE, ended: None };
-        self.requests.insert(request, open);
-        if let Some(endpoint) = self.endpoints.get_mut(&handle) {
+        let request = Request { endpoint: handle, number: NO_MESSAGE, ended: None };
+        let request = self.requests.insert(request).ok_or(Error::Memory)?;
+        let mut actions = self.look_for(handle);
+        if let Some(endpoint) = self.endpoints.get_mut(handle) {
             endpoint.closing = Some(request);
             endpoint.arrived.clear();
         }
-        Ok((request, self.close(handle)))
+        actions.extend(self.close(handle));
+        Ok((request, actions))
     }
 
     /// The other end has been freed.
@@ -313,9 +360,12 @@ impl Channels {
         let Some(endpoint) = self.named(wire) else { return Vec::new() };
         endpoint.closed = Some(messages);
         endpoint.held.retain(|number| *number < messages);
-        let vain: Vec<u64> =
-            endpoint.open.iter().filter(|(number, _)| **number >= messages).map(|(_, open)| open.0).collect();
-        let mut actions = Vec::new();
+        let vain = endpoint.open.from(messages);
+        let mut actions = match self.by_wire.get(&wire) {
+            // What the sender has sent is in the lane.
+            Some(&handle) if from_sender => self.look_for(handle),
+            _ => Vec::new(),
+        };
         for request in vain {
             actions.extend(self.ended(request, Err(Error::Channel)));
         }
@@ -328,7 +378,7 @@ impl Channels {
     /// Goes on freeing an end, as far as that is possible now.
     fn close(&mut self, handle: u64) -> Vec<Action> {
         let mut actions = Vec::new();
-        let Some(endpoint) = self.endpoints.get_mut(&handle) else { return actions };
+        let Some(endpoint) = self.endpoints.get_mut(handle) else { return actions };
         let Some(request) = endpoint.closing else { return actions };
         let (sending, task, channel) = endpoint.wire;
         let idle = endpoint.open.is_empty();
@@ -339,9 +389,13 @@ impl Channels {
             actions.push(Action { task, send });
         }
         if endpoint.dead || idle && endpoint.told && endpoint.closed.is_some() {
-            let wire = endpoint.wire;
-            self.endpoints.remove(&handle);
+            let (wire, lane, dead) = (endpoint.wire, endpoint.lane_at, endpoint.dead);
+            self.endpoints.remove(handle);
             self.by_wire.remove(&wire);
+            // Who is thought dead may live and write.
+            if let Some(at) = lane.filter(|_| !dead) {
+                self.lanes.give_back(at);
+            }
             self.end(request, Ok(0));
         }
         actions
@@ -349,14 +403,19 @@ impl Channels {
 
     /// A task is gone: what needs it has failed.
     pub(crate) fn gone(&mut self, task: u32) {
-        let of_task = |(_, endpoint): &(&u64, &Endpoint)| endpoint.wire.1 == task;
-        let handles: Vec<u64> = self.endpoints.iter().filter(of_task).map(|(handle, _)| *handle).collect();
-        for handle in handles {
-            let Some(endpoint) = self.endpoints.get_mut(&handle) else { continue };
+        for handle in self.endpoints.handles() {
+            if self.endpoints.get(handle).is_none_or(|endpoint| endpoint.wire.1 != task) {
+                continue;
+            }
+            // Messages that came whole are received. Nobody is left to be told anything.
+            if self.endpoints.get(handle).is_some_and(|endpoint| !endpoint.wire.0) {
+                self.look_for(handle);
+            }
+            let Some(endpoint) = self.endpoints.get_mut(handle) else { continue };
             endpoint.dead = true;
             endpoint.held.clear();
-            // Messages that came whole are there to be received.
-            let open: Vec<u64> = endpoint.open.drain().map(|(_, (request, _))| request).collect();
+            let open = endpoint.open.from(0);
+            endpoint.open.clear();
             open.into_iter().for_each(|request| self.end(request, Err(Error::Peer)));
             self.close(handle);
         }
@@ -364,71 +423,18 @@ impl Channels {
 
     /// Forgets all channels and requests; their handles stay void.
     pub(crate) fn reset(&mut self) {
-        let ends = self.ends();
-        *self = Self { last: self.last, ends, ..Self::default() };
-        // SYNC: Release as in `end`: those that wait find their requests gone.
-        self.ends.fetch_add(1, Ordering::Release);
+        self.endpoints.clear();
+        self.requests.clear();
+        self.by_wire.clear();
+        self.made.clear();
+        self.lanes.clear();
+        // Those that wait find their requests gone.
+        self.count_end();
     }
 }
 
-impl Endpoint {
-    /// Sends what the window has room for.
-    fn release(&mut self, actions: &mut Vec<Action>) {
-        let (_, task, channel) = self.wire;
-        while let Some(&number) = self.held.front()
-            && number < self.taken + WINDOW
-        {
-            self.held.pop_front();
-            let Some(&(request, bytes)) = self.open.get(&number) else { continue };
-            let send = if bytes.1 <= EAGER {
-                Send::Whole { channel, number, bytes, request }
-            } else {
-                Send::Offer { channel, number, len: bytes.1, request }
-            };
-            actions.push(Action { task, send });
-        }
-    }
-
-    /// A receive meets its message. Gives the receive's request and size if that ends it.
-    fn meet(&mut self, number: u64, arrival: Arrival, actions: &mut Vec<Action>) -> Option<(u64, u64)> {
-        let &(receive, bytes) = self.open.get(&number)?;
-        self.took(actions);
-        match arrival {
-            Arrival::Whole(data) => {
-                self.open.remove(&number);
-                Some((receive, fill(bytes, &data)))
-            }
-            Arrival::Offered { request, len } => {
-                let len = len.min(bytes.1);
-                actions.push(Action { task: self.wire.1, send: Send::Clear { request, receive, len } });
-                (len == 0).then_some((receive, 0))
-            }
-        }
-    }
-
-    /// A message has left the window.
-    fn took(&mut self, actions: &mut Vec<Action>) {
-        let (_, task, channel) = self.wire;
-        self.taken += 1;
-        if self.taken >= WINDOW / 2 {
-            actions.push(Action { task, send: Send::Credit { channel, taken: self.taken } });
-            self.taken = 0;
-        }
-    }
-}
-
-/// Copies as much of a message as a receive takes.
-fn fill((address, len): Span, data: &[u8]) -> u64 {
-    let len = data.len().min(len as usize);
-    if len > 0 {
-        // SAFETY: the program has lent the memory until the request ends.
-        unsafe {
-            std::ptr::with_exposed_provenance_mut::<u8>(address).copy_from_nonoverlapping(data.as_ptr(), len);
-        }
-    }
-    len as u64
-}
-
+#[path = "channel_at_once.rs"]
+mod at_once;
 #[cfg(test)]
 #[path = "channel_tests.rs"]
 mod tests;

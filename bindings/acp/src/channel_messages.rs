@@ -9,13 +9,14 @@
 //! | data | receive | the message |
 //! | credit | channel, messages taken | |
 //! | close | channel, 1 from the sender, messages | |
+//! | lane | channel, its place in the receiver's memory for lanes | |
+//! | look | channel, 1 if the sender has no room in the lane, position that it waits for | |
 
-use crate::channel::{Action, Send};
+use crate::channel::{Action, Send, Span, request_of_sent};
 use crate::error::{Error, Result};
 use crate::process::Process;
 use crate::protocol::{on, send, send_header, send_words, then, words_of};
 use lapis_core::message::Destination;
-use lapis_core::sync::Ordering;
 use lapis_core::{CompletionHandler, Delivery, HandlerId, Incoming, Notify, Run};
 use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
 
@@ -26,6 +27,8 @@ const DATA: HandlerId = HandlerId(19);
 const CREDIT: HandlerId = HandlerId(20);
 const CLOSE: HandlerId = HandlerId(21);
 const SHORT: HandlerId = HandlerId(22);
+const LANE: HandlerId = HandlerId(23);
+const LOOK: HandlerId = HandlerId(24);
 
 /// Messages up to this length travel in the header: they have been copied when the call that sends
 /// them returns, so that nobody need be told when their memory is free.
@@ -54,6 +57,17 @@ pub(crate) fn install(process: &'static Process) -> lapis_core::Result<()> {
     on(process, CREDIT, |process, message| {
         let [channel, taken] = words_of(message.user_header)?;
         let actions = process.channels().credited(message.source, channel, taken);
+        Some(perform_later(process, actions))
+    })?;
+    on(process, LANE, |process, message| {
+        let [channel, at] = words_of(message.user_header)?;
+        let writer = process.world().writer(message.source, at)?;
+        process.channels().lane_made(message.source, channel, writer);
+        Some(Delivery::bury())
+    })?;
+    on(process, LOOK, |process, message| {
+        let [channel, full, awaited] = words_of(message.user_header)?;
+        let actions = process.channels().look(message.source, channel, full == 1, awaited);
         Some(perform_later(process, actions))
     })?;
     on(process, CLOSE, |process, message| {
@@ -100,7 +114,7 @@ fn data_arrived(process: &'static Process, message: &Incoming<'_>) -> Option<Del
 
 impl Process {
     /// Sends what channels want to be sent.
-    fn perform(&'static self, actions: Vec<Action>) {
+    pub(crate) fn perform(&'static self, actions: Vec<Action>) {
         let mut later = Vec::new();
         for Action { task, send } in actions {
             let (request, len, short) = match send {
@@ -141,6 +155,10 @@ impl Process {
                 send_words(self, task, OFFER, [channel, number, len, request])
             }
             Send::Clear { request, receive, len } => send_words(self, task, CLEAR, [request, receive, len]),
+            Send::Lane { channel, at } => send_words(self, task, LANE, [channel, at]),
+            Send::Look { channel, full, awaited } => {
+                send_words(self, task, LOOK, [channel, u64::from(full), awaited])
+            }
             Send::Credit { channel, taken } => send_words(self, task, CREDIT, [channel, taken]),
             Send::Close { channel, from_sender, messages } => {
                 send_words(self, task, CLOSE, [channel, u64::from(from_sender), messages])
@@ -178,25 +196,53 @@ impl Process {
     }
 
     /// Makes this process's end of a channel.
-    pub(crate) fn create_channel(&self, sender: i32, receiver: i32) -> Result<u64> {
+    pub(crate) fn create_channel(&'static self, sender: i32, receiver: i32) -> Result<u64> {
         let world = self.world();
         let rank = |rank: i32| u32::try_from(rank).map_err(|_| Error::Rank);
         let (sender, receiver) = (rank(sender)?, rank(receiver)?);
-        let (from, to) = (world.block(sender)?.task, world.block(receiver)?.task);
+        let (from, to) = (world.block(sender)?, world.block(receiver)?);
         if sender == receiver || !(sender == world.rank || receiver == world.rank) {
             return Err(Error::Rank);
         }
         let sending = sender == world.rank;
-        Ok(self.channels().create(sending, if sending { to } else { from }))
+        let other = if sending { to } else { from };
+        let (channel, actions) = self.channels().create(sending, other.task, other.is_near())?;
+        self.perform(actions);
+        Ok(channel)
+    }
+
+    /// As [`post`](Self::post), where nothing special is to be thought of. It cannot panic, but for
+    /// what wakes a receiver that sleeps.
+    #[inline(always)]
+    pub(crate) fn post_at_once(&'static self, channel: u64, sending: bool, bytes: Span) -> Option<u64> {
+        if bytes.0 == 0 && bytes.1 > 0 {
+            return None;
+        }
+        if !sending {
+            return self.channels().receive_at_once(channel, bytes);
+        }
+        if self.channels().send_at_once(channel, bytes)? {
+            self.wake_receiver(channel);
+        }
+        Some(request_of_sent(bytes.1))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake_receiver(&'static self, channel: u64) {
+        let actions = self.channels().wake(channel);
+        self.perform(actions);
     }
 
     /// Begins to send a message or to receive one.
-    pub(crate) fn post(&'static self, channel: u64, sending: bool, bytes: (usize, u64)) -> Result<u64> {
+    pub(crate) fn post(&'static self, channel: u64, sending: bool, bytes: Span) -> Result<u64> {
         if bytes.0 == 0 && bytes.1 > 0 {
             return Err(Error::Null);
         }
         let (request, actions) = self.channels().post(channel, sending, bytes)?;
-        self.perform(actions);
+        if !actions.is_empty() {
+            self.perform(actions);
+        }
         Ok(request)
     }
 
@@ -205,28 +251,5 @@ impl Process {
         let (request, actions) = self.channels().free(channel)?;
         self.perform(actions);
         Ok(request)
-    }
-
-    /// Waits for a request; gives the bytes received.
-    pub(crate) fn wait_request(&self, request: u64) -> Result<u64> {
-        let (mut outcome, ends) = {
-            let mut channels = self.channels();
-            (channels.take(request), channels.ends())
-        };
-        if let Some(outcome) = outcome {
-            return outcome;
-        }
-        // None: what has ended meanwhile is looked for, too.
-        let mut seen = None;
-        self.wait(|| {
-            // SYNC: Acquire pairs with `Channels::end`.
-            let now = Some(ends.load(Ordering::Acquire));
-            if seen != now {
-                seen = now;
-                outcome = self.channels().take(request);
-            }
-            outcome.is_some()
-        })?;
-        outcome.unwrap_or(Err(Error::Internal))
     }
 }

@@ -26,12 +26,16 @@
 mod access;
 mod address;
 mod channel;
+mod channel_end;
+mod channel_lane;
 mod channel_messages;
+mod channel_wait;
 mod data;
 mod diagnostics;
 mod error;
 #[doc(hidden)]
 pub mod exports;
+mod handles;
 mod heap;
 mod order;
 mod process;

@@ -4,6 +4,7 @@
 use crate::access::Work;
 use crate::address::Space;
 use crate::channel::Channels;
+use crate::channel_lane::{BYTES as LANE, Lanes, Writer};
 use crate::data::Data;
 use crate::data::numbered::Iterators;
 use crate::diagnostics;
@@ -16,9 +17,9 @@ use crate::requests::Requests;
 use crate::segbuf::Segbufs;
 use crate::settings::Settings;
 use lapis_collectives::Team;
-use lapis_core::context::RawHooks;
+use lapis_core::context::{Access, Guarded, RawHooks};
 use lapis_core::sync::blocking::{Mutex, MutexGuard, OnceLock};
-use lapis_core::sync::{AtomicBool, AtomicPtr, Ordering, fence};
+use lapis_core::sync::{AtomicBool, AtomicPtr, Ordering, fence, membarrier};
 use lapis_core::{Context, Memory};
 use std::collections::VecDeque;
 use std::ptr::null_mut;
@@ -33,8 +34,17 @@ pub(crate) struct Block {
     pub(crate) task: u32,
     len: u64,
     starter: u64,
+    /// Bytes of its memory for lanes, which no address names.
+    lanes: u64,
     /// Where it is in this address space; null if it is not.
     mapped: *mut u8,
+}
+
+impl Block {
+    /// Whether this process and the block's see each other's memory, lanes included.
+    pub(crate) fn is_near(&self) -> bool {
+        self.lanes > 0 && !self.mapped.is_null()
+    }
 }
 
 // SAFETY: the memory is mapped as long as the context lives, and is touched by copies and atomics.
@@ -79,6 +89,15 @@ impl World {
         self.block(rank).map(|block| block.starter)
     }
 
+    /// The sending end of a lane that lies in a task's memory.
+    pub(crate) fn writer(&self, task: u32, at: u64) -> Option<Writer> {
+        let block = self.blocks.iter().find(|block| block.task == task && block.is_near())?;
+        let fits = at.is_multiple_of(64) && at <= block.lanes && LANE as u64 <= block.lanes - at;
+        // SAFETY: within the memory that the receiver has laid the lane out in, which is mapped as
+        // long as the context lives. A lane is told once, to its only writer.
+        fits.then(|| unsafe { Writer::new(block.mapped.add((lanes_from(block.len) + at) as usize)) })
+    }
+
     /// Bytes of all heaps together.
     pub(crate) fn heaps_len(&self) -> u64 {
         self.blocks.iter().map(|block| block.len.saturating_sub(block.starter)).sum()
@@ -95,12 +114,14 @@ pub(crate) struct Process {
     pub(crate) context: Context,
     team: Team,
     settings: Settings,
+    /// Bytes of this process's memory for lanes.
+    lanes: u64,
     memory: Mutex<Option<Memory>>,
     world: AtomicPtr<World>,
     pub(crate) order: Order<Work>,
     regions: Mutex<Regions>,
     heap: Mutex<Heap>,
-    channels: Mutex<Channels>,
+    channels: Guarded<Channels>,
     pub(crate) requests: Requests,
     pub(crate) data: Data,
     pub(crate) segbufs: Segbufs,
@@ -113,16 +134,21 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// What a process tells of itself: its rank, its block and the starter memory's part of it.
-const CARD: usize = 32;
+const CARD: usize = 40;
 
-fn card(rank: u64, base: u64, settings: Settings) -> [u8; CARD] {
-    let words = [rank, base, settings.starter, settings.heap].map(u64::to_le_bytes);
+fn card(rank: u64, base: u64, settings: Settings, lanes: u64) -> [u8; CARD] {
+    let words = [rank, base, settings.starter, settings.heap, lanes].map(u64::to_le_bytes);
     std::array::from_fn(|at| words[at / 8][at % 8])
 }
 
 /// Where the heap begins.
 fn padded(starter: u64) -> u64 {
     starter.next_multiple_of(4096)
+}
+
+/// Where memory for lanes begins behind a block of so many bytes.
+fn lanes_from(len: u64) -> u64 {
+    len.next_multiple_of(64)
 }
 
 impl Process {
@@ -138,8 +164,13 @@ impl Process {
         let builder = builder.know(lapis_standard::TRANSPORTS).hooks(hooks(&myself));
         let context = builder.init().map_err(failed)?;
         let len = padded(settings.starter) + settings.heap;
-        let memory = usize::try_from(len).map_err(|_| Error::Memory)?;
+        // Sleeping receivers rely on barriers that the kernel makes in all processes.
+        let lanes = if membarrier::register() { settings.lanes } else { 0 };
+        let memory = usize::try_from(lanes_from(len) + lanes).map_err(|_| Error::Memory)?;
         let memory = context.alloc(memory).map_err(failed)?;
+        // SAFETY: the memory is there until acp_finalize, when all processes have stopped; blocks
+        // end where it begins.
+        let channels = unsafe { Lanes::new(memory.as_ptr().add(lanes_from(len) as usize), lanes) };
         let team = Team::world(&context).map_err(|error| {
             tracing::error!(target: "lapis::acp", "acp_init: {error}");
             Error::Job
@@ -153,7 +184,8 @@ impl Process {
             order: Order::new(),
             regions: Mutex::new(Regions::new(len, space.end())),
             heap: Mutex::new(Heap::new(settings.heap)),
-            channels: Mutex::default(),
+            channels: Guarded::new(Channels::new(channels)),
+            lanes,
             requests: Requests::default(),
             data: Data::default(),
             segbufs: Segbufs::default(),
@@ -177,14 +209,15 @@ impl Process {
     /// Tells everybody this process's rank, and learns theirs.
     fn meet(&self, rank: u32) -> Result {
         let base = locked(&self.memory).as_ref().map_or(0, |memory| memory.as_ptr().addr() as u64);
-        let mine = card(u64::from(rank), base, self.settings);
+        let mine = card(u64::from(rank), base, self.settings, self.lanes);
         let cards = self.context.all_gather(&mine).map_err(of_core)?;
         let mut blocks: Vec<Option<Block>> = (0..self.context.tasks()).map(|_| None).collect();
         for (task, card) in (0..).zip(cards.chunks_exact(CARD)) {
             let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| card[at * 8 + byte]));
             let len = padded(word(2)) + word(3);
-            let mapped = self.context.direct(task, word(1), len).unwrap_or(null_mut());
-            let block = Block { task, len, starter: padded(word(2)), mapped };
+            let all = lanes_from(len) + word(4);
+            let mapped = self.context.direct(task, word(1), all).unwrap_or(null_mut());
+            let block = Block { task, len, starter: padded(word(2)), lanes: word(4), mapped };
             match blocks.get_mut(word(0) as usize) {
                 Some(place @ None) => *place = Some(block),
                 // All see the same cards, so all fail.
@@ -206,8 +239,10 @@ impl Process {
         locked(&self.heap)
     }
 
-    pub(crate) fn channels(&self) -> MutexGuard<'_, Channels> {
-        locked(&self.channels)
+    /// The channels, with the context's lock.
+    #[inline]
+    pub(crate) fn channels(&self) -> Access<'_, Channels> {
+        self.channels.lock(&self.context)
     }
 
     pub(crate) fn iterators(&self) -> MutexGuard<'_, Iterators> {

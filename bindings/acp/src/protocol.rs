@@ -97,7 +97,8 @@ unsafe fn send_all(
         origin,
         completion: Notify::None,
     };
-    // SAFETY: the caller's promise; handlers come from the table.
+    // SAFETY: the bytes stay readable until `origin` is told, the contract says; handlers come from
+    // the table.
     unsafe { process.context.am_send(message) }.map_err(of_core)
 }
 
@@ -150,7 +151,7 @@ pub(crate) unsafe fn put(
         }
         None => Notify::None,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the bytes stay readable as long as `kept`, or the operation, keeps them.
     unsafe { send(process, task, PUT, [u64::from(origin), handle, dst], bytes, kept) }
 }
 

@@ -9,11 +9,14 @@ pub(crate) struct Settings {
     pub(crate) starter: u64,
     /// Bytes of the memory that acp_malloc gives from each process.
     pub(crate) heap: u64,
+    /// Bytes of the memory in which channels within a host have their lanes, at each receiver.
+    pub(crate) lanes: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { starter: 4096, heap: if usize::BITS >= 64 { 256 << 20 } else { 16 << 20 } }
+        let [heap, lanes] = if usize::BITS >= 64 { [256 << 20, 8 << 20] } else { [16 << 20, 1 << 20] };
+        Self { starter: 4096, heap, lanes }
     }
 }
 
@@ -24,8 +27,9 @@ impl Settings {
     /// Takes one argument that begins with [`OURS`].
     pub(crate) fn take(&mut self, argument: &str) -> Result {
         let refused = || {
-            tracing::error!(target: "lapis::acp", "acp_init: {argument}: no argument of ACP; --acp-startermemsize=BYTES and \
-                 --acp-startermemsize-dl=BYTES (memory for acp_malloc) are");
+            tracing::error!(target: "lapis::acp", "acp_init: {argument}: no argument of ACP; --acp-startermemsize=BYTES, \
+                 --acp-startermemsize-dl=BYTES (memory for acp_malloc) and --acp-startermemsize-cl=BYTES \
+                 (memory for channels within a host) are");
             Error::Option
         };
         let (name, value) = argument.split_once('=').ok_or_else(refused)?;
@@ -33,8 +37,7 @@ impl Settings {
         match name {
             "--acp-startermemsize" | "--acp-smemsize" | "--acp-size-smem" => self.starter = bytes,
             "--acp-startermemsize-dl" | "--acp-smemsize-dl" | "--acp-size-smem-dl" => self.heap = bytes,
-            // Channels need none of the starter memory.
-            "--acp-startermemsize-cl" | "--acp-smemsize-cl" | "--acp-size-smem-cl" => {}
+            "--acp-startermemsize-cl" | "--acp-smemsize-cl" | "--acp-size-smem-cl" => self.lanes = bytes,
             _ => return Err(refused()),
         }
         Ok(())
@@ -50,7 +53,8 @@ mod tests {
         let mut settings = Settings::default();
         settings.take("--acp-startermemsize=12345").unwrap();
         settings.take("--acp-smemsize-dl=99").unwrap();
-        assert_eq!(settings, Settings { starter: 12345, heap: 99 });
+        settings.take("--acp-size-smem-cl=777").unwrap();
+        assert_eq!(settings, Settings { starter: 12345, heap: 99, lanes: 777 });
         for bad in ["--acp-startermemsize", "--acp-startermemsize=0", "--acp-smemsize=x", "--acp-other=1"] {
             assert_eq!(settings.take(bad), Err(Error::Option), "{bad}");
         }

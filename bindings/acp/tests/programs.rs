@@ -5,6 +5,7 @@
 mod jobs;
 
 use jobs::{Job, artifacts, checked, scratch, setting, transports};
+use lapis_testing::Net;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -209,6 +210,34 @@ fn accesses_and_messages_go_over_libfabric() {
             return;
         }
         end.success();
+    }
+}
+
+/// Processes of two hosts, several on the first: between some pairs memory is mapped, between
+/// others nothing is, and datagrams get lost there.
+#[test]
+fn processes_of_several_hosts_do_what_those_of_one_do() {
+    let Some(net) = Net::make("acp", 1) else {
+        eprintln!("skipped: network namespaces need root and iproute2");
+        return;
+    };
+    let hosts: Vec<(&str, String)> = net.hosts();
+    let more = ["shared", "shared_hashed", "segbufs", "workspaces"];
+    let kept = FAR.into_iter().chain(more).map(|name| (name, false));
+    for (name, losses) in kept.chain([("random", true), ("channels", true)]) {
+        if losses && !net.lose(2) {
+            eprintln!("skipped: losing datagrams needs nftables");
+            return;
+        }
+        let source = source(name);
+        let tasks: u32 = setting(&source, "tasks:").map_or(2, |n| n.parse().expect("a number of tasks"));
+        let list = format!("{}:{},{}:1", hosts[0].0, tasks - 1, hosts[1].0);
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", hosts[0].0]).arg(artifacts().join("lapirun"));
+        command.args(["-H", &list, "--remote", "ip netns exec {host}", "--address", &hosts[0].1]);
+        command.arg(compile(&source)).env("LAPIS_TRANSPORT_PATH", artifacts());
+        command.env("LAPIS_TRANSPORT", "shm,udp");
+        lapis_testing::run(command).expect(0);
     }
 }
 

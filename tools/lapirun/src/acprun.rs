@@ -28,7 +28,7 @@ Starts a program that uses Advanced Communication Primitives (ACP).
   -ssh, -rsh, -remoteshell C  --acp-remoteshell=C          the command that reaches a machine
   -startermemsize N           --acp-startermemsize=N       bytes of each process's starter memory (4096)
   -startermemsize-dl N        --acp-startermemsize-dl=N    bytes that acp_malloc has of each process (256 MiB)
-  -startermemsize-cl N        --acp-startermemsize-cl=N    taken; channels need none of the starter memory
+  -startermemsize-cl N        --acp-startermemsize-cl=N    bytes for channels within a host (8 MiB)
   -debug                      --acp-debug                  say what is started
   -v, -version                --acp-version                the version
   -h, -help                   --acp-help                   this text

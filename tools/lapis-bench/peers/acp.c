@@ -35,19 +35,19 @@ static void copies(int rank, long count, long size) {
 }
 
 /* Until the target sees it: a number goes to and fro, one higher each time. It is copied from a line that nobody else
- * writes. */
+ * writes. Readers pause between looks, as all waits of Lapis do. */
 static void seen(int rank, long count, long size) {
     static uint64_t turn;
     for (; count > 0; count--) {
         turn++;
         if (rank == 1)
             while (local[SEEN / 8] != turn)
-                ;
+                pause_between_looks();
         *local = turn;
         acp_copy(theirs + SEEN, mine, 8, ACP_HANDLE_NULL);
         if (rank == 0)
             while (local[SEEN / 8] != turn)
-                ;
+                pause_between_looks();
     }
 }
 

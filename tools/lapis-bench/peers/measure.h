@@ -42,6 +42,15 @@ static double now_ns(void) {
     return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
+/* Between two looks at a word that another core writes: without it the reader takes the line away from the writer. */
+static inline void pause_between_looks(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#endif
+}
+
 /* Pins the caller to one of the cores that it may use: ranks take them in turns. */
 static void pin_to(int rank) {
     cpu_set_t allowed, one;

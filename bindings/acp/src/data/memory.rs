@@ -20,9 +20,13 @@ impl Process {
         unsafe { self.read_raw(from, words.as_mut_ptr().cast(), size_of_val(words)) }
     }
 
-    /// Reads bytes.
+    /// Reads bytes. The length may be any that a program gives.
     pub(crate) fn read_bytes(&self, from: u64, len: u64) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(len).map_err(|_| Error::Size)?];
+        // What is here has its bounds, so that no more memory is asked for than there is.
+        self.place(from, len)?;
+        let len = usize::try_from(len).map_err(|_| Error::Size)?;
+        Vec::<u8>::new().try_reserve_exact(len).map_err(|_| Error::Memory)?;
+        let mut bytes = vec![0; len];
         // SAFETY: the vector has this length.
         unsafe { self.read_raw(from, bytes.as_mut_ptr(), bytes.len()) }?;
         Ok(bytes)
@@ -46,7 +50,7 @@ impl Process {
                 let bounce = self.bounced(vec![0; len.div_ceil(8)], |buffer| {
                     self.run(buffer, from, What::Copy(len as u64))
                 })?;
-                // SAFETY: the buffer has at least this length, and the caller's promise.
+                // SAFETY: the buffer is as long, and so is `into`, the contract says.
                 unsafe { std::ptr::copy_nonoverlapping(bounce.as_ptr().cast(), into, len) };
                 Ok(())
             }
@@ -78,7 +82,7 @@ impl Process {
             }
             Place::Far(_) => {
                 let mut bounce = vec![0_u64; len.div_ceil(8)];
-                // SAFETY: the buffer has at least this length, and the caller's promise.
+                // SAFETY: the buffer is as long, and so is `from`, the contract says.
                 unsafe { std::ptr::copy_nonoverlapping(from, bounce.as_mut_ptr().cast(), len) };
                 self.bounced(bounce, |buffer| self.run(to, buffer, What::Copy(len as u64))).map(drop)
             }

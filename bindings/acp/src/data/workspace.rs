@@ -132,7 +132,7 @@ fn leak<T>(elements: Vec<T>) -> *mut T {
 /// # Safety
 /// `elements` is from `leak`, of so many elements, and nobody uses it any more.
 unsafe fn unleak<T>(elements: *mut T, len: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `leak` made a box of so many elements of it, which nobody uses any more.
     drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(elements, len)) });
 }
 

@@ -40,28 +40,47 @@ pub extern "C" fn acp_nbfree_ch(ch: Handle) -> Handle {
     call("acp_nbfree_ch", null_mut(), || process()?.free_channel(number(ch)).map(handle))
 }
 
+/// Begins to send or to receive. What usually happens needs no guard against panics, whose way
+/// costs as much as all of it.
+#[inline(always)]
+fn begin(name: &'static str, channel: u64, sending: bool, bytes: (usize, u64)) -> Handle {
+    if let Ok(process) = process()
+        && let Some(request) = process.post_at_once(channel, sending, bytes)
+    {
+        return handle(request);
+    }
+    begin_guarded(name, channel, sending, bytes)
+}
+
+#[cold]
+#[inline(never)]
+fn begin_guarded(name: &'static str, channel: u64, sending: bool, bytes: (usize, u64)) -> Handle {
+    call(name, null_mut(), || process()?.post(channel, sending, bytes).map(handle))
+}
+
 /// Begins to send a message.
 //= ACP 1.0, acp_nbsend_ch
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_nbsend_ch(ch: Handle, buf: *mut c_void, size: usize) -> Handle {
-    call("acp_nbsend_ch", null_mut(), || {
-        process()?.post(number(ch), true, (buf.expose_provenance(), size as u64)).map(handle)
-    })
+    begin("acp_nbsend_ch", number(ch), true, (buf.expose_provenance(), size as u64))
 }
 
 /// Begins to receive a message.
 //= ACP 1.0, acp_nbrecv_ch
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_nbrecv_ch(ch: Handle, buf: *mut c_void, size: usize) -> Handle {
-    call("acp_nbrecv_ch", null_mut(), || {
-        process()?.post(number(ch), false, (buf.expose_provenance(), size as u64)).map(handle)
-    })
+    begin("acp_nbrecv_ch", number(ch), false, (buf.expose_provenance(), size as u64))
 }
 
 /// Waits for a request; gives the bytes received, or −1.
 //= ACP 1.0, acp_wait_ch
 #[unsafe(no_mangle)]
 pub extern "C" fn acp_wait_ch(request: Handle) -> usize {
+    if let Ok(process) = process()
+        && let Some(size) = process.wait_soon(number(request))
+    {
+        return size as usize;
+    }
     call("acp_wait_ch", usize::MAX, || process()?.wait_request(number(request)).map(|size| size as usize))
 }
 
@@ -79,10 +98,10 @@ pub unsafe extern "C" fn acp_waitall_ch(requests: *mut Handle, count: c_int, siz
         }
         let mut first = Ok(());
         for at in 0..count {
-            // SAFETY: the caller's promise.
+            // SAFETY: `requests` has `count` elements, the contract says.
             let outcome = process.wait_request(number(unsafe { *requests.add(at) }));
             if !sizes.is_null() {
-                // SAFETY: the caller's promise.
+                // SAFETY: not null, so `sizes` has room for `count` elements, the contract says.
                 unsafe { sizes.add(at).write(outcome.map_or(usize::MAX, |size| size as usize)) };
             }
             first = first.and(outcome.map(drop));

@@ -25,7 +25,7 @@ unsafe fn create(
     if ranks.is_null() {
         return Err(Error::Null);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: not null, so `ranks` has `count` elements, the contract says.
     let ranks = unsafe { std::slice::from_raw_parts(ranks, count) };
     process.create_hashed(kind, ranks, slots, rank_of(rank)?)
 }
@@ -47,7 +47,7 @@ macro_rules! calls {
             rank: c_int,
         ) -> Hashed {
             call(stringify!($create), Hashed::default(), || {
-                // SAFETY: the caller's promise.
+                // SAFETY: `ranks` has `num_ranks` elements, the contract says; null is looked for.
                 unsafe { create(Kind::$kind, (ranks, num_ranks), num_slots, rank) }
             })
         }

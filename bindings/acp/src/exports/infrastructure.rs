@@ -22,7 +22,7 @@ pub unsafe extern "C" fn acp_init(argc: *mut c_int, argv: *mut *mut *mut c_char)
     call("acp_init", -1, || {
         enter(|| {
             let mut settings = Settings::default();
-            // SAFETY: the caller's promise.
+            // SAFETY: both are NULL, or point to what `main` was given, the contract says.
             unsafe { take_arguments(argc, argv, &mut settings) }?;
             Ok(settings)
         })?;
@@ -45,8 +45,8 @@ pub(crate) fn enter(settings: impl FnOnce() -> Result<Settings>) -> Result<&'sta
 
 /// Leaves the job, for whichever interface.
 pub(crate) fn leave() -> Result {
-    let process = process()?;
     let _changing = CHANGING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let process = process()?;
     // SYNC: Release as in `enter`: whoever sees no process sees no memory of it.
     PROCESS.store(null_mut(), Ordering::Release);
     process.finalize()
@@ -60,7 +60,7 @@ unsafe fn take_arguments(argc: *mut c_int, argv: *mut *mut *mut c_char, settings
     if argc.is_null() || argv.is_null() {
         return Ok(());
     }
-    // SAFETY: not null; the caller's promise.
+    // SAFETY: not null, so they point to what `main` was given.
     let (count, list) = unsafe { (*argc, *argv) };
     if list.is_null() {
         return Ok(());
@@ -105,7 +105,7 @@ pub extern "C" fn acp_finalize() -> c_int {
 //= ACP 1.0, acp_abort
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn acp_abort(str: *const c_char) {
-    // SAFETY: not null; the caller's promise.
+    // SAFETY: not null, so a string with an end, the contract says.
     let text = if str.is_null() { c"" } else { unsafe { CStr::from_ptr(str) } }.to_string_lossy();
     let errno = ERRNO.get();
     let system = std::io::Error::from_raw_os_error(errno);

@@ -72,7 +72,7 @@ pub fn with_memory(starter: u64, heap: u64) -> Result<Job> {
     if [starter, heap].iter().any(|bytes| !(1..1 << 44).contains(bytes)) {
         return Err(Error::Size);
     }
-    enter(|| Ok(Settings { starter, heap })).map(|process| Job { process })
+    enter(|| Ok(Settings { starter, heap, ..Settings::default() })).map(|process| Job { process })
 }
 
 impl Job {

@@ -99,6 +99,18 @@ int main(int argc, char **argv)
         default: GIVES(1, acp_ack_segbuf((acp_segbuf_t)(uintptr_t)word())); acp_free(bad); break;
         }
     }
+    /* Keys and values longer than any memory. */
+    acp_map_t map = acp_create_map(1, &me, 2, me);
+    CHECK(map.ga != ACP_GA_NULL);
+    for (int bits = 10; bits < 64; bits++) {
+        acp_element_t fits = {here, 8}, huge = {here, 1ULL << bits};
+        acp_pair_t key = {huge, fits}, value = {fits, huge};
+        FAILS(0, EFAULT, acp_insert_map(map, key));
+        FAILS(0, EFAULT, acp_insert_map(map, value));
+        FAILS(0, EFAULT, acp_retrieve_map(map, key));
+    }
+    GIVES(0, acp_size_map(map));
+    acp_destroy_map(map);
     OK(acp_sync());
     for (int i = 0; i < WORDS; i++) {
         CHECK(around[i] == 0x5a5a5a5a00000000ULL + i && around[2 * WORDS + i] == 0x5a5a5a5a00000000ULL + i);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The sources travel inside the program: it can be run from anywhere.
-const SOURCES: [(&str, &str); 12] = [
+const SOURCES: [(&str, &str); 13] = [
     ("measure.h", include_str!("../../peers/measure.h")),
     ("crowd.h", include_str!("../../peers/crowd.h")),
     ("crowd.c", include_str!("../../peers/crowd.c")),
@@ -18,6 +18,7 @@ const SOURCES: [(&str, &str); 12] = [
     ("qnix.c", include_str!("../../peers/qnix.c")),
     ("gm.c", include_str!("../../peers/gm.c")),
     ("mpi.c", include_str!("../../peers/mpi.c")),
+    ("shmem.c", include_str!("../../peers/shmem.c")),
     ("ofi.c", include_str!("../../peers/ofi.c")),
     ("ucp.c", include_str!("../../peers/ucp.c")),
     ("mpi_pack.c", include_str!("../../../lapis-dgsp/peers/mpi_pack.c")),

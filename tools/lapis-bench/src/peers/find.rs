@@ -212,6 +212,22 @@ pub(crate) fn peers(transport: &str) -> Found {
     found
 }
 
+/// OpenSHMEM of Debian's Open MPI over shared memory, beside ACP.
+pub(crate) fn openshmem() -> Result<Party, Absent> {
+    let (name, transport) = ("oshmem-debian", "ucx");
+    let found = || {
+        let compiler = on_path("oshcc").context("no oshcc (Debian: libopenmpi-dev)")?;
+        let launcher = on_path("oshrun").context("no oshrun (Debian: openmpi-bin)")?;
+        anyhow::Ok((compile::program("shmem.c", "shmem", &[compiler.into()], &[])?, launcher))
+    };
+    let (program, launcher) =
+        found().map_err(|error| Absent { name: name.into(), why: format!("{error:#}") })?;
+    let line = Line::new([launcher]).args(OPEN_MPI).args([OsString::from("2"), program.into()]);
+    // Its own choice among UCX's transports looks for adapters, too.
+    let line = line.var("UCX_TLS", "posix,sysv,cma,self").var("UCX_WARN_UNUSED_ENV_VARS", "n");
+    Ok(Party { name: name.into(), transport: transport.into(), how: How::Program(line) })
+}
+
 /// Programs that pack and unpack shapes with each MPI found, by name
 /// (`tools/lapis-dgsp/peers/mpi_pack.c`).
 pub(crate) fn packers() -> (Vec<(String, PathBuf)>, Vec<Absent>) {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub(crate) use find::{
     Absent, c_calls, crowds_of, lapis, lapis_as_reference, lapis_from_acp, lapis_from_c, lapis_from_c_in,
-    lapis_from_gm, lapis_from_qnix, lapis_in, lapis_of, mpis_of, packers, peers,
+    lapis_from_gm, lapis_from_qnix, lapis_in, lapis_of, mpis_of, openshmem, packers, peers,
 };
 
 /// The bench that [`How::Calls`] has, and nobody else.

@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// job of eight, send_short and broadcast_short
     #[arg(long)]
     qnix: bool,
-    /// Also Lapis through ACP (libacp.so), which has benches of its own, too
+    /// Also Lapis through ACP (libacp.so), which has benches of its own, too; and OpenSHMEM
     #[arg(long)]
     acp: bool,
     /// Also Lapis through GM (libgm.so), which has am_lat, am_rate, am_bw, blocked and gm_open, and
@@ -161,9 +161,16 @@ fn parties(args: &Args, calls: bool) -> (Vec<Party>, Vec<Absent>) {
     let jobs: &[usize] = if args.qnix { &[2, 8] } else { &[] };
     let qnix = jobs.iter().map(|tasks| peers::lapis_from_qnix(&args.transport, *tasks));
     let acp = args.acp.then(|| peers::lapis_from_acp(&args.transport));
+    let shmem = (args.acp && args.transport == "shm").then(peers::openshmem);
     let gm = args.gm.then(peers::lapis_from_gm);
-    for party in
-        ours.into_iter().chain(qnix).chain(acp).chain(gm).chain(calls.then(peers::c_calls)).chain(base)
+    for party in ours
+        .into_iter()
+        .chain(qnix)
+        .chain(acp)
+        .chain(shmem)
+        .chain(gm)
+        .chain(calls.then(peers::c_calls))
+        .chain(base)
     {
         match party {
             Ok(party) => parties.push(party),
