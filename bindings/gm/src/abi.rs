@@ -2,6 +2,8 @@
 
 /// The length of a port's host names, in bytes.
 pub const MAX_HOST_NAME_LEN: usize = 128;
+/// The room for an answer of gm_yp, in bytes.
+pub const MAX_YP_STRING_LEN: usize = 128;
 /// No node has this identity.
 pub const NO_SUCH_NODE_ID: u32 = 0;
 /// Send tokens of a port.
@@ -67,6 +69,8 @@ pub enum Status {
     NoSuchDevice = 24,
     /// Library and daemon are of different releases.
     IncompatibleLibAndDriver = 26,
+    /// The system has no way to do it.
+    NoDriverSupport = 29,
     /// Nothing of that name or number is known.
     NoMatch = 33,
     /// There is no such port.
@@ -104,6 +108,8 @@ pub mod kind {
 #[repr(C, align(8))]
 #[derive(Clone, Debug)]
 pub struct Event(pub(crate) [u8; 64]);
+    /// An alarm was asked for before its time: how long it has still to run.
+    pub const FLUSHED_ALARM: u8 = 28;
 
 /// Where the fields of `gm_recv_t` lie.
 pub(crate) mod at {
@@ -126,6 +132,8 @@ impl Event {
         Self([0; 64])
     }
 
+    /// `gm_flushed_alarm_t`.
+    pub(crate) const USECS_REMAINING: usize = 56;
     pub(crate) fn put<const N: usize>(&mut self, at: usize, bytes: [u8; N]) {
         self.0[at..at + N].copy_from_slice(&bytes);
     }

@@ -224,7 +224,11 @@ impl Port {
                 }
                 // Tokens are counted before they are used, and nobody sets alarms or sends without
                 // a context here.
-                Pending::Alarm | Pending::Sent | Pending::NotSent { .. } | Pending::Violation(_) => {}
+                Pending::Alarm
+                | Pending::FlushedAlarm
+                | Pending::Sent
+                | Pending::NotSent { .. }
+                | Pending::Violation(_) => {}
             }
         }
     }

@@ -136,9 +136,9 @@ impl Port {
             Kind::Message => self.begin_message(peer, head, bytes.len() as u64, Some(bytes)),
             Kind::LongMessage => self.begin_message(peer, head, head.a, None),
             Kind::Put => match self.remote_access(head.a, bytes.len() as u64) {
-                Ok(()) => {
+                Ok(at) => {
                     // SAFETY: the program has registered this memory and opened it to others.
-                    unsafe { place(head.a).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+                    unsafe { place(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
                     Outcome::Delivered
                 }
                 Err(status) => Outcome::Refused(status),
@@ -150,18 +150,18 @@ impl Port {
 
     fn begin_remote(&mut self, target: Target, address: u64, len: u64) -> Outcome {
         match self.remote_access(address, len) {
-            Ok(()) if len == 0 => Outcome::Delivered,
-            Ok(()) => Outcome::Begun(Current { target, len, moved: 0 }),
+            Ok(_) if len == 0 => Outcome::Delivered,
+            Ok(_) => Outcome::Begun(Current { target, len, moved: 0 }),
             Err(status) => Outcome::Refused(status),
         }
     }
 
-    /// Whether others may reach this memory.
-    fn remote_access(&self, address: u64, len: u64) -> Result<(), Status> {
+    /// Where the memory lies that others reach at this address, if they may.
+    fn remote_access(&self, address: u64, len: u64) -> Result<u64, Status> {
         if !self.is_open_to_writes {
             return Err(Status::PermissionDenied);
         }
-        if self.regions.contains(address, len) { Ok(()) } else { Err(Status::MemoryFault) }
+        self.regions.find(address, len).ok_or(Status::MemoryFault)
     }
 
     fn begin_message(&mut self, peer: usize, head: &Head, len: u64, bytes: Option<&[u8]>) -> Outcome {
@@ -232,22 +232,20 @@ impl Port {
         let is_current = head.generation == stream.generation && head.sequence == stream.next;
         let Some(current) = stream.current.as_mut().filter(|_| is_current) else { return };
         let fits = head.a.checked_add(bytes.len() as u64).is_some_and(|end| end <= current.len);
-        let to = match current.target {
-            Target::Buffer { buffer, .. } => buffer.at,
-            Target::Memory { address } => address,
-            Target::Source { .. } => return,
-        };
         if !fits {
             return;
         }
-        let still =
-            !matches!(current.target, Target::Memory { .. }) || self.regions.contains(to, current.len);
         let current = *current;
-        if !still {
+        let to = match current.target {
+            Target::Buffer { buffer, .. } => Some(buffer.at),
+            Target::Memory { address } => self.regions.find(address, current.len),
+            Target::Source { .. } => return,
+        };
+        let Some(to) = to else {
             // The program has taken the memory back meanwhile.
             self.peers[peer].ins[priority].current = None;
             return self.ended(peer, priority, Outcome::Refused(Status::MemoryFault));
-        }
+        };
         // SAFETY: within the buffer that the program has provided, or within registered memory.
         unsafe { place(to + head.a).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         let moved = current.moved + bytes.len() as u64;
@@ -323,14 +321,14 @@ impl Port {
             else {
                 return;
             };
-            if !self.regions.contains(address, len) {
+            let Some(from) = self.regions.find(address, len) else {
                 self.peers[peer].ins[priority].current = None;
                 return self.ended(peer, priority, Outcome::Refused(Status::MemoryFault));
-            }
+            };
             let head = Head { a: moved, ..Head::new(Kind::Got, priority, stream.generation, stream.next) };
             let step = room.min(len - moved);
             // SAFETY: within memory that the program has registered and opened to others.
-            let bytes = unsafe { memory(address + moved, step as usize) };
+            let bytes = unsafe { memory(from + moved, step as usize) };
             if !self.net.submit(task, Channel::Reply, &head, Bytes::Copy(bytes)) {
                 return;
             }

@@ -108,8 +108,10 @@ fn calls_answer_as_they_should() {
     assert_eq!(done.out, "first\nlast\n");
 }
 
+        ("NO_DRIVER_SUPPORT", Status::NoDriverSupport),
 #[test]
 fn what_goes_wrong_is_told_by_its_status() {
+        ("YP_NO_MATCH", Status::YpNoMatch),
     let daemon = Daemon::start("failures");
     let mut command = daemon.command("left", &compile("failures"), &[]);
     // Longer than a busy machine keeps a program from running; each is waited for a few times.
@@ -127,6 +129,7 @@ fn what_stands_in_the_way_of_a_port_is_said_in_one_line() {
     holder.read_line("open");
     let tool = lapis_testing::program("lapis-nsd", "gm_board_info");
     let shown = daemon.run("left", &tool, &[]).expect_quiet(0).out;
+        ("NEW_SENT_TOKENS", 128 + kind::SENT_TOKENS),
     assert!(shown.contains(&format!("2 (holder, process {}, user", holder.id())), "{shown}");
     let shown = daemon.run("left", &tool, &["--json"]).expect_quiet(0).out;
     let port = format!(
@@ -149,6 +152,8 @@ fn what_stands_in_the_way_of_a_port_is_said_in_one_line() {
     assert!(absent.err.contains("start `lapis-nsd`"), "{}", absent.err);
     assert_eq!(absent.err.lines().count(), 1, "{}", absent.err);
 }
+    text += "typedef char left[offsetof(gm_flushed_alarm_t, usecs_remaining) == 56 ? 1 : -1];\n";
+    text += &format!("MEANS(_GM_FLUSHED_ALARM_EVENT, {})\n", kind::FLUSHED_ALARM);
 
 /// Both headers.
 fn header() -> String {
@@ -220,6 +225,16 @@ fn the_header_says_what_the_library_means() {
     text += "typedef char whole[sizeof(gm_recv_event_t) == 64 ? 1 : -1];\n";
     text +=
         &format!("typedef char alarm[sizeof(gm_alarm_t) == {} ? 1 : -1];\n", size_of::<gm::alarm::GmAlarm>());
+#[test]
+fn what_takes_no_message_is_answered() {
+    let daemon = Daemon::start("local");
+    let done = daemon.run("left", &compile("local"), &[]).expect_quiet(0);
+    let dump = "00000000  47 4d 27 73 20 62 79 74 65 73 0a 01 02 2c 20 73  GM's bytes..., s\n\
+                00000010  68 6f 77 6e                                      hown\n\
+                buffer 0x2000, size 13\ndone\n";
+    assert_eq!(done.out, dump);
+}
+
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gm-constants-{}.c", std::process::id()));
     std::fs::write(&file, text).expect("the file can be written");
     for (compiler, standard) in
@@ -250,11 +265,11 @@ fn the_coverage_table_is_whole() {
     let declared: Vec<&str> = header
         .lines()
         .filter(|line| {
-            !line.starts_with([' ', '#', '/']) && !line.starts_with("typedef") && line.contains('(')
+            !line.starts_with([' ', '#', '/', 'G']) && !line.starts_with("typedef") && line.contains('(')
         })
         .filter(|line| !line.starts_with("static"))
         .filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next())
-        .filter(|name| name.starts_with("gm_"))
+        .filter(|name| name.trim_start_matches('_').starts_with("gm_"))
         .collect();
     assert!(declared.len() > 80, "{declared:?}");
     let symbols = checked(Command::new("nm").args(["-D", "--defined-only"]).arg(library().join("libgm.so")));

@@ -3,6 +3,7 @@
 use super::with;
 use crate::abi::{Event, MAX_SIZE, kind};
 use crate::alarm::{Alarm, GmAlarm};
+use crate::events::Pending;
 use crate::handle::{Handle, Inner, Work};
 use crate::port::Due;
 use crate::progress;
@@ -207,7 +208,7 @@ pub unsafe extern "C" fn gm_unknown(p: *mut Handle, e: *mut Event) {
         // SAFETY: the caller's promise.
         return unsafe { with(p, (), |inner| inner.port.provide(buffer, size, priority, tag)) };
     }
-    if kind == kind::ALARM {
+    if kind == kind::ALARM || kind == kind::FLUSHED_ALARM {
         // SAFETY: the caller's promise.
         return unsafe { run_alarms(p) };
     }
@@ -265,6 +266,17 @@ pub unsafe extern "C" fn gm_handle_sent_tokens(p: *mut Handle, e: *mut Event) {
 }
 
 /// Prepares memory for an alarm.
+/// What gm_unknown does with the events that GM 1 had for directed sends. None comes here.
+///
+/// # Safety
+/// As for gm_unknown.
+//= GM, gm_handle_put_notification
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_handle_put_notification(p: *mut Handle, e: *mut Event) {
+    // SAFETY: the caller's promise.
+    unsafe { gm_unknown(p, e) }
+}
+
 ///
 /// # Safety
 /// `alarm` is NULL or can be written.
@@ -305,6 +317,18 @@ pub unsafe extern "C" fn gm_set_alarm(
 }
 
 /// Takes an alarm back. One that is not set stays so.
+/// Has an event come now, _GM_FLUSHED_ALARM_EVENT, that says how many microseconds are left until
+/// the next alarm. gm_unknown runs those that are due when it is passed this event; the others stay.
+///
+/// # Safety
+/// `p` is NULL or a port that is open.
+//= GM, gm_flush_alarm
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_flush_alarm(p: *mut Handle) {
+    // SAFETY: the caller's promise.
+    unsafe { with(p, (), |inner| inner.port.events.push_back(Pending::FlushedAlarm)) }
+}
+
 ///
 /// # Safety
 /// `alarm` is NULL or initialized; the port that it was set on is open.
