@@ -1,80 +1,12 @@
 //! C programs of `tests/programs`, on two nodes of this host, with a services daemon of their own.
 
+mod common;
+
+use common::{BINDING, Daemon, checked, compile, library};
 use lapis_adapters::channel::Address;
-use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
-use lapis_testing::{Finished, Running, clean, folder};
-use std::path::{Path, PathBuf};
+use lapis_testing::{Running, clean};
+use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
-
-const BINDING: &str = env!("CARGO_MANIFEST_DIR");
-
-/// A daemon of a test's own, with the nodes `left` and `right`.
-struct Daemon {
-    name: String,
-    _handle: Handle,
-}
-
-impl Daemon {
-    fn start(test: &str) -> Self {
-        let name = format!("lapis-gm-{test}-{}", std::process::id());
-        let address = Address::new(&name);
-        let adapters = soft_adapters(2, 2, 64).expect("possible");
-        let mut server = Server::open(Options { address, adapters, share: 64, users: Users::default() })
-            .expect("nobody listens there");
-        server.add_nodes(&["left".to_owned(), "right".to_owned()]).expect("names");
-        Self { name, _handle: server.spawn().expect("a thread") }
-    }
-
-    /// A program of the node `node`.
-    fn command(&self, node: &str, program: &Path, args: &[&str]) -> Command {
-        let mut command = clean(program);
-        command.args(args).env("LAPIS_NSD", &self.name).env("LAPIS_GM_NODE", node);
-        command
-    }
-
-    fn run(&self, node: &str, program: &Path, args: &[&str]) -> Finished {
-        lapis_testing::run(self.command(node, program, args))
-    }
-}
-
-fn checked(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|e| panic!("{command:?} does not start: {e}"));
-    assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
-/// The directory with the library, which is built if need be.
-fn library() -> &'static Path {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    let dir = folder();
-    BUILT.get_or_init(|| {
-        let profile = match dir.file_name().and_then(std::ffi::OsStr::to_str) {
-            Some("debug") | None => "dev",
-            Some(name) => name,
-        };
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--profile", profile, "-p", "lapis-gm", "--target-dir"]);
-        checked(
-            build.arg(dir.parent().expect("the profile lies in the target directory")).current_dir(BINDING),
-        );
-    });
-    dir
-}
-
-fn compile(name: &str) -> PathBuf {
-    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-    let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let output =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gm-{name}-{}-{number}", std::process::id()));
-    let mut cc = Command::new("cc");
-    cc.args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]);
-    cc.arg(Path::new(BINDING).join(format!("tests/programs/{name}.c"))).arg("-o").arg(&output);
-    cc.arg(format!("-I{BINDING}/include")).arg("-L").arg(library()).args(["-lgm", "-pthread"]);
-    checked(cc.arg(format!("-Wl,-rpath,{}", library().display())));
-    output
-}
 
 fn traffic(test: &str, count: &str, more: &[(&str, &str)]) {
     let (daemon, program) = (Daemon::start(test), compile("traffic"));
@@ -108,10 +40,8 @@ fn calls_answer_as_they_should() {
     assert_eq!(done.out, "first\nlast\n");
 }
 
-        ("NO_DRIVER_SUPPORT", Status::NoDriverSupport),
 #[test]
 fn what_goes_wrong_is_told_by_its_status() {
-        ("YP_NO_MATCH", Status::YpNoMatch),
     let daemon = Daemon::start("failures");
     let mut command = daemon.command("left", &compile("failures"), &[]);
     // Longer than a busy machine keeps a program from running; each is waited for a few times.
@@ -129,7 +59,6 @@ fn what_stands_in_the_way_of_a_port_is_said_in_one_line() {
     holder.read_line("open");
     let tool = lapis_testing::program("lapis-nsd", "gm_board_info");
     let shown = daemon.run("left", &tool, &[]).expect_quiet(0).out;
-        ("NEW_SENT_TOKENS", 128 + kind::SENT_TOKENS),
     assert!(shown.contains(&format!("2 (holder, process {}, user", holder.id())), "{shown}");
     let shown = daemon.run("left", &tool, &["--json"]).expect_quiet(0).out;
     let port = format!(
@@ -152,8 +81,6 @@ fn what_stands_in_the_way_of_a_port_is_said_in_one_line() {
     assert!(absent.err.contains("start `lapis-nsd`"), "{}", absent.err);
     assert_eq!(absent.err.lines().count(), 1, "{}", absent.err);
 }
-    text += "typedef char left[offsetof(gm_flushed_alarm_t, usecs_remaining) == 56 ? 1 : -1];\n";
-    text += &format!("MEANS(_GM_FLUSHED_ALARM_EVENT, {})\n", kind::FLUSHED_ALARM);
 
 /// Both headers.
 fn header() -> String {
@@ -181,8 +108,10 @@ fn the_header_says_what_the_library_means() {
         ("SEND_DROPPED", Status::SendDropped),
         ("NO_SUCH_DEVICE", Status::NoSuchDevice),
         ("INCOMPATIBLE_LIB_AND_DRIVER", Status::IncompatibleLibAndDriver),
+        ("NO_DRIVER_SUPPORT", Status::NoDriverSupport),
         ("NO_MATCH", Status::NoMatch),
         ("INVALID_PORT_NUMBER", Status::InvalidPortNumber),
+        ("YP_NO_MATCH", Status::YpNoMatch),
     ];
     let kinds = [
         ("NO_RECV", kind::NONE),
@@ -200,6 +129,7 @@ fn the_header_says_what_the_library_means() {
         ("ORPHANED_SEND", kind::ORPHANED_SEND),
         ("DROPPED_SEND", kind::DROPPED_SEND),
         ("SENT_TOKENS", kind::SENT_TOKENS),
+        ("NEW_SENT_TOKENS", 128 + kind::SENT_TOKENS),
     ];
     let mut text = String::from(
         "#include <gm.h>\n#include <stddef.h>\n#define MEANS(name, value) typedef char means_##name[(name) == (value) ? 1 : -1];\n",
@@ -222,19 +152,11 @@ fn the_header_says_what_the_library_means() {
     ] {
         text += &format!("typedef char at_{field}[offsetof(gm_recv_t, {field}) == {offset} ? 1 : -1];\n");
     }
+    text += "typedef char left[offsetof(gm_flushed_alarm_t, usecs_remaining) == 56 ? 1 : -1];\n";
+    text += &format!("MEANS(_GM_FLUSHED_ALARM_EVENT, {})\n", kind::FLUSHED_ALARM);
     text += "typedef char whole[sizeof(gm_recv_event_t) == 64 ? 1 : -1];\n";
     text +=
         &format!("typedef char alarm[sizeof(gm_alarm_t) == {} ? 1 : -1];\n", size_of::<gm::alarm::GmAlarm>());
-#[test]
-fn what_takes_no_message_is_answered() {
-    let daemon = Daemon::start("local");
-    let done = daemon.run("left", &compile("local"), &[]).expect_quiet(0);
-    let dump = "00000000  47 4d 27 73 20 62 79 74 65 73 0a 01 02 2c 20 73  GM's bytes..., s\n\
-                00000010  68 6f 77 6e                                      hown\n\
-                buffer 0x2000, size 13\ndone\n";
-    assert_eq!(done.out, dump);
-}
-
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gm-constants-{}.c", std::process::id()));
     std::fs::write(&file, text).expect("the file can be written");
     for (compiler, standard) in
@@ -301,6 +223,16 @@ fn the_coverage_table_is_whole() {
     for name in exported {
         assert!(declared.contains(&name) || data.contains(&name), "{name} is exported and not declared");
     }
+}
+
+#[test]
+fn what_takes_no_message_is_answered() {
+    let daemon = Daemon::start("local");
+    let done = daemon.run("left", &compile("local"), &[]).expect_quiet(0);
+    let dump = "00000000  47 4d 27 73 20 62 79 74 65 73 0a 01 02 2c 20 73  GM's bytes..., s\n\
+                00000010  68 6f 77 6e                                      hown\n\
+                buffer 0x2000, size 13\ndone\n";
+    assert_eq!(done.out, dump);
 }
 
 #[test]
