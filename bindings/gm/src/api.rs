@@ -254,8 +254,8 @@ impl Port {
             }
             let inner = self.inner();
             if let Some(longest) = inner.before_sleep() {
-                let daemon = (!inner.is_alone).then_some(&inner.daemon);
-                progress::sleep((inner.net.window.bell(), &*inner.wake), daemon, longest);
+                let (wire, daemon) = (inner.net.wire.as_ref(), (!inner.is_alone).then_some(&inner.daemon));
+                progress::sleep((inner.net.window.bell(), &*inner.wake), (wire, daemon), longest);
                 inner.after_sleep();
             }
         }

@@ -21,6 +21,7 @@ mod outgoing;
 mod outlets;
 mod port;
 mod progress;
+mod reach;
 mod settings;
 #[doc(hidden)]
 pub mod stream;

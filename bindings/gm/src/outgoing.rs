@@ -3,19 +3,13 @@
 use crate::abi::{FAST_MAX, MAX_SIZE, MIN_SIZE, MTU, SEND_TOKENS, Status, kind, max_length};
 use crate::events::Pending;
 use crate::net::Bytes;
-use crate::port::{Port, refused};
+use crate::port::Port;
 use crate::stream::{InStream, Link, Op, OutStream, Outgoing, Peer, Teller, task};
 use crate::wire::{Head, Kind};
-use lapis_adapters::client::DaemonError;
-use lapis_adapters::protocol::Why;
-use lapis_adapters::soft::Sender;
-use lapis_core::reliable::{Channel, Nanos};
+use lapis_core::reliable::Channel;
 
 /// Longer messages are sent from where they lie.
 pub(crate) const COPIED: usize = 2 << 10;
-
-/// Between two looks whether a port has been opened.
-const LOOK_AGAIN: Nanos = 2_000_000;
 
 /// A message that the program sends.
 pub(crate) struct Wish {
@@ -135,68 +129,6 @@ impl Port {
         }
         self.counters.sent += 1;
         self.complete(teller, Status::Success, local, (node, port));
-    }
-
-    /// Makes a way to a peer for what is to be sent, or says that there is none.
-    pub(crate) fn approach(&mut self, peer: usize) {
-        if self.peers[peer].link == Link::Down {
-            self.seek(peer, true);
-        }
-    }
-
-    /// Asks the daemon for the way to a peer. `patient`: a port that is not open is waited for.
-    pub(crate) fn seek(&mut self, peer: usize, patient: bool) {
-        let now = self.net.now();
-        let (node, number, task) = (self.peers[peer].node, self.peers[peer].port, self.peers[peer].task());
-        let opened = match self.daemon.attach_port(self.node, node, number, self.key) {
-            Ok((_, board, parts)) => Sender::open(parts).map(|outlet| (board, outlet)).map_err(|e| {
-                tracing::error!(target: "lapis::gm", "port {number} of node {node}: {e}");
-                Status::OutOfMemory
-            }),
-            // Nobody asked for it: what is under way to it is another matter.
-            Err(_) if !patient => return,
-            Err(error) => {
-                let closed = matches!(error, DaemonError::Refused { why: Why::NoPort, .. });
-                let met = self.peers[peer].met || self.nack_down;
-                // A daemon that has gone may be back soon.
-                let gone = matches!(error, DaemonError::Silent(..));
-                let wait = self.settings.open_wait.as_nanos() as Nanos;
-                let since = match self.peers[peer].link {
-                    Link::Seeking { since, .. } => since,
-                    _ => now,
-                };
-                if (gone || closed && !met) && now - since < wait {
-                    let again = now + LOOK_AGAIN.max((now - since) / 8).min(50 * LOOK_AGAIN);
-                    self.peers[peer].link = Link::Seeking { since, again };
-                    return;
-                }
-                if closed {
-                    tracing::info!(target: "lapis::gm", "{error}: nothing can be sent there");
-                    Err(Status::SendTargetPortClosed)
-                } else {
-                    refused("gm_send", &error);
-                    Err(Status::SendTargetNodeUnreachable)
-                }
-            }
-        };
-        let connected = opened.and_then(|(board, outlet)| {
-            self.peers[peer].board = board;
-            self.net.connect(task, outlet, self.life).map_err(|e| {
-                tracing::error!(target: "lapis::gm", "port {number} of node {node}: {e}");
-                Status::InternalError
-            })
-        });
-        match connected {
-            Ok(()) => {
-                let state = &mut self.peers[peer];
-                (state.link, state.met, state.closing) = (Link::Up, true, false);
-                self.stir(peer);
-            }
-            Err(status) => {
-                self.peers[peer].link = Link::Down;
-                self.fail_front(peer, status);
-            }
-        }
     }
 
     /// The first message of each stream to a peer has failed, and the others wait for the program's

@@ -9,6 +9,7 @@ use crate::settings::Settings;
 use crate::stream::{Buffer, Peer, Teller, task};
 use lapis_adapters::bell::Bell;
 use lapis_adapters::client::{Daemon, DaemonError, OpenPort, PortWish};
+use lapis_adapters::eth::port::Port as Wire;
 use lapis_adapters::key::Key;
 use lapis_adapters::protocol::{Node, PORTS, Why};
 use lapis_adapters::soft::Window;
@@ -112,6 +113,8 @@ pub(crate) struct Port {
     pub(crate) is_open_to_writes: bool,
     /// A port that is not open is no reason to wait.
     pub(crate) nack_down: bool,
+    /// The state of next hops that this port has seen.
+    pub(crate) hops: u32,
     pub(crate) looked: u64,
     /// Polls, and events that were taken without one.
     pub(crate) polls: u32,
@@ -136,14 +139,16 @@ impl Port {
         let key = Key::of_job(&secret, LABEL);
         let daemon = Daemon::connect(&settings.daemon).map_err(|e| refused("gm_open", &e))?;
         let wish = PortWish { node: &settings.node, board, port: number, name };
-        let opened = daemon.open_port(&wish, key).map_err(|e| refused("gm_open", &e))?;
+        let mut opened = daemon.open_port(&wish, key).map_err(|e| refused("gm_open", &e))?;
         let short = |e: std::io::Error| {
             tracing::error!(target: "lapis::gm", "gm_open: port {number} of board {board}: {e}");
             Status::OutOfMemory
         };
         let window = Window::open(opened.parts.try_clone().map_err(short)?).map_err(short)?;
+        let wire = opened.wire.take().map(|parts| Wire::open(parts, opened.place.window, key.tag()));
+        let wire = wire.transpose().map_err(short)?;
         let own = task(opened.node, number);
-        let net = Net::new(own, window, &secret, settings.loss).map_err(|_| Status::InternalError)?;
+        let net = Net::new(own, (window, wire), &secret, settings.loss).map_err(|_| Status::InternalError)?;
         let mut port = Self {
             node: opened.node,
             number,
@@ -175,6 +180,7 @@ impl Port {
             alarms: Vec::new(),
             is_open_to_writes: false,
             nack_down: false,
+            hops: 0,
             looked: 0,
             polls: 0,
             unpolled: 0,
@@ -330,7 +336,8 @@ pub(crate) fn refused(what: &str, error: &DaemonError) -> Status {
             Why::NoAdapter => (Status::NoSuchDevice, false),
             Why::NoPort => (Status::InvalidPortNumber, false),
             Why::NoNode => (Status::InvalidParameter, true),
-            Why::Down => (Status::TryAgain, true),
+            Why::Down | Why::Soon => (Status::TryAgain, true),
+            Why::NotAllowed => (Status::PermissionDenied, true),
             Why::Full | Why::Exhausted => (Status::OutOfMemory, true),
             Why::Version => (Status::IncompatibleLibAndDriver, true),
             _ => (Status::InternalError, true),

@@ -89,7 +89,8 @@ fn units_of_a_peer_that_keeps_no_rules_cost_nothing_but_its_own_messages() {
 fn datagrams_of_somebody_without_the_secret_are_not_heard() {
     let (mut port, _daemon) = open("datagrams");
     let mut random = Random(7);
-    let (_, _, parts) = port.daemon.attach_port(port.node, port.node, 2, port.key).expect("it is open");
+    let way = port.daemon.attach_port(port.node, port.node, 2, port.key).expect("it is open");
+    let lapis_adapters::client::PortWay::Here { parts, .. } = way else { panic!("this host's") };
     let mut sender = Sender::open(parts).expect("maps");
     for _ in 0..20_000 {
         let len = 1 + (random.next() % 2000) as usize;

@@ -225,6 +225,12 @@ pub(crate) struct Peer {
     /// Its adapter's place in the availability matrix, and since when it has been down.
     pub(crate) board: u32,
     pub(crate) cut_off: Option<Nanos>,
+    /// Of another host's port: its life as its daemon told it, datagrams heard from it, when that was
+    /// more than before or its daemon said that it is there, and when that daemon was asked.
+    pub(crate) life: Option<u32>,
+    pub(crate) heard: u64,
+    pub(crate) alive: Nanos,
+    pub(crate) asked: Nanos,
     /// It is in the list of those whom the next poll looks after.
     pub(crate) stirred: bool,
     pub(crate) out: [OutStream; 2],
@@ -241,6 +247,10 @@ impl Peer {
             closing: false,
             board: 0,
             cut_off: None,
+            life: None,
+            heard: 0,
+            alive: 0,
+            asked: 0,
             stirred: false,
             out: Default::default(),
             ins: Default::default(),

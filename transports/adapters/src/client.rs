@@ -1,7 +1,7 @@
 //! A connection to the daemon of the windows.
 
 use crate::channel::{Address, Channel};
-use crate::eth::{Hop, WireParts};
+use crate::eth::{Hop, Wire, WireParts};
 use crate::fifo::Geometry;
 use crate::key::Key;
 use crate::matrix::Reader;
@@ -75,6 +75,33 @@ pub struct OpenPort {
     pub life: u32,
     /// What the window is made of.
     pub parts: Parts,
+    /// What it has on an Ethernet. Its opener may take it out.
+    pub wire: Option<WireParts>,
+}
+
+/// The way to a port.
+#[derive(Debug)]
+pub enum PortWay {
+    /// On this host, through memory.
+    Here {
+        /// The port's life.
+        life: u32,
+        /// Its adapter's place in the availability matrix.
+        board: u32,
+        /// Its window's parts.
+        parts: Parts,
+    },
+    /// On another host, by frames.
+    Away {
+        /// The port's life.
+        life: u32,
+        /// Its board's address.
+        address: Ipv4Addr,
+        /// Its window's UDP port.
+        port: u16,
+        /// The longest datagram that it takes.
+        room: u32,
+    },
 }
 
 /// A window that was opened.
@@ -159,6 +186,18 @@ impl Daemon {
         ask(&self.address, &self.channel, request, fds, &self.late)
     }
 
+    /// The same for something that somebody may be about to let go of.
+    fn ask_until_settled(&self, request: &Request) -> Result<(Reply, Vec<OwnedFd>), DaemonError> {
+        let begun = Instant::now();
+        loop {
+            match self.ask(request, &[]) {
+                Err(DaemonError::Refused { why: Why::Soon, .. }) if begun.elapsed() < SOON => {}
+                answer => return answer,
+            }
+            std::thread::sleep(BETWEEN);
+        }
+    }
+
     fn confused(&self, reply: &Reply) -> DaemonError {
         DaemonError::Confused(self.address.clone(), format!("{reply:?}"))
     }
@@ -239,16 +278,20 @@ impl Daemon {
     /// As for [`open`](Self::open).
     pub fn open_window(&self, adapter: &str, window: Option<u32>, key: Key) -> Result<Opened, DaemonError> {
         let request = Request::Open { adapter: adapter.to_owned(), window, key };
-        let begun = Instant::now();
-        let (reply, mut fds) = loop {
-            match self.ask(&request, &[]) {
-                Err(DaemonError::Refused { why: Why::Soon, .. }) if begun.elapsed() < SOON => {}
-                answer => break answer?,
-            }
-            std::thread::sleep(BETWEEN);
-        };
+        let (reply, fds) = self.ask_until_settled(&request)?;
         let Reply::Opened { window, geometry, wire } = reply else { return Err(self.confused(&reply)) };
         let place = Place { adapter: adapter.to_owned(), window };
+        let (parts, wire) = self.all_parts(geometry, wire, fds)?;
+        Ok(Opened { place, parts, wire })
+    }
+
+    /// A window's parts, and what it has on an Ethernet.
+    fn all_parts(
+        &self,
+        geometry: Geometry,
+        wire: Option<Wire>,
+        mut fds: Vec<OwnedFd>,
+    ) -> Result<(Parts, Option<WireParts>), DaemonError> {
         let more = fds.split_off(fds.len().min(2));
         let parts = self.parts(geometry, fds)?;
         let wire = match (wire, <[OwnedFd; 3]>::try_from(more)) {
@@ -259,7 +302,7 @@ impl Daemon {
                 return Err(DaemonError::Confused(self.address.clone(), what));
             }
         };
-        Ok(Opened { place, parts, wire })
+        Ok((parts, wire))
     }
 
     /// The next hop from an adapter of an Ethernet to an address; none, while it is looked for.
@@ -305,9 +348,10 @@ impl Daemon {
             name: wish.name.to_owned(),
             key,
         };
-        match self.ask(&request, &[])? {
-            (Reply::PortOpened { node, place, life, geometry }, fds) => {
-                Ok(OpenPort { node, place, life, parts: self.parts(geometry, fds)? })
+        match self.ask_until_settled(&request)? {
+            (Reply::PortOpened { node, place, life, geometry, wire }, fds) => {
+                let (parts, wire) = self.all_parts(geometry, wire, fds)?;
+                Ok(OpenPort { node, place, life, parts, wire })
             }
             (other, _) => Err(self.confused(&other)),
         }
@@ -332,21 +376,18 @@ impl Daemon {
         self.done(&request, &[port.parts.memory.as_fd(), port.parts.bell.as_fd()])
     }
 
-    /// What it takes to send to a port, for a port of the node `from`: the port's life, its
-    /// adapter's place in the matrix, and the parts of its window.
+    /// The way to a port, for a port of the node `from`.
     ///
     /// # Errors
-    /// It isn't open, or there is no such node, or no way to it.
-    pub fn attach_port(
-        &self,
-        from: u32,
-        node: u32,
-        port: u32,
-        key: Key,
-    ) -> Result<(u32, u32, Parts), DaemonError> {
+    /// It isn't open, or there is no such node, or no way to it. [`Why::Soon`]: its host is asked,
+    /// which the next call may know the answer of.
+    pub fn attach_port(&self, from: u32, node: u32, port: u32, key: Key) -> Result<PortWay, DaemonError> {
         match self.ask(&Request::AttachPort { from, node, port, key }, &[])? {
             (Reply::PortAttached { life, board, geometry }, fds) => {
-                Ok((life, board, self.parts(geometry, fds)?))
+                Ok(PortWay::Here { life, board, parts: self.parts(geometry, fds)? })
+            }
+            (Reply::PortAway { life, address, port, room }, _) => {
+                Ok(PortWay::Away { life, address, port, room })
             }
             (other, _) => Err(self.confused(&other)),
         }

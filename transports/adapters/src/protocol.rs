@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 
 /// The version of this protocol. A daemon serves clients of its own version only and says so.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The longest request, in bytes.
 pub const MAX_REQUEST: usize = 4096;
@@ -157,7 +157,8 @@ pub enum Request {
         /// How the window's memory is divided.
         geometry: Geometry,
     },
-    /// Asks for the memory and bell of a port's window, to send to it. [`Reply::PortAttached`].
+    /// Asks for the way to a port, to send to it: the memory and bell of its window
+    /// ([`Reply::PortAttached`]), or where it is on another host ([`Reply::PortAway`]).
     AttachPort {
         /// The node whose port is to send.
         from: u32,
@@ -235,6 +236,19 @@ pub enum Reply {
         life: u32,
         /// How the window's memory is divided.
         geometry: Geometry,
+        /// What it has on an Ethernet; descriptors come as with `opened`.
+        wire: Option<Wire>,
+    },
+    /// To `attach_port`, if the port is another host's.
+    PortAway {
+        /// The port's life.
+        life: u32,
+        /// Its board's address.
+        address: Ipv4Addr,
+        /// Its window's UDP port.
+        port: u16,
+        /// The longest datagram that it takes.
+        room: u32,
     },
     /// To `attach_port`. Memory and bell come with it.
     PortAttached {
@@ -298,7 +312,8 @@ pub enum Why {
     Unreachable,
     /// The adapter is down.
     Down,
-    /// Somebody has what it takes, and may be about to let go of it: worth another try.
+    /// Somebody has what it takes, and may be about to let go of it, or another host has been asked:
+    /// worth another try.
     Soon,
     /// The system is short of something.
     Exhausted,
@@ -380,6 +395,8 @@ pub struct Node {
     pub unique: String,
     /// Its open ports.
     pub ports: Vec<Port>,
+    /// Where it is, if it is another host's.
+    pub address: Option<Ipv4Addr>,
 }
 
 /// An open port, as the daemon tells of it.

@@ -165,10 +165,11 @@ unsafe fn blocking(p: *mut Handle, spin: Duration) -> *mut Event {
         // daemon is another one only after this thread has looked.
         let lent = |fd: BorrowedFd<'_>| unsafe { BorrowedFd::borrow_raw(fd.as_raw_fd()) };
         let bell = lent(inner.port.net.window.bell().as_fd());
+        let wire = inner.port.net.wire.as_ref().map(|wire| lent(wire.as_fd()));
         let daemon = (!inner.port.is_alone).then(|| lent(inner.port.daemon.as_fd()));
         // Others may send meanwhile.
         drop(inner);
-        progress::sleep((bell, &*handle.wake), daemon, longest);
+        progress::sleep((bell, &*handle.wake), (wire, daemon), longest);
         let Some(mut inner) = handle.enter() else { return nothing() };
         inner.port.after_sleep();
         if handle.wake.quiet() {
@@ -265,7 +266,6 @@ pub unsafe extern "C" fn gm_handle_sent_tokens(p: *mut Handle, e: *mut Event) {
     unsafe { gm_unknown(p, e) }
 }
 
-/// Prepares memory for an alarm.
 /// What gm_unknown does with the events that GM 1 had for directed sends. None comes here.
 ///
 /// # Safety
@@ -277,6 +277,7 @@ pub unsafe extern "C" fn gm_handle_put_notification(p: *mut Handle, e: *mut Even
     unsafe { gm_unknown(p, e) }
 }
 
+/// Prepares memory for an alarm.
 ///
 /// # Safety
 /// `alarm` is NULL or can be written.
@@ -316,7 +317,6 @@ pub unsafe extern "C" fn gm_set_alarm(
     unsafe { with(p, (), set) }
 }
 
-/// Takes an alarm back. One that is not set stays so.
 /// Has an event come now, _GM_FLUSHED_ALARM_EVENT, that says how many microseconds are left until
 /// the next alarm. gm_unknown runs those that are due when it is passed this event; the others stay.
 ///
@@ -329,6 +329,7 @@ pub unsafe extern "C" fn gm_flush_alarm(p: *mut Handle) {
     unsafe { with(p, (), |inner| inner.port.events.push_back(Pending::FlushedAlarm)) }
 }
 
+/// Takes an alarm back. One that is not set stays so.
 ///
 /// # Safety
 /// `alarm` is NULL or initialized; the port that it was set on is open.
