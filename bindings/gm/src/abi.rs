@@ -75,6 +75,15 @@ pub enum Status {
     NoMatch = 33,
     /// There is no such port.
     InvalidPortNumber = 42,
+    /// No node has this under the key that was asked for.
+    YpNoMatch = 45,
+}
+
+impl Status {
+    /// What it means, for people.
+    pub fn text(self) -> std::borrow::Cow<'static, str> {
+        crate::texts::of(self as i32).to_string_lossy()
+    }
 }
 
 /// Kinds of events, GM's `enum gm_recv_event_type`.
@@ -99,6 +108,8 @@ pub mod kind {
     pub const ORPHANED_SEND: u8 = 20;
     /// A message of the calls without callbacks was dropped.
     pub const DROPPED_SEND: u8 = 25;
+    /// An alarm was asked for before its time: how long it has still to run.
+    pub const FLUSHED_ALARM: u8 = 28;
     /// Callbacks are due.
     pub const SENT_TOKENS: u8 = 29;
 }
@@ -108,8 +119,6 @@ pub mod kind {
 #[repr(C, align(8))]
 #[derive(Clone, Debug)]
 pub struct Event(pub(crate) [u8; 64]);
-    /// An alarm was asked for before its time: how long it has still to run.
-    pub const FLUSHED_ALARM: u8 = 28;
 
 /// Where the fields of `gm_recv_t` lie.
 pub(crate) mod at {
@@ -123,6 +132,8 @@ pub(crate) mod at {
     pub(crate) const TYPE: usize = 63;
     /// `gm_sent_t` and `gm_failed_send_event_t`.
     pub(crate) const LIST: usize = 48;
+    /// `gm_flushed_alarm_t`.
+    pub(crate) const USECS_REMAINING: usize = 56;
     pub(crate) const TARGET_NODE: usize = 60;
     pub(crate) const TARGET_PORT: usize = 62;
 }
@@ -132,8 +143,6 @@ impl Event {
         Self([0; 64])
     }
 
-    /// `gm_flushed_alarm_t`.
-    pub(crate) const USECS_REMAINING: usize = 56;
     pub(crate) fn put<const N: usize>(&mut self, at: usize, bytes: [u8; N]) {
         self.0[at..at + N].copy_from_slice(&bytes);
     }

@@ -3,7 +3,7 @@
 
 use crate::abi::Status;
 use crate::net::Unit;
-use crate::port::Port;
+use crate::port::{Counters, Port};
 use crate::stream::{InStream, Link};
 use lapis_core::reliable::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -146,6 +146,7 @@ impl Port {
                 Link::Seeking { .. } | Link::Down => {}
             }
         }
+        self.note_counts();
         let timeout = self.settings.timeout.as_nanos() as Nanos;
         let is_late = |stream: &InStream| stream.waiting.is_some_and(|since| now - since >= timeout);
         let late: Vec<(usize, usize)> = self
@@ -178,6 +179,16 @@ impl Port {
         [timer, doze, alarm].into_iter().flatten().min()
     }
 
+    /// Writes what gm_debug shows into the window.
+    fn note_counts(&mut self) {
+        let Counters { sent, received, failed, waited } = self.counters;
+        let peers = self.peers.iter().filter_map(|peer| self.net.engine.stats(peer.task()));
+        let resent = peers.map(|stats| stats.units_resent).sum();
+        let [tokens, buffers] = [self.tokens_out, self.buffers.provided].map(u64::from);
+        let events = self.events.len() as u64;
+        self.net.window.fifo().note([sent, received, failed, waited, resent, tokens, buffers, events]);
+    }
+
     /// What a sleep needs: whether there may be one, and how long it may be.
     pub(crate) fn before_sleep(&mut self) -> Option<Option<Duration>> {
         if self.net.engine.is_behind() {
@@ -188,6 +199,7 @@ impl Port {
         if self.net.holds_back() || self.net.has_frames() || !self.net.window.fifo().arm() {
             return None;
         }
+        self.note_counts();
         Some(self.longest_sleep())
     }
 
@@ -209,6 +221,7 @@ pub(crate) fn sleep(
     longest: Option<Duration>,
 ) {
     let mut fds = vec![PollFd::new(&window, PollFlags::IN), PollFd::new(&wake, PollFlags::IN)];
+    fds.extend(wire.as_ref().map(|wire| PollFd::new(wire, PollFlags::IN)));
     fds.extend(daemon.as_ref().map(|daemon| PollFd::new(daemon, PollFlags::IN)));
     let timeout = longest.map(|time| Timespec {
         tv_sec: time.as_secs().min(i64::MAX as u64).cast_signed(),
@@ -217,4 +230,3 @@ pub(crate) fn sleep(
     // Whatever ended it, the caller looks again.
     let _ = poll(&mut fds, timeout.as_ref());
 }
-    fds.extend(wire.as_ref().map(|wire| PollFd::new(wire, PollFlags::IN)));

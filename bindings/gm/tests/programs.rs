@@ -62,7 +62,7 @@ fn what_stands_in_the_way_of_a_port_is_said_in_one_line() {
     assert!(shown.contains(&format!("2 (holder, process {}, user", holder.id())), "{shown}");
     let shown = daemon.run("left", &tool, &["--json"]).expect_quiet(0).out;
     let port = format!(
-        r#"{{"port":2,"name":"holder","user":{},"process":{}}}"#,
+        r#"{{"port":2,"name":"holder","user":{},"process":{},"place":"#,
         rustix::process::getuid().as_raw(),
         holder.id()
     );

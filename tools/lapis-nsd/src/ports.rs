@@ -260,6 +260,7 @@ impl Ports {
                 name: open.name.clone(),
                 user: open.caller.user,
                 process: open.caller.process,
+                place: open.place.clone(),
             };
             Node {
                 node,
@@ -368,7 +369,6 @@ mod tests {
     }
 
     #[test]
-    #[test]
     fn listed_nodes_have_the_identities_of_their_places_and_others_none() {
         let mut ports = Ports::default();
         let away = Away { address: Ipv4Addr::new(10, 0, 0, 2), through: 0 };
@@ -400,6 +400,7 @@ mod tests {
         }
     }
 
+    #[test]
     fn lives_only_grow() {
         assert_eq!(next_life(100, 0), 100);
         assert_eq!(next_life(100, 100), 164);

@@ -206,11 +206,12 @@ impl Tables {
         let mut entries = card.windows.range(from..);
         let interface = card.interface.as_ref();
         let counts = |number: u32, open: &Opened| {
-            let (taken, refused) = open.parts.counts().ok()?;
+            let (taken, refused, notes) = open.parts.counts().ok()?;
             Some(Counts {
                 taken,
                 refused,
                 lost: interface.map_or(0, |(interface, _)| interface.lost(number)),
+                notes,
             })
         };
         let tell = |(number, entry): (&u32, &Entry)| Window {

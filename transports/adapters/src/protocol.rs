@@ -5,7 +5,7 @@
 //! replies there may be [`Reply::Changed`].
 
 use crate::eth::{Hop, Wire};
-use crate::fifo::Geometry;
+use crate::fifo::{Geometry, NOTES};
 use crate::key::Key;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
@@ -377,6 +377,8 @@ pub struct Counts {
     pub refused: u64,
     /// Frames of an Ethernet for which there was no room.
     pub lost: u64,
+    /// What the owner has noted; docs/gm.md says what GM's ports note.
+    pub notes: [u64; NOTES],
 }
 
 /// A node: one adapter of a host, as GM counts them.
@@ -393,10 +395,10 @@ pub struct Node {
     pub network: u32,
     /// Six bytes that no other node has, as 12 hexadecimal digits.
     pub unique: String,
-    /// Its open ports.
-    pub ports: Vec<Port>,
     /// Where it is, if it is another host's.
     pub address: Option<Ipv4Addr>,
+    /// Its open ports.
+    pub ports: Vec<Port>,
 }
 
 /// An open port, as the daemon tells of it.
@@ -411,4 +413,6 @@ pub struct Port {
     pub user: u32,
     /// The process that has opened it.
     pub process: u32,
+    /// The window behind it.
+    pub place: Place,
 }
