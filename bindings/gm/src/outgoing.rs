@@ -188,7 +188,11 @@ impl Port {
         }
         let at = stream.announced;
         let Some(message) = stream.messages.get(at) else { return false };
-        let taken = announce(&mut self.net, (task, room), (priority, generation), message, back);
+        // Another host's processes have numbers of their own.
+        let may = self.settings.copies && !carries(message, room) && !self.net.outlets.is_far(task);
+        let said = may.then(|| self.own.tell(message.local));
+        let said = said.as_ref().map_or(&[][..], |said| said);
+        let taken = announce(&mut self.net, (task, room), (priority, generation), message, (back, said));
         if taken {
             stream.announced += 1;
             if carries(message, room) {
@@ -378,13 +382,14 @@ fn message_head(size: u8, (priority, generation): (usize, u32), sequence: u64, b
     Head { size, status, a, ..Head::new(Kind::Message, priority, generation, sequence) }
 }
 
-/// Hands a message's first unit to the engine.
+/// Hands a message's first unit to the engine. It tells how far the other direction has come, and
+/// where a long message lies.
 fn announce(
     net: &mut crate::net::Net,
     (task, room): (u32, usize),
     (priority, generation): (usize, u32),
     message: &Outgoing,
-    back: &InStream,
+    (back, said): (&InStream, &[u8]),
 ) -> bool {
     let &Outgoing { sequence, op, local, len, token, .. } = message;
     let head = |kind| Head::new(kind, priority, generation, sequence);
@@ -400,7 +405,7 @@ fn announce(
         Op::Get { address } => (Head { a: len, b: address, ..head(Kind::Get) }, false),
     };
     let bytes = if !carries {
-        Bytes::Copy(&[])
+        Bytes::Copy(if matches!(op, Op::Get { .. }) { &[] } else { said })
     } else if len as usize <= COPIED {
         // SAFETY: the program's message is readable until its send has completed.
         Bytes::Copy(unsafe { memory(local, len as usize) })

@@ -2,6 +2,7 @@
 
 use crate::abi::{RECEIVE_TOKENS, Status};
 use crate::alarm::Alarm;
+use crate::direct::Own;
 use crate::events::{Fast, Pending};
 use crate::memory::Regions;
 use crate::net::{DATAGRAM, Net, Units};
@@ -108,6 +109,8 @@ pub(crate) struct Port {
     /// Send tokens that the program has left with the library, by priority.
     pub(crate) pool: [u32; 2],
     pub(crate) regions: Regions,
+    /// By what others know this process when they copy from its memory.
+    pub(crate) own: Own,
     pub(crate) alarms: Vec<Alarm>,
     /// Others may write to registered memory.
     pub(crate) is_open_to_writes: bool,
@@ -177,6 +180,7 @@ impl Port {
             tokens_out: 0,
             pool: [0; 2],
             regions: Regions::default(),
+            own: Own::new(),
             alarms: Vec::new(),
             is_open_to_writes: false,
             nack_down: false,

@@ -29,8 +29,14 @@ fn random_traffic_arrives_as_the_model_says() {
 }
 
 #[test]
+fn random_traffic_arrives_through_the_windows_alone() {
+    traffic("windows", "500", &[("LAPIS_GM_COPY", "windows")]);
+}
+
+#[test]
 fn random_traffic_arrives_whatever_gets_lost() {
-    traffic("loss", "300", &[("LAPIS_GM_LOSS", "5")]);
+    traffic("loss", "300", &[("LAPIS_GM_LOSS", "5"), ("LAPIS_GM_COPY", "windows")]);
+    traffic("loss-direct", "300", &[("LAPIS_GM_LOSS", "5")]);
 }
 
 #[test]
