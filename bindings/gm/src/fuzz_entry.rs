@@ -138,7 +138,7 @@ impl Program {
         let there = if bytes.byte() < 200 { shared.wrapping_add(bytes.number()) } else { bytes.number() };
         let own = self.own.as_mut_ptr().cast();
         let context = (&raw mut *self.ends).cast();
-        let is_get = bytes.byte() % 2 == 0;
+        let is_get = bytes.byte().is_multiple_of(2);
         // SAFETY: memory and context outlive the ports.
         unsafe {
             if is_get {
@@ -183,7 +183,7 @@ impl Program {
             // SAFETY: an open port, and the event that it has just shown.
             unsafe {
                 let event = receive::gm_receive(p);
-                if !(*event).received().is_some() {
+                if (*event).received().is_none() {
                     receive::gm_unknown(p, event);
                 }
             }
@@ -193,7 +193,7 @@ impl Program {
     fn go_on(&mut self, p: *mut Handle, bytes: &mut Bytes<'_>) {
         let (priority, (node, port)) = (bytes.number() as u32 % 4, self.target(bytes));
         let context = (&raw mut *self.ends).cast();
-        let drops = bytes.byte() % 2 == 0;
+        let drops = bytes.byte().is_multiple_of(2);
         // SAFETY: the context outlives the ports.
         unsafe {
             if drops {

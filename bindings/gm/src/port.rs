@@ -147,11 +147,9 @@ impl Port {
             tracing::error!(target: "lapis::gm", "gm_open: port {number} of board {board}: {e}");
             Status::OutOfMemory
         };
-        let window = Window::open(opened.parts.try_clone().map_err(short)?).map_err(short)?;
-        let wire = opened.wire.take().map(|parts| Wire::open(parts, opened.place.window, key.tag()));
-        let wire = wire.transpose().map_err(short)?;
+        let window = window_of(&mut opened, key).map_err(short)?;
         let own = task(opened.node, number);
-        let net = Net::new(own, (window, wire), &secret, settings.loss).map_err(|_| Status::InternalError)?;
+        let net = Net::new(own, window, &secret, settings.loss).map_err(|_| Status::InternalError)?;
         let mut port = Self {
             node: opened.node,
             number,
@@ -314,6 +312,13 @@ impl Port {
             self.net.flush();
         }
     }
+}
+
+/// A port's window, and what that has on an Ethernet.
+fn window_of(opened: &mut OpenPort, key: Key) -> std::io::Result<(Window, Option<Wire>)> {
+    let window = Window::open(opened.parts.try_clone()?)?;
+    let wire = opened.wire.take().map(|parts| Wire::open(parts, opened.place.window, key.tag()));
+    Ok((window, wire.transpose()?))
 }
 
 /// Whether programs may have a port of this number.

@@ -213,8 +213,8 @@ impl Port {
     }
 }
 
-/// Sleeps until one of two bells is rung, a frame arrives, the daemon says something or goes, or the
-/// time is over.
+/// Sleeps until one of two bells is rung, a frame arrives, the daemon says something or goes, or
+/// the time is over.
 pub(crate) fn sleep(
     (window, wake): (impl AsFd, impl AsFd),
     (wire, daemon): (Option<impl AsFd>, Option<impl AsFd>),

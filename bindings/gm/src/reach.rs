@@ -161,8 +161,8 @@ impl Port {
         }
     }
 
-    /// Asks after a peer of another host that owes something and is silent: nobody else tells of its
-    /// end.
+    /// Asks after a peer of another host that owes something and is silent: nobody else tells of
+    /// its end.
     pub(crate) fn look_at_other_host(&mut self, peer: usize, now: Nanos) {
         let task = self.peers[peer].task();
         if !self.net.outlets.is_far(task) {

@@ -231,8 +231,8 @@ pub(crate) struct Peer {
     /// Its adapter's place in the availability matrix, and since when it has been down.
     pub(crate) board: u32,
     pub(crate) cut_off: Option<Nanos>,
-    /// Of another host's port: its life as its daemon told it, datagrams heard from it, when that was
-    /// more than before or its daemon said that it is there, and when that daemon was asked.
+    /// Of another host's port: its life as its daemon told it, datagrams heard from it, when that
+    /// was more than before or its daemon said that it is there, and when that daemon was asked.
     pub(crate) life: Option<u32>,
     pub(crate) heard: u64,
     pub(crate) alive: Nanos,

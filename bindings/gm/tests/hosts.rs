@@ -150,9 +150,7 @@ fn hosts_know_each_others_nodes_and_ports_come_and_go() {
     let mut right = hosts.open(1, 4).expect("free again");
     passes(&mut left, &mut right, to_right, 2000);
     // Without the daemons ports go on.
-    for host in 0..2 {
-        hosts.daemons[host] = None;
-    }
+    hosts.daemons = [None, None];
     passes(&mut left, &mut right, to_right, 2000);
     passes(&mut right, &mut left, Target { node: 1, port: 4, high: true }, 20_000);
 }

@@ -1,5 +1,5 @@
-//! NetPIPE 3.7.2's module for GM, unchanged, between two nodes of this host. Its source is Debian's,
-//! from the mirror that apt is configured for.
+//! NetPIPE 3.7.2's module for GM, unchanged, between two nodes of this host. Its source is
+//! Debian's, from the mirror that apt is configured for.
 
 mod common;
 

@@ -99,7 +99,8 @@ impl Server {
     }
 
     /// Makes host names known to whoever looks for nodes, before a program of theirs opens a port;
-    /// with addresses (NAME@ADDRESS, all or none), the nodes of all hosts, in the same order at each.
+    /// with addresses (NAME@ADDRESS, all or none), the nodes of all hosts, in the same order at
+    /// each.
     ///
     /// # Errors
     /// A name or address can't be one, or there are too many; or this host has no way to others.

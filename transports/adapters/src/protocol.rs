@@ -312,8 +312,8 @@ pub enum Why {
     Unreachable,
     /// The adapter is down.
     Down,
-    /// Somebody has what it takes, and may be about to let go of it, or another host has been asked:
-    /// worth another try.
+    /// Somebody has what it takes, and may be about to let go of it, or another host has been
+    /// asked: worth another try.
     Soon,
     /// The system is short of something.
     Exhausted,

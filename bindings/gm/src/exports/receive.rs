@@ -318,7 +318,8 @@ pub unsafe extern "C" fn gm_set_alarm(
 }
 
 /// Has an event come now, _GM_FLUSHED_ALARM_EVENT, that says how many microseconds are left until
-/// the next alarm. gm_unknown runs those that are due when it is passed this event; the others stay.
+/// the next alarm. gm_unknown runs those that are due when it is passed this event; the others
+/// stay.
 ///
 /// # Safety
 /// `p` is NULL or a port that is open.

@@ -11,8 +11,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 impl Tables {
     /// Makes nodes known before any of their ports is open. A name alone is a node for each adapter
-    /// of this host. NAME@ADDRESS is the node of one board of some host, in the order of a list that
-    /// all hosts have.
+    /// of this host. NAME@ADDRESS is the node of one board of some host, in the order of a list
+    /// that all hosts have.
     pub fn add_nodes(&mut self, names: &[String]) -> Result<(), String> {
         let listed: Vec<Listed> = names.iter().map(|name| Listed::parse(name)).collect::<Result<_, _>>()?;
         let with = listed.iter().filter(|node| node.address.is_some()).count();
