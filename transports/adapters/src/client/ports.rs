@@ -105,8 +105,9 @@ impl Daemon {
     /// The way to a port, for a port of the node `from`.
     ///
     /// # Errors
-    /// It isn't open, or there is no such node, or no way to it. [`Why::Soon`]: its host is asked,
-    /// which the next call may know the answer of.
+    /// It isn't open, or there is no such node, or no way to it.
+    /// [`Soon`](crate::protocol::Why::Soon): its host is asked, and the next call may know the
+    /// answer.
     pub fn attach_port(&self, from: u32, node: u32, port: u32, key: Key) -> Result<PortWay, DaemonError> {
         match self.ask(&Request::AttachPort { from, node, port, key }, &[])? {
             (Reply::PortAttached { life, board, geometry }, fds) => {
