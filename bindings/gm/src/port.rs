@@ -135,10 +135,7 @@ impl Port {
     /// Opens a port of a board.
     pub(crate) fn open(settings: Settings, board: u32, number: u32, name: &str) -> Result<Self, Status> {
         check_number(number)?;
-        let secret = lapis_core::bootstrap::user_secret().map_err(|e| {
-            tracing::error!(target: "lapis::gm", "gm_open: the secret that your programs share: {e}");
-            Status::InternalError
-        })?;
+        let secret = secret()?;
         let key = Key::of_job(&secret, LABEL);
         let daemon = Daemon::connect(&settings.daemon).map_err(|e| refused("gm_open", &e))?;
         let wish = PortWish { node: &settings.node, board, port: number, name };
@@ -312,6 +309,14 @@ impl Port {
             self.net.flush();
         }
     }
+}
+
+/// What all programs of this user know.
+fn secret() -> Result<[u8; 32], Status> {
+    lapis_core::bootstrap::user_secret().map_err(|e| {
+        tracing::error!(target: "lapis::gm", "gm_open: the secret that your programs share: {e}");
+        Status::InternalError
+    })
 }
 
 /// A port's window, and what that has on an Ethernet.
