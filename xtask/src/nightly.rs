@@ -7,7 +7,7 @@
 //!   `lapis_core::sync::blocking`, whose locks it sees through, and `bindings/lapi/tests/tsan`,
 //!   which names what remains. `cargo xtask ci` runs the shortest part of it ([`short`]).
 //! * The copy engine of `lapis-dgsp` under AddressSanitizer: its tests run all of its `unsafe` code
-//!   against lists of bytes.
+//!   against lists of bytes. GM's unit tests, too, which call and send a port anything anyhow.
 //! * The copy engine's tests, and unit tests of what calls no system, under Miri, where a toolchain
 //!   has it: those of the lock's guard among them, whose references to the state Miri watches.
 //! * Ten thousand endpoints of the packet engine in virtual time.
@@ -44,7 +44,7 @@ pub(crate) struct Args {
 enum Part {
     /// C programs and unit tests under ThreadSanitizer
     Tsan,
-    /// The copy engine's tests under AddressSanitizer
+    /// The copy engine's tests, and GM's, under AddressSanitizer
     Asan,
     /// The copy engine's tests and some unit tests under Miri
     Miri,
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let nothing: Missing = || None;
     let parts: [(Part, &str, Missing, Run); 6] = [
         (Part::Tsan, "ThreadSanitizer", || missing_for_sanitizer(true), sanitizer),
-        (Part::Asan, "AddressSanitizer", nothing, |_| copy_engine()),
+        (Part::Asan, "AddressSanitizer", nothing, |_| addresses()),
         (Part::Miri, "Miri", missing_for_miri, |_| miri()),
         (Part::Endpoints, "ten thousand endpoints", nothing, |_| endpoints()),
         (Part::Simulator, "simulator with thousands of seeds", nothing, |_| simulator()),
@@ -164,12 +164,15 @@ fn missing_for_sanitizer(programs: bool) -> Option<String> {
     None
 }
 
-fn copy_engine() -> Result<()> {
+fn addresses() -> Result<()> {
     // Doctests are left out: rustdoc wants flags of its own.
-    let mut cargo =
-        sh::cargo(["test", "--quiet", "-p", "lapis-dgsp", "--lib", "--tests", "--target", TARGET]);
-    cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
-    sh::run(cargo.env("CARGO_TARGET_DIR", workspace::target_dir().join("asan")))
+    let all: [&[&str]; 2] = [&["-p", "lapis-dgsp", "--lib", "--tests"], &["-p", "lapis-gm", "--lib"]];
+    for tests in all {
+        let mut cargo = sh::cargo(["test", "--quiet", "--target", TARGET].iter().chain(tests));
+        cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
+        sh::run(cargo.env("CARGO_TARGET_DIR", workspace::target_dir().join("asan")))?;
+    }
+    Ok(())
 }
 
 /// Its figures are for whoever reads the log; it fails when an endpoint waits in vain.

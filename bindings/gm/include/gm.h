@@ -47,6 +47,9 @@ enum gm_api_version {
 /* Room for a host's name and for a port's, with their ends. */
 #define GM_MAX_HOST_NAME_LEN 128
 #define GM_MAX_PORT_NAME_LEN 32
+/* Room for what gm_yp() answers, with its end. */
+#define GM_MAX_YP_STRING_LEN 128
+#define GM_HAVE_YP 1
 /* The identity of no node. */
 #define GM_NO_SUCH_NODE_ID 0
 
@@ -71,17 +74,28 @@ typedef gm_u64_t gm_up_t;
 typedef gm_u64_t gm_remote_ptr_t;
 typedef gm_u32_t gm_pid_t;
 
-/* The same in network byte order: structures, so that nobody reads them by mistake. */
-typedef struct { gm_s8_t n; } gm_s8_n_t;
-typedef struct { gm_s16_t n; } gm_s16_n_t;
-typedef struct { gm_s32_t n; } gm_s32_n_t;
-typedef struct { gm_s64_t n; } gm_s64_n_t;
-typedef struct { gm_u8_t n; } gm_u8_n_t;
-typedef struct { gm_u16_t n; } gm_u16_n_t;
-typedef struct { gm_u32_t n; } gm_u32_n_t;
-typedef struct { gm_u64_t n; } gm_u64_n_t;
-typedef struct { gm_up_t n; } gm_up_n_t;
-typedef struct { gm_remote_ptr_t n; } gm_remote_ptr_n_t;
+/* The same in network byte order: structures, so that nobody reads them by mistake. Programs that
+ * define GM_STRONG_TYPES as 0 get plain numbers. GM_N() is the number within. */
+#ifndef GM_STRONG_TYPES
+#define GM_STRONG_TYPES 1
+#endif
+#if GM_STRONG_TYPES
+#define GM_N(x) ((x).n)
+#define GM_NETWORK_TYPE(type, name) typedef struct { type n; } name
+#else
+#define GM_N(x) (x)
+#define GM_NETWORK_TYPE(type, name) typedef type name
+#endif
+GM_NETWORK_TYPE(gm_s8_t, gm_s8_n_t);
+GM_NETWORK_TYPE(gm_s16_t, gm_s16_n_t);
+GM_NETWORK_TYPE(gm_s32_t, gm_s32_n_t);
+GM_NETWORK_TYPE(gm_s64_t, gm_s64_n_t);
+GM_NETWORK_TYPE(gm_u8_t, gm_u8_n_t);
+GM_NETWORK_TYPE(gm_u16_t, gm_u16_n_t);
+GM_NETWORK_TYPE(gm_u32_t, gm_u32_n_t);
+GM_NETWORK_TYPE(gm_u64_t, gm_u64_n_t);
+GM_NETWORK_TYPE(gm_up_t, gm_up_n_t);
+GM_NETWORK_TYPE(gm_remote_ptr_t, gm_remote_ptr_n_t);
 typedef gm_up_n_t gm_up_n_up_n_t;
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -95,25 +109,25 @@ typedef gm_up_n_t gm_up_n_up_n_t;
 #endif
 #define GM_NET_8(x) (x)
 
-static __inline__ gm_u8_t gm_ntoh_u8(gm_u8_n_t v) { gm_u8_t x = (gm_u8_t)v.n; return (gm_u8_t)GM_NET_8(x); }
-static __inline__ gm_u8_n_t gm_hton_u8(gm_u8_t v) { gm_u8_t x = (gm_u8_t)v; gm_u8_n_t r; r.n = (gm_u8_t)GM_NET_8(x); return r; }
-static __inline__ gm_u16_t gm_ntoh_u16(gm_u16_n_t v) { gm_u16_t x = (gm_u16_t)v.n; return (gm_u16_t)GM_NET_16(x); }
-static __inline__ gm_u16_n_t gm_hton_u16(gm_u16_t v) { gm_u16_t x = (gm_u16_t)v; gm_u16_n_t r; r.n = (gm_u16_t)GM_NET_16(x); return r; }
-static __inline__ gm_u32_t gm_ntoh_u32(gm_u32_n_t v) { gm_u32_t x = (gm_u32_t)v.n; return (gm_u32_t)GM_NET_32(x); }
-static __inline__ gm_u32_n_t gm_hton_u32(gm_u32_t v) { gm_u32_t x = (gm_u32_t)v; gm_u32_n_t r; r.n = (gm_u32_t)GM_NET_32(x); return r; }
-static __inline__ gm_u64_t gm_ntoh_u64(gm_u64_n_t v) { gm_u64_t x = (gm_u64_t)v.n; return (gm_u64_t)GM_NET_64(x); }
-static __inline__ gm_u64_n_t gm_hton_u64(gm_u64_t v) { gm_u64_t x = (gm_u64_t)v; gm_u64_n_t r; r.n = (gm_u64_t)GM_NET_64(x); return r; }
-static __inline__ gm_s8_t gm_ntoh_s8(gm_s8_n_t v) { gm_u8_t x = (gm_u8_t)v.n; return (gm_s8_t)GM_NET_8(x); }
-static __inline__ gm_s8_n_t gm_hton_s8(gm_s8_t v) { gm_u8_t x = (gm_u8_t)v; gm_s8_n_t r; r.n = (gm_s8_t)GM_NET_8(x); return r; }
-static __inline__ gm_s16_t gm_ntoh_s16(gm_s16_n_t v) { gm_u16_t x = (gm_u16_t)v.n; return (gm_s16_t)GM_NET_16(x); }
-static __inline__ gm_s16_n_t gm_hton_s16(gm_s16_t v) { gm_u16_t x = (gm_u16_t)v; gm_s16_n_t r; r.n = (gm_s16_t)GM_NET_16(x); return r; }
-static __inline__ gm_s32_t gm_ntoh_s32(gm_s32_n_t v) { gm_u32_t x = (gm_u32_t)v.n; return (gm_s32_t)GM_NET_32(x); }
-static __inline__ gm_s32_n_t gm_hton_s32(gm_s32_t v) { gm_u32_t x = (gm_u32_t)v; gm_s32_n_t r; r.n = (gm_s32_t)GM_NET_32(x); return r; }
-static __inline__ gm_s64_t gm_ntoh_s64(gm_s64_n_t v) { gm_u64_t x = (gm_u64_t)v.n; return (gm_s64_t)GM_NET_64(x); }
-static __inline__ gm_s64_n_t gm_hton_s64(gm_s64_t v) { gm_u64_t x = (gm_u64_t)v; gm_s64_n_t r; r.n = (gm_s64_t)GM_NET_64(x); return r; }
+static __inline__ gm_u8_t gm_ntoh_u8(gm_u8_n_t v) { gm_u8_t x = (gm_u8_t)GM_N(v); return (gm_u8_t)GM_NET_8(x); }
+static __inline__ gm_u8_n_t gm_hton_u8(gm_u8_t v) { gm_u8_t x = (gm_u8_t)v; gm_u8_n_t r; GM_N(r) = (gm_u8_t)GM_NET_8(x); return r; }
+static __inline__ gm_u16_t gm_ntoh_u16(gm_u16_n_t v) { gm_u16_t x = (gm_u16_t)GM_N(v); return (gm_u16_t)GM_NET_16(x); }
+static __inline__ gm_u16_n_t gm_hton_u16(gm_u16_t v) { gm_u16_t x = (gm_u16_t)v; gm_u16_n_t r; GM_N(r) = (gm_u16_t)GM_NET_16(x); return r; }
+static __inline__ gm_u32_t gm_ntoh_u32(gm_u32_n_t v) { gm_u32_t x = (gm_u32_t)GM_N(v); return (gm_u32_t)GM_NET_32(x); }
+static __inline__ gm_u32_n_t gm_hton_u32(gm_u32_t v) { gm_u32_t x = (gm_u32_t)v; gm_u32_n_t r; GM_N(r) = (gm_u32_t)GM_NET_32(x); return r; }
+static __inline__ gm_u64_t gm_ntoh_u64(gm_u64_n_t v) { gm_u64_t x = (gm_u64_t)GM_N(v); return (gm_u64_t)GM_NET_64(x); }
+static __inline__ gm_u64_n_t gm_hton_u64(gm_u64_t v) { gm_u64_t x = (gm_u64_t)v; gm_u64_n_t r; GM_N(r) = (gm_u64_t)GM_NET_64(x); return r; }
+static __inline__ gm_s8_t gm_ntoh_s8(gm_s8_n_t v) { gm_u8_t x = (gm_u8_t)GM_N(v); return (gm_s8_t)GM_NET_8(x); }
+static __inline__ gm_s8_n_t gm_hton_s8(gm_s8_t v) { gm_u8_t x = (gm_u8_t)v; gm_s8_n_t r; GM_N(r) = (gm_s8_t)GM_NET_8(x); return r; }
+static __inline__ gm_s16_t gm_ntoh_s16(gm_s16_n_t v) { gm_u16_t x = (gm_u16_t)GM_N(v); return (gm_s16_t)GM_NET_16(x); }
+static __inline__ gm_s16_n_t gm_hton_s16(gm_s16_t v) { gm_u16_t x = (gm_u16_t)v; gm_s16_n_t r; GM_N(r) = (gm_s16_t)GM_NET_16(x); return r; }
+static __inline__ gm_s32_t gm_ntoh_s32(gm_s32_n_t v) { gm_u32_t x = (gm_u32_t)GM_N(v); return (gm_s32_t)GM_NET_32(x); }
+static __inline__ gm_s32_n_t gm_hton_s32(gm_s32_t v) { gm_u32_t x = (gm_u32_t)v; gm_s32_n_t r; GM_N(r) = (gm_s32_t)GM_NET_32(x); return r; }
+static __inline__ gm_s64_t gm_ntoh_s64(gm_s64_n_t v) { gm_u64_t x = (gm_u64_t)GM_N(v); return (gm_s64_t)GM_NET_64(x); }
+static __inline__ gm_s64_n_t gm_hton_s64(gm_s64_t v) { gm_u64_t x = (gm_u64_t)v; gm_s64_n_t r; GM_N(r) = (gm_s64_t)GM_NET_64(x); return r; }
 
 /* A pointer out of an event. */
-static __inline__ void *gm_ntohp(gm_up_n_t v) { return (void *)(unsigned long)GM_NET_64(v.n); }
+static __inline__ void *gm_ntohp(gm_up_n_t v) { return (void *)(unsigned long)GM_NET_64(GM_N(v)); }
 
 /* Former names. */
 static __inline__ gm_u8_t gm_ntohc(gm_u8_n_t v) { return gm_ntoh_u8(v); }
@@ -234,6 +248,9 @@ enum gm_recv_event_type {
     GM_NEW_FAST_HIGH_PEER_RECV_EVENT = 146,
     GM_NEW_REJECTED_SEND_EVENT = 147,
     GM_NEW_ORPHANED_SEND_EVENT = 148,
+    _GM_NEW_PUT_NOTIFICATION_EVENT = 149,
+    GM_NEW_FREE_SEND_TOKEN_EVENT = 150,
+    GM_NEW_FREE_HIGH_SEND_TOKEN_EVENT = 151,
     GM_NEW_BAD_RESEND_DETECTED_EVENT = 152,
     GM_NEW_DROPPED_SEND_EVENT = 153,
     GM_NEW_BAD_SEND_VMA_EVENT = 154,
@@ -242,7 +259,8 @@ enum gm_recv_event_type {
     GM_NEW_SENT_TOKENS_EVENT = 157,
     GM_NEW_IGNORE_RECV_EVENT = 158,
     GM_NEW_ETHERNET_RECV_EVENT = 159,
-    GM_NEW_FATAL_FIRMWARE_ERROR_EVENT = 160
+    GM_NEW_FATAL_FIRMWARE_ERROR_EVENT = 160,
+    GM_NUM_RECV_EVENT_TYPES
 };
 
 #define GM_RDMA_GRANULARITY 64
@@ -283,10 +301,57 @@ typedef struct gm_failed_send_event {
     gm_u8_n_t type;
 } gm_failed_send_event_t;
 
+/* What gm_flush_alarm() asked for. */
+typedef struct gm_flushed_alarm {
+    gm_u8_n_t _reserved[56];
+    gm_u32_n_t usecs_remaining;
+    gm_u8_n_t _reserved_after_usecs_remaining[3];
+    gm_u8_n_t type;
+} gm_flushed_alarm_t;
+
+/* Events of the driver and the firmware. None comes here: programs that name them compile. */
+#define GM_MAX_SENT_TOKEN_REPORTS_PER_EVENT 31
+struct _gm_sent_token_report {
+    gm_u8_n_t token;
+    gm_u8_n_t status;
+};
+typedef struct gm_tokens_sent {
+    struct _gm_sent_token_report report[GM_MAX_SENT_TOKEN_REPORTS_PER_EVENT];
+    gm_u8_n_t _reserved_before_type;
+    gm_u8_n_t type;
+} gm_tokens_sent_t;
+typedef struct gm_fatal_firmware_error {
+    gm_u8_n_t _reserved[56];
+    gm_u32_n_t status;
+    gm_u8_n_t _reserved_after_status[3];
+    gm_u8_n_t type;
+} gm_fatal_firmware_error_t;
+#define GM_IPV4_PARTIAL_CHECKSUM 0x1
+#define GM_TCP_UDP_HEADER_SPLIT 0x2
+typedef struct gm_ethernet_recv {
+    gm_u8_n_t _reserved[32];
+    gm_up_n_t message;
+    gm_up_n_t buffer;
+    gm_u16_n_t ip_checksum;
+    gm_u16_n_t ip_header_len;
+    gm_u32_n_t length;
+    gm_u16_n_t sender_node_id;
+    gm_u8_n_t flags;
+    gm_u8_n_t _reserved_after_flags;
+    gm_u8_n_t tag;
+    gm_u8_n_t size;
+    gm_u8_n_t sender_port_id;
+    gm_u8_n_t type;
+} gm_ethernet_recv_t;
+
 typedef union gm_recv_event {
     gm_recv_t recv;
     gm_sent_t sent;
     gm_failed_send_event_t failed_send;
+    gm_flushed_alarm_t flushed_alarm;
+    gm_tokens_sent_t tokens_sent;
+    gm_fatal_firmware_error_t fatal_firmware_error;
+    gm_ethernet_recv_t ethernet_recv;
 } gm_recv_event_t;
 
 #define GM_RECV_EVENT_TYPE(e) (gm_ntoh_u8((e)->recv.type))
@@ -317,6 +382,7 @@ extern unsigned long GM_PAGE_LEN;
 #define GM_MISALIGNMENT(n, m) ((gm_size_t)(n) & ((gm_size_t)(m) - 1))
 #define GM_ALIGNED(n, m) (GM_MISALIGNMENT(n, m) == 0)
 #define GM_DMA_ALIGNED(p) GM_ALIGNED(p, GM_DMA_GRANULARITY)
+#define GM_LOOPS_FOREVER() { if (0) break; }
 #define GM_PARAMETER_MAY_BE_UNUSED(p) ((void)(p))
 #define GM_VAR_MAY_BE_UNUSED(v) ((void)(v))
 
@@ -349,6 +415,7 @@ gm_status_t gm_get_node_type(struct gm_port *p, int *node_type);
 gm_status_t gm_get_host_name(struct gm_port *p, char name[GM_MAX_HOST_NAME_LEN]);
 gm_status_t gm_get_unique_board_id(struct gm_port *p, char unique[6]);
 gm_status_t gm_unique_id(struct gm_port *p, char unique[6]);
+gm_status_t gm_get_mapper_unique_id(struct gm_port *p, char unique[6]);
 gm_status_t gm_node_id_to_unique_id(struct gm_port *p, unsigned int n, char unique[6]);
 gm_status_t gm_unique_id_to_node_id(struct gm_port *p, char unique[6], unsigned int *node_id);
 unsigned int gm_host_name_to_node_id(struct gm_port *p, char *host_name);
@@ -362,6 +429,9 @@ gm_status_t gm_max_node_id_in_use(struct gm_port *p, unsigned int *n);
 gm_status_t gm_max_node_id_inuse(struct gm_port *p, unsigned int *n);
 gm_status_t gm_node_id_to_global_id(struct gm_port *p, unsigned int node_id, unsigned int *global_id);
 gm_status_t gm_global_id_to_node_id(struct gm_port *p, unsigned int global_id, unsigned int *node_id);
+gm_status_t gm_yp(struct gm_port *p, unsigned int timeout_usecs, unsigned int *node_id,
+                  const char *key, const char *value, char (*answer)[GM_MAX_YP_STRING_LEN]);
+gm_status_t _gm_get_route(struct gm_port *p, unsigned int node_id, char *route, unsigned int *len);
 
 /* Sending. Each of these takes a send token, which the callback or the sent event gives back. */
 void gm_send_with_callback(struct gm_port *p, void *message, unsigned int size, gm_size_t len,
@@ -424,6 +494,7 @@ int gm_receive_pending(struct gm_port *p);
 int gm_next_event_peek(struct gm_port *p, gm_u16_t *sender);
 void gm_unknown(struct gm_port *p, union gm_recv_event *e);
 void gm_handle_sent_tokens(struct gm_port *p, union gm_recv_event *e);
+void gm_handle_put_notification(struct gm_port *p, union gm_recv_event *e);
 void *gm_memorize_message(void *message, void *buffer, unsigned int len);
 void gm_wake(struct gm_port *p);
 
@@ -432,11 +503,16 @@ void gm_initialize_alarm(struct gm_alarm *alarm);
 void gm_set_alarm(struct gm_port *p, struct gm_alarm *alarm, gm_u64_t usecs,
                   void (*callback)(void *), void *context);
 void gm_cancel_alarm(struct gm_alarm *alarm);
+void gm_flush_alarm(struct gm_port *p);
 
 /* Memory. */
 gm_status_t gm_register_memory(struct gm_port *p, void *ptr, gm_size_t length);
+gm_status_t gm_register_memory_ex(struct gm_port *p, void *ptr, gm_size_t length, void *pvma);
 gm_status_t gm_deregister_memory(struct gm_port *p, void *ptr, gm_size_t length);
 gm_status_t gm_allow_remote_memory_access(struct gm_port *p);
+gm_status_t gm_directcopy_get(struct gm_port *p, void *source_addr, void *target_addr,
+                              gm_size_t length, unsigned int source_instance_id,
+                              unsigned int source_port_id);
 void *gm_dma_malloc(struct gm_port *p, gm_size_t length);
 void *gm_dma_calloc(struct gm_port *p, gm_size_t count, gm_size_t length);
 void gm_dma_free(struct gm_port *p, void *addr);
@@ -453,7 +529,11 @@ void gm_free(void *ptr);
 /* Checks that stay in the program, and those that it has with GM_DEBUG only. */
 #define gm_always_assert(a) \
     ((a) ? (void)0 : (gm_eprintf("%s:%d: not so: %s\n", __FILE__, __LINE__, #a), gm_abort()))
-#if defined GM_DEBUG && GM_DEBUG
+#define GM_ABORT() gm_always_assert(0)
+#ifndef GM_DEBUG
+#define GM_DEBUG 0
+#endif
+#if GM_DEBUG
 #define gm_assert(a) gm_always_assert(a)
 #else
 #define gm_assert(a) ((void)sizeof(!(a)))

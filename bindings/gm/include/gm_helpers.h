@@ -61,6 +61,12 @@ int gm_rand(void);
 void gm_srand(int seed);
 unsigned int gm_rand_mod(unsigned int modulus);
 
+/* Bytes on standard output, and buffers that the program has told of. */
+void gm_hex_dump(const void *ptr, gm_size_t len);
+void gm_dump_buffers(void);
+void gm_register_buffer(void *addr, int size);
+int gm_unregister_buffer(void *addr, int size);
+
 /* What the C library has as well. */
 void gm_bcopy(const void *from, void *to, gm_size_t len);
 void gm_bzero(void *ptr, gm_size_t len);

@@ -2,6 +2,8 @@
 
 /// The length of a port's host names, in bytes.
 pub const MAX_HOST_NAME_LEN: usize = 128;
+/// The room for an answer of gm_yp, in bytes.
+pub const MAX_YP_STRING_LEN: usize = 128;
 /// No node has this identity.
 pub const NO_SUCH_NODE_ID: u32 = 0;
 /// Send tokens of a port.
@@ -67,10 +69,21 @@ pub enum Status {
     NoSuchDevice = 24,
     /// Library and daemon are of different releases.
     IncompatibleLibAndDriver = 26,
+    /// The system has no way to do it.
+    NoDriverSupport = 29,
     /// Nothing of that name or number is known.
     NoMatch = 33,
     /// There is no such port.
     InvalidPortNumber = 42,
+    /// No node has this under the key that was asked for.
+    YpNoMatch = 45,
+}
+
+impl Status {
+    /// What it means, for people.
+    pub fn text(self) -> std::borrow::Cow<'static, str> {
+        crate::texts::of(self as i32).to_string_lossy()
+    }
 }
 
 /// Kinds of events, GM's `enum gm_recv_event_type`.
@@ -95,6 +108,8 @@ pub mod kind {
     pub const ORPHANED_SEND: u8 = 20;
     /// A message of the calls without callbacks was dropped.
     pub const DROPPED_SEND: u8 = 25;
+    /// An alarm was asked for before its time: how long it has still to run.
+    pub const FLUSHED_ALARM: u8 = 28;
     /// Callbacks are due.
     pub const SENT_TOKENS: u8 = 29;
 }
@@ -117,6 +132,8 @@ pub(crate) mod at {
     pub(crate) const TYPE: usize = 63;
     /// `gm_sent_t` and `gm_failed_send_event_t`.
     pub(crate) const LIST: usize = 48;
+    /// `gm_flushed_alarm_t`.
+    pub(crate) const USECS_REMAINING: usize = 56;
     pub(crate) const TARGET_NODE: usize = 60;
     pub(crate) const TARGET_PORT: usize = 62;
 }

@@ -100,6 +100,12 @@ impl Port {
         Some(alarm)
     }
 
+    /// Microseconds until the next alarm is due; 0 if it is, or if there is none.
+    pub(crate) fn usecs_to_alarm(&self) -> u32 {
+        let left = self.next_alarm().map_or(0, |at| at.saturating_sub(self.net.now()));
+        u32::try_from(left.div_ceil(1000)).unwrap_or(u32::MAX)
+    }
+
     /// When the next alarm is due.
     pub(crate) fn next_alarm(&self) -> Option<Nanos> {
         self.alarms.iter().map(|alarm| alarm.deadline).min()

@@ -136,6 +136,15 @@ impl Port {
     /// [`Status::InvalidParameter`]: no such size; [`Status::TryAgain`]: all receive tokens are in
     /// use.
     pub fn provide(&mut self, size: u32, high: bool, tag: u8) -> Result<(), Status> {
+        self.provide_buffer(Vec::new(), size, high, tag)
+    }
+
+    /// The same in memory that the program has, as messages come in it: it is made as long as the
+    /// size class needs.
+    ///
+    /// # Errors
+    /// As for [`provide`](Self::provide); the memory is given up.
+    pub fn provide_buffer(&mut self, memory: Vec<u8>, size: u32, high: bool, tag: u8) -> Result<(), Status> {
         if !(MIN_SIZE..=MAX_SIZE).contains(&size) {
             return Err(Status::InvalidParameter);
         }
@@ -143,7 +152,12 @@ impl Port {
             return Err(Status::TryAgain);
         }
         // Never empty, so that its address is its own.
-        let mut buffer = vec![0; max_length(size).max(1) as usize];
+        let (mut buffer, room) = (memory, max_length(size).max(1) as usize);
+        if buffer.capacity() < room {
+            // Pages that the system gives are zero, and need not be written.
+            buffer = vec![0; room];
+        }
+        buffer.resize(room, 0);
         let at = buffer.as_mut_ptr().expose_provenance() as u64;
         self.provided.insert(at, buffer);
         self.inner().provide(at, size, high.into(), tag);
@@ -224,7 +238,11 @@ impl Port {
                 }
                 // Tokens are counted before they are used, and nobody sets alarms or sends without
                 // a context here.
-                Pending::Alarm | Pending::Sent | Pending::NotSent { .. } | Pending::Violation(_) => {}
+                Pending::Alarm
+                | Pending::FlushedAlarm
+                | Pending::Sent
+                | Pending::NotSent { .. }
+                | Pending::Violation(_) => {}
             }
         }
     }
@@ -250,8 +268,8 @@ impl Port {
             }
             let inner = self.inner();
             if let Some(longest) = inner.before_sleep() {
-                let daemon = (!inner.is_alone).then_some(&inner.daemon);
-                progress::sleep((inner.net.window.bell(), &*inner.wake), daemon, longest);
+                let (wire, daemon) = (inner.net.wire.as_ref(), (!inner.is_alone).then_some(&inner.daemon));
+                progress::sleep((inner.net.window.bell(), &*inner.wake), (wire, daemon), longest);
                 inner.after_sleep();
             }
         }

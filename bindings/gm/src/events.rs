@@ -12,6 +12,8 @@ pub(crate) enum Pending {
     Callbacks,
     /// Alarms are due.
     Alarm,
+    /// The program asked what its alarms do.
+    FlushedAlarm,
     /// Messages of the calls without callbacks have been sent.
     Sent,
     /// One of them was not.
@@ -138,6 +140,10 @@ impl Port {
                 shown.begin(kind::SENT_TOKENS);
             }
             Pending::Alarm => shown.begin(kind::ALARM),
+            Pending::FlushedAlarm => {
+                shown.begin(kind::FLUSHED_ALARM);
+                shown.event.put(at::USECS_REMAINING, self.usecs_to_alarm().to_be_bytes());
+            }
             Pending::Sent => {
                 shown.begin(kind::SENT);
                 // Network byte order, with a null pointer at the end.
@@ -166,6 +172,7 @@ impl Port {
             }
             Some(Pending::Callbacks) => (kind::SENT_TOKENS, 0),
             Some(Pending::Alarm) => (kind::ALARM, 0),
+            Some(Pending::FlushedAlarm) => (kind::FLUSHED_ALARM, 0),
             Some(Pending::Sent) => (kind::SENT, 0),
             Some(Pending::NotSent { kind, .. } | Pending::Violation(kind)) => (*kind, 0),
         }

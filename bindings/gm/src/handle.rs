@@ -61,6 +61,11 @@ impl std::fmt::Debug for Handle {
 
 impl Handle {
     pub(crate) fn open(board: u32, number: u32, name: &str) -> Result<*mut Self, Status> {
+        Port::open(Settings::of_process(), board, number, name).map(Self::of)
+    }
+
+    /// The handle of a port that is open.
+    pub(crate) fn of(port: Port) -> *mut Self {
         static HOOKS: Once = Once::new();
         HOOKS.call_once(|| {
             // SAFETY: both functions live as long as the library, which is never unloaded while the
@@ -70,12 +75,11 @@ impl Handle {
                 libc::atexit(ends);
             }
         });
-        let port = Port::open(Settings::of_process(), board, number, name)?;
         let wake = Arc::clone(&port.wake);
         let inner = Mutex::new(Inner { port, shown: Box::into_raw(Box::new(Shown::new())) });
         let handle = Box::into_raw(Box::new(Self { inner, wake, forks: FORKS.load(Ordering::Relaxed) }));
         OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(handle.expose_provenance());
-        Ok(handle)
+        handle
     }
 
     /// Ends a port.
@@ -93,6 +97,20 @@ impl Handle {
         }
         let inner = handle.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
         inner.port.close();
+        // SAFETY: it came from a box, and the program's time with it is over.
+        drop(unsafe { Box::from_raw(inner.shown) });
+    }
+
+    /// Ends a port without going on with what is under way.
+    ///
+    /// # Safety
+    /// As for [`close`](Self::close).
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) unsafe fn abandon(handle: *mut Self) {
+        OPEN.lock().unwrap_or_else(PoisonError::into_inner).retain(|at| *at != handle.addr());
+        // SAFETY: the caller's promise.
+        let handle = unsafe { Box::from_raw(handle) };
+        let inner = handle.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: it came from a box, and the program's time with it is over.
         drop(unsafe { Box::from_raw(inner.shown) });
     }

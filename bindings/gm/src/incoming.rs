@@ -1,6 +1,7 @@
 //! Messages on their way in: order, buffers, other ports' puts and gets.
 
 use crate::abi::{FAST_MAX, Status, max_length};
+use crate::direct::{Remote, SLICE};
 use crate::events::{Pending, Received};
 use crate::net::Bytes;
 use crate::outgoing::{COPIED, memory, place};
@@ -123,7 +124,7 @@ impl Port {
             }
             Outcome::Begun(current) => {
                 stream.current = Some(current);
-                stream.owes_go = !matches!(current.target, Target::Source { .. });
+                stream.owes_go = current.asks();
             }
             Outcome::Refused(status) => stream.fail(priority, status),
             Outcome::Waits => {}
@@ -133,38 +134,57 @@ impl Port {
     /// Begins with a message whose turn it is.
     fn begin(&mut self, peer: usize, head: &Head, bytes: &[u8]) -> Outcome {
         match head.kind {
-            Kind::Message => self.begin_message(peer, head, bytes.len() as u64, Some(bytes)),
-            Kind::LongMessage => self.begin_message(peer, head, head.a, None),
+            Kind::Message => self.begin_message(peer, head, bytes.len() as u64, Ok(bytes)),
+            Kind::LongMessage => {
+                let from = self.copies_from(peer, bytes);
+                self.begin_message(peer, head, head.a, Err(from))
+            }
             Kind::Put => match self.remote_access(head.a, bytes.len() as u64) {
-                Ok(()) => {
+                Ok(at) => {
                     // SAFETY: the program has registered this memory and opened it to others.
-                    unsafe { place(head.a).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+                    unsafe { place(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
                     Outcome::Delivered
                 }
                 Err(status) => Outcome::Refused(status),
             },
-            Kind::LongPut => self.begin_remote(Target::Memory { address: head.b }, head.b, head.a),
-            _ => self.begin_remote(Target::Source { address: head.b }, head.b, head.a),
+            Kind::LongPut => {
+                let from = self.copies_from(peer, bytes);
+                self.begin_remote(Target::Memory { address: head.b }, (head.b, head.a), from)
+            }
+            _ => self.begin_remote(Target::Source { address: head.b }, (head.b, head.a), None),
         }
     }
 
-    fn begin_remote(&mut self, target: Target, address: u64, len: u64) -> Outcome {
+    /// Where a long message of a peer's can be copied from, past the window.
+    fn copies_from(&self, peer: usize, said: &[u8]) -> Option<Remote> {
+        let may = self.settings.copies && !self.peers[peer].refuses_copies;
+        if may { Remote::parse(said) } else { None }
+    }
+
+    fn begin_remote(&mut self, target: Target, (address, len): (u64, u64), from: Option<Remote>) -> Outcome {
         match self.remote_access(address, len) {
-            Ok(()) if len == 0 => Outcome::Delivered,
-            Ok(()) => Outcome::Begun(Current { target, len, moved: 0 }),
+            Ok(_) if len == 0 => Outcome::Delivered,
+            Ok(_) => Outcome::Begun(Current { target, len, moved: 0, from }),
             Err(status) => Outcome::Refused(status),
         }
     }
 
-    /// Whether others may reach this memory.
-    fn remote_access(&self, address: u64, len: u64) -> Result<(), Status> {
+    /// Where the memory lies that others reach at this address, if they may.
+    fn remote_access(&self, address: u64, len: u64) -> Result<u64, Status> {
         if !self.is_open_to_writes {
             return Err(Status::PermissionDenied);
         }
-        if self.regions.contains(address, len) { Ok(()) } else { Err(Status::MemoryFault) }
+        self.regions.find(address, len).ok_or(Status::MemoryFault)
     }
 
-    fn begin_message(&mut self, peer: usize, head: &Head, len: u64, bytes: Option<&[u8]>) -> Outcome {
+    /// `bytes`: those of the message, or where they can be copied from.
+    fn begin_message(
+        &mut self,
+        peer: usize,
+        head: &Head,
+        len: u64,
+        bytes: Result<&[u8], Option<Remote>>,
+    ) -> Outcome {
         let (size, priority) = (head.size, usize::from(head.priority));
         let taken = self.buffers.acceptable[priority] >> size & 1 == 1;
         if !taken || len > max_length(size.into()) {
@@ -174,11 +194,13 @@ impl Port {
             return Outcome::Waits;
         };
         match bytes {
-            Some(bytes) => {
+            Ok(bytes) => {
                 self.receive_message(peer, head, buffer, bytes);
                 Outcome::Delivered
             }
-            None => Outcome::Begun(Current { target: Target::Buffer { buffer, size }, len, moved: 0 }),
+            Err(from) => {
+                Outcome::Begun(Current { target: Target::Buffer { buffer, size }, len, moved: 0, from })
+            }
         }
     }
 
@@ -231,23 +253,22 @@ impl Port {
         let stream = &mut self.peers[peer].ins[priority];
         let is_current = head.generation == stream.generation && head.sequence == stream.next;
         let Some(current) = stream.current.as_mut().filter(|_| is_current) else { return };
+        if current.from.is_some() {
+            return;
+        }
         let fits = head.a.checked_add(bytes.len() as u64).is_some_and(|end| end <= current.len);
-        let to = match current.target {
-            Target::Buffer { buffer, .. } => buffer.at,
-            Target::Memory { address } => address,
-            Target::Source { .. } => return,
-        };
         if !fits {
             return;
         }
-        let still =
-            !matches!(current.target, Target::Memory { .. }) || self.regions.contains(to, current.len);
         let current = *current;
-        if !still {
+        if matches!(current.target, Target::Source { .. }) {
+            return;
+        }
+        let Some(to) = self.place_of(&current) else {
             // The program has taken the memory back meanwhile.
             self.peers[peer].ins[priority].current = None;
             return self.ended(peer, priority, Outcome::Refused(Status::MemoryFault));
-        }
+        };
         // SAFETY: within the buffer that the program has provided, or within registered memory.
         unsafe { place(to + head.a).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         let moved = current.moved + bytes.len() as u64;
@@ -256,13 +277,62 @@ impl Port {
             stream.current = Some(Current { moved, ..current });
             return;
         }
+        self.is_there(peer, priority, &current);
+    }
+
+    /// Where a message goes. `None`: that memory is not registered any more.
+    fn place_of(&self, current: &Current) -> Option<u64> {
+        match current.target {
+            Target::Buffer { buffer, .. } => Some(buffer.at),
+            Target::Memory { address } | Target::Source { address } => {
+                self.regions.find(address, current.len)
+            }
+        }
+    }
+
+    /// All bytes of a long message have come.
+    fn is_there(&mut self, peer: usize, priority: usize, current: &Current) {
+        let stream = &mut self.peers[peer].ins[priority];
         stream.current = None;
         // The sender has lent its memory: it hears at once that this is over.
         stream.answers = false;
         if let Target::Buffer { buffer, size } = current.target {
-            self.received(peer, (head.priority, size), buffer, current.len, None);
+            self.received(peer, (priority as u8, size), buffer, current.len, None);
         }
         self.ended(peer, priority, Outcome::Delivered);
+    }
+
+    /// Copies a part of a long message out of its sender's memory.
+    fn copy_part(&mut self, peer: usize, priority: usize) {
+        let Some(current @ Current { from: Some(from), len, moved, .. }) =
+            self.peers[peer].ins[priority].current
+        else {
+            return;
+        };
+        let Some(to) = self.place_of(&current) else {
+            self.peers[peer].ins[priority].current = None;
+            return self.ended(peer, priority, Outcome::Refused(Status::MemoryFault));
+        };
+        let step = SLICE.min(len - moved);
+        // SAFETY: within the buffer that the program has provided, or within registered memory.
+        if let Err(why) = unsafe { from.read(to + moved, moved, step) } {
+            let (node, number) = (self.peers[peer].node, self.peers[peer].port);
+            tracing::info!(
+                target: "lapis::gm",
+                "port {}: messages of port {number} of node {node} come through the window: {why}",
+                self.number
+            );
+            self.peers[peer].refuses_copies = true;
+            let stream = &mut self.peers[peer].ins[priority];
+            stream.current = Some(Current { from: None, moved: 0, ..current });
+            stream.owes_go = true;
+            return;
+        }
+        if moved + step < len {
+            self.peers[peer].ins[priority].current = Some(Current { moved: moved + step, ..current });
+        } else {
+            self.is_there(peer, priority, &current);
+        }
     }
 
     /// Goes on with streams that wait for a buffer like the one that has come, the longest waiting
@@ -288,6 +358,7 @@ impl Port {
     pub(crate) fn pay(&mut self, peer: usize, quiet: bool) {
         for priority in [1, 0] {
             self.serve_get(peer, priority);
+            self.copy_part(peer, priority);
             let task = self.peers[peer].task();
             let stream = &mut self.peers[peer].ins[priority];
             if let Some(head) = stream.owes_failed {
@@ -319,18 +390,19 @@ impl Port {
         let room = (self.net.room(task) - Kind::Got.head()) as u64;
         loop {
             let stream = &self.peers[peer].ins[priority];
-            let Some(current @ Current { target: Target::Source { address }, len, moved }) = stream.current
+            let Some(current @ Current { target: Target::Source { address }, len, moved, .. }) =
+                stream.current
             else {
                 return;
             };
-            if !self.regions.contains(address, len) {
+            let Some(from) = self.regions.find(address, len) else {
                 self.peers[peer].ins[priority].current = None;
                 return self.ended(peer, priority, Outcome::Refused(Status::MemoryFault));
-            }
+            };
             let head = Head { a: moved, ..Head::new(Kind::Got, priority, stream.generation, stream.next) };
             let step = room.min(len - moved);
             // SAFETY: within memory that the program has registered and opened to others.
-            let bytes = unsafe { memory(address + moved, step as usize) };
+            let bytes = unsafe { memory(from + moved, step as usize) };
             if !self.net.submit(task, Channel::Reply, &head, Bytes::Copy(bytes)) {
                 return;
             }
@@ -355,6 +427,13 @@ impl Port {
                 self.serve_waiting(priority, usize::from(size));
             }
         }
+    }
+}
+
+impl Current {
+    /// Whether the sender is to be asked for the bytes.
+    fn asks(&self) -> bool {
+        !matches!(self.target, Target::Source { .. }) && self.from.is_none()
     }
 }
 

@@ -9,9 +9,13 @@ pub mod abi;
 pub mod alarm;
 mod api;
 mod diagnostics;
+mod direct;
 mod events;
 #[doc(hidden)]
 pub mod exports;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzz_entry;
 #[doc(hidden)]
 pub mod handle;
 mod incoming;
@@ -21,6 +25,7 @@ mod outgoing;
 mod outlets;
 mod port;
 mod progress;
+mod reach;
 mod settings;
 #[doc(hidden)]
 pub mod stream;

@@ -2,30 +2,46 @@
 
 use std::collections::BTreeMap;
 
-/// Registered ranges, by their first byte: how long each is, and how often it was registered.
+/// A range that was registered.
+#[derive(Clone, Copy, Debug)]
+struct Region {
+    len: u64,
+    /// What takes an address that others use to the memory's own; modulo 2^64, mostly 0.
+    shift: u64,
+    /// How often it was registered.
+    count: u32,
+}
+
+/// Registered ranges, by the address of their first byte that others use.
 #[derive(Debug, Default)]
-pub(crate) struct Regions(BTreeMap<u64, Vec<(u64, u32)>>);
+pub(crate) struct Regions(BTreeMap<u64, Vec<Region>>);
 
 impl Regions {
     /// Adds a range. False: it wraps around.
     pub(crate) fn add(&mut self, at: u64, len: u64) -> bool {
-        if at.checked_add(len).is_none() {
+        self.add_as(at, at, len)
+    }
+
+    /// Adds the range at `own`, which others reach at the address `at`. False: it wraps around.
+    pub(crate) fn add_as(&mut self, own: u64, at: u64, len: u64) -> bool {
+        if at.checked_add(len).is_none() || own.checked_add(len).is_none() {
             return false;
         }
+        let shift = own.wrapping_sub(at);
         let here = self.0.entry(at).or_default();
-        match here.iter_mut().find(|(length, _)| *length == len) {
-            Some((_, count)) => *count += 1,
-            None => here.push((len, 1)),
+        match here.iter_mut().find(|region| region.len == len && region.shift == shift) {
+            Some(region) => region.count += 1,
+            None => here.push(Region { len, shift, count: 1 }),
         }
         true
     }
 
-    /// Takes a range out again. False: it was not there.
+    /// Takes the range that others reach at `at` out again. False: it was not there.
     pub(crate) fn remove(&mut self, at: u64, len: u64) -> bool {
         let Some(here) = self.0.get_mut(&at) else { return false };
-        let Some(index) = here.iter().position(|(length, _)| *length == len) else { return false };
-        here[index].1 -= 1;
-        if here[index].1 == 0 {
+        let Some(index) = here.iter().position(|region| region.len == len) else { return false };
+        here[index].count -= 1;
+        if here[index].count == 0 {
             here.swap_remove(index);
         }
         if here.is_empty() {
@@ -34,20 +50,30 @@ impl Regions {
         true
     }
 
-    /// Whether all of a range is registered, in one piece or in pieces that follow each other.
-    pub(crate) fn contains(&self, at: u64, len: u64) -> bool {
-        let Some(end) = at.checked_add(len) else { return false };
+    /// Where the memory lies that others reach at `at`, if all of it is registered: in one piece,
+    /// or in pieces that follow each other here as they do there.
+    pub(crate) fn find(&self, at: u64, len: u64) -> Option<u64> {
+        let end = at.checked_add(len)?;
+        if len == 0 {
+            return Some(at);
+        }
+        let mut shifts = self.covering(at).map(|(_, region)| region.shift);
+        shifts.find(|shift| self.reaches(at, end, *shift)).map(|shift| at.wrapping_add(shift))
+    }
+
+    /// Regions that the byte at an address belongs to, with their first addresses.
+    fn covering(&self, at: u64) -> impl Iterator<Item = (u64, &Region)> {
+        let before = self.0.range(..=at);
+        let all = before.flat_map(|(start, here)| here.iter().map(move |region| (*start, region)));
+        all.filter(move |(start, region)| at - start < region.len)
+    }
+
+    fn reaches(&self, at: u64, end: u64, shift: u64) -> bool {
         let mut reached = at;
         while reached < end {
-            let longest = self
-                .0
-                .range(..=reached)
-                .flat_map(|(start, here)| here.iter().map(move |(length, _)| start + length))
-                .max();
-            match longest {
-                Some(longest) if longest > reached => reached = longest,
-                _ => return false,
-            }
+            let same = self.covering(reached).filter(|(_, region)| region.shift == shift);
+            let Some(furthest) = same.map(|(start, region)| start + region.len).max() else { return false };
+            reached = furthest;
         }
         true
     }
@@ -60,18 +86,37 @@ mod tests {
     #[test]
     fn a_range_is_there_if_all_of_it_was_registered() {
         let mut regions = Regions::default();
+        let has = |regions: &Regions, at, len| regions.find(at, len).is_some();
         assert!(regions.add(100, 50) && regions.add(150, 10) && regions.add(120, 5));
-        assert!(regions.contains(100, 60) && regions.contains(121, 30) && !regions.contains(99, 2));
-        assert!(!regions.contains(100, 61) && !regions.contains(159, 2) && regions.contains(159, 1));
-        assert!(!regions.contains(u64::MAX, 2) && !regions.add(u64::MAX, 2));
-        assert!(regions.remove(150, 10) && !regions.remove(150, 10) && !regions.contains(100, 60));
+        assert_eq!(regions.find(100, 60), Some(100));
+        assert!(has(&regions, 121, 30) && !has(&regions, 99, 2));
+        assert!(!has(&regions, 100, 61) && !has(&regions, 159, 2) && has(&regions, 159, 1));
+        assert!(!has(&regions, u64::MAX, 2) && !regions.add(u64::MAX, 2));
+        assert!(regions.remove(150, 10) && !regions.remove(150, 10) && !has(&regions, 100, 60));
+        assert_eq!(regions.find(7, 0), Some(7));
     }
 
     #[test]
     fn what_was_registered_twice_is_there_until_it_was_taken_out_twice() {
         let mut regions = Regions::default();
         assert!(regions.add(8, 8) && regions.add(8, 8) && regions.remove(8, 8));
-        assert!(regions.contains(8, 8) && !regions.remove(8, 9) && regions.remove(8, 8));
-        assert!(!regions.contains(8, 8) && !regions.remove(8, 8));
+        assert!(regions.find(8, 8).is_some() && !regions.remove(8, 9) && regions.remove(8, 8));
+        assert!(regions.find(8, 8).is_none() && !regions.remove(8, 8));
+    }
+
+    #[test]
+    fn others_may_know_memory_by_another_address() {
+        let mut regions = Regions::default();
+        assert!(regions.add_as(5000, 100, 50) && regions.add_as(5050, 150, 10));
+        assert_eq!(regions.find(120, 40), Some(5020));
+        assert_eq!(regions.find(5020, 1), None);
+        // Pieces that follow each other there, and not here, are no piece.
+        assert!(regions.add_as(9000, 160, 10));
+        assert_eq!((regions.find(155, 10), regions.find(160, 10)), (None, Some(9000)));
+        // One address of others may stand for two places: what is asked for decides.
+        assert!(regions.add_as(20, 110, 100));
+        assert_eq!((regions.find(110, 5), regions.find(110, 90)), (Some(5010), Some(20)));
+        assert!(!regions.add_as(u64::MAX, 0, 2) && regions.remove(100, 50));
+        assert_eq!(regions.find(100, 5), None);
     }
 }

@@ -1,9 +1,10 @@
 //! Datagrams: the packet engine, this port's window, and when datagrams leave.
 
-use crate::outlets::{Bodies, Outlets};
+use crate::outlets::{Bodies, Link, Outlets};
 use crate::wire::{Head, SHORT};
+use lapis_adapters::eth::port::Port as Wire;
 use lapis_adapters::fifo::Found;
-use lapis_adapters::soft::{Sender, Window};
+use lapis_adapters::soft::Window;
 use lapis_core::clock::Clock;
 use lapis_core::reliable::wire::Header;
 use lapis_core::reliable::{
@@ -67,6 +68,8 @@ pub(crate) enum Unit {
 pub(crate) struct Net {
     pub(crate) engine: Engine<JobAuth>,
     pub(crate) window: Window,
+    /// What the window has on an Ethernet.
+    pub(crate) wire: Option<Wire>,
     own: u32,
     own_units: VecDeque<Vec<u8>>,
     pub(crate) outlets: Outlets,
@@ -81,7 +84,12 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    pub(crate) fn new(own: u32, window: Window, secret: &[u8; 32], loss: u32) -> Result<Self, String> {
+    pub(crate) fn new(
+        own: u32,
+        (window, wire): (Window, Option<Wire>),
+        secret: &[u8; 32],
+        loss: u32,
+    ) -> Result<Self, String> {
         let config =
             EngineConfig { receive_buffer: RECEIVE_BUFFER, peer_timeout: None, ..EngineConfig::default() };
         let mut engine = Engine::new(config, own, GM, JobAuth::new(secret)).map_err(|e| e.to_string())?;
@@ -90,6 +98,7 @@ impl Net {
         Ok(Self {
             engine,
             window,
+            wire,
             own,
             own_units: VecDeque::new(),
             outlets: Outlets::new(loss, u64::from(own) | 1 << 40),
@@ -115,10 +124,10 @@ impl Net {
     }
 
     /// A way to a peer: from now on it is sent to.
-    pub(crate) fn connect(&mut self, task: u32, outlet: Sender, epoch: u32) -> Result<(), String> {
+    pub(crate) fn connect(&mut self, task: u32, link: Link, epoch: u32) -> Result<(), String> {
         let now = self.now();
-        let path = PathInfo { path_id: 0, max_datagram: outlet.longest() };
-        self.outlets.open(task, outlet);
+        let path = PathInfo { path_id: 0, max_datagram: link.longest() };
+        self.outlets.open(task, link);
         let known = self.engine.max_payload(task).is_some();
         let done = if known {
             self.engine.resume(now, task)
@@ -129,9 +138,9 @@ impl Net {
     }
 
     /// A new way to a peer that the engine already knows to have started anew.
-    pub(crate) fn replace(&mut self, task: u32, outlet: Sender) {
+    pub(crate) fn replace(&mut self, task: u32, link: Link) {
         self.forget_unsent(task);
-        self.outlets.open(task, outlet);
+        self.outlets.open(task, link);
     }
 
     /// Gives a peer up: lent memory is left alone from here on.
@@ -190,9 +199,9 @@ impl Net {
         let (first, len) = head.encode();
         let (now, head) = (self.now(), &first[..len]);
         let unit = FastUnit { peer: task, channel: Channel::Request, head, body, token: NO_TOKEN, few: FEW };
-        let (outlets, unsent) = (&mut self.outlets, &mut self.unsent);
+        let (outlets, unsent, wire) = (&mut self.outlets, &mut self.unsent, &mut self.wire);
         let send = |out: &mut Transmit| {
-            *unsent = outlets.push(out, 0);
+            *unsent = outlets.push(out, 0, wire);
             if unsent.is_some() {
                 out.copy_in(&mut { unit });
             }
@@ -257,7 +266,7 @@ impl Net {
 
     fn flush_at(&mut self, now: Nanos) {
         if let Some(from) = self.unsent {
-            self.unsent = self.outlets.push(&self.out, from);
+            self.unsent = self.outlets.push(&self.out, from, &mut self.wire);
         }
         while self.unsent.is_none() {
             self.waiting = 0;
@@ -265,7 +274,7 @@ impl Net {
             if !self.engine.poll_transmit(now, &mut Bodies, &mut self.out) {
                 return;
             }
-            self.unsent = self.outlets.push(&self.out, 0);
+            self.unsent = self.outlets.push(&self.out, 0, &mut self.wire);
         }
     }
 
@@ -274,8 +283,18 @@ impl Net {
     pub(crate) fn receive(&mut self, into: &mut [u8]) -> Option<usize> {
         match self.window.receive(into) {
             Found::Datagram(len) => Some(len),
-            Found::NoRoom | Found::Nothing => None,
+            Found::NoRoom | Found::Nothing => self.wire.as_mut()?.receive(into),
         }
+    }
+
+    /// Whether something has arrived as frames.
+    pub(crate) fn has_frames(&self) -> bool {
+        self.wire.as_ref().is_some_and(Wire::has_arrivals)
+    }
+
+    /// Datagrams that came from a peer so far, acknowledgements included.
+    pub(crate) fn heard(&self, task: u32) -> u64 {
+        self.engine.stats(task).map_or(0, |stats| stats.datagrams_received)
     }
 
     /// Takes a datagram; what it brings is put into `units`. Answers its sender if that is nobody

@@ -3,19 +3,13 @@
 use crate::abi::{FAST_MAX, MAX_SIZE, MIN_SIZE, MTU, SEND_TOKENS, Status, kind, max_length};
 use crate::events::Pending;
 use crate::net::Bytes;
-use crate::port::{Port, refused};
+use crate::port::Port;
 use crate::stream::{InStream, Link, Op, OutStream, Outgoing, Peer, Teller, task};
 use crate::wire::{Head, Kind};
-use lapis_adapters::client::DaemonError;
-use lapis_adapters::protocol::Why;
-use lapis_adapters::soft::Sender;
-use lapis_core::reliable::{Channel, Nanos};
+use lapis_core::reliable::Channel;
 
 /// Longer messages are sent from where they lie.
 pub(crate) const COPIED: usize = 2 << 10;
-
-/// Between two looks whether a port has been opened.
-const LOOK_AGAIN: Nanos = 2_000_000;
 
 /// A message that the program sends.
 pub(crate) struct Wish {
@@ -137,68 +131,6 @@ impl Port {
         self.complete(teller, Status::Success, local, (node, port));
     }
 
-    /// Makes a way to a peer for what is to be sent, or says that there is none.
-    pub(crate) fn approach(&mut self, peer: usize) {
-        if self.peers[peer].link == Link::Down {
-            self.seek(peer, true);
-        }
-    }
-
-    /// Asks the daemon for the way to a peer. `patient`: a port that is not open is waited for.
-    pub(crate) fn seek(&mut self, peer: usize, patient: bool) {
-        let now = self.net.now();
-        let (node, number, task) = (self.peers[peer].node, self.peers[peer].port, self.peers[peer].task());
-        let opened = match self.daemon.attach_port(self.node, node, number, self.key) {
-            Ok((_, board, parts)) => Sender::open(parts).map(|outlet| (board, outlet)).map_err(|e| {
-                tracing::error!(target: "lapis::gm", "port {number} of node {node}: {e}");
-                Status::OutOfMemory
-            }),
-            // Nobody asked for it: what is under way to it is another matter.
-            Err(_) if !patient => return,
-            Err(error) => {
-                let closed = matches!(error, DaemonError::Refused { why: Why::NoPort, .. });
-                let met = self.peers[peer].met || self.nack_down;
-                // A daemon that has gone may be back soon.
-                let gone = matches!(error, DaemonError::Silent(..));
-                let wait = self.settings.open_wait.as_nanos() as Nanos;
-                let since = match self.peers[peer].link {
-                    Link::Seeking { since, .. } => since,
-                    _ => now,
-                };
-                if (gone || closed && !met) && now - since < wait {
-                    let again = now + LOOK_AGAIN.max((now - since) / 8).min(50 * LOOK_AGAIN);
-                    self.peers[peer].link = Link::Seeking { since, again };
-                    return;
-                }
-                if closed {
-                    tracing::info!(target: "lapis::gm", "{error}: nothing can be sent there");
-                    Err(Status::SendTargetPortClosed)
-                } else {
-                    refused("gm_send", &error);
-                    Err(Status::SendTargetNodeUnreachable)
-                }
-            }
-        };
-        let connected = opened.and_then(|(board, outlet)| {
-            self.peers[peer].board = board;
-            self.net.connect(task, outlet, self.life).map_err(|e| {
-                tracing::error!(target: "lapis::gm", "port {number} of node {node}: {e}");
-                Status::InternalError
-            })
-        });
-        match connected {
-            Ok(()) => {
-                let state = &mut self.peers[peer];
-                (state.link, state.met, state.closing) = (Link::Up, true, false);
-                self.stir(peer);
-            }
-            Err(status) => {
-                self.peers[peer].link = Link::Down;
-                self.fail_front(peer, status);
-            }
-        }
-    }
-
     /// The first message of each stream to a peer has failed, and the others wait for the program's
     /// word. Whoever is there next knows nothing of any of them.
     pub(crate) fn fail_front(&mut self, peer: usize, status: Status) {
@@ -256,7 +188,11 @@ impl Port {
         }
         let at = stream.announced;
         let Some(message) = stream.messages.get(at) else { return false };
-        let taken = announce(&mut self.net, (task, room), (priority, generation), message, back);
+        // Another host's processes have numbers of their own.
+        let may = self.settings.copies && !carries(message, room) && !self.net.outlets.is_far(task);
+        let said = may.then(|| self.own.tell(message.local));
+        let said = said.as_ref().map_or(&[][..], |said| said);
+        let taken = announce(&mut self.net, (task, room), (priority, generation), message, (back, said));
         if taken {
             stream.announced += 1;
             if carries(message, room) {
@@ -446,13 +382,14 @@ fn message_head(size: u8, (priority, generation): (usize, u32), sequence: u64, b
     Head { size, status, a, ..Head::new(Kind::Message, priority, generation, sequence) }
 }
 
-/// Hands a message's first unit to the engine.
+/// Hands a message's first unit to the engine. It tells how far the other direction has come, and
+/// where a long message lies.
 fn announce(
     net: &mut crate::net::Net,
     (task, room): (u32, usize),
     (priority, generation): (usize, u32),
     message: &Outgoing,
-    back: &InStream,
+    (back, said): (&InStream, &[u8]),
 ) -> bool {
     let &Outgoing { sequence, op, local, len, token, .. } = message;
     let head = |kind| Head::new(kind, priority, generation, sequence);
@@ -468,7 +405,7 @@ fn announce(
         Op::Get { address } => (Head { a: len, b: address, ..head(Kind::Get) }, false),
     };
     let bytes = if !carries {
-        Bytes::Copy(&[])
+        Bytes::Copy(if matches!(op, Op::Get { .. }) { &[] } else { said })
     } else if len as usize <= COPIED {
         // SAFETY: the program's message is readable until its send has completed.
         Bytes::Copy(unsafe { memory(local, len as usize) })

@@ -1,7 +1,10 @@
 //! Ways to other ports' windows, and the copying of datagrams into these.
 
+use lapis_adapters::eth::frame::Template;
+use lapis_adapters::eth::port::Port as Wire;
 use lapis_adapters::soft::Sender;
 use lapis_core::reliable::{Index, Memory, Segment, Transmit};
+use std::net::Ipv4Addr;
 
 /// So many times in a row a full window is waited for while its owner takes nothing out.
 const PATIENCE: u32 = 64;
@@ -9,9 +12,53 @@ const PATIENCE: u32 = 64;
 /// The longest datagram there can be.
 pub(crate) const DATAGRAM: usize = 1 << 16;
 
+/// How datagrams get to a peer's window.
+pub(crate) enum Link {
+    /// Through memory of this host.
+    Memory(Sender),
+    /// As frames of this port's window, to another host.
+    Frames(Far),
+}
+
+/// A window of another host.
+pub(crate) struct Far {
+    pub(crate) template: Template,
+    pub(crate) address: Ipv4Addr,
+    pub(crate) port: u16,
+    /// The longest datagram.
+    pub(crate) room: usize,
+}
+
+impl Link {
+    /// The longest datagram.
+    pub(crate) fn longest(&self) -> usize {
+        match self {
+            Self::Memory(sender) => sender.longest(),
+            Self::Frames(far) => far.room,
+        }
+    }
+
+    /// Sends a datagram. False: there is no room.
+    #[inline]
+    fn send(&mut self, wire: Option<&mut Wire>, len: usize, write: impl FnOnce(*mut u8)) -> bool {
+        match self {
+            Self::Memory(sender) => sender.send(len, write),
+            Self::Frames(far) => wire.is_some_and(|wire| wire.send(&far.template, len, write)),
+        }
+    }
+
+    /// How far whoever empties what is full has come.
+    fn progress(&self, wire: Option<&Wire>) -> u64 {
+        match self {
+            Self::Memory(sender) => sender.fifo().tail(),
+            Self::Frames(_) => wire.map_or(0, |wire| u64::from(wire.progress())),
+        }
+    }
+}
+
 /// The way to a peer.
 struct Outlet {
-    sender: Sender,
+    link: Link,
     /// Both adapters are up: one that is down carries nothing.
     up: bool,
 }
@@ -61,8 +108,21 @@ impl Outlets {
     }
 
     /// Sets the way to a peer.
-    pub(crate) fn open(&mut self, task: u32, sender: Sender) {
-        *self.slot(task) = Some(Outlet { sender, up: true });
+    pub(crate) fn open(&mut self, task: u32, link: Link) {
+        *self.slot(task) = Some(Outlet { link, up: true });
+    }
+
+    /// The ways to other hosts.
+    pub(crate) fn far(&mut self) -> impl Iterator<Item = &mut Far> {
+        self.list.iter_mut().flatten().filter_map(|outlet| match &mut outlet.link {
+            Link::Frames(far) => Some(far),
+            Link::Memory(_) => None,
+        })
+    }
+
+    /// Whether a peer is reached by frames.
+    pub(crate) fn is_far(&self, task: u32) -> bool {
+        self.of(task).is_some_and(|outlet| matches!(outlet.link, Link::Frames(_)))
     }
 
     /// Gives the way to a peer up.
@@ -77,15 +137,28 @@ impl Outlets {
         }
     }
 
-    /// Whether there is a way, and the window at its end has been closed.
+    /// Whether there is a way, and the window at its end has been closed. Of other hosts' windows
+    /// this is not seen.
     #[inline]
     pub(crate) fn is_closed(&self, task: u32) -> bool {
-        self.of(task).is_some_and(|outlet| outlet.sender.fifo().is_closed())
+        self.of(task).is_some_and(|outlet| match &outlet.link {
+            Link::Memory(sender) => sender.fifo().is_closed(),
+            Link::Frames(_) => false,
+        })
     }
 
     /// Sends the datagrams that the engine made, from one of them on. Answers the one for which
-    /// there is no room, if so.
-    pub(crate) fn push(&mut self, out: &Transmit, from: usize) -> Option<usize> {
+    /// there is no room, if so. `wire` is that of this port's window.
+    pub(crate) fn push(&mut self, out: &Transmit, from: usize, wire: &mut Option<Wire>) -> Option<usize> {
+        let unsent = self.push_all(out, from, wire);
+        if let Some(wire) = wire {
+            wire.flush();
+        }
+        unsent
+    }
+
+    #[inline]
+    fn push_all(&mut self, out: &Transmit, from: usize, wire: &mut Option<Wire>) -> Option<usize> {
         let place = self.place(out.peer)?;
         for index in from..out.datagrams() {
             if self.is_lost() {
@@ -95,17 +168,17 @@ impl Outlets {
             if !outlet.up {
                 continue;
             }
-            let sender = &mut outlet.sender;
+            let link = &mut outlet.link;
             let segments = out.datagram(index);
             let len = segments.iter().map(length).sum();
-            // SAFETY: the sender has found room for so many bytes.
-            if sender.send(len, |to| unsafe { gather(segments, &out.bytes, to) }) {
+            // SAFETY: the link has found room for so many bytes.
+            if link.send(wire.as_mut(), len, |to| unsafe { gather(segments, &out.bytes, to) }) {
                 self.full = 0;
                 continue;
             }
             // A full window is waited for while its owner empties it; one that nobody empties loses
             // what comes.
-            let tail = sender.fifo().tail();
+            let tail = link.progress(wire.as_ref());
             if std::mem::replace(&mut self.tail, tail) != tail {
                 self.full = 0;
             }
@@ -113,7 +186,9 @@ impl Outlets {
             if self.full <= PATIENCE {
                 return Some(index);
             }
-            sender.fifo().count_refused();
+            if let Link::Memory(sender) = link {
+                sender.fifo().count_refused();
+            }
         }
         None
     }

@@ -2,6 +2,7 @@
 
 use crate::abi::{RECEIVE_TOKENS, Status};
 use crate::alarm::Alarm;
+use crate::direct::Own;
 use crate::events::{Fast, Pending};
 use crate::memory::Regions;
 use crate::net::{DATAGRAM, Net, Units};
@@ -9,6 +10,7 @@ use crate::settings::Settings;
 use crate::stream::{Buffer, Peer, Teller, task};
 use lapis_adapters::bell::Bell;
 use lapis_adapters::client::{Daemon, DaemonError, OpenPort, PortWish};
+use lapis_adapters::eth::port::Port as Wire;
 use lapis_adapters::key::Key;
 use lapis_adapters::protocol::{Node, PORTS, Why};
 use lapis_adapters::soft::Window;
@@ -107,11 +109,15 @@ pub(crate) struct Port {
     /// Send tokens that the program has left with the library, by priority.
     pub(crate) pool: [u32; 2],
     pub(crate) regions: Regions,
+    /// By what others know this process when they copy from its memory.
+    pub(crate) own: Own,
     pub(crate) alarms: Vec<Alarm>,
     /// Others may write to registered memory.
     pub(crate) is_open_to_writes: bool,
     /// A port that is not open is no reason to wait.
     pub(crate) nack_down: bool,
+    /// The state of next hops that this port has seen.
+    pub(crate) hops: u32,
     pub(crate) looked: u64,
     /// Polls, and events that were taken without one.
     pub(crate) polls: u32,
@@ -129,19 +135,16 @@ impl Port {
     /// Opens a port of a board.
     pub(crate) fn open(settings: Settings, board: u32, number: u32, name: &str) -> Result<Self, Status> {
         check_number(number)?;
-        let secret = lapis_core::bootstrap::user_secret().map_err(|e| {
-            tracing::error!(target: "lapis::gm", "gm_open: the secret that your programs share: {e}");
-            Status::InternalError
-        })?;
+        let secret = secret()?;
         let key = Key::of_job(&secret, LABEL);
         let daemon = Daemon::connect(&settings.daemon).map_err(|e| refused("gm_open", &e))?;
         let wish = PortWish { node: &settings.node, board, port: number, name };
-        let opened = daemon.open_port(&wish, key).map_err(|e| refused("gm_open", &e))?;
+        let mut opened = daemon.open_port(&wish, key).map_err(|e| refused("gm_open", &e))?;
         let short = |e: std::io::Error| {
             tracing::error!(target: "lapis::gm", "gm_open: port {number} of board {board}: {e}");
             Status::OutOfMemory
         };
-        let window = Window::open(opened.parts.try_clone().map_err(short)?).map_err(short)?;
+        let window = window_of(&mut opened, key).map_err(short)?;
         let own = task(opened.node, number);
         let net = Net::new(own, window, &secret, settings.loss).map_err(|_| Status::InternalError)?;
         let mut port = Self {
@@ -172,9 +175,11 @@ impl Port {
             tokens_out: 0,
             pool: [0; 2],
             regions: Regions::default(),
+            own: Own::new(),
             alarms: Vec::new(),
             is_open_to_writes: false,
             nack_down: false,
+            hops: 0,
             looked: 0,
             polls: 0,
             unpolled: 0,
@@ -306,6 +311,21 @@ impl Port {
     }
 }
 
+/// What all programs of this user know.
+fn secret() -> Result<[u8; 32], Status> {
+    lapis_core::bootstrap::user_secret().map_err(|e| {
+        tracing::error!(target: "lapis::gm", "gm_open: the secret that your programs share: {e}");
+        Status::InternalError
+    })
+}
+
+/// A port's window, and what that has on an Ethernet.
+fn window_of(opened: &mut OpenPort, key: Key) -> std::io::Result<(Window, Option<Wire>)> {
+    let window = Window::open(opened.parts.try_clone()?)?;
+    let wire = opened.wire.take().map(|parts| Wire::open(parts, opened.place.window, key.tag()));
+    Ok((window, wire.transpose()?))
+}
+
 /// Whether programs may have a port of this number.
 fn check_number(number: u32) -> Result<(), Status> {
     if number < PORTS && !RESERVED.contains(&number) {
@@ -330,7 +350,8 @@ pub(crate) fn refused(what: &str, error: &DaemonError) -> Status {
             Why::NoAdapter => (Status::NoSuchDevice, false),
             Why::NoPort => (Status::InvalidPortNumber, false),
             Why::NoNode => (Status::InvalidParameter, true),
-            Why::Down => (Status::TryAgain, true),
+            Why::Down | Why::Soon => (Status::TryAgain, true),
+            Why::NotAllowed => (Status::PermissionDenied, true),
             Why::Full | Why::Exhausted => (Status::OutOfMemory, true),
             Why::Version => (Status::IncompatibleLibAndDriver, true),
             _ => (Status::InternalError, true),

@@ -3,9 +3,8 @@
 
 use crate::abi::Status;
 use crate::net::Unit;
-use crate::port::Port;
+use crate::port::{Counters, Port};
 use crate::stream::{InStream, Link};
-use lapis_adapters::soft::Sender;
 use lapis_core::reliable::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::AsFd;
@@ -131,6 +130,7 @@ impl Port {
             self.asked = now;
             self.look_at_daemon();
         }
+        self.look_at_hops();
         for peer in 0..self.peers.len() {
             match self.peers[peer].link {
                 Link::Up if self.net.outlets.is_closed(self.peers[peer].task()) => {
@@ -138,11 +138,15 @@ impl Port {
                         self.peer_closed(peer);
                     }
                 }
-                Link::Up => self.look_at_adapters(peer, now),
+                Link::Up => {
+                    self.look_at_adapters(peer, now);
+                    self.look_at_other_host(peer, now);
+                }
                 Link::Seeking { again, .. } if again <= now => self.seek(peer, true),
                 Link::Seeking { .. } | Link::Down => {}
             }
         }
+        self.note_counts();
         let timeout = self.settings.timeout.as_nanos() as Nanos;
         let is_late = |stream: &InStream| stream.waiting.is_some_and(|since| now - since >= timeout);
         let late: Vec<(usize, usize)> = self
@@ -165,56 +169,6 @@ impl Port {
         }
     }
 
-    /// A peer that is cut off for too long can't be reached.
-    fn look_at_adapters(&mut self, peer: usize, now: Nanos) {
-        let matrix = self.daemon.matrix();
-        let up = matrix.is_up(self.board as usize) && matrix.is_up(self.peers[peer].board as usize);
-        let own = self.peers[peer].node == self.node && self.peers[peer].port == self.number;
-        self.net.outlets.set_up(self.peers[peer].task(), up);
-        if up || own || !self.peers[peer].is_owed() {
-            self.peers[peer].cut_off = None;
-            return;
-        }
-        let since = *self.peers[peer].cut_off.get_or_insert(now);
-        if now - since >= self.settings.timeout.as_nanos() as Nanos {
-            self.peers[peer].cut_off = None;
-            self.net.disconnect(self.peers[peer].task());
-            self.peers[peer].link = Link::Down;
-            self.forget_incoming(peer);
-            self.fail_front(peer, Status::SendTargetNodeUnreachable);
-        }
-    }
-
-    /// A peer's port is closed, and all that it had sent has been read.
-    pub(crate) fn peer_closed(&mut self, peer: usize) {
-        self.net.disconnect(self.peers[peer].task());
-        self.peers[peer].link = Link::Down;
-        self.peers[peer].closing = false;
-        self.forget_incoming(peer);
-        self.fail_front(peer, Status::SendTargetPortClosed);
-    }
-
-    /// A peer's port has been opened anew, and the engine has heard of it first.
-    fn peer_restarted(&mut self, task: u32, lost: bool) {
-        let peer = self.peer_of(task);
-        if lost {
-            self.forget_incoming(peer);
-            self.fail_front(peer, Status::SendTargetPortClosed);
-        }
-        if !self.net.outlets.is_closed(task) {
-            return;
-        }
-        let (node, number) = (self.peers[peer].node, self.peers[peer].port);
-        let opened = self.daemon.attach_port(self.node, node, number, self.key);
-        match opened.ok().and_then(|(_, _, parts)| Sender::open(parts).ok()) {
-            Some(outlet) => {
-                self.net.replace(task, outlet);
-                self.peers[peer].closing = false;
-            }
-            None => self.peer_closed(peer),
-        }
-    }
-
     /// Until when a sleep may last if nothing arrives.
     fn longest_sleep(&mut self) -> Option<Duration> {
         let now = self.net.now();
@@ -225,6 +179,16 @@ impl Port {
         [timer, doze, alarm].into_iter().flatten().min()
     }
 
+    /// Writes what gm_debug shows into the window.
+    fn note_counts(&mut self) {
+        let Counters { sent, received, failed, waited } = self.counters;
+        let peers = self.peers.iter().filter_map(|peer| self.net.engine.stats(peer.task()));
+        let resent = peers.map(|stats| stats.units_resent).sum();
+        let [tokens, buffers] = [self.tokens_out, self.buffers.provided].map(u64::from);
+        let events = self.events.len() as u64;
+        self.net.window.fifo().note([sent, received, failed, waited, resent, tokens, buffers, events]);
+    }
+
     /// What a sleep needs: whether there may be one, and how long it may be.
     pub(crate) fn before_sleep(&mut self) -> Option<Option<Duration>> {
         if self.net.engine.is_behind() {
@@ -232,9 +196,10 @@ impl Port {
         }
         self.tend(true);
         self.net.flush();
-        if self.net.holds_back() || !self.net.window.fifo().arm() {
+        if self.net.holds_back() || self.net.has_frames() || !self.net.window.fifo().arm() {
             return None;
         }
+        self.note_counts();
         Some(self.longest_sleep())
     }
 
@@ -248,13 +213,15 @@ impl Port {
     }
 }
 
-/// Sleeps until one of two bells is rung, the daemon says something or goes, or the time is over.
+/// Sleeps until one of two bells is rung, a frame arrives, the daemon says something or goes, or
+/// the time is over.
 pub(crate) fn sleep(
     (window, wake): (impl AsFd, impl AsFd),
-    daemon: Option<impl AsFd>,
+    (wire, daemon): (Option<impl AsFd>, Option<impl AsFd>),
     longest: Option<Duration>,
 ) {
     let mut fds = vec![PollFd::new(&window, PollFlags::IN), PollFd::new(&wake, PollFlags::IN)];
+    fds.extend(wire.as_ref().map(|wire| PollFd::new(wire, PollFlags::IN)));
     fds.extend(daemon.as_ref().map(|daemon| PollFd::new(daemon, PollFlags::IN)));
     let timeout = longest.map(|time| Timespec {
         tv_sec: time.as_secs().min(i64::MAX as u64).cast_signed(),

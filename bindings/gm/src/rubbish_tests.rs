@@ -10,20 +10,25 @@ use lapis_adapters::channel::Address;
 use lapis_adapters::soft::Sender;
 use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
 
-pub(crate) fn open(test: &str) -> (Port, Handle) {
-    let daemon = Address::new(&format!("lapis-gm-{test}-{}", std::process::id()));
+/// A daemon of a test's own, and where it listens.
+pub(crate) fn daemon(test: &str) -> (Address, Handle) {
+    let address = Address::new(&format!("lapis-gm-{test}-{}", std::process::id()));
     let adapters = soft_adapters(1, 1, 16).expect("possible");
-    let options = Options { address: daemon.clone(), adapters, share: 16, users: Users::default() };
-    let handle = Server::open(options).expect("nobody listens there").spawn().expect("a thread");
+    let options = Options { address: address.clone(), adapters, share: 16, users: Users::default() };
+    (address, Server::open(options).expect("nobody listens there").spawn().expect("a thread"))
+}
+
+pub(crate) fn open(test: &str) -> (Port, Handle) {
+    let (daemon, handle) = daemon(test);
     let settings = Settings { daemon, node: "left".to_owned(), ..Settings::of_process() };
     (Port::open(settings, 0, 2, "rubbish").expect("free"), handle)
 }
 
 /// Random numbers, the same in every run.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -89,7 +94,8 @@ fn units_of_a_peer_that_keeps_no_rules_cost_nothing_but_its_own_messages() {
 fn datagrams_of_somebody_without_the_secret_are_not_heard() {
     let (mut port, _daemon) = open("datagrams");
     let mut random = Random(7);
-    let (_, _, parts) = port.daemon.attach_port(port.node, port.node, 2, port.key).expect("it is open");
+    let way = port.daemon.attach_port(port.node, port.node, 2, port.key).expect("it is open");
+    let lapis_adapters::client::PortWay::Here { parts, .. } = way else { panic!("this host's") };
     let mut sender = Sender::open(parts).expect("maps");
     for _ in 0..20_000 {
         let len = 1 + (random.next() % 2000) as usize;

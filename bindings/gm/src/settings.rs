@@ -16,6 +16,8 @@ pub(crate) struct Settings {
     /// LAPIS_GM_OPEN_WAIT, in seconds: for so long a message waits for a port that has not been
     /// open.
     pub(crate) open_wait: Duration,
+    /// LAPIS_GM_COPY is not `windows`: long messages may be copied past the windows.
+    pub(crate) copies: bool,
     /// LAPIS_GM_LOSS, in percent: so many datagrams are thrown away, for tests.
     pub(crate) loss: u32,
 }
@@ -44,7 +46,23 @@ impl Settings {
             node: get("LAPIS_GM_NODE").filter(|name| !name.is_empty()).unwrap_or_else(host),
             timeout: seconds("LAPIS_GM_TIMEOUT", 60.0),
             open_wait: seconds("LAPIS_GM_OPEN_WAIT", 5.0),
+            copies: choice(get("LAPIS_GM_COPY")),
             loss: number("LAPIS_GM_LOSS", 0.0, 50.0) as u32,
+        }
+    }
+}
+
+/// What LAPIS_GM_COPY says.
+fn choice(text: Option<String>) -> bool {
+    match text.as_deref() {
+        None | Some("" | "direct") => true,
+        Some("windows") => false,
+        Some(other) => {
+            tracing::warn!(
+                target: "lapis::gm",
+                "LAPIS_GM_COPY=`{other}`: neither `direct` nor `windows`; `direct` is taken"
+            );
+            true
         }
     }
 }
@@ -61,6 +79,8 @@ mod tests {
         let set = of(&[("LAPIS_GM_NODE", "left"), ("LAPIS_GM_TIMEOUT", "0.25"), ("LAPIS_NSD", "x")]);
         assert_eq!((set.node.as_str(), set.timeout), ("left", Duration::from_millis(250)));
         assert_eq!(set.daemon.as_str(), "x");
+        assert!(usual.copies && !of(&[("LAPIS_GM_COPY", "windows")]).copies);
+        assert!(of(&[("LAPIS_GM_COPY", "x")]).copies);
         for bad in ["-1", "x", "1e9", "nan", ""] {
             assert_eq!(of(&[("LAPIS_GM_TIMEOUT", bad)]).timeout, usual.timeout, "{bad}");
         }

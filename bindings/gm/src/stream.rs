@@ -1,5 +1,6 @@
 //! What a port keeps for another port: two streams out, two in.
 
+use crate::direct::Remote;
 use crate::outgoing::COPIED;
 use crate::wire::Head;
 use lapis_core::reliable::Nanos;
@@ -134,6 +135,8 @@ pub(crate) struct Current {
     pub(crate) len: u64,
     /// Bytes that have arrived, or for a get have been sent.
     pub(crate) moved: u64,
+    /// Where the bytes are copied from, if they don't come through the window.
+    pub(crate) from: Option<Remote>,
 }
 
 /// A message whose turn has not come, or which waits for a buffer.
@@ -194,7 +197,10 @@ impl InStream {
 
     /// Whether the sender is owed more than the word that its messages have come, or that of many.
     pub(crate) fn is_urgent(&self) -> bool {
-        let serves = matches!(self.current, Some(Current { target: Target::Source { .. }, .. }));
+        let serves = matches!(
+            self.current,
+            Some(Current { target: Target::Source { .. }, .. } | Current { from: Some(_), .. })
+        );
         self.owes_go || self.owes_failed.is_some() || serves || self.done_is_due(false)
     }
 }
@@ -225,6 +231,14 @@ pub(crate) struct Peer {
     /// Its adapter's place in the availability matrix, and since when it has been down.
     pub(crate) board: u32,
     pub(crate) cut_off: Option<Nanos>,
+    /// Of another host's port: its life as its daemon told it, datagrams heard from it, when that
+    /// was more than before or its daemon said that it is there, and when that daemon was asked.
+    pub(crate) life: Option<u32>,
+    pub(crate) heard: u64,
+    pub(crate) alive: Nanos,
+    pub(crate) asked: Nanos,
+    /// Its messages can't be copied from its memory: the system has refused.
+    pub(crate) refuses_copies: bool,
     /// It is in the list of those whom the next poll looks after.
     pub(crate) stirred: bool,
     pub(crate) out: [OutStream; 2],
@@ -241,6 +255,11 @@ impl Peer {
             closing: false,
             board: 0,
             cut_off: None,
+            life: None,
+            heard: 0,
+            alive: 0,
+            asked: 0,
+            refuses_copies: false,
             stirred: false,
             out: Default::default(),
             ins: Default::default(),

@@ -1,46 +1,12 @@
 //! C programs of `tests/programs`, on two nodes of this host, with a services daemon of their own.
 
+mod common;
+
+use common::{BINDING, Daemon, compile, library};
 use lapis_adapters::channel::Address;
-use lapis_nsd::{Handle, Options, Server, Users, soft_adapters};
-use lapis_testing::{Finished, Interface, Running, checked, clean, scratch};
-use std::path::{Path, PathBuf};
+use lapis_testing::{Running, checked, clean};
+use std::path::Path;
 use std::process::Command;
-
-const BINDING: &str = env!("CARGO_MANIFEST_DIR");
-static GM: Interface = Interface::new("lapis-gm", BINDING, "gm");
-
-/// A daemon of a test's own, with the nodes `left` and `right`.
-struct Daemon {
-    name: String,
-    _handle: Handle,
-}
-
-impl Daemon {
-    fn start(test: &str) -> Self {
-        let name = format!("lapis-gm-{test}-{}", std::process::id());
-        let address = Address::new(&name);
-        let adapters = soft_adapters(2, 2, 64).expect("possible");
-        let mut server = Server::open(Options { address, adapters, share: 64, users: Users::default() })
-            .expect("nobody listens there");
-        server.add_nodes(&["left".to_owned(), "right".to_owned()]).expect("names");
-        Self { name, _handle: server.spawn().expect("a thread") }
-    }
-
-    /// A program of the node `node`.
-    fn command(&self, node: &str, program: &Path, args: &[&str]) -> Command {
-        let mut command = clean(program);
-        command.args(args).env("LAPIS_NSD", &self.name).env("LAPIS_GM_NODE", node);
-        command
-    }
-
-    fn run(&self, node: &str, program: &Path, args: &[&str]) -> Finished {
-        lapis_testing::run(self.command(node, program, args))
-    }
-}
-
-fn compile(name: &str) -> PathBuf {
-    GM.compile(&GM.source(name), &[])
-}
 
 fn traffic(test: &str, count: &str, more: &[(&str, &str)]) {
     let (daemon, program) = (Daemon::start(test), compile("traffic"));
@@ -63,8 +29,14 @@ fn random_traffic_arrives_as_the_model_says() {
 }
 
 #[test]
+fn random_traffic_arrives_through_the_windows_alone() {
+    traffic("windows", "500", &[("LAPIS_GM_COPY", "windows")]);
+}
+
+#[test]
 fn random_traffic_arrives_whatever_gets_lost() {
-    traffic("loss", "300", &[("LAPIS_GM_LOSS", "5")]);
+    traffic("loss", "300", &[("LAPIS_GM_LOSS", "5"), ("LAPIS_GM_COPY", "windows")]);
+    traffic("loss-direct", "300", &[("LAPIS_GM_LOSS", "5")]);
 }
 
 #[test]
@@ -96,7 +68,7 @@ fn what_stands_in_the_way_of_a_port_is_said_in_one_line() {
     assert!(shown.contains(&format!("2 (holder, process {}, user", holder.id())), "{shown}");
     let shown = daemon.run("left", &tool, &["--json"]).expect_quiet(0).out;
     let port = format!(
-        r#"{{"port":2,"name":"holder","user":{},"process":{}}}"#,
+        r#"{{"port":2,"name":"holder","user":{},"process":{},"place":"#,
         rustix::process::getuid().as_raw(),
         holder.id()
     );
@@ -142,8 +114,10 @@ fn the_header_says_what_the_library_means() {
         ("SEND_DROPPED", Status::SendDropped),
         ("NO_SUCH_DEVICE", Status::NoSuchDevice),
         ("INCOMPATIBLE_LIB_AND_DRIVER", Status::IncompatibleLibAndDriver),
+        ("NO_DRIVER_SUPPORT", Status::NoDriverSupport),
         ("NO_MATCH", Status::NoMatch),
         ("INVALID_PORT_NUMBER", Status::InvalidPortNumber),
+        ("YP_NO_MATCH", Status::YpNoMatch),
     ];
     let kinds = [
         ("NO_RECV", kind::NONE),
@@ -161,6 +135,7 @@ fn the_header_says_what_the_library_means() {
         ("ORPHANED_SEND", kind::ORPHANED_SEND),
         ("DROPPED_SEND", kind::DROPPED_SEND),
         ("SENT_TOKENS", kind::SENT_TOKENS),
+        ("NEW_SENT_TOKENS", 128 + kind::SENT_TOKENS),
     ];
     let mut text = String::from(
         "#include <gm.h>\n#include <stddef.h>\n#define MEANS(name, value) typedef char means_##name[(name) == (value) ? 1 : -1];\n",
@@ -183,6 +158,8 @@ fn the_header_says_what_the_library_means() {
     ] {
         text += &format!("typedef char at_{field}[offsetof(gm_recv_t, {field}) == {offset} ? 1 : -1];\n");
     }
+    text += "typedef char left[offsetof(gm_flushed_alarm_t, usecs_remaining) == 56 ? 1 : -1];\n";
+    text += &format!("MEANS(_GM_FLUSHED_ALARM_EVENT, {})\n", kind::FLUSHED_ALARM);
     text += "typedef char whole[sizeof(gm_recv_event_t) == 64 ? 1 : -1];\n";
     text +=
         &format!("typedef char alarm[sizeof(gm_alarm_t) == {} ? 1 : -1];\n", size_of::<gm::alarm::GmAlarm>());
@@ -216,15 +193,14 @@ fn the_coverage_table_is_whole() {
     let declared: Vec<&str> = header
         .lines()
         .filter(|line| {
-            !line.starts_with([' ', '#', '/']) && !line.starts_with("typedef") && line.contains('(')
+            !line.starts_with([' ', '#', '/', 'G']) && !line.starts_with("typedef") && line.contains('(')
         })
         .filter(|line| !line.starts_with("static"))
         .filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next())
-        .filter(|name| name.starts_with("gm_"))
+        .filter(|name| name.trim_start_matches('_').starts_with("gm_"))
         .collect();
     assert!(declared.len() > 80, "{declared:?}");
-    let symbols =
-        checked(Command::new("nm").args(["-D", "--defined-only"]).arg(GM.library().join("libgm.so")));
+    let symbols = checked(Command::new("nm").args(["-D", "--defined-only"]).arg(library().join("libgm.so")));
     let exported: Vec<&str> = symbols
         .lines()
         .filter_map(|line| line.rsplit(' ').next())
@@ -253,6 +229,16 @@ fn the_coverage_table_is_whole() {
     for name in exported {
         assert!(declared.contains(&name) || data.contains(&name), "{name} is exported and not declared");
     }
+}
+
+#[test]
+fn what_takes_no_message_is_answered() {
+    let daemon = Daemon::start("local");
+    let done = daemon.run("left", &compile("local"), &[]).expect_quiet(0);
+    let dump = "00000000  47 4d 27 73 20 62 79 74 65 73 0a 01 02 2c 20 73  GM's bytes..., s\n\
+                00000010  68 6f 77 6e                                      hown\n\
+                buffer 0x2000, size 13\ndone\n";
+    assert_eq!(done.out, dump);
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `adapters.rs` | which adapters there are to be |
 //! | `tables.rs` | who has which window: no sockets, no clocks |
+//! | `others.rs` | what daemons of other hosts say of their ports |
 //! | `ports.rs` | nodes and their ports, as GM has them |
 //! | `eth.rs`, `eth/` | interfaces of an Ethernet, taken by AF_XDP |
 //! | `conversation.rs` | what one client says, and what it is answered |
@@ -17,6 +18,7 @@
 mod adapters;
 mod conversation;
 mod eth;
+mod others;
 mod ports;
 mod server;
 mod tables;

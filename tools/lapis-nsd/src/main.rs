@@ -44,8 +44,9 @@ struct Cli {
     #[arg(long, value_name = "N", default_value_t = 1024)]
     windows: u32,
     /// A host whose nodes are known before their programs open ports; may be given several times
-    /// [default: this host]
-    #[arg(long = "node", value_name = "NAME")]
+    /// [default: this host]. With an address the node of one interface of any host: the daemons of
+    /// all hosts need the same nodes in the same order
+    #[arg(long = "node", value_name = "NAME[@ADDRESS]")]
     nodes: Vec<String>,
     /// The most windows of an adapter that one user may have [default: half of them]
     #[arg(long, value_name = "N")]

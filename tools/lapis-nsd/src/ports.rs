@@ -5,6 +5,7 @@ use crate::tables::Caller;
 use lapis_adapters::protocol::{NODES_AT_ONCE, Node, PORTS, Place, Port, Reply, Why};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The most nodes, and so the greatest identity: GM's events have 16 bits for it.
@@ -31,6 +32,42 @@ struct Known {
     board: u32,
     /// Who made it known by a port; nobody for those that the daemon was told at its start.
     user: Option<u32>,
+    /// Where it is, if it is another host's.
+    away: Option<Away>,
+}
+
+/// A node of another host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Away {
+    /// Its board's address.
+    pub(crate) address: Ipv4Addr,
+    /// The board of this host that leads to it.
+    pub(crate) through: u32,
+}
+
+/// A node, as a person names it: NAME, or NAME:BOARD@ADDRESS, of which the board may be left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) name: String,
+    pub(crate) board: Option<u32>,
+    pub(crate) address: Option<Ipv4Addr>,
+}
+
+impl Listed {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let Some((node, address)) = text.split_once('@') else {
+            return Ok(Self { name: text.to_owned(), board: None, address: None });
+        };
+        let wrong = |what: &str| format!("`{text:.64}`: {what}: a node is NAME, or NAME@ADDRESS");
+        let address = address.parse().map_err(|_| wrong("that is no IPv4 address"))?;
+        let (name, board) = match node.split_once(':') {
+            Some((name, board)) => {
+                (name, Some(board.parse().map_err(|_| wrong("that is no board's number"))?))
+            }
+            None => (node, None),
+        };
+        Ok(Self { name: name.to_owned(), board, address: Some(address) })
+    }
 }
 
 struct Open {
@@ -47,6 +84,9 @@ pub(crate) struct Ports {
     nodes: BTreeMap<u32, Known>,
     open: BTreeMap<(u32, u32), Open>,
     last_life: u32,
+    /// The nodes of all hosts are listed: identities are the same everywhere, and none is given
+    /// that others would not know.
+    is_listed: bool,
 }
 
 type Refused = (Why, String);
@@ -67,8 +107,49 @@ impl Ports {
             return Err(format!("there are {} nodes already: no more can be told apart", self.nodes.len()));
         }
         let free = (1..).find(|id| !self.nodes.contains_key(id)).unwrap_or(1);
-        self.nodes.insert(free, Known { name: name.to_owned(), board, user });
+        self.nodes.insert(free, Known { name: name.to_owned(), board, user, away: None });
         Ok(free)
+    }
+
+    /// Notes the next node of a list that all hosts have. `away`: it is another host's.
+    pub(crate) fn list(&mut self, name: &str, board: u32, away: Option<Away>) -> Result<u32, String> {
+        let before = self.nodes.len();
+        let node = self.identify(name, board, None)?;
+        if self.nodes.len() == before {
+            return Err(format!("{} is there twice", full_name(name, board)));
+        }
+        if let Some(known) = self.nodes.get_mut(&node) {
+            known.away = away;
+        }
+        self.is_listed = true;
+        Ok(node)
+    }
+
+    /// Where a node of another host is, and its full name.
+    pub(crate) fn away(&self, node: u32) -> Option<(Away, String)> {
+        let known = self.nodes.get(&node)?;
+        known.away.map(|away| (away, full_name(&known.name, known.board)))
+    }
+
+    /// The full name of a node, if there is one.
+    pub(crate) fn name(&self, node: u32) -> Option<String> {
+        self.nodes.get(&node).map(|known| full_name(&known.name, known.board))
+    }
+
+    /// Whether this host's nodes may have such a name.
+    fn may_be_here(&self, name: &str, board: u32) -> Result<(), Refused> {
+        let known = self.nodes.values().find(|known| known.name == name && known.board == board);
+        let text = match known {
+            Some(Known { away: Some(Away { address, .. }), .. }) => {
+                format!("{} is another host, at {address}", full_name(name, board))
+            }
+            None if self.is_listed => format!(
+                "{} is not among the nodes that the daemons of all hosts were told of (--node)",
+                full_name(name, board)
+            ),
+            _ => return Ok(()),
+        };
+        Err((Why::NoNode, format!("{text}: LAPIS_GM_NODE says by which name this host's programs go")))
     }
 
     /// The identity of the node whose port may be opened.
@@ -82,6 +163,7 @@ impl Ports {
         if wish.name.len() > PORT_NAME {
             return Err((Why::Malformed, format!("a port's name has at most {PORT_NAME} bytes")));
         }
+        self.may_be_here(&wish.node, wish.board)?;
         let node =
             self.identify(&wish.node, wish.board, Some(caller.user)).map_err(|text| (Why::NoNode, text))?;
         match self.open.get(&(node, wish.port)) {
@@ -103,6 +185,7 @@ impl Ports {
         if node == 0 || node as usize > NODES {
             return Err((Why::NoNode, format!("no node has the identity {node}")));
         }
+        self.may_be_here(&wish.node, wish.board)?;
         let same = |known: &Known| known.name == wish.node && known.board == wish.board;
         match self.nodes.get(&node) {
             Some(known) if !same(known) => {
@@ -177,12 +260,14 @@ impl Ports {
                 name: open.name.clone(),
                 user: open.caller.user,
                 process: open.caller.process,
+                place: open.place.clone(),
             };
             Node {
                 node,
                 name: full_name(&known.name, known.board),
                 board: known.board,
-                network: network(known.board),
+                network: network(known.away.map_or(known.board, |away| away.through)),
+                address: known.away.map(|away| away.address),
                 unique: unique(&known.name, known.board),
                 ports: self.open.range((node, 0)..=(node, u32::MAX)).map(port).collect(),
             }
@@ -281,6 +366,38 @@ mod tests {
         assert_ne!(nodes[0].unique, nodes[1].unique);
         let Reply::Nodes { nodes, next: None } = ports.tell(next, |_| 4) else { panic!("the rest") };
         assert_eq!(nodes.len(), 3);
+    }
+
+    #[test]
+    fn listed_nodes_have_the_identities_of_their_places_and_others_none() {
+        let mut ports = Ports::default();
+        let away = Away { address: Ipv4Addr::new(10, 0, 0, 2), through: 0 };
+        assert_eq!(ports.list("left", 0, None), Ok(1));
+        assert_eq!(ports.list("right", 0, Some(away)), Ok(2));
+        assert!(ports.list("right", 0, None).expect_err("twice").contains("twice"));
+        assert_eq!(ports.may_open(&wish("left", 2), CALLER), Ok(1));
+        for (name, text) in [("right", "another host, at 10.0.0.2"), ("middle", "--node")] {
+            let (why, said) = ports.may_open(&wish(name, 2), CALLER).expect_err("not this host");
+            assert!(why == Why::NoNode && said.contains(text) && said.contains("LAPIS_GM_NODE"), "{said}");
+            ports.may_adopt(2, &wish(name, 2), CALLER).expect_err("not this host");
+        }
+        assert_eq!(ports.away(2), Some((away, "right".to_owned())));
+        assert_eq!((ports.away(1), ports.name(2).as_deref()), (None, Some("right")));
+        let Reply::Nodes { nodes, .. } = ports.tell(0, |board| board + 9) else { panic!("nodes") };
+        let told: Vec<_> = nodes.iter().map(|node| (node.network, node.address)).collect();
+        assert_eq!(told, [(9, None), (9, Some(away.address))]);
+    }
+
+    #[test]
+    fn nodes_are_named_with_and_without_addresses() {
+        let listed = |name: &str, board, address| Listed { name: name.to_owned(), board, address };
+        let address = Some(Ipv4Addr::new(10, 0, 0, 1));
+        assert_eq!(Listed::parse("left"), Ok(listed("left", None, None)));
+        assert_eq!(Listed::parse("left@10.0.0.1"), Ok(listed("left", None, address)));
+        assert_eq!(Listed::parse("left:3@10.0.0.1"), Ok(listed("left", Some(3), address)));
+        for wrong in ["left@", "left@host", "left@1.2.3", "left:x@10.0.0.1", "left:@10.0.0.1"] {
+            assert!(Listed::parse(wrong).expect_err(wrong).contains("NAME@ADDRESS"));
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@ const CLIENTS: usize = 16_384;
 const LISTENER: u64 = 0;
 const STOP: u64 = 1;
 const NEWS: u64 = u64::MAX;
+const OTHERS: u64 = u64::MAX - 1;
 
 /// What a daemon is to be.
 #[derive(Clone, Debug)]
@@ -97,12 +98,19 @@ impl Server {
         Ok(Self { options, listener, watch, stop, tables, news, clients, next: 1, number, user })
     }
 
-    /// Makes host names known to whoever looks for nodes, before a program of theirs opens a port.
+    /// Makes host names known to whoever looks for nodes, before a program of theirs opens a port;
+    /// with addresses (NAME@ADDRESS, all or none), the nodes of all hosts, in the same order at
+    /// each.
     ///
     /// # Errors
-    /// A name can't be one, or there are too many.
+    /// A name or address can't be one, or there are too many; or this host has no way to others.
     pub fn add_nodes(&mut self, names: &[String]) -> Result<(), String> {
-        self.tables.add_nodes(names)
+        self.tables.add_nodes(names)?;
+        if let Some(others) = self.tables.others() {
+            epoll::add(&self.watch, others, EventData::new_u64(OTHERS), EventFlags::IN)
+                .map_err(|e| format!("daemons of other hosts: {e}"))?;
+        }
+        Ok(())
     }
 
     /// What ends [`run`](Self::run) when it is rung.
@@ -150,6 +158,7 @@ impl Server {
                 match event.data.u64() {
                     STOP => return Ok(()),
                     NEWS => self.hear_news(),
+                    OTHERS => self.tables.hear_others(),
                     LISTENER => self.accept(),
                     // Odd marks are of processes, which have ended.
                     mark if mark % 2 == 1 => self.let_go(mark / 2),

@@ -16,6 +16,7 @@ mod ports;
 use crate::adapters::{AdapterSpec, FROM_ADDRESS};
 use crate::eth::interface::{Interface, State};
 use crate::eth::netlink::Heard;
+use crate::others::Others;
 use crate::ports::{NewPort, Ports};
 use lapis_adapters::fifo::Geometry;
 use lapis_adapters::key::Key;
@@ -84,6 +85,8 @@ pub struct Tables {
     matrix: Writer,
     changed: bool,
     ports: Ports,
+    /// Daemons of other hosts, if their nodes are known.
+    others: Option<Others>,
     /// Who may open windows of interfaces.
     users: Users,
 }
@@ -101,7 +104,8 @@ impl Tables {
         for (index, card) in cards.iter().enumerate() {
             matrix.set(index, card.is_up());
         }
-        Ok(Self { cards, share, matrix, changed: false, users: Users::default(), ports: Ports::default() })
+        let (users, ports) = (Users::default(), Ports::default());
+        Ok(Self { cards, share, matrix, changed: false, users, ports, others: None })
     }
 
     /// Lets these users open windows of interfaces, too.
@@ -202,11 +206,12 @@ impl Tables {
         let mut entries = card.windows.range(from..);
         let interface = card.interface.as_ref();
         let counts = |number: u32, open: &Opened| {
-            let (taken, refused) = open.parts.counts().ok()?;
+            let (taken, refused, notes) = open.parts.counts().ok()?;
             Some(Counts {
                 taken,
                 refused,
                 lost: interface.map_or(0, |(interface, _)| interface.lost(number)),
+                notes,
             })
         };
         let tell = |(number, entry): (&u32, &Entry)| Window {

@@ -1,11 +1,15 @@
 //! A connection to the daemon of the windows.
 
+mod ports;
+
+pub use ports::{OpenPort, PortWay, PortWish};
+
 use crate::channel::{Address, Channel};
-use crate::eth::{Hop, WireParts};
+use crate::eth::{Hop, Wire, WireParts};
 use crate::fifo::Geometry;
 use crate::key::Key;
 use crate::matrix::Reader;
-use crate::protocol::{Adapter, MAX_REPLY, Node, Place, Reply, Request, VERSION, Why, Window};
+use crate::protocol::{Adapter, MAX_REPLY, Place, Reply, Request, VERSION, Why, Window};
 use crate::soft::Parts;
 use lapis_core::sync::{AtomicU32, Ordering};
 use sha2::{Digest, Sha256};
@@ -49,32 +53,6 @@ pub enum DaemonError {
         /// Why, and what to do, for people.
         text: String,
     },
-}
-
-/// A port that is wanted.
-#[derive(Clone, Copy, Debug)]
-pub struct PortWish<'a> {
-    /// The host name of the node.
-    pub node: &'a str,
-    /// The node's adapter, by its place in the availability matrix.
-    pub board: u32,
-    /// The port's number.
-    pub port: u32,
-    /// What the program calls it.
-    pub name: &'a str,
-}
-
-/// A port that the daemon has opened.
-#[derive(Debug)]
-pub struct OpenPort {
-    /// The identity of its node.
-    pub node: u32,
-    /// The window behind it.
-    pub place: Place,
-    /// This life of the port.
-    pub life: u32,
-    /// What the window is made of.
-    pub parts: Parts,
 }
 
 /// A window that was opened.
@@ -159,6 +137,18 @@ impl Daemon {
         ask(&self.address, &self.channel, request, fds, &self.late)
     }
 
+    /// The same for something that somebody may be about to let go of.
+    fn ask_until_settled(&self, request: &Request) -> Result<(Reply, Vec<OwnedFd>), DaemonError> {
+        let begun = Instant::now();
+        loop {
+            match self.ask(request, &[]) {
+                Err(DaemonError::Refused { why: Why::Soon, .. }) if begun.elapsed() < SOON => {}
+                answer => return answer,
+            }
+            std::thread::sleep(BETWEEN);
+        }
+    }
+
     fn confused(&self, reply: &Reply) -> DaemonError {
         DaemonError::Confused(self.address.clone(), format!("{reply:?}"))
     }
@@ -239,16 +229,20 @@ impl Daemon {
     /// As for [`open`](Self::open).
     pub fn open_window(&self, adapter: &str, window: Option<u32>, key: Key) -> Result<Opened, DaemonError> {
         let request = Request::Open { adapter: adapter.to_owned(), window, key };
-        let begun = Instant::now();
-        let (reply, mut fds) = loop {
-            match self.ask(&request, &[]) {
-                Err(DaemonError::Refused { why: Why::Soon, .. }) if begun.elapsed() < SOON => {}
-                answer => break answer?,
-            }
-            std::thread::sleep(BETWEEN);
-        };
+        let (reply, fds) = self.ask_until_settled(&request)?;
         let Reply::Opened { window, geometry, wire } = reply else { return Err(self.confused(&reply)) };
         let place = Place { adapter: adapter.to_owned(), window };
+        let (parts, wire) = self.all_parts(geometry, wire, fds)?;
+        Ok(Opened { place, parts, wire })
+    }
+
+    /// A window's parts, and what it has on an Ethernet.
+    fn all_parts(
+        &self,
+        geometry: Geometry,
+        wire: Option<Wire>,
+        mut fds: Vec<OwnedFd>,
+    ) -> Result<(Parts, Option<WireParts>), DaemonError> {
         let more = fds.split_off(fds.len().min(2));
         let parts = self.parts(geometry, fds)?;
         let wire = match (wire, <[OwnedFd; 3]>::try_from(more)) {
@@ -259,7 +253,7 @@ impl Daemon {
                 return Err(DaemonError::Confused(self.address.clone(), what));
             }
         };
-        Ok(Opened { place, parts, wire })
+        Ok((parts, wire))
     }
 
     /// The next hop from an adapter of an Ethernet to an address; none, while it is looked for.
@@ -290,86 +284,6 @@ impl Daemon {
         match self.ask(&Request::Attach { place: place.clone(), key }, &[])? {
             (Reply::Attached { geometry }, fds) => self.parts(geometry, fds),
             (other, _) => Err(self.confused(&other)),
-        }
-    }
-
-    /// Opens a port of a node on an adapter.
-    ///
-    /// # Errors
-    /// It is open already, or there is no such adapter or number; the text says what to do.
-    pub fn open_port(&self, wish: &PortWish<'_>, key: Key) -> Result<OpenPort, DaemonError> {
-        let request = Request::OpenPort {
-            node: wish.node.to_owned(),
-            board: wish.board,
-            port: wish.port,
-            name: wish.name.to_owned(),
-            key,
-        };
-        match self.ask(&request, &[])? {
-            (Reply::PortOpened { node, place, life, geometry }, fds) => {
-                Ok(OpenPort { node, place, life, parts: self.parts(geometry, fds)? })
-            }
-            (other, _) => Err(self.confused(&other)),
-        }
-    }
-
-    /// Shows the daemon a port that one before it opened.
-    ///
-    /// # Errors
-    /// Somebody else has it, or its node's identity, by now.
-    pub fn adopt_port(&self, wish: &PortWish<'_>, port: &OpenPort, key: Key) -> Result<(), DaemonError> {
-        let request = Request::AdoptPort {
-            node: port.node,
-            host: wish.node.to_owned(),
-            board: wish.board,
-            port: wish.port,
-            name: wish.name.to_owned(),
-            life: port.life,
-            place: port.place.clone(),
-            key,
-            geometry: port.parts.geometry,
-        };
-        self.done(&request, &[port.parts.memory.as_fd(), port.parts.bell.as_fd()])
-    }
-
-    /// What it takes to send to a port, for a port of the node `from`: the port's life, its
-    /// adapter's place in the matrix, and the parts of its window.
-    ///
-    /// # Errors
-    /// It isn't open, or there is no such node, or no way to it.
-    pub fn attach_port(
-        &self,
-        from: u32,
-        node: u32,
-        port: u32,
-        key: Key,
-    ) -> Result<(u32, u32, Parts), DaemonError> {
-        match self.ask(&Request::AttachPort { from, node, port, key }, &[])? {
-            (Reply::PortAttached { life, board, geometry }, fds) => {
-                Ok((life, board, self.parts(geometry, fds)?))
-            }
-            (other, _) => Err(self.confused(&other)),
-        }
-    }
-
-    /// All nodes with their open ports.
-    ///
-    /// # Errors
-    /// The daemon has gone.
-    pub fn nodes(&self) -> Result<Vec<Node>, DaemonError> {
-        let mut all = Vec::new();
-        let mut from = 0;
-        loop {
-            match self.ask(&Request::Nodes { from }, &[])?.0 {
-                Reply::Nodes { nodes, next } => {
-                    all.extend(nodes);
-                    match next {
-                        Some(next) if next > from => from = next,
-                        _ => return Ok(all),
-                    }
-                }
-                other => return Err(self.confused(&other)),
-            }
         }
     }
 

@@ -7,6 +7,7 @@
 //!  │ tail     │     └──────┴──────────────┴──────┴─────────┴──    └──────────┴──────────┴──
 //!  │ attention│      word: position + 1 (bits 0–31) · length (32–47) · ready (48) · left (49)
 //!  │ refused  │
+//!  │ notes    │
 //!  └──────────┘     the slot of position p is p mod slots, its chunk p mod chunks
 //! ```
 //!
@@ -41,6 +42,9 @@ pub const LONGEST: usize = 0xffff;
 const READY: u64 = 1 << 48;
 /// In a word: the owner has gone on without it.
 const LEFT: u64 = 1 << 49;
+
+/// How many numbers the owner of a FIFO may note for people to see.
+pub const NOTES: usize = 8;
 
 /// In the attention word: the owner sleeps, and wants its bell rung.
 pub const SLEEPS: u32 = 1;
@@ -126,6 +130,8 @@ pub struct Control {
     pub(crate) refused: Line<AtomicU64>,
     /// Not 0: nobody owns the FIFO any more. See [`CLOSED_AT`].
     pub(crate) closed: Line<AtomicU32>,
+    /// What the owner notes for people to see.
+    pub(crate) notes: Line<[AtomicU64; NOTES]>,
 }
 
 /// Where in a FIFO's memory the word lies that the daemon sets when the window is closed.
@@ -213,16 +219,17 @@ impl Places {
         self.slots.wrapping_add(position as usize & (self.geometry.slots as usize - 1))
     }
 
-    /// Datagrams that the owner took out so far, and those that senders gave up.
+    /// Datagrams that the owner took out so far, those that senders gave up, and the owner's notes.
     ///
     /// # Safety
     /// The FIFO is alive.
     #[cfg(not(loom))]
-    pub(crate) unsafe fn counts(&self) -> (u64, u64) {
+    pub(crate) unsafe fn counts(&self) -> (u64, u64, [u64; NOTES]) {
         use lapis_core::sync::Ordering::Relaxed;
         // SAFETY: the caller's promise.
         let control = unsafe { &*self.control };
-        (control.tail.0.load(Relaxed), control.refused.0.load(Relaxed))
+        let notes = std::array::from_fn(|at| control.notes.0[at].load(Relaxed));
+        (control.tail.0.load(Relaxed), control.refused.0.load(Relaxed), notes)
     }
 
     /// The word of a position's slot.

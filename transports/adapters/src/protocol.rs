@@ -5,13 +5,13 @@
 //! replies there may be [`Reply::Changed`].
 
 use crate::eth::{Hop, Wire};
-use crate::fifo::Geometry;
+use crate::fifo::{Geometry, NOTES};
 use crate::key::Key;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 
 /// The version of this protocol. A daemon serves clients of its own version only and says so.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The longest request, in bytes.
 pub const MAX_REQUEST: usize = 4096;
@@ -157,7 +157,8 @@ pub enum Request {
         /// How the window's memory is divided.
         geometry: Geometry,
     },
-    /// Asks for the memory and bell of a port's window, to send to it. [`Reply::PortAttached`].
+    /// Asks for the way to a port, to send to it: the memory and bell of its window
+    /// ([`Reply::PortAttached`]), or where it is on another host ([`Reply::PortAway`]).
     AttachPort {
         /// The node whose port is to send.
         from: u32,
@@ -235,6 +236,19 @@ pub enum Reply {
         life: u32,
         /// How the window's memory is divided.
         geometry: Geometry,
+        /// What it has on an Ethernet; descriptors come as with `opened`.
+        wire: Option<Wire>,
+    },
+    /// To `attach_port`, if the port is another host's.
+    PortAway {
+        /// The port's life.
+        life: u32,
+        /// Its board's address.
+        address: Ipv4Addr,
+        /// Its window's UDP port.
+        port: u16,
+        /// The longest datagram that it takes.
+        room: u32,
     },
     /// To `attach_port`. Memory and bell come with it.
     PortAttached {
@@ -298,7 +312,8 @@ pub enum Why {
     Unreachable,
     /// The adapter is down.
     Down,
-    /// Somebody has what it takes, and may be about to let go of it: worth another try.
+    /// Somebody has what it takes, and may be about to let go of it, or another host has been
+    /// asked: worth another try.
     Soon,
     /// The system is short of something.
     Exhausted,
@@ -362,6 +377,8 @@ pub struct Counts {
     pub refused: u64,
     /// Frames of an Ethernet for which there was no room.
     pub lost: u64,
+    /// What the owner has noted; docs/gm.md says what GM's ports note.
+    pub notes: [u64; NOTES],
 }
 
 /// A node: one adapter of a host, as GM counts them.
@@ -378,6 +395,8 @@ pub struct Node {
     pub network: u32,
     /// Six bytes that no other node has, as 12 hexadecimal digits.
     pub unique: String,
+    /// Where it is, if it is another host's.
+    pub address: Option<Ipv4Addr>,
     /// Its open ports.
     pub ports: Vec<Port>,
 }
@@ -394,4 +413,6 @@ pub struct Port {
     pub user: u32,
     /// The process that has opened it.
     pub process: u32,
+    /// The window behind it.
+    pub place: Place,
 }

@@ -1,7 +1,7 @@
 //! A window of a soft adapter: a FIFO in memory of this host, with a bell.
 
 use crate::bell::Bell;
-use crate::fifo::{Found, Geometry, Outcome};
+use crate::fifo::{Found, Geometry, NOTES, Outcome};
 use crate::{fifo, memory};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -49,11 +49,11 @@ impl Parts {
         self.map().map(drop)
     }
 
-    /// Datagrams that the owner took out so far, and those that senders gave up.
+    /// Datagrams that the owner took out so far, those that senders gave up, and the owner's notes.
     ///
     /// # Errors
     /// These are not a window's parts.
-    pub fn counts(&self) -> io::Result<(u64, u64)> {
+    pub fn counts(&self) -> io::Result<(u64, u64, [u64; NOTES])> {
         let memory = self.map()?;
         // SAFETY: the geometry is sound, and the memory has its length.
         Ok(unsafe { self.geometry.places(memory.base()).counts() })

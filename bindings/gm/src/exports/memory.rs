@@ -31,6 +31,30 @@ pub unsafe extern "C" fn gm_register_memory(p: *mut Handle, ptr: *mut c_void, le
     answer(unsafe { with(p, Err(Status::InvalidParameter), add) })
 }
 
+/// Registers memory that others reach at another address: theirs is `pvma` where gm_register_memory
+/// has `ptr`. gm_deregister_memory takes `pvma`, too. Sends and buffers of this program's own use
+/// `ptr`.
+///
+/// # Safety
+/// As for gm_register_memory.
+//= GM, gm_register_memory_ex
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_register_memory_ex(
+    p: *mut Handle,
+    ptr: *mut c_void,
+    length: c_ulong,
+    pvma: *mut c_void,
+) -> c_int {
+    let (own, at) = (ptr.expose_provenance() as u64, pvma.addr() as u64);
+    let sound = !ptr.is_null() && !pvma.is_null();
+    let add = |inner: &mut Inner| match sound && inner.port.regions.add_as(own, at, length) {
+        true => Ok(()),
+        false => Err(Status::InvalidParameter),
+    };
+    // SAFETY: the caller's promise.
+    answer(unsafe { with(p, Err(Status::InvalidParameter), add) })
+}
+
 /// Takes a registration back: the same range as it was registered.
 ///
 /// # Safety

@@ -1,7 +1,10 @@
 //! The C calls of `gm.h`.
 
+pub mod directcopy;
+pub mod dump;
 pub mod hash;
 pub mod helpers;
+pub mod mapper;
 pub mod memory;
 pub mod nodes;
 pub mod ports;

@@ -9,7 +9,11 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 
 /// # Safety
 /// `p` is NULL or a port that is open; `to` is NULL or can be written.
-unsafe fn store<T>(p: *mut Handle, to: *mut T, f: impl FnOnce(&mut Port) -> Result<T, Status>) -> c_int {
+pub(super) unsafe fn store<T>(
+    p: *mut Handle,
+    to: *mut T,
+    f: impl FnOnce(&mut Port) -> Result<T, Status>,
+) -> c_int {
     if to.is_null() {
         return Status::InvalidParameter as c_int;
     }
@@ -18,7 +22,7 @@ unsafe fn store<T>(p: *mut Handle, to: *mut T, f: impl FnOnce(&mut Port) -> Resu
     answer(unsafe { with(p, Err(Status::InvalidParameter), run).map(|value| to.write(value)) })
 }
 
-fn node(port: &mut Port, id: u32) -> Result<&Node, Status> {
+pub(super) fn node(port: &mut Port, id: u32) -> Result<&Node, Status> {
     port.find_node(|node| node.node == id)?.ok_or(Status::NoMatch)
 }
 
@@ -28,15 +32,16 @@ fn bytes(digits: &str) -> [u8; 6] {
     [number[2], number[3], number[4], number[5], number[6], number[7]]
 }
 
-fn c_name(name: &str) -> Vec<u8> {
-    let mut bytes: Vec<u8> = name.bytes().take(MAX_HOST_NAME_LEN - 1).collect();
+/// A name as C has it, within so many bytes.
+pub(super) fn c_name(name: &str, room: usize) -> Vec<u8> {
+    let mut bytes: Vec<u8> = name.bytes().take(room - 1).collect();
     bytes.push(0);
     bytes
 }
 
 /// The identity of the node of this name. A host has one on each of its boards: a name without a
 /// board's number means the one that this port's network reaches.
-fn find(port: &mut Port, name: &str) -> Result<u32, Status> {
+pub(super) fn find(port: &mut Port, name: &str) -> Result<u32, Status> {
     let own = port.node;
     let network = node(port, own)?.network;
     if name.contains(':') {
@@ -94,7 +99,7 @@ unsafe fn host_name(p: *mut Handle, id: Option<u32>, name: *mut c_char) -> c_int
     }
     let run = |inner: &mut Inner| {
         let id = id.unwrap_or(inner.port.node);
-        let text = c_name(&node(&mut inner.port, id)?.name);
+        let text = c_name(&node(&mut inner.port, id)?.name, MAX_HOST_NAME_LEN);
         // SAFETY: the caller's promise.
         unsafe { name.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len()) };
         Ok(())

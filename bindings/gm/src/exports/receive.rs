@@ -3,6 +3,7 @@
 use super::with;
 use crate::abi::{Event, MAX_SIZE, kind};
 use crate::alarm::{Alarm, GmAlarm};
+use crate::events::Pending;
 use crate::handle::{Handle, Inner, Work};
 use crate::port::Due;
 use crate::progress;
@@ -164,10 +165,11 @@ unsafe fn blocking(p: *mut Handle, spin: Duration) -> *mut Event {
         // daemon is another one only after this thread has looked.
         let lent = |fd: BorrowedFd<'_>| unsafe { BorrowedFd::borrow_raw(fd.as_raw_fd()) };
         let bell = lent(inner.port.net.window.bell().as_fd());
+        let wire = inner.port.net.wire.as_ref().map(|wire| lent(wire.as_fd()));
         let daemon = (!inner.port.is_alone).then(|| lent(inner.port.daemon.as_fd()));
         // Others may send meanwhile.
         drop(inner);
-        progress::sleep((bell, &*handle.wake), daemon, longest);
+        progress::sleep((bell, &*handle.wake), (wire, daemon), longest);
         let Some(mut inner) = handle.enter() else { return nothing() };
         inner.port.after_sleep();
         if handle.wake.quiet() {
@@ -207,7 +209,7 @@ pub unsafe extern "C" fn gm_unknown(p: *mut Handle, e: *mut Event) {
         // SAFETY: the caller's promise.
         return unsafe { with(p, (), |inner| inner.port.provide(buffer, size, priority, tag)) };
     }
-    if kind == kind::ALARM {
+    if kind == kind::ALARM || kind == kind::FLUSHED_ALARM {
         // SAFETY: the caller's promise.
         return unsafe { run_alarms(p) };
     }
@@ -264,6 +266,17 @@ pub unsafe extern "C" fn gm_handle_sent_tokens(p: *mut Handle, e: *mut Event) {
     unsafe { gm_unknown(p, e) }
 }
 
+/// What gm_unknown does with the events that GM 1 had for directed sends. None comes here.
+///
+/// # Safety
+/// As for gm_unknown.
+//= GM, gm_handle_put_notification
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_handle_put_notification(p: *mut Handle, e: *mut Event) {
+    // SAFETY: the caller's promise.
+    unsafe { gm_unknown(p, e) }
+}
+
 /// Prepares memory for an alarm.
 ///
 /// # Safety
@@ -302,6 +315,19 @@ pub unsafe extern "C" fn gm_set_alarm(
     };
     // SAFETY: the caller's promise.
     unsafe { with(p, (), set) }
+}
+
+/// Has an event come now, _GM_FLUSHED_ALARM_EVENT, that says how many microseconds are left until
+/// the next alarm. gm_unknown runs those that are due when it is passed this event; the others
+/// stay.
+///
+/// # Safety
+/// `p` is NULL or a port that is open.
+//= GM, gm_flush_alarm
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gm_flush_alarm(p: *mut Handle) {
+    // SAFETY: the caller's promise.
+    unsafe { with(p, (), |inner| inner.port.events.push_back(Pending::FlushedAlarm)) }
 }
 
 /// Takes an alarm back. One that is not set stays so.

@@ -241,6 +241,24 @@ static void remote_memory(void) {
     both_until(&ends, ++n);
     IS(ends.last, GM_SUCCESS);
     IS(gm_deregister_memory(a, buffer, 100), GM_SUCCESS);
+    /* Others may know it by another address. */
+    IS(gm_register_memory_ex(a, memory, 60000, (void *)0x10000), GM_SUCCESS);
+    IS(gm_register_memory_ex(a, memory, 60000, NULL), GM_INVALID_PARAMETER);
+    for (i = 0; i < 2; i++) {
+        gm_size_t len = i == 0 ? 60 : 50000;
+        memset(memory, 0, 60000);
+        memset(buffer[0], 0, 60000);
+        gm_put(b, bytes, 0x10008, len, GM_LOW_PRIORITY, node, 2, ended, &ends);
+        gm_get(b, 0x10004, buffer[0], len, GM_LOW_PRIORITY, node, 2, ended, &ends);
+        both_until(&ends, n += 2);
+        IS(ends.last, GM_SUCCESS);
+        CHECK(memcmp(memory + 8, bytes, len) == 0 && memory[8 + len] == 0);
+        CHECK(memcmp(buffer[0] + 4, bytes, len - 4) == 0);
+    }
+    IS(gm_deregister_memory(a, (void *)0x10000, 60000), GM_SUCCESS);
+    gm_get(b, 0x10004, buffer[0], 8, GM_LOW_PRIORITY, node, 2, ended, &ends);
+    both_until(&ends, ++n);
+    IS(ends.last, GM_MEMORY_FAULT);
     IS(gm_deregister_memory(a, buffer, 100), GM_INVALID_PARAMETER);
     gm_dma_free(a, memory);
 }

@@ -132,6 +132,18 @@ impl Interface {
         }
     }
 
+    /// Its address, as it was taken.
+    pub(crate) fn address(&self) -> Ipv4Addr {
+        self.steering.address
+    }
+
+    /// Whether an address is one of its subnet.
+    pub(crate) fn covers(&self, other: Ipv4Addr) -> bool {
+        let bits = self.netlink.address(self.link.index).ok().flatten().map_or(32, |(_, bits)| bits.min(32));
+        let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
+        self.steering.address.to_bits() & mask == other.to_bits() & mask
+    }
+
     /// The number of the network that its address says: the same at each of its hosts.
     pub(crate) fn network(&self) -> u32 {
         let bits = self.netlink.address(self.link.index).ok().flatten().map_or(0, |(_, bits)| bits.min(32));

@@ -1,6 +1,6 @@
 //! The owner's end.
 
-use super::{Data, INLINE, LEFT, Places, READY, SLEEPS, is_of};
+use super::{Data, INLINE, LEFT, NOTES, Places, READY, SLEEPS, is_of};
 use lapis_core::sync::{Ordering, fence};
 use lapis_core::transport::copy::copy_long;
 use std::time::{Duration, Instant};
@@ -43,6 +43,15 @@ impl Owner {
         let next = control.tail.0.load(Ordering::Relaxed);
         let refused = control.refused.0.load(Ordering::Relaxed);
         Self { at, next, given_back: next, stuck: None, refused, left: 0, garbage: 0 }
+    }
+
+    /// Notes numbers for people to see, which the daemon tells whoever asks.
+    pub fn note(&self, numbers: [u64; NOTES]) {
+        // SAFETY: the FIFO is alive by the promise of `attach`.
+        let notes = unsafe { &(*self.at.control).notes.0 };
+        for (note, number) in notes.iter().zip(numbers) {
+            note.store(number, Ordering::Relaxed);
+        }
     }
 
     #[inline]

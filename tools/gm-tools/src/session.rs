@@ -1,0 +1,216 @@
+//! A port with buffers, and the answerer's side.
+
+use crate::order::{LONGEST, Order, What};
+use gm::abi::Status;
+use gm::{Event, Port, Target};
+
+/// Buffers for messages that come one behind the other.
+const BUFFERS: u64 = 8;
+/// The size class of orders and of the word that they have been taken.
+const ORDER_SIZE: u32 = 5;
+
+/// Why it can't go on.
+#[derive(Debug)]
+pub enum Trouble {
+    /// A call or a send failed.
+    Gm(&'static str, Status),
+    /// There is no such host.
+    NoHost(String),
+}
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Gm(what, status) => {
+                write!(f, "{what}: {}", status.text())?;
+                if *status == Status::SendTargetPortClosed {
+                    write!(f, ": does `gm_allsize` run there, with the same --port?")?;
+                }
+                Ok(())
+            }
+            Self::NoHost(name) => write!(f, "no node has the host name `{name}`: `gm_board_info` shows them"),
+        }
+    }
+}
+
+/// A port whose events are dealt with.
+pub struct Session {
+    port: Port,
+    /// Messages of low priority that have come, and what came with high priority.
+    pub(crate) received: u64,
+    pub(crate) words: Vec<(Target, Vec<u8>)>,
+    /// Sends that have not ended.
+    pub(crate) pending: u64,
+    /// The size class of buffers that are provided again, if there is one.
+    size: Option<u32>,
+    /// Memory of messages that have been sent.
+    spare: Vec<Vec<u8>>,
+    /// Who messages of low priority come from.
+    last: Option<Target>,
+}
+
+impl Session {
+    /// Opens a port of a board.
+    ///
+    /// # Errors
+    /// The port can't be opened.
+    pub fn open(board: u32, number: u32) -> Result<Self, Trouble> {
+        let port = Port::open(board, number, "gm_allsize").map_err(|e| Trouble::Gm("gm_open", e))?;
+        Ok(Self::of(port))
+    }
+
+    /// With a port that is open.
+    pub fn of(port: Port) -> Self {
+        let (words, spare) = (Vec::new(), Vec::new());
+        Self { port, received: 0, words, pending: 0, size: None, spare, last: None }
+    }
+
+    /// The identity of a host's node.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn find(&mut self, host: &str) -> Result<u32, Trouble> {
+        let found = self.port.find(host).map_err(|e| Trouble::Gm("the list of nodes", e))?;
+        found.ok_or_else(|| Trouble::NoHost(host.to_owned()))
+    }
+
+    /// Provides a buffer for the next order or answer.
+    pub(crate) fn expect_word(&mut self) -> Result<(), Trouble> {
+        self.port.provide(ORDER_SIZE, true, 0).map_err(|e| Trouble::Gm("gm_provide_receive_buffer", e))
+    }
+
+    /// Provides buffers for messages of so many bytes, from now on.
+    pub(crate) fn expect_messages(&mut self, length: u64) -> Result<(), Trouble> {
+        let size = Port::size_for(length as usize);
+        self.received = 0;
+        if self.size != Some(size) {
+            // Those of the size before stay with the port, which has tokens enough.
+            self.size = Some(size);
+            self.spare.clear();
+            for _ in 0..BUFFERS {
+                self.port.provide(size, false, 1).map_err(|e| Trouble::Gm("gm_provide_receive_buffer", e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a word of high priority.
+    pub(crate) fn say(&mut self, to: Target, bytes: Vec<u8>) -> Result<(), Trouble> {
+        self.pending += 1;
+        let to = Target { high: true, ..to };
+        self.port.send(to, ORDER_SIZE, bytes).map(drop).map_err(|e| Trouble::Gm("gm_send", e))
+    }
+
+    /// Sends a message of so many bytes, once there is a token.
+    pub(crate) fn send(&mut self, to: Target, length: u64) -> Result<(), Trouble> {
+        while self.pending >= 48 {
+            self.step(false)?;
+        }
+        let mut message = self.spare.pop().unwrap_or_default();
+        message.resize(length as usize, 0);
+        self.pending += 1;
+        let (to, size) = (Target { high: false, ..to }, Port::size_for(length as usize));
+        self.port.send(to, size, message).map(drop).map_err(|e| Trouble::Gm("gm_send", e))
+    }
+
+    /// Deals with what has happened. `wait`: with something at least.
+    pub(crate) fn step(&mut self, wait: bool) -> Result<(), Trouble> {
+        let event = if wait { Some(self.port.wait()) } else { self.port.poll() };
+        match event {
+            None => Ok(()),
+            Some(Event::Received { from, message, .. }) if from.high => {
+                self.words.push((from, message));
+                Ok(())
+            }
+            Some(Event::Received { from, message, .. }) => {
+                self.received += 1;
+                self.last = Some(from);
+                // A message of the size before has a buffer that is not needed any more.
+                let Some(size) = self.size.filter(|size| *size == Port::size_for(message.len())) else {
+                    return Ok(());
+                };
+                self.port
+                    .provide_buffer(message, size, false, 1)
+                    .map_err(|e| Trouble::Gm("gm_provide_receive_buffer", e))
+            }
+            Some(Event::Sent { message, status, .. }) => {
+                self.pending -= 1;
+                if self.spare.len() < BUFFERS as usize && message.len() <= LONGEST as usize {
+                    self.spare.push(message);
+                }
+                if status == Status::Success { Ok(()) } else { Err(Trouble::Gm("gm_send", status)) }
+            }
+        }
+    }
+
+    /// Serves one asker after the other; `once`: until the first has gone.
+    ///
+    /// # Errors
+    /// The port does not work any more. An asker that ends in the middle is none.
+    pub fn answer(&mut self, once: bool) -> Result<(), Trouble> {
+        self.expect_word()?;
+        let mut served = false;
+        loop {
+            while self.words.is_empty() {
+                self.step(true)?;
+            }
+            let (from, word) = self.words.remove(0);
+            self.expect_word()?;
+            if word.is_empty() && once && served {
+                return Ok(());
+            }
+            let Some(order) = Order::decode(&word) else { continue };
+            served = true;
+            match self.serve(from, &order) {
+                Err(Trouble::Gm(_, Status::SendTargetPortClosed)) => self.forget(from)?,
+                other => other?,
+            }
+        }
+    }
+
+    fn serve(&mut self, from: Target, order: &Order) -> Result<(), Trouble> {
+        self.expect_messages(order.length)?;
+        self.say(from, Vec::new())?;
+        match order.what {
+            What::Latency => {
+                for done in 1..=order.count {
+                    self.until(done)?;
+                    self.send(from, order.length)?;
+                }
+            }
+            What::Bandwidth => {
+                self.until(order.count)?;
+                self.say(from, Vec::new())?;
+            }
+        }
+        while self.pending > 0 {
+            self.step(true)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on until so many messages have come, or the asker says something else.
+    pub(crate) fn until(&mut self, count: u64) -> Result<(), Trouble> {
+        let mut looks = 0u32;
+        while self.received < count && self.words.is_empty() {
+            // Awake for a while: it is the time of messages that counts.
+            looks = looks.saturating_add(1);
+            self.step(looks > 1_000_000)?;
+        }
+        Ok(())
+    }
+
+    /// An asker has gone: what was under way to it is dropped.
+    fn forget(&mut self, from: Target) -> Result<(), Trouble> {
+        for high in [true, false] {
+            self.port.drop_sends(Target { high, ..from }).map_err(|e| Trouble::Gm("gm_drop_sends", e))?;
+        }
+        while self.pending > 0 {
+            match self.step(true) {
+                Err(Trouble::Gm(_, Status::SendDropped | Status::SendTargetPortClosed)) => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! The tools between two nodes of this host.
+
+use lapis_adapters::channel::Address;
+use lapis_nsd::{Options, Server, Users, soft_adapters};
+use lapis_testing::{Running, clean, program};
+use std::process::Command;
+
+fn tool(daemon: &str, node: &str, name: &str, args: &[&str]) -> Command {
+    let mut command = clean(program("lapis-gm-tools", name));
+    command.args(args).env("LAPIS_NSD", daemon).env("LAPIS_GM_NODE", node);
+    command
+}
+
+fn number(object: &serde_json::Value, field: &str) -> f64 {
+    object[field].as_f64().unwrap_or_else(|| panic!("{field} of {object}"))
+}
+
+#[test]
+fn every_size_is_measured_and_counted() {
+    let daemon = format!("lapis-gm-tools-{}", std::process::id());
+    let adapters = soft_adapters(2, 2, 64).expect("possible");
+    let options = Options { address: Address::new(&daemon), adapters, share: 64, users: Users::default() };
+    let mut server = Server::open(options).expect("nobody listens there");
+    server.add_nodes(&["left".to_owned(), "right".to_owned()]).expect("names");
+    let _daemon = server.spawn().expect("a thread");
+    assert_eq!(
+        lapis_testing::run(tool(&daemon, "left", "gm_debug", &[])).expect_quiet(0).out,
+        "no port is open\n"
+    );
+
+    let mut answerer = Running::start(tool(&daemon, "left", "gm_allsize", &[]));
+    answerer.read_line("answering");
+    // One asker after the other; the second one has sizes that the answerer has had.
+    for longest in ["120", "70000"] {
+        let asks = ["--host", "left", "--json", "--each", "1", "--longest", longest];
+        let done = lapis_testing::run(tool(&daemon, "right", "gm_allsize", &asks)).expect_quiet(0);
+        let figures: Vec<serde_json::Value> =
+            done.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let most = longest.parse::<f64>().expect("a number");
+        assert!(number(&figures[0], "length") == 0.0 && figures.len() > 4, "{}", done.out);
+        assert!(figures.iter().all(|figure| number(figure, "length") <= most));
+        for figure in &figures {
+            assert!(number(figure, "latency_us") > 0.0 && number(figure, "messages_per_second") > 0.0);
+        }
+    }
+    let table = lapis_testing::run(tool(
+        &daemon,
+        "right",
+        "gm_allsize",
+        &["--host", "left", "--each", "1", "--longest", "8"],
+    ));
+    assert_eq!(table.expect_quiet(0).out.lines().count(), 3);
+
+    let shown = lapis_testing::run(tool(&daemon, "left", "gm_debug", &["--json"])).expect_quiet(0).out;
+    let rows: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    let row = &rows[0];
+    assert!(row["node"] == "left" && row["port"] == 4 && row["name"] == "gm_allsize", "{shown}");
+    assert_eq!(number(row, "process"), f64::from(answerer.id()));
+    for field in ["sent", "received", "buffers", "taken"] {
+        assert!(
+            number(row, field) > 20.0 || field == "buffers" && number(row, field) > 0.0,
+            "{field}: {shown}"
+        );
+    }
+    assert_eq!(
+        (number(row, "failed"), number(row, "tokens"), number(row, "events")),
+        (0.0, 0.0, 0.0),
+        "{shown}"
+    );
+
+    // An asker that finds nobody, and an answerer that ends with its asker.
+    let nobody = lapis_testing::run(tool(&daemon, "right", "gm_allsize", &["--host", "middle"])).expect(1);
+    assert!(nobody.err.contains("`middle`") && nobody.err.contains("gm_board_info"), "{}", nobody.err);
+    drop(answerer);
+    let mut once = Running::start(tool(&daemon, "left", "gm_allsize", &["--once", "--json"]));
+    once.read_line("answers");
+    let asks = ["--host", "left", "--each", "1", "--longest", "0"];
+    lapis_testing::run(tool(&daemon, "right", "gm_allsize", &asks)).expect_quiet(0);
+    once.wait().expect_quiet(0);
+}
