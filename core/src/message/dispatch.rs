@@ -7,6 +7,7 @@ use crate::context::Notify;
 use crate::context::{Arrival, CompletionHandler, Delivery, Handler, Job, Reassembly, State};
 use crate::counter::Counter;
 use crate::error::Error;
+use crate::datagrams::trouble;
 use crate::handlers::{Incoming, Run, TABLE_END};
 use crate::stats::Path;
 use crate::transport::copy::copy_watched;
@@ -44,6 +45,7 @@ impl Locked<'_> {
                 };
                 self.peer_down(event.peer, how);
             }
+            k if k == EventKind::Failover as u32 => self.failover_troubled(trouble(event).as_slice()),
             _ => tracing::debug!(kind = event.kind, "unknown event of a transport ignored"),
         }
     }

@@ -5,7 +5,7 @@ mod one_sided;
 pub(crate) use one_sided::{Access, Local, Remote};
 
 use crate::ffi::{
-    FI_AV_UNSPEC, FI_EAGAIN, FI_ENABLE, FI_MULTI_RECV, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS,
+    FI_AV_UNSPEC, FI_EAGAIN, FI_ENABLE, FI_MR_ENDPOINT, FI_MULTI_RECV, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS,
     FI_RECV, FI_TRANSMIT, fi_addr_t, fi_av_attr, fi_context2, fi_msg, fid, fid_av, fid_domain, fid_ep,
     fid_fabric, fid_mr, iovec,
 };
@@ -40,6 +40,8 @@ pub(crate) struct Endpoint {
     info: Info,
     library: Library,
     one_sided: OneSided,
+    /// The longest message to receive.
+    smallest: usize,
 }
 
 /// Registered memory; must be closed before the endpoint.
@@ -64,6 +66,7 @@ impl Endpoint {
             info,
             library,
             one_sided: OneSided::NONE,
+            smallest,
         };
         this.find_one_sided();
         // What was opened before a failure is closed by `drop`.
@@ -71,8 +74,18 @@ impl Endpoint {
         this.open_queue()?;
         // Last: closing one without a queue ends the process in libfabric 1.17's rxm.
         this.open_endpoint()?;
-        this.bind_and_enable(smallest)?;
+        this.bind_and_enable()?;
         Ok(this)
+    }
+
+    /// Opens the endpoint itself anew, after [`stop`](Self::stop): it has another address. What was
+    /// registered stays so.
+    pub(crate) fn reopen(&mut self) -> Result<(), TransportError> {
+        let opened = self.open_endpoint().and_then(|()| self.bind_and_enable());
+        if opened.is_err() {
+            self.stop();
+        }
+        opened
     }
 
     /// An error for an answer of libfabric's that is not 0.
@@ -134,7 +147,7 @@ impl Endpoint {
         &mut self.queue
     }
 
-    fn bind_and_enable(&mut self, smallest: usize) -> Result<(), TransportError> {
+    fn bind_and_enable(&mut self) -> Result<(), TransportError> {
         // SAFETY: all objects are open; the option's value is a size_t, as its text says.
         unsafe {
             let ep = &raw mut (*self.ep).fid;
@@ -151,7 +164,7 @@ impl Endpoint {
             self.check(what, code)?;
             // Not before: the shm provider of 1.17 has no place for it then.
             let set = (*(*self.ep).ops).setopt.ok_or_else(missing)?;
-            let value = &raw const smallest;
+            let value = &raw const self.smallest;
             let (level, option) = (FI_OPT_ENDPOINT as i32, FI_OPT_MIN_MULTI_RECV as i32);
             let code = set(ep, level, option, value.cast(), size_of::<usize>());
             self.check("setting the room that ends a receive buffer", code)
@@ -287,6 +300,16 @@ impl Endpoint {
 
     pub(crate) fn domain_name(&self) -> String {
         self.info.iter().next().map(provider::domain_name).unwrap_or_default()
+    }
+
+    /// The name of the network: what its endpoints reach each other on.
+    pub(crate) fn network(&self) -> String {
+        self.info.iter().next().map(provider::network_name).unwrap_or_default()
+    }
+
+    /// Whether registrations end with the endpoint, so that it can't be opened anew.
+    pub(crate) fn holds_registrations(&mut self) -> bool {
+        self.mr_mode() & FI_MR_ENDPOINT != 0
     }
 
     /// libfabric's words for an error number.
