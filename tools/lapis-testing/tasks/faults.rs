@@ -45,6 +45,7 @@ pub(crate) fn faults(rounds: u64) -> Result<()> {
     let all = context.all_gather(&memory.remote().to_bytes())?;
     let (all, _) = all.as_chunks();
     let far: Vec<_> = all.iter().map(RemoteMemory::from_bytes).collect();
+    println!("task {me}: all are there");
     let mut confirmed = vec![0; tasks as usize];
     let mut usable: Vec<u32> = (0..tasks).filter(|&task| task != me).collect();
     for round in 0..rounds {

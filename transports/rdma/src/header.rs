@@ -36,7 +36,8 @@ pub(crate) enum Kind {
     /// Nothing may come over that rail any more from what was sent before. Followed by a
     /// [`RailLife`], which ends.
     Leave = 7,
-    /// A rail of the sender's is at this address. Followed by a [`RailLife`] and the address.
+    /// A rail of the sender's is at this address. Followed by a [`RailLife`] and the address, which
+    /// is empty if the rail is closed.
     Moved = 8,
 }
 
@@ -90,7 +91,7 @@ impl Header {
     }
 }
 
-/// A rail, and which of its openings is meant.
+/// A rail, and how often it has been closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RailLife {
     pub(crate) rail: usize,

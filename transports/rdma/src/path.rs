@@ -18,9 +18,11 @@ pub(crate) struct Path {
     /// Numbers of the rails, ours and the peer's.
     pub(crate) rail: usize,
     pub(crate) theirs: usize,
-    /// Which opening of the peer's rail `to` is the address of.
+    /// How often the peer has closed its rail; `to` is an address of after that.
     pub(crate) life: u32,
     pub(crate) to: fi_addr_t,
+    /// The peer's address, as its provider gave it; empty while its rail is closed.
+    pub(crate) address: Box<[u8]>,
     /// Whether anything is sent over it.
     pub(crate) up: bool,
     /// Whether libfabric has taken a message over it: connections, where the provider has such, are
@@ -28,11 +30,15 @@ pub(crate) struct Path {
     pub(crate) greeted: bool,
     /// Puts may be under way that the peer's rail still carries out, until that is opened anew.
     pub(crate) unsafe_puts: bool,
-    /// Since when it is down.
+    /// The last that was tried over it has failed.
+    pub(crate) failed: bool,
+    /// Since when it is down, if it was ever used.
     pub(crate) left: Option<Instant>,
     /// When it is tried next while it is down.
     pub(crate) next_try: Instant,
     pause: Duration,
+    /// Answers to rounds of questions from this one on are of after it was left.
+    pub(crate) since: u32,
     /// The last round of questions that it answered.
     pub(crate) answered: u32,
     /// Bytes of transfers under way.
@@ -43,18 +49,27 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    pub(crate) fn new(rail: usize, theirs: usize, to: fi_addr_t, up: bool, now: Instant) -> Self {
+    /// `(rail, theirs)`: the rails' numbers. `(to, address)`: where the peer's is.
+    pub(crate) fn new(
+        (rail, theirs): (usize, usize),
+        (to, address): (fi_addr_t, &[u8]),
+        up: bool,
+        now: Instant,
+    ) -> Self {
         Self {
             rail,
             theirs,
             life: 0,
             to,
+            address: address.into(),
             up,
             greeted: false,
             unsafe_puts: false,
+            failed: false,
             left: None,
             next_try: now,
             pause: FIRST_PAUSE,
+            since: 0,
             answered: 0,
             under_way: 0,
             speed: 0.0,
@@ -63,14 +78,14 @@ impl Path {
     }
 
     /// Nothing is sent over it from now on.
-    pub(crate) fn leave(&mut self, now: Instant) {
-        (self.up, self.greeted, self.left) = (false, false, Some(now));
+    pub(crate) fn leave(&mut self, now: Instant, failed: bool) {
+        (self.up, self.greeted, self.left, self.failed) = (false, false, Some(now), failed);
         (self.next_try, self.pause) = (now, FIRST_PAUSE);
     }
 
     /// It works again.
     pub(crate) fn take_back(&mut self) {
-        (self.up, self.greeted, self.left) = (true, true, None);
+        (self.up, self.greeted, self.left, self.failed) = (true, true, None, false);
     }
 
     /// It is being tried; the next time is later.
@@ -155,7 +170,7 @@ mod tests {
     #[test]
     fn a_faster_path_is_expected_to_end_sooner() {
         let now = Instant::now();
-        let mut paths = [0, 1].map(|rail| Path::new(rail, rail, 0, true, now));
+        let mut paths = [0, 1].map(|rail| Path::new((rail, rail), (0, &[]), true, now));
         for (path, micros) in paths.iter_mut().zip([100, 300]) {
             path.measure(1 << 20, now, now + Duration::from_micros(micros));
         }

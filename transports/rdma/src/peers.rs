@@ -277,7 +277,7 @@ mod tests {
     /// A peer with so many paths.
     fn peer(paths: usize) -> Peer {
         let now = Instant::now();
-        Peer::new((0..paths).map(|at| Path::new(at, at, 0, true, now)).collect(), 1, 2)
+        Peer::new((0..paths).map(|at| Path::new((at, at), (0, &[]), true, now)).collect(), 1, 2)
     }
 
     #[test]

@@ -54,30 +54,23 @@ const ADAPTERS: &[&str] = &["verbs", "efa", "cxi", "opx", "psm3", "psm2", "usnic
 pub(crate) fn choose(library: &Library, wanted: &Wanted) -> Result<Vec<Info>, TransportError> {
     let (domains, addresses) = (&wanted.domains, &wanted.addresses);
     let named = domains.len().max(addresses.len());
-    if named < 2 && !wanted.rails.are_several() {
-        let part = Part { provider: &wanted.provider, domain: domains.first(), address: addresses.first() };
-        let found = part.find(library)?;
-        let first = *best(&found, wanted)?.first().ok_or_else(no_adapter)?;
-        return Ok(vec![one_sided_or(library, &found, first)?]);
-    }
-    if named == 0 {
+    if named == 0 && wanted.rails.are_several() {
         let part = Part { provider: &wanted.provider, domain: None, address: None };
         let found = part.find(library)?;
-        let devices = devices(best(&found, wanted)?);
+        let devices = devices(part.best(&found)?);
         let names: Vec<_> = devices.iter().map(|info| (domain_name(info), network_name(info))).collect();
         let chosen = wanted.rails.choose(&names).map_err(TransportError::Unreachable)?;
         return chosen.into_iter().map(|at| one_sided_or(library, &found, devices[at])).collect();
     }
     // One of each list for each rail; where one list is short it begins anew. A single device or
     // address may be wanted several times.
-    let count = if named == 1 { wanted.rails.count(1) } else { named };
+    let count = if named > 1 { named } else { wanted.rails.count(1) };
     let rail = |at: usize| {
         let nth = |list: &'_ [String]| list.get(at % list.len().max(1)).cloned();
         let (domain, address) = (nth(domains), nth(addresses));
-        let part =
-            Part { provider: &wanted.provider, domain: domain.as_ref(), address: address.as_ref() };
+        let part = Part { provider: &wanted.provider, domain: domain.as_ref(), address: address.as_ref() };
         let found = part.find(library)?;
-        let first = *best(&found, wanted)?.first().ok_or_else(no_adapter)?;
+        let first = *part.best(&found)?.first().ok_or_else(no_adapter)?;
         one_sided_or(library, &found, first)
     };
     (0..count).map(rail).collect()
@@ -98,14 +91,15 @@ impl Part<'_> {
         let provider = c_string(PROVIDER.name, self.provider.as_deref())?;
         let domain = c_string(DOMAIN.name, self.domain.map(String::as_str))?;
         fill(hints.first_mut(), provider.as_deref(), domain.as_deref());
-        library.info(address.as_deref(), &hints).map_err(|code| {
-            TransportError::Io(format!(
-                "libfabric has no provider for reliable datagram endpoints with {wanted}: {why} \
-                 (fi_info -t FI_EP_RDM lists what there is)",
-                wanted = self.describe(),
-                why = library.text(code),
-            ))
-        })
+        library.info(address.as_deref(), &hints).map_err(|code| self.nothing(&library.text(code)))
+    }
+
+    fn nothing(&self, why: &str) -> TransportError {
+        TransportError::Io(format!(
+            "libfabric has no provider for reliable datagram endpoints with {wanted}: {why} \
+             (fi_info -t FI_EP_RDM lists what there is)",
+            wanted = self.describe(),
+        ))
     }
 
     fn describe(&self) -> String {
@@ -118,20 +112,27 @@ impl Part<'_> {
             parts.iter().filter_map(|(name, value)| Some(format!("{name}={}", (*value)?))).collect();
         if parts.is_empty() { "multi-receive buffers".to_owned() } else { parts.join(", ") }
     }
-}
 
-/// Descriptions of the best provider, the nearest device first as libfabric has them.
-fn best<'a>(found: &'a Info, wanted: &Wanted) -> Result<Vec<&'a fi_info>, TransportError> {
-    let rank = |info: &fi_info| {
-        let name = provider_name(info);
-        let core = name.split(';').next().unwrap_or_default();
-        let known = ADAPTERS.iter().position(|known| *known == core);
-        known.or_else(|| wanted.provider.is_some().then_some(ADAPTERS.len()))
-    };
-    let least = found.iter().filter_map(rank).min().ok_or_else(no_adapter)?;
-    let first = found.iter().find(|info| rank(info) == Some(least)).map(provider_name);
-    let fits = |info: &&fi_info| rank(info) == Some(least) && Some(provider_name(info)) == first;
-    Ok(found.iter().filter(fits).collect())
+    /// Those of the best provider, the nearest device first as libfabric has them. Some providers
+    /// answer with others than the named device.
+    fn best<'a>(&self, found: &'a Info) -> Result<Vec<&'a fi_info>, TransportError> {
+        let is_named = |info: &&fi_info| self.domain.is_none_or(|domain| *domain == domain_name(info));
+        let rank = |info: &fi_info| {
+            let name = provider_name(info);
+            let core = name.split(';').next().unwrap_or_default();
+            let known = ADAPTERS.iter().position(|known| *known == core);
+            known.or_else(|| self.provider.is_some().then_some(ADAPTERS.len()))
+        };
+        let named = || found.iter().filter(is_named);
+        let Some(first) = named().filter(|info| rank(info).is_some()).min_by_key(|info| rank(info)) else {
+            return Err(match self.domain {
+                Some(_) if named().next().is_none() => self.nothing("there is no such device"),
+                _ => no_adapter(),
+            });
+        };
+        let provider = provider_name(first);
+        Ok(named().filter(|info| provider_name(info) == provider).collect())
+    }
 }
 
 /// One description for each device. The loopback device is none where there are others.

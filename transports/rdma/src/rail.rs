@@ -22,7 +22,7 @@ pub(crate) struct Rail {
     pub(crate) endpoint: Endpoint,
     /// Where peers find it, and on which network.
     pub(crate) entry: Entry,
-    /// How often the endpoint has been opened.
+    /// How often the endpoint has been closed.
     pub(crate) life: u32,
     /// Whether the endpoint is closed.
     pub(crate) closed: bool,
@@ -51,11 +51,8 @@ impl Rail {
     /// more, here or through here. Each transfer is handed to `ended`.
     pub(crate) fn close(&mut self, code: i32, mut ended: impl FnMut(Ended)) {
         if !std::mem::replace(&mut self.closed, true) {
-            self.endpoint.stop();
-        }
-        // What the queue still tells is of the past.
-        if !self.broken {
-            while self.endpoint.queue().completions(16, |_| {}) {}
+            self.endpoint.close_all();
+            self.life += 1;
         }
         self.sender.reset();
         self.receiver.reset();
@@ -65,16 +62,15 @@ impl Rail {
     }
 
     /// Opens the endpoint anew, at another address. Buffers are posted at the next poll.
-    pub(crate) fn reopen(&mut self) -> Result<(), TransportError> {
+    pub(crate) fn reopen(&mut self, tasks: usize) -> Result<(), TransportError> {
         if self.endpoint.holds_registrations() {
             self.broken = true;
         }
         if self.broken {
             return Err(TransportError::Io("it can't be opened anew".to_owned()));
         }
-        self.endpoint.reopen()?;
+        self.endpoint.reopen(tasks)?;
         self.entry.address = self.endpoint.name()?;
-        self.life += 1;
         self.closed = false;
         Ok(())
     }

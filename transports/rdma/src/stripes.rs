@@ -210,7 +210,11 @@ mod tests {
             let mut stripes = striped(Direction::Get, len);
             let parts = begin(&mut stripes, |_| true);
             assert_eq!(parts.iter().map(|part| part.local.len).sum::<usize>(), len);
-            assert!(parts.windows(2).all(|two| two[1].remote.addr == two[0].remote.addr + two[0].local.len as u64));
+            assert!(
+                parts
+                    .windows(2)
+                    .all(|two| two[1].remote.addr == two[0].remote.addr + two[0].local.len as u64)
+            );
             for (left, part) in (0..parts.len()).rev().zip(&parts) {
                 stripes.ended(part, false, None);
                 assert_eq!(stripes.settle(0).is_some(), left == 0);

@@ -63,6 +63,8 @@ pub struct Rdma {
     /// Peers whose paths are looked after, and when that is done next.
     watched: Vec<PeerId>,
     next_look: Instant,
+    /// Rails that peers have left, and want to be closed.
+    to_renew: Vec<usize>,
     /// When rails that did not open are tried again.
     next_opening: Instant,
     /// What the user should know of failover.
@@ -116,6 +118,11 @@ impl Rdma {
     fn greet(&mut self, peer: PeerId) -> Result<(), Status> {
         let source = self.me.task;
         let Some(p) = self.peers.get_mut(peer) else { return Err(Status::Invalid) };
+        if !p.path().up {
+            // The others are being tried.
+            self.refused = true;
+            return Err(Status::Again);
+        }
         let head = p.header(source, Kind::Ack, 0);
         let (rail, to) = p.way();
         let r = &mut self.rails[rail];
@@ -131,11 +138,27 @@ impl Rdma {
             }
             Err(Refused::Failed(code)) => {
                 self.send_failed(peer, rail, code);
-                let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return Err(Status::PeerDown) };
-                debug_assert!(p.has_several());
-                Err(Status::Again)
+                let is_down = self.peers.get(peer).is_none_or(|p| p.down);
+                Err(if is_down { Status::PeerDown } else { Status::Again })
             }
         }
+    }
+
+    /// The path to a peer fails before anything has come over it: whether another one takes its
+    /// place.
+    #[cold]
+    fn greet_elsewhere(&mut self, peer: PeerId) -> bool {
+        let source = self.me.task;
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && !p.path().up) else { return false };
+        let head = p.header(source, Kind::Ack, 0);
+        let rails = &mut self.rails;
+        let takes = |path: &Path| {
+            let r = &mut rails[path.rail];
+            !r.closed && path.left.is_none() && r.sender.greet(&mut r.endpoint, path.to, head) == Ok(())
+        };
+        let Some(rail) = p.paths.iter().find(|path| takes(path)).map(|path| path.rail) else { return false };
+        self.take_back(peer, rail);
+        true
     }
 
     /// Sends a message to a peer with several paths, which is kept until it is known to have come.
@@ -197,7 +220,7 @@ impl Rdma {
     fn tell(&mut self) {
         while let Some(&peer) = self.to_tell.front() {
             let source = self.me.task;
-            if let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) {
+            if let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && p.path().up) {
                 let (head, (rail, to)) = (p.header(source, Kind::Ack, 0), p.way());
                 let r = &mut self.rails[rail];
                 match r.sender.send(&mut r.endpoint, (peer, to), head, [&[], &[]]) {
@@ -281,9 +304,10 @@ impl Transport for Rdma {
             if rail.closed {
                 continue;
             }
-            let to = rail.endpoint.insert(&card.rails[there].address)?;
+            let address = &card.rails[there].address;
+            let to = rail.endpoint.insert(address)?;
             // The others are used once they have answered.
-            paths.push(Path::new(here, there, to, paths.is_empty(), now));
+            paths.push(Path::new((here, there), (to, address), paths.is_empty(), now));
         }
         if paths.is_empty() {
             return Err(TransportError::Io("the endpoint has failed and is closed".to_owned()));
@@ -302,7 +326,7 @@ impl Transport for Rdma {
         let mut all = true;
         for peer in 0..self.peers.len() as u32 {
             let missing = self.peers.get_mut(peer).is_some_and(|p| !p.path().greeted && !p.down);
-            all &= !missing || self.greet(peer) != Err(Status::Again);
+            all &= !missing || self.greet(peer) != Err(Status::Again) || self.greet_elsewhere(peer);
         }
         self.look_after_paths();
         self.digest();

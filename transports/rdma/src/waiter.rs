@@ -12,8 +12,8 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 use std::io;
-use std::time::Duration;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 const NEVER: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
@@ -39,6 +39,13 @@ impl Bell {
             epoll::add(&all, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
         }
         Ok(Self { all, event, timer, rung: AtomicBool::new(false) })
+    }
+
+    /// One more descriptor that ends sleeps, which stays open as the others do.
+    pub(crate) fn watch(&self, fd: RawFd) -> io::Result<()> {
+        // SAFETY: the descriptor is open during this call; closing it takes it out of the set.
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        Ok(epoll::add(&self.all, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?)
     }
 
     /// Ends all present sleeps, or the next one.

@@ -12,8 +12,7 @@ mod tcp {
 }
 
 /// Two rails of the loopback interface.
-const RAILS: Options =
-    &[("LAPIS_RDMA_PROVIDER", "tcp;ofi_rxm"), ("LAPIS_RDMA_ADDR", "127.0.0.1,127.0.0.2")];
+const RAILS: Options = &[("LAPIS_RDMA_PROVIDER", "tcp;ofi_rxm"), ("LAPIS_RDMA_ADDR", "127.0.0.1,127.0.0.2")];
 
 mod rails {
     lapis_conformance::conformance_tests!(together: lapis_rdma::table(), options: crate::RAILS);

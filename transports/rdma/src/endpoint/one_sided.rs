@@ -165,6 +165,9 @@ impl Endpoint {
         key: u64,
     ) -> Result<Registration, i32> {
         let mode = self.mr_mode();
+        if mode & FI_MR_ENDPOINT != 0 && self.ep.is_null() {
+            return Err(libc::EIO);
+        }
         let mut mr = ptr::null_mut();
         // SAFETY: the range is the caller's promise; the domain is open.
         unsafe {

@@ -138,7 +138,11 @@ impl Rdma {
             self.spread_news();
             // What is no message would not let the queue rest.
             let found = self.digest();
-            if !self.early.is_empty() || !self.lost.is_empty() || !self.troubles.is_empty() || self.has_stopped() {
+            if !self.early.is_empty()
+                || !self.lost.is_empty()
+                || !self.troubles.is_empty()
+                || self.has_stopped()
+            {
                 return false;
             }
             if found && std::mem::take(&mut self.refused) {

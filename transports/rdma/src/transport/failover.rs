@@ -2,15 +2,15 @@
 
 use super::Rdma;
 use super::loss::Sign;
-use crate::header::{Kind, RailLife};
+use crate::header::{Kind, LAST_NUMBER, RailLife};
 use crate::send::Refused;
-use lapis_core::transport::{FailoverTrouble, PeerId};
+use lapis_core::transport::{FailoverTrouble, PeerId, TransportError};
 use std::time::Instant;
 
 impl Rdma {
     /// The path to a peer over a rail of ours carries nothing any more: what is under way takes
-    /// others. A peer to which none is left is lost if this one failed with an error; otherwise what
-    /// is to be sent waits until one works again.
+    /// others. If none is left, what is to be sent waits until one works again, or until all have
+    /// failed for a while.
     #[cold]
     pub(super) fn leave(&mut self, peer: PeerId, rail: usize, why: &str, sign: Sign) {
         let now = Instant::now();
@@ -19,13 +19,13 @@ impl Rdma {
             return self.give_up(peer, why, true);
         }
         let Some(at) = p.paths.iter().position(|path| path.rail == rail && path.up) else { return };
-        p.paths[at].leave(now);
+        p.paths[at].leave(now, sign == Sign::Error);
         p.end_round();
+        p.paths[at].since = p.round.number;
         let others = p.paths.iter().position(|path| path.up);
         let left = p.paths.iter().filter(|path| path.up).count();
         self.rails[rail].sender.forget(peer);
         match others {
-            None if sign == Sign::Error => return self.give_up(peer, why, true),
             Some(other) if p.current == at => p.turn_to(other),
             None => p.send_again(),
             Some(_) => {}
@@ -58,8 +58,7 @@ impl Rdma {
         }
         if was_left {
             let device = self.rails[rail].endpoint.domain_name();
-            self.host
-                .info(format_args!("the path to task {peer} over {device} (rail {rail}) works again"));
+            self.host.info(format_args!("the path to task {peer} over {device} (rail {rail}) works again"));
         }
         self.cut_off = false;
         self.send_kept(peer);
@@ -100,11 +99,9 @@ impl Rdma {
                 self.early.push_back(event);
             }
         }
-        if let Err(e) = self.rails[rail].reopen() {
-            self.host.info(format_args!("rail {rail} does not open: {e}"));
-            return;
+        if let Err(e) = self.open_anew(rail) {
+            self.host.debug(format_args!("rail {rail} does not open: {e}"));
         }
-        self.post_buffers();
         for peer in 0..self.peers.len() as u32 {
             if self.peers.get_mut(peer).is_some_and(|p| p.has_several()) {
                 self.say_where(peer, rail);
@@ -112,14 +109,30 @@ impl Rdma {
         }
     }
 
+    /// Opens a closed rail, which is to know the peers and to end sleeps again.
+    fn open_anew(&mut self, rail: usize) -> Result<(), TransportError> {
+        let tasks = self.peers.len();
+        let r = &mut self.rails[rail];
+        r.reopen(tasks)?;
+        for peer in 0..tasks as u32 {
+            let path = self.peers.get_mut(peer).and_then(|p| p.over(rail));
+            if let Some(path) = path.filter(|path| !path.address.is_empty()) {
+                path.to = r.endpoint.insert(&path.address)?;
+            }
+        }
+        if let Some(fd) = r.endpoint.queue().fd() {
+            let watched = self.bell.watch(fd);
+            watched.map_err(|e| TransportError::Io(format!("sleeping on the completion queue: {e}")))?;
+        }
+        Ok(())
+    }
+
     /// Tells a peer where a rail of ours is.
     fn say_where(&mut self, peer: PeerId, rail: usize) {
         let r = &self.rails[rail];
-        if !r.closed {
-            let life = RailLife { rail, life: r.life }.encode();
-            let address = r.entry.address.clone();
-            self.say(peer, Kind::Moved, [&life, &address]);
-        }
+        let life = RailLife { rail, life: r.life }.encode();
+        let address = if r.closed { Vec::new() } else { r.entry.address.clone() };
+        self.say(peer, Kind::Moved, [&life, &address]);
     }
 
     /// Sends a message of this transport's own by the path that messages take. It may be lost with
@@ -140,16 +153,15 @@ impl Rdma {
         let Some(p) = self.peers.get_mut(peer) else { return };
         let (rail, to) = (p.paths[at].rail, p.paths[at].to);
         let r = &mut self.rails[rail];
-        if r.closed {
+        if r.closed || p.paths[at].address.is_empty() {
             return;
         }
         let life = RailLife { rail, life: r.life }.encode();
         let mut head = p.header(self.me.task, Kind::Probe, life.len() as u32);
         head.number = p.round.number;
         let outcome = r.sender.slip(&mut r.endpoint, to, head, &life);
-        if let Err(Refused::Failed(code)) = outcome
-            && p.paths[at].up
-        {
+        if let Err(Refused::Failed(code)) = outcome {
+            p.paths[at].failed = true;
             let why = r.endpoint.text(code);
             self.leave(peer, rail, &why, Sign::Error);
         }
@@ -176,10 +188,13 @@ impl Rdma {
             Kind::Probe => self.answer(peer, rail, number, about),
             Kind::Where | Kind::Leave => {
                 let Some(r) = self.rails.get(about.rail) else { return };
-                if kind == Kind::Leave && r.life == about.life && !r.closed {
-                    self.renew(about.rail, &format!("task {peer} has left it"));
+                if kind == Kind::Leave && r.life == about.life {
+                    // Events of this poll may lie in its buffers: it is closed at the next.
+                    self.to_renew.push(about.rail);
+                    self.watch(peer);
+                } else {
+                    self.say_where(peer, about.rail);
                 }
-                self.say_where(peer, about.rail);
             }
             Kind::Moved => self.peer_moved(peer, about, rest),
             _ => {}
@@ -196,9 +211,9 @@ impl Rdma {
         if !path.up {
             path.hurry(now);
         }
-        let (to, known) = (path.to, path.life);
+        let (to, known, nowhere) = (path.to, path.life, path.address.is_empty());
         let r = &mut self.rails[rail];
-        if about.life > known {
+        if about.life > known || nowhere {
             // What it asks over has another address than we know.
             let life = RailLife { rail: about.rail, life: known }.encode();
             self.say(peer, Kind::Where, [&life, &[]]);
@@ -211,46 +226,58 @@ impl Rdma {
 
     fn answered(&mut self, peer: PeerId, rail: usize, number: u32) {
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
-        if number != p.round.number {
+        let (round, is_current) = (p.round.number, p.path().rail == rail);
+        let Some(path) = p.over(rail) else { return };
+        if !path.up {
+            // Numbers go round.
+            let is_late = number.wrapping_sub(path.since) & LAST_NUMBER > LAST_NUMBER / 2;
+            if !is_late && self.links.is_up(rail) {
+                self.take_back(peer, rail);
+            }
             return;
         }
-        let is_current = p.path().rail == rail;
-        if p.round.asked.is_some() && p.round.first.is_none() {
-            p.round.first = Some(Instant::now());
+        if number != round || p.round.asked.is_none() {
+            return;
         }
+        if let Some(path) = p.over(rail) {
+            path.answered = number;
+        }
+        p.round.first.get_or_insert_with(Instant::now);
         // What was sent before the question has come, or never will.
-        let lost = is_current && p.round.asked.is_some() && p.has_lost_some() && !p.is_behind();
-        let Some(path) = p.over(rail) else { return };
-        path.answered = number;
-        if !path.up && self.links.is_up(rail) {
-            return self.take_back(peer, rail);
-        }
-        if lost && !self.rails[rail].sender.has_under_way(peer) {
+        if is_current && p.has_lost_some() && !p.is_behind() && !self.rails[rail].sender.has_under_way(peer) {
             self.host.debug(format_args!("messages to task {peer} were lost on the way: they go again"));
             p.send_again();
             self.send_kept(peer);
         }
     }
 
-    /// A peer has opened a rail of its anew.
+    /// A peer has closed a rail of its, or opened it anew.
     fn peer_moved(&mut self, peer: PeerId, about: RailLife, address: &[u8]) {
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
         let RailLife { rail: theirs, life } = about;
         let Some(path) = p.paths.iter().find(|path| path.theirs == theirs) else { return };
-        if life <= path.life || self.rails[path.rail].closed {
+        let is_news = life > path.life || life == path.life && path.address.is_empty();
+        if !is_news || (life, address) == (path.life, &path.address) {
             return;
         }
         let rail = path.rail;
-        self.leave(peer, rail, "the peer has opened its end anew", Sign::Other);
-        let r = &mut self.rails[rail];
-        let Ok(to) = r.endpoint.insert(address) else { return };
-        let is_used = r.transfers.has_with(peer) || r.sender.has_under_way(peer);
+        self.leave(peer, rail, "the peer has closed its end", Sign::Other);
         let Some(path) = self.peers.get_mut(peer).and_then(|p| p.over(rail)) else { return };
-        let old = std::mem::replace(&mut path.to, to);
+        let (old, was_known) = (path.to, !path.address.is_empty());
         (path.life, path.greeted, path.unsafe_puts) = (life, false, false);
+        path.address = address.into();
         path.hurry(Instant::now());
-        if !is_used {
-            self.rails[rail].endpoint.remove(old);
+        let r = &mut self.rails[rail];
+        if r.closed {
+            return;
+        }
+        let is_used = r.transfers.has_with(peer) || r.sender.has_under_way(peer);
+        if !address.is_empty() {
+            let Ok(to) = r.endpoint.insert(address) else { return };
+            path.to = to;
+        }
+        if was_known && !is_used {
+            r.endpoint.remove(old);
         }
     }
 }

@@ -113,6 +113,9 @@ impl Rdma {
         ));
         for peer in 0..self.peers.len() as u32 {
             self.leave(peer, rail, &text, Sign::Error);
+            if all {
+                self.give_up(peer, &text, true);
+            }
         }
         if all {
             // There will be no other time.

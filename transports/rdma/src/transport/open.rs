@@ -46,7 +46,8 @@ fn rails(
     let mut troubles = Troubles::default();
     let first = rails[0].endpoint.domain_name();
     if rails.len() > 1 && !rails.iter().all(|rail| rail.endpoint.keeps_order() && rail.sender.can_slip()) {
-        let text = "This provider keeps no order of messages, or sends none without a buffer: one rail is used.";
+        let text =
+            "This provider keeps no order of messages, or sends none without a buffer: one rail is used.";
         troubles.push(FailoverTrouble::SetUp, text.to_owned());
         rails.truncate(1);
     } else if rails.len() > 1 && rails.iter().all(|rail| rail.endpoint.domain_name() == first) {
@@ -104,6 +105,7 @@ fn finish(
         ordered,
         watched: Vec::new(),
         next_look: now,
+        to_renew: Vec::new(),
         next_opening: now,
         troubles,
         cut_off: false,

@@ -2,6 +2,7 @@
 
 use super::Rdma;
 use super::loss::Sign;
+use crate::path::Path;
 use lapis_core::transport::{FailoverTrouble, PeerId};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,8 @@ const GRACE: Duration = Duration::from_millis(5);
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// So long after a path was left its transfers may end by themselves.
 const LINGER: Duration = Duration::from_millis(2);
+/// So long all paths fail until that counts as the peer's end.
+const LOSS: Duration = Duration::from_millis(500);
 
 impl Rdma {
     /// From now on a peer with several paths is looked after, until nothing is under way and all are
@@ -52,8 +55,14 @@ impl Rdma {
 
     #[cold]
     fn look(&mut self, now: Instant) {
+        for rail in std::mem::take(&mut self.to_renew) {
+            if !self.rails[rail].closed {
+                self.renew(rail, "a peer has left it");
+            }
+        }
         for rail in 0..self.rails.len() {
-            if self.rails[rail].closed && !self.rails[rail].broken && now >= self.next_opening {
+            let shut = self.rails[rail].closed && !self.rails[rail].broken;
+            if shut && self.links.is_up(rail) && now >= self.next_opening {
                 self.next_opening = now + Duration::from_millis(100);
                 self.renew(rail, "it is tried again");
             }
@@ -77,15 +86,28 @@ impl Rdma {
             self.look_at_path(peer, at, now);
         }
         self.look_for_silence(peer, now);
+        self.look_for_loss(peer, now);
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return false };
         p.is_owed() || p.is_behind() || p.paths.iter().any(|path| !path.up)
+    }
+
+    /// A peer to which all paths have failed for a while is lost.
+    fn look_for_loss(&mut self, peer: PeerId, now: Instant) {
+        let Some(p) = self.peers.get(peer).filter(|p| !p.down) else { return };
+        let has_failed = |path: &Path| {
+            let long_ago = path.left.is_none_or(|left| now >= left + LOSS);
+            !path.up && path.failed && long_ago
+        };
+        if p.paths.iter().all(has_failed) {
+            self.give_up(peer, "all paths to it fail", true);
+        }
     }
 
     /// What is under way on a path that is down must end; then it is tried.
     fn look_at_path(&mut self, peer: PeerId, at: usize, now: Instant) {
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && !p.paths[at].up) else { return };
         let path = &mut p.paths[at];
-        let (rail, due) = (path.rail, now >= path.next_try && self.links.is_up(path.rail));
+        let (rail, due) = (path.rail, now >= path.next_try);
         let lingers = path.left.is_some_and(|left| now >= left + LINGER);
         if lingers && path.under_way > 0 && self.rails[rail].transfers.has_with(peer) {
             return self.renew(rail, "what is under way there does not end");
@@ -95,7 +117,9 @@ impl Rdma {
             if p.paths[at].left.is_some() {
                 self.ask_where(peer, at);
             }
-            self.probe(peer, at);
+            if self.links.is_up(rail) {
+                self.probe(peer, at);
+            }
         }
     }
 
@@ -113,7 +137,7 @@ impl Rdma {
             return;
         };
         let number = p.round.number;
-        let silent = |path: &&crate::path::Path| path.up && path.answered != number;
+        let silent = |path: &&Path| path.up && path.answered != number;
         if p.paths.iter().filter(silent).count() == 0 {
             (p.round.asked, p.news) = (None, None);
             return;
@@ -124,7 +148,7 @@ impl Rdma {
             }
             return;
         };
-        let late = |path: &&crate::path::Path| {
+        let late = |path: &&Path| {
             let needed = Duration::from_secs_f64(2e-6 * path.finish(0).min(1e7));
             silent(path) && now >= first + GRACE + needed
         };
