@@ -152,7 +152,7 @@ impl Rdma {
         let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && !p.path().up) else { return false };
         let head = p.header(source, Kind::Ack, 0);
         let rails = &mut self.rails;
-        let takes = |path: &Path| {
+        let mut takes = |path: &Path| {
             let r = &mut rails[path.rail];
             !r.closed && path.left.is_none() && r.sender.greet(&mut r.endpoint, path.to, head) == Ok(())
         };
