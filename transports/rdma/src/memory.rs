@@ -175,8 +175,8 @@ impl Memory {
         access: Access,
     ) -> Result<Registration, i32> {
         endpoint.populate(range);
-        // SAFETY: the caller's promise.
         self.with_a_key(range, |key| {
+            // SAFETY: the range stays mapped by the promise of this function's caller.
             let registered = unsafe { endpoint.register_as(range.ptr, range.len, access, key) };
             registered.map_err(|code| (code, endpoint.is_taken(code)))
         })
