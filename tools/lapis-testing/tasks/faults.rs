@@ -24,9 +24,9 @@ struct Other {
     lost: AtomicBool,
 }
 
-/// For so many rounds sends messages of all kinds to everybody, puts to everybody and gets it back. Errors are printed
-/// and end the traffic with their task. At the end each task says how many of its messages were
-/// confirmed by each other one, and how many of each have come.
+/// For so many rounds sends messages of all kinds to everybody, puts to everybody and gets it back.
+/// Errors are printed and end the traffic with their task. At the end each task says how many of
+/// its messages were confirmed by each other one, and how many of each have come.
 pub(crate) fn faults(rounds: u64) -> Result<()> {
     let others: Arc<[Other]> = (0..64).map(|_| Other::default()).collect();
     let told = Arc::clone(&others);

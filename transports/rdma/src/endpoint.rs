@@ -80,8 +80,8 @@ impl Endpoint {
     }
 
     /// Closes all but the domain, so that what was registered stays so. What was under way has
-    /// ended, and nothing tells of it. With a queue that has served a closed endpoint libfabric 1.17
-    /// ends the process.
+    /// ended, and nothing tells of it. The queue goes, too: libfabric 1.17 ends the process when
+    /// one is slept on that has served a closed endpoint.
     pub(crate) fn close_all(&mut self) {
         self.stop();
         // SAFETY: each was opened once, and is null from here on; nothing that uses it is open.

@@ -47,8 +47,8 @@ impl Rail {
         Ok(Self { sender, receiver, transfers, endpoint, entry, life, closed, broken, refusals })
     }
 
-    /// Closes the endpoint: whatever is under way ends, and nothing of it reads or writes memory any
-    /// more, here or through here. Each transfer is handed to `ended`.
+    /// Closes the endpoint: whatever is under way ends, and nothing of it reads or writes memory
+    /// any more, here or through here. Each transfer is handed to `ended`.
     pub(crate) fn close(&mut self, code: i32, mut ended: impl FnMut(Ended)) {
         if !std::mem::replace(&mut self.closed, true) {
             self.endpoint.close_all();

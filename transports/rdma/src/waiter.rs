@@ -26,8 +26,8 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// `fds`: completion queues' descriptors, and that of the links' news, which stay open as long as
-    /// anything arrives.
+    /// `fds`: completion queues' descriptors, and that of the links' news, which stay open as long
+    /// as anything arrives.
     pub(crate) fn new(fds: impl Iterator<Item = RawFd>) -> io::Result<Self> {
         let all = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;

@@ -167,8 +167,8 @@ impl Rdma {
         }
     }
 
-    /// Asks a peer where its end of a path is, which is down. If puts of ours may be on their way to
-    /// it, that end is to be closed first.
+    /// Asks a peer where its end of a path is, which is down. If puts of ours may be on their way
+    /// to it, that end is to be closed first.
     pub(super) fn ask_where(&mut self, peer: PeerId, at: usize) {
         let Some(p) = self.peers.get_mut(peer) else { return };
         let path = &p.paths[at];

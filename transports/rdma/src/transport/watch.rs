@@ -21,8 +21,8 @@ const LINGER: Duration = Duration::from_millis(2);
 const LOSS: Duration = Duration::from_millis(500);
 
 impl Rdma {
-    /// From now on a peer with several paths is looked after, until nothing is under way and all are
-    /// up.
+    /// From now on a peer with several paths is looked after, until nothing is under way and all
+    /// are up.
     #[inline]
     pub(super) fn watch(&mut self, peer: PeerId) {
         if let Some(p) = self.peers.get_mut(peer)
