@@ -85,7 +85,7 @@ impl Locked<'_> {
     }
 
     #[cold]
-    fn failover_troubled(&mut self, troubles: &[(FailoverTrouble, String)]) {
+    pub(crate) fn failover_troubled(&mut self, troubles: &[(FailoverTrouble, String)]) {
         for (trouble, text) in troubles {
             match &self.shared().hooks.failover {
                 Some(hook) => self.out(|context| hook(context, *trouble, text)),

@@ -140,7 +140,7 @@ impl Datagrams {
 
 /// What an event says about failover. The transport has not been polled since.
 #[cold]
-pub(super) fn trouble(event: &Event) -> Option<(FailoverTrouble, String)> {
+pub(crate) fn trouble(event: &Event) -> Option<(FailoverTrouble, String)> {
     let text = if event.len == 0 || event.data.is_null() {
         String::new()
     } else {

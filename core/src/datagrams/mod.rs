@@ -29,6 +29,7 @@ mod setup;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use arrivals::trouble;
 pub(crate) use setup::{Parties, Timing, epoch};
 
 use crate::clock::Clock;

@@ -1,6 +1,6 @@
 //! Engines from the configuration and from what transports say about their paths.
 
-use super::arrivals::trouble;
+use super::trouble;
 use super::{BATCH, Datagrams};
 use crate::clock::Clock;
 use crate::config::{Config, Origin};

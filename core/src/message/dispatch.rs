@@ -6,6 +6,7 @@ use crate::context::Locked;
 use crate::context::Notify;
 use crate::context::{Arrival, CompletionHandler, Delivery, Handler, Job, Reassembly, State};
 use crate::counter::Counter;
+use crate::datagrams::trouble;
 use crate::error::Error;
 use crate::handlers::{Incoming, Run, TABLE_END};
 use crate::state::Ended;
@@ -45,6 +46,7 @@ impl Locked<'_> {
                 };
                 self.peer_down(event.peer, how);
             }
+            k if k == EventKind::Failover as u32 => self.failover_troubled(trouble(event).as_slice()),
             _ => tracing::debug!(kind = event.kind, "unknown event of a transport ignored"),
         }
     }

@@ -290,7 +290,7 @@ pub enum EventKind {
     Failover = 6,
 }
 
-/// What may be wrong with failover between the paths of a datagram transport.
+/// What may be wrong with failover between the paths of a transport.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailoverTrouble {

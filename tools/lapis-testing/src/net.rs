@@ -133,12 +133,24 @@ impl Net {
             assert!(ip(&format!("-n {host} addr replace fd17:{rail}::1/64 dev r{rail} nodad")));
         }
         if up {
-            let state = format!("cat /sys/class/net/r{rail}/operstate");
-            let carries = || self.inside(0, &state).is_some_and(|state| state.trim() == "up");
-            let mut patience = Patience::with_myself(Duration::from_secs(20));
-            while !carries() && !patience.is_over() {
-                std::thread::sleep(Duration::from_millis(10));
-            }
+            self.wait_for(rail, 0);
+        }
+    }
+
+    /// Waits until every rail carries at every host. A moment after they were made some may not.
+    pub fn settle(&self) {
+        for rail in 0..self.rails {
+            (0..self.hosts.len()).for_each(|host| self.wait_for(rail, host));
+        }
+    }
+
+    /// Waits until a rail carries at a host.
+    fn wait_for(&self, rail: usize, host: usize) {
+        let state = format!("cat /sys/class/net/r{rail}/operstate");
+        let carries = || self.inside(host, &state).is_some_and(|state| state.trim() == "up");
+        let mut patience = Patience::with_myself(Duration::from_secs(20));
+        while !carries() && !patience.is_over() {
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 const MESSAGE: HandlerId = HandlerId(1);
 const LAST: HandlerId = HandlerId(2);
-const ROUNDS: u64 = 40;
 /// In one packet that is injected, in one that is not, in several, fetched by the target.
 const LENGTHS: [usize; 4] = [8, 5000, 30_000, 200_000];
 /// Of a put and a get by key.
@@ -25,10 +24,10 @@ struct Other {
     lost: AtomicBool,
 }
 
-/// Sends messages of all kinds to everybody, puts to everybody and gets it back. Errors are printed
-/// and end the traffic with their task. At the end each task says how many of its messages were
-/// confirmed by each other one, and how many of each have come.
-pub(crate) fn faults() -> Result<()> {
+/// For so many rounds sends messages of all kinds to everybody, puts to everybody and gets it back.
+/// Errors are printed and end the traffic with their task. At the end each task says how many of
+/// its messages were confirmed by each other one, and how many of each have come.
+pub(crate) fn faults(rounds: u64) -> Result<()> {
     let others: Arc<[Other]> = (0..64).map(|_| Other::default()).collect();
     let told = Arc::clone(&others);
     let builder = lapis::builder().on_error(move |context, error, peer| {
@@ -46,9 +45,10 @@ pub(crate) fn faults() -> Result<()> {
     let all = context.all_gather(&memory.remote().to_bytes())?;
     let (all, _) = all.as_chunks();
     let far: Vec<_> = all.iter().map(RemoteMemory::from_bytes).collect();
+    println!("task {me}: all are there");
     let mut confirmed = vec![0; tasks as usize];
     let mut usable: Vec<u32> = (0..tasks).filter(|&task| task != me).collect();
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         usable.retain(|&to| {
             let slot = far[to as usize].part(u64::from(me) * SLOT as u64, SLOT as u64).expect("a slot of it");
             let outcome = messages(&context, to, round, &mut confirmed[to as usize])

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         "survive" => deaths::survive(),
         "die-amid-transfers" => deaths::die_amid_transfers(),
         "fork" => deaths::fork(),
-        "faults" => faults::faults(),
+        "faults" => faults::faults(detail.parse().unwrap_or(40)),
         "hang" => hangs::hang(&detail, &arguments.next().unwrap_or_default()),
         "builder-heap" => limits::heap_of_the_builder(),
         "few-descriptors" => {

@@ -52,7 +52,17 @@ impl Faulty {
 
     /// Runs the traffic.
     fn run(&self, faults: &str, task: u32) -> Finished {
-        let done = self.job(faults, task).run(TASK, &["faults"]);
+        self.run_job(faults, self.job(faults, task))
+    }
+
+    /// Runs the traffic over two rails.
+    fn run_on_rails(&self, faults: &str, task: u32) -> Finished {
+        let job = self.job(faults, task).var("LAPIS_RDMA_ADDR", "127.0.0.1,127.0.0.2");
+        self.run_job(faults, job)
+    }
+
+    fn run_job(&self, faults: &str, job: Job) -> Finished {
+        let done = job.run(TASK, &["faults"]);
         assert!(done.err.contains("faults: "), "nothing failed at {faults}: {done:?}");
         assert!(!done.err.contains("panicked") && !done.out.contains("panicked"), "{faults}: {done:?}");
         done
@@ -194,4 +204,35 @@ fn an_endpoint_that_fails_costs_its_task_all_others() {
         }
         assert_eq!(all_ended(faults, done), 2, "{faults}");
     }
+}
+
+#[test]
+fn with_two_rails_a_fault_costs_nobody_anything() {
+    let Some(faulty) = Faulty::new("rails") else { return };
+    for faults in [
+        "inject:60:1:104",
+        "send:40:1:104",
+        "sent:30:1:104,sent:60:1:5",
+        "lose:60:1:1",
+        "lose:40:3:1",
+        "moved:5:1:104",
+        "write:7:1:104,read:9:1:104",
+        "moved:3:1:104,sent:80:1:104",
+        "poll:2000:1:5",
+    ] {
+        let done = faulty.run_on_rails(faults, 0);
+        assert_eq!(all_ended(faults, done), 6, "{faults}");
+    }
+}
+
+#[test]
+fn a_peer_that_no_rail_reaches_is_lost() {
+    let Some(faulty) = Faulty::new("no-rail") else { return };
+    let faults = "inject:60:0:104,send:20:0:104,write:1:0:104,read:1:0:104,greet:20:0:104";
+    let done = faulty.run_on_rails(faults, 0);
+    for other in [1, 2] {
+        assert!(!done.lines_with(&format!("task 0: lost {other}: ")).is_empty(), "{done:?}");
+        assert!(!done.lines_with(&format!("task {other}: lost 0: ")).is_empty(), "{done:?}");
+    }
+    assert_eq!(all_ended(faults, done), 2);
 }

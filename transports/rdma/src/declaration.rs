@@ -28,7 +28,8 @@ pub(crate) const PROVIDER: Variable = Variable {
 pub(crate) const DOMAIN: Variable = Variable {
     name: "LAPIS_RDMA_DOMAIN",
     help: "The device to use, as libfabric names it, such as mlx5_0, rxe0 or lo",
-    more: "Without it, the device that libfabric lists first, which is the nearest.",
+    more: "Without it, the device that libfabric lists first, which is the nearest. Several, up to eight and with \
+           commas in between, are one rail each.",
     ..PROVIDER
 };
 
@@ -36,6 +37,6 @@ pub(crate) const DOMAIN: Variable = Variable {
 pub(crate) const ADDRESS: Variable = Variable {
     name: "LAPIS_RDMA_ADDR",
     help: "An address or name of this host, whose interface is to be used",
-    more: "",
+    more: "Several, up to eight and with commas in between, are one rail each.",
     ..PROVIDER
 };

@@ -5,9 +5,9 @@ mod one_sided;
 pub(crate) use one_sided::{Access, Local, Remote};
 
 use crate::ffi::{
-    FI_AV_UNSPEC, FI_EAGAIN, FI_ENABLE, FI_MULTI_RECV, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS,
-    FI_RECV, FI_TRANSMIT, fi_addr_t, fi_av_attr, fi_context2, fi_msg, fid, fid_av, fid_domain, fid_ep,
-    fid_fabric, fid_mr, iovec,
+    FI_AV_UNSPEC, FI_EAGAIN, FI_ENABLE, FI_MR_ENDPOINT, FI_MULTI_RECV, FI_OPT_ENDPOINT,
+    FI_OPT_MIN_MULTI_RECV, FI_ORDER_SAS, FI_RECV, FI_TRANSMIT, fi_addr_t, fi_av_attr, fi_context2, fi_msg,
+    fid, fid_av, fid_domain, fid_ep, fid_fabric, fid_mr, iovec,
 };
 use crate::library::{Info, Library};
 use crate::provider;
@@ -40,6 +40,8 @@ pub(crate) struct Endpoint {
     info: Info,
     library: Library,
     one_sided: OneSided,
+    /// The longest message to receive.
+    smallest: usize,
 }
 
 /// Registered memory; must be closed before the endpoint.
@@ -64,15 +66,40 @@ impl Endpoint {
             info,
             library,
             one_sided: OneSided::NONE,
+            smallest,
         };
         this.find_one_sided();
         // What was opened before a failure is closed by `drop`.
-        this.open_objects(peers)?;
+        this.open_domain()?;
+        this.open_addresses(peers)?;
         this.open_queue()?;
         // Last: closing one without a queue ends the process in libfabric 1.17's rxm.
         this.open_endpoint()?;
-        this.bind_and_enable(smallest)?;
+        this.bind_and_enable()?;
         Ok(this)
+    }
+
+    /// Closes all but the domain, so that what was registered stays so. What was under way has
+    /// ended, and nothing tells of it. The queue goes, too: libfabric 1.17 ends the process when
+    /// one is slept on that has served a closed endpoint.
+    pub(crate) fn close_all(&mut self) {
+        self.stop();
+        // SAFETY: each was opened once, and is null from here on; nothing that uses it is open.
+        unsafe {
+            close(self.queue.take_head());
+            close(std::mem::replace(&mut self.av, ptr::null_mut()).cast());
+        }
+    }
+
+    /// Opens what [`close_all`](Self::close_all) has closed: with another address, and no peer is
+    /// known.
+    pub(crate) fn reopen(&mut self, peers: usize) -> Result<(), TransportError> {
+        let opened = self.open_addresses(peers).and_then(|()| self.open_queue());
+        let opened = opened.and_then(|()| self.open_endpoint()).and_then(|()| self.bind_and_enable());
+        if opened.is_err() {
+            self.close_all();
+        }
+        opened
     }
 
     /// An error for an answer of libfabric's that is not 0.
@@ -88,19 +115,24 @@ impl Endpoint {
         )))
     }
 
-    fn open_objects(&mut self, peers: usize) -> Result<(), TransportError> {
+    fn open_domain(&mut self) -> Result<(), TransportError> {
         let library = self.library;
         let opened = library.fabric(self.info.first_mut());
         self.fabric =
             opened.or_else(|code| self.check("opening the fabric", -code).map(|()| ptr::null_mut()))?;
         let info: *mut _ = self.info.first_mut();
-        let mut attributes = fi_av_attr { type_: FI_AV_UNSPEC, count: peers, ..zeroed_av() };
-        // SAFETY: each object was opened by the line before, through the tables that libfabric
-        // gave.
+        // SAFETY: the fabric was opened by the line before; its table is libfabric's.
         unsafe {
             let open = (*(*self.fabric).ops).domain.ok_or_else(missing)?;
             let code = open(self.fabric, info, &mut self.domain, ptr::null_mut());
-            self.check("opening the domain", code)?;
+            self.check("opening the domain", code)
+        }
+    }
+
+    fn open_addresses(&mut self, peers: usize) -> Result<(), TransportError> {
+        let mut attributes = fi_av_attr { type_: FI_AV_UNSPEC, count: peers, ..zeroed_av() };
+        // SAFETY: the domain is open, and closed after the vector.
+        unsafe {
             let open = (*(*self.domain).ops).av_open.ok_or_else(missing)?;
             let code = open(self.domain, &mut attributes, &mut self.av, ptr::null_mut());
             self.check("opening the address vector", code)
@@ -134,7 +166,7 @@ impl Endpoint {
         &mut self.queue
     }
 
-    fn bind_and_enable(&mut self, smallest: usize) -> Result<(), TransportError> {
+    fn bind_and_enable(&mut self) -> Result<(), TransportError> {
         // SAFETY: all objects are open; the option's value is a size_t, as its text says.
         unsafe {
             let ep = &raw mut (*self.ep).fid;
@@ -151,7 +183,7 @@ impl Endpoint {
             self.check(what, code)?;
             // Not before: the shm provider of 1.17 has no place for it then.
             let set = (*(*self.ep).ops).setopt.ok_or_else(missing)?;
-            let value = &raw const smallest;
+            let value = &raw const self.smallest;
             let (level, option) = (FI_OPT_ENDPOINT as i32, FI_OPT_MIN_MULTI_RECV as i32);
             let code = set(ep, level, option, value.cast(), size_of::<usize>());
             self.check("setting the room that ends a receive buffer", code)
@@ -287,6 +319,16 @@ impl Endpoint {
 
     pub(crate) fn domain_name(&self) -> String {
         self.info.iter().next().map(provider::domain_name).unwrap_or_default()
+    }
+
+    /// The name of the network: what its endpoints reach each other on.
+    pub(crate) fn network(&self) -> String {
+        self.info.iter().next().map(provider::network_name).unwrap_or_default()
+    }
+
+    /// Whether registrations end with the endpoint, so that it can't be opened anew.
+    pub(crate) fn holds_registrations(&mut self) -> bool {
+        self.mr_mode() & FI_MR_ENDPOINT != 0
     }
 
     /// libfabric's words for an error number.

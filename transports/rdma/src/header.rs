@@ -26,6 +26,19 @@ pub(crate) enum Kind {
     Ack = 2,
     /// The sender has given the receiver up; takes no credit.
     GivenUp = 3,
+    /// Is there anybody on this path? Followed by the sender's [`RailLife`]; `number` is the
+    /// question's. No kind from here on takes credit.
+    Probe = 4,
+    /// What was asked by a [`Kind::Probe`] of this number: yes.
+    Answer = 5,
+    /// Where is your rail now? Followed by a [`RailLife`] as the sender knows it.
+    Where = 6,
+    /// Nothing may come over that rail any more from what was sent before. Followed by a
+    /// [`RailLife`], which ends.
+    Leave = 7,
+    /// A rail of the sender's is at this address. Followed by a [`RailLife`] and the address, which
+    /// is empty if the rail is closed.
+    Moved = 8,
 }
 
 /// Message numbers go up to here, then begin anew.
@@ -62,6 +75,11 @@ impl Header {
             1 => Kind::Message,
             2 => Kind::Ack,
             3 => Kind::GivenUp,
+            4 => Kind::Probe,
+            5 => Kind::Answer,
+            6 => Kind::Where,
+            7 => Kind::Leave,
+            8 => Kind::Moved,
             _ => return None,
         };
         let length = word(16);
@@ -70,6 +88,28 @@ impl Header {
         }
         let cookie = u64::from_le_bytes(head[..8].try_into().ok()?);
         Some(Self { cookie, source: word(8), acked: word(12), length, kind, number: word(20) >> 8 })
+    }
+}
+
+/// A rail, and how often it has been closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RailLife {
+    pub(crate) rail: usize,
+    pub(crate) life: u32,
+}
+
+impl RailLife {
+    pub(crate) const LEN: usize = 8;
+
+    pub(crate) fn encode(self) -> [u8; Self::LEN] {
+        (self.rail as u64 & 0xff | u64::from(self.life) << 32).to_le_bytes()
+    }
+
+    /// What it says, and what follows it.
+    pub(crate) fn decode(payload: &[u8]) -> Option<(Self, &[u8])> {
+        let (word, rest) = payload.split_first_chunk()?;
+        let word = u64::from_le_bytes(*word);
+        Some((Self { rail: word as usize & 0xff, life: (word >> 32) as u32 }, rest))
     }
 }
 
@@ -111,6 +151,14 @@ mod tests {
             message.extend([0; 16]);
             assert_eq!(Header::decode(&message), Some(header));
         }
+    }
+
+    #[test]
+    fn rails_come_back_with_what_follows_them() {
+        let it = RailLife { rail: 7, life: u32::MAX };
+        let bytes = [&it.encode()[..], b"ad"].concat();
+        assert_eq!(RailLife::decode(&bytes), Some((it, &b"ad"[..])));
+        assert_eq!(RailLife::decode(&bytes[..7]), None);
     }
 
     #[test]

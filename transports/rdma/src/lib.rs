@@ -8,7 +8,8 @@
 //! |---|---|
 //! | `library.rs` | loading libfabric; its few exported functions |
 //! | `declaration.rs` | cost, usage and variables |
-//! | `provider.rs` | which provider, domain and address are used |
+//! | `provider.rs`, `choice.rs` | which provider, domains and addresses are used, and how many |
+//! | `rail.rs` | one endpoint with what goes through it |
 //! | `endpoint.rs` | the objects of one open endpoint; all calls that move data |
 //! | `queue.rs` | what has ended, and the descriptor that tells of it |
 //! | `waiter.rs` | sleeping |
@@ -17,11 +18,14 @@
 //! | `endpoint/one_sided.rs` | its puts, gets and registrations |
 //! | `memory.rs` | registered memory and its keys |
 //! | `transfer.rs` | puts and gets under way |
+//! | `path.rs` | a path from a rail of ours to one of a peer's; messages that may have to go again |
+//! | `stripes.rs` | puts and gets in pieces over several paths |
+//! | `links.rs` | the state of the network links |
 //! | `send.rs` | send buffers |
 //! | `receive.rs` | receive buffers that hold many messages each |
 //! | `peers.rs` | peers, their credits and their cookies |
 //! | `address.rs` | what a task publishes about itself |
-//! | `transport.rs` | the contract; `transport/arrivals.rs`: what libfabric tells; `transport/one_sided.rs`: puts and gets; `transport/loss.rs`: peers that are lost |
+//! | `transport.rs` | the contract; `transport/arrivals.rs`: what libfabric tells; `transport/one_sided.rs`: puts and gets; `transport/loss.rs`: peers that are lost; `transport/open.rs`: opening; `transport/stripe.rs`: pieces; `transport/failover.rs`: paths that fail and come back; `transport/watch.rs`: noticing that |
 //! | `absent.rs` | the same contract where libfabric's headers were missing at build time |
 
 mod declaration;
@@ -31,13 +35,19 @@ mod address;
 #[cfg(libfabric)]
 mod buffers;
 #[cfg(libfabric)]
+mod choice;
+#[cfg(libfabric)]
 mod endpoint;
 #[cfg(libfabric)]
 mod header;
 #[cfg(libfabric)]
 mod library;
 #[cfg(libfabric)]
+mod links;
+#[cfg(libfabric)]
 mod memory;
+#[cfg(libfabric)]
+mod path;
 #[cfg(libfabric)]
 mod peers;
 #[cfg(libfabric)]
@@ -45,13 +55,21 @@ mod provider;
 #[cfg(libfabric)]
 mod queue;
 #[cfg(libfabric)]
+mod rail;
+#[cfg(libfabric)]
 mod receive;
 #[cfg(libfabric)]
 mod send;
 #[cfg(libfabric)]
+mod stripes;
+#[cfg(libfabric)]
 mod transfer;
 #[cfg(libfabric)]
 mod transport;
+// What the user should know of failover is told in the same way over any rails.
+#[cfg(libfabric)]
+#[path = "../../udp/src/troubles.rs"]
+mod troubles;
 #[cfg(libfabric)]
 mod waiter;
 

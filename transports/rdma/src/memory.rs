@@ -6,6 +6,7 @@
 //! it.
 
 use crate::endpoint::{Access, Endpoint, Registration, is_busy};
+use crate::rail::Rail;
 use lapis_core::transport::{RawSlice, RegionInfo, TransportError};
 use std::collections::HashMap;
 
@@ -58,56 +59,112 @@ impl Keys {
     }
 }
 
-/// A region, and the registration that goes with it.
+/// A region, and the registrations that go with it, by rail.
 struct Region {
     base: u64,
     len: u64,
-    registration: Registration,
+    registrations: Vec<Registration>,
+}
+
+/// How one key names a region on several rails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Joint {
+    /// Keys are ours, and the same on all rails.
+    Same,
+    /// Keys are the provider's and short: that of the first rail, and above it that of the second.
+    Halves,
+    /// Keys are the provider's and long: that of the first rail.
+    First,
+}
+
+impl Joint {
+    /// `owned`: the provider chooses keys, of `size` bytes.
+    pub(crate) fn of(owned: bool, size: usize) -> Self {
+        match (owned, size) {
+            (false, _) => Self::Same,
+            (true, ..=4) => Self::Halves,
+            (true, _) => Self::First,
+        }
+    }
+
+    /// How many of so many rails reach registered memory.
+    pub(crate) fn rails(self, rails: usize) -> usize {
+        match self {
+            Self::Same => rails,
+            Self::Halves => rails.min(2),
+            Self::First => rails.min(1),
+        }
+    }
+
+    /// The key on one of the owner's rails.
+    pub(crate) fn on(self, rail: usize, key: u64) -> u64 {
+        match (self, rail) {
+            (Self::Same | Self::First, _) => key,
+            (Self::Halves, 0) => key & 0xffff_ffff,
+            (Self::Halves, _) => key >> 32,
+        }
+    }
+
+    /// One key of those on all rails.
+    fn join(self, keys: impl Iterator<Item = u64>) -> u64 {
+        match self {
+            Self::Same | Self::First => keys.take(1).sum(),
+            Self::Halves => keys.enumerate().fold(0, |all, (rail, key)| all | key << (32 * rail)),
+        }
+    }
 }
 
 /// What this task has registered.
 pub(crate) struct Memory {
     regions: HashMap<u64, Region>,
     keys: Keys,
+    joint: Joint,
     next: u64,
 }
 
 impl Memory {
-    pub(crate) fn new(keys: Keys) -> Self {
-        Self { regions: HashMap::new(), keys, next: 0 }
+    pub(crate) fn new(keys: Keys, joint: Joint) -> Self {
+        Self { regions: HashMap::new(), keys, joint, next: 0 }
     }
 
-    /// Makes a range reachable by peers.
+    /// How keys name regions on several rails.
+    pub(crate) fn joint(&self) -> Joint {
+        self.joint
+    }
+
+    /// Makes a range reachable by peers, on each rail.
     ///
     /// # Safety
     /// The range stays mapped until [`release`](Self::release).
     pub(crate) unsafe fn register(
         &mut self,
-        endpoint: &mut Endpoint,
+        rails: &mut [Rail],
         range: RawSlice,
     ) -> Result<RegionInfo, TransportError> {
         if range.len == 0 || range.ptr.addr().checked_add(range.len).is_none() {
             let text = format!("{} bytes at {:p} are no memory", range.len, range.ptr);
             return Err(TransportError::Invalid(text));
         }
+        let count = self.joint.rails(rails.len());
+        let rails = &mut rails[..count];
         // SAFETY: the caller's promise.
-        let all = unsafe { self.try_register(endpoint, range, Access::All) };
+        let all = unsafe { self.try_register(rails, range, Access::All) };
         // Memory that can't be written can still be read by peers.
         // SAFETY: the caller's promise, for the same range.
-        let registered = all
-            .or_else(|e| unsafe { self.try_register(endpoint, range, Access::PeersRead).map_err(|_| e) })
-            .map_err(|code| endpoint.no_memory(range.len, code))?;
-        let key = registered.key();
-        if key == u64::MAX {
+        let registrations = all
+            .or_else(|e| unsafe { self.try_register(rails, range, Access::PeersRead).map_err(|_| e) })
+            .map_err(|code| rails[0].endpoint.no_memory(range.len, code))?;
+        if registrations.iter().any(|registered| registered.key() == u64::MAX) {
             return Err(TransportError::Unsupported);
         }
+        let key = self.joint.join(registrations.iter().map(Registration::key));
         self.next += 1;
         let (base, len) = (range.ptr.addr() as u64, range.len as u64);
-        self.regions.insert(self.next, Region { base, len, registration: registered });
+        self.regions.insert(self.next, Region { base, len, registrations });
         Ok(RegionInfo { addr: base, len, id: self.next, key })
     }
 
-    /// Registers a range for a transfer of our own.
+    /// Registers a range on one rail for a transfer of our own.
     ///
     /// # Safety
     /// The range stays mapped until the registration is dropped.
@@ -117,29 +174,49 @@ impl Memory {
         range: RawSlice,
         access: Access,
     ) -> Result<Registration, i32> {
-        // SAFETY: the caller's promise.
-        unsafe { self.try_register(endpoint, range, access) }
+        endpoint.populate(range);
+        self.with_a_key(range, |key| {
+            // SAFETY: the range stays mapped by the promise of this function's caller.
+            let registered = unsafe { endpoint.register_as(range.ptr, range.len, access, key) };
+            registered.map_err(|code| (code, endpoint.is_taken(code)))
+        })
     }
 
     /// # Safety
     /// As [`register`](Self::register).
     unsafe fn try_register(
         &mut self,
-        endpoint: &mut Endpoint,
+        rails: &mut [Rail],
         range: RawSlice,
         access: Access,
-    ) -> Result<Registration, i32> {
-        endpoint.populate(range);
+    ) -> Result<Vec<Registration>, i32> {
+        rails[0].endpoint.populate(range);
+        self.with_a_key(range, |key| {
+            let each = rails.iter_mut().map(|rail| {
+                // SAFETY: the caller's promise.
+                let registered = unsafe { rail.endpoint.register_as(range.ptr, range.len, access, key) };
+                registered.map_err(|code| (code, rail.endpoint.is_taken(code)))
+            });
+            each.collect()
+        })
+    }
+
+    /// Tries keys until one is free. An error tells its number, and whether the key was taken.
+    fn with_a_key<T>(
+        &mut self,
+        range: RawSlice,
+        mut register: impl FnMut(u64) -> Result<T, (i32, bool)>,
+    ) -> Result<T, i32> {
         let mut code = libc::EINVAL;
         for _ in 0..TRIES {
-            let key = self.keys.key(range.ptr.addr() as u64);
-            // SAFETY: the caller's promise.
-            match unsafe { endpoint.register_as(range.ptr, range.len, access, key) } {
-                Ok(registration) => return Ok(registration),
-                Err(e) => code = e,
-            }
-            if !endpoint.is_taken(code) {
-                break;
+            match register(self.keys.key(range.ptr.addr() as u64)) {
+                Ok(registered) => return Ok(registered),
+                Err((e, taken)) => {
+                    code = e;
+                    if !taken {
+                        break;
+                    }
+                }
             }
         }
         // "Try again" is what some kernels say of a limit, which no trying mends.
@@ -151,11 +228,11 @@ impl Memory {
         self.regions.remove(&id);
     }
 
-    /// The registration that holds a range, if one does.
-    pub(crate) fn holding(&self, range: RawSlice) -> Option<&Registration> {
+    /// The registration on a rail that holds a range, if one does.
+    pub(crate) fn holding(&self, range: RawSlice, rail: usize) -> Option<&Registration> {
         let (base, len) = (range.ptr.addr() as u64, range.len as u64);
         let holds = |r: &&Region| base.checked_sub(r.base).is_some_and(|at| at <= r.len && len <= r.len - at);
-        self.regions.values().find(holds).map(|region| &region.registration)
+        self.regions.values().find(holds).and_then(|region| region.registrations.get(rail))
     }
 }
 
@@ -172,6 +249,20 @@ mod tests {
         for key in [one, other] {
             assert_eq!(Naming::Offsets.place(base + 17, key), 17);
             assert_eq!(Naming::Addresses.place(base + 17, key), base + 17);
+        }
+    }
+
+    #[test]
+    fn one_key_names_a_region_on_as_many_rails_as_its_form_has_room_for() {
+        let keys = [7, 0xffff_fff0];
+        for (owned, size, rails) in [(false, 8, 8), (true, 4, 2), (true, 8, 1)] {
+            let joint = Joint::of(owned, size);
+            assert_eq!(joint.rails(8), rails);
+            let told = if owned { &keys[..rails] } else { &[7, 7] };
+            let key = joint.join(told.iter().copied());
+            for (rail, expected) in told.iter().enumerate() {
+                assert_eq!(joint.on(rail, key), *expected, "{joint:?}");
+            }
         }
     }
 

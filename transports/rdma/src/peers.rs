@@ -2,6 +2,7 @@
 
 use crate::ffi::fi_addr_t;
 use crate::header::{Header, Kind, LAST_NUMBER};
+use crate::path::{Path, Retained};
 use lapis_core::transport::PeerId;
 use std::time::Instant;
 
@@ -13,7 +14,10 @@ const TELL_AFTER: u32 = WINDOW / 4;
 /// What is known of one peer.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    pub(crate) to: fi_addr_t,
+    /// How it is reached. Messages take one path, in their order; transfers take all.
+    pub(crate) paths: Vec<Path>,
+    /// The path that messages take.
+    pub(crate) current: usize,
     /// What our messages to it carry, and its messages to us.
     pub(crate) our_cookie: u64,
     pub(crate) its_cookie: u64,
@@ -24,23 +28,150 @@ pub(crate) struct Peer {
     pub(crate) to_be_told: Option<Instant>,
     /// Whether a message of its is missing, so that none after it may be taken.
     pub(crate) torn: bool,
-    /// Whether libfabric has taken a message to it: connections, where the provider has such, are
-    /// made by then.
-    pub(crate) greeted: bool,
+    /// Whether paths to it are looked after.
+    pub(crate) watched: bool,
+    /// Pieces of transfers under way.
+    pub(crate) pieces: u32,
+    /// When it was last heard of or something to it ended, as far as that was looked at.
+    pub(crate) news: Option<Instant>,
+    pub(crate) round: Round,
     /// Messages to it, and how many of them it has consumed.
     sent: u32,
     acked: u32,
+    /// The next one to send again; `sent` if none is.
+    again: u32,
+    /// With several paths: those that are not known to be consumed.
+    retained: Retained,
     /// Its messages that we have consumed, and how many of them it knows to be.
     consumed: u32,
     told: u32,
 }
 
+/// A question over all paths, whether they work.
+#[derive(Debug, Default)]
+pub(crate) struct Round {
+    pub(crate) number: u32,
+    /// When it was asked, as long as not all have answered.
+    pub(crate) asked: Option<Instant>,
+    /// When the first answer came.
+    pub(crate) first: Option<Instant>,
+    /// Messages that had been sent by then.
+    pub(crate) sent: u32,
+}
+
 impl Peer {
-    pub(crate) fn new(to: fi_addr_t, our_cookie: u64, its_cookie: u64) -> Self {
-        let (down, torn, greeted) = (false, false, false);
-        let (sent, acked, consumed, told) = (0, 0, 0, 0);
-        let (why, to_be_told) = (None, None);
-        Self { to, our_cookie, its_cookie, down, why, to_be_told, torn, greeted, sent, acked, consumed, told }
+    pub(crate) fn new(paths: Vec<Path>, our_cookie: u64, its_cookie: u64) -> Self {
+        let (down, torn, watched) = (false, false, false);
+        let (sent, acked, again, consumed, told) = (0, 0, 0, 0, 0);
+        let (why, to_be_told, news) = (None, None, None);
+        let (current, pieces, round, retained) = (0, 0, Round::default(), Retained::default());
+        Self {
+            paths,
+            current,
+            our_cookie,
+            its_cookie,
+            down,
+            why,
+            to_be_told,
+            torn,
+            watched,
+            pieces,
+            news,
+            round,
+            sent,
+            acked,
+            again,
+            retained,
+            consumed,
+            told,
+        }
+    }
+
+    /// Whether there is more than one path.
+    #[inline]
+    pub(crate) fn has_several(&self) -> bool {
+        self.paths.len() > 1
+    }
+
+    /// The path that messages take.
+    #[inline]
+    pub(crate) fn path(&self) -> &Path {
+        &self.paths[self.current]
+    }
+
+    /// Our rail and the peer's address on the path that messages take.
+    #[inline]
+    pub(crate) fn way(&self) -> (usize, fi_addr_t) {
+        let path = self.path();
+        (path.rail, path.to)
+    }
+
+    /// The path over a rail of ours.
+    pub(crate) fn over(&mut self, rail: usize) -> Option<&mut Path> {
+        self.paths.iter_mut().find(|path| path.rail == rail)
+    }
+
+    /// Messages go over another path from now on; those that may not have come go again.
+    pub(crate) fn turn_to(&mut self, path: usize) {
+        self.current = path;
+        self.send_again();
+    }
+
+    /// Messages that are not known to be consumed go again.
+    pub(crate) fn send_again(&mut self) {
+        self.again = self.acked;
+    }
+
+    /// Whether new messages must wait for old ones, or for a path.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.again != self.sent || !self.path().up
+    }
+
+    /// Whether anything is under way to it.
+    pub(crate) fn is_owed(&self) -> bool {
+        self.sent != self.acked || self.pieces > 0
+    }
+
+    /// Answers to questions of before count no more.
+    pub(crate) fn end_round(&mut self) {
+        let number = self.round.number % LAST_NUMBER + 1;
+        self.round = Round { number, ..Round::default() };
+    }
+
+    /// Notes how much has been sent when a round of questions begins.
+    pub(crate) fn ask(&mut self, now: Instant) {
+        let number = self.round.number % LAST_NUMBER + 1;
+        self.round = Round { number, asked: Some(now), first: None, sent: self.sent };
+    }
+
+    /// Whether messages that had been sent before the question are missing, though the answer came
+    /// behind them.
+    pub(crate) fn has_lost_some(&self) -> bool {
+        self.round.sent.wrapping_sub(self.acked).cast_signed() > 0
+    }
+
+    /// Keeps the next message until it is consumed.
+    pub(crate) fn keep(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> &[u8] {
+        self.retained.keep(len, fill)
+    }
+
+    /// The message that was kept last was not sent.
+    pub(crate) fn drop_newest(&mut self) {
+        self.retained.drop_newest();
+    }
+
+    /// The next message to send again, with its header.
+    pub(crate) fn next_again(&self, source: PeerId) -> Option<(Header, &[u8])> {
+        let at = self.again.wrapping_sub(self.acked);
+        let bytes = self.retained.get(at as usize).filter(|_| self.again != self.sent)?;
+        let header = self.header(source, Kind::Message, bytes.len() as u32);
+        Some((Header { number: self.again & LAST_NUMBER, ..header }, bytes))
+    }
+
+    /// That one was sent.
+    pub(crate) fn count_again(&mut self) {
+        self.again = self.again.wrapping_add(1);
+        self.told = self.consumed;
     }
 
     /// Whether it may be sent one more message.
@@ -52,6 +183,9 @@ impl Peer {
     /// A message was sent that told it what we have consumed.
     #[inline]
     pub(crate) fn count_sent(&mut self) {
+        if self.again == self.sent {
+            self.again = self.again.wrapping_add(1);
+        }
         self.sent = self.sent.wrapping_add(1);
         self.told = self.consumed;
     }
@@ -67,10 +201,22 @@ impl Peer {
     pub(crate) fn count_acked(&mut self, acked: u32) -> bool {
         let news = acked.wrapping_sub(self.acked);
         if news <= self.sent.wrapping_sub(self.acked) {
+            if news > 0 && self.has_several() {
+                self.let_go(acked);
+            }
             self.acked = acked;
             return true;
         }
         news.wrapping_neg() <= WINDOW
+    }
+
+    /// Messages up to this number are known to be consumed.
+    fn let_go(&mut self, acked: u32) {
+        if self.again.wrapping_sub(acked).cast_signed() < 0 {
+            self.again = acked;
+        }
+        self.retained.shorten(self.sent.wrapping_sub(acked) as usize);
+        self.news = None;
     }
 
     /// A message of its was consumed. Whether it should be told now.
@@ -113,6 +259,11 @@ impl Peers {
         self.0.get_mut(peer as usize)?.as_mut()
     }
 
+    #[inline]
+    pub(crate) fn get(&self, peer: PeerId) -> Option<&Peer> {
+        self.0.get(peer as usize)?.as_ref()
+    }
+
     /// The place of a peer that may or may not be connected.
     pub(crate) fn slot(&mut self, peer: PeerId) -> Option<&mut Option<Peer>> {
         self.0.get_mut(peer as usize)
@@ -123,10 +274,39 @@ impl Peers {
 mod tests {
     use super::*;
 
+    /// A peer with so many paths.
+    fn peer(paths: usize) -> Peer {
+        let now = Instant::now();
+        Peer::new((0..paths).map(|at| Path::new((at, at), (0, &[]), true, now)).collect(), 1, 2)
+    }
+
+    #[test]
+    fn what_is_not_known_to_be_consumed_goes_again_in_its_order() {
+        let mut peer = peer(2);
+        (peer.sent, peer.acked, peer.again) = (u32::MAX - 1, u32::MAX - 1, u32::MAX - 1);
+        for n in 0..4u8 {
+            peer.keep(1, |out| out[0] = n);
+            peer.count_sent();
+        }
+        assert!(!peer.is_behind() && peer.count_acked(u32::MAX));
+        peer.turn_to(1);
+        assert!(peer.is_behind());
+        let mut seen = Vec::new();
+        while let Some((head, bytes)) = peer.next_again(0) {
+            seen.push((head.number, bytes[0]));
+            peer.count_again();
+        }
+        assert_eq!(seen, [(LAST_NUMBER, 1), (0, 2), (1, 3)]);
+        assert!(!peer.is_behind());
+        peer.turn_to(0);
+        assert!(peer.count_acked(1), "what is consumed meanwhile needs not go again");
+        assert_eq!(peer.next_again(0).map(|(head, bytes)| (head.number, bytes[0])), Some((1, 3)));
+    }
+
     #[test]
     fn credit_ends_with_the_window_and_comes_back_with_acknowledgements() {
-        let mut peer = Peer::new(0, 1, 2);
-        peer.sent = u32::MAX - 3;
+        let mut peer = peer(1);
+        (peer.sent, peer.again) = (u32::MAX - 3, u32::MAX - 3);
         peer.acked = u32::MAX - 3;
         for _ in 0..WINDOW {
             assert!(peer.has_credit());
@@ -139,7 +319,7 @@ mod tests {
 
     #[test]
     fn more_than_was_sent_cannot_be_acknowledged() {
-        let mut peer = Peer::new(0, 1, 2);
+        let mut peer = peer(1);
         peer.count_sent();
         assert!(!peer.count_acked(2));
         assert!(peer.count_acked(1));
@@ -149,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_message_follows_those_that_have_come_and_no_others() {
-        let (mut one, mut other) = (Peer::new(0, 1, 2), Peer::new(1, 2, 1));
+        let (mut one, mut other) = (peer(1), peer(1));
         (one.sent, other.consumed) = (LAST_NUMBER, LAST_NUMBER);
         for _ in 0..3 {
             assert!(other.follows(one.header(0, Kind::Message, 8).number));
@@ -161,7 +341,7 @@ mod tests {
 
     #[test]
     fn a_peer_is_told_once_in_a_quarter_of_its_window() {
-        let mut peer = Peer::new(0, 1, 2);
+        let mut peer = peer(1);
         let told = (0..WINDOW).filter(|_| {
             let tell = peer.count_consumed();
             if tell {

@@ -1,5 +1,7 @@
-//! Which provider, domain and address are used: by what they can do, and by what the user named.
+//! Which provider, domains and addresses are used: by what they can do, and by what the user named.
 
+use crate::address::MAX_RAILS;
+use crate::choice::Rails;
 use crate::declaration::{ADDRESS, DOMAIN, PROVIDER};
 use crate::ffi::{
     FI_CONTEXT, FI_CONTEXT2, FI_DELIVERY_COMPLETE, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_ENDPOINT, FI_MR_LOCAL,
@@ -11,22 +13,36 @@ use lapis_core::config::Variable;
 use lapis_core::transport::{Host, TransportError};
 use std::ffi::{CStr, CString, c_char};
 
-/// What the user named; `None` leaves the choice to us.
+/// What the user named.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     /// `LAPIS_RDMA_PROVIDER`: libfabric's name of it, such as `verbs` or `tcp;ofi_rxm`.
     pub(crate) provider: Option<String>,
-    /// `LAPIS_RDMA_DOMAIN`: a device, such as `mlx5_0` or `lo`.
-    pub(crate) domain: Option<String>,
-    /// `LAPIS_RDMA_ADDR`: an address of this host.
-    pub(crate) address: Option<String>,
+    /// `LAPIS_RDMA_DOMAIN`: devices, such as `mlx5_0` or `lo`.
+    pub(crate) domains: Vec<String>,
+    /// `LAPIS_RDMA_ADDR`: addresses of this host.
+    pub(crate) addresses: Vec<String>,
+    /// `MP_EUIDEVICE` and `MP_INSTANCES`.
+    pub(crate) rails: Rails,
 }
 
 impl Wanted {
-    pub(crate) fn of(host: &Host) -> Self {
+    pub(crate) fn of(host: &Host) -> Result<Self, TransportError> {
         let option =
             |variable: &Variable| host.option(variable.name).filter(|value| !value.trim().is_empty());
-        Self { provider: option(&PROVIDER), domain: option(&DOMAIN), address: option(&ADDRESS) }
+        let list = |variable: &Variable| -> Vec<String> {
+            let text = option(variable).unwrap_or_default();
+            text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+        };
+        let (domains, addresses) = (list(&DOMAIN), list(&ADDRESS));
+        let (provider, rails) = (option(&PROVIDER), Rails::of(host)?);
+        for (name, count) in [(DOMAIN.name, domains.len()), (ADDRESS.name, addresses.len())] {
+            if count > MAX_RAILS {
+                let text = format!("{name} names {count} rails; a task has {MAX_RAILS} at most");
+                return Err(TransportError::Invalid(text));
+            }
+        }
+        Ok(Self { provider, domains, addresses, rails })
     }
 }
 
@@ -34,37 +50,116 @@ impl Wanted {
 /// names them: over sockets or within a host other transports are faster.
 const ADAPTERS: &[&str] = &["verbs", "efa", "cxi", "opx", "psm3", "psm2", "usnic"];
 
-/// Finds the endpoint description to use.
-pub(crate) fn choose(library: &Library, wanted: &Wanted) -> Result<Info, TransportError> {
-    let mut hints = library.hints()?;
-    let address = c_string(ADDRESS.name, wanted.address.as_deref())?;
-    let provider = c_string(PROVIDER.name, wanted.provider.as_deref())?;
-    let domain = c_string(DOMAIN.name, wanted.domain.as_deref())?;
-    fill(hints.first_mut(), provider.as_deref(), domain.as_deref());
-    let found = library.info(address.as_deref(), &hints).map_err(|code| {
+/// Finds the endpoint descriptions to use, one for each rail.
+pub(crate) fn choose(library: &Library, wanted: &Wanted) -> Result<Vec<Info>, TransportError> {
+    let (domains, addresses) = (&wanted.domains, &wanted.addresses);
+    let named = domains.len().max(addresses.len());
+    if named == 0 && wanted.rails.are_several() {
+        let part = Part { provider: &wanted.provider, domain: None, address: None };
+        let found = part.find(library)?;
+        let devices = devices(part.best(&found)?);
+        let names: Vec<_> = devices.iter().map(|info| (domain_name(info), network_name(info))).collect();
+        let chosen = wanted.rails.choose(&names).map_err(TransportError::Unreachable)?;
+        return chosen.into_iter().map(|at| one_sided_or(library, &found, devices[at])).collect();
+    }
+    // One of each list for each rail; where one list is short it begins anew. A single device or
+    // address may be wanted several times.
+    let count = if named > 1 { named } else { wanted.rails.count(1) };
+    let rail = |at: usize| {
+        let nth = |list: &'_ [String]| list.get(at % list.len().max(1)).cloned();
+        let (domain, address) = (nth(domains), nth(addresses));
+        let part = Part { provider: &wanted.provider, domain: domain.as_ref(), address: address.as_ref() };
+        let found = part.find(library)?;
+        let first = *part.best(&found)?.first().ok_or_else(no_adapter)?;
+        one_sided_or(library, &found, first)
+    };
+    (0..count).map(rail).collect()
+}
+
+/// What the user named for one rail; `None` leaves the choice to us.
+struct Part<'a> {
+    provider: &'a Option<String>,
+    domain: Option<&'a String>,
+    address: Option<&'a String>,
+}
+
+impl Part<'_> {
+    /// What libfabric has of it.
+    fn find(&self, library: &Library) -> Result<Info, TransportError> {
+        let mut hints = library.hints()?;
+        let address = c_string(ADDRESS.name, self.address.map(String::as_str))?;
+        let provider = c_string(PROVIDER.name, self.provider.as_deref())?;
+        let domain = c_string(DOMAIN.name, self.domain.map(String::as_str))?;
+        fill(hints.first_mut(), provider.as_deref(), domain.as_deref());
+        library.info(address.as_deref(), &hints).map_err(|code| self.nothing(&library.text(code)))
+    }
+
+    fn nothing(&self, why: &str) -> TransportError {
         TransportError::Io(format!(
             "libfabric has no provider for reliable datagram endpoints with {wanted}: {why} \
              (fi_info -t FI_EP_RDM lists what there is)",
-            wanted = describe(wanted),
-            why = library.text(code),
+            wanted = self.describe(),
         ))
-    })?;
-    let rank = |info: &fi_info| {
-        let name = provider_name(info);
-        let core = name.split(';').next().unwrap_or_default();
-        let known = ADAPTERS.iter().position(|known| *known == core);
-        known.or_else(|| wanted.provider.is_some().then_some(ADAPTERS.len()))
-    };
-    // The first of the best: libfabric puts the nearest device first.
-    let ranked = found.iter().filter_map(|info| rank(info).map(|rank| (rank, info)));
-    let best = ranked.min_by_key(|(rank, _)| *rank).map(|(_, info)| info).ok_or_else(|| {
-        TransportError::Io(
-            "libfabric finds no RDMA adapter on this machine; LAPIS_RDMA_PROVIDER names a provider \
-             that does without, such as tcp;ofi_rxm"
-                .to_owned(),
-        )
-    })?;
-    Ok(with_one_sided(library, &found, best).unwrap_or(found.pick(best)?))
+    }
+
+    fn describe(&self) -> String {
+        let parts = [
+            (PROVIDER.name, self.provider.as_ref()),
+            (DOMAIN.name, self.domain),
+            (ADDRESS.name, self.address),
+        ];
+        let parts: Vec<String> =
+            parts.iter().filter_map(|(name, value)| Some(format!("{name}={}", (*value)?))).collect();
+        if parts.is_empty() { "multi-receive buffers".to_owned() } else { parts.join(", ") }
+    }
+
+    /// Those of the best provider, the nearest device first as libfabric has them. Some providers
+    /// answer with others than the named device.
+    fn best<'a>(&self, found: &'a Info) -> Result<Vec<&'a fi_info>, TransportError> {
+        let is_named = |info: &&fi_info| self.domain.is_none_or(|domain| *domain == domain_name(info));
+        let rank = |info: &fi_info| {
+            let name = provider_name(info);
+            let core = name.split(';').next().unwrap_or_default();
+            let known = ADAPTERS.iter().position(|known| *known == core);
+            known.or_else(|| self.provider.is_some().then_some(ADAPTERS.len()))
+        };
+        let named = || found.iter().filter(is_named);
+        let Some(first) = named().filter(|info| rank(info).is_some()).min_by_key(|info| rank(info)) else {
+            return Err(match self.domain {
+                Some(_) if named().next().is_none() => self.nothing("there is no such device"),
+                _ => no_adapter(),
+            });
+        };
+        let provider = provider_name(first);
+        Ok(named().filter(|info| provider_name(info) == provider).collect())
+    }
+}
+
+/// One description for each device. The loopback device is none where there are others.
+fn devices(infos: Vec<&fi_info>) -> Vec<&fi_info> {
+    let Some(format) = infos.first().map(|info| info.addr_format) else { return Vec::new() };
+    let others = infos.iter().any(|info| domain_name(info) != "lo");
+    let mut devices: Vec<&fi_info> = Vec::new();
+    for info in infos {
+        let name = domain_name(info);
+        let seen = devices.iter().any(|device| domain_name(device) == name);
+        if !seen && info.addr_format == format && !(others && name == "lo") {
+            devices.push(info);
+        }
+    }
+    devices
+}
+
+fn one_sided_or(library: &Library, found: &Info, info: &fi_info) -> Result<Info, TransportError> {
+    with_one_sided(library, found, info).map_or_else(|| found.pick(info), Ok)
+}
+
+fn no_adapter() -> TransportError {
+    TransportError::Io(
+        "libfabric finds no RDMA adapter on this machine; LAPIS_RDMA_PROVIDER names a provider \
+         that does without, such as tcp;ofi_rxm"
+            .to_owned(),
+    )
 }
 
 /// The same device with one-sided operations, if it has them: rather such that say when a put is in
@@ -131,6 +226,12 @@ pub(crate) fn domain_name(info: &fi_info) -> String {
     unsafe { info.domain_attr.as_ref().map_or_else(String::new, |d| text(d.name)) }
 }
 
+/// The name of the network that a device is on.
+pub(crate) fn network_name(info: &fi_info) -> String {
+    // SAFETY: as for the provider's name: NUL-terminated or null.
+    unsafe { info.fabric_attr.as_ref().map_or_else(String::new, |f| text(f.name)) }
+}
+
 /// # Safety
 /// Null, or a NUL-terminated string.
 unsafe fn text(from: *const c_char) -> String {
@@ -147,17 +248,4 @@ fn c_string(name: &str, value: Option<&str>) -> Result<Option<CString>, Transpor
             CString::new(value).map_err(|_| TransportError::Invalid(format!("{name} contains a NUL byte")))
         })
         .transpose()
-}
-
-fn describe(wanted: &Wanted) -> String {
-    let part = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
-    let parts: Vec<String> = [
-        part(PROVIDER.name, &wanted.provider),
-        part(DOMAIN.name, &wanted.domain),
-        part(ADDRESS.name, &wanted.address),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    if parts.is_empty() { "multi-receive buffers".to_owned() } else { parts.join(", ") }
 }

@@ -45,6 +45,11 @@ impl Receiver {
         }
     }
 
+    /// The endpoint is closed, and has left all buffers alone.
+    pub(crate) fn reset(&mut self) {
+        self.released = (0..COUNT).collect();
+    }
+
     /// Whether every buffer waits to be given to libfabric, so that nothing can arrive.
     pub(crate) fn is_stopped(&self) -> bool {
         self.released.len() == COUNT

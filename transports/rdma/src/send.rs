@@ -102,12 +102,27 @@ impl Sender {
         to: fi_addr_t,
         head: Header,
     ) -> Result<(), Refused> {
-        if header::LEN > self.inject {
-            // What is not taken at once must wait here.
-            return Ok(());
+        // Without injecting, what is not taken at once must wait here.
+        if header::LEN > self.inject { Ok(()) } else { self.slip(endpoint, to, head, &[]) }
+    }
+
+    /// Sends a short message past those that wait, or not at all.
+    pub(crate) fn slip(
+        &mut self,
+        endpoint: &mut Endpoint,
+        to: fi_addr_t,
+        head: Header,
+        payload: &[u8],
+    ) -> Result<(), Refused> {
+        let len = header::LEN + padded(payload.len());
+        let mut message = [0; LONGEST_INJECTED];
+        if len > self.inject {
+            return Err(Refused::Busy);
         }
+        message[..header::LEN].copy_from_slice(&head.encode());
+        message[header::LEN..header::LEN + payload.len()].copy_from_slice(payload);
         endpoint
-            .inject(&head.encode(), to)
+            .inject(&message[..len], to)
             .map_err(|code| if is_busy(code) { Refused::Busy } else { Refused::Failed(code) })
     }
 
@@ -186,6 +201,17 @@ impl Sender {
         (0..COUNT).filter(mine).any(|index| !self.waiting.contains(&index))
     }
 
+    /// The endpoint is closed, and has left all buffers alone.
+    pub(crate) fn reset(&mut self) {
+        self.free = (0..COUNT).rev().collect();
+        self.waiting.clear();
+    }
+
+    /// Whether questions about paths can be sent past messages that wait.
+    pub(crate) fn can_slip(&self) -> bool {
+        header::LEN + header::RailLife::LEN <= self.inject
+    }
+
     /// A send has ended, well or not: whose it was.
     pub(crate) fn ended(&mut self, context: *mut c_void) -> Option<PeerId> {
         let index = self.buffers.index_of(context)?;
@@ -194,7 +220,8 @@ impl Sender {
     }
 }
 
-fn join(out: &mut [u8], [a, b]: [&[u8]; 2]) {
+/// Writes two parts one behind the other.
+pub(crate) fn join(out: &mut [u8], [a, b]: [&[u8]; 2]) {
     out[..a.len()].copy_from_slice(a);
     out[a.len()..a.len() + b.len()].copy_from_slice(b);
 }

@@ -42,6 +42,8 @@ pub(crate) struct Wish {
     pub(crate) remote: Remote,
     /// Told when it has ended.
     pub(crate) token: u64,
+    /// For a piece of a striped one: when it began. `token` is the striped one's place then.
+    pub(crate) piece: Option<Instant>,
 }
 
 /// Our side's memory, for as long as the provider uses it.
@@ -75,8 +77,7 @@ enum Fate {
 
 /// A transfer that has ended.
 pub(crate) struct Ended {
-    pub(crate) peer: PeerId,
-    pub(crate) token: u64,
+    pub(crate) wish: Wish,
     /// libfabric's error number, if it ended badly.
     pub(crate) outcome: Result<(), i32>,
 }
@@ -94,11 +95,13 @@ pub(crate) struct Transfers {
     /// Transfers that are doomed.
     doomed: usize,
     bounce_key: u64,
+    /// The endpoint's number among this task's.
+    rail: usize,
 }
 
 impl Transfers {
     /// `bounce_key`: the key of the buffers' registration, where we choose keys.
-    pub(crate) fn new(bounce_key: u64) -> Self {
+    pub(crate) fn new(rail: usize, bounce_key: u64) -> Self {
         Self {
             contexts: Box::default(),
             under_way: Box::default(),
@@ -108,6 +111,7 @@ impl Transfers {
             to_confirm: VecDeque::new(),
             doomed: 0,
             bounce_key,
+            rail,
         }
     }
 
@@ -149,8 +153,12 @@ impl Transfers {
         let under_way = self.under_way.iter_mut().flatten().find(over)?;
         under_way.fate = Fate::Told;
         self.doomed -= 1;
-        let UnderWay { wish, .. } = under_way;
-        Some(Ended { peer: wish.peer, token: wish.token, outcome: Err(libc::ETIMEDOUT) })
+        Some(Ended { wish: under_way.wish, outcome: Err(libc::ETIMEDOUT) })
+    }
+
+    /// Whether any with a peer are under way.
+    pub(crate) fn has_with(&self, peer: PeerId) -> bool {
+        self.under_way.iter().flatten().any(|under_way| under_way.wish.peer == peer)
     }
 
     /// One of all that are under way, with an error number. The endpoint is closed.
@@ -225,7 +233,7 @@ impl Transfers {
         wish: &Wish,
         inject: bool,
     ) -> Result<Side, i32> {
-        if inject || !endpoint.needs_local() || memory.holding(wish.local).is_some() {
+        if inject || !endpoint.needs_local() || memory.holding(wish.local, self.rail).is_some() {
             return Ok(Side::Plain);
         }
         if wish.local.len <= BOUNCE {
@@ -253,7 +261,7 @@ impl Transfers {
         let (at, registration) = match (side, &self.bounces) {
             (Side::Bounced(index), Some(bounces)) => (bounces.at(*index), bounces.registration()),
             (Side::Registered { _until_the_end: registration }, _) => (ptr, Some(registration)),
-            _ if known => (ptr, memory.holding(wish.local)),
+            _ if known => (ptr, memory.holding(wish.local, self.rail)),
             _ => (ptr, None),
         };
         Local { at, len, registration }
@@ -306,7 +314,7 @@ impl Transfers {
         }
         self.give_back(side);
         self.free.push(index);
-        (!told).then_some(Ended { peer: wish.peer, token: wish.token, outcome })
+        (!told).then_some(Ended { wish, outcome })
     }
 
     /// Has bytes of ended puts read back, as far as there is room. A put of which that is

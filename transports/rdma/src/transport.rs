@@ -1,19 +1,24 @@
 //! The contract.
 
 mod arrivals;
+mod failover;
 mod loss;
 mod one_sided;
+mod open;
+mod stripe;
+mod watch;
 
-use crate::address::Card;
-use crate::endpoint::Endpoint;
+use crate::address::{Card, pairs};
 use crate::header::{End, Header, Kind, cookie};
-use crate::library::Library;
+use crate::links::Links;
 use crate::memory::Memory;
+use crate::path::Path;
 use crate::peers::{Peer, Peers};
-use crate::provider::{self, Wanted};
-use crate::receive::Receiver;
-use crate::send::{LONGEST, Refused, SIZE, Sender};
-use crate::transfer::{Direction, Transfers};
+use crate::rail::Rail;
+use crate::send::{LONGEST, Refused, join};
+use crate::stripes::Stripes;
+use crate::transfer::Direction;
+use crate::troubles::Troubles;
 use crate::waiter::{Bell, RdmaWaiter};
 use lapis_core::sync::Arc;
 use lapis_core::transport::{
@@ -30,20 +35,14 @@ const LINGER: Duration = Duration::from_millis(200);
 /// In larger ones a connection is made when it is used first, to save memory.
 const CONNECTED_AT_ONCE: usize = 64;
 
-/// Keys of the registrations for messages, where the provider lets us choose them.
-const SEND_KEY: u64 = 1;
-const RECEIVE_KEY: u64 = 2;
-const BOUNCE_KEY: u64 = 3;
-
-/// One task's endpoint, and the peers that it reaches.
+/// One task's endpoints, and the peers that they reach.
 pub struct Rdma {
-    // Registrations are closed before the domain, which `endpoint` holds.
-    sender: Sender,
-    receiver: Receiver,
-    transfers: Transfers,
+    // Registrations are closed before the domains, which the rails' endpoints hold.
     memory: Memory,
-    endpoint: Endpoint,
-    name: Vec<u8>,
+    rails: Vec<Rail>,
+    /// Puts and gets that go in pieces.
+    stripes: Stripes,
+    links: Links,
     host: Host,
     me: End,
     secret: [u8; 32],
@@ -61,10 +60,17 @@ pub struct Rdma {
     refused: bool,
     /// Whether messages to one peer arrive in the order in which they were sent.
     ordered: bool,
-    /// How often in a row no receive buffer could be posted where none was.
-    refusals: u32,
-    /// Whether the endpoint has failed and is closed.
-    broken: bool,
+    /// Peers whose paths are looked after, and when that is done next.
+    watched: Vec<PeerId>,
+    next_look: Instant,
+    /// Rails that peers have left, and want to be closed.
+    to_renew: Vec<usize>,
+    /// When rails that did not open are tried again.
+    next_opening: Instant,
+    /// What the user should know of failover.
+    troubles: Troubles,
+    /// The user knows that no path is left to somebody.
+    cut_off: bool,
     bell: Arc<Bell>,
     /// Whether every poll must leave things such that whoever sleeps then is woken.
     watchful: bool,
@@ -79,66 +85,9 @@ pub struct Rdma {
 unsafe impl Send for Rdma {}
 
 impl Rdma {
-    fn new(host: Host, params: &OpenParams<'_>) -> Result<(Self, RdmaWaiter), TransportError> {
-        let library = Library::load()?;
-        let info = provider::choose(&library, &Wanted::of(&host))?;
-        let mut endpoint = Endpoint::open(library, info, params.tasks as usize, SIZE)?;
-        let name = endpoint.name()?;
-        let sender = Sender::new(&mut endpoint, SEND_KEY)?;
-        let mut receiver = Receiver::new(&mut endpoint, RECEIVE_KEY)?;
-        if let Err(code) = receiver.post(&mut endpoint) {
-            endpoint.check("posting receive buffers", -code)?;
-        }
-        let me = End { task: params.task, nonce: nonce()? };
-        let memory = Memory::new(endpoint.keys(nonce()?));
-        let (sleeps, ordered) = (endpoint.queue().fd().is_some(), endpoint.keeps_order());
-        let bell = Bell::new(endpoint.queue().fd())
-            .map_err(|e| TransportError::Io(format!("preparing to sleep on the completion queue: {e}")))?;
-        let bell = Arc::new(bell);
-        if endpoint.is_fragile() {
-            host.warn(format_args!(
-                "{} without FI_OFI_RXM_USE_SRX=1: libfabric 1.17 may end the process when a context is closed \
-                 while messages arrive",
-                endpoint.provider()
-            ));
-        }
-        host.debug(format_args!(
-            "task {}: provider {}, domain {}",
-            params.task,
-            endpoint.provider(),
-            endpoint.domain_name()
-        ));
-        let this = Self {
-            sender,
-            receiver,
-            transfers: Transfers::new(BOUNCE_KEY),
-            memory,
-            endpoint,
-            name,
-            host,
-            me,
-            secret: *params.secret,
-            peers: Peers::new(params.tasks),
-            to_tell: VecDeque::new(),
-            news: Vec::new(),
-            lost: VecDeque::new(),
-            early: VecDeque::new(),
-            refused: false,
-            ordered,
-            refusals: 0,
-            broken: false,
-            bell: Arc::clone(&bell),
-            watchful: params.interrupts,
-            napping: false,
-            sleeps,
-            library: library.version(),
-        };
-        Ok((this, RdmaWaiter(bell)))
-    }
-
     /// What precedes the next message to a peer, or why there can be none now.
     #[inline]
-    fn next_header(&mut self, peer: PeerId, len: usize) -> Result<(Header, u64), Status> {
+    fn next_header(&mut self, peer: PeerId, len: usize) -> Result<(Header, (usize, u64)), Status> {
         let source = self.me.task;
         let Some(p) = self.peers.get_mut(peer) else { return Err(Status::Invalid) };
         if len > LONGEST {
@@ -151,11 +100,16 @@ impl Rdma {
             self.refused = true;
             return Err(Status::Again);
         }
-        if !p.greeted {
+        if p.has_several() && p.is_behind() {
+            self.refused = true;
+            self.watch(peer);
+            return Err(Status::Again);
+        }
+        if !p.path().greeted {
             self.greet(peer)?;
         }
         let Some(p) = self.peers.get_mut(peer) else { return Err(Status::Invalid) };
-        Ok((p.header(source, Kind::Message, len as u32), p.to))
+        Ok((p.header(source, Kind::Message, len as u32), p.way()))
     }
 
     /// Has a connection made. While that is under way messages are refused, not kept: nobody need
@@ -164,10 +118,18 @@ impl Rdma {
     fn greet(&mut self, peer: PeerId) -> Result<(), Status> {
         let source = self.me.task;
         let Some(p) = self.peers.get_mut(peer) else { return Err(Status::Invalid) };
+        if !p.path().up {
+            // The others are being tried.
+            self.refused = true;
+            return Err(Status::Again);
+        }
         let head = p.header(source, Kind::Ack, 0);
-        match self.sender.greet(&mut self.endpoint, p.to, head) {
+        let (rail, to) = p.way();
+        let r = &mut self.rails[rail];
+        match r.sender.greet(&mut r.endpoint, to, head) {
             Ok(()) => {
-                p.greeted = true;
+                let at = p.current;
+                p.paths[at].greeted = true;
                 Ok(())
             }
             Err(Refused::Busy) => {
@@ -175,10 +137,62 @@ impl Rdma {
                 Err(Status::Again)
             }
             Err(Refused::Failed(code)) => {
-                self.lose(peer, code);
-                Err(Status::PeerDown)
+                self.send_failed(peer, rail, code);
+                let is_down = self.peers.get(peer).is_none_or(|p| p.down);
+                Err(if is_down { Status::PeerDown } else { Status::Again })
             }
         }
+    }
+
+    /// The path to a peer fails before anything has come over it: whether another one takes its
+    /// place.
+    #[cold]
+    fn greet_elsewhere(&mut self, peer: PeerId) -> bool {
+        let source = self.me.task;
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && !p.path().up) else { return false };
+        let head = p.header(source, Kind::Ack, 0);
+        let rails = &mut self.rails;
+        let mut takes = |path: &Path| {
+            let r = &mut rails[path.rail];
+            !r.closed && path.left.is_none() && r.sender.greet(&mut r.endpoint, path.to, head) == Ok(())
+        };
+        let Some(rail) = p.paths.iter().find(|path| takes(path)).map(|path| path.rail) else { return false };
+        self.take_back(peer, rail);
+        true
+    }
+
+    /// Sends a message to a peer with several paths, which is kept until it is known to have come.
+    fn send_kept_once(
+        &mut self,
+        peer: PeerId,
+        header: Header,
+        (rail, to): (usize, u64),
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Status {
+        let Some(p) = self.peers.get_mut(peer) else { return Status::Invalid };
+        let bytes = p.keep(header.length as usize, fill);
+        let r = &mut self.rails[rail];
+        let outcome = r.sender.send(&mut r.endpoint, (peer, to), header, [bytes, &[]]);
+        if outcome == Err(Refused::Busy) {
+            p.drop_newest();
+            self.refused = true;
+            return Status::Again;
+        }
+        p.count_sent();
+        self.watch(peer);
+        if let Err(Refused::Failed(code)) = outcome {
+            self.send_failed(peer, rail, code);
+        }
+        match self.peers.get_mut(peer) {
+            Some(p) if !p.down => Status::Done,
+            _ => Status::PeerDown,
+        }
+    }
+
+    /// Whether there is more than one path to a peer.
+    #[inline]
+    fn has_several(&mut self, peer: PeerId) -> bool {
+        self.peers.get_mut(peer).is_some_and(|p| p.has_several())
     }
 
     #[inline]
@@ -206,25 +220,18 @@ impl Rdma {
     fn tell(&mut self) {
         while let Some(&peer) = self.to_tell.front() {
             let source = self.me.task;
-            if let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) {
-                let (head, to) = (p.header(source, Kind::Ack, 0), p.to);
-                match self.sender.send(&mut self.endpoint, (peer, to), head, [&[], &[]]) {
+            if let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && p.path().up) {
+                let (head, (rail, to)) = (p.header(source, Kind::Ack, 0), p.way());
+                let r = &mut self.rails[rail];
+                match r.sender.send(&mut r.endpoint, (peer, to), head, [&[], &[]]) {
                     Ok(()) => p.count_told(),
                     Err(Refused::Busy) => return,
-                    Err(Refused::Failed(code)) => self.lose(peer, code),
+                    Err(Refused::Failed(code)) => self.send_failed(peer, rail, code),
                 }
             }
             self.to_tell.pop_front();
         }
     }
-}
-
-/// A number that no other life of this task has.
-fn nonce() -> Result<u64, TransportError> {
-    let mut bytes = [0; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|e| TransportError::Io(format!("reading random bytes: {e}")))?;
-    Ok(u64::from_le_bytes(bytes))
 }
 
 /// What a provider with one-sided operations adds.
@@ -243,7 +250,7 @@ impl Transport for Rdma {
     type Waiter = RdmaWaiter;
 
     fn open(host: Host, params: &OpenParams<'_>) -> Result<(Self, RdmaWaiter), TransportError> {
-        Self::new(host, params)
+        open::open(host, params)
     }
 
     fn attributes(&self) -> Attributes {
@@ -251,47 +258,37 @@ impl Transport for Rdma {
             max_short: LONGEST as u32,
             max_packed: LONGEST as u32,
             max_peers: u32::MAX,
-            max_zcopy: self.endpoint.longest_transfer(),
+            max_zcopy: self.longest_transfer(),
             // A put or get of a packet's length costs no more than the packet, and the target
             // nothing.
             zcopy_from: 1,
             ..Limits::default()
         };
         let (major, minor) = self.library;
-        let note = format!(
-            "{} on {} (libfabric {major}.{minor})",
-            self.endpoint.provider(),
-            self.endpoint.domain_name()
-        );
+        let devices: Vec<String> = self.rails.iter().map(|rail| rail.endpoint.domain_name()).collect();
+        let provider = self.rails[0].endpoint.provider();
+        let note = format!("{provider} on {} (libfabric {major}.{minor})", devices.join(", "));
         let mut caps = Self::CAPS;
         caps.set(Caps::ORDERED, self.ordered);
         caps.set(Caps::WAIT, self.sleeps);
-        if !self.endpoint.is_one_sided() {
+        if !self.rails.iter().all(|rail| rail.endpoint.is_one_sided()) {
             caps -= ONE_SIDED;
         }
         Attributes { caps, limits, note }
     }
 
     fn address(&self) -> Vec<u8> {
-        Card {
-            nonce: self.me.nonce,
-            format: self.endpoint.address_format(),
-            provider: self.endpoint.provider(),
-            address: self.name.clone(),
-        }
-        .encode()
+        self.card().encode()
     }
 
     fn connect(&mut self, peer: PeerId, address: &[u8]) -> Result<(), TransportError> {
         let card = Card::decode(address).ok_or_else(|| {
             TransportError::Invalid(format!("task {peer} published no address of this transport"))
         })?;
-        let ours = (self.endpoint.provider(), self.endpoint.address_format());
-        if (&card.provider, card.format) != (&ours.0, ours.1) {
+        let ours = self.card();
+        if (&card.provider, card.format) != (&ours.provider, ours.format) {
             return Err(TransportError::Unreachable(format!(
-                "task {peer} has {card}, this task has provider {}, address format {}: \
-                 LAPIS_RDMA_PROVIDER names one for all",
-                ours.0, ours.1
+                "task {peer} has {card}, this task has {ours}: LAPIS_RDMA_PROVIDER names one for all"
             )));
         }
         let (me, it) = (self.me, End { task: peer, nonce: card.nonce });
@@ -300,13 +297,25 @@ impl Transport for Rdma {
             return Err(TransportError::Invalid(format!("task {peer} is not of this job")));
         }
         self.disconnect(peer);
-        if self.broken {
+        let now = Instant::now();
+        let mut paths: Vec<Path> = Vec::new();
+        for (here, there) in pairs(&ours.rails, &card.rails) {
+            let rail = &mut self.rails[here];
+            if rail.closed {
+                continue;
+            }
+            let address = &card.rails[there].address;
+            let to = rail.endpoint.insert(address)?;
+            // The others are used once they have answered.
+            paths.push(Path::new((here, there), (to, address), paths.is_empty(), now));
+        }
+        if paths.is_empty() {
             return Err(TransportError::Io("the endpoint has failed and is closed".to_owned()));
         }
-        let to = self.endpoint.insert(&card.address)?;
         if let Some(slot) = self.peers.slot(peer) {
-            *slot = Some(Peer::new(to, cookies.0, cookies.1));
+            *slot = Some(Peer::new(paths, cookies.0, cookies.1));
         }
+        self.watch(peer);
         Ok(())
     }
 
@@ -316,9 +325,10 @@ impl Transport for Rdma {
         }
         let mut all = true;
         for peer in 0..self.peers.len() as u32 {
-            let missing = self.peers.get_mut(peer).is_some_and(|p| !p.greeted && !p.down);
-            all &= !missing || self.greet(peer) != Err(Status::Again);
+            let missing = self.peers.get_mut(peer).is_some_and(|p| !p.path().greeted && !p.down);
+            all &= !missing || self.greet(peer) != Err(Status::Again) || self.greet_elsewhere(peer);
         }
+        self.look_after_paths();
         self.digest();
         self.spread_news();
         let tasks = self.peers.len() as u32;
@@ -333,20 +343,28 @@ impl Transport for Rdma {
     }
 
     fn am_short(&mut self, peer: PeerId, head: &[u8], body: &[u8]) -> Status {
-        let (header, to) = match self.next_header(peer, head.len() + body.len()) {
+        let (header, (rail, to)) = match self.next_header(peer, head.len() + body.len()) {
             Ok(found) => found,
             Err(status) => return status,
         };
-        let outcome = self.sender.send(&mut self.endpoint, (peer, to), header, [head, body]);
+        if self.rails.len() > 1 && self.has_several(peer) {
+            return self.send_kept_once(peer, header, (rail, to), |out| join(out, [head, body]));
+        }
+        let r = &mut self.rails[rail];
+        let outcome = r.sender.send(&mut r.endpoint, (peer, to), header, [head, body]);
         self.sent(peer, outcome)
     }
 
     fn am_packed(&mut self, peer: PeerId, len: usize, pack: &mut dyn FnMut(&mut [u8])) -> Status {
-        let (header, to) = match self.next_header(peer, len) {
+        let (header, (rail, to)) = match self.next_header(peer, len) {
             Ok(found) => found,
             Err(status) => return status,
         };
-        let outcome = self.sender.write(&mut self.endpoint, (peer, to), header, pack);
+        if self.rails.len() > 1 && self.has_several(peer) {
+            return self.send_kept_once(peer, header, (rail, to), pack);
+        }
+        let r = &mut self.rails[rail];
+        let outcome = r.sender.write(&mut r.endpoint, (peer, to), header, pack);
         self.sent(peer, outcome)
     }
 
@@ -361,11 +379,11 @@ impl Transport for Rdma {
     }
 
     unsafe fn mem_register(&mut self, range: RawSlice) -> Result<RegionInfo, TransportError> {
-        if self.broken {
+        if self.rails.iter().all(|rail| rail.broken) {
             return Err(TransportError::Io("the endpoint has failed and is closed".to_owned()));
         }
         // SAFETY: this is `mem_register`.
-        unsafe { self.memory.register(&mut self.endpoint, range) }
+        unsafe { self.memory.register(&mut self.rails, range) }
     }
 
     fn mem_release(&mut self, id: u64) {
@@ -380,6 +398,7 @@ impl Transport for Rdma {
         self.post_buffers();
         self.send_waiting();
         self.end_doomed();
+        self.look_after_paths();
         let n = self.gather(events);
         self.tell();
         self.spread_news();
@@ -407,15 +426,16 @@ impl Drop for Rdma {
         let end = Instant::now() + LINGER;
         let mut events = [Event::EMPTY; 16];
         let idle = |this: &Self| {
-            this.sender.is_idle()
-                && this.transfers.is_idle()
+            this.rails.iter().all(Rail::is_idle)
+                && this.stripes.is_idle()
                 && this.to_tell.is_empty()
                 && this.news.is_empty()
+                && !this.owes_anybody()
         };
-        while !idle(self) && !self.broken && Instant::now() < end {
+        while !idle(self) && Instant::now() < end {
             self.poll(&mut events);
         }
         // Nothing is read from the buffers or written to them from here on, so that they may go.
-        self.endpoint.stop();
+        self.rails.iter_mut().for_each(|rail| rail.endpoint.stop());
     }
 }

@@ -13,10 +13,8 @@ use rustix::time::{
 };
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::time::Duration;
 
-/// How long a sleep lasts at most while something waits for libfabric to take it: what makes room
-/// for that, such as a connection, need not end a sleep.
-const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 const NEVER: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// What the transport and its waiter share: a set of descriptors, of which each ends a sleep.
@@ -28,18 +26,26 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// `queue`: the completion queue's descriptor, which stays open as long as anything arrives.
-    pub(crate) fn new(queue: Option<RawFd>) -> io::Result<Self> {
+    /// `fds`: completion queues' descriptors, and that of the links' news, which stay open as long
+    /// as anything arrives.
+    pub(crate) fn new(fds: impl Iterator<Item = RawFd>) -> io::Result<Self> {
         let all = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         // SAFETY: the descriptor is open during this call; closing it takes it out of the set.
-        let queue = queue.map(|fd| unsafe { BorrowedFd::borrow_raw(fd) });
-        for fd in [event.as_fd(), timer.as_fd()].into_iter().chain(queue) {
+        let fds = fds.map(|fd| unsafe { BorrowedFd::borrow_raw(fd) });
+        for fd in [event.as_fd(), timer.as_fd()].into_iter().chain(fds) {
             epoll::add(&all, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
         }
         Ok(Self { all, event, timer, rung: AtomicBool::new(false) })
+    }
+
+    /// One more descriptor that ends sleeps, which stays open as the others do.
+    pub(crate) fn watch(&self, fd: RawFd) -> io::Result<()> {
+        // SAFETY: the descriptor is open during this call; closing it takes it out of the set.
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        Ok(epoll::add(&self.all, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?)
     }
 
     /// Ends all present sleeps, or the next one.
@@ -50,9 +56,11 @@ impl Bell {
         let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 
-    /// Bounds sleeps by a [`NAP`] from now, or no more.
-    pub(crate) fn nap(&self, on: bool) {
-        let value = Itimerspec { it_interval: NEVER, it_value: if on { NAP } else { NEVER } };
+    /// Bounds sleeps from now, by less than a second, or no more.
+    pub(crate) fn nap(&self, limit: Option<Duration>) {
+        let nanos = limit.map_or(0, |limit| limit.subsec_nanos());
+        let value =
+            Itimerspec { it_interval: NEVER, it_value: Timespec { tv_sec: 0, tv_nsec: nanos.into() } };
         // It can't fail with these values.
         let _ = timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &value);
     }

@@ -11,6 +11,13 @@ mod tcp {
     );
 }
 
+/// Two rails of the loopback interface.
+const RAILS: Options = &[("LAPIS_RDMA_PROVIDER", "tcp;ofi_rxm"), ("LAPIS_RDMA_ADDR", "127.0.0.1,127.0.0.2")];
+
+mod rails {
+    lapis_conformance::conformance_tests!(together: lapis_rdma::table(), options: crate::RAILS);
+}
+
 /// Memory that processes of one machine share. Not with several tasks in one process: libfabric
 /// 1.17 keeps what it maps by process, and crashes when one of them closes while another sends.
 const SHM: Options = &[("LAPIS_RDMA_PROVIDER", "shm")];

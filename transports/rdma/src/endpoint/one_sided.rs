@@ -6,7 +6,7 @@ use crate::ffi::{
     FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_READ, FI_RECV, FI_REMOTE_READ, FI_REMOTE_WRITE, FI_RMA,
     FI_SEND, FI_WRITE, fi_addr_t, fi_msg_rma, fi_rma_iov, iovec,
 };
-use crate::memory::{Keys, Naming};
+use crate::memory::{Joint, Keys, Naming};
 use lapis_core::transport::{RawSlice, TransportError};
 use std::ptr;
 
@@ -129,6 +129,11 @@ impl Endpoint {
         Keys::new(self.one_sided.key_size, seed)
     }
 
+    /// How one key names a region on several endpoints of this provider.
+    pub(crate) fn joint(&mut self) -> Joint {
+        Joint::of(self.mr_mode() & FI_MR_PROV_KEY != 0, self.one_sided.key_size)
+    }
+
     /// Whether registering failed because the key was in use.
     pub(crate) fn is_taken(&mut self, code: i32) -> bool {
         self.mr_mode() & FI_MR_PROV_KEY == 0 && code == FI_ENOKEY as i32
@@ -160,6 +165,9 @@ impl Endpoint {
         key: u64,
     ) -> Result<Registration, i32> {
         let mode = self.mr_mode();
+        if mode & FI_MR_ENDPOINT != 0 && self.ep.is_null() {
+            return Err(libc::EIO);
+        }
         let mut mr = ptr::null_mut();
         // SAFETY: the range is the caller's promise; the domain is open.
         unsafe {

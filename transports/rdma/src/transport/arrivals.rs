@@ -3,16 +3,24 @@
 use super::Rdma;
 use crate::header::{self, Header, Kind};
 use crate::queue::Completion;
+use crate::rail::Rail;
 use lapis_core::transport::Event;
+use std::time::Duration;
 
 /// How often [`Rdma::settle`] looks before it says that there is something: a connection that is
 /// being made keeps a queue from resting, and takes a while.
 const SETTLE: usize = 100;
 
+/// How long a sleep lasts at most while something waits for libfabric to take it: what makes room
+/// for that, such as a connection, need not end a sleep.
+const NAP: Duration = Duration::from_millis(1);
+/// And while paths are looked after: what fails need not end a sleep either.
+const NAP_OF_THE_WATCHFUL: Duration = Duration::from_millis(5);
+
 impl Rdma {
     /// What arrived, if it is for core.
     #[inline]
-    pub(super) fn accept(&mut self, bytes: *mut u8, len: usize) -> Option<Event> {
+    pub(super) fn accept(&mut self, rail: usize, bytes: *mut u8, len: usize) -> Option<Event> {
         // SAFETY: libfabric has finished writing these bytes, and the buffer is ours until it is
         // posted again, at the next poll at the earliest.
         let message = unsafe { std::slice::from_raw_parts(bytes, len) };
@@ -32,8 +40,16 @@ impl Rdma {
         if peer.torn {
             return None;
         }
+        if !matches!(head.kind, Kind::Message | Kind::Ack) {
+            let payload = message.get(header::LEN..header::LEN + head.length as usize)?;
+            self.hear(head.source, rail, head.kind, head.number, payload);
+            return None;
+        }
         if self.ordered && !peer.follows(head.number) {
-            self.tear(head.source, head.number);
+            // With several paths it came before, or what is missing comes again, and this too.
+            if !peer.has_several() {
+                self.tear(head.source, head.number);
+            }
             return None;
         }
         if head.kind == Kind::Ack {
@@ -45,33 +61,34 @@ impl Rdma {
         Some(Event::message(head.source, bytes.wrapping_add(header::LEN), head.length))
     }
 
-    pub(super) fn take(&mut self, completion: Completion) -> Option<Event> {
+    pub(super) fn take(&mut self, rail: usize, completion: Completion) -> Option<Event> {
+        let r = &mut self.rails[rail];
         match completion {
             Completion::Sent { context } => {
-                self.sender.ended(context);
+                r.sender.ended(context);
             }
-            Completion::Received { bytes, len } => return self.accept(bytes, len),
-            Completion::Released { context } => self.receiver.release(context),
+            Completion::Received { bytes, len } => return self.accept(rail, bytes, len),
+            Completion::Released { context } => r.receiver.release(context),
             Completion::Moved { context } => {
-                let index = self.transfers.index_of(context)?;
-                let ended = self.transfers.ended(&mut self.endpoint, index, Ok(()))?;
-                return Some(self.moved(ended));
+                let index = r.transfers.index_of(context)?;
+                let ended = r.transfers.ended(&mut r.endpoint, index, Ok(()))?;
+                return self.moved(rail, ended);
             }
-            Completion::Broken { code } => self.fail("the completion queue", code),
+            Completion::Broken { code } => self.fail(rail, "the completion queue", code),
             Completion::Failed { context, released, code } => {
-                if let Some(index) = self.transfers.index_of(context) {
-                    let ended = self.transfers.ended(&mut self.endpoint, index, Err(code))?;
-                    return Some(self.moved(ended));
+                if let Some(index) = r.transfers.index_of(context) {
+                    let ended = r.transfers.ended(&mut r.endpoint, index, Err(code))?;
+                    return self.moved(rail, ended);
                 }
-                if let Some(peer) = self.sender.ended(context) {
-                    self.lose(peer, code);
+                if let Some(peer) = r.sender.ended(context) {
+                    self.send_failed(peer, rail, code);
                     return None;
                 }
-                let text = self.endpoint.text(code);
-                self.host.debug(format_args!("a receive buffer failed: {text}"));
                 if released {
-                    self.receiver.release(context);
+                    r.receiver.release(context);
                 }
+                let text = self.text(code);
+                self.host.debug(format_args!("a receive buffer failed: {text}"));
             }
         }
         None
@@ -80,20 +97,25 @@ impl Rdma {
     /// Gives libfabric what it had no room for.
     #[inline]
     pub(super) fn send_waiting(&mut self) {
-        while self.sender.has_waiting() {
-            let Err((peer, code)) = self.sender.send_waiting(&mut self.endpoint) else { break };
-            self.lose(peer, code);
-        }
-        while let Some(ended) = self.transfers.confirm(&mut self.endpoint) {
-            let event = self.moved(ended);
-            self.early.push_back(event);
+        for rail in 0..self.rails.len() {
+            while self.rails[rail].sender.has_waiting() {
+                let r = &mut self.rails[rail];
+                let Err((peer, code)) = r.sender.send_waiting(&mut r.endpoint) else { break };
+                self.send_failed(peer, rail, code);
+            }
+            loop {
+                let r = &mut self.rails[rail];
+                let Some(ended) = r.transfers.confirm(&mut r.endpoint) else { break };
+                let event = self.moved(rail, ended);
+                self.early.extend(event);
+            }
         }
     }
 
     /// Deals with what has ended; messages wait for the next poll. Whether anything had.
     pub(super) fn digest(&mut self) -> bool {
         let mut found = false;
-        while !self.receiver.is_stopped() {
+        while !self.has_stopped() {
             let mut events = [Event::EMPTY; 16];
             let (n, any) = self.collect(&mut events);
             self.early.extend(&events[..n]);
@@ -111,25 +133,27 @@ impl Rdma {
         for _ in 0..SETTLE {
             self.send_waiting();
             self.end_doomed();
+            self.look_after_paths();
             self.tell();
             self.spread_news();
             // What is no message would not let the queue rest.
             let found = self.digest();
-            if !self.early.is_empty() || !self.lost.is_empty() || self.receiver.is_stopped() {
+            if !self.early.is_empty()
+                || !self.lost.is_empty()
+                || !self.troubles.is_empty()
+                || self.has_stopped()
+            {
                 return false;
             }
             if found && std::mem::take(&mut self.refused) {
                 // There may be room now.
                 return false;
             }
-            if self.broken || !found && self.endpoint.queue().may_sleep() {
-                let nap = self.sender.has_waiting()
-                    || self.transfers.has_waiting()
-                    || !self.to_tell.is_empty()
-                    || !self.news.is_empty();
-                if nap || self.napping {
+            if !found && self.may_sleep() {
+                let nap = self.nap();
+                if nap.is_some() || self.napping {
                     self.bell.nap(nap);
-                    self.napping = nap;
+                    self.napping = nap.is_some();
                 }
                 return true;
             }
@@ -137,28 +161,60 @@ impl Rdma {
         false
     }
 
+    /// Whether nothing is there, on any rail.
+    fn may_sleep(&mut self) -> bool {
+        self.rails.iter_mut().all(|rail| rail.closed || rail.endpoint.queue().may_sleep())
+    }
+
+    /// How long a sleep may last.
+    fn nap(&self) -> Option<Duration> {
+        let waits = |rail: &Rail| rail.sender.has_waiting() || rail.transfers.has_waiting();
+        if self.rails.iter().any(waits) || !self.to_tell.is_empty() || !self.news.is_empty() {
+            return Some(NAP);
+        }
+        (!self.watched.is_empty()).then_some(NAP_OF_THE_WATCHFUL)
+    }
+
+    /// Whether no message can arrive on some rail until events have been fetched.
+    fn has_stopped(&self) -> bool {
+        self.rails.iter().any(|rail| !rail.closed && rail.receiver.is_stopped())
+    }
+
     /// Collects completions into `events`: how many events, and whether anything had ended.
     pub(super) fn collect(&mut self, events: &mut [Event]) -> (usize, bool) {
+        let (mut n, mut ended) = (0, false);
+        for rail in 0..self.rails.len() {
+            let (more, any) = self.collect_of(rail, &mut events[n..]);
+            n += more;
+            ended |= any;
+        }
+        (n, ended)
+    }
+
+    /// The same of one rail.
+    #[inline]
+    fn collect_of(&mut self, rail: usize, events: &mut [Event]) -> (usize, bool) {
         let (mut n, mut ended) = (0, false);
         // At most one event comes of a completion.
         while n < events.len() {
             let mut found = [const { None }; 32];
             let mut count = 0;
-            if self.broken {
+            let r = &mut self.rails[rail];
+            if r.closed {
                 break;
             }
-            let any = self.endpoint.queue().completions(events.len() - n, |completion| {
+            let any = r.endpoint.queue().completions(events.len() - n, |completion| {
                 found[count] = Some(completion);
                 count += 1;
             });
             ended |= any;
             for completion in found.into_iter().take(count).flatten() {
-                if let Some(event) = self.take(completion) {
+                if let Some(event) = self.take(rail, completion) {
                     events[n] = event;
                     n += 1;
                 }
             }
-            if !any || self.receiver.is_stopped() {
+            if !any || self.rails[rail].receiver.is_stopped() {
                 break;
             }
         }
@@ -171,7 +227,10 @@ impl Rdma {
         for (place, event) in events.iter_mut().zip(self.early.drain(..early)) {
             *place = event;
         }
-        let n = early + self.collect(&mut events[early..]).0;
+        let mut n = early + self.collect(&mut events[early..]).0;
+        if !self.troubles.is_empty() {
+            n += self.troubles.show(&mut events[n..]);
+        }
         match self.lost.pop_front() {
             Some(peer) if n < events.len() => {
                 events[n] = Event::peer_down(peer);

@@ -11,6 +11,15 @@ use std::time::{Duration, Instant};
 /// counts as the end of the endpoint.
 const REFUSALS: u32 = 1000;
 
+/// How it is known that a path has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// Something that went over it failed.
+    Error,
+    /// Its link is down, it is silent, or an end of it is closed.
+    Other,
+}
+
 /// How long a peer is tried to be told that it was given up.
 const NEWS: Duration = Duration::from_millis(500);
 
@@ -18,8 +27,20 @@ impl Rdma {
     /// A peer can't be reached any more, with libfabric's error number.
     #[cold]
     pub(super) fn lose(&mut self, peer: PeerId, code: i32) {
-        let text = self.endpoint.text(code);
+        let text = self.text(code);
         self.give_up(peer, &text, true);
+    }
+
+    /// A message to a peer has failed on a rail: the path, or the peer if it has no other, is lost.
+    #[cold]
+    pub(super) fn send_failed(&mut self, peer: PeerId, rail: usize, code: i32) {
+        let text = self.text(code);
+        self.leave(peer, rail, &text, Sign::Error);
+    }
+
+    /// libfabric's words for an error number.
+    pub(super) fn text(&self, code: i32) -> String {
+        self.rails[0].endpoint.text(code)
     }
 
     /// Nothing is sent to a peer any more; it is `told` so, as far as it can be, because it may
@@ -35,11 +56,12 @@ impl Rdma {
         self.host.info(format_args!("task {peer} is lost: {why}"));
         self.lost.push_back(peer);
         // What waits must not go behind what failed.
-        self.sender.forget(peer);
+        self.rails.iter_mut().for_each(|rail| rail.sender.forget(peer));
         self.to_tell.retain(|behind| *behind != peer);
         if told {
             self.news.push(peer);
         }
+        self.abandon_stripes(peer);
     }
 
     /// Tells peers that they were given up. libfabric may be making a connection for that, which is
@@ -53,11 +75,13 @@ impl Rdma {
 
     #[cold]
     fn try_news(&mut self) {
-        let Self { news, peers, sender, endpoint, me, .. } = self;
+        let Self { news, peers, rails, me, .. } = self;
         news.retain(|&peer| {
             let Some(p) = peers.get_mut(peer) else { return false };
             let head = p.header(me.task, Kind::GivenUp, 0);
-            let busy = sender.greet(endpoint, p.to, head) == Err(Refused::Busy);
+            let (rail, to) = p.way();
+            let r = &mut rails[rail];
+            let busy = !r.closed && r.sender.greet(&mut r.endpoint, to, head) == Err(Refused::Busy);
             busy && p.to_be_told.is_some_and(|end| Instant::now() < end)
         });
     }
@@ -71,29 +95,39 @@ impl Rdma {
         self.give_up(peer, &why, true);
     }
 
-    /// The endpoint can't be used any more: every peer is lost, and everything under way ends.
+    /// A rail can't be used any more: everything under way there ends, and peers that it alone
+    /// reaches are lost.
     #[cold]
-    pub(super) fn fail(&mut self, what: &str, code: i32) {
-        if std::mem::replace(&mut self.broken, true) {
+    pub(super) fn fail(&mut self, rail: usize, what: &str, code: i32) {
+        if std::mem::replace(&mut self.rails[rail].broken, true) {
             return;
         }
-        let text = self.endpoint.text(code);
+        let text = self.text(code);
+        let r = &self.rails[rail];
+        let all = self.rails.iter().all(|rail| rail.broken);
+        let whom = if all { "no task can be reached over it any more" } else { "other rails take its place" };
         self.host.error(format_args!(
-            "{what} of provider {}, domain {}, failed: {text}: no task can be reached over it any more",
-            self.endpoint.provider(),
-            self.endpoint.domain_name()
+            "{what} of provider {}, domain {}, failed: {text}: {whom}",
+            r.endpoint.provider(),
+            r.endpoint.domain_name()
         ));
         for peer in 0..self.peers.len() as u32 {
-            self.give_up(peer, &text, true);
+            self.leave(peer, rail, &text, Sign::Error);
+            if all {
+                self.give_up(peer, &text, true);
+            }
         }
-        // There will be no other time.
-        self.try_news();
-        self.news.clear();
+        if all {
+            // There will be no other time.
+            self.try_news();
+            self.news.clear();
+        }
         // Nothing uses the program's memory from here on.
-        self.endpoint.stop();
-        while let Some(ended) = self.transfers.end_any(code) {
-            let event = self.moved(ended);
-            self.early.push_back(event);
+        let mut ended = Vec::new();
+        self.rails[rail].close(code, |one| ended.push(one));
+        for one in ended {
+            let event = self.moved(rail, one);
+            self.early.extend(event);
         }
     }
 
@@ -101,27 +135,35 @@ impl Rdma {
     /// for what is on the wire.
     pub(super) fn forget(&mut self, peer: PeerId) {
         let Some(old) = self.peers.slot(peer).and_then(Option::take) else { return };
-        self.sender.forget(peer);
         self.lost.retain(|lost| *lost != peer);
         self.to_tell.retain(|behind| *behind != peer);
         self.news.retain(|given_up| *given_up != peer);
-        let transfers = self.transfers.doom(peer, Instant::now());
-        // An address that stays known does no harm; one that goes from under an operation may.
-        if transfers == 0 && !self.sender.has_under_way(peer) && !self.broken {
-            self.endpoint.remove(old.to);
+        self.watched.retain(|watched| *watched != peer);
+        self.abandon_stripes(peer);
+        let now = Instant::now();
+        for path in &old.paths {
+            let rail = &mut self.rails[path.rail];
+            rail.sender.forget(peer);
+            let transfers = rail.transfers.doom(peer, now);
+            // An address that stays known does no harm; one that goes from under an operation may.
+            if transfers == 0 && !rail.sender.has_under_way(peer) && !rail.closed {
+                rail.endpoint.remove(path.to);
+            }
         }
     }
 
     /// Ends transfers with forgotten peers whose time is over.
     #[inline]
     pub(super) fn end_doomed(&mut self) {
-        if !self.transfers.has_doomed() {
-            return;
-        }
-        let now = Instant::now();
-        while let Some(ended) = self.transfers.end_doomed(now) {
-            let event = self.moved(ended);
-            self.early.push_back(event);
+        for rail in 0..self.rails.len() {
+            if !self.rails[rail].transfers.has_doomed() {
+                continue;
+            }
+            let now = Instant::now();
+            while let Some(ended) = self.rails[rail].transfers.end_doomed(now) {
+                let event = self.moved(rail, ended);
+                self.early.extend(event);
+            }
         }
     }
 
@@ -129,23 +171,30 @@ impl Rdma {
     #[inline]
     pub(super) fn post_buffers(&mut self) {
         // Bytes of messages that were not given out yet lie in released buffers, too.
-        if self.broken || !self.early.is_empty() {
+        if !self.early.is_empty() {
             return;
         }
-        match self.receiver.post(&mut self.endpoint) {
-            Ok(()) => self.refusals = 0,
-            Err(code) => self.buffers_refused(code),
+        for at in 0..self.rails.len() {
+            let rail = &mut self.rails[at];
+            if rail.closed {
+                continue;
+            }
+            match rail.receiver.post(&mut rail.endpoint) {
+                Ok(()) => rail.refusals = 0,
+                Err(code) => self.buffers_refused(at, code),
+            }
         }
     }
 
     #[cold]
-    fn buffers_refused(&mut self, code: i32) {
-        if is_busy(code) || !self.receiver.is_stopped() {
+    fn buffers_refused(&mut self, at: usize, code: i32) {
+        let rail = &mut self.rails[at];
+        if is_busy(code) || !rail.receiver.is_stopped() {
             return;
         }
-        self.refusals += 1;
-        if self.refusals == REFUSALS {
-            self.fail("giving receive buffers to the endpoint", code);
+        rail.refusals += 1;
+        if rail.refusals == REFUSALS {
+            self.fail(at, "giving receive buffers to the endpoint", code);
         }
     }
 }

@@ -7,8 +7,16 @@ use crate::transfer::{Direction, Ended, Wish};
 use lapis_core::transport::{Event, PeerId, RawSlice, RemoteAddr, Status};
 
 impl Rdma {
-    /// A put or get has ended: what core is told.
-    pub(super) fn moved(&mut self, Ended { peer, token, outcome }: Ended) -> Event {
+    /// A put or get, or a piece of one, has ended: what core is told.
+    pub(super) fn moved(&mut self, rail: usize, ended: Ended) -> Option<Event> {
+        if ended.wish.piece.is_some() {
+            return self.piece_ended(rail, ended);
+        }
+        Some(self.told(ended.wish, ended.outcome))
+    }
+
+    /// What core is told of the end of a put or get.
+    pub(super) fn told(&mut self, Wish { peer, token, .. }: Wish, outcome: Result<(), i32>) -> Event {
         let status = match outcome {
             Ok(()) => Status::Done,
             Err(code) if means_loss(code) => {
@@ -16,7 +24,7 @@ impl Rdma {
                 Status::PeerDown
             }
             Err(code) => {
-                let text = self.endpoint.text(code);
+                let text = self.text(code);
                 self.host.debug(format_args!("a transfer with task {peer} failed: {text}"));
                 Status::Io
             }
@@ -35,8 +43,9 @@ impl Rdma {
         remote: RemoteAddr,
         (direction, token): (Direction, u64),
     ) -> Status {
+        let most = self.longest_transfer();
         let Some(p) = self.peers.get_mut(peer) else { return Status::Invalid };
-        if local.len as u64 > self.endpoint.longest_transfer() {
+        if local.len as u64 > most {
             return Status::Invalid;
         }
         if p.down {
@@ -45,16 +54,23 @@ impl Rdma {
         if local.len == 0 {
             return Status::Done;
         }
-        if !p.greeted
+        if !p.path().greeted
             && let Err(status) = self.greet(peer)
         {
             return status;
         }
         let Some(p) = self.peers.get_mut(peer) else { return Status::Invalid };
-        let remote = Remote { to: p.to, addr: remote.addr, key: remote.key };
-        let wish = Wish { direction, peer, local, remote, token };
+        let (rail, to) = p.way();
+        let several = p.has_several();
+        let key = if several { remote.key } else { self.memory.joint().on(p.path().theirs, remote.key) };
+        let remote = Remote { to, addr: remote.addr, key };
+        let wish = Wish { direction, peer, local, remote, token, piece: None };
+        if several {
+            return self.stripe(wish);
+        }
+        let r = &mut self.rails[rail];
         // SAFETY: the caller's promise.
-        match unsafe { self.transfers.begin(&mut self.endpoint, &mut self.memory, wish) } {
+        match unsafe { r.transfers.begin(&mut r.endpoint, &mut self.memory, wish) } {
             Ok(()) => Status::InProgress,
             Err(code) if is_busy(code) => {
                 self.refused = true;
@@ -65,7 +81,7 @@ impl Rdma {
                 Status::PeerDown
             }
             Err(code) => {
-                let text = self.endpoint.text(code);
+                let text = self.text(code);
                 self.host.debug(format_args!("a transfer with task {peer} was refused: {text}"));
                 Status::Io
             }

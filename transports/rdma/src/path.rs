@@ -1,0 +1,182 @@
+//! A path to a peer: from a rail of ours to one of its. And the messages that go again over another
+//! path if one fails.
+
+use crate::ffi::fi_addr_t;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Pauses between two tries of a path that is down: from the first to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// How much of new measurements of a path's speed counts.
+const FRESH: f64 = 0.25;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Path {
+    /// Numbers of the rails, ours and the peer's.
+    pub(crate) rail: usize,
+    pub(crate) theirs: usize,
+    /// How often the peer has closed its rail; `to` is an address of after that.
+    pub(crate) life: u32,
+    pub(crate) to: fi_addr_t,
+    /// The peer's address, as its provider gave it; empty while its rail is closed.
+    pub(crate) address: Box<[u8]>,
+    /// Whether anything is sent over it.
+    pub(crate) up: bool,
+    /// Whether libfabric has taken a message over it: connections, where the provider has such, are
+    /// made by then.
+    pub(crate) greeted: bool,
+    /// Puts may be under way that the peer's rail still carries out, until that is opened anew.
+    pub(crate) unsafe_puts: bool,
+    /// The last that was tried over it has failed.
+    pub(crate) failed: bool,
+    /// Since when it is down, if it was ever used.
+    pub(crate) left: Option<Instant>,
+    /// When it is tried next while it is down.
+    pub(crate) next_try: Instant,
+    pause: Duration,
+    /// Answers to rounds of questions from this one on are of after it was left.
+    pub(crate) since: u32,
+    /// The last round of questions that it answered.
+    pub(crate) answered: u32,
+    /// Bytes of transfers under way.
+    pub(crate) under_way: u64,
+    /// Bytes a microsecond, as measured; 0 before that.
+    speed: f64,
+    last_end: Instant,
+}
+
+impl Path {
+    /// `(rail, theirs)`: the rails' numbers. `(to, address)`: where the peer's is.
+    pub(crate) fn new(
+        (rail, theirs): (usize, usize),
+        (to, address): (fi_addr_t, &[u8]),
+        up: bool,
+        now: Instant,
+    ) -> Self {
+        Self {
+            rail,
+            theirs,
+            life: 0,
+            to,
+            address: address.into(),
+            up,
+            greeted: false,
+            unsafe_puts: false,
+            failed: false,
+            left: None,
+            next_try: now,
+            pause: FIRST_PAUSE,
+            since: 0,
+            answered: 0,
+            under_way: 0,
+            speed: 0.0,
+            last_end: now,
+        }
+    }
+
+    /// Nothing is sent over it from now on.
+    pub(crate) fn leave(&mut self, now: Instant, failed: bool) {
+        (self.up, self.greeted, self.left, self.failed) = (false, false, Some(now), failed);
+        (self.next_try, self.pause) = (now, FIRST_PAUSE);
+    }
+
+    /// It works again.
+    pub(crate) fn take_back(&mut self) {
+        (self.up, self.greeted, self.left, self.failed) = (true, true, None, false);
+    }
+
+    /// It is being tried; the next time is later.
+    pub(crate) fn tried(&mut self, now: Instant) {
+        self.next_try = now + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    }
+
+    /// The next try is at once.
+    pub(crate) fn hurry(&mut self, now: Instant) {
+        (self.next_try, self.pause) = (now, FIRST_PAUSE);
+    }
+
+    /// A transfer of so many bytes has ended well.
+    pub(crate) fn measure(&mut self, len: u64, begun: Instant, now: Instant) {
+        let time = now.duration_since(begun.max(self.last_end)).as_secs_f64() * 1e6;
+        self.last_end = now;
+        let speed = len as f64 / time.max(0.1);
+        self.speed = if self.speed == 0.0 { speed } else { self.speed + FRESH * (speed - self.speed) };
+    }
+
+    /// When what is under way and so many bytes more will have come, in microseconds from now.
+    pub(crate) fn finish(&self, more: u64) -> f64 {
+        (self.under_way + more) as f64 / self.speed.max(1.0)
+    }
+}
+
+/// Messages to a peer that are not known to be consumed, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Retained {
+    kept: VecDeque<Vec<u8>>,
+    /// Memory of those that were consumed.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Retained {
+    /// Keeps a message of `len` bytes that `fill` writes.
+    pub(crate) fn keep(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> &[u8] {
+        let mut message = self.spare.pop().unwrap_or_default();
+        message.clear();
+        message.resize(len, 0);
+        fill(&mut message);
+        self.kept.push_back(message);
+        self.kept.back().map_or(&[], Vec::as_slice)
+    }
+
+    /// The newest was not sent after all.
+    pub(crate) fn drop_newest(&mut self) {
+        self.spare.extend(self.kept.pop_back());
+    }
+
+    /// All but the newest `count` have been consumed.
+    pub(crate) fn shorten(&mut self, count: usize) {
+        while self.kept.len() > count {
+            self.spare.extend(self.kept.pop_front());
+        }
+    }
+
+    /// The one that is so many behind the oldest.
+    pub(crate) fn get(&self, at: usize) -> Option<&[u8]> {
+        self.kept.get(at).map(Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_consumed_is_let_go_of_and_the_rest_can_go_again() {
+        let mut retained = Retained::default();
+        for n in 0..5u8 {
+            assert_eq!(retained.keep(n.into(), |out| out.fill(n)), vec![n; n.into()]);
+        }
+        retained.drop_newest();
+        retained.shorten(2);
+        assert_eq!(retained.get(0), Some(&[2, 2][..]));
+        assert_eq!(retained.get(1), Some(&[3, 3, 3][..]));
+        assert_eq!(retained.get(2), None);
+    }
+
+    #[test]
+    fn a_faster_path_is_expected_to_end_sooner() {
+        let now = Instant::now();
+        let mut paths = [0, 1].map(|rail| Path::new((rail, rail), (0, &[]), true, now));
+        for (path, micros) in paths.iter_mut().zip([100, 300]) {
+            path.measure(1 << 20, now, now + Duration::from_micros(micros));
+        }
+        paths[0].under_way = 1 << 20;
+        assert!(paths[0].finish(1 << 20) < paths[1].finish(1 << 20), "two there before one here");
+        paths[0].under_way = 4 << 20;
+        assert!(paths[0].finish(1 << 20) > paths[1].finish(1 << 20));
+    }
+}

@@ -1,0 +1,82 @@
+//! One rail of this task: an endpoint with what goes through it.
+
+use crate::address::{self, Entry};
+use crate::endpoint::Endpoint;
+use crate::library::{Info, Library};
+use crate::receive::Receiver;
+use crate::send::{SIZE, Sender};
+use crate::transfer::{Ended, Transfers};
+use lapis_core::transport::TransportError;
+
+/// Keys of the registrations for messages, where the provider lets us choose them.
+const SEND_KEY: u64 = 1;
+const RECEIVE_KEY: u64 = 2;
+const BOUNCE_KEY: u64 = 3;
+
+/// See the module.
+pub(crate) struct Rail {
+    // Registrations are closed before the domain, which `endpoint` holds.
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+    pub(crate) transfers: Transfers,
+    pub(crate) endpoint: Endpoint,
+    /// Where peers find it, and on which network.
+    pub(crate) entry: Entry,
+    /// How often the endpoint has been closed.
+    pub(crate) life: u32,
+    /// Whether the endpoint is closed.
+    pub(crate) closed: bool,
+    /// Whether it has failed and stays closed.
+    pub(crate) broken: bool,
+    /// How often in a row no receive buffer could be posted where none was.
+    pub(crate) refusals: u32,
+}
+
+impl Rail {
+    /// Opens an endpoint. `at`: its number among this task's.
+    pub(crate) fn open(library: Library, info: Info, tasks: u32, at: usize) -> Result<Self, TransportError> {
+        let mut endpoint = Endpoint::open(library, info, tasks as usize, SIZE)?;
+        let entry = Entry { network: address::network(&endpoint.network()), address: endpoint.name()? };
+        let sender = Sender::new(&mut endpoint, SEND_KEY)?;
+        let mut receiver = Receiver::new(&mut endpoint, RECEIVE_KEY)?;
+        if let Err(code) = receiver.post(&mut endpoint) {
+            endpoint.check("posting receive buffers", -code)?;
+        }
+        let transfers = Transfers::new(at, BOUNCE_KEY);
+        let (life, closed, broken, refusals) = (0, false, false, 0);
+        Ok(Self { sender, receiver, transfers, endpoint, entry, life, closed, broken, refusals })
+    }
+
+    /// Closes the endpoint: whatever is under way ends, and nothing of it reads or writes memory
+    /// any more, here or through here. Each transfer is handed to `ended`.
+    pub(crate) fn close(&mut self, code: i32, mut ended: impl FnMut(Ended)) {
+        if !std::mem::replace(&mut self.closed, true) {
+            self.endpoint.close_all();
+            self.life += 1;
+        }
+        self.sender.reset();
+        self.receiver.reset();
+        while let Some(one) = self.transfers.end_any(code) {
+            ended(one);
+        }
+    }
+
+    /// Opens the endpoint anew, at another address. Buffers are posted at the next poll.
+    pub(crate) fn reopen(&mut self, tasks: usize) -> Result<(), TransportError> {
+        if self.endpoint.holds_registrations() {
+            self.broken = true;
+        }
+        if self.broken {
+            return Err(TransportError::Io("it can't be opened anew".to_owned()));
+        }
+        self.endpoint.reopen(tasks)?;
+        self.entry.address = self.endpoint.name()?;
+        self.closed = false;
+        Ok(())
+    }
+
+    /// Whether nothing is under way, as far as we can tell.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.closed || self.sender.is_idle() && self.transfers.is_idle()
+    }
+}

@@ -1,0 +1,258 @@
+//! Puts and gets over several paths: cut into pieces, each of which takes the path on which it is
+//! expected to end first. What a path that fails leaves undone goes again over others.
+//!
+//! A put that fails is not simply put again: its bytes may be on the wire still, and must not come
+//! when the memory has other contents. So its pieces wait until the peer has opened the rail anew
+//! at which they would arrive.
+
+use crate::endpoint::Remote;
+use crate::transfer::{Direction, Wish};
+use lapis_core::transport::{PeerId, RawSlice};
+use std::collections::VecDeque;
+use std::time::Instant;
+
+/// Striped transfers that may be under way at a time.
+const COUNT: usize = 1024;
+/// Bytes of pieces: so many of them for each path, within these bounds.
+const PIECES: usize = 4;
+const SHORTEST: usize = 64 << 10;
+const LONGEST: usize = 1 << 20;
+
+/// Part of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) at: usize,
+    pub(crate) len: usize,
+    /// The opening of a peer's rail, by path, that must have ended before it may go again.
+    pub(crate) after: Option<(usize, u32)>,
+}
+
+/// A transfer.
+pub(crate) struct Striped {
+    pub(crate) wish: Wish,
+    /// Bytes of which pieces have been made.
+    next: usize,
+    piece: usize,
+    again: Vec<Piece>,
+    under_way: u32,
+    /// libfabric's error number: no more of it is begun.
+    failed: Option<i32>,
+}
+
+impl Striped {
+    /// The next piece to begin, if `may` lets it.
+    pub(crate) fn next(&mut self, may: impl Fn(&Piece) -> bool) -> Option<Piece> {
+        if self.failed.is_some() {
+            return None;
+        }
+        if let Some(at) = self.again.iter().position(&may) {
+            return Some(self.again.swap_remove(at));
+        }
+        let (at, len) = (self.next, self.piece.min(self.wish.local.len - self.next));
+        self.next += len;
+        (len > 0).then_some(Piece { at, len, after: None })
+    }
+
+    /// A piece is to begin later.
+    pub(crate) fn put_back(&mut self, piece: Piece) {
+        self.again.push(piece);
+    }
+
+    /// What a piece of it demands of the provider, on a path whose address and key are given.
+    pub(crate) fn part(&self, place: usize, piece: Piece, remote: Remote, begun: Instant) -> Wish {
+        let ptr = self.wish.local.ptr.wrapping_add(piece.at);
+        Wish {
+            local: RawSlice { ptr, len: piece.len },
+            remote: Remote { addr: self.wish.remote.addr + piece.at as u64, ..remote },
+            token: place as u64,
+            piece: Some(begun),
+            ..self.wish
+        }
+    }
+
+    /// A piece has begun.
+    pub(crate) fn begun(&mut self) {
+        self.under_way += 1;
+    }
+
+    /// No more of it is to be begun.
+    pub(crate) fn fail(&mut self, code: i32) {
+        self.failed.get_or_insert(code);
+    }
+
+    /// Whether nothing is left to begin.
+    fn is_begun(&self) -> bool {
+        self.failed.is_some() || self.next == self.wish.local.len && self.again.is_empty()
+    }
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Stripes {
+    all: Vec<Option<Striped>>,
+    free: Vec<usize>,
+    /// Those of which more is to be begun.
+    ready: VecDeque<usize>,
+}
+
+impl Stripes {
+    /// Takes a transfer over so many paths; false where there is no room.
+    pub(crate) fn add(&mut self, wish: Wish, paths: usize) -> bool {
+        let place = match self.free.pop() {
+            Some(place) => place,
+            None if self.all.len() < COUNT => {
+                self.all.push(None);
+                self.all.len() - 1
+            }
+            None => return false,
+        };
+        let piece = (wish.local.len / (PIECES * paths)).next_multiple_of(4096).clamp(SHORTEST, LONGEST);
+        let (again, failed) = (Vec::new(), None);
+        self.all[place] = Some(Striped { wish, next: 0, piece, again, under_way: 0, failed });
+        self.ready.push_back(place);
+        true
+    }
+
+    /// Whether anything is to be begun.
+    #[inline]
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.free.len() == self.all.len()
+    }
+
+    /// Takes one out of those of which more is to be begun; [`settle`](Self::settle) it afterwards.
+    pub(crate) fn next_ready(&mut self) -> Option<usize> {
+        self.ready.pop_front()
+    }
+
+    /// How many there are.
+    pub(crate) fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
+    pub(crate) fn get_mut(&mut self, place: usize) -> Option<&mut Striped> {
+        self.all.get_mut(place)?.as_mut()
+    }
+
+    /// After changes: it has ended, or waits to be begun, or is under way. The answer is the
+    /// transfer that has ended, and how.
+    pub(crate) fn settle(&mut self, place: usize) -> Option<(Wish, Result<(), i32>)> {
+        let striped = self.all.get(place)?.as_ref()?;
+        if !striped.is_begun() {
+            if !self.ready.contains(&place) {
+                self.ready.push_back(place);
+            }
+            return None;
+        }
+        if striped.under_way > 0 {
+            return None;
+        }
+        let Striped { wish, failed, .. } = self.all[place].take()?;
+        self.ready.retain(|ready| *ready != place);
+        self.free.push(place);
+        Some((wish, failed.map_or(Ok(()), Err)))
+    }
+
+    /// A piece has ended. With `again` it goes again.
+    pub(crate) fn ended(&mut self, part: &Wish, again: bool, after: Option<(usize, u32)>) {
+        let Some(striped) = self.get_mut(part.token as usize) else { return };
+        striped.under_way -= 1;
+        if again {
+            let at = part.local.ptr.addr() - striped.wish.local.ptr.addr();
+            let after = after.filter(|_| part.direction == Direction::Put);
+            striped.again.push(Piece { at, len: part.local.len, after });
+        }
+    }
+
+    /// All with a peer fail.
+    pub(crate) fn abandon(&mut self, peer: PeerId, code: i32) -> Vec<usize> {
+        let of = |striped: &&mut Option<Striped>| striped.as_ref().is_some_and(|s| s.wish.peer == peer);
+        for striped in self.all.iter_mut().filter(of).flatten() {
+            striped.fail(code);
+        }
+        let with = |at: &usize| self.all[*at].as_ref().is_some_and(|s| s.wish.peer == peer);
+        (0..self.all.len()).filter(with).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn striped(direction: Direction, len: usize) -> Stripes {
+        let local = RawSlice { ptr: std::ptr::without_provenance_mut(4096), len };
+        let remote = Remote { to: 0, addr: 1 << 20, key: 7 };
+        let mut stripes = Stripes::default();
+        assert!(stripes.add(Wish { direction, peer: 1, local, remote, token: 9, piece: None }, 2));
+        stripes
+    }
+
+    /// Begins all that may be, and gives the parts.
+    fn begin(stripes: &mut Stripes, may: impl Fn(&Piece) -> bool) -> Vec<Wish> {
+        let mut parts = Vec::new();
+        let Some(place) = stripes.next_ready() else { return parts };
+        let striped = stripes.get_mut(place).expect("it is there");
+        while let Some(piece) = striped.next(&may) {
+            parts.push(striped.part(place, piece, striped.wish.remote, Instant::now()));
+            striped.begun();
+        }
+        assert!(stripes.settle(place).is_none());
+        parts
+    }
+
+    #[test]
+    fn pieces_cover_a_transfer_and_its_end_is_that_of_the_last() {
+        for len in [1, SHORTEST, SHORTEST + 1, 1 << 20, (32 << 20) - 3] {
+            let mut stripes = striped(Direction::Get, len);
+            let parts = begin(&mut stripes, |_| true);
+            assert_eq!(parts.iter().map(|part| part.local.len).sum::<usize>(), len);
+            assert!(
+                parts
+                    .windows(2)
+                    .all(|two| two[1].remote.addr == two[0].remote.addr + two[0].local.len as u64)
+            );
+            for (left, part) in (0..parts.len()).rev().zip(&parts) {
+                stripes.ended(part, false, None);
+                assert_eq!(stripes.settle(0).is_some(), left == 0);
+            }
+            assert!(stripes.is_idle());
+        }
+    }
+
+    #[test]
+    fn pieces_of_puts_wait_for_the_end_of_what_may_still_carry_them_out() {
+        for direction in [Direction::Put, Direction::Get] {
+            let mut stripes = striped(direction, 1 << 20);
+            let parts = begin(&mut stripes, |_| true);
+            for part in &parts {
+                stripes.ended(part, part.remote.addr == parts[1].remote.addr, Some((0, 3)));
+                assert!(stripes.settle(0).is_none());
+            }
+            let over = |life: u32| move |piece: &Piece| piece.after.is_none_or(|(_, old)| life > old);
+            let early = begin(&mut stripes, over(3));
+            assert_eq!(early.len(), usize::from(direction == Direction::Get));
+            let late = begin(&mut stripes, over(4));
+            let again = early.first().or(late.first()).expect("it goes again");
+            assert_eq!((again.remote.addr, again.local.len), (parts[1].remote.addr, parts[1].local.len));
+            stripes.ended(again, false, None);
+            assert!(matches!(stripes.settle(0), Some((Wish { token: 9, .. }, Ok(())))));
+        }
+    }
+
+    #[test]
+    fn a_transfer_with_a_peer_that_is_lost_ends_when_nothing_of_it_is_under_way() {
+        let mut stripes = striped(Direction::Put, 1 << 20);
+        let parts = begin(&mut stripes, |_| true);
+        assert_eq!(stripes.abandon(2, 5), []);
+        assert_eq!(stripes.abandon(1, 5), [0]);
+        for (left, part) in (0..parts.len()).rev().zip(&parts) {
+            assert!(stripes.settle(0).is_none());
+            stripes.ended(part, left > 1, None);
+        }
+        assert_eq!(stripes.settle(0).map(|(_, outcome)| outcome), Some(Err(5)));
+    }
+}

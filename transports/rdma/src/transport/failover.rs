@@ -1,0 +1,283 @@
+//! Paths that fail and come back. docs/rdma.md draws who tells whom what.
+
+use super::Rdma;
+use super::loss::Sign;
+use crate::header::{Kind, LAST_NUMBER, RailLife};
+use crate::send::Refused;
+use lapis_core::transport::{FailoverTrouble, PeerId, TransportError};
+use std::time::Instant;
+
+impl Rdma {
+    /// The path to a peer over a rail of ours carries nothing any more: what is under way takes
+    /// others. If none is left, what is to be sent waits until one works again, or until all have
+    /// failed for a while.
+    #[cold]
+    pub(super) fn leave(&mut self, peer: PeerId, rail: usize, why: &str, sign: Sign) {
+        let now = Instant::now();
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
+        if !p.has_several() {
+            return self.give_up(peer, why, true);
+        }
+        let Some(at) = p.paths.iter().position(|path| path.rail == rail && path.up) else { return };
+        p.paths[at].leave(now, sign == Sign::Error);
+        p.end_round();
+        p.paths[at].since = p.round.number;
+        let others = p.paths.iter().position(|path| path.up);
+        let left = p.paths.iter().filter(|path| path.up).count();
+        self.rails[rail].sender.forget(peer);
+        match others {
+            Some(other) if p.current == at => p.turn_to(other),
+            None => p.send_again(),
+            Some(_) => {}
+        }
+        let device = self.rails[rail].endpoint.domain_name();
+        self.host.info(format_args!(
+            "the path to task {peer} over {device} (rail {rail}) has failed: {why}; {left} left"
+        ));
+        if left == 0 && !std::mem::replace(&mut self.cut_off, true) {
+            self.trouble(
+                FailoverTrouble::Halted,
+                format!(
+                    "No path to task {peer} is left. What is to be sent waits until one works again. (The last was over \
+                     {device}: {why}.)"
+                ),
+            );
+        }
+        self.watch(peer);
+        self.send_kept(peer);
+    }
+
+    /// A path has answered: it is used again.
+    pub(super) fn take_back(&mut self, peer: PeerId, rail: usize) {
+        let Some(p) = self.peers.get_mut(peer) else { return };
+        let Some(at) = p.paths.iter().position(|path| path.rail == rail) else { return };
+        let was_left = p.paths[at].left.is_some();
+        p.paths[at].take_back();
+        if !p.path().up {
+            p.turn_to(at);
+        }
+        if was_left {
+            let device = self.rails[rail].endpoint.domain_name();
+            self.host.info(format_args!("the path to task {peer} over {device} (rail {rail}) works again"));
+        }
+        self.cut_off = false;
+        self.send_kept(peer);
+    }
+
+    /// Sends kept messages to a peer again, as far as there is room.
+    pub(super) fn send_kept(&mut self, peer: PeerId) {
+        loop {
+            let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && p.path().up) else { return };
+            let (rail, to) = p.way();
+            let Some((header, bytes)) = p.next_again(self.me.task) else { return };
+            let r = &mut self.rails[rail];
+            match r.sender.send(&mut r.endpoint, (peer, to), header, [bytes, &[]]) {
+                Ok(()) => p.count_again(),
+                Err(Refused::Busy) => return,
+                Err(Refused::Failed(code)) => {
+                    let why = self.rails[rail].endpoint.text(code);
+                    return self.leave(peer, rail, &why, Sign::Error);
+                }
+            }
+        }
+    }
+
+    /// Closes a rail of ours and opens it anew: nothing that is under way there reads or writes
+    /// memory any more, whoever began it. Peers find it at another address.
+    #[cold]
+    pub(super) fn renew(&mut self, rail: usize, why: &str) {
+        let mut ended = Vec::new();
+        if !self.rails[rail].closed {
+            self.host.info(format_args!("rail {rail} is opened anew: {why}"));
+        }
+        self.rails[rail].close(libc::ECONNABORTED, |one| ended.push(one));
+        for peer in 0..self.peers.len() as u32 {
+            self.leave(peer, rail, why, Sign::Other);
+        }
+        for one in ended {
+            if let Some(event) = self.moved(rail, one) {
+                self.early.push_back(event);
+            }
+        }
+        if let Err(e) = self.open_anew(rail) {
+            self.host.debug(format_args!("rail {rail} does not open: {e}"));
+        }
+        for peer in 0..self.peers.len() as u32 {
+            if self.peers.get_mut(peer).is_some_and(|p| p.has_several()) {
+                self.say_where(peer, rail);
+            }
+        }
+    }
+
+    /// Opens a closed rail, which is to know the peers and to end sleeps again.
+    fn open_anew(&mut self, rail: usize) -> Result<(), TransportError> {
+        let tasks = self.peers.len();
+        let r = &mut self.rails[rail];
+        r.reopen(tasks)?;
+        for peer in 0..tasks as u32 {
+            let path = self.peers.get_mut(peer).and_then(|p| p.over(rail));
+            if let Some(path) = path.filter(|path| !path.address.is_empty()) {
+                path.to = r.endpoint.insert(&path.address)?;
+            }
+        }
+        if let Some(fd) = r.endpoint.queue().fd() {
+            let watched = self.bell.watch(fd);
+            watched.map_err(|e| TransportError::Io(format!("sleeping on the completion queue: {e}")))?;
+        }
+        Ok(())
+    }
+
+    /// Tells a peer where a rail of ours is.
+    fn say_where(&mut self, peer: PeerId, rail: usize) {
+        let r = &self.rails[rail];
+        let life = RailLife { rail, life: r.life }.encode();
+        let address = if r.closed { Vec::new() } else { r.entry.address.clone() };
+        self.say(peer, Kind::Moved, [&life, &address]);
+    }
+
+    /// Sends a message of this transport's own by the path that messages take. It may be lost with
+    /// the path: whoever needs an answer asks again.
+    fn say(&mut self, peer: PeerId, kind: Kind, parts: [&[u8]; 2]) {
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && p.path().up) else { return };
+        let (rail, to) = p.way();
+        let head = p.header(self.me.task, kind, (parts[0].len() + parts[1].len()) as u32);
+        let r = &mut self.rails[rail];
+        if let Err(Refused::Failed(code)) = r.sender.send(&mut r.endpoint, (peer, to), head, parts) {
+            let why = self.rails[rail].endpoint.text(code);
+            self.leave(peer, rail, &why, Sign::Error);
+        }
+    }
+
+    /// Asks over one path whether it works.
+    pub(super) fn probe(&mut self, peer: PeerId, at: usize) {
+        let Some(p) = self.peers.get_mut(peer) else { return };
+        let (rail, to) = (p.paths[at].rail, p.paths[at].to);
+        let r = &mut self.rails[rail];
+        if r.closed || p.paths[at].address.is_empty() {
+            return;
+        }
+        let life = RailLife { rail, life: r.life }.encode();
+        let mut head = p.header(self.me.task, Kind::Probe, life.len() as u32);
+        head.number = p.round.number;
+        let outcome = r.sender.slip(&mut r.endpoint, to, head, &life);
+        if let Err(Refused::Failed(code)) = outcome {
+            p.paths[at].failed = true;
+            let why = r.endpoint.text(code);
+            self.leave(peer, rail, &why, Sign::Error);
+        }
+    }
+
+    /// Asks a peer where its end of a path is, which is down. If puts of ours may be on their way
+    /// to it, that end is to be closed first.
+    pub(super) fn ask_where(&mut self, peer: PeerId, at: usize) {
+        let Some(p) = self.peers.get_mut(peer) else { return };
+        let path = &p.paths[at];
+        let kind = if path.unsafe_puts { Kind::Leave } else { Kind::Where };
+        let life = RailLife { rail: path.theirs, life: path.life }.encode();
+        self.say(peer, kind, [&life, &[]]);
+    }
+
+    /// A peer's message about paths, which came over a rail.
+    #[cold]
+    pub(super) fn hear(&mut self, peer: PeerId, rail: usize, kind: Kind, number: u32, payload: &[u8]) {
+        if kind == Kind::Answer {
+            return self.answered(peer, rail, number);
+        }
+        let Some((about, rest)) = RailLife::decode(payload) else { return };
+        match kind {
+            Kind::Probe => self.answer(peer, rail, number, about),
+            Kind::Where | Kind::Leave => {
+                let Some(r) = self.rails.get(about.rail) else { return };
+                if kind == Kind::Leave && r.life == about.life {
+                    // Events of this poll may lie in its buffers: it is closed at the next.
+                    self.to_renew.push(about.rail);
+                    self.watch(peer);
+                } else {
+                    self.say_where(peer, about.rail);
+                }
+            }
+            Kind::Moved => self.peer_moved(peer, about, rest),
+            _ => {}
+        }
+    }
+
+    /// Answers a question over the path that it came by.
+    fn answer(&mut self, peer: PeerId, rail: usize, number: u32, about: RailLife) {
+        let now = Instant::now();
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
+        let mut head = p.header(self.me.task, Kind::Answer, 0);
+        head.number = number;
+        let Some(path) = p.over(rail) else { return };
+        if !path.up {
+            path.hurry(now);
+        }
+        let (to, known, nowhere) = (path.to, path.life, path.address.is_empty());
+        let r = &mut self.rails[rail];
+        if about.life > known || nowhere {
+            // What it asks over has another address than we know.
+            let life = RailLife { rail: about.rail, life: known }.encode();
+            self.say(peer, Kind::Where, [&life, &[]]);
+        } else if !r.closed {
+            // If it gets lost the question comes again.
+            let _ = r.sender.slip(&mut r.endpoint, to, head, &[]);
+        }
+        self.watch(peer);
+    }
+
+    fn answered(&mut self, peer: PeerId, rail: usize, number: u32) {
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
+        let (round, is_current) = (p.round.number, p.path().rail == rail);
+        let Some(path) = p.over(rail) else { return };
+        if !path.up {
+            // Numbers go round.
+            let is_late = number.wrapping_sub(path.since) & LAST_NUMBER > LAST_NUMBER / 2;
+            if !is_late && self.links.is_up(rail) {
+                self.take_back(peer, rail);
+            }
+            return;
+        }
+        if number != round || p.round.asked.is_none() {
+            return;
+        }
+        if let Some(path) = p.over(rail) {
+            path.answered = number;
+        }
+        p.round.first.get_or_insert_with(Instant::now);
+        // What was sent before the question has come, or never will.
+        if is_current && p.has_lost_some() && !p.is_behind() && !self.rails[rail].sender.has_under_way(peer) {
+            self.host.debug(format_args!("messages to task {peer} were lost on the way: they go again"));
+            p.send_again();
+            self.send_kept(peer);
+        }
+    }
+
+    /// A peer has closed a rail of its, or opened it anew.
+    fn peer_moved(&mut self, peer: PeerId, about: RailLife, address: &[u8]) {
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
+        let RailLife { rail: theirs, life } = about;
+        let Some(path) = p.paths.iter().find(|path| path.theirs == theirs) else { return };
+        let is_news = life > path.life || life == path.life && path.address.is_empty();
+        if !is_news || (life, address) == (path.life, &path.address) {
+            return;
+        }
+        let rail = path.rail;
+        self.leave(peer, rail, "the peer has closed its end", Sign::Other);
+        let Some(path) = self.peers.get_mut(peer).and_then(|p| p.over(rail)) else { return };
+        let (old, was_known) = (path.to, !path.address.is_empty());
+        (path.life, path.greeted, path.unsafe_puts) = (life, false, false);
+        path.address = address.into();
+        path.hurry(Instant::now());
+        let r = &mut self.rails[rail];
+        if r.closed {
+            return;
+        }
+        let is_used = r.transfers.has_with(peer) || r.sender.has_under_way(peer);
+        if !address.is_empty() {
+            let Ok(to) = r.endpoint.insert(address) else { return };
+            path.to = to;
+        }
+        if was_known && !is_used {
+            r.endpoint.remove(old);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Opening the rails of a task.
+
+use super::Rdma;
+use crate::address::Card;
+use crate::header::End;
+use crate::library::Library;
+use crate::links::Links;
+use crate::memory::Memory;
+use crate::peers::Peers;
+use crate::provider::{self, Wanted};
+use crate::rail::Rail;
+use crate::stripes::Stripes;
+use crate::troubles::Troubles;
+use crate::waiter::{Bell, RdmaWaiter};
+use lapis_core::sync::Arc;
+use lapis_core::transport::{FailoverTrouble, Host, OpenParams, TransportError};
+use std::collections::VecDeque;
+use std::time::Instant;
+
+/// Opens as many rails as are wanted.
+pub(super) fn open(host: Host, params: &OpenParams<'_>) -> Result<(Rdma, RdmaWaiter), TransportError> {
+    let library = Library::load()?;
+    let (rails, mut troubles) = rails(library, &host, params)?;
+    let devices = rails.iter().map(|rail| rail.endpoint.domain_name());
+    let links = if rails.len() == 1 { Ok(Links::default()) } else { Links::watch(devices) };
+    let links = links.unwrap_or_else(|e| {
+        let text = format!(
+            "The kernel does not tell of its network links (netlink: {e}). Paths that fail are left when they are silent."
+        );
+        troubles.push(FailoverTrouble::Unwatched, text);
+        Links::default()
+    });
+    finish(host, params, (library, rails), (links, troubles))
+}
+
+fn rails(
+    library: Library,
+    host: &Host,
+    params: &OpenParams<'_>,
+) -> Result<(Vec<Rail>, Troubles), TransportError> {
+    let infos = provider::choose(&library, &Wanted::of(host)?)?;
+    let mut rails = Vec::with_capacity(infos.len());
+    for (at, info) in infos.into_iter().enumerate() {
+        rails.push(Rail::open(library, info, params.tasks, at)?);
+    }
+    let mut troubles = Troubles::default();
+    let first = rails[0].endpoint.domain_name();
+    if rails.len() > 1 && !rails.iter().all(|rail| rail.endpoint.keeps_order() && rail.sender.can_slip()) {
+        let text =
+            "This provider keeps no order of messages, or sends none without a buffer: one rail is used.";
+        troubles.push(FailoverTrouble::SetUp, text.to_owned());
+        rails.truncate(1);
+    } else if rails.len() > 1 && rails.iter().all(|rail| rail.endpoint.domain_name() == first) {
+        let text = format!("All rails of this task are on one device, {first}.");
+        troubles.push(FailoverTrouble::SetUp, text);
+    }
+    Ok((rails, troubles))
+}
+
+fn finish(
+    host: Host,
+    params: &OpenParams<'_>,
+    (library, mut rails): (Library, Vec<Rail>),
+    (links, troubles): (Links, Troubles),
+) -> Result<(Rdma, RdmaWaiter), TransportError> {
+    let me = End { task: params.task, nonce: nonce()? };
+    let memory = Memory::new(rails[0].endpoint.keys(nonce()?), rails[0].endpoint.joint());
+    let sleeps = rails.iter_mut().all(|rail| rail.endpoint.queue().fd().is_some());
+    let ordered = rails.iter().all(|rail| rail.endpoint.keeps_order());
+    let fds = rails.iter_mut().filter_map(|rail| rail.endpoint.queue().fd()).chain(links.fd());
+    let bell = Bell::new(fds)
+        .map_err(|e| TransportError::Io(format!("preparing to sleep on the completion queue: {e}")))?;
+    let bell = Arc::new(bell);
+    if rails[0].endpoint.is_fragile() {
+        host.warn(format_args!(
+            "{} without FI_OFI_RXM_USE_SRX=1: libfabric 1.17 may end the process when a context is closed \
+             while messages arrive",
+            rails[0].endpoint.provider()
+        ));
+    }
+    for (at, rail) in rails.iter().enumerate() {
+        host.debug(format_args!(
+            "task {}, rail {at}: provider {}, domain {}, network {}",
+            params.task,
+            rail.endpoint.provider(),
+            rail.endpoint.domain_name(),
+            rail.endpoint.network()
+        ));
+    }
+    let now = Instant::now();
+    let this = Rdma {
+        memory,
+        rails,
+        stripes: Stripes::default(),
+        links,
+        host,
+        me,
+        secret: *params.secret,
+        peers: Peers::new(params.tasks),
+        to_tell: VecDeque::new(),
+        news: Vec::new(),
+        lost: VecDeque::new(),
+        early: VecDeque::new(),
+        refused: false,
+        ordered,
+        watched: Vec::new(),
+        next_look: now,
+        to_renew: Vec::new(),
+        next_opening: now,
+        troubles,
+        cut_off: false,
+        bell: Arc::clone(&bell),
+        watchful: params.interrupts,
+        napping: false,
+        sleeps,
+        library: library.version(),
+    };
+    Ok((this, RdmaWaiter(bell)))
+}
+
+/// A number that no other life of this task has.
+fn nonce() -> Result<u64, TransportError> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|e| TransportError::Io(format!("reading random bytes: {e}")))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+impl Rdma {
+    /// What peers are told of this task.
+    pub(super) fn card(&self) -> Card {
+        let first = &self.rails[0].endpoint;
+        Card {
+            nonce: self.me.nonce,
+            format: first.address_format(),
+            provider: first.provider(),
+            rails: self.rails.iter().map(|rail| rail.entry.clone()).collect(),
+        }
+    }
+
+    /// The longest put or get.
+    pub(super) fn longest_transfer(&self) -> u64 {
+        self.rails.iter().map(|rail| rail.endpoint.longest_transfer()).min().unwrap_or(0)
+    }
+}

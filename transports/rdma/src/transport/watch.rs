@@ -1,0 +1,210 @@
+//! Looking after peers with several paths: silence, tries of paths that are down, the links.
+
+use super::Rdma;
+use super::loss::Sign;
+use crate::path::Path;
+use lapis_core::transport::{FailoverTrouble, PeerId};
+use std::time::{Duration, Instant};
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(1);
+/// So long nothing is heard of a peer that owes something, then all paths are asked.
+const QUIET: Duration = Duration::from_millis(10);
+/// So much later than another path one may answer, besides the time that what is under way on it
+/// takes.
+const GRACE: Duration = Duration::from_millis(5);
+/// After so long without any answer all are asked again: the peer computes.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// So long after a path was left its transfers may end by themselves.
+const LINGER: Duration = Duration::from_millis(2);
+/// So long all paths fail until that counts as the peer's end.
+const LOSS: Duration = Duration::from_millis(500);
+
+impl Rdma {
+    /// From now on a peer with several paths is looked after, until nothing is under way and all
+    /// are up.
+    #[inline]
+    pub(super) fn watch(&mut self, peer: PeerId) {
+        if let Some(p) = self.peers.get_mut(peer)
+            && p.has_several()
+            && !std::mem::replace(&mut p.watched, true)
+        {
+            p.news = None;
+            self.watched.push(peer);
+        }
+    }
+
+    /// Looks after those who need it, if it is time.
+    #[inline]
+    pub(super) fn look_after_paths(&mut self) {
+        if self.links.is_due() {
+            self.look_at_links();
+        }
+        if self.stripes.has_ready() {
+            self.begin_pieces();
+        }
+        if self.watched.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        if now >= self.next_look {
+            self.next_look = now + LOOK;
+            self.look(now);
+        }
+    }
+
+    #[cold]
+    fn look(&mut self, now: Instant) {
+        for rail in std::mem::take(&mut self.to_renew) {
+            if !self.rails[rail].closed {
+                self.renew(rail, "a peer has left it");
+            }
+        }
+        for rail in 0..self.rails.len() {
+            let shut = self.rails[rail].closed && !self.rails[rail].broken;
+            if shut && self.links.is_up(rail) && now >= self.next_opening {
+                self.next_opening = now + Duration::from_millis(100);
+                self.renew(rail, "it is tried again");
+            }
+        }
+        for at in (0..self.watched.len()).rev() {
+            let peer = self.watched[at];
+            if !self.look_after(peer, now) {
+                self.watched.swap_remove(at);
+                if let Some(p) = self.peers.get_mut(peer) {
+                    p.watched = false;
+                }
+            }
+        }
+    }
+
+    /// Whether the peer is to be looked after longer.
+    fn look_after(&mut self, peer: PeerId, now: Instant) -> bool {
+        self.send_kept(peer);
+        let paths = self.peers.get_mut(peer).map_or(0, |p| p.paths.len());
+        for at in 0..paths {
+            self.look_at_path(peer, at, now);
+        }
+        self.look_for_silence(peer, now);
+        self.look_for_loss(peer, now);
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return false };
+        p.is_owed() || p.is_behind() || p.paths.iter().any(|path| !path.up)
+    }
+
+    /// A peer to which all paths have failed for a while is lost.
+    fn look_for_loss(&mut self, peer: PeerId, now: Instant) {
+        let Some(p) = self.peers.get(peer).filter(|p| !p.down) else { return };
+        let has_failed = |path: &Path| {
+            let long_ago = path.left.is_none_or(|left| now >= left + LOSS);
+            !path.up && path.failed && long_ago
+        };
+        if p.paths.iter().all(has_failed) {
+            self.give_up(peer, "all paths to it fail", true);
+        }
+    }
+
+    /// What is under way on a path that is down must end; then it is tried.
+    fn look_at_path(&mut self, peer: PeerId, at: usize, now: Instant) {
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down && !p.paths[at].up) else { return };
+        let path = &mut p.paths[at];
+        let (rail, due) = (path.rail, now >= path.next_try);
+        let lingers = path.left.is_some_and(|left| now >= left + LINGER);
+        if lingers && path.under_way > 0 && self.rails[rail].transfers.has_with(peer) {
+            return self.renew(rail, "what is under way there does not end");
+        }
+        if due {
+            path.tried(now);
+            if p.paths[at].left.is_some() {
+                self.ask_where(peer, at);
+            }
+            if self.links.is_up(rail) {
+                self.probe(peer, at);
+            }
+        }
+    }
+
+    fn look_for_silence(&mut self, peer: PeerId, now: Instant) {
+        let Some(p) = self.peers.get_mut(peer).filter(|p| !p.down) else { return };
+        if !p.is_owed() {
+            p.round.asked = None;
+            p.news = None;
+            return;
+        }
+        let Some(asked) = p.round.asked else {
+            if now >= *p.news.get_or_insert(now) + QUIET {
+                self.ask(peer, now);
+            }
+            return;
+        };
+        let number = p.round.number;
+        let silent = |path: &&Path| path.up && path.answered != number;
+        if p.paths.iter().filter(silent).count() == 0 {
+            (p.round.asked, p.news) = (None, None);
+            return;
+        }
+        let Some(first) = p.round.first else {
+            if now >= asked + ASK_AGAIN {
+                self.ask(peer, now);
+            }
+            return;
+        };
+        let late = |path: &&Path| {
+            let needed = Duration::from_secs_f64(2e-6 * path.finish(0).min(1e7));
+            silent(path) && now >= first + GRACE + needed
+        };
+        if let Some(rail) = p.paths.iter().find(late).map(|path| path.rail) {
+            self.leave(peer, rail, "it is silent while others answer", Sign::Other);
+        }
+    }
+
+    fn ask(&mut self, peer: PeerId, now: Instant) {
+        let Some(p) = self.peers.get_mut(peer) else { return };
+        p.ask(now);
+        for at in 0..p.paths.len() {
+            if self.peers.get_mut(peer).is_some_and(|p| p.paths[at].up) {
+                self.probe(peer, at);
+            }
+        }
+    }
+
+    /// Whether messages are under way that a path's failure would have to be sent again.
+    pub(super) fn owes_anybody(&self) -> bool {
+        let mut watched = self.watched.iter().filter_map(|peer| self.peers.get(*peer));
+        watched.any(|p| !p.down && p.is_owed())
+    }
+
+    /// The kernel says that links went down or came back.
+    #[cold]
+    pub(super) fn look_at_links(&mut self) {
+        let changes = match self.links.changes() {
+            Ok(changes) => changes,
+            Err(e) => {
+                let text = format!(
+                    "The kernel's news of the network links have ended ({e}). Paths that fail are left when they are silent."
+                );
+                return self.trouble(FailoverTrouble::Halted, text);
+            }
+        };
+        for (rail, up) in changes {
+            let state = if up { "up again" } else { "down" };
+            let device = self.rails[rail].endpoint.domain_name();
+            self.host.info(format_args!("{device} (rail {rail}): the link is {state}"));
+            let now = Instant::now();
+            for peer in 0..self.peers.len() as u32 {
+                let several = self.peers.get_mut(peer).is_some_and(|p| p.has_several());
+                if several && !up {
+                    self.leave(peer, rail, "the link is down", Sign::Other);
+                } else if let Some(path) = self.peers.get_mut(peer).and_then(|p| p.over(rail)) {
+                    path.hurry(now);
+                }
+            }
+        }
+    }
+
+    /// Has the user told of trouble with failover, if failover is wanted at all.
+    pub(super) fn trouble(&mut self, trouble: FailoverTrouble, text: String) {
+        if self.rails.len() > 1 {
+            self.troubles.push(trouble, text);
+        }
+    }
+}
