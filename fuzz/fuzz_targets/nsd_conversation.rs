@@ -14,7 +14,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let caller = |client| Caller { client, user: client as u32, process: 1, administrator: client == 1 };
     let mut talks = [1, 2].map(|client| Conversation::new(caller(client)));
     for talk in &mut talks {
-        let _ = talk.answer(&mut tables, 7, br#"{"hello":{"version":2}}"#, Vec::new());
+        let _ = talk.answer(&mut tables, 7, br#"{"hello":{"version":3}}"#, Vec::new());
     }
     for (at, line) in data.split(|byte| *byte == b'\n').enumerate().take(64) {
         let answer = talks[at % 2].answer(&mut tables, 7, line, Vec::new());

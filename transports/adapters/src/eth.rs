@@ -19,7 +19,7 @@ pub mod ring;
 
 use pool::Layout;
 use serde::{Deserialize, Serialize};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 /// What a window of an Ethernet interface is, beside its memory and bell.
@@ -29,7 +29,7 @@ pub struct Wire {
     /// The interface's own address.
     pub mac: [u8; 6],
     /// The interface's address of the Internet protocol.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// The window's UDP port.
     pub port: u16,
     /// The longest datagram, in bytes.

@@ -5,7 +5,7 @@ use lapis_adapters::eth::port::Port;
 use lapis_adapters::soft::Sender;
 use lapis_core::transport::RawSlice;
 use lapis_core::transport::copy::copy_long;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// So many times in a row a full window is waited for while its owner takes nothing out.
 const PATIENCE: u32 = 64;
@@ -31,7 +31,7 @@ pub(crate) enum Link {
 pub(crate) struct Wire {
     pub(crate) template: Template,
     /// Where the peer's window is.
-    pub(crate) address: Ipv4Addr,
+    pub(crate) address: IpAddr,
     pub(crate) port: u16,
     /// The longest datagram that it takes.
     pub(crate) theirs: usize,

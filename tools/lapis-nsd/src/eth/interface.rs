@@ -6,13 +6,13 @@ use crate::eth::frames::Frames;
 use crate::eth::holder;
 use crate::eth::netlink::{Heard, Link, Netlink};
 use crate::eth::program::{self, Steering};
-use lapis_adapters::eth::frame::IN_MTU;
+use lapis_adapters::eth::frame::Version;
 use lapis_adapters::eth::pool::Layout;
 use lapis_adapters::eth::{Hop, Wire};
 use lapis_adapters::protocol::Why;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,7 @@ pub(crate) struct Interface {
     /// Whose windows are open: the frames' memory is for one user.
     user: u32,
     /// The next hops that tasks know, by the addresses that they lead to.
-    hops: HashMap<Ipv4Addr, Via>,
+    hops: HashMap<IpAddr, Via>,
     /// Neighbours were asked last whether they are there.
     asked: Instant,
     /// Somebody let go of something last, which the kernel may need a moment to free.
@@ -67,7 +67,7 @@ pub(crate) struct Interface {
 /// A next hop that tasks were told.
 #[derive(Clone, Copy, Debug)]
 struct Via {
-    address: Ipv4Addr,
+    address: IpAddr,
     mac: [u8; 6],
 }
 
@@ -99,10 +99,11 @@ impl Interface {
         if link.loopback || link.mac == [0; 6] {
             return Err(format!("{name} is no Ethernet interface"));
         }
-        let address = netlink.address(link.index).map_err(asks)?;
-        let Some((address, _)) = address else {
+        let addresses = netlink.addresses(link.index).map_err(asks)?;
+        let Some((address, _)) = addresses.first().copied() else {
             return Err(format!(
-                "{name} has no IPv4 address: `ip addr add ADDRESS/BITS dev {name}` gives it one"
+                "{name} has no address, of IPv4 or of IPv6 beyond its link: `ip addr add ADDRESS/BITS dev {name}` \
+                 gives it one"
             ));
         };
         let queues = queues(&link.name).map_err(asks)?;
@@ -134,9 +135,9 @@ impl Interface {
 
     /// The number of the network that its address says: the same at each of its hosts.
     pub(crate) fn network(&self) -> u32 {
-        let bits = self.netlink.address(self.link.index).ok().flatten().map_or(0, |(_, bits)| bits.min(32));
-        let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);
-        BY_ADDRESS | (self.steering.address.to_bits() & mask).rotate_right(8)
+        let addresses = self.netlink.addresses(self.link.index).unwrap_or_default();
+        let own = addresses.iter().find(|(address, _)| *address == self.steering.address);
+        BY_ADDRESS | number_of_network(self.steering.address, own.map_or(0, |(_, bits)| *bits))
     }
 
     fn attach(&mut self) -> io::Result<()> {
@@ -176,7 +177,7 @@ impl Interface {
 
     fn room(&self) -> u32 {
         let layout = self.frames.as_ref().map_or_else(|| self.layout(), Frames::layout);
-        self.link.mtu.min(layout.chunk - BEFORE).saturating_sub(IN_MTU as u32)
+        self.link.mtu.min(layout.chunk - BEFORE).saturating_sub(Version::of(self.steering.address).in_mtu() as u32)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -220,8 +221,8 @@ impl Interface {
             // The kernel is short of something: nothing is known to have changed.
             Err(_) => {}
         }
-        let address = self.netlink.address(self.link.index).ok().flatten();
-        let has_address = address.is_some_and(|(address, _)| address == self.steering.address);
+        let addresses = self.netlink.addresses(self.link.index).unwrap_or_default();
+        let has_address = addresses.iter().any(|(address, _)| *address == self.steering.address);
         let moved = self.link.mac != own;
         if moved && !self.gone {
             // The kernel's own traffic would tell the neighbours in time.
@@ -393,7 +394,7 @@ impl Interface {
     }
 
     /// The next hop to an address; none, while it is looked for.
-    pub(crate) fn hop(&mut self, to: Ipv4Addr) -> io::Result<Option<Hop>> {
+    pub(crate) fn hop(&mut self, to: IpAddr) -> io::Result<Option<Hop>> {
         let address = self.netlink.next_hop(self.link.index, to)?;
         let Some(mac) = self.netlink.neighbour(self.link.index, address)? else {
             // Who was told one is told the next one, too.
@@ -406,6 +407,24 @@ impl Interface {
             self.hops.insert(to, Via { address, mac });
         }
         Ok(Some(Hop { mac, from: self.link.mac }))
+    }
+}
+
+/// A number for a network, from one of its addresses and how many bits of it are the network's: the
+/// same at each host. Two of IPv6 may get the same number, as likely as two numbers of 31 bits
+/// drawn by lot.
+fn number_of_network(address: IpAddr, bits: u8) -> u32 {
+    match address {
+        IpAddr::V4(address) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0);
+            (address.to_bits() & mask).rotate_right(8)
+        }
+        IpAddr::V6(address) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(bits.min(128))).unwrap_or(0);
+            let prefix = (address.to_bits() & mask).to_be_bytes();
+            // FNV-1a.
+            prefix.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+        }
     }
 }
 

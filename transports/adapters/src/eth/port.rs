@@ -1,7 +1,7 @@
 //! One window's socket: what is sent goes into frames of its own, what arrives is copied out of the
 //! shared ones.
 
-use crate::eth::frame::{self, End, OVERHEAD, Template};
+use crate::eth::frame::{self, End, LONGEST, Template, Version};
 use crate::eth::pool::Pool;
 use crate::eth::ring::{Descriptor, Ring};
 use crate::eth::{Hop, Wire, WireParts};
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::net::xdp::{XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING, XdpDescOptions, XdpStatistics};
 use rustix::net::{SendFlags, sockopt};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Frames that are given back at once while many arrive.
@@ -35,6 +35,7 @@ pub struct Port {
     /// Keeps the steering program at the interface.
     _lease: OwnedFd,
     wire: Wire,
+    version: Version,
     window: u32,
     tag: [u8; 8],
     arrivals: Ring<Descriptor>,
@@ -65,6 +66,7 @@ impl Port {
         Ok(Self {
             socket,
             _lease: lease,
+            version: Version::of(wire.address),
             window,
             tag,
             arrivals,
@@ -96,7 +98,7 @@ impl Port {
     }
 
     /// The bytes before datagrams to the window at this address and UDP port, over the next hop.
-    pub fn template(&self, hop: Hop, address: Ipv4Addr, port: u16) -> Template {
+    pub fn template(&self, hop: Hop, address: IpAddr, port: u16) -> Template {
         let from = End { mac: hop.from, address: self.wire.address, port: self.wire.port };
         Template::new(from, End { mac: hop.mac, address, port }, self.tag)
     }
@@ -145,17 +147,16 @@ impl Port {
     #[inline]
     fn take(&self, frame: &Descriptor, into: &mut [u8]) -> Option<usize> {
         let len = (frame.len as usize).min(self.wire.layout.chunk as usize);
-        let bytes = self.pool.bytes(frame.addr, len)?;
-        if len < OVERHEAD {
-            return None;
-        }
-        let mut head = [0; OVERHEAD];
-        // SAFETY: the frame has at least so many bytes.
-        unsafe { bytes.copy_to_nonoverlapping(head.as_mut_ptr(), OVERHEAD) };
-        let datagram = frame::parse(&head, len, self.wire.port, self.tag)?;
+        // A short frame is looked at with what lies behind it, which its length then excludes.
+        let bytes = self.pool.bytes(frame.addr, len.max(LONGEST))?;
+        let mut head = [0; LONGEST];
+        // SAFETY: the memory has at least so many bytes there.
+        unsafe { bytes.copy_to_nonoverlapping(head.as_mut_ptr(), LONGEST) };
+        let datagram = frame::parse(&head, len, self.version, self.wire.port, self.tag)?;
         let into = into.get_mut(..datagram)?;
+        let from = self.version.overhead();
         // SAFETY: the datagram lies within the frame, as `parse` has checked, and within `into`.
-        unsafe { bytes.add(OVERHEAD).copy_to_nonoverlapping(into.as_mut_ptr(), datagram) };
+        unsafe { bytes.add(from).copy_to_nonoverlapping(into.as_mut_ptr(), datagram) };
         Some(datagram)
     }
 
@@ -182,17 +183,13 @@ impl Port {
         }
         let Some(number) = self.free.pop() else { return false };
         let address = self.wire.layout.send_frame(self.window, number);
-        let total = OVERHEAD + len;
+        let total = template.overhead() + len;
         let Some(bytes) = self.pool.bytes(address, total).filter(|_| len <= self.wire.room as usize) else {
             self.free.push(number);
             return false;
         };
-        let head = template.head(len);
         // SAFETY: the frame is this window's, and long enough for head and datagram.
-        unsafe {
-            bytes.copy_from_nonoverlapping(head.as_ptr(), OVERHEAD);
-            write(bytes.add(OVERHEAD));
-        }
+        unsafe { template.put(bytes, len, write) };
         let frame = Descriptor { addr: address, len: total as u32, options: XdpDescOptions::empty() };
         self.departures.write(position, frame);
         self.departures.publish(position.wrapping_add(1));
