@@ -36,6 +36,8 @@ pub struct Wire {
     pub room: u32,
     /// How the frames' memory is divided.
     pub layout: Layout,
+    /// Whoever waits at the window's socket makes the driver look for arrivals itself.
+    pub busy_poll: bool,
     /// The driver moves frames without copying them, and says itself when it must be woken.
     pub zero_copy: bool,
 }

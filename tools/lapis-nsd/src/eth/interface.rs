@@ -7,7 +7,7 @@ use crate::eth::holder;
 use crate::eth::netlink::{Heard, Link, Netlink};
 use crate::eth::program::{self, Steering};
 use lapis_adapters::eth::frame::Version;
-use lapis_adapters::eth::pool::Layout;
+use lapis_adapters::eth::pool::{Layout, MOST_PARTS};
 use lapis_adapters::eth::{Hop, Wire};
 use lapis_adapters::protocol::Why;
 use std::collections::{BTreeSet, HashMap};
@@ -16,8 +16,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Bytes that the kernel keeps free before each frame that it receives, and the Ethernet's head.
-const BEFORE: u32 = 256 + 14;
+/// Bytes that the kernel keeps free at the beginning of each frame that it receives.
+const FREE: u32 = 256;
+/// The Ethernet's head, which an MTU does not count.
+const HEAD: u32 = 14;
 /// Frames of an interface to receive into.
 const RECEIVE: u32 = 4096;
 /// Frames of a window to send from, and entries of its receiving ring.
@@ -49,6 +51,10 @@ pub(crate) struct Interface {
     link: Link,
     /// It has been removed, or has lost its address.
     gone: bool,
+    /// The kernel takes datagrams of several frames here.
+    in_parts: bool,
+    /// Its sockets poll busily for so many microseconds.
+    busy_poll: u32,
     steering: Steering,
     attachment: Option<Attachment>,
     /// Why there is none.
@@ -89,7 +95,7 @@ pub(crate) type Opened = (Wire, [OwnedFd; 3]);
 impl Interface {
     /// Takes an interface. What a daemon before has left to tasks that still run is no error: the
     /// interface is then taken once they have ended.
-    pub(crate) fn take(name: &str, windows: u32, port: u16) -> Result<Self, String> {
+    pub(crate) fn take(name: &str, windows: u32, port: u16, busy_poll: u32) -> Result<Self, String> {
         let asks = |e: io::Error| format!("interface {name}: netlink: {e}");
         let netlink = Netlink::open().map_err(asks)?;
         let link = netlink.named(name).map_err(|e| match e.raw_os_error() {
@@ -118,6 +124,8 @@ impl Interface {
             netlink,
             link,
             gone: false,
+            in_parts: true,
+            busy_poll,
             steering,
             attachment: None,
             refused: None,
@@ -154,7 +162,7 @@ impl Interface {
     }
 
     /// Puts the program at the interface: native if the driver can.
-    fn attached(&self) -> io::Result<Attachment> {
+    fn attached(&mut self) -> io::Result<Attachment> {
         let sockets = Sockets::new(self.steering.windows)?;
         let program = program::load(self.steering, &sockets)?;
         let attached = program.attach(self.link.index, true).map(|link| (link, true));
@@ -163,21 +171,29 @@ impl Interface {
             _ => program.attach(self.link.index, false).map(|link| (link, false)),
         });
         let (link, native) = attached?;
-        // Whether the kernel has AF_XDP at all tells a try.
-        let layout = Layout { receive: 64, windows: 1, send: 64, arrivals: 64, ..self.layout() };
-        Frames::make(self.link.index, layout, native)?;
+        // Whether the kernel has AF_XDP at all tells a try, and whether frames may have parts here.
+        let little = |parts| Layout { chunk: 4096, parts, receive: 64, windows: 1, send: 64, arrivals: 64 };
+        let index = self.link.index;
+        self.in_parts = Frames::make(index, little(MOST_PARTS), native, 0).is_ok();
+        if !self.in_parts {
+            Frames::make(index, little(1), native, 0)?;
+        }
         let lease = holder::start(link.as_fd())?;
         Ok(Attachment { _link: link, lease, sockets, native })
     }
 
     fn layout(&self) -> Layout {
-        let chunk = if self.link.mtu + BEFORE <= 2048 { 2048 } else { 4096 };
-        Layout { chunk, receive: RECEIVE, windows: self.steering.windows, send: SEND, arrivals: ARRIVALS }
+        let one = self.link.mtu + HEAD + FREE;
+        let chunk = if one <= 2048 { 2048 } else { 4096 };
+        let parts = if one > chunk && self.in_parts { MOST_PARTS } else { 1 };
+        let windows = self.steering.windows;
+        Layout { chunk, parts, receive: RECEIVE, windows, send: SEND, arrivals: ARRIVALS }
     }
 
     fn room(&self) -> u32 {
         let layout = self.frames.as_ref().map_or_else(|| self.layout(), Frames::layout);
-        self.link.mtu.min(layout.chunk - BEFORE).saturating_sub(Version::of(self.steering.address).in_mtu() as u32)
+        let longest = layout.parts * (layout.chunk - FREE) - HEAD;
+        self.link.mtu.min(longest).saturating_sub(Version::of(self.steering.address).in_mtu() as u32)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -200,16 +216,18 @@ impl Interface {
     }
 
     /// How frames get to tasks.
-    pub(crate) fn mode(&self) -> Option<&'static str> {
+    pub(crate) fn mode(&self) -> Option<String> {
         let native = self.attachment.as_ref()?.native;
         let zero_copy = self.frames.as_ref().is_some_and(|frames| frames.zero_copy);
-        Some(if zero_copy {
+        let how = if zero_copy {
             "zero-copy"
         } else if native {
             "native"
         } else {
             "generic"
-        })
+        };
+        let busily = if self.busy_poll > 0 { ", busy polling" } else { "" };
+        Some(format!("{how}{busily}"))
     }
 
     /// Looks what has become of it, after such news.
@@ -345,7 +363,7 @@ impl Interface {
         };
         let made = (|| {
             if self.frames.is_none() {
-                self.frames = Some(Frames::make(self.link.index, layout, attachment.native)?);
+                self.frames = Some(Frames::make(self.link.index, layout, attachment.native, self.busy_poll)?);
             }
             let Some(frames) = &mut self.frames else { return Err(io::ErrorKind::NotFound.into()) };
             let socket = frames.open(window)?;
@@ -364,9 +382,15 @@ impl Interface {
             port: self.steering.port + window as u16,
             room: self.room(),
             layout,
+            busy_poll: self.busy_poll > 0,
             zero_copy,
         };
         Ok((wire, fds))
+    }
+
+    /// Datagrams that a window's task says it has taken out.
+    pub(crate) fn taken(&self, window: u32) -> u64 {
+        self.frames.as_ref().map_or(0, |frames| frames.taken(window))
     }
 
     /// Frames to a window for which there was no room.

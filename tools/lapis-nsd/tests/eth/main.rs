@@ -111,7 +111,7 @@ fn way(daemon: &Daemon, from: &Port, to: &Port) -> Template {
 }
 
 fn receive(port: &mut Port) -> Vec<u8> {
-    let (mut bytes, mut patience) = (vec![0; 4096], patience());
+    let (mut bytes, mut patience) = (vec![0; 16 << 10], patience());
     loop {
         if let Some(len) = port.receive(&mut bytes) {
             bytes.truncate(len);
@@ -144,17 +144,34 @@ fn v6_hosts(test: &str, rails: u32) -> Option<Hosts> {
 #[test]
 fn datagrams_of_every_length_cross_the_wire_between_windows_of_one_job() {
     let Some(hosts) = hosts("cross", 1) else { return };
-    cross(&hosts, 1500 - 40);
+    cross(&hosts, 1500 - 40, &[]);
 }
 
 #[test]
 fn datagrams_of_every_length_cross_the_wire_over_ipv6() {
     let Some(hosts) = v6_hosts("cross6", 1) else { return };
-    cross(&hosts, 1500 - 60);
+    cross(&hosts, 1500 - 60, &[]);
 }
 
-fn cross(hosts: &Hosts, longest: usize) {
-    let (Some(_a), Some(_b)) = (hosts.daemon(0, &[]), hosts.daemon(1, &[])) else { return };
+/// Longer than a page: a datagram takes up several frames, as many as four.
+#[test]
+fn datagrams_of_every_length_cross_a_wire_for_jumbo_frames() {
+    for (mtu, longest) in [(3800, 3800 - 40), (9000, 9000 - 40), (20_000, 4 * (4096 - 256) - 14 - 40)] {
+        let words = format!("link set r0 mtu {mtu}");
+        let wide = |hosts: [&Space; 2]| hosts.iter().all(|host| host.ip(&words));
+        let Some(hosts) = hosts_with(&format!("wide{mtu}"), 1, wide) else { return };
+        cross(&hosts, longest, &[]);
+    }
+}
+
+#[test]
+fn datagrams_cross_the_wire_where_who_waits_makes_the_driver_look() {
+    let Some(hosts) = hosts("busy", 1) else { return };
+    cross(&hosts, 1500 - 40, &["--eth-busy-poll", "20"]);
+}
+
+fn cross(hosts: &Hosts, longest: usize, more: &[&str]) {
+    let (Some(_a), Some(_b)) = (hosts.daemon(0, more), hosts.daemon(1, more)) else { return };
     let (near, far) = (hosts.client(0), hosts.client(1));
     let key = Key::of_text("job");
     // Two windows at each end: they share the interface's frames.
@@ -167,7 +184,9 @@ fn cross(hosts: &Hosts, longest: usize) {
     for one in &mut here {
         for other in &mut there {
             let (go, back) = (way(&near, one, other), way(&far, other, one));
-            for len in [0, 1, 8, 501, room] {
+            let lengths =
+                [0, 1, 8, 501, 4096 - 54, 4096, 3840 - 54, 3840, 2 * 4096 - 54, room / 2, room - 1, room];
+            for len in lengths.into_iter().filter(|len| *len <= room) {
                 let bytes: Vec<u8> = (0..len).map(|at| (at * 7 + len) as u8).collect();
                 send(one, &go, &bytes);
                 assert_eq!(receive(other), bytes);
@@ -186,8 +205,15 @@ fn cross(hosts: &Hosts, longest: usize) {
             }
         }
     }
-    let mode = near.adapters().expect("adapters")[0].mode.clone();
-    assert!(matches!(mode.as_deref(), Some("native" | "generic" | "zero-copy")), "{mode:?}");
+    let mode = near.adapters().expect("adapters")[0].mode.clone().expect("it is taken");
+    let (how, busily) = mode.split_once(", ").map_or((&*mode, None), |(how, more)| (how, Some(more)));
+    assert!(matches!(how, "native" | "generic" | "zero-copy"), "{mode}");
+    assert_eq!(busily, more.first().map(|_| "busy polling"), "{mode}");
+    // Each window has counted what it took.
+    let windows = far.windows("sn0").expect("windows");
+    let taken: Vec<u64> = windows.iter().map(|window| window.counts.expect("is open").taken).collect();
+    assert_eq!(taken, there.map(|port| port.counts().arrived), "{windows:?}");
+    assert!(taken[1] > 19_000, "{taken:?}");
 }
 
 /// What is between two hosts may drop what has a wrong sum, as a host itself does: here a socket of
@@ -471,7 +497,7 @@ fn tasks_hear_of_neighbours_and_routes_that_change_over_ipv6() {
     let (_, _other) = open(&far, Key::of_text("job"));
     let (here, there) =
         (IpAddr::from([0xfd17, 0, 0, 0, 0, 0, 0, 1]), IpAddr::from([0xfd17, 0, 0, 0, 0, 0, 0, 2]));
-    let beyond = IpAddr::from([0xfd17, 50, 0, 0, 0, 0, 0, 1]);
+    let beyond = IpAddr::from([0xfd17, 0x50, 0, 0, 0, 0, 0, 1]);
     let until = |daemon: &Daemon, to: IpAddr, seen: u32, mac: [u8; 6]| {
         let mut patience = patience();
         while daemon.matrix().hops(0) == seen || hop(daemon, to).mac != mac {
@@ -491,5 +517,5 @@ fn tasks_hear_of_neighbours_and_routes_that_change_over_ipv6() {
     assert!(hosts.spaces[0].ip("link set r0 address 02:00:00:00:07:03"));
     until(&far, here, seen, [2, 0, 0, 0, 7, 3]);
     assert!(!hosts.spaces[0].ip("route get fd17:77::1"), "there is no such way");
-    near.hop("sn0", IpAddr::from([0xfd17, 77, 0, 0, 0, 0, 0, 1])).expect_err("is said");
+    near.hop("sn0", IpAddr::from([0xfd17, 0x77, 0, 0, 0, 0, 0, 1])).expect_err("is said");
 }
