@@ -11,7 +11,7 @@ use std::io;
 const ARENA: usize = 256 << 10;
 
 /// Room in the arena without which no frame is taken, so that none is lost for want of it.
-const LONGEST: usize = 4096;
+const LONGEST: usize = 16 << 10;
 
 /// Copies begin at multiples of this.
 const ALIGNED: usize = 64;
@@ -37,6 +37,15 @@ impl Arena {
     }
 }
 
+/// What a window has been through.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    /// Datagrams taken out.
+    received: u64,
+    /// Datagrams that senders had to give up.
+    refused: u64,
+}
+
 /// A window with what the daemon is told of it.
 pub(crate) struct Rail {
     pub(crate) entry: Entry,
@@ -47,6 +56,7 @@ pub(crate) struct Rail {
     pub(crate) port: Option<Port>,
     /// Whether the adapter is up.
     pub(crate) up: bool,
+    counts: Counts,
     looks: u32,
     /// The state of next hops that this task has seen.
     pub(crate) hops: u32,
@@ -55,7 +65,7 @@ pub(crate) struct Rail {
 impl Rail {
     pub(crate) fn open(entry: Entry, parts: Parts, port: Option<Port>) -> io::Result<Self> {
         let window = Window::open(parts.try_clone()?)?;
-        Ok(Self { entry, parts, window, port, up: true, looks: 0, hops: 0 })
+        Ok(Self { entry, parts, window, port, up: true, counts: Counts::default(), looks: 0, hops: 0 })
     }
 
     /// The longest datagram.
@@ -86,7 +96,26 @@ impl Rail {
             events[n] = Event { kind: EventKind::Datagram as u32, data, len: len as u32, ..Event::EMPTY };
             n += 1;
         }
+        self.counts.received += n as u64;
         n
+    }
+
+    /// What has passed through it, for people; `sent` is what the ways from it have counted.
+    /// Nothing, if that is nothing.
+    pub(crate) fn told(&self, sent: u64) -> String {
+        let Counts { received, refused } = self.counts;
+        if sent + received == 0 {
+            return String::new();
+        }
+        let mut text = format!(" ({sent} datagrams sent, {received} received");
+        let lost = self.port.as_ref().and_then(|port| port.statistics().ok());
+        let lost = lost.map_or(0, |s| s.rx_dropped + s.rx_ring_full.unwrap_or(0));
+        for (count, what) in [(refused, "refused for want of room"), (lost, "lost for want of room")] {
+            if count > 0 {
+                text += &format!(", {count} {what}");
+            }
+        }
+        text + ")"
     }
 
     /// Datagrams that senders had to give up, if it is time to look.
@@ -97,6 +126,8 @@ impl Rail {
             return 0;
         }
         self.looks = 0;
-        self.window.fifo().take_refused()
+        let refused = self.window.fifo().take_refused();
+        self.counts.refused += u64::from(refused);
+        refused
     }
 }
