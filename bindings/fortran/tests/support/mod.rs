@@ -4,7 +4,7 @@
 #[path = "../../../lapi/tests/support/mod.rs"]
 mod jobs;
 
-pub use jobs::{Job, artifacts, checked, scratch, transports};
+pub use jobs::{Job, artifacts, checked, hosts, scratch, transports};
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -80,7 +80,7 @@ pub fn succeeds(tasks: u32, program: &Path) -> Vec<String> {
         return vec![Job::of(1).run(program).success().stdout()];
     }
     let there = transports();
-    for missing in ["shm", "udp"].into_iter().filter(|name| !there.contains(name)) {
+    for missing in ["shm", "udp", "hps"].into_iter().filter(|name| !there.contains(name)) {
         eprintln!("SKIPPED over {missing}: liblapis_{missing}.so is not built");
     }
     assert!(!there.is_empty(), "no transport");
