@@ -1,6 +1,7 @@
 //! One window of this task, and what arrives in it.
 
 use crate::address::Entry;
+use crate::waiter::Notifier;
 use lapis_adapters::eth::port::Port;
 use lapis_adapters::fifo::Found;
 use lapis_adapters::soft::{Parts, Window};
@@ -54,6 +55,9 @@ pub(crate) struct Rail {
     pub(crate) window: Window,
     /// Its socket on an Ethernet.
     pub(crate) port: Option<Port>,
+    /// The socket ends sleeps. The kernel then tells of each frame that comes and goes, which costs a
+    /// round trip a twentieth (docs/performance.md): so it is asked to before a sleep only.
+    watched: bool,
     /// Whether the adapter is up.
     pub(crate) up: bool,
     counts: Counts,
@@ -65,7 +69,17 @@ pub(crate) struct Rail {
 impl Rail {
     pub(crate) fn open(entry: Entry, parts: Parts, port: Option<Port>) -> io::Result<Self> {
         let window = Window::open(parts.try_clone()?)?;
-        Ok(Self { entry, parts, window, port, up: true, counts: Counts::default(), looks: 0, hops: 0 })
+        Ok(Self {
+            entry,
+            parts,
+            window,
+            port,
+            watched: false,
+            up: true,
+            counts: Counts::default(),
+            looks: 0,
+            hops: 0,
+        })
     }
 
     /// The longest datagram.
@@ -98,6 +112,21 @@ impl Rail {
         }
         self.counts.received += n as u64;
         n
+    }
+
+    /// Has arrivals end sleeps from now on, or no more. False: nothing can be told of some.
+    pub(crate) fn watch(&mut self, on: bool, notifier: &Notifier) -> bool {
+        let fifo = self.window.fifo();
+        let quiet = if on {
+            fifo.arm()
+        } else {
+            fifo.disarm();
+            true
+        };
+        let Some(port) = self.port.as_ref().filter(|_| self.watched != on) else { return quiet };
+        let done = if on { notifier.watch(port) } else { notifier.unwatch(port) };
+        self.watched = on;
+        quiet && done.is_ok()
     }
 
     /// What has passed through it, for people; `sent` is what the ways from it have counted.

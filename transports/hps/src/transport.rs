@@ -220,12 +220,7 @@ impl Hps {
     fn ring_bells(&mut self, on: bool) -> bool {
         let mut quiet = true;
         for rail in &mut self.rails {
-            let fifo = rail.window.fifo();
-            if on {
-                quiet &= fifo.arm();
-            } else {
-                fifo.disarm();
-            }
+            quiet &= rail.watch(on, &self.notifier);
         }
         self.armed = on;
         quiet
@@ -309,7 +304,6 @@ impl Transport for Hps {
         let notifier = Notifier::new()
             .and_then(|notifier| {
                 rails.iter().try_for_each(|r| notifier.watch(r.window.bell()))?;
-                rails.iter().filter_map(|r| r.port.as_ref()).try_for_each(|port| notifier.watch(port))?;
                 Ok(notifier)
             })
             .map_err(|e| TransportError::Exhausted(format!("no descriptors to sleep on: {e}")))?;
