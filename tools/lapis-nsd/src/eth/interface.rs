@@ -6,13 +6,14 @@ use crate::eth::frames::Frames;
 use crate::eth::holder;
 use crate::eth::netlink::{Heard, Link, Netlink};
 use crate::eth::program::{self, Steering};
+use crate::eth::queues;
 use lapis_adapters::eth::frame::Version;
 use lapis_adapters::eth::pool::{Layout, MOST_PARTS};
 use lapis_adapters::eth::{Hop, Wire};
 use lapis_adapters::protocol::Why;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -112,7 +113,7 @@ impl Interface {
                  gives it one"
             ));
         };
-        let queues = queues(&link.name).map_err(asks)?;
+        let queues = queues::of(&link.name).map_err(asks)?;
         if queues > 1 {
             return Err(format!(
                 "{name} spreads what it receives over {queues} queues, and windows are at one: \
@@ -474,33 +475,4 @@ fn because(name: &str, e: &io::Error) -> String {
 
 fn is_busy(e: &io::Error) -> bool {
     matches!(e.raw_os_error(), Some(libc::EBUSY | libc::EEXIST))
-}
-
-/// Queues over which an interface spreads what it receives.
-fn queues(name: &str) -> io::Result<u32> {
-    #[repr(C)]
-    #[derive(Default)]
-    struct Channels {
-        command: u32,
-        most: [u32; 4],
-        receiving: u32,
-        sending: u32,
-        other: u32,
-        combined: u32,
-    }
-    const GET_CHANNELS: u32 = 0x3c;
-    let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
-    // SAFETY: plain data, valid as zeros.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
-        *to = from as libc::c_char;
-    }
-    request.ifr_ifru.ifru_data = (&raw mut channels).cast();
-    let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    // SAFETY: the request names memory of the length that the command has.
-    let done = unsafe {
-        libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&socket), libc::SIOCETHTOOL as _, &raw mut request)
-    };
-    // Drivers that don't know the question have one queue.
-    Ok(if done < 0 { 1 } else { (channels.receiving + channels.combined).max(1) })
 }

@@ -203,19 +203,24 @@ impl Pool {
         unsafe { &*word.cast() }
     }
 
-    /// Notes that a window has read the frame at an address of the kernel's, to give it back.
-    /// False: the list is full.
+    /// How many more frames a window can note.
     #[inline]
-    pub fn note_read(&self, window: u32, address: u64) -> bool {
+    pub fn room(&self, window: u32) -> u32 {
+        LIST - self.read(window)
+    }
+
+    /// Notes that a window has read the frame at an address of the kernel's, to give it back. There
+    /// must be [room](Self::room), or the frame is lost.
+    #[inline]
+    pub fn note_read(&self, window: u32, address: u64) {
         let count = self.read(window);
         if count == LIST {
-            return false;
+            return;
         }
         let number = (address / u64::from(self.layout.chunk)) as u32;
         self.list(window, LIST_AT + count).store(number, Ordering::Relaxed);
         // SYNC: pairs with the swap in `take_read`.
         self.list(window, 0).store(count + 1, Ordering::Release);
-        true
     }
 
     /// Takes the frames that a window has read, by their addresses: for the daemon, after the

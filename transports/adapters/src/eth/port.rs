@@ -124,11 +124,15 @@ impl Port {
                 self.give_back();
                 return None;
             };
-            // Noted before they leave the ring: if this task is killed in between, the daemon finds
-            // them in both.
-            if !(0..parts).all(|part| self.note(position.wrapping_add(part))) {
+            if self.pool.room(self.window) < parts {
                 self.give_back();
                 return None;
+            }
+            // Noted before they leave the ring: if this task is killed in between, the daemon finds
+            // them in both.
+            for part in 0..parts {
+                let frame = self.arrivals.read(position.wrapping_add(part));
+                self.pool.note_read(self.window, frame.addr);
             }
             let len = self.take(position, parts, into);
             self.arrivals.release(position.wrapping_add(parts));
@@ -161,10 +165,6 @@ impl Port {
             frame.options.contains(XdpDescOptions::XDP_PKT_CONTD)
         };
         (0..there).find(|part| !goes_on(*part)).map(|last| last + 1)
-    }
-
-    fn note(&self, position: u32) -> bool {
-        self.pool.note_read(self.window, self.arrivals.read(position).addr)
     }
 
     /// The bytes of a frame, as the kernel describes it.
