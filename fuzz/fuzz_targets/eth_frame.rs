@@ -1,5 +1,5 @@
-//! Any bytes as a frame that arrived: none is read past its end, and none is taken for a window that
-//! it does not name.
+//! Any bytes as a frame that arrived: none is read past its end, and none is taken for a window
+//! that it does not name.
 #![no_main]
 
 use lapis_adapters::eth::frame::{LONGEST, MAGIC, Version, parse};

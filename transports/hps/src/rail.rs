@@ -55,8 +55,8 @@ pub(crate) struct Rail {
     pub(crate) window: Window,
     /// Its socket on an Ethernet.
     pub(crate) port: Option<Port>,
-    /// The socket ends sleeps. The kernel then tells of each frame that comes and goes, which costs a
-    /// round trip a twentieth (docs/performance.md): so it is asked to before a sleep only.
+    /// The socket ends sleeps. The kernel then tells of each frame that comes and goes, which costs
+    /// a round trip a twentieth (docs/performance.md): so it is asked to before a sleep only.
     watched: bool,
     /// Whether the adapter is up.
     pub(crate) up: bool,

@@ -31,8 +31,8 @@ const CARRIES: u32 = 0x1_0000;
 const LOOPBACK: u32 = 8;
 const IPV4: u8 = 2;
 const IPV6: u8 = 10;
-/// The scope of addresses that lead everywhere, and what flags say of those that don't stand yet, or
-/// clash with somebody's.
+/// The scope of addresses that lead everywhere, and what flags say of those that don't stand yet,
+/// or clash with somebody's.
 const EVERYWHERE: u8 = 0;
 const UNSETTLED: u8 = 0x08 | 0x40;
 /// States of a neighbour in which its address is known.

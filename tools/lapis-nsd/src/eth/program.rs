@@ -1,10 +1,10 @@
 //! The program that steers frames to windows.
 //!
 //! It takes a frame if it is UDP over IPv4 or IPv6, whichever the interface's own address is of, to
-//! that address, whole and without options or extensions, to a port of a window, and marked as ours (`lapis_adapters::eth::frame`). A window's
-//! socket gets it; where there is none, the frame is dropped, for nobody else can want it.
-//! Everything else passes to the kernel untouched, other programs' traffic to the same ports
-//! included.
+//! that address, whole and without options or extensions, to a port of a window, and marked as ours
+//! (`lapis_adapters::eth::frame`). A window's socket gets it; where there is none, the frame is
+//! dropped, for nobody else can want it. Everything else passes to the kernel untouched, other
+//! programs' traffic to the same ports included.
 
 use crate::eth::bpf::{Instruction, Program, Sockets};
 use lapis_adapters::eth::frame::{MAGIC, Version};

@@ -41,8 +41,8 @@ pub struct Port {
     arrivals: Ring<Descriptor>,
     departures: Ring<Descriptor>,
     pool: Pool,
-    /// This window's places for datagrams that may be written, each of as many frames as the longest
-    /// datagram takes.
+    /// This window's places for datagrams that may be written, each of as many frames as the
+    /// longest datagram takes.
     free: Vec<u32>,
     /// How many frames of each place are with the kernel.
     away: Vec<u8>,
