@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::hosts::Hosts;
+use support::jobs::hosts::Hosts;
 use support::{Job, compile, source, styles};
 
 #[test]

@@ -2,9 +2,9 @@
 #![allow(dead_code, unreachable_pub, reason = "each test program uses its part")]
 
 #[path = "../../../lapi/tests/support/mod.rs"]
-mod jobs;
+pub mod jobs;
 
-pub use jobs::{Job, artifacts, checked, hosts, scratch, transports};
+pub use jobs::{Job, artifacts, checked, scratch, transports};
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
